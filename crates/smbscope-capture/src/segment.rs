@@ -1,0 +1,83 @@
+//! What passes from stage to stage: a packet of a capture, and the TCP segment in it. Both borrow the capture.
+
+use smbscope_model::Stamp;
+use std::net::SocketAddr;
+
+/// One record of a capture.
+#[derive(Debug, Clone, Copy)]
+pub struct Packet<'a> {
+    /// File, number and time.
+    pub stamp: Stamp,
+    /// Link type as in the registry of tcpdump.org (LINKTYPE_*): 1 is Ethernet.
+    pub link_type: u32,
+    /// The captured bytes.
+    pub data: &'a [u8],
+    /// Length on the wire; more than `data` when the snap length cut the packet.
+    pub wire_length: u32,
+}
+
+/// TCP header flags (RFC 9293 3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TcpFlags(pub u8);
+
+impl TcpFlags {
+    /// No more data from the sender.
+    pub const FIN: u8 = 0x01;
+    /// Synchronise sequence numbers.
+    pub const SYN: u8 = 0x02;
+    /// Reset the connection.
+    pub const RST: u8 = 0x04;
+    /// Push.
+    pub const PSH: u8 = 0x08;
+    /// The acknowledgment field counts.
+    pub const ACK: u8 = 0x10;
+
+    /// No more data from the sender.
+    pub fn fin(self) -> bool {
+        self.0 & Self::FIN != 0
+    }
+
+    /// Synchronise sequence numbers.
+    pub fn syn(self) -> bool {
+        self.0 & Self::SYN != 0
+    }
+
+    /// Reset the connection.
+    pub fn rst(self) -> bool {
+        self.0 & Self::RST != 0
+    }
+
+    /// The acknowledgment field counts.
+    pub fn ack(self) -> bool {
+        self.0 & Self::ACK != 0
+    }
+}
+
+/// A TCP segment, from one packet or from several IP fragments.
+#[derive(Debug, Clone, Copy)]
+pub struct TcpSegment<'a> {
+    /// The packet that began it; differs from `stamp` only when it was put together from IP fragments.
+    pub first: Stamp,
+    /// The packet that completed it.
+    pub stamp: Stamp,
+    /// Sender.
+    pub source: SocketAddr,
+    /// Receiver.
+    pub destination: SocketAddr,
+    /// Sequence number of the first payload byte (of the SYN where there is one).
+    pub sequence: u32,
+    /// Acknowledgment number; meaningful when the ACK flag is set.
+    pub acknowledgment: u32,
+    /// Flags.
+    pub flags: TcpFlags,
+    /// Window field, not scaled.
+    pub window: u16,
+    /// TSval of the timestamps option (RFC 7323).
+    pub timestamp_value: Option<u32>,
+    /// Identification of the IPv4 header; absent for IPv6.
+    pub ip_id: Option<u16>,
+    /// Captured payload bytes.
+    pub payload: &'a [u8],
+    /// Payload length on the wire; more than `payload` when the snap length cut the packet.
+    pub payload_length: u32,
+}

@@ -1,0 +1,152 @@
+//! Which command an exchange is, in the specification's own names.
+
+use serde::Serialize;
+use smbscope_wire::names::{Fsctl, InfoLevel, NtTransact, Trans2, Transaction};
+use smbscope_wire::{smb1, smb2};
+use std::fmt;
+
+/// SMB1 (MS-CIFS, MS-SMB) or SMB2/3 (MS-SMB2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub enum Protocol {
+    /// MS-CIFS and MS-SMB.
+    #[serde(rename = "SMB1")]
+    Smb1,
+    /// MS-SMB2, dialects 2.0.2 to 3.1.1.
+    #[serde(rename = "SMB2")]
+    Smb2,
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Protocol::Smb1 => "SMB1",
+            Protocol::Smb2 => "SMB2",
+        })
+    }
+}
+
+/// A command code of either protocol. Unknown codes are legal and print as a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Command {
+    /// An SMB_COM_* code (MS-CIFS 2.2.2.1).
+    Smb1(smb1::Command),
+    /// An SMB2 command code (MS-SMB2 2.2.1).
+    Smb2(smb2::Command),
+    /// A frame in an SMB2 TRANSFORM_HEADER: what it holds can't be seen (MS-SMB2 2.2.41).
+    EncryptedFrame,
+}
+
+impl Command {
+    /// The protocol the command belongs to; encrypted frames exist in SMB 3 only.
+    pub fn protocol(self) -> Protocol {
+        match self {
+            Command::Smb1(_) => Protocol::Smb1,
+            Command::Smb2(_) | Command::EncryptedFrame => Protocol::Smb2,
+        }
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Command::Smb1(command) => command.fmt(f),
+            Command::Smb2(command) => command.fmt(f),
+            Command::EncryptedFrame => f.write_str("ENCRYPTED"),
+        }
+    }
+}
+
+/// What a command was used for, where the command alone does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subcommand {
+    /// SMB_COM_TRANSACTION2 subcommand.
+    Trans2(Trans2),
+    /// SMB_COM_NT_TRANSACT function.
+    NtTransact(NtTransact),
+    /// SMB_COM_TRANSACTION subcommand (named pipes, mailslots, RAP).
+    Transaction(Transaction),
+    /// SMB2 IOCTL or NT_TRANSACT_IOCTL control code.
+    Fsctl(Fsctl),
+    /// Information type and class of SMB2 QUERY_INFO, SET_INFO and QUERY_DIRECTORY.
+    Info(InfoLevel),
+    /// The commands that follow the first one of an AndX chain, `NO_ANDX` (0xff) beyond its end.
+    AndX([smb1::Command; 3]),
+    /// The raw data block of SMB_COM_WRITE_RAW, which the server need not answer: the paper's "async portion".
+    AsyncPortion,
+    /// A message that the server sent of its own accord: an oplock or lease break.
+    ServerInitiated,
+}
+
+impl fmt::Display for Subcommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subcommand::Trans2(code) => code.fmt(f),
+            Subcommand::NtTransact(code) => code.fmt(f),
+            Subcommand::Transaction(code) => code.fmt(f),
+            Subcommand::Fsctl(code) => code.fmt(f),
+            Subcommand::Info(level) => level.fmt(f),
+            Subcommand::AndX(chain) => {
+                let mut separator = "";
+                for command in chain.iter().take_while(|c| **c != smb1::Command::NO_ANDX) {
+                    write!(f, "{separator}+ {command}")?;
+                    separator = " ";
+                }
+                Ok(())
+            }
+            Subcommand::AsyncPortion => f.write_str("async portion"),
+            Subcommand::ServerInitiated => f.write_str("server-initiated"),
+        }
+    }
+}
+
+/// The dialect that a connection speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dialect {
+    /// `PC NETWORK PROGRAM 1.0` and its equals: the core protocol.
+    Core,
+    /// `MICROSOFT NETWORKS 1.03`: core plus.
+    CorePlus,
+    /// `LANMAN1.0`, `MICROSOFT NETWORKS 3.0`.
+    Lanman1,
+    /// `LM1.2X002`, `DOS LM1.2X002`.
+    Lanman2,
+    /// `LANMAN2.1`, `DOS LANMAN2.1`.
+    Lanman21,
+    /// `NT LM 0.12`: what is usually meant by SMB1.
+    NtLm012,
+    /// Another SMB1 dialect.
+    OtherSmb1,
+    /// SMB2/3 by its dialect revision, 0x0202 to 0x0311.
+    Smb2(u16),
+}
+
+impl Dialect {
+    /// The protocol of the dialect.
+    pub fn protocol(self) -> Protocol {
+        match self {
+            Dialect::Smb2(_) => Protocol::Smb2,
+            _ => Protocol::Smb1,
+        }
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Dialect::Core => "CORE",
+            Dialect::CorePlus => "CORE PLUS",
+            Dialect::Lanman1 => "LANMAN1.0",
+            Dialect::Lanman2 => "LM1.2X002",
+            Dialect::Lanman21 => "LANMAN2.1",
+            Dialect::NtLm012 => "NT LM 0.12",
+            Dialect::OtherSmb1 => "SMB1",
+            Dialect::Smb2(0x0202) => "2.0.2",
+            Dialect::Smb2(0x0210) => "2.1",
+            Dialect::Smb2(0x02ff) => "2.x",
+            Dialect::Smb2(0x0300) => "3.0",
+            Dialect::Smb2(0x0302) => "3.0.2",
+            Dialect::Smb2(0x0311) => "3.1.1",
+            Dialect::Smb2(other) => return write!(f, "0x{other:04x}"),
+        })
+    }
+}

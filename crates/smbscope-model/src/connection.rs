@@ -1,0 +1,97 @@
+//! What the capture says about one TCP connection that carried SMB.
+
+use crate::command::Dialect;
+use crate::exchange::Endpoints;
+use crate::ids::FlowId;
+use crate::time::{Nanos, Timestamp};
+use std::sync::Arc;
+
+/// Counts of one direction of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DirectionCounts {
+    /// TCP packets.
+    pub packets: u64,
+    /// Payload bytes, each counted once.
+    pub bytes: u64,
+    /// Packets in which at least one SMB message starts.
+    pub message_packets: u64,
+    /// Packets with data that continue a message.
+    pub continuation_packets: u64,
+    /// Segments that only acknowledge.
+    pub pure_acks: u64,
+    /// Segments that carry bytes sent before.
+    pub retransmitted: u64,
+    /// Bytes acknowledged but never captured.
+    pub dropped_bytes: u64,
+    /// Packets dropped by the capture, at least.
+    pub dropped_packets: u64,
+}
+
+/// A connection's summary.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Connection {
+    /// The flow.
+    pub flow: FlowId,
+    /// Its two ends.
+    pub endpoints: Endpoints,
+    /// First packet.
+    pub first: Timestamp,
+    /// Last packet.
+    pub last: Timestamp,
+    /// The dialect, once negotiated.
+    pub dialect: Option<Dialect>,
+    /// Whether the beginning was captured.
+    pub midstream: bool,
+    /// How it ended: by FIN, by RST, or not before the capture did.
+    pub end: ConnectionEnd,
+    /// Server name offered or negotiated security: the server's SecurityMode requires signing.
+    pub signing_required: bool,
+    /// Messages that carried a signature.
+    pub signed_messages: u64,
+    /// Encrypted frames, both directions.
+    pub encrypted_frames: u64,
+    /// Compressed frames, both directions.
+    pub compressed_frames: u64,
+    /// SMB messages, both directions.
+    pub messages: u64,
+    /// Exchanges that count in the statistics.
+    pub exchanges: u64,
+    /// Most requests outstanding at once.
+    pub max_outstanding: u32,
+    /// Most credits that the server granted at once.
+    pub max_credits_granted: u16,
+    /// Smallest round trip between capture point and server.
+    pub server_round_trip: Option<Nanos>,
+    /// Smallest round trip between capture point and client.
+    pub client_round_trip: Option<Nanos>,
+    /// Users seen on it, in order of appearance, at most a handful.
+    pub users: Vec<Arc<str>>,
+    /// Shares connected on it, in order of appearance, at most a handful.
+    pub shares: Vec<Arc<str>>,
+    /// Client to server.
+    pub to_server: DirectionCounts,
+    /// Server to client.
+    pub to_client: DirectionCounts,
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionEnd {
+    /// Still open when the capture ended.
+    Open,
+    /// Closed by FIN.
+    Closed,
+    /// Closed by RST.
+    Reset,
+}
+
+impl ConnectionEnd {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            ConnectionEnd::Open => "open",
+            ConnectionEnd::Closed => "closed",
+            ConnectionEnd::Reset => "reset",
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The unit of measurement: a request, its interim responses if any, and its final response.
+//!
+//! An exchange keeps four timestamps (and that of the first interim response); every duration is derived from them:
+//!
+//! ```text
+//!            request            │ interim │           response
+//!   first ────────────── last ──┼────┼────┼── first ────────────── last
+//!     │◄─ request_transfer ─►│◄── service_time ──►│◄ response_transfer ►│
+//!     │◄────────────────────── response_time ─────────────────────────►│
+//!                            │◄──────────────── srt ──────────────────►│
+//! ```
+
+use crate::command::{Command, Dialect, Subcommand};
+use crate::group::Group;
+use crate::ids::{FlowId, Stamp};
+use crate::time::Nanos;
+use smbscope_wire::status::{DosError, NtStatus};
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Both ends of a flow, by role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Endpoints {
+    /// The side that negotiates.
+    pub client: SocketAddr,
+    /// The side that answers.
+    pub server: SocketAddr,
+}
+
+/// One half of an exchange: the packets of the request or of the final response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Half {
+    /// The first packet; absent when the capture does not hold it.
+    pub first: Option<Stamp>,
+    /// The last packet; absent when the capture does not hold it.
+    pub last: Option<Stamp>,
+    /// Packets that carried the half, retransmissions not counted.
+    pub packets: u32,
+    /// Bytes of the SMB message or messages, without framing.
+    pub bytes: u64,
+}
+
+impl Half {
+    /// First to last packet.
+    pub fn transfer(&self) -> Option<Nanos> {
+        Some(self.last?.time - self.first?.time)
+    }
+}
+
+/// The status of a response: an NTSTATUS, or the class and code of clients that did not ask for NTSTATUS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// MS-ERREF 2.3.
+    Nt(NtStatus),
+    /// MS-CIFS 2.2.2.4.
+    Dos(DosError),
+}
+
+impl Status {
+    /// Success, or a warning that carries data (such as STATUS_BUFFER_OVERFLOW or STATUS_MORE_PROCESSING_REQUIRED).
+    pub fn is_error(self) -> bool {
+        match self {
+            Status::Nt(status) => status.is_error(),
+            Status::Dos(error) => error.class != 0,
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Status::Nt(status) => status.fmt(f),
+            Status::Dos(error) => error.fmt(f),
+        }
+    }
+}
+
+/// An open file: the 16 bytes of an SMB2 FileId, or an SMB1 FID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileId {
+    /// MS-CIFS 2.2.4: the FID field.
+    Smb1(u16),
+    /// MS-SMB2 2.2.14.1: persistent and volatile part.
+    Smb2 {
+        /// Survives a reconnect.
+        persistent: u64,
+        /// Unique on the connection.
+        volatile: u64,
+    },
+}
+
+impl fmt::Display for FileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FileId::Smb1(fid) => write!(f, "0x{fid:04x}"),
+            FileId::Smb2 { persistent, volatile } => write!(f, "{persistent:016x}:{volatile:016x}"),
+        }
+    }
+}
+
+/// How an exchange ended. Only [`Outcome::Complete`] counts in the statistics; the others say why not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// Request and final response seen, first packet to last.
+    Complete,
+    /// The response was found, but its last packet was not captured.
+    ResponseEndMissing,
+    /// The response was found, but the first packet of the request was not captured.
+    RequestStartMissing,
+    /// No response, although the capture shows the server's whole stream until its end.
+    Unanswered,
+    /// No response found, and the capture lacks bytes that may have held it.
+    ResponseNotCaptured,
+    /// A response whose request the capture does not hold.
+    RequestNotCaptured,
+    /// The id was used for another request before a response was seen.
+    IdReused,
+    /// A response with the right id was refused, because a gap could hide that the id was recycled.
+    AmbiguousMatch,
+    /// A message that is never answered: CANCEL, SMB1 oplock acknowledgement, the data block of Write_Raw.
+    NoResponseByDesign,
+    /// A message that the server sent of its own accord.
+    ServerInitiated,
+    /// The table of outstanding requests was full; the oldest was given up.
+    Evicted,
+    /// Both halves seen, but the capture's clock stepped backwards between them.
+    ClockStep,
+}
+
+impl Outcome {
+    /// Every outcome, for tables.
+    pub const ALL: [Outcome; 12] = [
+        Outcome::Complete,
+        Outcome::ResponseEndMissing,
+        Outcome::RequestStartMissing,
+        Outcome::Unanswered,
+        Outcome::ResponseNotCaptured,
+        Outcome::RequestNotCaptured,
+        Outcome::IdReused,
+        Outcome::AmbiguousMatch,
+        Outcome::NoResponseByDesign,
+        Outcome::ServerInitiated,
+        Outcome::Evicted,
+        Outcome::ClockStep,
+    ];
+
+    /// The name in tables: `complete`, `response_end_missing` …
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Complete => "complete",
+            Outcome::ResponseEndMissing => "response_end_missing",
+            Outcome::RequestStartMissing => "request_start_missing",
+            Outcome::Unanswered => "unanswered",
+            Outcome::ResponseNotCaptured => "response_not_captured",
+            Outcome::RequestNotCaptured => "request_not_captured",
+            Outcome::IdReused => "id_reused",
+            Outcome::AmbiguousMatch => "ambiguous_match",
+            Outcome::NoResponseByDesign => "no_response_by_design",
+            Outcome::ServerInitiated => "server_initiated",
+            Outcome::Evicted => "evicted",
+            Outcome::ClockStep => "clock_step",
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The durations that an exchange yields; [`Exchange::time`] computes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TimeKind {
+    /// Request first → response last.
+    ResponseTime,
+    /// Request last → response first.
+    ServiceTime,
+    /// Service time less the round trip between capture point and server.
+    ServerTime,
+    /// Request first → request last.
+    RequestTransfer,
+    /// Response first → response last.
+    ResponseTransfer,
+    /// Request last → response last: what Wireshark calls service response time.
+    Srt,
+    /// First copy → last copy of a retransmitted segment of either half.
+    RetransmissionDelay,
+    /// Previous response last → request first, same flow, nothing outstanding.
+    ThinkTime,
+}
+
+impl TimeKind {
+    /// Every duration, in the order of the report.
+    pub const ALL: [TimeKind; 8] = [
+        TimeKind::ResponseTime,
+        TimeKind::ServiceTime,
+        TimeKind::ServerTime,
+        TimeKind::RequestTransfer,
+        TimeKind::ResponseTransfer,
+        TimeKind::Srt,
+        TimeKind::RetransmissionDelay,
+        TimeKind::ThinkTime,
+    ];
+
+    /// The name in tables: `response_time` …
+    pub fn name(self) -> &'static str {
+        match self {
+            TimeKind::ResponseTime => "response_time",
+            TimeKind::ServiceTime => "service_time",
+            TimeKind::ServerTime => "server_time",
+            TimeKind::RequestTransfer => "request_transfer",
+            TimeKind::ResponseTransfer => "response_transfer",
+            TimeKind::Srt => "srt",
+            TimeKind::RetransmissionDelay => "retransmission_delay",
+            TimeKind::ThinkTime => "think_time",
+        }
+    }
+}
+
+/// A request and its answer, with the four timestamps and what the protocol's state says about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exchange {
+    /// The flow that carried it.
+    pub flow: FlowId,
+    /// Its two ends.
+    pub endpoints: Endpoints,
+    /// The dialect of the connection, once negotiated.
+    pub dialect: Option<Dialect>,
+    /// The command of the request (of the response where the request is not known).
+    pub command: Command,
+    /// What the command was used for.
+    pub subcommand: Option<Subcommand>,
+    /// Where it is counted.
+    pub group: Group,
+    /// SMB2 MessageId or SMB1 MID; absent for encrypted frames and where a short snap length cut it off.
+    pub message_id: Option<u64>,
+    /// SMB2 SessionId or SMB1 UID.
+    pub session_id: Option<u64>,
+    /// SMB2 TreeId or SMB1 TID.
+    pub tree_id: Option<u32>,
+    /// The open that it works on.
+    pub file_id: Option<FileId>,
+    /// Who: `DOMAIN\user`.
+    pub user: Option<Arc<str>>,
+    /// Where: the share's name.
+    pub share: Option<Arc<str>>,
+    /// On what: the path below the share.
+    pub path: Option<Arc<str>>,
+    /// Status of the final response.
+    pub status: Option<Status>,
+    /// The request's packets.
+    pub request: Half,
+    /// The first interim response.
+    pub interim: Option<Stamp>,
+    /// The final response's packets.
+    pub response: Half,
+    /// File offset of reads, writes and locks.
+    pub offset: Option<u64>,
+    /// Length asked for of reads, writes and locks.
+    pub length: Option<u64>,
+    /// Shares its frame, and so its timestamps, with other members of a compound.
+    pub compounded: bool,
+    /// Either half carried a signature.
+    pub signed: bool,
+    /// Either half was encrypted.
+    pub encrypted: bool,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Retransmitted segments of either half.
+    pub retransmitted: u32,
+    /// First copy to last copy of a retransmitted segment of either half, the longest.
+    pub retransmission_delay: Option<Nanos>,
+    /// The round trip between capture point and server, as known when the exchange ended.
+    pub server_round_trip: Option<Nanos>,
+    /// The client's own time before the request.
+    pub think_time: Option<Nanos>,
+}
+
+impl Exchange {
+    /// Whether it counts in the statistics.
+    pub fn is_complete(&self) -> bool {
+        self.outcome == Outcome::Complete
+    }
+
+    /// One of the durations; absent when a timestamp that it needs was not captured.
+    pub fn time(&self, kind: TimeKind) -> Option<Nanos> {
+        match kind {
+            TimeKind::ResponseTime => Some(self.response.last?.time - self.request.first?.time),
+            TimeKind::ServiceTime => Some(self.response.first?.time - self.request.last?.time),
+            TimeKind::ServerTime => {
+                let server_time = self.time(TimeKind::ServiceTime)? - self.server_round_trip?;
+                Some(server_time.max(Nanos(0)))
+            }
+            TimeKind::RequestTransfer => self.request.transfer(),
+            TimeKind::ResponseTransfer => self.response.transfer(),
+            TimeKind::Srt => Some(self.response.last?.time - self.request.last?.time),
+            TimeKind::RetransmissionDelay => self.retransmission_delay,
+            TimeKind::ThinkTime => self.think_time,
+        }
+    }
+}

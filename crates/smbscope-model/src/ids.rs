@@ -1,0 +1,71 @@
+//! Names for things that are counted: captures, packets, flows and their directions.
+
+use crate::time::Timestamp;
+use serde::Serialize;
+
+/// Index of a capture file within one analysis, in the order given by the report's `captures`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
+#[serde(transparent)]
+pub struct CaptureId(pub u16);
+
+/// A packet, named as Wireshark names it: its number in its own file, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct PacketRef {
+    /// The file that holds the packet.
+    pub capture: CaptureId,
+    /// The packet's number in that file, from 1.
+    pub number: u64,
+}
+
+/// When and where something was seen: a packet and its timestamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Stamp {
+    /// The capture's timestamp of the packet.
+    pub time: Timestamp,
+    /// The packet.
+    pub packet: PacketRef,
+}
+
+/// One TCP connection of the capture, numbered from 0 by its first packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
+#[serde(transparent)]
+pub struct FlowId(pub u64);
+
+/// One of the two directions of a flow: `Forward` is that of the flow's first packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the sender of the flow's first packet.
+    Forward,
+    /// Towards the sender of the flow's first packet.
+    Backward,
+}
+
+impl Direction {
+    /// Both directions, for tables with one entry each.
+    pub const BOTH: [Direction; 2] = [Direction::Forward, Direction::Backward];
+
+    /// The other direction.
+    pub fn reverse(self) -> Direction {
+        match self {
+            Direction::Forward => Direction::Backward,
+            Direction::Backward => Direction::Forward,
+        }
+    }
+
+    /// Index into a table with one entry a direction.
+    pub fn index(self) -> usize {
+        match self {
+            Direction::Forward => 0,
+            Direction::Backward => 1,
+        }
+    }
+}
+
+/// Which side of the SMB connection sent something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The side that negotiates.
+    Client,
+    /// The side that answers.
+    Server,
+}

@@ -1,0 +1,21 @@
+//! The words of smbscope as types.
+//!
+//! Everything that measures (captures, the load generator) produces an [`Exchange`]; everything that reports
+//! reads one. The definitions of time are in [`exchange`], the operation groups in [`group`], and what a capture
+//! could not show in [`quality`].
+
+pub mod command;
+pub mod connection;
+pub mod exchange;
+pub mod group;
+pub mod ids;
+pub mod quality;
+pub mod time;
+
+pub use command::{Command, Dialect, Protocol, Subcommand};
+pub use connection::{Connection, DirectionCounts};
+pub use exchange::{Endpoints, Exchange, FileId, Half, Outcome, Status, TimeKind};
+pub use group::Group;
+pub use ids::{CaptureId, Direction, FlowId, PacketRef, Role, Stamp};
+pub use quality::Quality;
+pub use time::{Nanos, Timestamp};

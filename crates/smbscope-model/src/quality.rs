@@ -1,0 +1,161 @@
+//! What the capture could not show, counted by reason. Damaged traffic is data, not an error.
+
+use serde::Serialize;
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counters of everything that limits what a capture can tell. All start at zero and only grow.
+        #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+        pub struct Quality {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl Quality {
+            /// Adds the counts of another part of the same capture.
+            pub fn merge(&mut self, other: &Quality) {
+                $(self.$name += other.$name;)*
+            }
+
+            /// Every counter with its name, in a fixed order.
+            pub fn entries(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name),)*]
+            }
+        }
+    };
+}
+
+counters! {
+    /// Records read from the captures.
+    packets,
+    /// Bytes of those packets on the wire (the original lengths).
+    wire_bytes,
+    /// Bytes of those packets in the capture.
+    captured_bytes,
+    /// Packets that the snap length cut short.
+    snapped_packets,
+    /// Packets of another protocol than TCP over IP.
+    not_tcp,
+    /// TCP packets.
+    tcp_packets,
+    /// Packets whose link, IP or TCP header does not parse.
+    malformed_packets,
+    /// IP fragments seen.
+    ip_fragments,
+    /// IP datagrams put together from fragments.
+    ip_datagrams_reassembled,
+    /// IP datagrams given up because fragments are missing or the table was full.
+    ip_datagrams_incomplete,
+    /// Packets that a file held out of time order, put in order before the analysis.
+    packets_reordered_by_time,
+    /// Packets older than what was already analysed (a pipe out of order beyond the window, a clock step).
+    packets_out_of_time_order,
+    /// Capture files or streams that end in the middle of a record.
+    truncated_captures,
+    /// Records or blocks of a capture file that could not be read and were passed over.
+    unreadable_records,
+
+    /// TCP packets of flows that carry SMB; the counters from here to `framing_lost` are about these flows.
+    smb_flow_packets,
+    /// Segments without data, SYN, FIN or RST that acknowledge.
+    pure_acks,
+    /// Data segments never acknowledged in the capture.
+    unacknowledged_segments,
+    /// The same packet captured twice.
+    duplicate_packets,
+    /// Segments that carry bytes sent before.
+    retransmitted_segments,
+    /// Bytes sent more than once: lost by the network, or believed lost by the sender.
+    retransmitted_bytes,
+    /// Retransmitted segments whose bytes the receiver had already acknowledged.
+    spurious_retransmissions,
+    /// Segments sent again of which the capture holds only the late copy.
+    retransmissions_seen_once,
+    /// Segments that arrived before bytes that belong in front of them.
+    out_of_order_segments,
+    /// Overlapping segments that disagree about the bytes; the first copy counts.
+    conflicting_overlaps,
+    /// Gaps: runs of bytes that the receiver acknowledged but the capture never held.
+    capture_gaps,
+    /// Packets dropped by the capture, at least.
+    dropped_packets,
+    /// Bytes dropped by the capture.
+    dropped_bytes,
+    /// Bytes neither captured nor acknowledged.
+    missing_unacknowledged_bytes,
+    /// Packets that turned up after their bytes had been given up as dropped.
+    late_segments,
+    /// TCP keep-alives.
+    keep_alives,
+    /// Segments that announced a closed receive window.
+    zero_windows,
+    /// Flows whose beginning the capture does not hold.
+    midstream_flows,
+    /// Flows closed by RST.
+    reset_flows,
+    /// Flows given up because the table was full.
+    evicted_flows,
+    /// Segments held for reordering and given up because a buffer was full.
+    reorder_buffer_overflows,
+
+    /// Times that the framing was lost (after a gap, a cut-off header, a mid-stream start).
+    framing_lost,
+    /// Times that it was found again.
+    framing_found,
+    /// Bytes passed over while looking for a frame header.
+    bytes_skipped,
+    /// Frames that are no SMB message and were not expected as raw data.
+    unknown_frames,
+    /// SMB messages whose header or parameters contradict themselves.
+    malformed_messages,
+    /// SMB messages whose header was cut off before the message id.
+    headers_truncated,
+    /// Frames in an SMB2 TRANSFORM_HEADER.
+    encrypted_frames,
+    /// Frames in an SMB2 COMPRESSION_TRANSFORM_HEADER.
+    compressed_frames,
+    /// Compressed frames whose header could not be recovered.
+    compressed_frames_opaque,
+    /// NetBIOS keep-alives.
+    netbios_keep_alives,
+    /// NetBIOS session requests and responses.
+    netbios_session_packets,
+
+    /// Responses whose request was not captured.
+    responses_without_request,
+    /// Requests never answered, with the server's stream whole.
+    requests_unanswered,
+    /// Requests never answered while the capture lacks bytes that may have held the response.
+    responses_not_captured,
+    /// Exchanges left out because the first packet of the request is missing.
+    request_start_missing,
+    /// Exchanges left out because the last packet of the response is missing.
+    response_end_missing,
+    /// Responses refused because their TCP positions contradict the request with the same id.
+    causality_refused,
+    /// Responses refused because a gap could hide a recycled id.
+    ambiguous_refused,
+    /// Requests whose id was used again while they were outstanding.
+    ids_reused,
+    /// Exchanges left out because the clock stepped backwards between request and response.
+    clock_steps,
+    /// Outstanding requests given up because the table was full.
+    evicted_requests,
+    /// Names (sessions, trees, opens) given up because a table was full.
+    evicted_names,
+    /// Interim responses (STATUS_PENDING and SMB1's "go ahead").
+    interim_responses,
+    /// Oplock and lease breaks that the server sent.
+    server_breaks,
+}
+
+impl Quality {
+    /// Commands that the capture shows in part but that could not be timed because packets are missing.
+    pub fn untimed_by_capture(&self) -> u64 {
+        self.responses_without_request
+            + self.responses_not_captured
+            + self.request_start_missing
+            + self.response_end_missing
+            + self.ambiguous_refused
+            + self.headers_truncated
+    }
+}

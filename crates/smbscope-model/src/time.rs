@@ -1,0 +1,71 @@
+//! Points in time and durations, both in nanoseconds.
+
+use serde::Serialize;
+use std::fmt;
+use std::ops::Sub;
+
+/// A point in time as a capture gives it: nanoseconds since the Unix epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+/// A duration in nanoseconds. Negative only where a capture's clock stepped backwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
+#[serde(transparent)]
+pub struct Nanos(pub i64);
+
+impl Sub for Timestamp {
+    type Output = Nanos;
+
+    fn sub(self, earlier: Timestamp) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+
+    fn sub(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Nanos {
+    /// The duration in seconds, for display and for statistics that need a real number.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+impl fmt::Display for Nanos {
+    /// Three significant digits and the unit that reads best: `842 ns`, `1.43 ms`, `12.0 s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let magnitude = self.0.unsigned_abs();
+        let (divisor, unit) = match magnitude {
+            0..1_000 => return write!(f, "{} ns", self.0),
+            1_000..1_000_000 => (1e3, "µs"),
+            1_000_000..1_000_000_000 => (1e6, "ms"),
+            _ => (1e9, "s"),
+        };
+        let value = self.0 as f64 / divisor;
+        let digits = match value.abs() {
+            v if v < 9.995 => 2,
+            v if v < 99.95 => 1,
+            _ => 0,
+        };
+        write!(f, "{value:.digits$} {unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_print_three_digits_and_a_unit() {
+        let shown: Vec<String> = [0, 842, 1_430, 14_300, 999_400, 1_430_000, 12_000_000_000, 99_960_000_000]
+            .map(|n| Nanos(n).to_string())
+            .into();
+        assert_eq!(shown, ["0 ns", "842 ns", "1.43 µs", "14.3 µs", "999 µs", "1.43 ms", "12.0 s", "100 s"]);
+    }
+}

@@ -1,0 +1,56 @@
+//! Little-endian fields out of a slice that may be too short: `None` where the bytes are not there.
+
+/// One byte at `offset`.
+pub fn u8_at(bytes: &[u8], offset: usize) -> Option<u8> {
+    bytes.get(offset).copied()
+}
+
+/// Two bytes at `offset`, little-endian.
+pub fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(array_at(bytes, offset)?))
+}
+
+/// Four bytes at `offset`, little-endian.
+pub fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(array_at(bytes, offset)?))
+}
+
+/// Eight bytes at `offset`, little-endian.
+pub fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(array_at(bytes, offset)?))
+}
+
+/// `N` bytes at `offset`.
+pub fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
+    bytes.get(offset..offset.checked_add(N)?)?.try_into().ok()
+}
+
+/// UTF-16LE text; unpaired surrogates become U+FFFD, a trailing odd byte is dropped.
+pub fn utf16_text(bytes: &[u8]) -> String {
+    let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+    char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+}
+
+/// OEM text as UTF-8 where it is ASCII; other bytes become U+FFFD, since the code page is not on the wire.
+pub fn oem_text(bytes: &[u8]) -> String {
+    bytes.iter().map(|&b| if b.is_ascii() { char::from(b) } else { char::REPLACEMENT_CHARACTER }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_beyond_the_end_are_absent() {
+        let bytes = [1, 2, 3, 4, 5];
+        assert_eq!(u32_at(&bytes, 1), Some(0x0504_0302));
+        assert_eq!(u32_at(&bytes, 2), None);
+        assert_eq!(u16_at(&bytes, usize::MAX), None);
+    }
+
+    #[test]
+    fn text_survives_bad_units() {
+        assert_eq!(utf16_text(b"a\0\x00\xd8b\0c"), "a\u{fffd}b");
+        assert_eq!(oem_text(b"A:\xe4"), "A:\u{fffd}");
+    }
+}
