@@ -106,8 +106,6 @@ pub enum Outcome {
     Complete,
     /// The response was found, but its last packet was not captured.
     ResponseEndMissing,
-    /// The response was found, but the first packet of the request was not captured.
-    RequestStartMissing,
     /// No response, although the capture shows the server's whole stream until its end.
     Unanswered,
     /// No response found, and the capture lacks bytes that may have held it.
@@ -124,6 +122,8 @@ pub enum Outcome {
     ServerInitiated,
     /// The table of outstanding requests was full; the oldest was given up.
     Evicted,
+    /// An encrypted frame with others under way: nothing says which answer is its own.
+    NotPairable,
     /// Both halves seen, but the capture's clock stepped backwards between them.
     ClockStep,
 }
@@ -133,7 +133,6 @@ impl Outcome {
     pub const ALL: [Outcome; 12] = [
         Outcome::Complete,
         Outcome::ResponseEndMissing,
-        Outcome::RequestStartMissing,
         Outcome::Unanswered,
         Outcome::ResponseNotCaptured,
         Outcome::RequestNotCaptured,
@@ -142,6 +141,7 @@ impl Outcome {
         Outcome::NoResponseByDesign,
         Outcome::ServerInitiated,
         Outcome::Evicted,
+        Outcome::NotPairable,
         Outcome::ClockStep,
     ];
 
@@ -150,7 +150,6 @@ impl Outcome {
         match self {
             Outcome::Complete => "complete",
             Outcome::ResponseEndMissing => "response_end_missing",
-            Outcome::RequestStartMissing => "request_start_missing",
             Outcome::Unanswered => "unanswered",
             Outcome::ResponseNotCaptured => "response_not_captured",
             Outcome::RequestNotCaptured => "request_not_captured",
@@ -159,6 +158,7 @@ impl Outcome {
             Outcome::NoResponseByDesign => "no_response_by_design",
             Outcome::ServerInitiated => "server_initiated",
             Outcome::Evicted => "evicted",
+            Outcome::NotPairable => "not_pairable",
             Outcome::ClockStep => "clock_step",
         }
     }

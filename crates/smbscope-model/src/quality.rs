@@ -72,8 +72,6 @@ counters! {
     retransmissions_seen_once,
     /// Segments that arrived before bytes that belong in front of them.
     out_of_order_segments,
-    /// Overlapping segments that disagree about the bytes; the first copy counts.
-    conflicting_overlaps,
     /// Gaps: runs of bytes that the receiver acknowledged but the capture never held.
     capture_gaps,
     /// Packets dropped by the capture, at least.
@@ -126,8 +124,6 @@ counters! {
     requests_unanswered,
     /// Requests never answered while the capture lacks bytes that may have held the response.
     responses_not_captured,
-    /// Exchanges left out because the first packet of the request is missing.
-    request_start_missing,
     /// Exchanges left out because the last packet of the response is missing.
     response_end_missing,
     /// Responses refused because their TCP positions contradict the request with the same id.
@@ -153,7 +149,6 @@ impl Quality {
     pub fn untimed_by_capture(&self) -> u64 {
         self.responses_without_request
             + self.responses_not_captured
-            + self.request_start_missing
             + self.response_end_missing
             + self.ambiguous_refused
             + self.headers_truncated

@@ -1,5 +1,18 @@
 //! SMB1: MS-CIFS and MS-SMB.
 
+mod block;
 mod command;
+mod header;
+mod request;
+mod response;
+mod transaction;
 
+pub use block::{Block, blocks, needed};
 pub use command::Command;
+pub use header::{Header, flags, flags2};
+pub use request::{Logon, Request};
+pub use response::Response;
+pub use transaction::{Progress, TransactionKind, TransactionRequest};
+
+/// First four bytes of a message: 0xFF 'S' 'M' 'B'.
+pub const PROTOCOL_ID: [u8; 4] = [0xff, b'S', b'M', b'B'];

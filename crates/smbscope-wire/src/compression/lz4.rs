@@ -1,0 +1,46 @@
+//! LZ4 block format (MS-SMB2 2.2.3.1.3; LZ4 Block Format Description).
+
+use super::window::{Stop, Window};
+use crate::bytes;
+
+/// Appends what the block `data` holds.
+pub(super) fn decompress(data: &[u8], mut window: Window<'_>) -> Result<(), Stop> {
+    let mut at = 0;
+    while at < data.len() {
+        window.check_room()?;
+        let token = data[at];
+        at += 1;
+        let count = length(data, &mut at, token >> 4)?;
+        let literals = &data[at..data.len().min(at.saturating_add(count))];
+        window.literals(literals)?;
+        if literals.len() < count {
+            return Err(Stop::Truncated);
+        }
+        at += count;
+        // The last sequence has literals only.
+        if at == data.len() {
+            return Ok(());
+        }
+        let offset = bytes::u16_at(data, at).ok_or(Stop::Truncated)?;
+        at += 2;
+        let match_length = length(data, &mut at, token & 0x0f)?.saturating_add(4);
+        window.copy(offset.into(), match_length)?;
+    }
+    Ok(())
+}
+
+/// A length of four bits, continued in bytes of 255 and a last one that is less.
+fn length(data: &[u8], at: &mut usize, nibble: u8) -> Result<usize, Stop> {
+    let mut length = usize::from(nibble);
+    if nibble == 0x0f {
+        loop {
+            let more = *data.get(*at).ok_or(Stop::Truncated)?;
+            *at += 1;
+            length = length.saturating_add(more.into());
+            if more != 0xff {
+                break;
+            }
+        }
+    }
+    Ok(length)
+}

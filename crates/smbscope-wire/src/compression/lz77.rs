@@ -1,0 +1,90 @@
+//! Plain LZ77 (MS-XCA 2.4).
+
+use super::window::{Stop, Window};
+use crate::bytes;
+
+/// Appends what `data` holds.
+pub(super) fn decompress(data: &[u8], mut window: Window<'_>) -> Result<(), Stop> {
+    let mut reader = Reader { data, at: 0, shared_length: None };
+    loop {
+        let flags = reader.u32()?;
+        for bit in (0..32).rev() {
+            window.check_room()?;
+            if flags >> bit & 1 == 0 {
+                window.literal(reader.u8()?)?;
+            } else if reader.at == data.len() {
+                // Flags after the last item are ones.
+                return Ok(());
+            } else {
+                let (distance, length) = reader.match_item()?;
+                window.copy(distance, length)?;
+            }
+        }
+    }
+}
+
+struct Reader<'a> {
+    data: &'a [u8],
+    at: usize,
+    /// Where a byte of lengths stands whose high half is still unused.
+    shared_length: Option<usize>,
+}
+
+impl Reader<'_> {
+    /// Distance and length of a match: 13 and 3 bits, then 4 bits, 8, 16 and 32 where the length needs them.
+    fn match_item(&mut self) -> Result<(usize, usize), Stop> {
+        let word = self.u16()?;
+        let distance = usize::from(word >> 3) + 1;
+        let mut length = u32::from(word & 7);
+        if length == 7 {
+            length = self.half_byte()? + 7;
+            if length == 15 + 7 {
+                length = u32::from(self.u8()?) + 15 + 7;
+                if length == 255 + 15 + 7 {
+                    length = self.long_length()?;
+                }
+            }
+        }
+        Ok((distance, length as usize + 3))
+    }
+
+    /// Two matches with long lengths share a byte: the first has its low half.
+    fn half_byte(&mut self) -> Result<u32, Stop> {
+        match self.shared_length.take() {
+            Some(at) => Ok(u32::from(self.data[at] >> 4)),
+            None => {
+                let at = self.at;
+                let byte = self.u8()?;
+                self.shared_length = Some(at);
+                Ok(u32::from(byte & 0x0f))
+            }
+        }
+    }
+
+    /// A length of 16 bits, or 32 after a zero; it counts from the start, not on top of the shorter fields.
+    fn long_length(&mut self) -> Result<u32, Stop> {
+        let mut length = u32::from(self.u16()?);
+        if length == 0 {
+            length = self.u32()?;
+        }
+        if length < 15 + 7 { Err(Stop::Corrupt) } else { Ok(length) }
+    }
+
+    fn u8(&mut self) -> Result<u8, Stop> {
+        self.next(bytes::u8_at)
+    }
+
+    fn u16(&mut self) -> Result<u16, Stop> {
+        self.next(bytes::u16_at)
+    }
+
+    fn u32(&mut self) -> Result<u32, Stop> {
+        self.next(bytes::u32_at)
+    }
+
+    fn next<T>(&mut self, field: impl Fn(&[u8], usize) -> Option<T>) -> Result<T, Stop> {
+        let value = field(self.data, self.at).ok_or(Stop::Truncated)?;
+        self.at += size_of::<T>();
+        Ok(value)
+    }
+}

@@ -1,0 +1,74 @@
+//! LZNT1 (MS-XCA 2.5): chunks of 4096 bytes of output, each on its own.
+
+use super::window::{Stop, Window};
+use crate::bytes;
+
+/// A compressed chunk holds no more than this.
+const CHUNK: usize = 4096;
+
+/// Appends what `data` holds.
+pub(super) fn decompress(data: &[u8], mut window: Window<'_>) -> Result<(), Stop> {
+    let mut at = 0;
+    while at < data.len() {
+        window.check_room()?;
+        let header = bytes::u16_at(data, at).ok_or(Stop::Truncated)?;
+        at += 2;
+        if header == 0 {
+            return Ok(());
+        }
+        if header >> 12 & 7 != 3 {
+            return Err(Stop::Corrupt);
+        }
+        let end = at + usize::from(header & 0x0fff) + 1;
+        let chunk = &data[at..data.len().min(end)];
+        window.restart();
+        if header & 0x8000 == 0 {
+            window.literals(chunk)?;
+        } else {
+            decompress_chunk(chunk, end <= data.len(), &mut window)?;
+        }
+        if end > data.len() {
+            return Err(Stop::Truncated);
+        }
+        at = end;
+    }
+    Ok(())
+}
+
+/// Flag groups: a byte whose bits, lowest first, tell literals from words. `whole` says that the chunk is all there.
+fn decompress_chunk(chunk: &[u8], whole: bool, window: &mut Window<'_>) -> Result<(), Stop> {
+    let mut at = 0;
+    while at < chunk.len() {
+        let flags = chunk[at];
+        at += 1;
+        for bit in 0..8 {
+            if at == chunk.len() {
+                return Ok(());
+            }
+            window.check_room()?;
+            if flags >> bit & 1 == 0 {
+                window.literal(chunk[at])?;
+                at += 1;
+            } else {
+                let unfinished = if whole { Stop::Corrupt } else { Stop::Truncated };
+                let word = bytes::u16_at(chunk, at).ok_or(unfinished)?;
+                at += 2;
+                let (distance, length) = split(word, window.len());
+                window.copy(distance, length)?;
+            }
+            if window.len() > CHUNK {
+                return Err(Stop::Corrupt);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Distance and length of a compressed word: the distance has just the bits it needs to reach the chunk's start, of
+/// which `written` bytes are behind, and no fewer than 4.
+fn split(word: u16, written: usize) -> (usize, usize) {
+    let distance_bits = (usize::BITS - written.saturating_sub(1).leading_zeros()).clamp(4, 12);
+    let length_bits = 16 - distance_bits;
+    let length = word & ((1 << length_bits) - 1);
+    (usize::from(word >> length_bits) + 1, usize::from(length) + 3)
+}

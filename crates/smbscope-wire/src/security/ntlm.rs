@@ -1,0 +1,83 @@
+//! The names in NTLM messages (MS-NLMP 2.2.1).
+
+use super::Identity;
+use crate::bytes;
+
+/// The first eight bytes of every message.
+pub(super) const SIGNATURE: &[u8] = b"NTLMSSP\0";
+
+/// NTLMSSP_NEGOTIATE_UNICODE: names are UTF-16.
+const NEGOTIATE_UNICODE: u32 = 0x0000_0001;
+/// NTLMSSP_NEGOTIATE_ANONYMOUS.
+const NEGOTIATE_ANONYMOUS: u32 = 0x0000_0800;
+
+/// Offsets of fields.
+mod field {
+    pub(super) const MESSAGE_TYPE: usize = 8;
+    pub(super) const CHALLENGE_TARGET_NAME: usize = 12;
+    pub(super) const CHALLENGE_FLAGS: usize = 20;
+    pub(super) const AUTHENTICATE_NT_RESPONSE: usize = 20;
+    pub(super) const AUTHENTICATE_DOMAIN: usize = 28;
+    pub(super) const AUTHENTICATE_USER: usize = 36;
+    pub(super) const AUTHENTICATE_WORKSTATION: usize = 44;
+    pub(super) const AUTHENTICATE_FLAGS: usize = 60;
+}
+
+/// Reads a message that begins with [`SIGNATURE`].
+pub(super) fn identify(message: &[u8]) -> Option<Identity> {
+    match bytes::u32_at(message, field::MESSAGE_TYPE)? {
+        1 => Some(Identity::NtlmNegotiate),
+        2 => {
+            let flags = bytes::u32_at(message, field::CHALLENGE_FLAGS);
+            let target = text(message, field::CHALLENGE_TARGET_NAME, flags).filter(|name| !name.is_empty());
+            Some(Identity::NtlmChallenge { target })
+        }
+        3 => Some(authenticate(message)),
+        _ => None,
+    }
+}
+
+fn authenticate(message: &[u8]) -> Identity {
+    let flags = authenticate_flags(message);
+    let name = |at| text(message, at, flags).unwrap_or_default();
+    let is_empty = |at| payload_fields(message, at).is_some_and(|(length, _)| length == 0);
+    let nobody = is_empty(field::AUTHENTICATE_USER) && is_empty(field::AUTHENTICATE_NT_RESPONSE);
+    Identity::NtlmAuthenticate {
+        domain: name(field::AUTHENTICATE_DOMAIN),
+        user: name(field::AUTHENTICATE_USER),
+        workstation: name(field::AUTHENTICATE_WORKSTATION),
+        anonymous: nobody || flags.is_some_and(|flags| flags & NEGOTIATE_ANONYMOUS != 0),
+    }
+}
+
+/// NegotiateFlags; the first clients left them out and began the payload in their place.
+fn authenticate_flags(message: &[u8]) -> Option<u32> {
+    let fields = [
+        field::AUTHENTICATE_NT_RESPONSE,
+        field::AUTHENTICATE_DOMAIN,
+        field::AUTHENTICATE_USER,
+        field::AUTHENTICATE_WORKSTATION,
+    ];
+    let payload_is_early = fields
+        .iter()
+        .filter_map(|&at| payload_fields(message, at))
+        .any(|(length, offset)| length > 0 && offset < field::AUTHENTICATE_FLAGS + 4);
+    if payload_is_early { None } else { bytes::u32_at(message, field::AUTHENTICATE_FLAGS) }
+}
+
+/// The text whose length and offset stand at `at`; `None` where it is not all in the message.
+fn text(message: &[u8], at: usize, flags: Option<u32>) -> Option<String> {
+    let (length, offset) = payload_fields(message, at)?;
+    let text = message.get(offset..offset.checked_add(length)?)?;
+    let unicode = match flags {
+        Some(flags) => flags & NEGOTIATE_UNICODE != 0,
+        // Without flags a zero tells: no OEM name has one, and a name's UTF-16 mostly does.
+        None => text.contains(&0),
+    };
+    Some(if unicode { bytes::utf16_text(text) } else { bytes::oem_text(text) })
+}
+
+/// Length and offset of a payload item: Len, MaxLen, BufferOffset.
+fn payload_fields(message: &[u8], at: usize) -> Option<(usize, usize)> {
+    Some((bytes::u16_at(message, at)?.into(), bytes::u32_at(message, at + 4)? as usize))
+}

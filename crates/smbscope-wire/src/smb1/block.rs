@@ -1,0 +1,210 @@
+//! Parameter and data blocks, one for each command of an AndX chain (MS-CIFS 2.2.3.2 to 2.2.3.4).
+
+use super::{Command, Header, TransactionKind};
+use crate::bytes::{oem_text, u8_at, u16_at, utf16_text};
+
+/// The parameters and data of one command. A snap length may have cut either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block<'a> {
+    /// The command: that of the header for the first block, of the AndX field before for the others.
+    pub command: Command,
+    /// The parameter words.
+    pub words: &'a [u8],
+    /// The data bytes as far as they are there.
+    pub data: &'a [u8],
+    /// Offset of `data` from the header, which decides the alignment of UTF-16 strings.
+    data_offset: usize,
+    unicode: bool,
+    next: Option<(Command, usize)>,
+}
+
+/// Longest chain that is followed; none is longer than the list of AndX commands.
+const MAX_CHAIN: usize = 8;
+/// Data bytes of a request that are wanted at most: names, a security token.
+const MAX_WANTED: usize = 16 * 1024;
+
+/// Whether the command's parameters begin with the AndX fields (MS-CIFS 2.2.3.4).
+fn is_andx(command: Command) -> bool {
+    matches!(
+        command,
+        Command::LOCKING_ANDX
+            | Command::OPEN_ANDX
+            | Command::READ_ANDX
+            | Command::WRITE_ANDX
+            | Command::SESSION_SETUP_ANDX
+            | Command::LOGOFF_ANDX
+            | Command::TREE_CONNECT_ANDX
+            | Command::NT_CREATE_ANDX
+    )
+}
+
+/// The blocks of a message that begins with `header`, in the order of the chain. A chain that points backwards
+/// ends there.
+pub fn blocks<'a>(header: &Header, message: &'a [u8]) -> impl Iterator<Item = Block<'a>> + use<'a> {
+    let unicode = header.is_unicode();
+    let mut next = Some((header.command, Header::LENGTH));
+    std::iter::from_fn(move || {
+        let block = Block::parse(message, next?, unicode)?;
+        next = block.next;
+        Some(block)
+    })
+    .take(MAX_CHAIN)
+}
+
+impl<'a> Block<'a> {
+    fn parse(message: &'a [u8], (command, offset): (Command, usize), unicode: bool) -> Option<Block<'a>> {
+        let word_count = usize::from(u8_at(message, offset)?);
+        let start = offset + 1;
+        let end = start + 2 * word_count;
+        let words = &message[start.min(message.len())..end.min(message.len())];
+        let data_offset = end + 2;
+        let data_length = u16_at(message, end).map_or(0, usize::from);
+        let data_end = data_offset.saturating_add(data_length).min(message.len());
+        let data = message.get(data_offset..data_end).unwrap_or_default();
+        let next = next_of(command, words).filter(|(_, next)| *next > offset);
+        Some(Block { command, words, data, data_offset, unicode, next })
+    }
+
+    /// One byte of the parameters.
+    pub fn byte(&self, offset: usize) -> Option<u8> {
+        u8_at(self.words, offset)
+    }
+
+    /// Two bytes of the parameters, at a byte offset.
+    pub fn word(&self, offset: usize) -> Option<u16> {
+        u16_at(self.words, offset)
+    }
+
+    /// Four bytes of the parameters, at a byte offset.
+    pub fn dword(&self, offset: usize) -> Option<u32> {
+        crate::bytes::u32_at(self.words, offset)
+    }
+
+    /// Number of parameter words.
+    pub fn word_count(&self) -> usize {
+        self.words.len() / 2
+    }
+
+    /// A terminated string at `offset` of the data, and the offset after it. A string that the snap length cut is
+    /// absent.
+    pub fn string(&self, offset: usize) -> Option<(String, usize)> {
+        if self.unicode { self.utf16(offset) } else { self.oem(offset) }
+    }
+
+    /// A terminated OEM string at `offset` of the data, whatever the header says.
+    pub fn oem(&self, offset: usize) -> Option<(String, usize)> {
+        let rest = self.data.get(offset..)?;
+        let length = rest.iter().position(|byte| *byte == 0)?;
+        Some((oem_text(&rest[..length]), offset + length + 1))
+    }
+
+    fn utf16(&self, offset: usize) -> Option<(String, usize)> {
+        let start = offset + (self.data_offset + offset) % 2;
+        let rest = self.data.get(start..)?;
+        let length = rest.chunks_exact(2).position(|unit| unit == [0, 0])?;
+        Some((utf16_text(&rest[..2 * length]), start + 2 * length + 2))
+    }
+
+    /// A string behind a buffer format byte (MS-CIFS 2.2.1.1.1: 0x04 is a terminated string).
+    pub fn formatted_string(&self, offset: usize) -> Option<(String, usize)> {
+        if u8_at(self.data, offset)? == 4 { self.string(offset + 1) } else { None }
+    }
+}
+
+/// Command and offset of the next block of the chain.
+fn next_of(command: Command, words: &[u8]) -> Option<(Command, usize)> {
+    if !is_andx(command) {
+        return None;
+    }
+    let next = Command(u8_at(words, 0)?);
+    (next != Command::NO_ANDX).then_some((next, usize::from(u16_at(words, 2)?)))
+}
+
+/// How many bytes of a message must be at hand to read what the analysis wants of it; `prefix` holds at least the
+/// header. The answer may grow once more bytes are there.
+pub fn needed(header: &Header, prefix: &[u8]) -> usize {
+    let mut offset = Header::LENGTH;
+    let mut command = header.command;
+    for _ in 0..MAX_CHAIN {
+        let Some(word_count) = u8_at(prefix, offset) else { return offset + 1 };
+        let words_end = offset + 1 + 2 * usize::from(word_count);
+        let Some(words) = prefix.get(offset + 1..words_end) else { return words_end };
+        match next_of(command, words) {
+            Some((next, at)) if at > offset => (command, offset) = (next, at),
+            _ => return words_end + 2 + data_needed(header, command, words, prefix, words_end),
+        }
+    }
+    offset
+}
+
+/// Data bytes that are wanted behind the parameters.
+fn data_needed(header: &Header, command: Command, words: &[u8], prefix: &[u8], words_end: usize) -> usize {
+    let data_length = || match u16_at(prefix, words_end) {
+        Some(length) => usize::from(length).min(MAX_WANTED),
+        None => 0,
+    };
+    if header.is_reply() {
+        return match command {
+            Command::TREE_CONNECT_ANDX => data_length().min(8),
+            _ => TransactionKind::of(command).map_or(0, |_| data_length().min(16)),
+        };
+    }
+    match command {
+        Command::WRITE_ANDX
+        | Command::WRITE
+        | Command::WRITE_RAW
+        | Command::WRITE_MPX
+        | Command::WRITE_AND_CLOSE
+        | Command::WRITE_AND_UNLOCK => 0,
+        Command::TRANSACTION2 | Command::NT_TRANSACT => {
+            let kind = if command == Command::NT_TRANSACT { TransactionKind::Nt } else { TransactionKind::Trans2 };
+            kind.parameters_end(words).saturating_sub(words_end + 2).min(MAX_WANTED)
+        }
+        Command::TRANSACTION => data_length().min(600),
+        _ => data_length(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(command: u8, rest: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0xff, b'S', b'M', b'B', command];
+        bytes.resize(Header::LENGTH, 0);
+        bytes.extend(rest);
+        bytes
+    }
+
+    #[test]
+    fn chains_are_followed_forwards_only() {
+        // LOCKING_ANDX (8 words) → READ_ANDX at offset 51, which points back at 32.
+        let mut rest = vec![8, 0x2e, 0, 51, 0];
+        rest.resize(1 + 16, 0);
+        rest.extend([0, 0, 2, 0x24, 0, 32, 0, 0, 0]);
+        let message = message(0x24, &rest);
+        let header = Header::parse(&message).unwrap();
+        let commands: Vec<u8> = blocks(&header, &message).map(|block| block.command.0).collect();
+        assert_eq!(commands, [0x24, 0x2e]);
+    }
+
+    #[test]
+    fn utf16_names_are_aligned_from_the_header() {
+        // CHECK_DIRECTORY: no words, so data starts at 35; the format byte leaves the name at 36, which is even.
+        let mut bytes = message(0x10, &[0, 7, 0, 4, b'a', 0, b'b', 0, 0, 0]);
+        bytes[10..12].copy_from_slice(&0x8000u16.to_le_bytes());
+        let header = Header::parse(&bytes).unwrap();
+        let block = blocks(&header, &bytes).next().unwrap();
+        assert_eq!(block.formatted_string(0), Some(("ab".into(), 7)));
+    }
+
+    #[test]
+    fn bulk_data_is_not_needed() {
+        let mut rest = vec![14, 0xff];
+        rest.resize(1 + 28, 0);
+        rest.extend(60_000u16.to_le_bytes());
+        let message = message(0x2f, &rest);
+        let header = Header::parse(&message).unwrap();
+        assert_eq!(needed(&header, &message), 32 + 1 + 28 + 2);
+    }
+}

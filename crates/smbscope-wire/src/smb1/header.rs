@@ -1,0 +1,133 @@
+//! The SMB1 message header (MS-CIFS 2.2.3.1).
+
+use super::{Command, PROTOCOL_ID};
+use crate::bytes::{u8_at, u16_at, u32_at};
+use crate::status::{DosError, NtStatus};
+
+/// Flags of the header.
+pub mod flags {
+    /// The message is a response.
+    pub const REPLY: u8 = 0x80;
+}
+
+/// Flags2 of the header.
+pub mod flags2 {
+    /// The message is signed.
+    pub const SECURITY_SIGNATURE: u16 = 0x0004;
+    /// Status is an NTSTATUS.
+    pub const NT_STATUS: u16 = 0x4000;
+    /// Strings are UTF-16.
+    pub const UNICODE: u16 = 0x8000;
+}
+
+/// The header of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// The command.
+    pub command: Command,
+    /// The status field, to be read with [`Header::nt_status`] or [`Header::dos_error`].
+    pub status: u32,
+    /// See [`flags`].
+    pub flags: u8,
+    /// See [`flags2`].
+    pub flags2: u16,
+    /// Tree identifier.
+    pub tid: u16,
+    /// Process identifier, low half: what servers of every age echo.
+    pub pid: u16,
+    /// User identifier.
+    pub uid: u16,
+    /// Multiplex identifier.
+    pub mid: u16,
+}
+
+impl Header {
+    /// Length of the header.
+    pub const LENGTH: usize = 32;
+
+    /// Reads a header from its protocol id on; `None` when it is cut off.
+    pub fn parse(message: &[u8]) -> Option<Header> {
+        if !message.starts_with(&PROTOCOL_ID) {
+            return None;
+        }
+        Some(Header {
+            mid: u16_at(message, 30)?,
+            command: Command(u8_at(message, 4)?),
+            status: u32_at(message, 5)?,
+            flags: u8_at(message, 9)?,
+            flags2: u16_at(message, 10)?,
+            tid: u16_at(message, 24)?,
+            pid: u16_at(message, 26)?,
+            uid: u16_at(message, 28)?,
+        })
+    }
+
+    /// Whether the reply bit is set. Servers forget it for the interim answer to Write_Raw.
+    pub fn is_reply(&self) -> bool {
+        self.flags & flags::REPLY != 0
+    }
+
+    /// Whether the message carries a signature.
+    pub fn is_signed(&self) -> bool {
+        self.flags2 & flags2::SECURITY_SIGNATURE != 0
+    }
+
+    /// Whether strings are UTF-16.
+    pub fn is_unicode(&self) -> bool {
+        self.flags2 & flags2::UNICODE != 0
+    }
+
+    /// The status as NTSTATUS, where the client asked for that.
+    pub fn nt_status(&self) -> Option<NtStatus> {
+        (self.flags2 & flags2::NT_STATUS != 0).then_some(NtStatus(self.status))
+    }
+
+    /// The status as error class and code.
+    pub fn dos_error(&self) -> DosError {
+        let [class, _, low, high] = self.status.to_le_bytes();
+        DosError { class, code: u16::from_le_bytes([low, high]) }
+    }
+
+    /// Whether the status, of either kind, is success.
+    pub fn is_success(&self) -> bool {
+        self.status == 0
+    }
+
+    /// Whether bytes at `message` look like a header rather than like data that happens to hold the protocol id.
+    pub fn is_plausible(message: &[u8], length: usize) -> bool {
+        let Some(header) = Header::parse(message) else { return false };
+        let words = message.get(32).map_or(0, |count| 2 * usize::from(*count));
+        header.command.name().is_some() && length >= Header::LENGTH + 3 && 35 + words <= length
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A READ_ANDX response header, in the order of MS-CIFS 2.2.3.1.
+    const BYTES: [u8; 32] = [
+        0xff, b'S', b'M', b'B', 0x2e, 0x34, 0x00, 0x00, 0xc0, 0x98, 0x05, 0xc8, 0x01, 0x00, 1, 2, 3, 4, 5, 6, 7, 8, 0,
+        0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88,
+    ];
+
+    #[test]
+    fn fields_are_where_the_specification_puts_them() {
+        let header = Header::parse(&BYTES).unwrap();
+        assert_eq!((header.command, header.flags2), (Command(0x2e), 0xc805));
+        assert_eq!((header.tid, header.pid, header.uid, header.mid), (0x2211, 0x4433, 0x6655, 0x8877));
+        assert_eq!(header.nt_status(), Some(NtStatus(0xc000_0034)));
+        assert!(header.is_reply() && header.is_unicode() && header.is_signed());
+        assert_eq!(Header::parse(&BYTES[..31]), None);
+    }
+
+    #[test]
+    fn old_clients_get_class_and_code() {
+        let mut bytes = BYTES;
+        bytes[5..9].copy_from_slice(&[1, 0, 2, 0]);
+        bytes[10..12].copy_from_slice(&[1, 0]);
+        let header = Header::parse(&bytes).unwrap();
+        assert_eq!(header.nt_status(), None);
+        assert_eq!(header.dos_error(), DosError { class: 1, code: 2 });
+    }
+}

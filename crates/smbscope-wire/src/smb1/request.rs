@@ -1,0 +1,264 @@
+//! What SMB1 requests say about the operation: file, path, offset, length (MS-CIFS 2.2.4).
+
+use super::{Block, Command, Header, TransactionKind, TransactionRequest, transaction::Progress};
+use crate::bytes::utf16_text;
+
+/// Who logs on, in a SESSION_SETUP_ANDX (MS-CIFS 2.2.4.53, MS-SMB 2.2.4.6.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Logon<'a> {
+    /// Extended security: a GSS token.
+    Token(&'a [u8]),
+    /// Account and domain in the clear; both empty for an anonymous logon.
+    Account {
+        /// AccountName.
+        user: String,
+        /// PrimaryDomain.
+        domain: String,
+    },
+}
+
+/// The part of a request that says what it works on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request<'a> {
+    /// Dialect strings, in the order that the answer's index counts.
+    Negotiate(Vec<String>),
+    /// SESSION_SETUP_ANDX.
+    SessionSetup(Logon<'a>),
+    /// TREE_CONNECT(_ANDX): `\\server\share`.
+    TreeConnect(String),
+    /// Commands that open by name.
+    Open(Option<String>),
+    /// Commands that work on a name.
+    Path(Option<String>),
+    /// Commands that work on an open.
+    File(u16),
+    /// Reads, writes and byte-range locks.
+    Range {
+        /// The open.
+        fid: u16,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        length: u64,
+    },
+    /// WRITE_RAW.
+    WriteRaw {
+        /// The open.
+        fid: u16,
+        /// First byte.
+        offset: u64,
+        /// Bytes, those of the raw block included.
+        length: u64,
+        /// The server answers the raw block.
+        write_through: bool,
+    },
+    /// LOCKING_ANDX.
+    Locking {
+        /// The open.
+        fid: u16,
+        /// Milliseconds to wait; zero fails at once, all ones waits for ever.
+        timeout: u32,
+        /// Ranges to lock.
+        locks: u16,
+        /// Ranges to unlock.
+        unlocks: u16,
+        /// The acknowledgment of an oplock break, which is not answered.
+        oplock_release: bool,
+        /// The first range: offset and length.
+        range: Option<(u64, u64)>,
+    },
+    /// TRANSACTION, TRANSACTION2, NT_TRANSACT.
+    Transaction(TransactionRequest),
+    /// Their secondary requests.
+    Secondary(Progress),
+    /// ECHO: how many answers are wanted.
+    Echo(u16),
+    /// Nothing that is needed, or cut off.
+    Other,
+}
+
+impl<'a> Request<'a> {
+    /// Reads one block of a request; `message` begins with the header.
+    pub fn parse(header: &Header, block: &Block<'a>, message: &'a [u8]) -> Request<'a> {
+        Self::parse_block(header, block, message).unwrap_or(Request::Other)
+    }
+
+    fn parse_block(header: &Header, b: &Block<'a>, message: &'a [u8]) -> Option<Request<'a>> {
+        let name = |offset| b.formatted_string(offset).map(|(name, _)| name);
+        Some(match b.command {
+            Command::NEGOTIATE => Request::Negotiate(dialects(b)),
+            Command::SESSION_SETUP_ANDX => Request::SessionSetup(logon(b)?),
+            Command::TREE_CONNECT_ANDX => {
+                let password = usize::from(b.word(6)?);
+                Request::TreeConnect(b.string(password)?.0)
+            }
+            Command::TREE_CONNECT => Request::TreeConnect(name(0)?),
+            Command::NT_CREATE_ANDX => Request::Open(nt_create_name(header, b)),
+            Command::OPEN_ANDX => Request::Open(b.string(0).map(|(name, _)| name)),
+            Command::OPEN | Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => {
+                Request::Open(name(0))
+            }
+            Command::CREATE_DIRECTORY
+            | Command::DELETE_DIRECTORY
+            | Command::CHECK_DIRECTORY
+            | Command::DELETE
+            | Command::RENAME
+            | Command::NT_RENAME
+            | Command::QUERY_INFORMATION
+            | Command::SET_INFORMATION
+            | Command::SEARCH
+            | Command::FIND
+            | Command::FIND_UNIQUE => Request::Path(name(0)),
+            Command::CLOSE
+            | Command::FLUSH
+            | Command::SEEK
+            | Command::SET_INFORMATION2
+            | Command::QUERY_INFORMATION2
+            | Command::FIND_CLOSE2 => Request::File(b.word(0)?),
+            Command::READ
+            | Command::WRITE
+            | Command::LOCK_AND_READ
+            | Command::WRITE_AND_UNLOCK
+            | Command::WRITE_AND_CLOSE => range(b.word(0)?, b.dword(4)?, 0, b.word(2)?.into()),
+            Command::LOCK_BYTE_RANGE | Command::UNLOCK_BYTE_RANGE => {
+                range(b.word(0)?, b.dword(6)?, 0, b.dword(2)?.into())
+            }
+            Command::READ_RAW => range(b.word(0)?, b.dword(2)?, b.dword(16).unwrap_or(0), b.word(6)?.into()),
+            Command::READ_MPX => range(b.word(0)?, b.dword(2)?, 0, b.word(6)?.into()),
+            Command::WRITE_MPX => range(b.word(0)?, b.dword(6)?, 0, b.word(2)?.into()),
+            Command::READ_ANDX => {
+                // The high half shares its field with a timeout on pipes, where it is all ones.
+                let high = b.dword(14).filter(|high| *high <= 0xff).unwrap_or(0);
+                let length = u64::from(b.word(10)?) | u64::from(high) << 16;
+                range(b.word(4)?, b.dword(6)?, b.dword(20).unwrap_or(0), length)
+            }
+            Command::WRITE_ANDX => {
+                let length = u64::from(b.word(20)?) | u64::from(b.word(18)?) << 16;
+                range(b.word(4)?, b.dword(6)?, b.dword(24).unwrap_or(0), length)
+            }
+            Command::WRITE_RAW => Request::WriteRaw {
+                fid: b.word(0)?,
+                offset: wide(b.dword(6)?, b.dword(24).unwrap_or(0)),
+                length: b.word(2)?.into(),
+                write_through: b.word(14)? & 1 != 0,
+            },
+            Command::LOCKING_ANDX => Request::Locking {
+                fid: b.word(4)?,
+                timeout: b.dword(8)?,
+                unlocks: b.word(12)?,
+                locks: b.word(14)?,
+                oplock_release: b.byte(6)? & 2 != 0,
+                range: first_range(b),
+            },
+            Command::TRANSACTION | Command::TRANSACTION2 | Command::NT_TRANSACT => {
+                let kind = TransactionKind::of(b.command)?;
+                Request::Transaction(TransactionRequest::parse(kind, b, message, header.is_unicode())?)
+            }
+            command if TransactionKind::primary_of(command).is_some() => {
+                Request::Secondary(TransactionKind::secondary_progress(command, b.words)?)
+            }
+            Command::ECHO => Request::Echo(b.word(0)?),
+            _ => Request::Other,
+        })
+    }
+}
+
+fn wide(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+fn range<'a>(fid: u16, low: u32, high: u32, length: u64) -> Request<'a> {
+    Request::Range { fid, offset: wide(low, high), length }
+}
+
+/// Dialects: each a buffer format byte 2 and an OEM string (2.2.4.52.1).
+fn dialects(block: &Block<'_>) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut offset = 0;
+    while names.len() < 64 && block.data.get(offset) == Some(&2) {
+        let Some((name, next)) = block.oem(offset + 1) else { break };
+        names.push(name);
+        offset = next;
+    }
+    names
+}
+
+fn logon<'a>(block: &Block<'a>) -> Option<Logon<'a>> {
+    let passwords = match block.word_count() {
+        12 => {
+            let length = usize::from(block.word(14)?).min(block.data.len());
+            return Some(Logon::Token(&block.data[..length]));
+        }
+        13 => usize::from(block.word(14)?) + usize::from(block.word(16)?),
+        10 => usize::from(block.word(14)?),
+        _ => return None,
+    };
+    let (user, next) = block.string(passwords)?;
+    let domain = block.string(next).map_or(String::new(), |(domain, _)| domain);
+    Some(Logon::Account { user, domain })
+}
+
+/// The name of NT_CREATE_ANDX has a length and need not be terminated (2.2.4.64.1).
+fn nt_create_name(header: &Header, block: &Block<'_>) -> Option<String> {
+    let length = usize::from(block.word(5)?);
+    if let Some((name, _)) = block.string(0) {
+        return Some(name);
+    }
+    // Unterminated: UTF-16 data starts behind one byte of padding, since 24 words leave it at an odd offset.
+    let start = usize::from(header.is_unicode());
+    block.data.get(start..start + length).map(utf16_text)
+}
+
+/// The first LOCKING_ANDX_RANGE, 32 or 64 bits wide (2.2.4.32.1).
+fn first_range(block: &Block<'_>) -> Option<(u64, u64)> {
+    use crate::bytes::u32_at;
+    let data = block.data;
+    if block.byte(6)? & 0x10 == 0 {
+        return Some((u32_at(data, 2)?.into(), u32_at(data, 6)?.into()));
+    }
+    Some((wide(u32_at(data, 8)?, u32_at(data, 4)?), wide(u32_at(data, 16)?, u32_at(data, 12)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::blocks;
+    use super::*;
+
+    fn parse(command: u8, flags2: u16, rest: &[u8]) -> (Header, Vec<u8>) {
+        let mut bytes = vec![0xff, b'S', b'M', b'B', command];
+        bytes.resize(Header::LENGTH, 0);
+        bytes[10..12].copy_from_slice(&flags2.to_le_bytes());
+        bytes.extend(rest);
+        (Header::parse(&bytes).unwrap(), bytes)
+    }
+
+    fn first<'a>(header: &Header, bytes: &'a [u8]) -> Request<'a> {
+        Request::parse(header, &blocks(header, bytes).next().unwrap(), bytes)
+    }
+
+    #[test]
+    fn negotiate_lists_dialects_in_order() {
+        let (header, bytes) = parse(0x72, 0, b"\x00\x1a\x00\x02LANMAN1.0\0\x02NT LM 0.12\0....");
+        assert_eq!(first(&header, &bytes), Request::Negotiate(vec!["LANMAN1.0".into(), "NT LM 0.12".into()]));
+    }
+
+    #[test]
+    fn read_andx_has_64_bit_offsets_and_24_bit_lengths() {
+        let mut rest = vec![12, 0xff, 0, 0, 0, 0x34, 0x12];
+        rest.extend(0x1000u32.to_le_bytes());
+        rest.extend([0x00, 0xf0, 0, 0]);
+        rest.extend(1u32.to_le_bytes());
+        rest.extend([0, 0]);
+        rest.extend(2u32.to_le_bytes());
+        rest.extend([0, 0]);
+        let (header, bytes) = parse(0x2e, 0, &rest);
+        let expected = Request::Range { fid: 0x1234, offset: 0x2_0000_1000, length: 0x1_f000 };
+        assert_eq!(first(&header, &bytes), expected);
+    }
+
+    #[test]
+    fn delete_names_its_file_in_the_oem_code_page() {
+        let (header, bytes) = parse(0x06, 0, b"\x01\0\0\x06\0\x04\\a.b\0");
+        assert_eq!(first(&header, &bytes), Request::Path(Some("\\a.b".into())));
+    }
+}

@@ -1,0 +1,81 @@
+//! What SMB1 responses say that later messages refer to (MS-CIFS 2.2.4).
+
+use super::{Block, Command, TransactionKind, transaction::Progress};
+use crate::bytes::u16_at;
+
+/// The part of a response that the analysis needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Response {
+    /// Index of the chosen dialect; 0xffff for none.
+    Negotiate(u16),
+    /// TREE_CONNECT_ANDX: the service, `A:` for a disk, `IPC` for pipes.
+    TreeConnect(String),
+    /// The FID of what was opened.
+    Open(u16),
+    /// ECHO: the number of this answer, from 1.
+    Echo(u16),
+    /// READ_MPX: bytes of the whole answer, and bytes in this message.
+    Multiplexed(Progress),
+    /// TRANSACTION and its kin: how much of the answer is in this message, and where its parameters begin.
+    Transaction {
+        /// Absent for an interim response, which has no words.
+        progress: Option<Progress>,
+        /// The FID of NT_TRANSACT_CREATE and TRANS2_OPEN2, were it one of these.
+        fid: Option<u16>,
+    },
+    /// Nothing that is needed, or cut off.
+    Other,
+}
+
+impl Response {
+    /// Reads one block of a response; `message` begins with the header.
+    pub fn parse(block: &Block<'_>, message: &[u8]) -> Response {
+        Self::parse_block(block, message).unwrap_or(Response::Other)
+    }
+
+    fn parse_block(b: &Block<'_>, message: &[u8]) -> Option<Response> {
+        Some(match b.command {
+            Command::NEGOTIATE => Response::Negotiate(b.word(0)?),
+            Command::TREE_CONNECT_ANDX => Response::TreeConnect(b.oem(0)?.0),
+            Command::NT_CREATE_ANDX => Response::Open(b.word(5)?),
+            Command::OPEN_ANDX => Response::Open(b.word(4)?),
+            Command::OPEN | Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => {
+                Response::Open(b.word(0)?)
+            }
+            Command::ECHO => Response::Echo(b.word(0)?),
+            Command::READ_MPX => {
+                Response::Multiplexed(Progress { total: b.word(4)?.into(), here: b.word(12)?.into() })
+            }
+            command => {
+                let kind = TransactionKind::of(command)?;
+                let parameters = kind.response_parameters(b.words);
+                Response::Transaction {
+                    progress: kind.response_progress(b.words),
+                    fid: parameters.and_then(|at| {
+                        // NT_TRANSACT_CREATE puts the oplock level in front.
+                        let skip = if kind == TransactionKind::Nt { 2 } else { 0 };
+                        u16_at(message, at.checked_add(skip)?)
+                    }),
+                }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Header, blocks};
+    use super::*;
+
+    #[test]
+    fn nt_create_response_gives_the_fid() {
+        let mut bytes = vec![0xff, b'S', b'M', b'B', 0xa2];
+        bytes.resize(Header::LENGTH, 0);
+        bytes[9] = 0x80;
+        bytes.extend([34, 0xff, 0, 0, 0, 2, 0xcd, 0xab]);
+        bytes.resize(Header::LENGTH + 1 + 68 + 2, 0);
+        let header = Header::parse(&bytes).unwrap();
+        let block = blocks(&header, &bytes).next().unwrap();
+        assert_eq!(Response::parse(&block, &bytes), Response::Open(0xabcd));
+    }
+}

@@ -1,0 +1,205 @@
+//! TRANSACTION, TRANSACTION2 and NT_TRANSACT (MS-CIFS 2.2.4.33, 2.2.4.46, 2.2.4.62): requests and responses that may
+//! span several messages.
+
+use super::{Block, Command};
+use crate::bytes::{oem_text, u8_at, u16_at, u32_at, utf16_text};
+use crate::names::{Fsctl, NtTransact, Trans2, Transaction};
+
+/// Which of the three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransactionKind {
+    /// SMB_COM_TRANSACTION: named pipes, mailslots.
+    Trans,
+    /// SMB_COM_TRANSACTION2: file system.
+    Trans2,
+    /// SMB_COM_NT_TRANSACT.
+    Nt,
+}
+
+/// How much of a transaction's parameters and data a message holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Bytes of parameters and data of the whole transaction.
+    pub total: u64,
+    /// Bytes of parameters and data in this message.
+    pub here: u64,
+}
+
+/// What a transaction request works on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TransactionRequest {
+    /// The TRANSACTION2 subcommand.
+    pub trans2: Option<Trans2>,
+    /// The NT_TRANSACT function.
+    pub nt: Option<NtTransact>,
+    /// The TRANSACTION subcommand.
+    pub trans: Option<Transaction>,
+    /// The control code of NT_TRANSACT_IOCTL.
+    pub fsctl: Option<Fsctl>,
+    /// The open.
+    pub fid: Option<u16>,
+    /// The path, or the name of the pipe or mailslot.
+    pub path: Option<String>,
+    /// How much of it is in this message.
+    pub progress: Progress,
+}
+
+impl TransactionKind {
+    /// The kind that a primary command belongs to.
+    pub fn of(command: Command) -> Option<TransactionKind> {
+        match command {
+            Command::TRANSACTION => Some(TransactionKind::Trans),
+            Command::TRANSACTION2 => Some(TransactionKind::Trans2),
+            Command::NT_TRANSACT => Some(TransactionKind::Nt),
+            _ => None,
+        }
+    }
+
+    /// Primary command of a secondary request.
+    pub fn primary_of(secondary: Command) -> Option<Command> {
+        match secondary {
+            Command::TRANSACTION_SECONDARY => Some(Command::TRANSACTION),
+            Command::TRANSACTION2_SECONDARY => Some(Command::TRANSACTION2),
+            Command::NT_TRANSACT_SECONDARY => Some(Command::NT_TRANSACT),
+            _ => None,
+        }
+    }
+
+    /// Where the parameters of a primary request end, from the header; zero when the words are cut off.
+    pub(super) fn parameters_end(self, words: &[u8]) -> usize {
+        self.parameters(words).map_or(0, |(offset, count)| offset.saturating_add(count))
+    }
+
+    fn parameters(self, words: &[u8]) -> Option<(usize, usize)> {
+        Some(match self {
+            TransactionKind::Nt => (u32_at(words, 23)? as usize, u32_at(words, 19)? as usize),
+            _ => (usize::from(u16_at(words, 20)?), usize::from(u16_at(words, 18)?)),
+        })
+    }
+
+    /// Progress of a primary request.
+    fn request_progress(self, words: &[u8]) -> Option<Progress> {
+        Some(match self {
+            TransactionKind::Nt => Progress {
+                total: u64::from(u32_at(words, 3)?) + u64::from(u32_at(words, 7)?),
+                here: u64::from(u32_at(words, 19)?) + u64::from(u32_at(words, 27)?),
+            },
+            _ => Progress {
+                total: u64::from(u16_at(words, 0)?) + u64::from(u16_at(words, 2)?),
+                here: u64::from(u16_at(words, 18)?) + u64::from(u16_at(words, 22)?),
+            },
+        })
+    }
+
+    /// Progress of a secondary request.
+    pub(super) fn secondary_progress(command: Command, words: &[u8]) -> Option<Progress> {
+        Some(match command {
+            Command::NT_TRANSACT_SECONDARY => Progress {
+                total: u64::from(u32_at(words, 3)?) + u64::from(u32_at(words, 7)?),
+                here: u64::from(u32_at(words, 11)?) + u64::from(u32_at(words, 23)?),
+            },
+            _ => Progress {
+                total: u64::from(u16_at(words, 0)?) + u64::from(u16_at(words, 2)?),
+                here: u64::from(u16_at(words, 4)?) + u64::from(u16_at(words, 10)?),
+            },
+        })
+    }
+
+    /// Progress of a response; an interim response and an error have no words.
+    pub(super) fn response_progress(self, words: &[u8]) -> Option<Progress> {
+        Some(match self {
+            TransactionKind::Nt => Progress {
+                total: u64::from(u32_at(words, 3)?) + u64::from(u32_at(words, 7)?),
+                here: u64::from(u32_at(words, 11)?) + u64::from(u32_at(words, 23)?),
+            },
+            _ => Progress {
+                total: u64::from(u16_at(words, 0)?) + u64::from(u16_at(words, 2)?),
+                here: u64::from(u16_at(words, 6)?) + u64::from(u16_at(words, 12)?),
+            },
+        })
+    }
+
+    /// Where a response's parameters begin, from the header.
+    pub(super) fn response_parameters(self, words: &[u8]) -> Option<usize> {
+        Some(match self {
+            TransactionKind::Nt => u32_at(words, 15)? as usize,
+            _ => usize::from(u16_at(words, 8)?),
+        })
+    }
+}
+
+impl TransactionRequest {
+    /// Reads a primary request.
+    pub(super) fn parse(
+        kind: TransactionKind,
+        block: &Block<'_>,
+        message: &[u8],
+        unicode: bool,
+    ) -> Option<TransactionRequest> {
+        let words = block.words;
+        let mut request =
+            TransactionRequest { progress: kind.request_progress(words)?, ..TransactionRequest::default() };
+        let parameters = kind
+            .parameters(words)
+            .and_then(|(offset, count)| message.get(offset..offset.checked_add(count)?))
+            .unwrap_or_default();
+        match kind {
+            TransactionKind::Trans => {
+                request.trans = u16_at(words, 28).map(Transaction);
+                request.fid = u16_at(words, 30);
+                request.path = block.string(0).map(|(name, _)| name);
+            }
+            TransactionKind::Trans2 => request.trans2(Trans2(u16_at(words, 28)?), parameters, unicode),
+            TransactionKind::Nt => request.nt(NtTransact(u16_at(words, 36)?), words, parameters, unicode),
+        }
+        Some(request)
+    }
+
+    fn trans2(&mut self, subcommand: Trans2, parameters: &[u8], unicode: bool) {
+        self.trans2 = Some(subcommand);
+        let name_at = match subcommand {
+            Trans2::FIND_FIRST2 => 12,
+            Trans2::QUERY_PATH_INFORMATION | Trans2::SET_PATH_INFORMATION => 6,
+            Trans2::OPEN2 => 28,
+            Trans2::CREATE_DIRECTORY => 4,
+            Trans2::GET_DFS_REFERRAL => 2,
+            Trans2::QUERY_FILE_INFORMATION | Trans2::SET_FILE_INFORMATION => {
+                self.fid = u16_at(parameters, 0);
+                return;
+            }
+            _ => return,
+        };
+        self.path = parameters.get(name_at..).filter(|name| !name.is_empty()).map(|name| terminated(name, unicode));
+    }
+
+    fn nt(&mut self, function: NtTransact, words: &[u8], parameters: &[u8], unicode: bool) {
+        self.nt = Some(function);
+        match function {
+            NtTransact::CREATE => {
+                let length = u32_at(parameters, 44).map_or(0, |length| length as usize);
+                // UTF-16 names are aligned; the fixed part has 53 bytes.
+                let start: usize = if unicode && u8_at(parameters, 53) == Some(0) { 54 } else { 53 };
+                let name = start.checked_add(length).and_then(|end| parameters.get(start..end));
+                self.path = name.map(|name| terminated(name, unicode));
+            }
+            NtTransact::IOCTL => {
+                self.fsctl = u32_at(words, 38).map(Fsctl);
+                self.fid = u16_at(words, 42);
+            }
+            NtTransact::NOTIFY_CHANGE => self.fid = u16_at(words, 42),
+            NtTransact::QUERY_SECURITY_DESC | NtTransact::SET_SECURITY_DESC => self.fid = u16_at(parameters, 0),
+            _ => {}
+        }
+    }
+}
+
+/// Text up to a terminator or the end.
+fn terminated(bytes: &[u8], unicode: bool) -> String {
+    if unicode {
+        let units = bytes.chunks_exact(2).position(|unit| unit == [0, 0]).unwrap_or(bytes.len() / 2);
+        utf16_text(&bytes[..2 * units])
+    } else {
+        let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        oem_text(&bytes[..length])
+    }
+}

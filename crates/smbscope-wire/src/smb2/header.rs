@@ -1,0 +1,147 @@
+//! The SMB2 packet header (MS-SMB2 2.2.1).
+
+use super::{Command, PROTOCOL_ID};
+use crate::bytes::{u16_at, u32_at, u64_at};
+use crate::status::NtStatus;
+
+/// Flags of the header.
+pub mod flags {
+    /// The message is a response.
+    pub const SERVER_TO_REDIR: u32 = 0x0000_0001;
+    /// The message carries an AsyncId instead of a TreeId.
+    pub const ASYNC_COMMAND: u32 = 0x0000_0002;
+    /// The operation uses the session, tree and file of the one before it in the compound.
+    pub const RELATED_OPERATIONS: u32 = 0x0000_0004;
+    /// The message is signed.
+    pub const SIGNED: u32 = 0x0000_0008;
+    /// Every flag that is defined, for plausibility.
+    pub(super) const DEFINED: u32 = 0x3000_007f;
+}
+
+/// The header of a message, of which a snap length may have cut the tail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Credits that the request costs.
+    pub credit_charge: u16,
+    /// Status of a response (channel sequence of a request).
+    pub status: NtStatus,
+    /// The command.
+    pub command: Command,
+    /// Credits asked for, or granted.
+    pub credits: u16,
+    /// See [`flags`].
+    pub flags: u32,
+    /// Offset of the next message of the compound, zero for the last.
+    pub next_command: u32,
+    /// The message's number on the connection.
+    pub message_id: u64,
+    /// Number of an asynchronous operation.
+    pub async_id: Option<u64>,
+    /// The tree connect, of messages that are not asynchronous.
+    pub tree_id: Option<u32>,
+    /// The session.
+    pub session_id: Option<u64>,
+}
+
+impl Header {
+    /// Length of the whole header.
+    pub const LENGTH: usize = 64;
+    /// What must be there to know which command it is, and which one.
+    pub const LEAST: usize = 32;
+
+    /// Reads a header from its protocol id on.
+    pub fn parse(message: &[u8]) -> Option<Header> {
+        if !message.starts_with(&PROTOCOL_ID) || u16_at(message, 4)? != 64 {
+            return None;
+        }
+        let flags = u32_at(message, 16)?;
+        let asynchronous = flags & flags::ASYNC_COMMAND != 0;
+        Some(Header {
+            credit_charge: u16_at(message, 6)?,
+            status: NtStatus(u32_at(message, 8)?),
+            command: Command(u16_at(message, 12)?),
+            credits: u16_at(message, 14)?,
+            flags,
+            next_command: u32_at(message, 20)?,
+            message_id: u64_at(message, 24)?,
+            async_id: u64_at(message, 32).filter(|_| asynchronous),
+            tree_id: u32_at(message, 36).filter(|_| !asynchronous),
+            session_id: u64_at(message, 40),
+        })
+    }
+
+    /// Whether the message is a response (or a break that the server sends).
+    pub fn is_response(&self) -> bool {
+        self.flags & flags::SERVER_TO_REDIR != 0
+    }
+
+    /// Whether the message carries a signature.
+    pub fn is_signed(&self) -> bool {
+        self.flags & flags::SIGNED != 0
+    }
+
+    /// Whether bytes at `message` look like a header rather than like data that happens to hold the protocol id.
+    pub fn is_plausible(message: &[u8], length: usize) -> bool {
+        let Some(header) = Header::parse(message) else { return false };
+        let next = header.next_command as usize;
+        header.command.0 <= 0x0013
+            && header.flags & !flags::DEFINED == 0
+            && (next == 0 || (next >= Header::LENGTH && next % 8 == 0 && next < length))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A header with every field different, in the order of MS-SMB2 2.2.1.2.
+    pub(crate) fn header(command: u16, flags: u32) -> Vec<u8> {
+        let mut bytes = PROTOCOL_ID.to_vec();
+        bytes.extend(64u16.to_le_bytes());
+        bytes.extend(3u16.to_le_bytes());
+        bytes.extend(0xc000_0034u32.to_le_bytes());
+        bytes.extend(command.to_le_bytes());
+        bytes.extend(31u16.to_le_bytes());
+        bytes.extend(flags.to_le_bytes());
+        bytes.extend(0u32.to_le_bytes());
+        bytes.extend(0x0102_0304_0506_0708u64.to_le_bytes());
+        bytes.extend(0xfeffu32.to_le_bytes());
+        bytes.extend(7u32.to_le_bytes());
+        bytes.extend(0x11_2233u64.to_le_bytes());
+        bytes.extend([0; 16]);
+        bytes
+    }
+
+    #[test]
+    fn fields_are_where_the_specification_puts_them() {
+        let header = Header::parse(&header(5, 8)).unwrap();
+        assert_eq!(header.credit_charge, 3);
+        assert_eq!(header.status, NtStatus(0xc000_0034));
+        assert_eq!(header.command, Command(5));
+        assert_eq!(header.credits, 31);
+        assert_eq!(header.message_id, 0x0102_0304_0506_0708);
+        assert_eq!(header.tree_id, Some(7));
+        assert_eq!(header.session_id, Some(0x11_2233));
+        assert!(header.is_signed() && !header.is_response());
+    }
+
+    #[test]
+    fn a_short_snap_length_leaves_command_and_message_id() {
+        let cut = &header(8, 1)[..Header::LEAST];
+        let header = Header::parse(cut).unwrap();
+        assert_eq!((header.command, header.message_id), (Command(8), 0x0102_0304_0506_0708));
+        assert_eq!((header.tree_id, header.session_id), (None, None));
+        assert_eq!(Header::parse(&cut[..Header::LEAST - 1]), None);
+    }
+
+    #[test]
+    fn data_that_holds_the_protocol_id_is_not_plausible() {
+        let mut bytes = header(5, 0);
+        assert!(Header::is_plausible(&bytes, 64));
+        bytes[20] = 64;
+        assert!(!Header::is_plausible(&bytes, 64), "next message beyond the end");
+        bytes[20] = 0;
+        bytes[12] = 0x30;
+        assert!(!Header::is_plausible(&bytes, 64), "no such command");
+    }
+}

@@ -1,0 +1,174 @@
+//! SMB1 error class and code, used where FLAGS2_NT_STATUS is clear (MS-CIFS 2.2.1.5 and 2.2.2.4).
+
+use std::fmt;
+
+/// An SMB1 error class and code, printed as `ERRDOS/ERRbadfile` (MS-CIFS 2.2.2.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DosError {
+    /// SUCCESS, ERRDOS, ERRSRV, ERRHRD, ERRCMD.
+    pub class: u8,
+    /// The error within the class.
+    pub code: u16,
+}
+
+impl DosError {
+    /// No error.
+    pub const SUCCESS: DosError = DosError { class: 0x00, code: 0 };
+
+    /// Whether the request failed: any class but SUCCESS. `ERRDOS/ERRmoredata` and `ERRDOS/ERR_NOTIFY_ENUM_DIR` say
+    /// that a buffer was too small for the whole answer and are warnings, as their NTSTATUS counterparts are.
+    pub fn is_error(self) -> bool {
+        self.class != 0x00 && !matches!((self.class, self.code), (0x01, 0x00ea | 0x03fe))
+    }
+
+    /// The name of the error class, if it is one of MS-CIFS 2.2.2.4.
+    pub fn class_name(self) -> Option<&'static str> {
+        match self.class {
+            0x00 => Some("SUCCESS"),
+            0x01 => Some("ERRDOS"),
+            0x02 => Some("ERRSRV"),
+            0x03 => Some("ERRHRD"),
+            0xff => Some("ERRCMD"),
+            _ => None,
+        }
+    }
+
+    /// The name of the error within its class, if it is one of MS-CIFS 2.2.2.4.
+    pub fn code_name(self) -> Option<&'static str> {
+        match self.class {
+            0x01 => err_dos(self.code),
+            0x02 => err_srv(self.code),
+            0x03 => err_hrd(self.code),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for DosError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.class == 0 {
+            return f.pad("SUCCESS");
+        }
+        let class = self.class_name().map_or_else(|| format!("0x{:02x}", self.class), str::to_owned);
+        let code = self.code_name().map_or_else(|| format!("0x{:04x}", self.code), str::to_owned);
+        f.pad(&format!("{class}/{code}"))
+    }
+}
+
+macro_rules! codes {
+    ($function:ident { $($code:literal $name:literal)* }) => {
+        #[deny(unreachable_patterns)]
+        fn $function(code: u16) -> Option<&'static str> {
+            match code {
+                $($code => Some($name),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+codes!(err_dos {
+    0x0001 "ERRbadfunc"
+    0x0002 "ERRbadfile"
+    0x0003 "ERRbadpath"
+    0x0004 "ERRnofids"
+    0x0005 "ERRnoaccess"
+    0x0006 "ERRbadfid"
+    0x0007 "ERRbadmcb"
+    0x0008 "ERRnomem"
+    0x0009 "ERRbadmem"
+    0x000a "ERRbadenv"
+    0x000b "ERRbadformat"
+    0x000c "ERRbadaccess"
+    0x000d "ERRbaddata"
+    0x000f "ERRbaddrive"
+    0x0010 "ERRremcd"
+    0x0011 "ERRdiffdevice"
+    0x0012 "ERRnofiles"
+    0x001f "ERRgeneral"
+    0x0020 "ERRbadshare"
+    0x0021 "ERRlock"
+    0x0026 "ERReof"
+    0x0032 "ERRunsup"
+    0x0050 "ERRfilexists"
+    0x0057 "ERRinvalidparam"
+    0x0071 "ERROR_NO_MORE_SEARCH_HANDLES"
+    0x007c "ERRunknownlevel"
+    0x0083 "ERRinvalidseek"
+    0x009e "ERROR_NOT_LOCKED"
+    0x00ad "ERROR_CANCEL_VIOLATION"
+    0x00ae "ERROR_ATOMIC_LOCKS_NOT_SUPPORTED"
+    0x00e6 "ERRbadpipe"
+    0x00e7 "ERRpipebusy"
+    0x00e8 "ERRpipeclosing"
+    0x00e9 "ERRnotconnected"
+    0x00ea "ERRmoredata"
+    0x00ff "ERRbadealist"
+    0x010a "ERROR_CANNOT_COPY"
+    0x0113 "ERROR_EAS_DIDNT_FIT"
+    0x011a "ERROR_EAS_NOT_SUPPORTED"
+    0x03e2 "ERROR_EA_ACCESS_DENIED"
+    0x03fe "ERR_NOTIFY_ENUM_DIR"
+});
+
+codes!(err_srv {
+    0x0001 "ERRerror"
+    0x0002 "ERRbadpw"
+    0x0003 "ERRbadpath"
+    0x0004 "ERRaccess"
+    0x0005 "ERRinvtid"
+    0x0006 "ERRinvnetname"
+    0x0007 "ERRinvdevice"
+    0x0010 "ERRinvsess"
+    0x0011 "ERRworking"
+    0x0012 "ERRnotme"
+    0x0016 "ERRbadcmd"
+    0x0031 "ERRqfull"
+    0x0032 "ERRqtoobig"
+    0x0033 "ERRqeof"
+    0x0034 "ERRinvpfid"
+    0x0040 "ERRsmbcmd"
+    0x0041 "ERRsrverror"
+    0x0043 "ERRfilespecs"
+    0x0045 "ERRbadpermits"
+    0x0047 "ERRsetattrmode"
+    0x0051 "ERRpaused"
+    0x0052 "ERRmsgoff"
+    0x0053 "ERRnoroom"
+    0x0057 "ERRrmuns"
+    0x0058 "ERRtimeout"
+    0x0059 "ERRnoresource"
+    0x005a "ERRtoomanyuids"
+    0x005b "ERRbaduid"
+    0x00e9 "ERRnotconnected"
+    0x00fa "ERRusempx"
+    0x00fb "ERRusestd"
+    0x00fc "ERRcontmpx"
+    0x08bf "ERRaccountExpired"
+    0x08c0 "ERRbadClient"
+    0x08c1 "ERRbadLogonTime"
+    0x08c2 "ERRpasswordExpired"
+    0xffff "ERRnosupport"
+});
+
+codes!(err_hrd {
+    0x0013 "ERRnowrite"
+    0x0014 "ERRbadunit"
+    0x0015 "ERRnotready"
+    0x0016 "ERRbadcmd"
+    0x0017 "ERRdata"
+    0x0018 "ERRbadreq"
+    0x0019 "ERRseek"
+    0x001a "ERRbadmedia"
+    0x001b "ERRbadsector"
+    0x001c "ERRnopaper"
+    0x001d "ERRwrite"
+    0x001e "ERRread"
+    0x001f "ERRgeneral"
+    0x0020 "ERRbadshare"
+    0x0021 "ERRlock"
+    0x0022 "ERRwrongdisk"
+    0x0023 "ERRFCBUnavail"
+    0x0024 "ERRsharebufexc"
+    0x0027 "ERRdiskfull"
+});
