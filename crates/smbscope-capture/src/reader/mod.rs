@@ -1,1 +1,28 @@
-//! stub
+//! Inputs → packets in time order.
+//!
+//! pcap, pcapng and snoop, plain or compressed, from files or a pipe; several inputs are one capture. Plain files are
+//! mapped, surveyed once and read in place; what has to be put in time order is merged from its ascending runs, or
+//! passes a bounded window. The steps: [`CaptureSet`] merges lanes, a lane is a source with or without a window, a
+//! source walks records, and the parsers of the formats are pure functions over bytes.
+
+mod capture;
+mod compression;
+mod format;
+mod info;
+mod lane;
+mod map;
+mod pcap;
+mod pcapng;
+mod record;
+mod set;
+mod snoop;
+mod source;
+mod stream;
+mod survey;
+mod warm;
+
+pub use info::{CaptureError, CaptureInfo, Input};
+pub use set::CaptureSet;
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,182 @@
-//! stub
+//! TCP segments → stream events: data in order, gaps, retransmissions, the end (RFC 9293).
+//!
+//! [`table`] finds the flow of a segment, [`flow`] puts its two directions in order together, and [`stream`] keeps
+//! the sequence space of one direction. What reaches the [`StreamSink`] is in the order in which the two ends can
+//! have seen it: where a direction has a hole, both directions wait until the hole is filled or given up, so that a
+//! response is never handed on before the request that it answers.
+
+mod flow;
+mod round_trip;
+mod stream;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub use flow::limits;
+pub use table::{FlowTable, MAX_FLOWS};
+
+use crate::segment::TcpSegment;
+use smbscope_model::{Direction, FlowId, Nanos, Quality, Stamp};
+use std::net::SocketAddr;
+
+/// What is known about a flow while its data is handed on.
+#[derive(Debug, Clone, Copy)]
+pub struct FlowView {
+    /// Its number, by first packet.
+    pub id: FlowId,
+    /// Sender of the first packet.
+    pub source: SocketAddr,
+    /// Receiver of the first packet.
+    pub destination: SocketAddr,
+    /// First packet.
+    pub first: Stamp,
+    /// Whether the capture holds no SYN of it.
+    pub midstream: bool,
+    /// Direction of the SYN, when it was seen: the side that opened the connection.
+    pub opener: Option<Direction>,
+    /// Smallest round trip from the capture point to the receiver of each direction's data and back.
+    pub round_trip: [Option<Nanos>; 2],
+}
+
+impl FlowView {
+    /// The two ends as sender and receiver of a direction.
+    pub fn ends(&self, direction: Direction) -> (SocketAddr, SocketAddr) {
+        match direction {
+            Direction::Forward => (self.source, self.destination),
+            Direction::Backward => (self.destination, self.source),
+        }
+    }
+}
+
+/// Bytes of a direction, in order, none of them handed on before.
+#[derive(Debug, Clone, Copy)]
+pub struct Chunk<'a> {
+    /// Position of the first byte in the direction's stream.
+    pub position: u64,
+    /// Length on the wire.
+    pub length: u64,
+    /// The captured part, from the first byte on; shorter than `length` where the snap length cut it.
+    pub bytes: &'a [u8],
+    /// The packet that began the segment (differs from `stamp` for IP fragments).
+    pub first: Stamp,
+    /// The packet that completed the segment.
+    pub stamp: Stamp,
+    /// Up to which position of the other direction's stream the segment acknowledges.
+    pub acknowledged: Option<u64>,
+    /// The chunk begins where its segment's payload begins: a likely place for a frame to begin.
+    pub at_segment_start: bool,
+}
+
+impl Chunk<'_> {
+    /// Position after the last byte.
+    pub fn end(&self) -> u64 {
+        self.position + self.length
+    }
+}
+
+/// Why the capture does not hold some bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GapCause {
+    /// The receiver acknowledged them: dropped by the capture.
+    Capture,
+    /// Nobody acknowledged them in the capture.
+    Unknown,
+}
+
+/// Bytes of a direction that the capture does not hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// Position of the first missing byte.
+    pub position: u64,
+    /// How many are missing.
+    pub length: u64,
+    /// Why.
+    pub cause: GapCause,
+}
+
+impl Gap {
+    /// Position after the last missing byte.
+    pub fn end(&self) -> u64 {
+        self.position + self.length
+    }
+}
+
+/// Bytes that were sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retransmission {
+    /// Position of the first byte.
+    pub position: u64,
+    /// How many.
+    pub length: u64,
+    /// The packet that carried them again.
+    pub stamp: Stamp,
+    /// From the first copy, where it is remembered.
+    pub delay: Option<Nanos>,
+}
+
+/// Counts of one direction that belong to TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StreamCounts {
+    /// Packets.
+    pub packets: u64,
+    /// Payload bytes, each counted once.
+    pub bytes: u64,
+    /// Packets with bytes that were not seen before.
+    pub data_packets: u64,
+    /// Segments that only acknowledge.
+    pub pure_acks: u64,
+    /// Segments that carry bytes sent before.
+    pub retransmitted: u64,
+    /// Bytes acknowledged but never captured.
+    pub dropped_bytes: u64,
+    /// Packets dropped by the capture, at least.
+    pub dropped_packets: u64,
+}
+
+/// How a flow ended, and what was counted on the way.
+#[derive(Debug, Clone)]
+pub struct FlowEnd {
+    /// The last packet.
+    pub last: Stamp,
+    /// Both sides sent FIN.
+    pub finished: bool,
+    /// A side sent RST.
+    pub reset: bool,
+    /// The table was full.
+    pub evicted: bool,
+    /// By direction.
+    pub counts: [StreamCounts; 2],
+    /// The TCP part of Quality.
+    pub quality: Quality,
+}
+
+/// Receives the events of every flow.
+pub trait StreamSink {
+    /// What the sink keeps for a flow.
+    type Flow;
+
+    /// A flow was seen for the first time.
+    fn opened(&mut self, view: &FlowView) -> Self::Flow;
+    /// Bytes in order.
+    fn data(&mut self, flow: &mut Self::Flow, view: &FlowView, direction: Direction, chunk: &Chunk<'_>);
+    /// Bytes that will not come; the data after them follows.
+    fn gap(&mut self, flow: &mut Self::Flow, view: &FlowView, direction: Direction, gap: &Gap);
+    /// Bytes that came again.
+    fn retransmitted(
+        &mut self,
+        flow: &mut Self::Flow,
+        view: &FlowView,
+        direction: Direction,
+        retransmission: &Retransmission,
+    );
+    /// The flow is over; nothing follows.
+    fn closed(&mut self, flow: Self::Flow, view: &FlowView, end: FlowEnd);
+}
+
+/// A segment seen from its flow: which way it goes.
+#[derive(Debug, Clone, Copy)]
+struct Directed<'a> {
+    direction: Direction,
+    segment: TcpSegment<'a>,
+}

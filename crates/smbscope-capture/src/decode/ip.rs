@@ -1,0 +1,170 @@
+//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers.
+//!
+//! The IP header says how long the datagram is; what the record holds beyond is padding. Two exceptions: a length of
+//! zero (segmentation offload, jumbograms) stands for all of the record, and a length beyond the record is believed,
+//! because what cuts packets short and writes the cut length as the original one (slicing switches and capture cards)
+//! is met in practice, while a host would not have sent or taken such a packet.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Protocol number of TCP.
+pub(super) const TCP: u8 = 6;
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
+const DESTINATION_OPTIONS: u8 = 60;
+const MOBILITY: u8 = 135;
+const HOST_IDENTITY: u8 = 139;
+const SHIM6: u8 = 140;
+/// Extension headers that are followed; a longer chain is damage.
+const MAX_EXTENSION_HEADERS: usize = 16;
+
+/// Where a fragment belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FragmentInfo {
+    pub(super) identification: u32,
+    /// Offset in bytes.
+    pub(super) offset: u32,
+    pub(super) more: bool,
+}
+
+/// An IP packet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Datagram<'a> {
+    pub(super) source: IpAddr,
+    pub(super) destination: IpAddr,
+    /// Protocol behind the last extension header; for an IPv6 fragment what the fragment header says follows.
+    pub(super) protocol: u8,
+    /// Identification of the IPv4 header.
+    pub(super) identification: Option<u16>,
+    pub(super) fragment: Option<FragmentInfo>,
+    /// Captured bytes behind the headers.
+    pub(super) payload: &'a [u8],
+    /// Length of the payload on the wire.
+    pub(super) payload_length: u32,
+}
+
+/// Parses the headers of a packet that was `on_wire` bytes long; none when they contradict themselves or are cut off.
+/// `version` is what the link layer says it is.
+#[inline]
+pub(super) fn parse(version: Option<u8>, data: &[u8], on_wire: u32) -> Option<Datagram<'_>> {
+    let in_header = data.first().map(|byte| byte >> 4);
+    match (in_header, version) {
+        (Some(4), None | Some(4)) => ipv4(data, on_wire),
+        (Some(6), None | Some(6)) => ipv6(data, on_wire),
+        _ => None,
+    }
+}
+
+fn be16(data: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(data.get(at..at.checked_add(2)?)?.try_into().ok()?))
+}
+
+fn be32(data: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(data.get(at..at.checked_add(4)?)?.try_into().ok()?))
+}
+
+/// The captured part of `length` bytes from `at`.
+fn captured(data: &[u8], at: usize, length: u32) -> &[u8] {
+    let rest = data.get(at..).unwrap_or_default();
+    &rest[..rest.len().min(length as usize)]
+}
+
+fn ipv4(data: &[u8], on_wire: u32) -> Option<Datagram<'_>> {
+    let header: &[u8; 20] = data.get(..20)?.try_into().ok()?;
+    let header_length = usize::from(header[0] & 0x0f) * 4;
+    let total = match u16::from_be_bytes([header[2], header[3]]) {
+        0 => on_wire,
+        total => u32::from(total),
+    };
+    if header_length < 20 || data.len() < header_length {
+        return None;
+    }
+    let payload_length = total.checked_sub(u32::try_from(header_length).ok()?)?;
+    let identification = u16::from_be_bytes([header[4], header[5]]);
+    let flags_and_offset = u16::from_be_bytes([header[6], header[7]]);
+    let (more, offset) = (flags_and_offset & 0x2000 != 0, u32::from(flags_and_offset & 0x1fff) * 8);
+    let fragment =
+        (more || offset > 0).then_some(FragmentInfo { identification: u32::from(identification), offset, more });
+    Some(Datagram {
+        source: IpAddr::V4(Ipv4Addr::new(header[12], header[13], header[14], header[15])),
+        destination: IpAddr::V4(Ipv4Addr::new(header[16], header[17], header[18], header[19])),
+        protocol: header[9],
+        identification: Some(identification),
+        fragment,
+        payload: captured(data, header_length, payload_length),
+        payload_length,
+    })
+}
+
+fn ipv6(data: &[u8], on_wire: u32) -> Option<Datagram<'_>> {
+    let header: &[u8; 40] = data.get(..40)?.try_into().ok()?;
+    let length = match u16::from_be_bytes([header[4], header[5]]) {
+        0 => on_wire.checked_sub(40)?,
+        length => u32::from(length),
+    };
+    let address = |at: usize| {
+        let octets: [u8; 16] = header.get(at..at + 16)?.try_into().ok()?;
+        Some(IpAddr::V6(Ipv6Addr::from(octets)))
+    };
+    let payload = captured(data, 40, length);
+    let (protocol, offset) = upper_layer(header[6], payload, length)?;
+    let mut datagram = Datagram {
+        source: address(8)?,
+        destination: address(24)?,
+        protocol,
+        identification: None,
+        fragment: None,
+        payload: payload.get(offset..)?,
+        payload_length: length.checked_sub(u32::try_from(offset).ok()?)?,
+    };
+    if protocol == FRAGMENT {
+        let next_header = *datagram.payload.first()?;
+        let offset_and_flags = be16(datagram.payload, 2)?;
+        let identification = be32(datagram.payload, 4)?;
+        let (offset, more) = (u32::from(offset_and_flags & 0xfff8), offset_and_flags & 1 != 0);
+        datagram.payload = datagram.payload.get(8..)?;
+        datagram.payload_length = datagram.payload_length.checked_sub(8)?;
+        datagram.protocol = next_header;
+        if offset == 0 && !more {
+            // An atomic fragment (RFC 6946) is whole: go on behind its header.
+            let (protocol, skipped) = upper_layer(next_header, datagram.payload, datagram.payload_length)?;
+            datagram.protocol = protocol;
+            datagram.payload = datagram.payload.get(skipped..)?;
+            datagram.payload_length = datagram.payload_length.checked_sub(u32::try_from(skipped).ok()?)?;
+        } else {
+            datagram.fragment = Some(FragmentInfo { identification, offset, more });
+        }
+    }
+    Some(datagram)
+}
+
+/// Whether an IPv6 extension header of this kind may stand between the fragment header and TCP.
+pub(super) fn is_extension(next_header: u8) -> bool {
+    matches!(
+        next_header,
+        HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | MOBILITY | HOST_IDENTITY | SHIM6 | AUTHENTICATION
+    )
+}
+
+/// Passes IPv6 extension headers: the protocol that follows, [`FRAGMENT`] among them, and where it starts.
+pub(super) fn upper_layer(mut next_header: u8, payload: &[u8], length: u32) -> Option<(u8, usize)> {
+    let mut offset = 0usize;
+    for _ in 0..MAX_EXTENSION_HEADERS {
+        let units = |at: usize| payload.get(at).copied().map(usize::from);
+        let header_length = match next_header {
+            HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | MOBILITY | HOST_IDENTITY | SHIM6 => {
+                units(offset + 1)?.checked_add(1)? * 8
+            }
+            AUTHENTICATION => units(offset + 1)?.checked_add(2)? * 4,
+            other => return Some((other, offset)),
+        };
+        next_header = *payload.get(offset)?;
+        offset = offset.checked_add(header_length)?;
+        if offset > payload.len() || offset > length as usize {
+            return None;
+        }
+    }
+    None
+}

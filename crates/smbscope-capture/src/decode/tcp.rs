@@ -1,0 +1,68 @@
+//! TCP headers (RFC 9293 3.1).
+
+use crate::segment::TcpFlags;
+
+/// Up to the window: with less than this of a header nothing can be done.
+const NEEDED: usize = 16;
+/// Length of a header without options.
+const MIN_HEADER: u32 = 20;
+/// Option kinds.
+const END_OF_OPTIONS: u8 = 0;
+const NO_OPERATION: u8 = 1;
+const TIMESTAMPS: u8 = 8;
+
+/// The fields of a header and the payload behind it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TcpHeader<'a> {
+    pub(super) source_port: u16,
+    pub(super) destination_port: u16,
+    pub(super) sequence: u32,
+    pub(super) acknowledgment: u32,
+    pub(super) flags: TcpFlags,
+    pub(super) window: u16,
+    pub(super) timestamp_value: Option<u32>,
+    pub(super) payload: &'a [u8],
+    pub(super) payload_length: u32,
+}
+
+impl<'a> TcpHeader<'a> {
+    /// Parses a segment that was `length` bytes long on the wire, of which `data` was captured.
+    #[inline]
+    pub(super) fn parse(data: &'a [u8], length: u32) -> Option<TcpHeader<'a>> {
+        let fixed: &[u8; NEEDED] = data.get(..NEEDED)?.try_into().ok()?;
+        let header_length = u32::from(fixed[12] >> 4) * 4;
+        if header_length < MIN_HEADER {
+            return None;
+        }
+        let payload_length = length.checked_sub(header_length)?;
+        let header = &data[..data.len().min(header_length as usize)];
+        let payload = &data[header.len()..];
+        Some(TcpHeader {
+            source_port: u16::from_be_bytes([fixed[0], fixed[1]]),
+            destination_port: u16::from_be_bytes([fixed[2], fixed[3]]),
+            sequence: u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]),
+            acknowledgment: u32::from_be_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]),
+            flags: TcpFlags(fixed[13]),
+            window: u16::from_be_bytes([fixed[14], fixed[15]]),
+            timestamp_value: timestamp_value(header.get(MIN_HEADER as usize..).unwrap_or_default()),
+            payload: &payload[..payload.len().min(payload_length as usize)],
+            payload_length,
+        })
+    }
+}
+
+/// TSval of the timestamps option (RFC 7323 3.2).
+fn timestamp_value(mut options: &[u8]) -> Option<u32> {
+    // What Linux and Windows send as a rule: two no-operations in front of the timestamps.
+    if let [NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10, a, b, c, d, ..] = options {
+        return Some(u32::from_be_bytes([*a, *b, *c, *d]));
+    }
+    loop {
+        match options {
+            [] | [END_OF_OPTIONS, ..] | [_] => return None,
+            [NO_OPERATION, rest @ ..] => options = rest,
+            [TIMESTAMPS, 10, a, b, c, d, ..] => return Some(u32::from_be_bytes([*a, *b, *c, *d])),
+            [_, length, ..] => options = options.get(usize::from(*length).max(2)..)?,
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Packets built header by header after the RFCs, and what they decode to.
+
+use super::*;
+use crate::segment::TcpFlags;
+use proptest::prelude::*;
+use smbscope_model::{PacketRef, Stamp, Timestamp};
+
+const ETHERNET: u32 = 1;
+const ROUTING: u8 = 43;
+const AUTHENTICATION: u8 = 51;
+const DESTINATION_OPTIONS: u8 = 60;
+const IPV6_TYPE: [u8; 2] = [0x86, 0xdd];
+
+fn packet(link_type: u32, data: &[u8], wire_length: usize, number: u64) -> Packet<'_> {
+    let packet = PacketRef { number, ..PacketRef::default() };
+    let stamp = Stamp { time: Timestamp(number as i64 * 1_000), packet };
+    Packet { stamp, link_type, data, wire_length: wire_length as u32 }
+}
+
+/// A TCP segment from port 49,152 to 445, sequence 0x01020304, acknowledgment 0x05060708, flags PSH and ACK, window 502.
+fn tcp(options: &[u8], payload: &[u8]) -> Vec<u8> {
+    let words = 5 + options.len() as u8 / 4;
+    let fixed = [0xc0, 0, 0x01, 0xbd, 1, 2, 3, 4, 5, 6, 7, 8, words << 4, 0x18, 0x01, 0xf6, 0, 0, 0, 0];
+    [&fixed, options, payload].concat()
+}
+
+/// An IPv4 packet from 10.0.0.2 to 10.0.0.1, identification 0x1234, with the offset in bytes.
+fn ipv4_part(payload: &[u8], offset: u16, more: bool) -> Vec<u8> {
+    let total = (20 + payload.len() as u16).to_be_bytes();
+    let fragment = ((offset / 8) | if more { 0x2000 } else { 0 }).to_be_bytes();
+    let [t0, t1, f0, f1] = [total[0], total[1], fragment[0], fragment[1]];
+    let header = [0x45, 0, t0, t1, 0x12, 0x34, f0, f1, 64, TCP, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1];
+    [&header, payload].concat()
+}
+
+fn ipv4(payload: &[u8]) -> Vec<u8> {
+    ipv4_part(payload, 0, false)
+}
+
+fn ipv6(next_header: u8, payload: &[u8]) -> Vec<u8> {
+    let mut header = vec![0x60, 0, 0, 0];
+    header.extend((payload.len() as u16).to_be_bytes());
+    header.extend([next_header, 64]);
+    header.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+    header.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    [&header, payload].concat()
+}
+
+fn ethernet(ethertype: [u8; 2], payload: &[u8]) -> Vec<u8> {
+    [&[2; 12], ethertype.as_slice(), payload].concat()
+}
+
+/// Source, destination, payload, its length on the wire, TSval, first and completing packet.
+type Segment = (SocketAddr, SocketAddr, Vec<u8>, u32, Option<u32>, u64, u64);
+
+struct Decoded {
+    segment: Option<Segment>,
+    quality: Quality,
+}
+
+/// Decodes packets, given as link type, bytes and length on the wire, and returns what the last one gave.
+fn decode_all(packets: &[(u32, &[u8], usize)]) -> Decoded {
+    let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
+    let mut last = None;
+    for (index, (link_type, data, wire_length)) in packets.iter().enumerate() {
+        let packet = packet(*link_type, data, *wire_length, index as u64 + 1);
+        last = decoder.decode(&packet, &mut quality).map(|segment| {
+            assert_eq!((segment.sequence, segment.acknowledgment), (0x0102_0304, 0x0506_0708));
+            assert_eq!((segment.flags, segment.window), (TcpFlags(TcpFlags::PSH | TcpFlags::ACK), 502));
+            let (first, stamp) = (segment.first.packet.number, segment.stamp.packet.number);
+            let (payload, length) = (segment.payload.to_vec(), segment.payload_length);
+            (segment.source, segment.destination, payload, length, segment.timestamp_value, first, stamp)
+        });
+    }
+    decoder.finish(&mut quality);
+    assert_eq!(quality.packets, quality.tcp_packets + quality.not_tcp + quality.malformed_packets);
+    Decoded { segment: last, quality }
+}
+
+fn payload_of(link_type: u32, data: &[u8]) -> Option<Vec<u8>> {
+    decode_all(&[(link_type, data, data.len())]).segment.map(|segment| segment.2)
+}
+
+#[test]
+fn every_link_type_leads_to_the_same_segment() {
+    let v4 = ipv4(&tcp(&[], b"SMB"));
+    let v6 = ipv6(TCP, &tcp(&[], b"SMB"));
+    let mpls = [&[0, 0x01, 0, 64, 0, 0x02, 0x01, 64], v4.as_slice()].concat();
+    let pppoe = |protocol: [u8; 2], ip: &[u8]| [&[0x11, 0, 0, 1, 0, 0], protocol.as_slice(), ip].concat();
+    let cooked = [&[0, 0, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0, 8, 0], v4.as_slice()].concat();
+    let cooked2 = [&[0x86, 0xdd, 0, 0, 0, 0, 0, 2, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0], v6.as_slice()].concat();
+    for (link_type, data) in [
+        (ETHERNET, ethernet([8, 0], &v4)),
+        (ETHERNET, ethernet(IPV6_TYPE, &v6)),
+        (ETHERNET, ethernet([0x81, 0], &[&[0, 42, 8, 0], v4.as_slice()].concat())),
+        (ETHERNET, ethernet([0x88, 0xa8], &[&[0, 7, 0x81, 0, 0, 42, 0x86, 0xdd], v6.as_slice()].concat())),
+        (ETHERNET, ethernet([0x91, 0], &[&[0, 7, 0x81, 0, 0, 42, 8, 0], v4.as_slice()].concat())),
+        (ETHERNET, ethernet([0x88, 0x47], &mpls)),
+        (ETHERNET, ethernet([0x88, 0x64], &pppoe([0, 0x21], &v4))),
+        (ETHERNET, ethernet([0x88, 0x64], &pppoe([0, 0x57], &v6))),
+        (113, cooked),
+        (276, cooked2),
+        (101, v4.clone()),
+        (101, v6.clone()),
+        (12, v4.clone()),
+        (14, v6.clone()),
+        (228, v4.clone()),
+        (229, v6.clone()),
+        (0, [&[2, 0, 0, 0], v4.as_slice()].concat()),
+        (0, [&[0, 0, 0, 2], v4.as_slice()].concat()),
+        (0, [&[30, 0, 0, 0], v6.as_slice()].concat()),
+        (108, [&[0, 0, 0, 24], v6.as_slice()].concat()),
+    ] {
+        let decoded = decode_all(&[(link_type, &data, data.len())]);
+        let (source, destination, payload, length, ..) =
+            decoded.segment.unwrap_or_else(|| panic!("{link_type} {data:x?}"));
+        let v4 = ("10.0.0.2:49152", "10.0.0.1:445");
+        let v6 = ("[fd00::2]:49152", "[fd00::1]:445");
+        let ends = if source.is_ipv4() { v4 } else { v6 };
+        assert_eq!((source.to_string().as_str(), destination.to_string().as_str()), ends);
+        assert_eq!((payload.as_slice(), length), (b"SMB".as_slice(), 3));
+    }
+}
+
+#[test]
+fn other_protocols_are_counted_apart_from_damage() {
+    let arp = ethernet([8, 6], &[0; 28]);
+    let spanning_tree = ethernet([0, 38], &[0x42, 0x42, 3, 0, 0, 0, 0, 0]);
+    let mut udp = ethernet([8, 0], &ipv4(&[0; 20]));
+    udp[14 + 9] = 17;
+    let wifi = [0; 64];
+    let mut no_ip = ethernet([8, 0], &ipv4(&tcp(&[], b"")));
+    no_ip[14] = 0x55;
+    let runt = [2; 13];
+    let packets: Vec<(u32, &[u8], usize)> = [
+        (ETHERNET, arp.as_slice()),
+        (ETHERNET, &spanning_tree),
+        (ETHERNET, &udp),
+        (105, &wifi),
+        (ETHERNET, &no_ip),
+        (ETHERNET, &runt),
+    ]
+    .map(|(link_type, data)| (link_type, data, data.len()))
+    .into();
+    let quality = decode_all(&packets).quality;
+    assert_eq!((quality.not_tcp, quality.malformed_packets), (4, 2));
+
+    let mut decoder = Decoder::new();
+    for number in 1..3 {
+        decoder.decode(&packet(105, &wifi, 64, number), &mut Quality::default());
+    }
+    assert_eq!(decoder.unsupported_links(), [105]);
+}
+
+#[test]
+fn ethernet_padding_is_no_payload() {
+    let mut data = ethernet([8, 0], &ipv4(&tcp(&[], b"")));
+    data.resize(60, 0);
+    assert_eq!(payload_of(ETHERNET, &data), Some(Vec::new()));
+}
+
+#[test]
+fn a_total_length_of_zero_stands_for_the_whole_record() {
+    let mut v4 = ipv4(&tcp(&[], &[7; 100]));
+    v4[2..4].fill(0);
+    assert_eq!(payload_of(101, &v4), Some(vec![7; 100]));
+    let mut v6 = ipv6(TCP, &tcp(&[], &[7; 100]));
+    v6[4..6].fill(0);
+    assert_eq!(payload_of(101, &v6), Some(vec![7; 100]));
+    // Cut by the snap length as well: the record still knows.
+    let decoded = decode_all(&[(101, &v4[..50], v4.len())]);
+    let (.., payload, length, _, _, _) = decoded.segment.unwrap();
+    assert_eq!((payload, length), (vec![7; 10], 100));
+}
+
+#[test]
+fn a_cut_packet_keeps_its_payload_length_whatever_the_record_says() {
+    let whole = ethernet([8, 0], &ipv4(&tcp(&[], &[7; 1_000])));
+    for original in [whole.len(), 128] {
+        let decoded = decode_all(&[(ETHERNET, &whole[..128], original)]);
+        let (.., payload, length, _, _, _) = decoded.segment.unwrap();
+        assert_eq!((payload, length), (vec![7; 128 - 54], 1_000));
+        assert_eq!(decoded.quality.snapped_packets, u64::from(original > 128));
+    }
+}
+
+#[test]
+fn a_tcp_header_needs_its_first_16_bytes() {
+    let whole = ethernet([8, 0], &ipv4(&tcp(&[1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 0], b"payload")));
+    for (captured, seen) in [(34 + 15, false), (34 + 16, true), (34 + 24, true)] {
+        let decoded = decode_all(&[(ETHERNET, &whole[..captured], whole.len())]);
+        assert_eq!(decoded.segment.is_some(), seen, "{captured}");
+        assert_eq!(decoded.quality.malformed_packets, u64::from(!seen));
+        if let Some((.., payload, length, timestamp, _, _)) = decoded.segment {
+            assert_eq!((payload.len(), length, timestamp), (0, 7, None));
+        }
+    }
+}
+
+#[test]
+fn the_timestamps_option_is_found_among_others() {
+    let timestamps = [8, 10, 0, 1, 0xe2, 0x40, 0, 0, 0, 0];
+    for (options, expected) in [
+        ([[1, 1].as_slice(), &timestamps].concat(), Some(123_456)),
+        ([[2, 4, 5, 0xb4, 4, 2].as_slice(), &timestamps].concat(), Some(123_456)),
+        ([timestamps.as_slice(), &[0, 0]].concat(), Some(123_456)),
+        ([[0, 0].as_slice(), &timestamps].concat(), None), // behind the end of the options
+        (vec![5, 0, 0, 0], None),                          // a length of zero
+        (vec![8, 10, 0, 0], None),                         // longer than the header
+    ] {
+        let data = ipv4(&tcp(&options, b"x"));
+        assert_eq!(decode_all(&[(101, &data, data.len())]).segment.unwrap().4, expected, "{options:?}");
+    }
+}
+
+#[test]
+fn ipv4_options_and_ipv6_extension_headers_are_passed() {
+    let mut v4 = ipv4(&tcp(&[], b"SMB"));
+    v4.splice(20..20, [1, 1, 1, 0]);
+    v4[0] = 0x46;
+    v4[3] += 4;
+    assert_eq!(payload_of(101, &v4).as_deref(), Some(b"SMB".as_slice()));
+
+    let authentication = [DESTINATION_OPTIONS, 4, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let extensions = [
+        [ROUTING, 0, 1, 4, 0, 0, 0, 0].as_slice(),
+        &[AUTHENTICATION, 0, 4, 0, 0, 0, 0, 0],
+        &authentication,
+        &[TCP, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        &tcp(&[], b"SMB"),
+    ]
+    .concat();
+    assert_eq!(payload_of(101, &ipv6(0, &extensions)).as_deref(), Some(b"SMB".as_slice()));
+    // An atomic fragment (RFC 6946) is whole.
+    let atomic = [[TCP, 0, 0, 0, 0, 0, 0, 9].as_slice(), &tcp(&[], b"SMB")].concat();
+    assert_eq!(payload_of(101, &ipv6(44, &atomic)).as_deref(), Some(b"SMB".as_slice()));
+}
+
+/// The parts of a TCP segment as IPv4 fragments of 48, 48 and the other bytes.
+fn three_fragments() -> [Vec<u8>; 3] {
+    let segment = tcp(&[], &(0..100).collect::<Vec<u8>>());
+    [ipv4_part(&segment[..48], 0, true), ipv4_part(&segment[48..96], 48, true), ipv4_part(&segment[96..], 96, false)]
+}
+
+#[test]
+fn fragments_in_any_order_make_one_segment() {
+    let parts = three_fragments();
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
+        let packets = order.map(|part: usize| (101, parts[part].as_slice(), parts[part].len()));
+        let decoded = decode_all(&packets);
+        let (.., payload, length, _, first, stamp) = decoded.segment.unwrap();
+        assert_eq!((payload, length), ((0..100).collect(), 100));
+        assert_eq!((first, stamp), (1, 3), "the first fragment seen, and the completing one");
+        let quality = decoded.quality;
+        assert_eq!((quality.ip_fragments, quality.ip_datagrams_reassembled), (3, 1));
+        assert_eq!(quality.ip_datagrams_incomplete, 0);
+    }
+}
+
+#[test]
+fn second_copies_of_fragments_do_no_harm_and_the_first_copy_counts() {
+    let parts = three_fragments();
+    let mut forged = parts[0].clone();
+    forged[20 + 20..].fill(0xee);
+    let order = [&parts[0], &parts[0], &forged, &parts[1], &parts[1], &parts[2]];
+    let decoded = decode_all(&order.map(|part| (101, part.as_slice(), part.len())));
+    assert_eq!(decoded.segment.unwrap().2, (0..100).collect::<Vec<u8>>());
+    // The copy of the last fragment begins no new datagram.
+    let order = [&parts[0], &parts[1], &parts[2], &parts[2]];
+    let decoded = decode_all(&order.map(|part| (101, part.as_slice(), part.len())));
+    assert!(decoded.segment.is_none());
+    assert_eq!(decoded.quality.ip_datagrams_incomplete, 0);
+}
+
+#[test]
+fn overlapping_fragments_keep_the_bytes_that_came_first() {
+    let segment = tcp(&[], &(0..100).collect::<Vec<u8>>());
+    let mut overlapping = ipv4_part(&segment[24..], 24, false);
+    overlapping[20..44].fill(0xee);
+    let parts = [ipv4_part(&segment[..48], 0, true), overlapping];
+    let decoded = decode_all(&parts.each_ref().map(|part| (101, part.as_slice(), part.len())));
+    assert_eq!(decoded.segment.unwrap().2, (0..100).collect::<Vec<u8>>());
+}
+
+#[test]
+fn cut_fragments_leave_the_bytes_in_front_of_the_first_cut() {
+    let parts = three_fragments();
+    let decoded = decode_all(&[
+        (101, &parts[0], parts[0].len()),
+        (101, &parts[1][..30], parts[1].len()),
+        (101, &parts[2], parts[2].len()),
+    ]);
+    let (.., payload, length, _, _, _) = decoded.segment.unwrap();
+    assert_eq!((payload, length), ((0..28 + 10).collect(), 100));
+}
+
+#[test]
+fn ipv6_fragments_make_one_segment() {
+    let segment = tcp(&[], &[9; 60]);
+    let part = |offset: usize, end: usize, more: u16| {
+        let field = (offset as u16 | more).to_be_bytes();
+        ipv6(44, &[[TCP, 0, field[0], field[1], 0, 0, 0, 77].as_slice(), &segment[offset..end]].concat())
+    };
+    let parts = [part(0, 40, 1), part(40, 80, 0)];
+    let decoded = decode_all(&parts.each_ref().map(|part| (101, part.as_slice(), part.len())));
+    assert_eq!(decoded.segment.unwrap().2, [9; 60]);
+}
+
+#[test]
+fn the_fragment_table_is_bounded_and_counts_what_it_gives_up() {
+    let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
+    for identification in 0..1_000u16 {
+        let mut part = three_fragments()[0].clone();
+        part[4..6].copy_from_slice(&identification.to_be_bytes());
+        decoder.decode(&packet(101, &part, part.len(), 1), &mut quality);
+    }
+    assert_eq!(quality.ip_datagrams_incomplete, 1_000 - 256);
+    decoder.finish(&mut quality);
+    assert_eq!(quality.ip_datagrams_incomplete, 1_000);
+}
+
+#[test]
+fn busiest_ports_are_those_of_servers() {
+    let mut decoder = Decoder::new();
+    let smb = ipv4(&tcp(&[], b""));
+    let mut web = smb.clone();
+    web[20..24].copy_from_slice(&[0, 80, 0xc0, 1]);
+    for data in [&smb, &web, &smb] {
+        decoder.decode(&packet(101, data, data.len(), 1), &mut Quality::default());
+    }
+    assert_eq!(decoder.busiest_ports(5), [(445, 2), (80, 1)]);
+    assert_eq!(decoder.busiest_ports(1), [(445, 2)]);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_never_panic(
+        packets in proptest::collection::vec(
+            (proptest::sample::select(vec![0u32, 1, 12, 101, 108, 113, 228, 229, 276, 999]),
+             proptest::collection::vec(any::<u8>(), 0..120), any::<u32>()), 0..8),
+    ) {
+        let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
+        for (link_type, data, wire_length) in &packets {
+            let packet = packet(*link_type, data, *wire_length as usize, 1);
+            if let Some(segment) = decoder.decode(&packet, &mut quality) {
+                prop_assert!(segment.payload.len() as u64 <= u64::from(segment.payload_length));
+            }
+        }
+        prop_assert_eq!(quality.packets, quality.tcp_packets + quality.not_tcp + quality.malformed_packets);
+    }
+
+    #[test]
+    fn damaged_headers_never_panic(
+        damage in proptest::collection::vec((0usize..200, any::<u8>()), 0..12), cut in 0usize..200, version in 0usize..3,
+    ) {
+        let segment = tcp(&[1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 0], &[5; 40]);
+        let mut data = match version {
+            0 => ethernet([8, 0], &ipv4(&segment)),
+            1 => ethernet(IPV6_TYPE, &ipv6(0, &[[TCP, 0, 1, 4, 0, 0, 0, 0].as_slice(), &segment].concat())),
+            _ => ethernet([8, 0], &ipv4_part(&segment, 0, true)),
+        };
+        for (at, value) in damage {
+            let length = data.len();
+            data[at % length] = value;
+        }
+        let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
+        let captured = data.len().min(cut);
+        for number in 1..4 {
+            decoder.decode(&packet(ETHERNET, &data[..captured], data.len(), number), &mut quality);
+        }
+    }
+
+    #[test]
+    fn fragments_of_any_cut_and_order_give_the_whole(
+        payload in proptest::collection::vec(any::<u8>(), 0..600),
+        cuts in proptest::collection::btree_set(1u16..70, 0..10),
+        seed in any::<u64>(),
+    ) {
+        let segment = tcp(&[], &payload);
+        let inner = cuts.iter().map(|cut| usize::from(*cut) * 8).filter(|cut| *cut < segment.len());
+        let bounds: Vec<usize> = [0].into_iter().chain(inner).chain([segment.len()]).collect();
+        prop_assume!(bounds.len() > 2);
+        let mut parts: Vec<Vec<u8>> = bounds.windows(2)
+            .map(|pair| ipv4_part(&segment[pair[0]..pair[1]], pair[0] as u16, pair[1] < segment.len())).collect();
+        let count = parts.len();
+        for index in 0..count {
+            parts.swap(index, (seed.rotate_left(index as u32 * 7) % count as u64) as usize);
+        }
+        let packets: Vec<(u32, &[u8], usize)> = parts.iter().map(|part| (101, part.as_slice(), part.len())).collect();
+        prop_assert_eq!(decode_all(&packets).segment.map(|segment| segment.2), Some(payload));
+    }
+}

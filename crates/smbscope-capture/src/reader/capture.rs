@@ -1,0 +1,405 @@
+//! One input, opened and surveyed: where its bytes are and how to read them in time order.
+
+use super::compression::Compression;
+use super::format::{self, Format, SNIFF_LENGTH, Sniffed};
+use super::info::{CaptureError, CaptureInfo, Input};
+use super::map::Map;
+use super::pcapng::Interfaces;
+use super::stream::{Fill, Stream, counted};
+use super::survey::{Plan, Survey};
+use smbscope_model::Timestamp;
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// Bytes of mapped files that may be resident before their pages are given back.
+pub(super) const RESIDENT_BYTES: usize = 32 << 20;
+
+/// What a set of captures may occupy.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Decompressed bytes that small compressed captures may occupy together.
+    pub(super) memory: usize,
+    /// Runs that may be remembered.
+    pub(super) runs: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { memory: 32 << 20, runs: 1 << 18 }
+    }
+}
+
+/// What all captures of a set share.
+pub(super) struct Shared {
+    /// Ends blocked reads.
+    pub(super) stop: Arc<AtomicBool>,
+    /// What is left.
+    left: Limits,
+    /// Bytes of maps that may still be resident from the survey.
+    unreleased: usize,
+}
+
+impl Shared {
+    pub(super) fn new(limits: Limits) -> Shared {
+        Shared { stop: Arc::default(), left: limits, unreleased: 0 }
+    }
+}
+
+/// The bytes of a capture that is not a stream.
+enum Bytes {
+    Mapped(Map),
+    Owned(Vec<u8>),
+    /// It is a stream, or has been read to its end.
+    None,
+}
+
+/// An input that has been opened.
+pub(super) struct Capture {
+    pub(super) name: String,
+    path: Option<PathBuf>,
+    bytes: Bytes,
+    /// The stream of a live input until its source takes it.
+    live_stream: Option<Stream>,
+    /// Whether the input can be read only once.
+    pub(super) live: bool,
+    pub(super) interfaces: Interfaces,
+    pub(super) survey: Survey,
+    pub(super) format: Format,
+    header_length: usize,
+    compression: Option<Compression>,
+    file_bytes: u64,
+    pub(super) plan: Plan,
+    stop: Arc<AtomicBool>,
+    /// Length of the records delivered.
+    pub(super) delivered_bytes: u64,
+}
+
+impl Capture {
+    /// Opens an input and, unless it can be read only once, surveys it.
+    pub(super) fn open(input: &Input, shared: &mut Shared) -> Result<Capture, CaptureError> {
+        let name = input.name();
+        let failed = |source| CaptureError::Open { name: name.clone(), source };
+        match input {
+            Input::Stdin => Capture::open_live(name.clone(), Box::new(io::stdin()), shared),
+            Input::File(path) => {
+                let mut file = File::open(path).map_err(failed)?;
+                let metadata = file.metadata().map_err(failed)?;
+                if metadata.is_dir() {
+                    return Err(failed(io::ErrorKind::IsADirectory.into()));
+                }
+                if !metadata.is_file() {
+                    return Capture::open_live(name, Box::new(file), shared);
+                }
+                let mut head = Vec::new();
+                io::Read::by_ref(&mut file).take(SNIFF_LENGTH as u64).read_to_end(&mut head).map_err(failed)?;
+                match Compression::sniff(&head) {
+                    Some(compression) => Capture::open_compressed(name, path, compression, metadata.len(), shared),
+                    None => {
+                        let (format, header_length) = recognise(&name, &head)?;
+                        match Map::new(&file) {
+                            Ok(map) => {
+                                let mut capture = Capture::new(name, format, header_length, shared);
+                                capture.file_bytes = map.len() as u64;
+                                capture.bytes = Bytes::Mapped(map);
+                                capture.survey_bytes(shared);
+                                Ok(capture)
+                            }
+                            Err(_) => Capture::open_live(name, Box::new(Cursor::new(head).chain(file)), shared),
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn new(name: String, format: Format, header_length: usize, shared: &Shared) -> Capture {
+        let mut interfaces = Interfaces::default();
+        format.describe(&mut interfaces);
+        Capture {
+            name,
+            path: None,
+            bytes: Bytes::None,
+            live_stream: None,
+            live: false,
+            interfaces,
+            survey: Survey::new(0),
+            format,
+            header_length,
+            compression: None,
+            file_bytes: 0,
+            plan: Plan::Straight,
+            stop: Arc::clone(&shared.stop),
+            delivered_bytes: 0,
+        }
+    }
+
+    pub(super) fn open_live(
+        name: String,
+        mut source: Box<dyn Read + Send>,
+        shared: &Shared,
+    ) -> Result<Capture, CaptureError> {
+        let input_bytes = Arc::default();
+        let mut head = Vec::new();
+        let mut first = [0; 6];
+        // Only as much as tells the compression: a pipe may have no more to give for now.
+        while head.len() < first.len() {
+            let wanted = first.len() - head.len();
+            match source.read(&mut first[..wanted]) {
+                Ok(0) => break,
+                Ok(count) => head.extend_from_slice(&first[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(CaptureError::Open { name, source: error }),
+            }
+        }
+        let compression = Compression::sniff(&head);
+        let mut source = counted(Box::new(Cursor::new(head).chain(source)), &input_bytes);
+        if let Some(compression) = compression {
+            source = compression.decoder(source).map_err(|source| CaptureError::Open { name: name.clone(), source })?;
+        }
+        let mut stream = Stream::new(source, input_bytes, Arc::clone(&shared.stop), 0)
+            .map_err(|source| CaptureError::Open { name: name.clone(), source })?;
+        let (format, header_length) = recognise_stream(&name, &mut stream, compression)?;
+        stream.consume(header_length);
+        let mut capture = Capture::new(name, format, header_length, shared);
+        capture.interfaces = Interfaces::for_stream();
+        format.describe(&mut capture.interfaces);
+        capture.live_stream = Some(stream);
+        capture.live = true;
+        capture.compression = compression;
+        capture.plan = Plan::Window;
+        Ok(capture)
+    }
+
+    fn open_compressed(
+        name: String,
+        path: &std::path::Path,
+        compression: Compression,
+        file_bytes: u64,
+        shared: &mut Shared,
+    ) -> Result<Capture, CaptureError> {
+        let failed = |source| CaptureError::Open { name: name.clone(), source };
+        let mut stream = decompress(path, compression, &shared.stop, shared.left.memory).map_err(failed)?;
+        let (format, header_length) = recognise_stream(&name, &mut stream, Some(compression))?;
+        stream.consume(header_length);
+        let mut capture = Capture::new(name.clone(), format, header_length, shared);
+        capture.path = Some(path.to_owned());
+        capture.compression = Some(compression);
+        capture.file_bytes = file_bytes;
+        capture.survey = Survey::new(shared.left.runs);
+        capture.survey.of_stream(&mut stream, format, &mut capture.interfaces);
+        capture.plan = capture.survey.plan_for_stream();
+        if let Some(copy) = stream.copy.take() {
+            // A small one stays in memory, so that it need not be decompressed again.
+            shared.left.memory = shared.left.memory.saturating_sub(copy.len());
+            capture.bytes = Bytes::Owned(copy);
+            capture.plan = capture.survey.plan();
+        } else if capture.plan == Plan::Merge {
+            drop(stream);
+            let spooled = spool(path, compression, &capture.survey, &shared.stop);
+            capture.bytes = Bytes::Mapped(spooled.map_err(|source| CaptureError::Spool { name, source })?);
+        }
+        capture.settle_plan(shared);
+        Ok(capture)
+    }
+
+    fn survey_bytes(&mut self, shared: &mut Shared) {
+        self.survey = Survey::new(shared.left.runs);
+        let Bytes::Mapped(map) = &self.bytes else { return };
+        let mut released = 0;
+        self.survey.of_bytes(map, self.format, self.header_length, &mut self.interfaces, |position| {
+            if position - released >= RESIDENT_BYTES {
+                map.release(0, map.len().min(position));
+                released = position;
+            }
+        });
+        shared.unreleased += map.len() - released;
+        if shared.unreleased >= RESIDENT_BYTES {
+            // Those of the captures before this one together stay below the limit.
+            map.release(0, map.len());
+            shared.unreleased = 0;
+        }
+        self.plan = self.survey.plan();
+        self.settle_plan(shared);
+    }
+
+    /// Forgets the runs that the plan has no use for.
+    fn settle_plan(&mut self, shared: &mut Shared) {
+        if self.plan != Plan::Merge {
+            self.survey.runs.truncate(1);
+        }
+        self.survey.runs.shrink_to_fit();
+        // A capture without disorder has one run, so that one is always left.
+        shared.left.runs = shared.left.runs.saturating_sub(self.survey.runs.len()).max(1);
+    }
+
+    /// Whether packets are read from memory, where any position can be returned to.
+    pub(super) fn is_in_memory(&self) -> bool {
+        !matches!(self.bytes, Bytes::None)
+    }
+
+    /// The whole file, where it is in memory.
+    #[inline]
+    pub(super) fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Owned(bytes) => bytes,
+            Bytes::None => &[],
+        }
+    }
+
+    /// The same, with the table that the parser needs.
+    #[inline]
+    pub(super) fn bytes_and_interfaces(&mut self) -> (&[u8], &mut Interfaces) {
+        let bytes: &[u8] = match &self.bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Owned(bytes) => bytes,
+            Bytes::None => &[],
+        };
+        (bytes, &mut self.interfaces)
+    }
+
+    /// Gives back pages of a mapped file.
+    pub(super) fn release_pages(&self) {
+        if let Bytes::Mapped(map) = &self.bytes {
+            map.release(0, map.len());
+        }
+    }
+
+    /// Lets go of the bytes once every packet has been delivered.
+    pub(super) fn close(&mut self) {
+        self.bytes = Bytes::None;
+    }
+
+    /// The stream of packets behind the file header.
+    pub(super) fn open_stream(&mut self) -> io::Result<Stream> {
+        if let Some(stream) = self.live_stream.take() {
+            return Ok(stream);
+        }
+        let (Some(path), Some(compression)) = (&self.path, self.compression) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let mut stream = decompress(path, compression, &self.stop, 0)?;
+        stream.consume(self.header_length);
+        // The first walk filled the table; this one only counts through it.
+        Ok(stream)
+    }
+
+    /// Share of the input that has been delivered, in bytes of the file.
+    pub(super) fn done_bytes(&self) -> u64 {
+        if self.live || self.survey.length == 0 {
+            return self.delivered_bytes;
+        }
+        let done = u128::from(self.delivered_bytes) * u128::from(self.file_bytes) / u128::from(self.survey.length);
+        u64::try_from(done).unwrap_or(u64::MAX).min(self.file_bytes)
+    }
+
+    /// Length of the file; unknown for what can be read only once.
+    pub(super) fn total_bytes(&self) -> Option<u64> {
+        (!self.live).then_some(self.file_bytes)
+    }
+
+    /// What is known about the capture by now.
+    pub(super) fn info(&self) -> CaptureInfo {
+        let survey = &self.survey;
+        let of_what = if self.compression.is_some() { " of the decompressed data" } else { "" };
+        let truncated = survey.damage.as_ref().map(|(reason, number, offset)| {
+            format!("{}: {reason}: packet {number}, byte {offset}{of_what}; all before it is read", self.name)
+        });
+        let mut warnings = Vec::new();
+        if self.interfaces.simple_packets {
+            warnings.push(format!(
+                "{}: Simple Packet Blocks have no timestamps; each gets that of the packet before it",
+                self.name
+            ));
+        }
+        if self.plan == Plan::BestEffort {
+            warnings
+                .push(format!("{}: too far out of time order to be put in order; sort it with reordercap", self.name));
+        }
+        if survey.unreadable > 0 {
+            warnings.push(format!("{}: {} records could not be read", self.name, survey.unreadable));
+        }
+        CaptureInfo {
+            name: self.name.clone(),
+            format: self.format.name(),
+            compression: self.compression.map(Compression::name),
+            packets: survey.packets,
+            bytes: if self.live { survey.length } else { self.file_bytes },
+            first: survey.first.map(Timestamp),
+            last: survey.last.map(Timestamp),
+            resolution_ns: self.interfaces.resolution_ns.max(1),
+            snap_length: self.interfaces.snap_length,
+            link_types: self.interfaces.link_types.clone(),
+            truncated,
+            warnings,
+        }
+    }
+}
+
+fn decompress(
+    path: &std::path::Path,
+    compression: Compression,
+    stop: &Arc<AtomicBool>,
+    copy_budget: usize,
+) -> io::Result<Stream> {
+    let input_bytes = Arc::new(AtomicU64::new(0));
+    let source = compression.decoder(counted(Box::new(File::open(path)?), &input_bytes))?;
+    Stream::new(source, input_bytes, Arc::clone(stop), copy_budget)
+}
+
+/// Decompresses into an unlinked temporary file, as far as the survey could read, and maps that.
+fn spool(path: &std::path::Path, compression: Compression, survey: &Survey, stop: &Arc<AtomicBool>) -> io::Result<Map> {
+    let mut file = tempfile::tempfile()?;
+    let mut stream = decompress(path, compression, stop, 0)?;
+    while stream.offset() < survey.length && stream.fill(1, None) == Fill::Ready {
+        let window = stream.window();
+        io::Write::write_all(&mut file, window)?;
+        let length = window.len();
+        stream.consume(length);
+    }
+    Map::new(&file)
+}
+
+fn recognise_stream(
+    name: &str,
+    stream: &mut Stream,
+    compression: Option<Compression>,
+) -> Result<(Format, usize), CaptureError> {
+    // Each format needs no more than this of what it writes first; a longer wait could be one for a packet.
+    stream.fill(4, None);
+    let enough = match stream.window() {
+        [0x0a, 0x0d, 0x0d, 0x0a, ..] => super::pcapng::FILE_HEADER,
+        [b's', b'n', b'o', b'o', ..] => super::snoop::FILE_HEADER,
+        _ => super::pcap::FILE_HEADER,
+    };
+    stream.fill(enough, None);
+    if stream.window().is_empty()
+        && let (Some(compression), Some(error)) = (compression, stream.error())
+    {
+        return Err(CaptureError::Decompress {
+            name: name.to_owned(),
+            compression: compression.name(),
+            reason: error.to_string(),
+        });
+    }
+    recognise(name, stream.window())
+}
+
+fn recognise(name: &str, head: &[u8]) -> Result<(Format, usize), CaptureError> {
+    let name = name.to_owned();
+    if head.is_empty() {
+        return Err(CaptureError::Empty { name });
+    }
+    match format::sniff(head) {
+        Sniffed::Capture(format, header_length) => Ok((format, header_length)),
+        Sniffed::HeaderCut(format) => Err(CaptureError::HeaderCut { name, format, length: head.len() }),
+        Sniffed::Foreign(format) => Err(CaptureError::Unsupported { name, format }),
+        Sniffed::Unknown => match Compression::sniff_foreign(head) {
+            Some((format, remedy)) => Err(CaptureError::Packed { name, format, remedy }),
+            None => Err(CaptureError::NotACapture { name, starts_with: format::shown(head) }),
+        },
+    }
+}

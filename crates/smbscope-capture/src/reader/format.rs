@@ -1,0 +1,131 @@
+//! Which capture format a file is in, told by its first bytes, and the parser's state for it.
+
+use super::pcap::{self, Pcap};
+use super::pcapng::{self, Interfaces, Section};
+use super::record::Step;
+use super::snoop::{self, Snoop};
+
+/// As many first bytes as it takes to recognise every format.
+pub(super) const SNIFF_LENGTH: usize = 264;
+
+/// A parser and its state: a few words, so that a position in a file is cheap to keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    Pcap(Pcap),
+    Pcapng(Section),
+    Snoop(Snoop),
+}
+
+/// What the first bytes of an input are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sniffed {
+    /// A format that is read here, and the length of its file header.
+    Capture(Format, usize),
+    /// A format that is read here, but the file header is cut off.
+    HeaderCut(&'static str),
+    /// A format that is known but not read.
+    Foreign(&'static str),
+    Unknown,
+}
+
+/// Formats that are recognised to tell the user what to do, by the first bytes that Wireshark knows them by.
+const FOREIGN: [(&[u8], &str); 16] = [
+    (b"GMBU", "Microsoft Network Monitor 2"),
+    (b"RTSS", "Microsoft Network Monitor 1"),
+    (b"TRSNIFF data", "NG Sniffer"),
+    (b"XCP\0", "NetXRay / Sniffer for Windows"),
+    (b"VL\0\0", "NetXRay 1"),
+    (b"ObserverPktBuffe", "Network Instruments Observer"),
+    (b"iptrace ", "AIX iptrace"),
+    (b"\x7fver", "OmniPeek / EtherPeek"),
+    (b"\x05VNF", "Visual Networks"),
+    (b"ETHERWATCH", "DBS Etherwatch"),
+    (b"\x54\x52\x00\x64\x00", "HP-UX nettl"),
+    (b"\x1c\x00\x01\xac", "Ixia lcap"),
+    (b"\xac\x01\x00\x1c", "Ixia lcap"),
+    (b"\xab\x01\x00\x1c", "Ixia lcap"),
+    (b"\x1c\x00\x01\xab", "Ixia lcap"),
+    (b"\x0a\x0d\x0d\x0a", "pcapng with an unknown byte order"),
+];
+
+/// Looks at the first [`SNIFF_LENGTH`] bytes, or all bytes of a shorter file.
+pub(super) fn sniff(head: &[u8]) -> Sniffed {
+    if Pcap::is_magic(head) {
+        return Pcap::parse(head)
+            .filter(|_| head.len() >= pcap::FILE_HEADER)
+            .map_or(Sniffed::HeaderCut("pcap"), |header| Sniffed::Capture(Format::Pcap(header), pcap::FILE_HEADER));
+    }
+    if Section::is_magic(head) {
+        // The section header is a block like any other, so nothing is passed over.
+        return match head.len() >= pcapng::FILE_HEADER {
+            true => Sniffed::Capture(Format::Pcapng(Section::start()), 0),
+            false => Sniffed::HeaderCut("pcapng"),
+        };
+    }
+    if Snoop::is_magic(head) {
+        return Snoop::parse(head)
+            .filter(|_| head.len() >= snoop::FILE_HEADER)
+            .map_or(Sniffed::HeaderCut("snoop"), |header| Sniffed::Capture(Format::Snoop(header), snoop::FILE_HEADER));
+    }
+    match FOREIGN.iter().find(|(magic, _)| head.starts_with(magic)) {
+        Some((_, name)) => Sniffed::Foreign(name),
+        None => Sniffed::Unknown,
+    }
+}
+
+/// How the first bytes of a file look in an error message.
+pub(super) fn shown(head: &[u8]) -> String {
+    let head = &head[..head.len().min(8)];
+    let hex: Vec<String> = head.iter().map(|byte| format!("{byte:02x}")).collect();
+    if !head.is_empty() && head.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+        return format!("\"{}\"", String::from_utf8_lossy(head));
+    }
+    hex.join(" ")
+}
+
+impl Format {
+    /// The name in reports.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Format::Pcap(header) => header.name(),
+            Format::Pcapng(_) => "pcapng",
+            Format::Snoop(_) => "snoop",
+        }
+    }
+
+    /// Enters what the file header alone says into the table that holds it for pcapng.
+    pub(super) fn describe(&self, interfaces: &mut Interfaces) {
+        match self {
+            Format::Pcap(header) => {
+                interfaces.link_types = vec![header.link_type()];
+                interfaces.snap_length = Some(header.snap_length()).filter(|length| *length != 0);
+                interfaces.resolution_ns = header.resolution_ns();
+            }
+            Format::Snoop(header) => {
+                interfaces.link_types = vec![header.link_type()];
+                interfaces.resolution_ns = 1_000;
+            }
+            Format::Pcapng(_) => {}
+        }
+    }
+
+    /// Length of the record at the start of the window, unchecked: good enough to guess what is read next.
+    #[inline]
+    pub(super) fn record_length(&self, window: &[u8]) -> Option<usize> {
+        match self {
+            Format::Pcap(header) => header.record_length(window),
+            Format::Pcapng(section) => section.record_length(window),
+            Format::Snoop(header) => header.record_length(window),
+        }
+    }
+
+    /// Looks at the record at the start of the window.
+    #[inline]
+    pub(super) fn step(&mut self, interfaces: &mut Interfaces, window: &[u8]) -> Step {
+        match self {
+            Format::Pcap(header) => header.step(window),
+            Format::Pcapng(section) => section.step(interfaces, window),
+            Format::Snoop(header) => header.step(window),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What goes in and what is said about it: inputs, descriptions of captures, errors.
+
+use smbscope_model::Timestamp;
+use std::io;
+use std::path::PathBuf;
+
+/// Where a capture comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// A file, or a named pipe.
+    File(PathBuf),
+    /// Standard input.
+    Stdin,
+}
+
+impl Input {
+    /// An argument of the command line, where `-` is standard input.
+    pub fn from_argument(argument: impl Into<PathBuf>) -> Input {
+        let path = argument.into();
+        if path.as_os_str() == "-" { Input::Stdin } else { Input::File(path) }
+    }
+
+    /// The name as given; `-` for standard input.
+    pub fn name(&self) -> String {
+        match self {
+            Input::File(path) => path.display().to_string(),
+            Input::Stdin => "-".to_owned(),
+        }
+    }
+}
+
+/// What there is to say about one capture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptureInfo {
+    /// The name as given; `-` for standard input.
+    pub name: String,
+    /// `pcap`, `pcap (ns)`, `modified pcap`, `pcapng` or `snoop`.
+    pub format: &'static str,
+    /// `gzip`, `zstd`, `lz4` or `xz`.
+    pub compression: Option<&'static str>,
+    /// Packets in the file.
+    pub packets: u64,
+    /// Length of the file, compressed where it is.
+    pub bytes: u64,
+    /// The earliest timestamp.
+    pub first: Option<Timestamp>,
+    /// The latest timestamp.
+    pub last: Option<Timestamp>,
+    /// Nanoseconds between two ticks of the coarsest clock, at least 1.
+    pub resolution_ns: u64,
+    /// The largest snap length that the file states.
+    pub snap_length: Option<u32>,
+    /// LINKTYPE_* values of its interfaces.
+    pub link_types: Vec<u32>,
+    /// Why the file could not be read to its end: file, reason, packet, byte offset.
+    pub truncated: Option<String>,
+    /// What else the reader of a report should know.
+    pub warnings: Vec<String>,
+}
+
+/// Input that cannot be used at all.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// No such file, no permission and the like.
+    #[error("cannot open {name}: {source}")]
+    Open {
+        /// The input.
+        name: String,
+        /// The operating system's reason.
+        source: io::Error,
+    },
+    /// There is not a single byte.
+    #[error("{name}: empty file")]
+    Empty {
+        /// The input.
+        name: String,
+    },
+    /// The file ends before its first record could start.
+    #[error("{name}: the {format} file header is cut off after {length} bytes")]
+    HeaderCut {
+        /// The input.
+        name: String,
+        /// What it would be.
+        format: &'static str,
+        /// How long it is.
+        length: usize,
+    },
+    /// A capture in a format that is not read.
+    #[error("{name}: {format} captures are not read; convert it with: editcap -F pcapng {name} OUT.pcapng")]
+    Unsupported {
+        /// The input.
+        name: String,
+        /// What it is.
+        format: &'static str,
+    },
+    /// Packed by something that is not read.
+    #[error("{name}: {format} files are not read; unpack it first with {remedy}")]
+    Packed {
+        /// The input.
+        name: String,
+        /// What it is.
+        format: &'static str,
+        /// The program to use.
+        remedy: &'static str,
+    },
+    /// Something else.
+    #[error("{name}: not a capture file (starts with {starts_with})")]
+    NotACapture {
+        /// The input.
+        name: String,
+        /// Its first bytes.
+        starts_with: String,
+    },
+    /// Compressed data of which nothing can be read.
+    #[error("{name}: damaged {compression} data: {reason}")]
+    Decompress {
+        /// The input.
+        name: String,
+        /// What it seems to be.
+        compression: &'static str,
+        /// The decompressor's reason.
+        reason: String,
+    },
+    /// There is no room to sort a compressed capture.
+    #[error(
+        "{name}: out of time order, and it cannot be decompressed into {}: {source}; decompress it first, or set TMPDIR",
+        std::env::temp_dir().display()
+    )]
+    Spool {
+        /// The input.
+        name: String,
+        /// The operating system's reason.
+        source: io::Error,
+    },
+    /// More inputs than captures can be numbered.
+    #[error("{count} inputs are too many: at most 65,535 are read at once")]
+    TooManyInputs {
+        /// How many were given.
+        count: usize,
+    },
+}

@@ -1,0 +1,162 @@
+//! A lane delivers packets with ascending timestamps: a source that is in order, or one behind a reorder window.
+
+use super::capture::Capture;
+use super::source::{Found, Head, Source};
+use super::survey::{WINDOW_BYTES, WINDOW_PACKETS};
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::time::{Duration, Instant};
+
+/// How long a packet of a live capture may wait for older ones when nothing else arrives.
+const LIVE_HOLD: Duration = Duration::from_millis(100);
+/// Packet buffers kept for reuse.
+const SPARE_BUFFERS: usize = 64;
+
+/// A packet in a reorder window. Its bytes are copied only where the source can't return to them.
+struct Held {
+    head: Head,
+    copy: Vec<u8>,
+}
+
+impl Held {
+    fn key(&self) -> (i64, u64) {
+        (self.head.time, self.head.number)
+    }
+}
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Held) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Held {}
+
+impl PartialOrd for Held {
+    fn partial_cmp(&self, other: &Held) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Held {
+    fn cmp(&self, other: &Held) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// Holds packets until enough later ones have been seen.
+#[derive(Default)]
+pub(super) struct Window {
+    held: BinaryHeap<Reverse<Held>>,
+    bytes: usize,
+    ended: bool,
+    /// When a live source was last found without anything new, or began to fill the window.
+    waiting_since: Option<Instant>,
+    /// The source has fallen silent: what is held goes out.
+    draining: bool,
+    live: bool,
+    current: Vec<u8>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Window {
+    /// A window over a source; a live one lets go of its packets when nothing arrives for a while.
+    pub(super) fn new(live: bool) -> Window {
+        Window { live, ..Window::default() }
+    }
+
+    fn next(&mut self, source: &mut Source, capture: &mut Capture) -> Option<Head> {
+        while !self.ended && !self.is_full() && !self.is_draining() {
+            match source.next(capture, self.patience()) {
+                Found::Packet(head) => self.hold(head, source, capture),
+                Found::Idle => self.draining = true,
+                Found::End => self.ended = true,
+            }
+        }
+        let Reverse(held) = self.held.pop()?;
+        self.bytes -= held.head.record_length;
+        if self.held.is_empty() {
+            self.draining = false;
+            self.waiting_since = None;
+        }
+        let delivered = std::mem::replace(&mut self.current, held.copy);
+        if self.spare.len() < SPARE_BUFFERS {
+            self.spare.push(delivered);
+        }
+        Some(held.head)
+    }
+
+    fn is_full(&self) -> bool {
+        self.held.len() > WINDOW_PACKETS || self.bytes > WINDOW_BYTES
+    }
+
+    fn is_draining(&self) -> bool {
+        self.draining && !self.held.is_empty()
+    }
+
+    /// How long to wait for the source: without end while nothing is held.
+    fn patience(&self) -> Option<Duration> {
+        let since = self.waiting_since.filter(|_| self.live && !self.held.is_empty())?;
+        Some(LIVE_HOLD.saturating_sub(since.elapsed()))
+    }
+
+    fn hold(&mut self, head: Head, source: &Source, capture: &Capture) {
+        let mut copy = Vec::new();
+        if matches!(source, Source::Stream(_)) {
+            copy = self.spare.pop().unwrap_or_default();
+            copy.clear();
+            copy.extend_from_slice(source.data(capture, &head));
+        }
+        if self.live && self.held.is_empty() {
+            self.waiting_since = Some(Instant::now());
+        }
+        self.bytes += head.record_length;
+        self.held.push(Reverse(Held { head, copy }));
+    }
+}
+
+/// Packets of one capture in time order.
+pub(super) struct Lane {
+    pub(super) capture: usize,
+    source: Source,
+    window: Option<Box<Window>>,
+    /// The packet that is delivered next, or was delivered last.
+    head: Option<Head>,
+    /// Whether `head` is still to be delivered.
+    pub(super) loaded: bool,
+}
+
+impl Lane {
+    pub(super) fn new(capture: usize, source: Source, window: Option<Window>) -> Lane {
+        Lane { capture, source, window: window.map(Box::new), head: None, loaded: false }
+    }
+
+    /// Loads the next packet; none at the end.
+    #[inline]
+    pub(super) fn load(&mut self, capture: &mut Capture) -> Option<Head> {
+        self.head = match &mut self.window {
+            None => match self.source.next(capture, None) {
+                Found::Packet(head) => Some(head),
+                Found::Idle | Found::End => None,
+            },
+            Some(window) => window.next(&mut self.source, capture),
+        };
+        self.loaded = self.head.is_some();
+        self.head
+    }
+
+    /// The packet at the front.
+    #[inline]
+    pub(super) fn head(&self) -> Option<Head> {
+        self.head
+    }
+
+    /// Its captured bytes.
+    #[inline]
+    pub(super) fn data<'l>(&'l self, capture: &'l Capture, head: &Head) -> &'l [u8] {
+        match (&self.window, &self.source) {
+            (Some(window), Source::Stream(_)) => &window.current,
+            _ => self.source.data(capture, head),
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The pcapng format (draft-ietf-opsawg-pcapng): sections with their own byte order, interfaces with their own link
+//! type, snap length and clock.
+//!
+//! The state that a reader carries from block to block is a few words ([`Section`]) that point into a table of
+//! interfaces kept once a file ([`Interfaces`]), so that a merge may hold thousands of positions of one file.
+
+use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, Record, Skipped, Step};
+
+/// Block type of the section header: a palindrome, so it reads the same in either byte order.
+pub(super) const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+/// The shortest section header: what a file needs to be recognised as pcapng.
+pub(super) const FILE_HEADER: usize = 28;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+const SYSTEMD_JOURNAL: u32 = 9;
+const CUSTOM: u32 = 0x0000_0bad;
+const CUSTOM_NOT_COPIED: u32 = 0x4000_0bad;
+const OPTION_IF_TSRESOL: u16 = 9;
+const OPTION_IF_TSOFFSET: u16 = 14;
+/// Block type and two lengths.
+const BLOCK_OVERHEAD: usize = 12;
+/// Longest block that is believed: the longest packet with room for options.
+const MAX_BLOCK_LENGTH: u32 = MAX_CAPTURED_LENGTH + (1 << 20);
+/// Interfaces kept per file, and per section where a stream forgets the past sections.
+const MAX_INTERFACES: usize = 1 << 20;
+/// Link types remembered for the description of the capture.
+const MAX_LINK_TYPES: usize = 64;
+
+/// An interface's timestamp unit, from if_tsresol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tick {
+    /// 10^-n seconds.
+    Decimal(u8),
+    /// 2^-n seconds.
+    Binary(u8),
+}
+
+impl Tick {
+    fn parse(if_tsresol: u8) -> Tick {
+        let exponent = if_tsresol & 0x7f;
+        if if_tsresol & 0x80 == 0 { Tick::Decimal(exponent) } else { Tick::Binary(exponent) }
+    }
+
+    /// Nanoseconds since the epoch, rounded down; limited to what a timestamp holds.
+    #[inline]
+    fn to_ns(self, ticks: u64) -> i64 {
+        let ns = match self {
+            Tick::Decimal(n @ 0..=9) => u128::from(ticks) * 10u128.pow(9 - u32::from(n)),
+            Tick::Decimal(n) => 10u128.checked_pow(u32::from(n) - 9).map_or(0, |d| u128::from(ticks) / d),
+            Tick::Binary(n) => (u128::from(ticks) * 1_000_000_000) >> n,
+        };
+        i64::try_from(ns).unwrap_or(i64::MAX)
+    }
+
+    /// Nanoseconds between two ticks, rounded up.
+    fn resolution_ns(self) -> u64 {
+        match self {
+            Tick::Decimal(n @ 0..=8) => 10u64.pow(9 - u32::from(n)),
+            Tick::Binary(n @ 0..=29) => 1_000_000_000u64.div_ceil(1 << n),
+            _ => 1,
+        }
+    }
+}
+
+/// An Interface Description Block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Interface {
+    link_type: u16,
+    snap_length: u32,
+    tick: Tick,
+    offset_ns: i64,
+}
+
+impl Interface {
+    fn parse(order: ByteOrder, body: &[u8]) -> Option<Interface> {
+        let link_type = order.u16(body, 0)?;
+        let snap_length = order.u32(body, 4)?;
+        let (mut tick, mut offset_ns) = (Tick::Decimal(6), 0);
+        let mut options = body.get(8..)?;
+        while let (Some(code), Some(length)) = (order.u16(options, 0), order.u16(options, 2)) {
+            let Some(value) = options.get(4..4 + usize::from(length)) else { break };
+            match (code, value) {
+                (0, _) => break,
+                (OPTION_IF_TSRESOL, [resolution, ..]) => tick = Tick::parse(*resolution),
+                (OPTION_IF_TSOFFSET, _) => {
+                    offset_ns = order.i64(value, 0).unwrap_or(0).saturating_mul(1_000_000_000);
+                }
+                _ => {}
+            }
+            options = options.get(4 + usize::from(length).next_multiple_of(4)..).unwrap_or_default();
+        }
+        Some(Interface { link_type, snap_length, tick, offset_ns })
+    }
+}
+
+/// Every interface of a file in the order of their blocks, and what they say about the capture.
+#[derive(Debug, Default)]
+pub(super) struct Interfaces {
+    list: Vec<Interface>,
+    /// A stream never returns to a past section, so it need not remember its interfaces.
+    forget_past_sections: bool,
+    pub(super) link_types: Vec<u32>,
+    pub(super) snap_length: Option<u32>,
+    pub(super) resolution_ns: u64,
+    /// A Simple Packet Block was seen; these have no timestamps.
+    pub(super) simple_packets: bool,
+}
+
+impl Interfaces {
+    /// The table for a stream that is read once, front to back.
+    pub(super) fn for_stream() -> Interfaces {
+        Interfaces { forget_past_sections: true, ..Interfaces::default() }
+    }
+
+    fn add(&mut self, interface: Interface) {
+        self.list.push(interface);
+        let link_type = u32::from(interface.link_type);
+        if self.link_types.len() < MAX_LINK_TYPES && !self.link_types.contains(&link_type) {
+            self.link_types.push(link_type);
+        }
+        self.resolution_ns = self.resolution_ns.max(interface.tick.resolution_ns());
+        if interface.snap_length != 0 {
+            self.snap_length = self.snap_length.max(Some(interface.snap_length));
+        }
+    }
+}
+
+/// Where in a file's sections a reader stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Section {
+    order: ByteOrder,
+    /// The section's first interface in the table, and how many of them the reader has passed.
+    first: u32,
+    count: u32,
+    /// Timestamp of the section's last packet, for packets without one.
+    last_time: i64,
+}
+
+impl Section {
+    /// Whether these are the first bytes of a pcapng file.
+    pub(super) fn is_magic(bytes: &[u8]) -> bool {
+        bytes.starts_with(&SECTION_HEADER)
+            && [ByteOrder::LITTLE, ByteOrder::BIG].iter().any(|o| o.u32(bytes, 8) == Some(BYTE_ORDER_MAGIC))
+    }
+
+    /// The state in front of a file's first block.
+    pub(super) fn start() -> Section {
+        Section { order: ByteOrder::LITTLE, first: 0, count: 0, last_time: 0 }
+    }
+
+    /// Length of the block, unchecked, and wrong where the byte order changes.
+    #[inline]
+    pub(super) fn record_length(&self, window: &[u8]) -> Option<usize> {
+        Some((self.order.u32(window, 4)? as usize).max(BLOCK_OVERHEAD).next_multiple_of(4))
+    }
+
+    /// Looks at the block at the start of the window.
+    #[inline]
+    pub(super) fn step(&mut self, interfaces: &mut Interfaces, window: &[u8]) -> Step {
+        if window.starts_with(&SECTION_HEADER) {
+            return self.section_header(interfaces, window);
+        }
+        let order = self.order;
+        let (Some(kind), Some(total)) = (order.u32(window, 0), order.u32(window, 4)) else {
+            return Step::More(BLOCK_OVERHEAD);
+        };
+        if (total as usize) < BLOCK_OVERHEAD || total > MAX_BLOCK_LENGTH {
+            return Step::Stop(format!("block length {total} is impossible"));
+        }
+        // Some writers forget the padding in the length; blocks are aligned all the same.
+        let length = (total as usize).next_multiple_of(4);
+        if !matches!(kind, INTERFACE_DESCRIPTION | PACKET | SIMPLE_PACKET | ENHANCED_PACKET) {
+            let numbered = matches!(kind, SYSTEMD_JOURNAL | CUSTOM | CUSTOM_NOT_COPIED);
+            let what = if numbered { Skipped::Numbered } else { Skipped::Description };
+            return Step::Skip { length, what };
+        }
+        if window.len() < length {
+            return Step::More(length);
+        }
+        if ![length, total as usize].iter().any(|end| order.u32(window, end - 4) == Some(total)) {
+            return Step::Stop(format!("a block's two lengths disagree, the first is {total}"));
+        }
+        let body = &window[..length - 4];
+        let record = match kind {
+            INTERFACE_DESCRIPTION => {
+                let known = self.interface_description(interfaces, body);
+                let what = if known { Skipped::Description } else { Skipped::Unreadable };
+                return Step::Skip { length, what };
+            }
+            ENHANCED_PACKET => self.enhanced_packet(interfaces, body),
+            SIMPLE_PACKET => self.simple_packet(interfaces, body),
+            _ => self.obsolete_packet(interfaces, body),
+        };
+        match record {
+            Some(record) => {
+                self.last_time = record.time;
+                Step::Packet(record, length)
+            }
+            None => Step::Skip { length, what: Skipped::Unreadable },
+        }
+    }
+
+    fn section_header(&mut self, interfaces: &mut Interfaces, window: &[u8]) -> Step {
+        let orders = [ByteOrder::LITTLE, ByteOrder::BIG];
+        if window.len() < FILE_HEADER {
+            return Step::More(FILE_HEADER);
+        }
+        let Some(order) = orders.into_iter().find(|o| o.u32(window, 8) == Some(BYTE_ORDER_MAGIC)) else {
+            return Step::Stop("section header without byte-order magic".to_owned());
+        };
+        let (total, major) = (order.u32(window, 4).unwrap_or(0), order.u16(window, 12).unwrap_or(0));
+        if (total as usize) < FILE_HEADER || total > MAX_BLOCK_LENGTH {
+            return Step::Stop(format!("section header length {total} is impossible"));
+        }
+        if major != 1 {
+            return Step::Stop(format!("pcapng version {major} is unknown"));
+        }
+        if interfaces.forget_past_sections {
+            interfaces.list.clear();
+            self.first = 0;
+        } else {
+            // The table holds the sections one after the other, on the first walk and on every later one.
+            self.first += self.count;
+        }
+        *self = Section { order, first: self.first, count: 0, last_time: self.last_time };
+        Step::Skip { length: (total as usize).next_multiple_of(4), what: Skipped::Description }
+    }
+
+    fn interface_description(&mut self, interfaces: &mut Interfaces, body: &[u8]) -> bool {
+        let index = self.first as usize + self.count as usize;
+        if index >= interfaces.list.len() {
+            let Some(interface) = body.get(8..).and_then(|body| Interface::parse(self.order, body)) else {
+                return false;
+            };
+            if index >= MAX_INTERFACES {
+                return false;
+            }
+            interfaces.add(interface);
+        }
+        self.count += 1;
+        true
+    }
+
+    fn interface<'t>(&self, interfaces: &'t Interfaces, id: u32) -> Option<&'t Interface> {
+        if id >= self.count {
+            return None;
+        }
+        interfaces.list.get(self.first as usize + id as usize)
+    }
+
+    fn enhanced_packet(&self, interfaces: &Interfaces, block: &[u8]) -> Option<Record> {
+        let interface = self.interface(interfaces, self.order.u32(block, 8)?)?;
+        self.timed_packet(interface, block)
+    }
+
+    fn obsolete_packet(&self, interfaces: &Interfaces, block: &[u8]) -> Option<Record> {
+        let interface = self.interface(interfaces, u32::from(self.order.u16(block, 8)?))?;
+        self.timed_packet(interface, block)
+    }
+
+    /// The fields that the enhanced and the obsolete packet block have in common.
+    fn timed_packet(&self, interface: &Interface, block: &[u8]) -> Option<Record> {
+        let (high, low) = (self.order.u32(block, 12)?, self.order.u32(block, 16)?);
+        let (captured, original) = (self.order.u32(block, 20)?, self.order.u32(block, 24)?);
+        let data_length = captured as usize;
+        block.get(28..28usize.checked_add(data_length)?)?;
+        let ticks = u64::from(high) << 32 | u64::from(low);
+        Some(Record {
+            time: interface.tick.to_ns(ticks).saturating_add(interface.offset_ns),
+            link_type: u32::from(interface.link_type),
+            wire_length: original.max(captured),
+            data_start: 28,
+            data_length,
+        })
+    }
+
+    fn simple_packet(&self, interfaces: &mut Interfaces, block: &[u8]) -> Option<Record> {
+        let interface = *self.interface(interfaces, 0)?;
+        let original = self.order.u32(block, 8)?;
+        let mut captured = original.min(u32::try_from(block.len().checked_sub(12)?).ok()?);
+        if interface.snap_length != 0 {
+            captured = captured.min(interface.snap_length);
+        }
+        interfaces.simple_packets = true;
+        Some(Record {
+            time: self.last_time,
+            link_type: u32::from(interface.link_type),
+            wire_length: original,
+            data_start: 12,
+            data_length: captured as usize,
+        })
+    }
+}

@@ -1,0 +1,231 @@
+//! Several captures as one: packets of all inputs in time order.
+
+use super::capture::{Capture, Limits, RESIDENT_BYTES, Shared};
+use super::info::{CaptureError, CaptureInfo, Input};
+use super::lane::{Lane, Window};
+use super::source::{Head, Source, StreamSource, Stretch};
+use super::survey::Plan;
+use crate::segment::Packet;
+use smbscope_model::{CaptureId, PacketRef, Quality, Stamp, Timestamp};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What decides which packet comes first: time, capture, position in the file.
+type Key = (i64, usize, u64);
+
+/// An ordered set of captures, read as one.
+pub struct CaptureSet {
+    captures: Vec<Capture>,
+    infos: Vec<CaptureInfo>,
+    /// A lane is dropped when it has delivered its last packet.
+    lanes: Vec<Option<Lane>>,
+    /// Open lanes per capture, to let go of its bytes after the last one.
+    open_lanes: Vec<usize>,
+    /// Lanes other than the current one, by their next packet, or by the first one if they have not begun.
+    waiting: BinaryHeap<Reverse<(Key, usize)>>,
+    current: Option<usize>,
+    quality: Quality,
+    last_time: i64,
+    /// Bytes of records delivered since pages were given back last.
+    resident: usize,
+    stop: Arc<AtomicBool>,
+}
+
+impl CaptureSet {
+    /// Opens and surveys every input.
+    pub fn open(inputs: &[Input]) -> Result<CaptureSet, CaptureError> {
+        CaptureSet::open_within(inputs, Limits::default())
+    }
+
+    /// A set of one capture that is read from `source` once, as standard input is.
+    pub fn from_reader(name: &str, source: Box<dyn Read + Send>) -> Result<CaptureSet, CaptureError> {
+        let shared = Shared::new(Limits::default());
+        let capture = Capture::open_live(name.to_owned(), source, &shared)?;
+        Ok(CaptureSet::of_captures(vec![capture], shared.stop))
+    }
+
+    pub(super) fn open_within(inputs: &[Input], limits: Limits) -> Result<CaptureSet, CaptureError> {
+        if inputs.len() > usize::from(u16::MAX) {
+            return Err(CaptureError::TooManyInputs { count: inputs.len() });
+        }
+        let mut shared = Shared::new(limits);
+        let mut captures = Vec::new();
+        for input in inputs {
+            captures.push(Capture::open(input, &mut shared)?);
+        }
+        Ok(CaptureSet::of_captures(captures, shared.stop))
+    }
+
+    fn of_captures(mut captures: Vec<Capture>, stop: Arc<AtomicBool>) -> CaptureSet {
+        // A rotated set may be given in any order. What has no first timestamp yet goes last.
+        captures.sort_by_key(|capture: &Capture| (capture.survey.first.is_none(), capture.survey.first));
+        let mut set = CaptureSet {
+            infos: captures.iter().map(Capture::info).collect(),
+            open_lanes: vec![0; captures.len()],
+            captures,
+            lanes: Vec::new(),
+            waiting: BinaryHeap::new(),
+            current: None,
+            quality: Quality::default(),
+            last_time: i64::MIN,
+            resident: 0,
+            stop,
+        };
+        for index in 0..set.captures.len() {
+            set.count(index);
+            set.add_lanes(index);
+        }
+        set
+    }
+
+    /// The next packet in time order; packets of equal time in the order of their captures and their places in them.
+    #[inline]
+    pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
+        loop {
+            let Some(index) = self.current.take().or_else(|| self.waiting.pop().map(|Reverse((_, index))| index))
+            else {
+                return Ok(None);
+            };
+            let Some(head) = self.load(index) else { continue };
+            let Some(lane) = &mut self.lanes[index] else { continue };
+            if let Some(Reverse((first_waiting, _))) = self.waiting.peek() {
+                let key = (head.time, lane.capture, head.number);
+                if *first_waiting < key {
+                    self.waiting.push(Reverse((key, index)));
+                    continue;
+                }
+            }
+            lane.loaded = false;
+            self.current = Some(index);
+            self.deliver(&head, index);
+            break;
+        }
+        Ok(self.current_packet())
+    }
+
+    /// The inputs in the order of their first packets. Final once `next_packet` has returned none.
+    pub fn captures(&self) -> &[CaptureInfo] {
+        &self.infos
+    }
+
+    /// Bytes done and, where it is known, how many there are; those of the compressed file where it is compressed.
+    pub fn progress(&self) -> (u64, Option<u64>) {
+        let done = self.captures.iter().map(Capture::done_bytes).sum();
+        (done, self.captures.iter().map(Capture::total_bytes).sum())
+    }
+
+    /// The counters of reading: order, truncation, unreadable records. Final once `next_packet` has returned none.
+    pub fn quality(&self) -> &Quality {
+        &self.quality
+    }
+
+    /// Set this to end a read that waits for a pipe: the capture then ends as if the pipe had been closed.
+    pub fn stop_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    fn add_lanes(&mut self, index: usize) {
+        let capture = &mut self.captures[index];
+        let mut lanes = Vec::new();
+        let window = matches!(capture.plan, Plan::Window | Plan::BestEffort).then(|| Window::new(capture.live));
+        if capture.is_in_memory() {
+            let runs = std::mem::take(&mut capture.survey.runs);
+            let ends = runs.iter().skip(1).map(|run| run.number).chain([u64::MAX]);
+            // The marks serve one reader that goes through the whole file.
+            let mut marks = capture.survey.marks.take().filter(|_| runs.len() == 1);
+            let stretches =
+                runs.iter().zip(ends).map(|(run, end)| (run, Source::Bytes(Stretch::new(run, end, marks.take()))));
+            let mut window = window;
+            lanes.extend(stretches.map(|(run, source)| {
+                let first = if window.is_some() { capture.survey.first.unwrap_or(run.time) } else { run.time };
+                ((first, index, run.number), Lane::new(index, source, window.take()))
+            }));
+        } else {
+            let (format, live) = (capture.format, capture.live);
+            let source = StreamSource { stream: None, format, number: 0, delivered: 0, live };
+            // Nothing is known of a live input, so its first packet is asked for before any other is delivered.
+            let first = if live { i64::MIN } else { capture.survey.first.unwrap_or(i64::MIN) };
+            lanes.push(((first, index, 0), Lane::new(index, Source::Stream(Box::new(source)), window)));
+        }
+        if lanes.is_empty() {
+            capture.close();
+        }
+        self.open_lanes[index] = lanes.len();
+        for (key, lane) in lanes {
+            self.waiting.push(Reverse((key, self.lanes.len())));
+            self.lanes.push(Some(lane));
+        }
+    }
+
+    /// The packet at the front of a lane; a lane without any is dropped.
+    #[inline]
+    fn load(&mut self, index: usize) -> Option<Head> {
+        let lane = self.lanes[index].as_mut()?;
+        if lane.loaded {
+            return lane.head();
+        }
+        let capture_index = lane.capture;
+        let head = lane.load(&mut self.captures[capture_index]);
+        if head.is_none() {
+            self.finish_lane(index, capture_index);
+        }
+        head
+    }
+
+    fn finish_lane(&mut self, index: usize, capture_index: usize) {
+        self.lanes[index] = None;
+        self.open_lanes[capture_index] -= 1;
+        let capture = &mut self.captures[capture_index];
+        if self.open_lanes[capture_index] == 0 {
+            capture.close();
+            self.infos[capture_index] = capture.info();
+            if capture.live {
+                self.count(capture_index);
+            }
+        }
+    }
+
+    /// Enters a capture's findings into the quality counters, once they are final.
+    fn count(&mut self, index: usize) {
+        let Capture { survey, live, .. } = &self.captures[index];
+        // What came too late to be put in order is counted by itself.
+        let late = if *live { self.quality.packets_out_of_time_order } else { 0 };
+        self.quality.packets_reordered_by_time += survey.descending.saturating_sub(late);
+        self.quality.truncated_captures += u64::from(survey.damage.is_some());
+        self.quality.unreadable_records += survey.unreadable;
+    }
+
+    #[inline]
+    fn deliver(&mut self, head: &Head, index: usize) {
+        if head.time < self.last_time {
+            self.quality.packets_out_of_time_order += 1;
+        } else {
+            self.last_time = head.time;
+        }
+        if let Some(lane) = &self.lanes[index] {
+            self.captures[lane.capture].delivered_bytes += head.record_length as u64;
+        }
+        self.resident += head.record_length;
+        if self.resident >= RESIDENT_BYTES {
+            self.resident = 0;
+            self.captures.iter().for_each(Capture::release_pages);
+        }
+    }
+
+    #[inline]
+    fn current_packet(&self) -> Option<Packet<'_>> {
+        let lane = self.lanes.get(self.current?)?.as_ref()?;
+        let head = lane.head()?;
+        // `open` has seen to it that there are no more captures than ids.
+        let capture = CaptureId(lane.capture as u16);
+        Some(Packet {
+            stamp: Stamp { time: Timestamp(head.time), packet: PacketRef { capture, number: head.number } },
+            link_type: head.link_type,
+            data: lane.data(&self.captures[lane.capture], &head),
+            wire_length: head.wire_length,
+        })
+    }
+}

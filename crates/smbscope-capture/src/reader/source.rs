@@ -1,0 +1,181 @@
+//! Where the packets of a lane come from: a stretch of a file in memory, or a stream.
+
+use super::capture::Capture;
+use super::format::Format;
+use super::record::{Skipped, Step};
+use super::stream::{self, Next, Stream};
+use super::survey::Run;
+use super::warm::{Marks, Warmer};
+use std::time::Duration;
+
+/// A packet that has been found, and where its bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) time: i64,
+    pub(super) number: u64,
+    pub(super) link_type: u32,
+    pub(super) wire_length: u32,
+    /// Range of the captured bytes: in the file for [`Source::Bytes`], in the window for [`Source::Stream`].
+    pub(super) data_start: usize,
+    pub(super) data_length: usize,
+    /// Length of the whole record.
+    pub(super) record_length: usize,
+}
+
+/// The outcome of asking for a packet.
+pub(super) enum Found {
+    Packet(Head),
+    /// None has come within the time given.
+    Idle,
+    End,
+}
+
+/// A source of packets in file order.
+pub(super) enum Source {
+    Bytes(Stretch),
+    Stream(Box<StreamSource>),
+}
+
+/// Part of a file in memory, from one packet to another.
+pub(super) struct Stretch {
+    position: usize,
+    format: Format,
+    next_number: u64,
+    /// Number of the packet that ends the stretch, not in it.
+    end_number: u64,
+    warmer: Option<Box<Warmer>>,
+}
+
+impl Stretch {
+    /// From the start of `run` up to the packet `end_number`.
+    pub(super) fn new(run: &Run, end_number: u64, marks: Option<Marks>) -> Stretch {
+        Stretch {
+            position: usize::try_from(run.position).unwrap_or(usize::MAX),
+            format: run.format,
+            next_number: run.number,
+            end_number,
+            warmer: marks.map(|marks| Box::new(Warmer::new(marks))),
+        }
+    }
+}
+
+/// A stream, opened when the first packet is wanted.
+pub(super) struct StreamSource {
+    pub(super) stream: Option<Stream>,
+    pub(super) format: Format,
+    pub(super) number: u64,
+    /// Length of the record at the start of the window, which has been delivered.
+    pub(super) delivered: usize,
+    /// The stream is seen for the first time, and its survey is made on the way.
+    pub(super) live: bool,
+}
+
+impl Source {
+    /// The next packet in file order. The bytes of the one before are no longer at hand.
+    #[inline]
+    pub(super) fn next(&mut self, capture: &mut Capture, patience: Option<Duration>) -> Found {
+        match self {
+            Source::Bytes(stretch) => stretch.next(capture),
+            Source::Stream(source) => source.next(capture, patience),
+        }
+    }
+
+    /// The captured bytes of the packet that was found last.
+    #[inline]
+    pub(super) fn data<'s>(&'s self, capture: &'s Capture, head: &Head) -> &'s [u8] {
+        let bytes = match self {
+            Source::Bytes(_) => capture.bytes(),
+            Source::Stream(source) => source.stream.as_ref().map(Stream::window).unwrap_or_default(),
+        };
+        bytes.get(head.data_start..head.data_start + head.data_length).unwrap_or_default()
+    }
+}
+
+impl Stretch {
+    #[inline]
+    fn next(&mut self, capture: &mut Capture) -> Found {
+        let (bytes, interfaces) = capture.bytes_and_interfaces();
+        while self.next_number < self.end_number {
+            if let Some(warmer) = &mut self.warmer {
+                warmer.at(self.position, &self.format, bytes);
+            }
+            let window = bytes.get(self.position..).unwrap_or_default();
+            match self.format.step(interfaces, window) {
+                Step::Packet(record, length) => {
+                    let head = Head {
+                        time: record.time,
+                        number: self.next_number,
+                        link_type: record.link_type,
+                        wire_length: record.wire_length,
+                        data_start: self.position + record.data_start,
+                        data_length: record.data_length,
+                        record_length: length,
+                    };
+                    self.position += length;
+                    self.next_number += 1;
+                    return Found::Packet(head);
+                }
+                Step::Skip { length, what } => {
+                    self.position = self.position.saturating_add(length);
+                    self.next_number += u64::from(what == Skipped::Numbered);
+                }
+                // The survey has been here and reported it.
+                Step::More(_) | Step::Stop(_) => break,
+            }
+        }
+        Found::End
+    }
+}
+
+impl StreamSource {
+    fn next(&mut self, capture: &mut Capture, patience: Option<Duration>) -> Found {
+        if self.stream.is_none() {
+            // The survey has read this file: if it can't be opened again, what remains of it is lost.
+            match capture.open_stream() {
+                Ok(stream) => self.stream = Some(stream),
+                Err(error) => {
+                    capture.survey.damaged(format!("it cannot be read again ({error})"), 0);
+                    return Found::End;
+                }
+            }
+        }
+        let Some(stream) = &mut self.stream else { return Found::End };
+        stream.consume(std::mem::take(&mut self.delivered));
+        loop {
+            match stream::next_record(stream, &mut self.format, &mut capture.interfaces, patience) {
+                Next::Packet(record, length) => {
+                    if self.live {
+                        capture.survey.packet(&record, length, stream.offset(), &self.format);
+                    }
+                    self.number += 1;
+                    self.delivered = length;
+                    return Found::Packet(Head {
+                        time: record.time,
+                        number: self.number,
+                        link_type: record.link_type,
+                        wire_length: record.wire_length,
+                        data_start: record.data_start,
+                        data_length: record.data_length,
+                        record_length: length,
+                    });
+                }
+                Next::Passed(what) => {
+                    self.number += u64::from(what == Skipped::Numbered);
+                    if self.live {
+                        capture.survey.passed(what);
+                    }
+                }
+                Next::Idle => return Found::Idle,
+                Next::End(reason) => {
+                    if self.live {
+                        capture.survey.length = stream.input_bytes();
+                        if let Some(reason) = reason {
+                            capture.survey.damaged(reason, stream.offset());
+                        }
+                    }
+                    return Found::End;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Inputs that are read once, front to back: decompressed files, pipes and standard input.
+//!
+//! A thread reads (and decompresses) ahead into a bounded channel; the parser sees one window that is refilled.
+
+use super::format::Format;
+use super::pcapng::Interfaces;
+use super::record::{Record, Skipped, Step};
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+/// Bytes handed from thread to thread at once.
+const CHUNK_LENGTH: usize = 256 << 10;
+/// Chunks that may wait in the channel.
+const CHUNKS_AHEAD: usize = 4;
+/// How often a blocked read looks whether it should stop.
+const STOP_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Counts the bytes that are read through it.
+struct Counting<R> {
+    source: R,
+    bytes: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counting<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.bytes.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// What came of waiting for more bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fill {
+    /// The window holds the bytes asked for.
+    Ready,
+    /// The input has ended.
+    Ended,
+    /// Nothing came within the time given.
+    Idle,
+}
+
+/// A refillable window over a stream.
+pub(super) struct Stream {
+    chunks: Receiver<io::Result<Vec<u8>>>,
+    window: Vec<u8>,
+    start: usize,
+    /// Offset of `window[start]` in the stream.
+    offset: u64,
+    ended: bool,
+    /// Why the stream ended before its end.
+    error: Option<io::Error>,
+    stop: Arc<AtomicBool>,
+    /// Bytes read from the input, compressed where it is.
+    input_bytes: Arc<AtomicU64>,
+    /// Everything read so far, as long as it fits the budget.
+    pub(super) copy: Option<Vec<u8>>,
+    copy_budget: usize,
+}
+
+/// Wraps a source so that the bytes read from it are counted.
+pub(super) fn counted(source: Box<dyn Read + Send>, bytes: &Arc<AtomicU64>) -> Box<dyn Read + Send> {
+    Box::new(Counting { source, bytes: Arc::clone(bytes) })
+}
+
+impl Stream {
+    /// Starts reading `source` on a thread. `input_bytes` is counted by a [`counted`] source below it.
+    pub(super) fn new(
+        source: Box<dyn Read + Send>,
+        input_bytes: Arc<AtomicU64>,
+        stop: Arc<AtomicBool>,
+        copy_budget: usize,
+    ) -> io::Result<Stream> {
+        let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
+        std::thread::Builder::new().name("smbscope-read".into()).spawn(move || read_ahead(source, &sender))?;
+        let copy = (copy_budget > 0).then(Vec::new);
+        Ok(Stream {
+            chunks,
+            window: Vec::new(),
+            start: 0,
+            offset: 0,
+            ended: false,
+            error: None,
+            stop,
+            input_bytes,
+            copy,
+            copy_budget,
+        })
+    }
+
+    /// The bytes at hand.
+    pub(super) fn window(&self) -> &[u8] {
+        &self.window[self.start..]
+    }
+
+    /// Where in the stream the window starts.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Bytes read from the input, compressed where it is.
+    pub(super) fn input_bytes(&self) -> u64 {
+        self.input_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Why the stream ended early, once it has ended.
+    pub(super) fn error(&self) -> Option<&io::Error> {
+        self.error.as_ref()
+    }
+
+    /// Whether the stream ended between two records, or because it was told to.
+    fn ended_cleanly(&self) -> bool {
+        self.error.is_none() && (self.window().is_empty() || self.stop.load(Ordering::Relaxed))
+    }
+
+    /// Sees to it that the window holds `need` bytes. Waits as long as it takes, or for `patience`.
+    pub(super) fn fill(&mut self, need: usize, patience: Option<Duration>) -> Fill {
+        while self.window.len() - self.start < need {
+            if self.ended {
+                return Fill::Ended;
+            }
+            match self.chunks.recv_timeout(patience.unwrap_or(STOP_INTERVAL)) {
+                Ok(Ok(chunk)) => self.append(&chunk),
+                Ok(Err(error)) => {
+                    self.error = Some(error);
+                    self.ended = true;
+                }
+                Err(RecvTimeoutError::Disconnected) => self.ended = true,
+                Err(RecvTimeoutError::Timeout) if self.stop.load(Ordering::Relaxed) => self.ended = true,
+                Err(RecvTimeoutError::Timeout) if patience.is_some() => return Fill::Idle,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        Fill::Ready
+    }
+
+    fn append(&mut self, chunk: &[u8]) {
+        if let Some(copy) = &mut self.copy {
+            if copy.len() + chunk.len() <= self.copy_budget {
+                copy.extend_from_slice(chunk);
+            } else {
+                self.copy = None;
+            }
+        }
+        self.window.drain(..self.start);
+        self.start = 0;
+        self.window.extend_from_slice(chunk);
+    }
+
+    /// Moves the window's start; false when the stream ends before.
+    pub(super) fn consume(&mut self, mut length: usize) -> bool {
+        loop {
+            let step = length.min(self.window.len() - self.start);
+            self.start += step;
+            self.offset += step as u64;
+            length -= step;
+            if length == 0 {
+                return true;
+            }
+            if self.fill(1, None) != Fill::Ready {
+                return false;
+            }
+        }
+    }
+}
+
+fn read_ahead(mut source: Box<dyn Read + Send>, chunks: &SyncSender<io::Result<Vec<u8>>>) {
+    loop {
+        let mut chunk = vec![0; CHUNK_LENGTH];
+        let sent = match source.read(&mut chunk) {
+            Ok(0) => return,
+            Ok(count) => {
+                chunk.truncate(count);
+                chunks.send(Ok(chunk))
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => {
+                // The reader may be gone; there is nobody else to tell.
+                let _ = chunks.send(Err(error));
+                return;
+            }
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+/// The next record of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Next {
+    /// A packet at the start of the window, in a record of this length, which is to be consumed.
+    Packet(Record, usize),
+    /// A record that could not be read, or is shown and counted though it is no packet, was passed over.
+    Passed(Skipped),
+    /// Nothing came within the time given.
+    Idle,
+    /// The end; with a reason when it is not a clean one.
+    End(Option<String>),
+}
+
+/// Finds the next packet. The caller consumes it before it asks again.
+pub(super) fn next_record(
+    stream: &mut Stream,
+    format: &mut Format,
+    interfaces: &mut Interfaces,
+    patience: Option<Duration>,
+) -> Next {
+    loop {
+        match format.step(interfaces, stream.window()) {
+            Step::Packet(record, length) => return Next::Packet(record, length),
+            Step::Skip { length, what } => {
+                if !stream.consume(length) {
+                    return Next::End(Some(ended_inside(stream)));
+                }
+                if what != Skipped::Description {
+                    return Next::Passed(what);
+                }
+            }
+            Step::More(need) => match stream.fill(need, patience) {
+                Fill::Ready => {}
+                Fill::Idle => return Next::Idle,
+                Fill::Ended if stream.ended_cleanly() => return Next::End(None),
+                Fill::Ended => return Next::End(Some(ended_inside(stream))),
+            },
+            Step::Stop(reason) => return Next::End(Some(reason)),
+        }
+    }
+}
+
+fn ended_inside(stream: &Stream) -> String {
+    match stream.error() {
+        Some(error) => format!("the input is damaged or ends early ({error})"),
+        None => "the file ends in the middle of a record".to_owned(),
+    }
+}

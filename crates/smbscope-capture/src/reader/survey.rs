@@ -1,0 +1,240 @@
+//! What a walk over the record headers of a capture finds out: how many packets, when, and in which order.
+//!
+//! Packets are analysed in time order. A survey tells how to get there without a table of packets: the file falls
+//! into runs of ascending timestamps, and either a bounded window or a merge of the runs puts it in order.
+
+use super::format::Format;
+use super::pcapng::Interfaces;
+use super::record::{Record, Skipped, Step};
+use super::stream::{self, Next, Stream};
+use super::warm::Marks;
+
+/// Packets that a reorder window holds, and bytes of their records.
+pub(super) const WINDOW_PACKETS: usize = 4096;
+pub(super) const WINDOW_BYTES: usize = 16 << 20;
+/// With no more runs than this, merging them beats holding packets in a window.
+const FEW_RUNS: usize = 1024;
+
+/// A stretch of a file whose timestamps ascend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Run {
+    /// Offset of the run's first record.
+    pub(super) position: u64,
+    /// Number of its first packet, from 1.
+    pub(super) number: u64,
+    /// Timestamp of its first packet.
+    pub(super) time: i64,
+    /// The parser's state in front of it.
+    pub(super) format: Format,
+}
+
+/// How to read a capture so that its packets come in time order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// They stand in order.
+    Straight,
+    /// A window of [`WINDOW_PACKETS`] puts them in order.
+    Window,
+    /// The runs are to be merged.
+    Merge,
+    /// Nothing bounded puts them in order; the window does what it can.
+    BestEffort,
+}
+
+/// The findings.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    pub(super) packets: u64,
+    pub(super) first: Option<i64>,
+    pub(super) last: Option<i64>,
+    /// Packets with a timestamp below that of a packet in front of them.
+    pub(super) descending: u64,
+    /// Records that are no packets but counted as such by Wireshark.
+    numbered: u64,
+    /// Records passed over because they could not be read.
+    pub(super) unreadable: u64,
+    /// Why the walk ended before the end of the file: reason, packet number, offset.
+    pub(super) damage: Option<(String, u64, u64)>,
+    /// Offset of the end of what was read.
+    pub(super) length: u64,
+    pub(super) runs: Vec<Run>,
+    /// Where records start, for a reader that goes straight through a file in memory.
+    pub(super) marks: Option<Marks>,
+    max_runs: usize,
+    too_many_runs: bool,
+    previous: i64,
+    reach: WindowReach,
+}
+
+/// Tells whether a reorder window would deliver every packet in order. It does when no packet is older than any packet
+/// that a full window has pushed out by then, which is one of those in front of the last window's worth of packets. The
+/// highest timestamp there is kept at marks half a window apart.
+#[derive(Debug)]
+struct WindowReach {
+    before_older_mark: i64,
+    before_newer_mark: i64,
+    packets_since_mark: usize,
+    bytes_since_mark: usize,
+    exceeded: bool,
+}
+
+impl Default for WindowReach {
+    fn default() -> Self {
+        WindowReach {
+            before_older_mark: i64::MIN,
+            before_newer_mark: i64::MIN,
+            packets_since_mark: 0,
+            bytes_since_mark: 0,
+            exceeded: false,
+        }
+    }
+}
+
+impl WindowReach {
+    #[inline]
+    fn packet(&mut self, time: i64, length: usize, highest_so_far: i64) {
+        let full = self.packets_since_mark >= WINDOW_PACKETS / 2
+            || self.bytes_since_mark.saturating_add(length) > WINDOW_BYTES / 2;
+        if full {
+            self.before_older_mark = self.before_newer_mark;
+            self.before_newer_mark = highest_so_far;
+            self.packets_since_mark = 0;
+            self.bytes_since_mark = 0;
+        }
+        self.packets_since_mark += 1;
+        self.bytes_since_mark += length;
+        self.exceeded |= time < self.before_older_mark;
+    }
+}
+
+impl Survey {
+    /// A survey that remembers at most `max_runs` runs; with none it only counts.
+    pub(super) fn new(max_runs: usize) -> Survey {
+        Survey { max_runs, ..Survey::default() }
+    }
+
+    /// Enters a packet. `format` is the parser's state behind its record: it differs from that in front of it only in
+    /// the time that the next packet without a timestamp would get, and a run never starts with such a packet.
+    #[inline]
+    pub(super) fn packet(&mut self, record: &Record, length: usize, position: u64, format: &Format) {
+        let time = record.time;
+        self.packets += 1;
+        let highest = self.last.unwrap_or(i64::MIN);
+        if time < self.previous || self.packets == 1 {
+            self.begin_run(time, position, format);
+        }
+        self.previous = time;
+        self.descending += u64::from(time < highest);
+        self.reach.packet(time, length, highest);
+        if time > highest || self.packets == 1 {
+            self.last = Some(time);
+        }
+        if self.first.is_none_or(|first| time < first) {
+            self.first = Some(time);
+        }
+    }
+
+    fn begin_run(&mut self, time: i64, position: u64, format: &Format) {
+        if self.runs.len() < self.max_runs {
+            self.runs.push(Run { position, number: self.packets + self.numbered, time, format: *format });
+        } else {
+            self.too_many_runs = true;
+        }
+    }
+
+    /// How to read the capture.
+    pub(super) fn plan(&self) -> Plan {
+        match (self.descending, self.reach.exceeded) {
+            (0, _) => Plan::Straight,
+            _ if !self.too_many_runs && self.runs.len() <= FEW_RUNS => Plan::Merge,
+            (_, false) => Plan::Window,
+            _ if !self.too_many_runs => Plan::Merge,
+            _ => Plan::BestEffort,
+        }
+    }
+
+    /// How to read it when it can't be read from the middle.
+    pub(super) fn plan_for_stream(&self) -> Plan {
+        match self.plan() {
+            Plan::Merge if !self.reach.exceeded => Plan::Window,
+            other => other,
+        }
+    }
+
+    /// Walks over a whole file in memory. `release` is told after every stretch of the file that has been read.
+    pub(super) fn of_bytes(
+        &mut self,
+        bytes: &[u8],
+        mut format: Format,
+        start: usize,
+        interfaces: &mut Interfaces,
+        mut release: impl FnMut(usize),
+    ) {
+        let mut position = start;
+        let mut marks = Marks::for_length(bytes.len());
+        loop {
+            let window = bytes.get(position..).unwrap_or_default();
+            marks.record(position as u64);
+            let (length, passed) = match format.step(interfaces, window) {
+                Step::Packet(record, length) => {
+                    self.packet(&record, length, position as u64, &format);
+                    (length, None)
+                }
+                Step::Skip { length, what } => (length, Some(what)),
+                Step::More(_) if window.is_empty() => break,
+                Step::More(_) => {
+                    self.damaged("the file ends in the middle of a record".to_owned(), position as u64);
+                    break;
+                }
+                Step::Stop(reason) => {
+                    self.damaged(reason, position as u64);
+                    break;
+                }
+            };
+            if length > window.len() {
+                self.damaged("the file ends in the middle of a record".to_owned(), position as u64);
+                break;
+            }
+            passed.into_iter().for_each(|what| self.passed(what));
+            position += length;
+            release(position);
+        }
+        self.length = position as u64;
+        self.marks = Some(marks);
+    }
+
+    /// Walks over a stream to its end.
+    pub(super) fn of_stream(&mut self, stream: &mut Stream, mut format: Format, interfaces: &mut Interfaces) {
+        loop {
+            match stream::next_record(stream, &mut format, interfaces, None) {
+                Next::Packet(record, length) => {
+                    self.packet(&record, length, stream.offset(), &format);
+                    stream.consume(length);
+                }
+                Next::Passed(what) => self.passed(what),
+                Next::Idle => {}
+                Next::End(reason) => {
+                    if let Some(reason) = reason {
+                        self.damaged(reason, stream.offset());
+                    }
+                    self.length = stream.offset();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Enters a record that was passed over.
+    pub(super) fn passed(&mut self, what: Skipped) {
+        match what {
+            Skipped::Description => {}
+            Skipped::Numbered => self.numbered += 1,
+            Skipped::Unreadable => self.unreadable += 1,
+        }
+    }
+
+    /// Notes why the file can't be read any further.
+    pub(super) fn damaged(&mut self, reason: String, offset: u64) {
+        self.damage = Some((reason, self.packets + self.numbered + 1, offset));
+    }
+}

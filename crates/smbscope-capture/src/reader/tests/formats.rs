@@ -1,0 +1,276 @@
+//! Every format by hand-built files.
+
+use super::*;
+use crate::reader::format::{self, Format, Sniffed};
+use crate::reader::pcapng::{Interfaces, Section};
+use crate::reader::record::Step;
+use proptest::prelude::*;
+
+const SECOND: i64 = 1_000_000_000;
+
+#[test]
+fn pcap_variants_differ_in_byte_order_unit_and_header_length() {
+    for (magic, name, unit, resolution) in [
+        (0xa1b2_c3d4, "pcap", 1_000, 1_000),
+        (0xa1b2_3c4d, "pcap (ns)", 1, 1),
+        (0xa1b2_cd34, "modified pcap", 1_000, 1_000),
+    ] {
+        for big_endian in [false, true] {
+            let reading = read(&pcap(magic, big_endian, &[(5, 7, b"first"), (6, 999_999, b"")]));
+            let expected = [
+                (0, 1, 5 * SECOND + 7 * unit, b"first".to_vec(), 5),
+                (0, 2, 6 * SECOND + 999_999 * unit, Vec::new(), 0),
+            ];
+            assert_eq!(reading.packets, expected, "{name}, big-endian: {big_endian}");
+            let info = &reading.infos[0];
+            assert_eq!((info.format, info.resolution_ns, info.packets), (name, resolution, 2));
+            assert_eq!((info.link_types.as_slice(), info.snap_length), ([1].as_slice(), Some(262_144)));
+        }
+    }
+}
+
+#[test]
+fn pcap_seconds_are_unsigned() {
+    // 2106-02-07, the last second of the format.
+    let reading = read(&pcap(0xa1b2_c3d4, false, &[(u32::MAX, 0, b"x")]));
+    assert_eq!(reading.times(), [4_294_967_295 * SECOND]);
+}
+
+#[test]
+fn pcap_link_type_leaves_out_the_fcs_bits() {
+    let mut bytes = pcap(0xa1b2_c3d4, false, &[]);
+    // 4 bytes of FCS: length 2 in 16-bit units in the top 4 bits, P bit set.
+    bytes[20..24].copy_from_slice(&(0x2400_0000u32 | 113).to_le_bytes());
+    assert_eq!(read(&bytes).infos[0].link_types, [113]);
+}
+
+#[test]
+fn pcapng_interface_clocks_are_applied() {
+    let offset = 1_700_000_000i64;
+    let bytes = [
+        LITTLE.section(),
+        LITTLE.interface(1, 0, &[]),
+        LITTLE.interface(1, 96, &[(2, b"eth0"), (9, &[9])]),
+        LITTLE.interface(101, 0, &[(9, &[0x80 | 10])]),
+        LITTLE.interface(1, 0, &[(9, &[3]), (14, &offset.to_le_bytes())]),
+        LITTLE.enhanced(0, 2_000_001, b"micro", 5),
+        LITTLE.enhanced(1, 2_000_001_001, b"nano", 1_500),
+        LITTLE.enhanced(2, 2 * 1024 + 512, b"1/1024 s", 8),
+        LITTLE.enhanced(3, 1, b"milli", 5),
+    ]
+    .concat();
+    let reading = read(&bytes);
+    let expected = [2_000_001_000, 2_000_001_001, 2_500_000_000, offset * SECOND + 1_000_000];
+    assert_eq!(reading.times(), expected);
+    assert_eq!(reading.packets[1].4, 1_500);
+    let info = &reading.infos[0];
+    assert_eq!((info.resolution_ns, info.snap_length), (1_000_000, Some(96)));
+    assert_eq!(info.link_types, [1, 101]);
+}
+
+#[test]
+fn pcapng_sections_have_their_own_byte_order_and_interfaces() {
+    let bytes = [
+        LITTLE.section(),
+        LITTLE.interface(1, 0, &[]),
+        LITTLE.interface(1, 0, &[]),
+        LITTLE.enhanced(1, 1, b"a", 1),
+        BIG.section(),
+        BIG.interface(113, 0, &[(9, &[9])]),
+        BIG.enhanced(0, 2_000, b"b", 1),
+        BIG.enhanced(1, 3_000, b"this section has no interface 1", 31),
+        BIG.obsolete(0, 3_000, b"c"),
+    ]
+    .concat();
+    let reading = read(&bytes);
+    assert_eq!(reading.times(), [1_000, 2_000, 3_000]);
+    assert_eq!(reading.numbers(), [1, 2, 3]);
+    assert_eq!(reading.quality.unreadable_records, 1);
+    assert_eq!(reading.infos[0].truncated, None);
+}
+
+#[test]
+fn pcapng_simple_packets_get_the_time_of_the_packet_before_them_and_a_warning() {
+    let bytes = [
+        LITTLE.section(),
+        LITTLE.interface(1, 4, &[]),
+        LITTLE.enhanced(0, 77, b"a", 1),
+        LITTLE.simple(b"bc"),
+        // Longer than the snap length of 4: the block holds 4 bytes.
+        LITTLE.block(3, &[9u32.to_le_bytes().as_slice(), b"defg"].concat()),
+    ]
+    .concat();
+    let reading = read(&bytes);
+    let expected =
+        [(0, 1, 77_000, b"a".to_vec(), 1), (0, 2, 77_000, b"bc".to_vec(), 2), (0, 3, 77_000, b"defg".to_vec(), 9)];
+    assert_eq!(reading.packets, expected);
+    assert!(reading.infos[0].warnings[0].contains("Simple Packet"));
+}
+
+#[test]
+fn pcapng_blocks_of_other_kinds_are_passed_over() {
+    let bytes = [
+        BIG.section(),
+        BIG.block(5, &[0; 40]),
+        BIG.interface(1, 0, &[]),
+        BIG.block(0x8000_0001, b"own"),
+        BIG.enhanced(0, 1, b"a", 1),
+    ]
+    .concat();
+    assert_eq!(read(&bytes).times(), [1_000]);
+}
+
+#[test]
+fn pcapng_blocks_that_wireshark_shows_take_a_packet_number() {
+    // tshark 4.0.17 numbers the packets of such a file 1, 3, 5, 7 and 8.
+    let bytes = [
+        LITTLE.section(),
+        LITTLE.interface(1, 0, &[]),
+        LITTLE.enhanced(0, 1, b"a", 1),
+        LITTLE.block(9, b"__REALTIME_TIMESTAMP=5\n"),
+        LITTLE.enhanced(0, 3, b"b", 1),
+        LITTLE.block(0x0bad, b"\xd9\x7e\0\0data"),
+        LITTLE.enhanced(0, 2, b"c", 1),
+        LITTLE.block(0x4000_0bad, b"\xd9\x7e\0\0data"),
+        LITTLE.enhanced(0, 4, b"d", 1),
+        LITTLE.block(5, &[0; 12]),
+        LITTLE.enhanced(0, 5, b"e", 1),
+    ]
+    .concat();
+    assert_eq!(read(&bytes).numbers(), [1, 5, 3, 7, 8]);
+    let piped = Reading::of(CaptureSet::from_reader("-", Box::new(std::io::Cursor::new(bytes))).unwrap());
+    assert_eq!(piped.numbers(), [1, 5, 3, 7, 8]);
+}
+
+#[test]
+fn snoop_records_are_padded() {
+    let reading = read(&snoop(&[(3, 4, b"abcde", 60), (3, 5, b"wxyz", 4)]));
+    let expected = [(0, 1, 3 * SECOND + 4_000, b"abcde".to_vec(), 60), (0, 2, 3 * SECOND + 5_000, b"wxyz".to_vec(), 4)];
+    assert_eq!(reading.packets, expected);
+    assert_eq!((reading.infos[0].format, reading.infos[0].link_types.as_slice()), ("snoop", [1].as_slice()));
+}
+
+#[test]
+fn a_file_without_packets_is_a_capture() {
+    for bytes in [pcap(0xa1b2_c3d4, false, &[]), LITTLE.section(), snoop(&[])] {
+        let reading = read(&bytes);
+        assert!(reading.packets.is_empty());
+        assert_eq!((reading.infos[0].first, reading.infos[0].truncated.as_ref()), (None, None));
+    }
+}
+
+#[test]
+fn a_cut_file_gives_the_packets_in_front_of_the_cut_and_says_where() {
+    let whole = pcap(0xa1b2_c3d4, false, &[(1, 0, b"first"), (2, 0, b"second")]);
+    let second = 24 + 16 + 5;
+    for length in [second + 3, second + 16, whole.len() - 1] {
+        let reading = read(&whole[..length]);
+        assert_eq!(reading.times(), [SECOND]);
+        let message = reading.infos[0].truncated.as_deref().unwrap();
+        assert!(message.contains("packet 2, byte 45"), "{message}");
+        assert_eq!(reading.quality.truncated_captures, 1);
+    }
+    assert_eq!(read(&whole[..second]).infos[0].truncated, None);
+}
+
+#[test]
+fn an_absurd_length_ends_the_file_with_its_place() {
+    let mut bytes = pcap(0xa1b2_c3d4, false, &[(1, 0, b"first"), (2, 0, b"second")]);
+    bytes[24 + 16 + 5 + 8..][..4].copy_from_slice(&0xfff0_0000u32.to_le_bytes());
+    let reading = read(&bytes);
+    assert_eq!(reading.times(), [SECOND]);
+    let message = reading.infos[0].truncated.as_deref().unwrap();
+    assert!(message.contains("captured length 4293918720") && message.contains("packet 2, byte 45"), "{message}");
+}
+
+#[test]
+fn what_is_no_capture_is_refused_with_a_reason() {
+    assert!(error(b"").ends_with("empty file"));
+    assert!(error(b"PNG\r\n").contains("not a capture file (starts with 50 4e 47 0d 0a)"));
+    assert!(error(b"hello world").contains("not a capture file (starts with \"hello wo\")"));
+    assert!(error(b"GMBU\0\x02").contains("Microsoft Network Monitor 2"));
+    assert!(error(b"XCP\0").contains("editcap -F pcapng"));
+    assert!(error(b"BZh9").contains("bunzip2"));
+    assert!(error(&pcap(0xa1b2_c3d4, true, &[])[..23]).contains("pcap file header is cut off after 23 bytes"));
+    let missing = CaptureSet::open(&[Input::from_argument("/no/such/file.pcap")]).err().unwrap().to_string();
+    assert!(missing.starts_with("cannot open /no/such/file.pcap: No such file"), "{missing}");
+    assert!(matches!(CaptureSet::open(&[Input::from_argument("/")]).err(), Some(CaptureError::Open { .. })));
+}
+
+/// Walks any bytes to their end; a parser must always come on.
+fn walk(mut format: Format, bytes: &[u8]) -> usize {
+    let mut interfaces = Interfaces::default();
+    let (mut position, mut packets) = (0, 0);
+    loop {
+        let window = bytes.get(position..).unwrap_or_default();
+        match format.step(&mut interfaces, window) {
+            Step::Packet(record, length) => {
+                assert!(record.data_start + record.data_length <= length && length <= window.len());
+                assert!(record.wire_length as usize >= record.data_length);
+                position += length;
+                packets += 1;
+            }
+            Step::Skip { length, .. } => {
+                assert!(length > 0);
+                position += length;
+            }
+            Step::More(need) => {
+                assert!(need > window.len(), "more bytes are only asked for where they are missing");
+                return packets;
+            }
+            Step::Stop(_) => return packets,
+        }
+    }
+}
+
+/// Bytes that look like little-endian block or record fields more often than chance would have it.
+fn plausible_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let word = prop_oneof![
+        any::<u32>(),
+        0u32..64,
+        Just(0x0a0d_0d0a),
+        Just(0x1a2b_3c4d),
+        Just(0x4d3c_2b1a),
+        Just(0x0009_0001),
+    ];
+    proptest::collection::vec(word, 0..200).prop_map(|words| words.iter().flat_map(|w| w.to_le_bytes()).collect())
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_never_panic_in_a_parser(bytes in plausible_bytes()) {
+        for header in [pcap(0xa1b2_c3d4, false, &[]), pcap(0xa1b2_cd34, true, &[]), snoop(&[])] {
+            let Sniffed::Capture(format, _) = format::sniff(&header) else { panic!("a header of our own") };
+            walk(format, &bytes);
+        }
+        walk(Format::Pcapng(Section::start()), &bytes);
+        let sections = [LITTLE.section(), LITTLE.interface(1, 0, &[]), bytes].concat();
+        walk(Format::Pcapng(Section::start()), &sections);
+    }
+
+    #[test]
+    fn any_bytes_never_panic_in_sniffing(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        format::sniff(&bytes);
+        format::shown(&bytes);
+    }
+
+    #[test]
+    fn a_damaged_capture_reads_the_same_from_a_file_and_from_a_stream(
+        damage in proptest::collection::vec((0usize..400, any::<u8>()), 1..8),
+    ) {
+        let mut bytes = [
+            LITTLE.section(), LITTLE.interface(1, 0, &[(9, &[6])]),
+            LITTLE.enhanced(0, 5, b"abc", 3), LITTLE.enhanced(0, 4, b"defgh", 5), LITTLE.simple(b"xy"),
+            BIG.section(), BIG.interface(1, 0, &[]), BIG.enhanced(0, 9, b"abcdef", 6), BIG.obsolete(0, 9, b"abcdef"),
+        ].concat();
+        for (at, value) in damage {
+            let at = 28 + at % (bytes.len() - 28);
+            bytes[at] = value;
+        }
+        let whole = read(&bytes);
+        let stream = Reading::of(CaptureSet::from_reader("x", Box::new(std::io::Cursor::new(bytes))).unwrap());
+        prop_assert_eq!(&whole.packets, &stream.packets);
+        prop_assert_eq!(whole.infos[0].truncated.is_some(), stream.infos[0].truncated.is_some());
+        prop_assert_eq!(whole.quality.unreadable_records, stream.quality.unreadable_records);
+    }
+}

@@ -1,0 +1,165 @@
+//! Tests over captures that they write themselves, byte by byte after the format specifications.
+
+mod formats;
+mod order;
+mod streams;
+
+use super::capture::Limits;
+use super::{CaptureError, CaptureInfo, CaptureSet, Input};
+use smbscope_model::Quality;
+use std::io::Write;
+use tempfile::NamedTempFile;
+
+/// What a test wants to know of a packet: capture, number, time, bytes, length on the wire.
+type Read = (u16, u64, i64, Vec<u8>, u32);
+
+struct Reading {
+    packets: Vec<Read>,
+    infos: Vec<CaptureInfo>,
+    quality: Quality,
+}
+
+impl Reading {
+    fn of(mut set: CaptureSet) -> Reading {
+        let mut packets = Vec::new();
+        while let Some(packet) = set.next_packet().unwrap() {
+            let (number, capture) = (packet.stamp.packet.number, packet.stamp.packet.capture.0);
+            packets.push((capture, number, packet.stamp.time.0, packet.data.to_vec(), packet.wire_length));
+        }
+        assert!(set.next_packet().unwrap().is_none(), "the end stays the end");
+        Reading { packets, infos: set.captures().to_vec(), quality: set.quality().clone() }
+    }
+
+    fn times(&self) -> Vec<i64> {
+        self.packets.iter().map(|packet| packet.2).collect()
+    }
+
+    fn numbers(&self) -> Vec<u64> {
+        self.packets.iter().map(|packet| packet.1).collect()
+    }
+}
+
+fn file(bytes: &[u8]) -> NamedTempFile {
+    let mut file = NamedTempFile::new().unwrap();
+    file.write_all(bytes).unwrap();
+    file
+}
+
+fn read_within(files: &[&[u8]], limits: Limits) -> Result<Reading, CaptureError> {
+    let files: Vec<NamedTempFile> = files.iter().map(|bytes| file(bytes)).collect();
+    let inputs: Vec<Input> = files.iter().map(|file| Input::File(file.path().to_owned())).collect();
+    CaptureSet::open_within(&inputs, limits).map(Reading::of)
+}
+
+fn read(bytes: &[u8]) -> Reading {
+    read_within(&[bytes], Limits::default()).unwrap()
+}
+
+fn error(bytes: &[u8]) -> String {
+    read_within(&[bytes], Limits::default()).err().unwrap().to_string()
+}
+
+/// A pcap file of the variant with this magic; each packet is (units of seconds and fraction, bytes).
+fn pcap(magic: u32, big_endian: bool, packets: &[(u32, u32, &[u8])]) -> Vec<u8> {
+    let u32 = |value: u32| if big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+    let u16 = |value: u16| if big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+    let mut bytes = [u32(magic).as_slice(), &u16(2), &u16(4), &u32(0), &u32(0), &u32(262_144), &u32(1)].concat();
+    for (seconds, fraction, data) in packets {
+        let length = u32(data.len() as u32);
+        bytes.extend([u32(*seconds), u32(*fraction), length, length].concat());
+        if magic == 0xa1b2_cd34 {
+            bytes.extend([0; 8]);
+        }
+        bytes.extend_from_slice(data);
+    }
+    bytes
+}
+
+/// A little-endian microsecond pcap of one packet per time in microseconds; a packet's bytes are its number.
+fn pcap_of_times(times: impl IntoIterator<Item = u32>, length: usize) -> Vec<u8> {
+    let mut bytes = pcap(0xa1b2_c3d4, false, &[]);
+    for (index, time) in times.into_iter().enumerate() {
+        let mut data = vec![0; length.max(4)];
+        data[..4].copy_from_slice(&(index as u32 + 1).to_le_bytes());
+        let length = (data.len() as u32).to_le_bytes();
+        let (seconds, fraction) = (time / 1_000_000, time % 1_000_000);
+        bytes.extend([seconds.to_le_bytes(), fraction.to_le_bytes(), length, length].concat());
+        bytes.extend(data);
+    }
+    bytes
+}
+
+/// Blocks of one pcapng byte order.
+#[derive(Clone, Copy)]
+struct Blocks {
+    big_endian: bool,
+}
+
+impl Blocks {
+    fn u16(self, value: u16) -> [u8; 2] {
+        if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() }
+    }
+
+    fn u32(self, value: u32) -> [u8; 4] {
+        if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() }
+    }
+
+    fn block(self, kind: u32, body: &[u8]) -> Vec<u8> {
+        let padding = vec![0; body.len().next_multiple_of(4) - body.len()];
+        let length = self.u32((12 + body.len() + padding.len()) as u32);
+        [self.u32(kind).as_slice(), &length, body, &padding, &length].concat()
+    }
+
+    fn section(self) -> Vec<u8> {
+        let version = [self.u16(1), self.u16(0)].concat();
+        self.block(0x0a0d_0d0a, &[self.u32(0x1a2b_3c4d).as_slice(), &version, &[0xff; 8]].concat())
+    }
+
+    /// An interface with options given as (code, value).
+    fn interface(self, link_type: u16, snap_length: u32, options: &[(u16, &[u8])]) -> Vec<u8> {
+        let mut body = [self.u16(link_type).as_slice(), &[0; 2], &self.u32(snap_length)].concat();
+        for (code, value) in options {
+            body.extend(self.u16(*code));
+            body.extend(self.u16(value.len() as u16));
+            body.extend_from_slice(value);
+            body.resize(body.len().next_multiple_of(4), 0);
+        }
+        body.extend([0; 4]);
+        self.block(1, &body)
+    }
+
+    fn enhanced(self, interface: u32, ticks: u64, data: &[u8], original: u32) -> Vec<u8> {
+        let fields = [interface, (ticks >> 32) as u32, ticks as u32, data.len() as u32, original];
+        let mut body = fields.map(|field| self.u32(field)).concat();
+        body.extend_from_slice(data);
+        self.block(6, &body)
+    }
+
+    fn simple(self, data: &[u8]) -> Vec<u8> {
+        self.block(3, &[self.u32(data.len() as u32).as_slice(), data].concat())
+    }
+
+    fn obsolete(self, interface: u16, ticks: u64, data: &[u8]) -> Vec<u8> {
+        let mut body = [self.u16(interface), self.u16(0)].concat();
+        let fields = [(ticks >> 32) as u32, ticks as u32, data.len() as u32, data.len() as u32];
+        body.extend(fields.map(|field| self.u32(field)).concat());
+        body.extend_from_slice(data);
+        self.block(2, &body)
+    }
+}
+
+const LITTLE: Blocks = Blocks { big_endian: false };
+const BIG: Blocks = Blocks { big_endian: true };
+
+/// A snoop file after RFC 1761; each packet is (seconds, microseconds, bytes, original length).
+fn snoop(packets: &[(u32, u32, &[u8], u32)]) -> Vec<u8> {
+    let mut bytes = [b"snoop\0\0\0".as_slice(), &2u32.to_be_bytes(), &4u32.to_be_bytes()].concat();
+    for (seconds, microseconds, data, original) in packets {
+        let padded = data.len().next_multiple_of(4);
+        let fields = [*original, data.len() as u32, 24 + padded as u32, 0, *seconds, *microseconds];
+        bytes.extend(fields.map(u32::to_be_bytes).concat());
+        bytes.extend_from_slice(data);
+        bytes.resize(bytes.len() + padded - data.len(), 0);
+    }
+    bytes
+}

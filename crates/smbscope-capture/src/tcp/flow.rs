@@ -1,0 +1,492 @@
+//! Both directions of one TCP connection, put in order together.
+//!
+//! A segment that does not continue its stream opens a *hole*. From then on the whole flow waits: everything that
+//! arrives is held, until the missing bytes turn up (reordering, retransmission) or are given up. They are given up
+//! once the other side has acknowledged them and a few more packets have passed (the capture dropped them), when too
+//! much is held, or when the flow ends.
+
+use super::stream::Stream;
+use super::{Chunk, Directed, FlowEnd, FlowView, Gap, GapCause, Retransmission, StreamSink};
+use crate::segment::{TcpFlags, TcpSegment};
+use limits::{GRACE_PACKETS, MAX_HELD_BYTES, MAX_HELD_SEGMENTS, MAX_JUMP};
+use smbscope_model::{Direction, Quality, Stamp};
+use std::collections::VecDeque;
+
+/// The bounds of what a flow may hold, in one place.
+pub mod limits {
+    /// Packets of the flow that pass after an acknowledgment of missing bytes before these are given up. Captures
+    /// reorder neighbours; a packet that comes later than this is taken for dropped.
+    pub const GRACE_PACKETS: u32 = 16;
+    /// Segments held while a hole is open.
+    pub const MAX_HELD_SEGMENTS: usize = 2048;
+    /// Bytes held while a hole is open.
+    pub const MAX_HELD_BYTES: usize = 4 << 20;
+    /// A segment further away from its stream than this belongs to another connection, or to none.
+    pub const MAX_JUMP: u64 = 256 << 20;
+}
+
+/// The two directions, what they hold back, and the sink's own state.
+pub(super) struct Flow<S> {
+    pub(super) view: FlowView,
+    pub(super) state: S,
+    pub(super) last: Stamp,
+    pub(super) reset: bool,
+    quality: Quality,
+    streams: [Stream; 2],
+    hole: Option<Hole>,
+    held: VecDeque<Held>,
+    held_bytes: usize,
+    stray: Option<(Direction, u64)>,
+}
+
+/// Bytes that are waited for.
+#[derive(Debug, Clone, Copy)]
+struct Hole {
+    direction: Direction,
+    /// Known end, from the acknowledgment or the segment that showed the hole.
+    end: u64,
+    /// Packets of the flow since the other side acknowledged past the hole's start.
+    packets_since_acknowledged: Option<u32>,
+}
+
+/// A segment that waits, with its own copy of the captured bytes.
+struct Held {
+    direction: Direction,
+    position: u64,
+    bytes: Box<[u8]>,
+    segment: TcpSegment<'static>,
+    acknowledged: Option<u64>,
+}
+
+/// What the table has to do after a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The segment belongs to this flow.
+    Taken,
+    /// The segment begins another connection on the same ports.
+    NewConnection,
+}
+
+/// A segment located in its stream.
+#[derive(Clone, Copy)]
+struct Located<'a> {
+    direction: Direction,
+    position: u64,
+    bytes: &'a [u8],
+    segment: &'a TcpSegment<'a>,
+    acknowledged: Option<u64>,
+}
+
+impl Located<'_> {
+    fn to_held(self) -> Held {
+        Held {
+            direction: self.direction,
+            position: self.position,
+            bytes: self.bytes.into(),
+            segment: TcpSegment { payload: &[], ..*self.segment },
+            acknowledged: self.acknowledged,
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.position + u64::from(self.segment.payload_length)
+    }
+}
+
+impl<S> Flow<S> {
+    pub(super) fn new(view: FlowView, state: S) -> Flow<S> {
+        Flow {
+            last: view.first,
+            view,
+            state,
+            reset: false,
+            quality: Quality::default(),
+            streams: [Stream::default(), Stream::default()],
+            hole: None,
+            held: VecDeque::new(),
+            held_bytes: 0,
+            stray: None,
+        }
+    }
+
+    /// Whether both sides are done.
+    pub(super) fn is_over(&self) -> bool {
+        self.reset || self.streams.iter().all(|stream| stream.finished)
+    }
+
+    /// Takes the next segment of the flow, in capture order.
+    pub(super) fn segment<K: StreamSink<Flow = S>>(&mut self, directed: Directed<'_>, sink: &mut K) -> Verdict {
+        let Directed { direction, segment } = directed;
+        if self.begins_anew(direction, &segment) {
+            return Verdict::NewConnection;
+        }
+        let stream = &mut self.streams[direction.index()];
+        stream.counts.packets += 1;
+        self.quality.smb_flow_packets += 1;
+        self.last = segment.stamp;
+        if stream.is_duplicate(&segment) {
+            self.quality.duplicate_packets += 1;
+            return Verdict::Taken;
+        }
+        let mut position = stream.position_of(segment.sequence);
+        if segment.flags.syn() {
+            if stream.initial.replace(segment.sequence).is_some() {
+                stream.counts.retransmitted += 1;
+                self.quality.retransmitted_segments += 1;
+            } else if stream.next.is_none() {
+                stream.advance_to(position + 1);
+                stream.round_trip.sent(position + 1, segment.stamp.time);
+            }
+            position += 1;
+        }
+        if self.strays(direction, position, &segment) {
+            return match self.stray {
+                Some((known, expected)) if known == direction && expected.abs_diff(position) < 1 << 20 => {
+                    Verdict::NewConnection
+                }
+                _ => {
+                    self.stray = Some((direction, position + u64::from(segment.payload_length)));
+                    Verdict::Taken
+                }
+            };
+        }
+        let acknowledged = self.acknowledge(direction, &segment);
+        self.count(direction, position, &segment);
+        let located = Located { direction, position, bytes: segment.payload, segment: &segment, acknowledged };
+        if segment.payload_length > 0 {
+            self.arrive(located, sink);
+        } else if self.streams[direction.index()].next.is_none() {
+            self.streams[direction.index()].advance_to(position);
+        }
+        if segment.flags.fin() {
+            self.streams[direction.index()].finished = true;
+        }
+        self.reset |= segment.flags.rst();
+        self.wait_for_hole(sink);
+        Verdict::Taken
+    }
+
+    /// A SYN with another initial sequence number, or the peer's answer to one that was not captured.
+    fn begins_anew(&self, direction: Direction, segment: &TcpSegment<'_>) -> bool {
+        if !segment.flags.syn() {
+            return false;
+        }
+        let stream = &self.streams[direction.index()];
+        match stream.initial {
+            Some(initial) => initial != segment.sequence,
+            None => stream.next.is_some(),
+        }
+    }
+
+    /// Whether the segment is too far from its stream to belong to it.
+    fn strays(&self, direction: Direction, position: u64, segment: &TcpSegment<'_>) -> bool {
+        segment.payload_length > 0
+            && self.streams[direction.index()].next.is_some_and(|next| next.abs_diff(position) > MAX_JUMP)
+    }
+
+    /// Takes note of the acknowledgment and returns its position in the other stream.
+    fn acknowledge(&mut self, direction: Direction, segment: &TcpSegment<'_>) -> Option<u64> {
+        if !segment.flags.ack() || segment.flags.rst() {
+            return None;
+        }
+        let other = &mut self.streams[direction.reverse().index()];
+        let position = other.position_of(segment.acknowledgment);
+        if other.next.is_some_and(|next| next.abs_diff(position) > MAX_JUMP) {
+            return None;
+        }
+        if other.next.is_none() && other.initial.is_none() && self.view.opener == Some(direction) {
+            // The answer to the SYN was not captured; what the opener acknowledges first is where data begins.
+            other.advance_to(position);
+        }
+        other.acknowledge(position, segment.stamp);
+        self.view.round_trip[direction.reverse().index()] = other.round_trip.smallest();
+        Some(position)
+    }
+
+    /// Counts what a segment is, apart from its data.
+    fn count(&mut self, direction: Direction, position: u64, segment: &TcpSegment<'_>) {
+        let flags = segment.flags;
+        if segment.window == 0 && flags.0 & (TcpFlags::SYN | TcpFlags::RST) == 0 {
+            self.quality.zero_windows += 1;
+        }
+        let control = flags.0 & (TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST) != 0;
+        if !control && segment.payload_length == 0 {
+            let stream = &mut self.streams[direction.index()];
+            if stream.next.is_some_and(|next| position.wrapping_add(1) == next) && self.hole.is_none() {
+                self.quality.keep_alives += 1;
+            }
+            stream.counts.pure_acks += 1;
+            self.quality.pure_acks += 1;
+        }
+    }
+
+    /// Data arrives: hand it on, hold it, or count it as sent again.
+    fn arrive<K: StreamSink<Flow = S>>(&mut self, located: Located<'_>, sink: &mut K) {
+        let stream = &mut self.streams[located.direction.index()];
+        let next = *stream.next.get_or_insert(located.position);
+        if located.end() <= next {
+            self.sent_again(located, located.end(), sink);
+            return;
+        }
+        match self.hole {
+            None => {
+                if !self.hand_on(located, sink) {
+                    self.hold(located);
+                }
+            }
+            Some(hole) if hole.direction == located.direction && located.position <= next => {
+                self.fills_hole(located);
+                self.hole = None;
+                if !self.hand_on(located, sink) {
+                    self.hold_first(located.to_held());
+                }
+                self.replay(sink);
+            }
+            Some(_) => self.hold(located),
+        }
+    }
+
+    /// Hands data on unless it shows a hole: bytes missing before it, or bytes of the other direction that its
+    /// sender has acknowledged but that were not seen yet. Returns false when it opened a hole.
+    fn hand_on<K: StreamSink<Flow = S>>(&mut self, located: Located<'_>, sink: &mut K) -> bool {
+        let direction = located.direction;
+        let stream = &self.streams[direction.index()];
+        let next = stream.next.unwrap_or(located.position);
+        let other = &self.streams[direction.reverse().index()];
+        let missing_answer = other
+            .next
+            .zip(located.acknowledged)
+            .filter(|(other_next, acknowledged)| acknowledged > other_next)
+            .map(|(other_next, acknowledged)| (other_next, acknowledged));
+        if located.position > next {
+            self.open_hole(direction, located.position);
+            return false;
+        }
+        if located.end() <= next {
+            self.sent_again(located, located.end(), sink);
+            return true;
+        }
+        if let Some((other_next, acknowledged)) = missing_answer {
+            // The FIN takes a position without being data.
+            if !(other.finished && acknowledged == other_next + 1) {
+                self.open_hole(direction.reverse(), acknowledged);
+                return false;
+            }
+        }
+        let repeated = next - located.position;
+        if repeated > 0 {
+            self.sent_again(located, next, sink);
+        }
+        let bytes = located.bytes.get(repeated as usize..).unwrap_or_default();
+        let length = u64::from(located.segment.payload_length) - repeated;
+        let chunk = Chunk {
+            position: next,
+            length,
+            bytes,
+            first: located.segment.first,
+            stamp: located.segment.stamp,
+            acknowledged: located.acknowledged,
+            at_segment_start: repeated == 0,
+        };
+        let stream = &mut self.streams[direction.index()];
+        stream.delivered(next, length, located.segment.payload_length, located.segment.stamp);
+        sink.data(&mut self.state, &self.view, direction, &chunk);
+        true
+    }
+
+    /// Counts bytes up to `end` that were sent before, and tells the sink.
+    fn sent_again<K: StreamSink<Flow = S>>(&mut self, located: Located<'_>, end: u64, sink: &mut K) {
+        let stream = &mut self.streams[located.direction.index()];
+        let next = stream.next.unwrap_or(located.position);
+        if located.segment.payload_length == 1 && located.position + 1 == next && located.end() == end {
+            self.quality.keep_alives += 1;
+            return;
+        }
+        if stream.was_given_up(located.position, end) {
+            self.quality.late_segments += 1;
+            return;
+        }
+        stream.counts.retransmitted += 1;
+        stream.round_trip.retransmitted();
+        self.quality.retransmitted_segments += 1;
+        self.quality.retransmitted_bytes += end - located.position;
+        if stream.acknowledged.is_some_and(|acknowledged| acknowledged >= end) {
+            self.quality.spurious_retransmissions += 1;
+        }
+        let stamp = located.segment.stamp;
+        let retransmission = Retransmission {
+            position: located.position,
+            length: end - located.position,
+            stamp,
+            delay: stream.first_copy(located.position).map(|first| stamp.time - first.time),
+        };
+        sink.retransmitted(&mut self.state, &self.view, located.direction, &retransmission);
+    }
+
+    /// Says whether a segment that fills a hole was late on the way or sent again after it was lost.
+    fn fills_hole(&mut self, located: Located<'_>) {
+        let later = self.held.iter().find(|held| held.direction == located.direction);
+        let Some(later) = later else { return };
+        let sent_after = match (located.segment.ip_id, later.segment.ip_id) {
+            (Some(id), Some(later_id)) if id != 0 && later_id != 0 => (id.wrapping_sub(later_id) as i16) > 0,
+            // Without an identification: no network reorders for longer than this (Wireshark uses the same 3 ms).
+            _ => (located.segment.stamp.time - later.segment.stamp.time).0 > 3_000_000,
+        };
+        if sent_after {
+            self.quality.retransmissions_seen_once += 1;
+        } else {
+            self.quality.out_of_order_segments += 1;
+        }
+    }
+
+    fn open_hole(&mut self, direction: Direction, end: u64) {
+        self.hole = Some(Hole { direction, end, packets_since_acknowledged: None });
+    }
+
+    fn hold(&mut self, located: Located<'_>) {
+        self.held_bytes += located.bytes.len();
+        self.held.push_back(located.to_held());
+    }
+
+    /// Holds a segment in front of the others: it waits for the other direction.
+    fn hold_first(&mut self, held: Held) {
+        self.held_bytes += held.bytes.len();
+        self.held.push_front(held);
+    }
+
+    /// Gives the hole up when it has been waited for long enough.
+    fn wait_for_hole<K: StreamSink<Flow = S>>(&mut self, sink: &mut K) {
+        while let Some(hole) = &mut self.hole {
+            let stream = &self.streams[hole.direction.index()];
+            let start = stream.next.unwrap_or(hole.end);
+            if stream.acknowledged.is_some_and(|acknowledged| acknowledged > start) {
+                let passed = hole.packets_since_acknowledged.map_or(0, |packets| packets + 1);
+                hole.packets_since_acknowledged = Some(passed);
+                if passed < GRACE_PACKETS && !self.holds_too_much() {
+                    return;
+                }
+            } else if !self.holds_too_much() {
+                return;
+            } else {
+                self.quality.reorder_buffer_overflows += 1;
+            }
+            self.give_up_hole(sink);
+        }
+    }
+
+    fn holds_too_much(&self) -> bool {
+        self.held.len() > MAX_HELD_SEGMENTS || self.held_bytes > MAX_HELD_BYTES
+    }
+
+    /// Declares the hole a gap and goes on behind it.
+    fn give_up_hole<K: StreamSink<Flow = S>>(&mut self, sink: &mut K) {
+        let Some(hole) = self.hole.take() else { return };
+        let next = self.streams[hole.direction.index()].next.unwrap_or(hole.end);
+        let held_after = |held: &&Held| held.direction == hole.direction && held.position > next;
+        let end = self.held.iter().filter(held_after).map(|held| held.position).fold(hole.end, u64::min);
+        self.skip_to(hole.direction, end, sink);
+        self.replay(sink);
+    }
+
+    /// Tells the sink about the bytes up to `end` that will not come.
+    fn skip_to<K: StreamSink<Flow = S>>(&mut self, direction: Direction, end: u64, sink: &mut K) {
+        let stream = &mut self.streams[direction.index()];
+        let Some(start) = stream.next.filter(|next| *next < end) else { return };
+        let cause = match stream.acknowledged {
+            Some(acknowledged) if acknowledged >= end => GapCause::Capture,
+            _ => GapCause::Unknown,
+        };
+        let gap = Gap { position: start, length: end - start, cause };
+        let packets = stream.packets_in(gap.length);
+        stream.skip(gap);
+        match cause {
+            GapCause::Capture => {
+                stream.counts.dropped_bytes += gap.length;
+                stream.counts.dropped_packets += packets;
+                self.quality.capture_gaps += 1;
+                self.quality.dropped_bytes += gap.length;
+                self.quality.dropped_packets += packets;
+            }
+            GapCause::Unknown => self.quality.missing_unacknowledged_bytes += gap.length,
+        }
+        sink.gap(&mut self.state, &self.view, direction, &gap);
+    }
+
+    /// Hands on what was held, until the next hole.
+    fn replay<K: StreamSink<Flow = S>>(&mut self, sink: &mut K) {
+        while self.hole.is_none() {
+            let Some(held) = self.held.pop_front() else { return };
+            self.held_bytes -= held.bytes.len();
+            if self.hand_on(held.located(), sink) {
+                continue;
+            }
+            self.hold_first(held);
+            if let Some(filler) = self.take_filler() {
+                self.fills_hole(filler.located());
+                self.hole = None;
+                if !self.hand_on(filler.located(), sink) {
+                    self.hold_first(filler);
+                }
+            } else if let Some(hole) = &mut self.hole {
+                let stream = &self.streams[hole.direction.index()];
+                if stream.acknowledged > stream.next {
+                    // What is held has passed since.
+                    hole.packets_since_acknowledged = Some(self.held.len() as u32);
+                }
+            }
+        }
+    }
+
+    /// A held segment that fills the hole, taken out of the queue.
+    fn take_filler(&mut self) -> Option<Held> {
+        let hole = self.hole?;
+        let next = self.streams[hole.direction.index()].next?;
+        let index = self.held.iter().position(|held| {
+            held.direction == hole.direction && held.position <= next && held.located().end() > next
+        })?;
+        let filler = self.held.remove(index)?;
+        self.held_bytes -= filler.bytes.len();
+        Some(filler)
+    }
+
+    /// The flow is over: gives up every hole, hands everything on, and sums up.
+    pub(super) fn finish<K: StreamSink<Flow = S>>(mut self, evicted: bool, sink: &mut K) {
+        while self.hole.is_some() {
+            self.give_up_hole(sink);
+        }
+        for direction in Direction::BOTH {
+            let stream = &self.streams[direction.index()];
+            if let (Some(next), Some(acknowledged)) = (stream.next, stream.acknowledged) {
+                // One byte at the very end is a FIN that was not captured, or was.
+                if acknowledged > next + 1 {
+                    self.skip_to(direction, acknowledged, sink);
+                }
+            }
+            self.quality.unacknowledged_segments += self.streams[direction.index()].unacknowledged_segments();
+        }
+        self.quality.midstream_flows += u64::from(self.view.midstream);
+        self.quality.reset_flows += u64::from(self.reset);
+        self.quality.evicted_flows += u64::from(evicted);
+        let end = FlowEnd {
+            last: self.last,
+            finished: self.streams.iter().all(|stream| stream.finished),
+            reset: self.reset,
+            evicted,
+            counts: [self.streams[0].counts, self.streams[1].counts],
+            quality: self.quality,
+        };
+        sink.closed(self.state, &self.view, end);
+    }
+}
+
+impl Held {
+    fn located(&self) -> Located<'_> {
+        Located {
+            direction: self.direction,
+            position: self.position,
+            bytes: &self.bytes,
+            segment: &self.segment,
+            acknowledged: self.acknowledged,
+        }
+    }
+}
