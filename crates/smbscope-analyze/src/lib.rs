@@ -1,1 +1,135 @@
-//! stub
+//! TCP stream events → SMB exchanges.
+//!
+//! [`Analyzer`] is the sink of [`smbscope_capture::tcp::FlowTable`]: bytes in order become frames (`framer`, and
+//! `resync` where the framing was lost), frames become messages (`content`), and messages become exchanges
+//! (`smb1`, `smb2`, `encrypted`), which a connection collects until nothing can change them any more.
+
+#![forbid(unsafe_code)]
+
+mod connection;
+mod content;
+mod encrypted;
+mod flow;
+mod framer;
+mod groups;
+mod losses;
+mod names;
+mod pending;
+mod resync;
+mod smb1;
+mod smb1_raw;
+mod smb2;
+
+pub use flow::FlowState;
+
+use connection::Shared;
+use names::Sessions;
+use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission, StreamSink};
+use smbscope_model::{Connection, Direction, Exchange, Quality};
+
+/// Connections whose summaries are kept; the exchanges of others still count.
+const MAX_CONNECTIONS: usize = 100_000;
+/// Ports that promise SMB: direct TCP and the NetBIOS session service.
+const SMB_PORTS: [u16; 2] = [445, 139];
+
+/// What is looked at.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Only flows with one of these ports at either end; all flows when empty.
+    pub ports: Vec<u16>,
+}
+
+/// Receives the events of every flow and passes exchanges on.
+pub struct Analyzer<E: FnMut(Exchange)> {
+    options: Options,
+    emit: E,
+    quality: Quality,
+    sessions: Sessions,
+    connections: Vec<Connection>,
+    connections_left_out: u64,
+}
+
+/// What remains when every flow is over.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// Counts of the flows that carried SMB.
+    pub quality: Quality,
+    /// The connections, by first packet.
+    pub connections: Vec<Connection>,
+    /// Connections that are not in the list because it was full.
+    pub connections_left_out: u64,
+}
+
+impl<E: FnMut(Exchange)> Analyzer<E> {
+    /// An analysis that hands every exchange to `emit`, in the order in which they end.
+    pub fn new(options: Options, emit: E) -> Analyzer<E> {
+        Analyzer {
+            options,
+            emit,
+            quality: Quality::default(),
+            sessions: Sessions::default(),
+            connections: Vec::new(),
+            connections_left_out: 0,
+        }
+    }
+
+    /// Sums up.
+    pub fn finish(mut self) -> Outcome {
+        self.quality.evicted_names += self.sessions.forgotten;
+        self.connections.sort_by_key(|connection| connection.flow);
+        Outcome {
+            quality: self.quality,
+            connections: self.connections,
+            connections_left_out: self.connections_left_out,
+        }
+    }
+
+    fn shared(&mut self) -> Shared<'_> {
+        Shared { quality: &mut self.quality, sessions: &mut self.sessions, emit: &mut self.emit }
+    }
+}
+
+impl<E: FnMut(Exchange)> StreamSink for Analyzer<E> {
+    /// Nothing is kept for a flow whose ports are not asked for.
+    type Flow = Option<FlowState>;
+
+    fn opened(&mut self, view: &FlowView) -> Option<FlowState> {
+        let ports = [view.source.port(), view.destination.port()];
+        let wanted = self.options.ports.is_empty() || ports.iter().any(|port| self.options.ports.contains(port));
+        let certain = ports.iter().any(|port| SMB_PORTS.contains(port) || self.options.ports.contains(port));
+        wanted.then(|| FlowState::new(view, certain))
+    }
+
+    fn data(&mut self, flow: &mut Option<FlowState>, view: &FlowView, direction: Direction, chunk: &Chunk<'_>) {
+        if let Some(flow) = flow {
+            flow.data(view, direction, chunk, &mut self.shared());
+        }
+    }
+
+    fn gap(&mut self, flow: &mut Option<FlowState>, view: &FlowView, direction: Direction, gap: &Gap) {
+        if let Some(flow) = flow {
+            flow.gap(view, direction, gap, &mut self.shared());
+        }
+    }
+
+    fn retransmitted(
+        &mut self,
+        flow: &mut Option<FlowState>,
+        _: &FlowView,
+        direction: Direction,
+        retransmission: &Retransmission,
+    ) {
+        if let Some(flow) = flow {
+            flow.retransmitted(direction, retransmission);
+        }
+    }
+
+    fn closed(&mut self, flow: Option<FlowState>, view: &FlowView, end: FlowEnd) {
+        let Some(connection) = flow.and_then(|flow| flow.close(view, &end, &mut self.shared())) else { return };
+        if self.connections.len() < MAX_CONNECTIONS {
+            self.connections.push(connection);
+        } else {
+            self.connections_left_out += 1;
+        }
+    }
+}

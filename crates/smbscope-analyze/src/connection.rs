@@ -1,0 +1,349 @@
+//! One SMB connection: who is who, what is outstanding, and what was counted. The protocols themselves are in
+//! [`crate::smb1`] and [`crate::smb2`], which extend [`Connection`].
+
+use crate::encrypted::EncryptedFrames;
+use crate::framer::{Frame, Framer};
+use crate::losses::Losses;
+use crate::names::{ConnectionNames, Sessions};
+use crate::pending::{Pending, Recent, Span, Unassigned, note_retransmission};
+use crate::smb1::Smb1;
+use crate::smb2::Smb2;
+use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamCounts};
+use smbscope_model::connection::ConnectionEnd;
+use smbscope_model::{
+    Command, Dialect, Direction, DirectionCounts, Endpoints, Exchange, FlowId, Group, Half, Outcome, Protocol,
+    Quality, Status, Subcommand, Timestamp,
+};
+use std::sync::Arc;
+
+/// Users and shares that a connection's summary names.
+const MAX_LISTED: usize = 16;
+
+/// Everything that outlives a single connection.
+pub(crate) struct Shared<'a> {
+    pub(crate) quality: &'a mut Quality,
+    pub(crate) sessions: &'a mut Sessions,
+    pub(crate) emit: &'a mut dyn FnMut(Exchange),
+}
+
+/// What is known while a frame is taken in.
+pub(crate) struct Scene<'a, 'b> {
+    pub(crate) view: &'a FlowView,
+    pub(crate) shared: &'a mut Shared<'b>,
+    /// Where the client's stream may hide messages.
+    pub(crate) client_losses: &'a Losses,
+    /// Where the server's stream may hide messages.
+    pub(crate) server_losses: &'a Losses,
+}
+
+/// An SMB connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) client: Direction,
+    pub(crate) endpoints: Endpoints,
+    pub(crate) flow: FlowId,
+    pub(crate) dialect: Option<Dialect>,
+    pub(crate) signing_required: bool,
+    pub(crate) names: ConnectionNames,
+    pub(crate) one: Smb1,
+    pub(crate) two: Smb2,
+    pub(crate) encrypted: EncryptedFrames,
+    recent: Recent,
+    unassigned: Unassigned,
+    /// Requests outstanding that are not waits by design.
+    busy: u32,
+    last_response: Option<Timestamp>,
+    pub(crate) signed_messages: u64,
+    pub(crate) encrypted_frames: u64,
+    pub(crate) compressed_frames: u64,
+    pub(crate) messages: u64,
+    completed: u64,
+    max_outstanding: u32,
+    pub(crate) max_credits_granted: u16,
+    users: Vec<Arc<str>>,
+    shares: Vec<Arc<str>>,
+}
+
+/// What a request is, before the answer is known.
+pub(crate) struct Opening {
+    pub(crate) command: Command,
+    pub(crate) subcommand: Option<Subcommand>,
+    pub(crate) group: Group,
+    pub(crate) message_id: Option<u64>,
+    pub(crate) bytes: u64,
+}
+
+impl Connection {
+    pub(crate) fn new(view: &FlowView, client: Direction) -> Connection {
+        Connection {
+            client,
+            endpoints: endpoints(view, client),
+            flow: view.id,
+            dialect: None,
+            signing_required: false,
+            names: ConnectionNames::default(),
+            one: Smb1::default(),
+            two: Smb2::default(),
+            encrypted: EncryptedFrames::default(),
+            recent: Recent::default(),
+            unassigned: Unassigned::default(),
+            busy: 0,
+            last_response: None,
+            signed_messages: 0,
+            encrypted_frames: 0,
+            compressed_frames: 0,
+            messages: 0,
+            completed: 0,
+            max_outstanding: 0,
+            max_credits_granted: 0,
+            users: Vec::new(),
+            shares: Vec::new(),
+        }
+    }
+
+    /// The other side turns out to be the client: possible as long as nothing was matched.
+    pub(crate) fn correct_roles(&mut self, scene: &mut Scene<'_, '_>, client: Direction) {
+        if client == self.client || self.completed > 0 {
+            return;
+        }
+        self.abandon_all(scene);
+        self.client = client;
+        self.endpoints = endpoints(scene.view, client);
+    }
+
+    /// An exchange that begins with `frame`.
+    pub(crate) fn begin(&mut self, frame: &Frame, opening: Opening) -> Pending {
+        let think_time = match self.last_response {
+            Some(last) if self.busy == 0 && opening.group != Group::Waiting => {
+                Some(frame.first.time - last).filter(|time| time.0 >= 0)
+            }
+            _ => None,
+        };
+        let request =
+            Half { first: Some(frame.first), last: frame.last, packets: frame.packets, bytes: opening.bytes };
+        let exchange = Exchange { request, think_time, ..self.blank(&opening) };
+        Pending { exchange, request: Span::of(frame), acknowledged: frame.acknowledged_last, response: None }
+    }
+
+    /// An exchange about which nothing is known but what it is.
+    pub(crate) fn blank(&self, opening: &Opening) -> Exchange {
+        Exchange {
+            flow: self.flow,
+            endpoints: self.endpoints,
+            dialect: self.dialect,
+            command: opening.command,
+            subcommand: opening.subcommand,
+            group: opening.group,
+            message_id: opening.message_id,
+            session_id: None,
+            tree_id: None,
+            file_id: None,
+            user: None,
+            share: None,
+            path: None,
+            status: None,
+            request: Half::default(),
+            interim: None,
+            response: Half::default(),
+            offset: None,
+            length: None,
+            compounded: false,
+            signed: false,
+            encrypted: false,
+            outcome: Outcome::Unanswered,
+            retransmitted: 0,
+            retransmission_delay: None,
+            server_round_trip: None,
+            think_time: None,
+        }
+    }
+
+    /// Counts a request as outstanding. Every pending exchange that is started is finished with [`Self::finish`].
+    pub(crate) fn started(&mut self, pending: &Pending) {
+        if pending.exchange.group != Group::Waiting {
+            self.busy += 1;
+            self.max_outstanding = self.max_outstanding.max(self.busy);
+        }
+    }
+
+    /// The last message of the response is there.
+    pub(crate) fn complete(&mut self, scene: &mut Scene<'_, '_>, mut pending: Pending) {
+        pending.settle();
+        self.finish(scene, pending);
+    }
+
+    /// Ends an exchange that was [`Self::started`], with the outcome that it has.
+    pub(crate) fn finish(&mut self, scene: &mut Scene<'_, '_>, pending: Pending) {
+        if pending.exchange.group != Group::Waiting {
+            self.busy = self.busy.saturating_sub(1);
+        }
+        self.report(scene, pending);
+    }
+
+    /// Passes on an exchange that never was outstanding, or no longer is.
+    pub(crate) fn report(&mut self, scene: &mut Scene<'_, '_>, mut pending: Pending) {
+        let exchange = &mut pending.exchange;
+        exchange.dialect = self.dialect;
+        exchange.server_round_trip = scene.view.round_trip[self.client.index()];
+        let quality = &mut *scene.shared.quality;
+        match exchange.outcome {
+            Outcome::Complete => {
+                self.completed += 1;
+                if exchange.group != Group::Waiting {
+                    self.last_response = exchange.response.last.map(|stamp| stamp.time).max(self.last_response);
+                }
+            }
+            Outcome::ResponseEndMissing => quality.response_end_missing += 1,
+            Outcome::Unanswered => quality.requests_unanswered += 1,
+            Outcome::ResponseNotCaptured => quality.responses_not_captured += 1,
+            Outcome::RequestNotCaptured => quality.responses_without_request += 1,
+            Outcome::IdReused => quality.ids_reused += 1,
+            Outcome::AmbiguousMatch => quality.ambiguous_refused += 1,
+            Outcome::Evicted => quality.evicted_requests += 1,
+            Outcome::ClockStep => quality.clock_steps += 1,
+            Outcome::ServerInitiated => quality.server_breaks += 1,
+            Outcome::NoResponseByDesign | Outcome::NotPairable => {}
+        }
+        if let Some(user) = &exchange.user {
+            list(&mut self.users, user);
+        }
+        if let Some(share) = &exchange.share {
+            list(&mut self.shares, share);
+        }
+        self.recent.push(pending, &mut *scene.shared.emit);
+    }
+
+    /// A response without a request.
+    pub(crate) fn report_response(
+        &mut self,
+        scene: &mut Scene<'_, '_>,
+        frame: &Frame,
+        opening: Opening,
+        status: Status,
+        outcome: Outcome,
+    ) {
+        let response =
+            Half { first: Some(frame.first), last: frame.last, packets: frame.packets, bytes: opening.bytes };
+        let exchange = Exchange { response, status: Some(status), outcome, ..self.blank(&opening) };
+        let span = Span::of(frame);
+        let pending =
+            Pending { exchange, request: Span { start: 0, end: 0 }, acknowledged: None, response: Some(span) };
+        self.report(scene, pending);
+    }
+
+    /// Gives up a request: its response may be hidden, or there was none.
+    pub(crate) fn abandon(&mut self, scene: &mut Scene<'_, '_>, mut pending: Pending) {
+        let after = pending.acknowledged.unwrap_or(0);
+        pending.exchange.outcome = if pending.exchange.response.first.is_some() {
+            // Some messages of the response were seen, but not the last one.
+            pending.exchange.response.last = None;
+            Outcome::ResponseEndMissing
+        } else if scene.server_losses.any_after(after) {
+            Outcome::ResponseNotCaptured
+        } else {
+            Outcome::Unanswered
+        };
+        self.finish(scene, pending);
+    }
+
+    fn abandon_all(&mut self, scene: &mut Scene<'_, '_>) {
+        let mut outstanding = self.one.take_all();
+        outstanding.extend(self.two.take_all());
+        outstanding.extend(self.encrypted.take_all());
+        outstanding.sort_by_key(|pending| pending.request.start);
+        for pending in outstanding {
+            self.abandon(scene, pending);
+        }
+    }
+
+    /// Bytes came again: note it where they belong.
+    pub(crate) fn retransmitted(&mut self, framer: &Framer, direction: Direction, retransmission: &Retransmission) {
+        if framer.open_frame_holds(retransmission.position) {
+            self.unassigned.push(direction, *retransmission);
+        }
+        self.assign(direction, retransmission);
+    }
+
+    fn assign(&mut self, direction: Direction, retransmission: &Retransmission) {
+        let outstanding = self.one.iter_mut().chain(self.two.iter_mut()).chain(self.encrypted.iter_mut());
+        note_retransmission(outstanding, &mut self.recent, retransmission, direction == self.client);
+    }
+
+    /// Retransmissions that came before the frame was complete.
+    pub(crate) fn assign_earlier(&mut self, direction: Direction, frame: Span) {
+        for retransmission in self.unassigned.take(direction, frame) {
+            self.assign(direction, &retransmission);
+        }
+    }
+
+    /// The connection is over: what is outstanding stays unanswered.
+    pub(crate) fn close(
+        mut self,
+        scene: &mut Scene<'_, '_>,
+        end: &FlowEnd,
+        message_packets: [u64; 2],
+    ) -> smbscope_model::Connection {
+        self.abandon_all(scene);
+        self.recent.flush(&mut *scene.shared.emit);
+        self.two.leave_sessions(scene.shared.sessions, self.endpoints.server.ip());
+        let counts = |direction: Direction| {
+            direction_counts(&end.counts[direction.index()], message_packets[direction.index()])
+        };
+        smbscope_model::Connection {
+            flow: self.flow,
+            endpoints: self.endpoints,
+            first: scene.view.first.time,
+            last: end.last.time,
+            dialect: self.dialect,
+            midstream: scene.view.midstream,
+            end: match (end.reset, end.finished) {
+                (true, _) => ConnectionEnd::Reset,
+                (_, true) => ConnectionEnd::Closed,
+                _ => ConnectionEnd::Open,
+            },
+            signing_required: self.signing_required,
+            signed_messages: self.signed_messages,
+            encrypted_frames: self.encrypted_frames,
+            compressed_frames: self.compressed_frames,
+            messages: self.messages,
+            exchanges: self.completed,
+            max_outstanding: self.max_outstanding,
+            max_credits_granted: self.max_credits_granted,
+            server_round_trip: scene.view.round_trip[self.client.index()],
+            client_round_trip: scene.view.round_trip[self.client.reverse().index()],
+            users: self.users,
+            shares: self.shares,
+            to_server: counts(self.client),
+            to_client: counts(self.client.reverse()),
+        }
+    }
+
+    /// Notes which protocol is spoken, when the negotiation was not captured.
+    pub(crate) fn speaks(&self) -> Option<Protocol> {
+        self.dialect.map(Dialect::protocol)
+    }
+}
+
+fn endpoints(view: &FlowView, client: Direction) -> Endpoints {
+    let (client, server) = view.ends(client);
+    Endpoints { client, server }
+}
+
+fn list(names: &mut Vec<Arc<str>>, name: &Arc<str>) {
+    if names.len() < MAX_LISTED && !names.contains(name) {
+        names.push(name.clone());
+    }
+}
+
+fn direction_counts(counts: &StreamCounts, message_packets: u64) -> DirectionCounts {
+    DirectionCounts {
+        packets: counts.packets,
+        bytes: counts.bytes,
+        message_packets,
+        continuation_packets: counts.data_packets.saturating_sub(message_packets),
+        pure_acks: counts.pure_acks,
+        retransmitted: counts.retransmitted,
+        dropped_bytes: counts.dropped_bytes,
+        dropped_packets: counts.dropped_packets,
+    }
+}

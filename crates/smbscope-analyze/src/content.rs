@@ -1,0 +1,303 @@
+//! What a frame holds, read from the first bytes of it: only headers and names, never bulk data.
+
+use smbscope_model::command::Dialect;
+use smbscope_wire::compression;
+use smbscope_wire::security::{Identity, identify};
+use smbscope_wire::{smb1, smb2};
+
+/// Frame bytes that are copied at most, when a frame straddles segments. A compound whose members reach beyond is
+/// read as far as they do not.
+pub(crate) const MAX_HEAD: usize = 64 * 1024;
+/// Bytes recovered from a compressed frame at most.
+const MAX_RECOVERED: usize = 64 * 1024;
+/// Members of a compound that are read.
+const MAX_COMPOUND: usize = 256;
+
+/// The readable content of a frame.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// One SMB1 message.
+    Smb1(Box<Message1>),
+    /// An SMB2 message, or several compounded.
+    Smb2 {
+        members: Vec<Message2>,
+        compressed: bool,
+        /// Members beyond what could be read.
+        cut: bool,
+    },
+    /// In a TRANSFORM_HEADER.
+    Encrypted { session_id: Option<u64>, size: Option<u32> },
+    /// In a COMPRESSION_TRANSFORM_HEADER that could not be undone.
+    Opaque,
+    /// No SMB header: the data of Read_Raw or Write_Raw, or something unknown.
+    Raw,
+    /// An SMB protocol id, but the header is cut off before the message id.
+    Cut,
+}
+
+/// An SMB1 message, owned.
+#[derive(Debug)]
+pub(crate) struct Message1 {
+    pub(crate) header: smb1::Header,
+    pub(crate) word_count: u8,
+    pub(crate) chain: [smb1::Command; 3],
+    pub(crate) body: Body1,
+    /// What the commands after the first one of a chain say.
+    pub(crate) chained: Vec<Body1>,
+}
+
+/// The body of an SMB1 message, by direction.
+#[derive(Debug)]
+pub(crate) enum Body1 {
+    Negotiate(Vec<String>),
+    SessionSetup(Option<Identity>),
+    TreeConnect(String),
+    Open(Option<String>),
+    Path(Option<String>),
+    File(u16),
+    Range { fid: u16, offset: u64, length: u64 },
+    WriteRaw { fid: u16, offset: u64, length: u64, write_through: bool },
+    Locking { fid: u16, waits: bool, oplock_release: bool, range: Option<(u64, u64)> },
+    Transaction(Box<smb1::TransactionRequest>),
+    Secondary(smb1::Progress),
+    Echo(u16),
+    Answer(smb1::Response),
+    Other,
+}
+
+/// A member of an SMB2 compound, or a whole message.
+#[derive(Debug)]
+pub(crate) struct Message2 {
+    pub(crate) header: smb2::Header,
+    /// Bytes of the member.
+    pub(crate) length: u64,
+    pub(crate) body: Body2,
+}
+
+/// The body of an SMB2 message, by direction.
+#[derive(Debug)]
+pub(crate) enum Body2 {
+    SessionSetup { binding: bool, identity: Option<Identity> },
+    TreeConnect(String),
+    Create(String),
+    ReadWrite { file: smb2::FileReference, offset: u64, length: u32 },
+    Lock { file: smb2::FileReference, element: Option<smb2::LockElement> },
+    Ioctl { file: smb2::FileReference, code: smbscope_wire::names::Fsctl },
+    Info { file: smb2::FileReference, level: smbscope_wire::names::InfoLevel, new_name: Option<String> },
+    File(smb2::FileReference),
+    Answer(smb2::Response),
+    Other,
+}
+
+/// Whether more of the frame must be at hand.
+pub(crate) enum Reading {
+    /// This many bytes of the frame's payload at least.
+    Needs(usize),
+    /// It could be read.
+    Done(Content),
+}
+
+/// Reads `head`, the first bytes of a payload of `length` bytes. With `last_try`, no more will come: what is there
+/// must do.
+pub(crate) fn read(head: &[u8], length: u64, last_try: bool) -> Reading {
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    let reading = match head.get(..4) {
+        None if length < 4 => Reading::Done(Content::Raw),
+        None => Reading::Needs(4),
+        Some(id) if id == smb1::PROTOCOL_ID => read_smb1(head, length, last_try),
+        Some(id) if id == smb2::PROTOCOL_ID => read_smb2(head, length, last_try, false),
+        Some(id) if id == smb2::TRANSFORM_ID => read_encrypted(head),
+        Some(id) if id == smb2::COMPRESSION_ID => Reading::Needs(length.min(MAX_HEAD)),
+        Some(_) => Reading::Done(Content::Raw),
+    };
+    match reading {
+        Reading::Needs(bytes) if !last_try && head.len() < bytes.min(length) => Reading::Needs(bytes.min(length)),
+        Reading::Needs(_) => Reading::Done(read_what_is_there(head, length)),
+        done => done,
+    }
+}
+
+/// The last resort for a frame that is cut off: by the snap length, by a gap, or by its own length.
+fn read_what_is_there(head: &[u8], length: usize) -> Content {
+    match head.get(..4) {
+        Some(id) if id == smb1::PROTOCOL_ID => smb1_message(head).map_or(Content::Cut, Content::Smb1),
+        Some(id) if id == smb2::PROTOCOL_ID => match read_smb2(head, length, true, false) {
+            Reading::Done(content) => content,
+            Reading::Needs(_) => Content::Cut,
+        },
+        Some(id) if id == smb2::TRANSFORM_ID => Content::Encrypted { session_id: None, size: None },
+        Some(id) if id == smb2::COMPRESSION_ID => decompressed(head),
+        Some(_) => Content::Raw,
+        None => Content::Cut,
+    }
+}
+
+fn read_encrypted(head: &[u8]) -> Reading {
+    match smb2::TransformHeader::parse(head) {
+        Some(header) if head.len() >= smb2::TransformHeader::LENGTH => {
+            Reading::Done(Content::Encrypted { session_id: header.session_id, size: header.original_size })
+        }
+        _ => Reading::Needs(smb2::TransformHeader::LENGTH),
+    }
+}
+
+/// Undoes the compression as far as headers reach (MS-SMB2 2.2.42).
+fn decompressed(head: &[u8]) -> Content {
+    let chained = compression::looks_chained(head);
+    let recovered = compression::recover_prefix(head, chained, MAX_RECOVERED);
+    match recovered.map(|message| read_smb2(&message, usize::MAX, true, true)) {
+        Ok(Reading::Done(content)) => content,
+        _ => Content::Opaque,
+    }
+}
+
+fn read_smb1(head: &[u8], length: usize, last_try: bool) -> Reading {
+    let Some(header) = smb1::Header::parse(head) else { return Reading::Needs(33) };
+    let needed = smb1::needed(&header, head).min(length).min(MAX_HEAD);
+    if head.len() < needed && !last_try {
+        return Reading::Needs(needed);
+    }
+    Reading::Done(smb1_message(head).map_or(Content::Cut, Content::Smb1))
+}
+
+fn smb1_message(head: &[u8]) -> Option<Box<Message1>> {
+    let header = smb1::Header::parse(head)?;
+    let mut chain = [smb1::Command::NO_ANDX; 3];
+    let mut bodies = Vec::new();
+    for (index, block) in smb1::blocks(&header, head).enumerate() {
+        if let Some(slot) = index.checked_sub(1).and_then(|slot| chain.get_mut(slot)) {
+            *slot = block.command;
+        }
+        bodies.push(body1(&header, &block, head));
+    }
+    let mut bodies = bodies.into_iter();
+    Some(Box::new(Message1 {
+        header,
+        word_count: head.get(smb1::Header::LENGTH).copied().unwrap_or(0),
+        chain,
+        body: bodies.next().unwrap_or(Body1::Other),
+        chained: bodies.collect(),
+    }))
+}
+
+fn body1(header: &smb1::Header, block: &smb1::Block<'_>, message: &[u8]) -> Body1 {
+    if header.is_reply() {
+        return Body1::Answer(smb1::Response::parse(block, message));
+    }
+    match smb1::Request::parse(header, block, message) {
+        smb1::Request::Negotiate(dialects) => Body1::Negotiate(dialects),
+        smb1::Request::SessionSetup(smb1::Logon::Token(token)) => Body1::SessionSetup(identify(token)),
+        smb1::Request::SessionSetup(smb1::Logon::Account { user, domain }) => {
+            let anonymous = user.is_empty();
+            Body1::SessionSetup(Some(Identity::NtlmAuthenticate {
+                domain,
+                user,
+                workstation: String::new(),
+                anonymous,
+            }))
+        }
+        smb1::Request::TreeConnect(path) => Body1::TreeConnect(path),
+        smb1::Request::Open(path) => Body1::Open(path),
+        smb1::Request::Path(path) => Body1::Path(path),
+        smb1::Request::File(fid) => Body1::File(fid),
+        smb1::Request::Range { fid, offset, length } => Body1::Range { fid, offset, length },
+        smb1::Request::WriteRaw { fid, offset, length, write_through } => {
+            Body1::WriteRaw { fid, offset, length, write_through }
+        }
+        smb1::Request::Locking { fid, timeout, locks, unlocks, oplock_release, range } => Body1::Locking {
+            fid,
+            waits: timeout != 0 && locks > 0,
+            oplock_release: oplock_release && locks == 0 && unlocks == 0,
+            range,
+        },
+        smb1::Request::Transaction(request) => Body1::Transaction(Box::new(request)),
+        smb1::Request::Secondary(progress) => Body1::Secondary(progress),
+        smb1::Request::Echo(count) => Body1::Echo(count),
+        smb1::Request::Other => Body1::Other,
+    }
+}
+
+/// Reads the members of a compound, one after the other.
+fn read_smb2(head: &[u8], length: usize, last_try: bool, compressed: bool) -> Reading {
+    let mut members = Vec::new();
+    let mut offset = 0;
+    let mut cut = false;
+    while members.len() < MAX_COMPOUND {
+        let member = head.get(offset..).unwrap_or_default();
+        let Some(header) = smb2::Header::parse(member) else {
+            let whole = offset + smb2::Header::LENGTH;
+            if member.len() >= smb2::Header::LENGTH || offset >= length {
+                cut = true;
+                break;
+            }
+            if !last_try && whole <= MAX_HEAD {
+                return Reading::Needs(whole);
+            }
+            cut = true;
+            break;
+        };
+        let end = match header.next_command as usize {
+            0 => length,
+            next => offset.saturating_add(next).min(length),
+        };
+        let needed = offset.saturating_add(needed(&header, member)).min(end).min(MAX_HEAD);
+        if head.len() < needed && !last_try {
+            return Reading::Needs(needed);
+        }
+        let bytes = &member[..member.len().min(end.saturating_sub(offset))];
+        members.push(Message2 { header, length: (end - offset) as u64, body: body2(&header, bytes) });
+        if header.next_command == 0 {
+            break;
+        }
+        // A member that does not even hold a header points nowhere.
+        if (header.next_command as usize) < smb2::Header::LENGTH || end >= length {
+            cut = true;
+            break;
+        }
+        offset = end;
+    }
+    if members.is_empty() {
+        return Reading::Done(Content::Cut);
+    }
+    Reading::Done(Content::Smb2 { members, compressed, cut })
+}
+
+fn needed(header: &smb2::Header, member: &[u8]) -> usize {
+    if header.is_response() {
+        smb2::Response::needed(header.command)
+    } else {
+        smb2::Request::needed(header.command, member).max(smb2::Header::LENGTH)
+    }
+}
+
+fn body2(header: &smb2::Header, member: &[u8]) -> Body2 {
+    if header.is_response() {
+        return Body2::Answer(smb2::Response::parse(header.command, member));
+    }
+    match smb2::Request::parse(header.command, member) {
+        smb2::Request::SessionSetup { binding, token } => Body2::SessionSetup { binding, identity: identify(token) },
+        smb2::Request::TreeConnect(path) => Body2::TreeConnect(path),
+        smb2::Request::Create(name) => Body2::Create(name),
+        smb2::Request::ReadWrite { file, offset, length } => Body2::ReadWrite { file, offset, length },
+        smb2::Request::Lock { file, element } => Body2::Lock { file, element },
+        smb2::Request::Ioctl { file, code } => Body2::Ioctl { file, code },
+        smb2::Request::Info { file, level, new_name } => Body2::Info { file, level, new_name },
+        smb2::Request::File(file) => Body2::File(file),
+        smb2::Request::Negotiate(_) | smb2::Request::Other => Body2::Other,
+    }
+}
+
+/// The dialect behind an SMB1 dialect string (MS-CIFS 2.2.4.52.1, MS-SMB2 3.3.5.3.1).
+pub(crate) fn dialect_named(name: &str) -> Dialect {
+    match name {
+        "PC NETWORK PROGRAM 1.0" | "PCLAN1.0" => Dialect::Core,
+        "MICROSOFT NETWORKS 1.03" | "XENIX CORE" => Dialect::CorePlus,
+        "MICROSOFT NETWORKS 3.0" | "LANMAN1.0" => Dialect::Lanman1,
+        "DOS LM1.2X002" | "LM1.2X002" => Dialect::Lanman2,
+        "DOS LANMAN2.1" | "LANMAN2.1" | "Windows for Workgroups 3.1a" => Dialect::Lanman21,
+        "NT LM 0.12" | "NT LANMAN 1.0" | "Samba" => Dialect::NtLm012,
+        "SMB 2.002" => Dialect::Smb2(0x0202),
+        "SMB 2.???" => Dialect::Smb2(0x02ff),
+        _ => Dialect::OtherSmb1,
+    }
+}

@@ -1,0 +1,172 @@
+//! One flow: its two deframers, and the SMB connection once there is one.
+
+use crate::connection::{Connection, Scene, Shared};
+use crate::content::Content;
+use crate::framer::{Frame, Framer};
+use crate::pending::Span;
+use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission};
+use smbscope_model::{Direction, Quality};
+use smbscope_wire::nbss::FrameType;
+
+/// What the analysis keeps for a flow.
+#[derive(Debug)]
+pub struct FlowState {
+    framers: [Framer; 2],
+    connection: Option<Box<Connection>>,
+    frames: Vec<Frame>,
+    /// Framing counts until it is known whether the flow is SMB at all.
+    quality: Quality,
+}
+
+impl FlowState {
+    /// A flow that was just seen; `certain` says that its port promises SMB.
+    pub(crate) fn new(view: &FlowView, certain: bool) -> FlowState {
+        FlowState {
+            framers: [Framer::new(view.midstream, certain), Framer::new(view.midstream, certain)],
+            connection: None,
+            frames: Vec::new(),
+            quality: Quality::default(),
+        }
+    }
+
+    pub(crate) fn data(&mut self, view: &FlowView, direction: Direction, chunk: &Chunk<'_>, shared: &mut Shared<'_>) {
+        let mut frames = std::mem::take(&mut self.frames);
+        self.framers[direction.index()].data(chunk, &mut self.quality, &mut frames);
+        self.take_frames(view, direction, &mut frames, shared);
+        self.frames = frames;
+    }
+
+    pub(crate) fn gap(&mut self, view: &FlowView, direction: Direction, gap: &Gap, shared: &mut Shared<'_>) {
+        let mut frames = std::mem::take(&mut self.frames);
+        self.framers[direction.index()].gap(gap, &mut self.quality, &mut frames);
+        self.take_frames(view, direction, &mut frames, shared);
+        self.frames = frames;
+    }
+
+    pub(crate) fn retransmitted(&mut self, direction: Direction, retransmission: &Retransmission) {
+        if let Some(connection) = &mut self.connection {
+            connection.retransmitted(&self.framers[direction.index()], direction, retransmission);
+        }
+    }
+
+    /// The flow is over. Returns its summary if it was SMB.
+    pub(crate) fn close(
+        mut self,
+        view: &FlowView,
+        end: &FlowEnd,
+        shared: &mut Shared<'_>,
+    ) -> Option<smbscope_model::Connection> {
+        let mut frames = Vec::new();
+        for direction in Direction::BOTH {
+            self.framers[direction.index()].finish(&mut frames);
+            self.take_frames(view, direction, &mut frames, shared);
+        }
+        let connection = self.connection?;
+        shared.quality.merge(&self.quality);
+        shared.quality.merge(&end.quality);
+        let [forward, backward] = &self.framers;
+        let mut scene = scene(view, shared, [forward, backward], connection.client);
+        let message_packets = [forward.message_packets, backward.message_packets];
+        Some(connection.close(&mut scene, end, message_packets))
+    }
+
+    fn take_frames(
+        &mut self,
+        view: &FlowView,
+        direction: Direction,
+        frames: &mut Vec<Frame>,
+        shared: &mut Shared<'_>,
+    ) {
+        for frame in frames.drain(..) {
+            let Some(client) = self.connection.as_ref().map(|connection| connection.client).or_else(|| {
+                let speaks_first = !matches!(frame.content, Content::Raw);
+                speaks_first.then(|| client_of(view, direction, &frame))
+            }) else {
+                count_netbios(&frame, &mut self.quality);
+                continue;
+            };
+            let connection = match &mut self.connection {
+                Some(connection) => connection,
+                none => {
+                    self.framers.iter_mut().for_each(Framer::make_certain);
+                    none.insert(Box::new(Connection::new(view, client)))
+                }
+            };
+            let [forward, backward] = &self.framers;
+            let mut scene = scene(view, shared, [forward, backward], client);
+            take_frame(connection, &mut scene, direction, frame);
+        }
+    }
+}
+
+fn scene<'a, 'b>(
+    view: &'a FlowView,
+    shared: &'a mut Shared<'b>,
+    framers: [&'a Framer; 2],
+    client: Direction,
+) -> Scene<'a, 'b> {
+    Scene {
+        view,
+        shared,
+        client_losses: &framers[client.index()].losses,
+        server_losses: &framers[client.reverse().index()].losses,
+    }
+}
+
+/// Which direction is the client's, by the first SMB message of a flow: the side that asks. Where a message could be
+/// either's, the side that opened the connection.
+fn client_of(view: &FlowView, direction: Direction, frame: &Frame) -> Direction {
+    let asks = match &frame.content {
+        Content::Smb2 { members, .. } => members.first().map(|member| !member.header.is_response()),
+        Content::Smb1(message) => Some(!message.header.is_reply()),
+        _ => None,
+    };
+    match (asks, view.opener) {
+        (Some(true), _) => direction,
+        (Some(false), _) => direction.reverse(),
+        (None, Some(opener)) => opener,
+        // Servers have the lower port, nearly always.
+        (None, None) if view.source.port() < view.destination.port() => Direction::Backward,
+        (None, None) => Direction::Forward,
+    }
+}
+
+fn take_frame(connection: &mut Connection, scene: &mut Scene<'_, '_>, direction: Direction, mut frame: Frame) {
+    let span = Span::of(&frame);
+    if frame.frame_type != FrameType::Message {
+        count_netbios(&frame, scene.shared.quality);
+        return;
+    }
+    match std::mem::replace(&mut frame.content, Content::Raw) {
+        Content::Smb1(message) => connection.smb1_frame(scene, direction, &frame, *message),
+        Content::Smb2 { members, compressed, .. } => {
+            if compressed {
+                connection.compressed_frames += 1;
+                scene.shared.quality.compressed_frames += 1;
+            }
+            connection.smb2_frame(scene, direction, &frame, members);
+        }
+        Content::Encrypted { session_id, .. } => connection.encrypted_frame(scene, direction, &frame, session_id),
+        Content::Opaque => {
+            connection.compressed_frames += 1;
+            scene.shared.quality.compressed_frames += 1;
+            scene.shared.quality.compressed_frames_opaque += 1;
+        }
+        Content::Cut => scene.shared.quality.headers_truncated += 1,
+        Content::Raw => {
+            let from_client = direction == connection.client;
+            if !(connection.expects_raw() && connection.raw_frame(scene, from_client, &frame)) {
+                scene.shared.quality.unknown_frames += 1;
+            }
+        }
+    }
+    connection.assign_earlier(direction, span);
+}
+
+fn count_netbios(frame: &Frame, quality: &mut Quality) {
+    match frame.frame_type {
+        FrameType::Message => {}
+        FrameType::KeepAlive => quality.netbios_keep_alives += 1,
+        _ => quality.netbios_session_packets += 1,
+    }
+}

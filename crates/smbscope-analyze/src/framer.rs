@@ -1,0 +1,401 @@
+//! Stream bytes of one direction → frames (NetBIOS session service, direct TCP), also across gaps.
+//!
+//! Only the first bytes of a frame are looked at, where they lie in the capture; they are copied only when a frame's
+//! header straddles segments. When the framing is lost, [`crate::resync`] says where it may go on.
+
+use crate::content::{Content, MAX_HEAD, Reading, read};
+use crate::losses::Losses;
+use crate::resync;
+use smbscope_capture::tcp::{Chunk, Gap};
+use smbscope_model::{PacketRef, Quality, Stamp};
+use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
+
+/// Segments of a flow that are searched for SMB before the flow is taken for something else.
+const SEARCHED_SEGMENTS: u32 = 64;
+/// The longest frame without an SMB header: 17 bits of NetBIOS length, more than raw commands can carry.
+const MAX_RAW: u32 = 0x1_ffff;
+
+/// A frame and the packets that carried it.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) frame_type: FrameType,
+    /// Position of the frame's header in its stream.
+    pub(crate) start: u64,
+    /// Position after the frame.
+    pub(crate) end: u64,
+    /// First packet.
+    pub(crate) first: Stamp,
+    /// Last packet; absent when it was not captured.
+    pub(crate) last: Option<Stamp>,
+    pub(crate) packets: u32,
+    /// What the frame's first packet acknowledges of the other direction.
+    pub(crate) acknowledged_first: Option<u64>,
+    /// What any of the frame's packets acknowledges.
+    pub(crate) acknowledged_last: Option<u64>,
+    pub(crate) content: Content,
+}
+
+impl Frame {
+    /// Bytes of the payload.
+    pub(crate) fn length(&self) -> u64 {
+        (self.end - self.start).saturating_sub(HEADER_LENGTH as u64)
+    }
+}
+
+/// Where the framer is in the stream.
+#[derive(Debug)]
+enum State {
+    /// At the beginning of a frame, with `have` bytes of its header.
+    Boundary { header: [u8; HEADER_LENGTH], have: usize, begin: Option<Begin> },
+    /// In a frame.
+    Inside(OpenFrame),
+    /// Looking for a frame.
+    Hunting,
+    /// Not SMB: nothing is looked at any more.
+    Ignoring,
+}
+
+/// The packet that holds a frame's first byte.
+#[derive(Debug, Clone, Copy)]
+struct Begin {
+    position: u64,
+    stamp: Stamp,
+    acknowledged: Option<u64>,
+    packet: PacketRef,
+    packets: u32,
+}
+
+#[derive(Debug)]
+struct OpenFrame {
+    header: FrameHeader,
+    begin: Begin,
+    end: u64,
+    first: Stamp,
+    last: Stamp,
+    packets: u32,
+    last_packet: PacketRef,
+    acknowledged_last: Option<u64>,
+    content: Option<Content>,
+    /// Bytes of the payload that the next attempt at reading needs.
+    wanted: usize,
+    /// Found by searching, in the middle of a segment: what follows it has to confirm it.
+    tentative: bool,
+}
+
+/// The deframer of one direction.
+#[derive(Debug)]
+pub(crate) struct Framer {
+    state: State,
+    head: Vec<u8>,
+    /// An SMB frame was seen.
+    synchronised: bool,
+    searched: u32,
+    /// The port or the other direction says that this is SMB: never give up.
+    certain: bool,
+    tentative: bool,
+    /// Packets in which a message starts.
+    pub(crate) message_packets: u64,
+    last_message_packet: Option<PacketRef>,
+    /// Where messages may be hidden.
+    pub(crate) losses: Losses,
+}
+
+impl Framer {
+    /// A framer at the beginning of a stream, or in the middle of one.
+    pub(crate) fn new(midstream: bool, certain: bool) -> Framer {
+        let state = if midstream { State::Hunting } else { BOUNDARY };
+        Framer {
+            state,
+            head: Vec::new(),
+            synchronised: false,
+            searched: 0,
+            certain,
+            tentative: false,
+            message_packets: 0,
+            last_message_packet: None,
+            losses: Losses::default(),
+        }
+    }
+
+    /// The flow turned out to be SMB.
+    pub(crate) fn make_certain(&mut self) {
+        self.certain = true;
+        if matches!(self.state, State::Ignoring) {
+            self.state = State::Hunting;
+        }
+    }
+
+    /// Whether frames can be told apart at the moment.
+    pub(crate) fn in_step(&self) -> bool {
+        matches!(self.state, State::Boundary { .. } | State::Inside(_))
+    }
+
+    /// The part of the stream, from a position on, that belongs to a frame under way; for retransmissions.
+    pub(crate) fn open_frame_holds(&self, position: u64) -> bool {
+        match &self.state {
+            State::Inside(frame) => (frame.begin.position..frame.end).contains(&position),
+            _ => false,
+        }
+    }
+
+    /// Takes bytes in order and appends the frames that they complete.
+    pub(crate) fn data(&mut self, chunk: &Chunk<'_>, quality: &mut Quality, frames: &mut Vec<Frame>) {
+        let mut offset = 0u64;
+        while offset < chunk.length {
+            let captured = usize::try_from(offset).ok().and_then(|at| chunk.bytes.get(at..)).unwrap_or_default();
+            offset += match &mut self.state {
+                State::Ignoring => return,
+                State::Hunting => match self.hunt(chunk, offset, captured, quality) {
+                    Some(skipped) => skipped,
+                    None => return,
+                },
+                State::Boundary { .. } => self.boundary(chunk, offset, captured, quality, frames),
+                State::Inside(_) => self.inside(chunk, offset, captured, quality, frames),
+            };
+        }
+    }
+
+    /// Bytes are missing.
+    pub(crate) fn gap(&mut self, gap: &Gap, quality: &mut Quality, frames: &mut Vec<Frame>) {
+        match &mut self.state {
+            State::Hunting | State::Ignoring => {}
+            State::Boundary { begin, .. } => {
+                let start = begin.map_or(gap.position, |begin| begin.position);
+                self.lose(start, quality);
+            }
+            State::Inside(frame) => {
+                if frame.content.is_none() {
+                    frame.content = Some(last_reading(&self.head, frame.header.length));
+                }
+                if gap.end() < frame.end {
+                    return;
+                }
+                let end = frame.end;
+                self.complete(false, frames);
+                if gap.end() > end {
+                    self.lose(end, quality);
+                }
+            }
+        }
+    }
+
+    /// The stream ended: a frame under way will not be completed.
+    pub(crate) fn finish(&mut self, frames: &mut Vec<Frame>) {
+        if let State::Inside(frame) = &mut self.state {
+            if frame.content.is_none() {
+                frame.content = Some(last_reading(&self.head, frame.header.length));
+            }
+            self.complete(false, frames);
+        }
+    }
+
+    /// From `position` on, messages may be hidden.
+    fn lose(&mut self, position: u64, quality: &mut Quality) {
+        self.state = State::Hunting;
+        self.losses.begin(position);
+        if self.synchronised {
+            quality.framing_lost += 1;
+        }
+    }
+
+    /// Looks for a frame in a segment; returns how many bytes to pass over, or `None` when there is none.
+    fn hunt(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8], quality: &mut Quality) -> Option<u64> {
+        let at_segment_start = offset == 0 && chunk.at_segment_start;
+        let left = chunk.length - offset;
+        match resync::find(captured, left, at_segment_start) {
+            Some(found) => {
+                quality.bytes_skipped += found.offset;
+                if self.synchronised {
+                    quality.framing_found += 1;
+                }
+                self.losses.end(chunk.position + offset + found.offset);
+                self.state = BOUNDARY;
+                self.tentative = found.tentative;
+                Some(found.offset)
+            }
+            None => {
+                self.searched = self.searched.saturating_add(1);
+                if self.synchronised {
+                    quality.bytes_skipped += left;
+                } else if !self.certain && self.searched > SEARCHED_SEGMENTS {
+                    self.state = State::Ignoring;
+                }
+                None
+            }
+        }
+    }
+
+    /// Reads the header of a frame; returns the bytes taken.
+    fn boundary(
+        &mut self,
+        chunk: &Chunk<'_>,
+        offset: u64,
+        captured: &[u8],
+        quality: &mut Quality,
+        frames: &mut Vec<Frame>,
+    ) -> u64 {
+        let State::Boundary { header, have, begin } = &mut self.state else { return 0 };
+        if captured.is_empty() {
+            // The snap length cut what would have been the header.
+            self.lose(chunk.position + offset, quality);
+            return chunk.length - offset;
+        }
+        let begin = begin.get_or_insert(Begin {
+            position: chunk.position + offset,
+            stamp: chunk.first,
+            acknowledged: chunk.acknowledged,
+            packet: chunk.stamp.packet,
+            packets: 1,
+        });
+        if begin.packet != chunk.stamp.packet {
+            begin.packet = chunk.stamp.packet;
+            begin.packets += 1;
+        }
+        let taken = captured.len().min(HEADER_LENGTH - *have);
+        header[*have..*have + taken].copy_from_slice(&captured[..taken]);
+        *have += taken;
+        if *have < HEADER_LENGTH {
+            return taken as u64;
+        }
+        let begin = *begin;
+        let parsed = FrameHeader::parse(*header).filter(|header| {
+            let id = captured.get(taken..taken + 4);
+            let message = header.frame_type == FrameType::Message;
+            let known = id.is_none_or(resync::is_protocol_id);
+            !message || known || (self.synchronised && header.length <= MAX_RAW)
+        });
+        let Some(header) = parsed else {
+            self.lose(begin.position, quality);
+            return 0;
+        };
+        self.head.clear();
+        self.state = State::Inside(OpenFrame {
+            header,
+            end: begin.position + HEADER_LENGTH as u64 + u64::from(header.length),
+            first: begin.stamp,
+            last: chunk.stamp,
+            packets: begin.packets,
+            last_packet: chunk.stamp.packet,
+            acknowledged_last: chunk.acknowledged.max(begin.acknowledged),
+            content: (header.frame_type != FrameType::Message || header.length == 0).then_some(Content::Raw),
+            wanted: 4,
+            tentative: std::mem::take(&mut self.tentative),
+            begin,
+        });
+        if header.length == 0 {
+            self.complete(true, frames);
+        }
+        taken as u64
+    }
+
+    /// Goes through a frame; returns the bytes taken.
+    fn inside(
+        &mut self,
+        chunk: &Chunk<'_>,
+        offset: u64,
+        captured: &[u8],
+        quality: &mut Quality,
+        frames: &mut Vec<Frame>,
+    ) -> u64 {
+        let State::Inside(frame) = &mut self.state else { return 0 };
+        let position = chunk.position + offset;
+        let taken = (frame.end - position).min(chunk.length - offset);
+        if chunk.stamp.packet != frame.last_packet {
+            frame.packets += 1;
+            frame.last_packet = chunk.stamp.packet;
+        }
+        frame.first = earlier(frame.first, chunk.first);
+        frame.last = later(frame.last, chunk.stamp);
+        frame.acknowledged_last = frame.acknowledged_last.max(chunk.acknowledged);
+        if frame.content.is_none() {
+            let here = &captured[..captured.len().min(usize::try_from(taken).unwrap_or(usize::MAX))];
+            let whole = here.len() as u64 == taken;
+            frame.content = gather(&mut self.head, &mut frame.wanted, here, whole, frame.header.length);
+        }
+        if position + taken < frame.end {
+            return taken;
+        }
+        if frame.content.is_none() {
+            frame.content = Some(last_reading(&self.head, frame.header.length));
+        }
+        let rest = usize::try_from(taken).ok().and_then(|taken| captured.get(taken..)).unwrap_or_default();
+        if frame.tentative && !resync::may_follow(rest) {
+            let start = frame.begin.position;
+            self.lose(start, quality);
+            return taken;
+        }
+        self.complete(true, frames);
+        taken
+    }
+
+    fn complete(&mut self, whole: bool, frames: &mut Vec<Frame>) {
+        let State::Inside(frame) = std::mem::replace(&mut self.state, BOUNDARY) else { return };
+        let content = frame.content.unwrap_or(Content::Raw);
+        if matches!(content, Content::Cut | Content::Opaque | Content::Smb2 { cut: true, .. }) {
+            self.losses.begin(frame.begin.position);
+            self.losses.end(frame.end);
+        }
+        let is_message = !matches!(content, Content::Raw) && frame.header.frame_type == FrameType::Message;
+        self.synchronised |= is_message;
+        if is_message && self.last_message_packet != Some(frame.first.packet) {
+            self.last_message_packet = Some(frame.first.packet);
+            self.message_packets += 1;
+        }
+        frames.push(Frame {
+            frame_type: frame.header.frame_type,
+            start: frame.begin.position,
+            end: frame.end,
+            first: frame.first,
+            last: whole.then_some(frame.last),
+            packets: frame.packets,
+            acknowledged_first: frame.begin.acknowledged,
+            acknowledged_last: frame.acknowledged_last,
+            content,
+        });
+    }
+}
+
+const BOUNDARY: State = State::Boundary { header: [0; HEADER_LENGTH], have: 0, begin: None };
+
+/// Reads a frame's content from `here`, in place where possible; keeps a copy in `head` where the rest is still to
+/// come. `whole` says that `here` is all that was on the wire, and not cut by the snap length.
+fn gather(head: &mut Vec<u8>, wanted: &mut usize, here: &[u8], whole: bool, length: u32) -> Option<Content> {
+    if head.is_empty() {
+        match read(here, u64::from(length), !whole) {
+            Reading::Done(content) => return Some(content),
+            Reading::Needs(bytes) => *wanted = bytes,
+        }
+        head.extend_from_slice(&here[..here.len().min(MAX_HEAD)]);
+        return None;
+    }
+    let mut here = here;
+    loop {
+        let missing = wanted.saturating_sub(head.len()).min(here.len());
+        head.extend_from_slice(&here[..missing]);
+        here = &here[missing..];
+        let last_try = !whole && here.is_empty();
+        if head.len() < *wanted && !last_try {
+            return None;
+        }
+        match read(head, u64::from(length), last_try) {
+            Reading::Done(content) => return Some(content),
+            Reading::Needs(bytes) if bytes > head.len() => *wanted = bytes,
+            Reading::Needs(_) => return Some(last_reading(head, length)),
+        }
+    }
+}
+
+fn last_reading(head: &[u8], length: u32) -> Content {
+    match read(head, u64::from(length), true) {
+        Reading::Done(content) => content,
+        Reading::Needs(_) => Content::Cut,
+    }
+}
+
+fn earlier(a: Stamp, b: Stamp) -> Stamp {
+    if b.time < a.time { b } else { a }
+}
+
+fn later(a: Stamp, b: Stamp) -> Stamp {
+    if b.time > a.time || (b.time == a.time && b.packet > a.packet) { b } else { a }
+}

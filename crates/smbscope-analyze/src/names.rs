@@ -1,0 +1,184 @@
+//! Names that the protocol's state gives: users of sessions, shares of trees, paths of opens. Every table is bounded.
+
+use ahash::RandomState;
+use smbscope_wire::security::Identity;
+use smbscope_wire::smb2::FileReference;
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// SMB2 sessions remembered over all connections.
+const MAX_SESSIONS: usize = 16_384;
+/// Trees remembered in a session or connection.
+const MAX_TREES: usize = 256;
+/// Opens remembered in a session or connection.
+const MAX_OPENS: usize = 16_384;
+
+/// A map that forgets its oldest entry when it is full, and says so.
+#[derive(Debug)]
+pub(crate) struct Bounded<K, V> {
+    entries: HashMap<K, V, RandomState>,
+    order: VecDeque<K>,
+    limit: usize,
+}
+
+impl<K: Hash + Eq + Copy, V> Bounded<K, V> {
+    pub(crate) fn new(limit: usize) -> Bounded<K, V> {
+        Bounded { entries: HashMap::default(), order: VecDeque::new(), limit }
+    }
+
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+        self.entries.get(key)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.entries.get_mut(key)
+    }
+
+    /// Adds or replaces an entry; returns how many were forgotten for it.
+    pub(crate) fn insert(&mut self, key: K, value: V) -> u64 {
+        if self.entries.insert(key, value).is_some() {
+            return 0;
+        }
+        self.order.push_back(key);
+        // Removed entries leave their keys in the queue; drop these before they outnumber the living.
+        if self.order.len() > 2 * self.limit {
+            self.order.retain(|key| self.entries.contains_key(key));
+        }
+        let mut forgotten = 0;
+        while self.entries.len() > self.limit {
+            let Some(oldest) = self.order.pop_front() else { break };
+            forgotten += u64::from(self.entries.remove(&oldest).is_some());
+        }
+        forgotten
+    }
+
+    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
+        self.entries.remove(key)
+    }
+}
+
+/// A tree connect.
+#[derive(Debug, Clone)]
+pub(crate) struct Tree {
+    pub(crate) share: Arc<str>,
+    /// IPC$: files are named pipes.
+    pub(crate) is_pipe: bool,
+}
+
+impl Tree {
+    /// A tree by the path of its request: `\\server\share`.
+    pub(crate) fn new(path: &str) -> Tree {
+        let share = path.rsplit('\\').next().unwrap_or(path);
+        Tree { share: share.into(), is_pipe: share.eq_ignore_ascii_case("IPC$") }
+    }
+}
+
+/// An SMB2 session, on one connection or on several channels.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) user: Option<Arc<str>>,
+    pub(crate) trees: Bounded<u32, Tree>,
+    pub(crate) opens: Bounded<FileReference, Arc<str>>,
+    channels: u32,
+}
+
+/// The sessions of all connections: a session may have channels on several of them.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    table: Bounded<(IpAddr, u64), Session>,
+    pub(crate) forgotten: u64,
+}
+
+impl Default for Sessions {
+    fn default() -> Sessions {
+        Sessions { table: Bounded::new(MAX_SESSIONS), forgotten: 0 }
+    }
+}
+
+impl Sessions {
+    pub(crate) fn get(&self, server: IpAddr, session_id: u64) -> Option<&Session> {
+        self.table.get(&(server, session_id))
+    }
+
+    /// The session, made anew when it is not known: its beginning may not have been captured.
+    pub(crate) fn entry(&mut self, server: IpAddr, session_id: u64) -> &mut Session {
+        let key = (server, session_id);
+        if self.table.get(&key).is_none() {
+            let session =
+                Session { user: None, trees: Bounded::new(MAX_TREES), opens: Bounded::new(MAX_OPENS), channels: 0 };
+            self.forgotten += self.table.insert(key, session);
+        }
+        self.table.get_mut(&key).expect("was inserted above, and a table holds at least one entry")
+    }
+
+    /// A connection uses the session.
+    pub(crate) fn join(&mut self, server: IpAddr, session_id: u64) {
+        self.entry(server, session_id).channels += 1;
+    }
+
+    /// A connection of the session ended; the last one takes it along.
+    pub(crate) fn leave(&mut self, server: IpAddr, session_id: u64) {
+        let Some(session) = self.table.get_mut(&(server, session_id)) else { return };
+        session.channels = session.channels.saturating_sub(1);
+        if session.channels == 0 {
+            self.table.remove(&(server, session_id));
+        }
+    }
+}
+
+/// SMB1 names, which belong to their connection.
+#[derive(Debug)]
+pub(crate) struct ConnectionNames {
+    pub(crate) users: Bounded<u16, Arc<str>>,
+    pub(crate) trees: Bounded<u16, Tree>,
+    pub(crate) opens: Bounded<u16, Arc<str>>,
+}
+
+impl Default for ConnectionNames {
+    fn default() -> ConnectionNames {
+        ConnectionNames {
+            users: Bounded::new(MAX_TREES),
+            trees: Bounded::new(MAX_TREES),
+            opens: Bounded::new(MAX_OPENS),
+        }
+    }
+}
+
+/// How a session's user is shown. A Kerberos ticket hides the client's name and shows only the service it is for.
+pub(crate) fn user_name(identity: &Identity) -> Option<Arc<str>> {
+    match identity {
+        Identity::NtlmAuthenticate { anonymous: true, .. } => Some("(anonymous)".into()),
+        Identity::NtlmAuthenticate { domain, user, .. } if domain.is_empty() => Some(user.as_str().into()),
+        Identity::NtlmAuthenticate { domain, user, .. } => Some(format!("{domain}\\{user}").into()),
+        Identity::KerberosApReq { realm, service } => Some(format!("(Kerberos for {service}@{realm})").into()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_name_is_forgotten_and_counted() {
+        let mut names = Bounded::new(2);
+        assert_eq!(names.insert(1, 'a') + names.insert(2, 'b') + names.insert(1, 'c'), 0);
+        assert_eq!(names.insert(3, 'd'), 1);
+        assert_eq!((names.get(&1), names.get(&2), names.get(&3)), (None, Some(&'b'), Some(&'d')));
+    }
+
+    #[test]
+    fn a_session_lives_as_long_as_its_last_channel() {
+        let server = IpAddr::from([10, 0, 0, 1]);
+        let mut sessions = Sessions::default();
+        sessions.join(server, 7);
+        sessions.join(server, 7);
+        sessions.entry(server, 7).user = Some("A\\b".into());
+        sessions.leave(server, 7);
+        assert_eq!(sessions.get(server, 7).and_then(|session| session.user.as_deref()), Some("A\\b"));
+        sessions.leave(server, 7);
+        assert!(sessions.get(server, 7).is_none());
+    }
+}

@@ -1,0 +1,185 @@
+//! Exchanges under way, and exchanges that are over but may still be told of a late retransmission.
+
+use crate::framer::Frame;
+use smbscope_capture::tcp::Retransmission;
+use smbscope_model::{Direction, Exchange, Nanos, Outcome, Status, TimeKind};
+use std::collections::VecDeque;
+
+/// Exchanges of a connection that are kept back for late retransmissions.
+const MAX_RECENT: usize = 16;
+/// How long they are kept back: longer than the first two retransmission time-outs of common systems.
+const MAX_RECENT_AGE: Nanos = Nanos(2_000_000_000);
+/// Retransmissions remembered until the frame that they belong to is complete.
+const MAX_UNASSIGNED: usize = 16;
+
+/// A stretch of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+impl Span {
+    pub(crate) fn of(frame: &Frame) -> Span {
+        Span { start: frame.start, end: frame.end }
+    }
+
+    fn overlaps(&self, start: u64, end: u64) -> bool {
+        self.start < end && start < self.end
+    }
+}
+
+/// A request that waits for its response.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) exchange: Exchange,
+    pub(crate) request: Span,
+    /// How much of the server's stream the client had seen when it sent the request: the response comes after that.
+    pub(crate) acknowledged: Option<u64>,
+    /// Of the response, when it comes in several messages.
+    pub(crate) response: Option<Span>,
+}
+
+/// Whether a response can be that of a request, by what TCP says about both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Causality {
+    Possible,
+    /// The response was sent before the server had the request, or received before the request was sent.
+    Impossible,
+}
+
+impl Pending {
+    pub(crate) fn causality(&self, response: &Frame) -> Causality {
+        let received_before = self.acknowledged.is_some_and(|acknowledged| response.start < acknowledged);
+        let sent_before = response.acknowledged_first.is_some_and(|acknowledged| acknowledged < self.request.end);
+        if received_before || sent_before { Causality::Impossible } else { Causality::Possible }
+    }
+
+    /// Adds another message of the request.
+    pub(crate) fn extend_request(&mut self, frame: &Frame, bytes: u64) {
+        let half = &mut self.exchange.request;
+        half.last = frame.last;
+        half.packets += frame.packets;
+        half.bytes += bytes;
+        self.request.end = frame.end;
+        self.acknowledged = self.acknowledged.max(frame.acknowledged_last);
+    }
+
+    /// Adds a message of the response.
+    pub(crate) fn add_response(&mut self, frame: &Frame, bytes: u64, status: Status) {
+        let half = &mut self.exchange.response;
+        half.first.get_or_insert(frame.first);
+        half.last = frame.last;
+        half.packets += frame.packets;
+        half.bytes += bytes;
+        self.exchange.status = Some(status);
+        let span = self.response.get_or_insert(Span::of(frame));
+        span.end = frame.end;
+    }
+
+    /// Settles the outcome once the last message of the response is there.
+    pub(crate) fn settle(&mut self) {
+        let backwards = self.exchange.time(TimeKind::ResponseTime).is_some_and(|time| time.0 < 0);
+        self.exchange.outcome = match self.exchange.response.last {
+            None => Outcome::ResponseEndMissing,
+            Some(_) if backwards => Outcome::ClockStep,
+            Some(_) => Outcome::Complete,
+        };
+    }
+
+    /// Notes a retransmission of either half; returns whether it was one.
+    fn note(&mut self, retransmission: &Retransmission, from_client: bool) -> bool {
+        let (start, end) = (retransmission.position, retransmission.position + retransmission.length);
+        let span = if from_client { Some(self.request) } else { self.response };
+        if !span.is_some_and(|span| span.overlaps(start, end)) {
+            return false;
+        }
+        let half = if from_client { &self.exchange.request } else { &self.exchange.response };
+        let since_half = half.last.or(half.first).map(|stamp| retransmission.stamp.time - stamp.time);
+        let delay = retransmission.delay.or(since_half.filter(|delay| delay.0 >= 0));
+        self.exchange.retransmitted += 1;
+        self.exchange.retransmission_delay = self.exchange.retransmission_delay.max(delay);
+        true
+    }
+}
+
+/// Exchanges that are over, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Recent {
+    finished: VecDeque<Pending>,
+}
+
+impl Recent {
+    /// Adds an exchange and returns those that have been kept back long enough.
+    pub(crate) fn push(&mut self, pending: Pending, mut emit: impl FnMut(Exchange)) {
+        let now = pending.exchange.response.last.or(pending.exchange.request.first).map(|stamp| stamp.time);
+        self.finished.push_back(pending);
+        while let Some(oldest) = self.finished.front() {
+            let seen = oldest.exchange.response.last.or(oldest.exchange.request.first).map(|stamp| stamp.time);
+            let aged = now.zip(seen).is_some_and(|(now, seen)| now - seen > MAX_RECENT_AGE);
+            if self.finished.len() <= MAX_RECENT && !aged {
+                return;
+            }
+            if let Some(oldest) = self.finished.pop_front() {
+                emit(oldest.exchange);
+            }
+        }
+    }
+
+    /// Returns everything.
+    pub(crate) fn flush(&mut self, mut emit: impl FnMut(Exchange)) {
+        self.finished.drain(..).for_each(|pending| emit(pending.exchange));
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+        self.finished.iter_mut().rev()
+    }
+}
+
+/// Retransmissions of bytes whose frame is not complete yet.
+#[derive(Debug, Default)]
+pub(crate) struct Unassigned {
+    by_direction: [VecDeque<Retransmission>; 2],
+}
+
+impl Unassigned {
+    pub(crate) fn push(&mut self, direction: Direction, retransmission: Retransmission) {
+        let list = &mut self.by_direction[direction.index()];
+        if list.len() == MAX_UNASSIGNED {
+            list.pop_front();
+        }
+        list.push_back(retransmission);
+    }
+
+    /// Those that belong to a frame.
+    pub(crate) fn take(&mut self, direction: Direction, frame: Span) -> Vec<Retransmission> {
+        let list = &mut self.by_direction[direction.index()];
+        if list.is_empty() {
+            return Vec::new();
+        }
+        let taken = list
+            .iter()
+            .filter(|known| frame.overlaps(known.position, known.position + known.length))
+            .copied()
+            .collect();
+        list.retain(|known| known.position + known.length > frame.end);
+        taken
+    }
+}
+
+/// Notes a retransmission on the exchange that it belongs to: one under way, or one that is over.
+pub(crate) fn note_retransmission<'a>(
+    outstanding: impl Iterator<Item = &'a mut Pending>,
+    recent: &'a mut Recent,
+    retransmission: &Retransmission,
+    from_client: bool,
+) -> bool {
+    let mut noted = false;
+    for pending in outstanding {
+        noted |= pending.note(retransmission, from_client);
+    }
+    for pending in recent.iter_mut() {
+        noted |= pending.note(retransmission, from_client);
+    }
+    noted
+}

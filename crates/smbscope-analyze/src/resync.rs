@@ -1,0 +1,129 @@
+//! Finding a frame in the middle of a stream: after a gap, a cut-off header, or a mid-stream start.
+//!
+//! A candidate must have a frame header and an SMB header that agree, and what follows it must fit: the end of the
+//! segment, or another frame. Data that happens to contain captured SMB traffic does not pass.
+
+use memchr::memchr_iter;
+use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
+use smbscope_wire::{smb1, smb2};
+
+/// A place where a frame begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Bytes before it.
+    pub(crate) offset: u64,
+    /// It could not be confirmed from this segment alone.
+    pub(crate) tentative: bool,
+}
+
+/// Whether four bytes are a protocol id of SMB1, SMB2, or of an encrypted or compressed message.
+pub(crate) fn is_protocol_id(id: &[u8]) -> bool {
+    matches!(id, [0xff | 0xfe | 0xfd | 0xfc, b'S', b'M', b'B'])
+}
+
+/// Whether a frame may begin with these bytes, as far as they reach. No bytes may be anything.
+pub(crate) fn may_follow(bytes: &[u8]) -> bool {
+    let Some(header) = bytes.first_chunk::<HEADER_LENGTH>() else {
+        return bytes.first().is_none_or(|byte| *byte == 0 || (0x81..=0x85).contains(byte));
+    };
+    let Some(header) = FrameHeader::parse(*header) else { return false };
+    let id = &bytes[HEADER_LENGTH..bytes.len().min(HEADER_LENGTH + 4)];
+    header.frame_type != FrameType::Message || id.len() < 4 || is_protocol_id(id)
+}
+
+/// Looks for a frame in the captured bytes of a segment of which `length` bytes were on the wire.
+pub(crate) fn find(captured: &[u8], length: u64, at_segment_start: bool) -> Option<Found> {
+    if at_segment_start {
+        if let Some(found) = candidate(captured, 0, length, true) {
+            return Some(found);
+        }
+    }
+    memchr_iter(b'S', captured)
+        .filter_map(|letter| letter.checked_sub(HEADER_LENGTH + 1))
+        .find_map(|offset| candidate(captured, offset, length, false))
+}
+
+/// Whether a frame begins at `offset`.
+fn candidate(captured: &[u8], offset: usize, length: u64, at_segment_start: bool) -> Option<Found> {
+    let bytes = captured.get(offset..)?;
+    let header = FrameHeader::parse(*bytes.first_chunk()?)?;
+    let payload = bytes.get(HEADER_LENGTH..)?;
+    if header.frame_type != FrameType::Message || !is_plausible_message(payload, header.length as usize) {
+        return None;
+    }
+    let end = offset as u64 + HEADER_LENGTH as u64 + u64::from(header.length);
+    let found = |tentative| Some(Found { offset: offset as u64, tentative });
+    if end == length {
+        return found(false);
+    }
+    if end > length {
+        return found(!at_segment_start);
+    }
+    let following = usize::try_from(end).ok().and_then(|end| captured.get(end..)).unwrap_or_default();
+    match following.len() {
+        // Cut by the snap length: only the beginning of the segment speaks for it.
+        0 => at_segment_start.then_some(found(false)).flatten(),
+        _ if may_follow(following) => found(following.len() < HEADER_LENGTH + 4 && !at_segment_start),
+        _ => None,
+    }
+}
+
+fn is_plausible_message(payload: &[u8], length: usize) -> bool {
+    let here = &payload[..payload.len().min(length)];
+    match here.get(..4) {
+        Some(id) if id == smb1::PROTOCOL_ID => smb1::Header::is_plausible(here, length),
+        Some(id) if id == smb2::PROTOCOL_ID => {
+            length >= smb2::Header::LENGTH + 2 && smb2::Header::is_plausible(here, length)
+        }
+        Some(id) if id == smb2::TRANSFORM_ID => smb2::TransformHeader::parse(here).is_some_and(|header| {
+            let inside = length.checked_sub(smb2::TransformHeader::LENGTH);
+            header.original_size.is_none_or(|size| inside == Some(size as usize))
+        }),
+        Some(id) if id == smb2::COMPRESSION_ID => {
+            // Chained and unchained headers both begin with the original size; algorithms end at 5.
+            length >= 16 && here.get(8..10).is_some_and(|algorithm| algorithm[0] <= 5 && algorithm[1] == 0)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A whole SMB2 ECHO request of 68 bytes in its frame.
+    fn echo_frame() -> Vec<u8> {
+        let mut bytes = vec![0, 0, 0, 68, 0xfe, b'S', b'M', b'B', 64, 0];
+        bytes.resize(4 + 12, 0);
+        bytes.push(13);
+        bytes.resize(4 + 64, 0);
+        bytes.extend([4, 0, 0, 0]);
+        bytes
+    }
+
+    #[test]
+    fn a_frame_that_ends_with_its_segment_is_found_behind_other_data() {
+        let mut bytes = b"the tail of a read".to_vec();
+        bytes.extend(echo_frame());
+        let found = find(&bytes, bytes.len() as u64, true);
+        assert_eq!(found, Some(Found { offset: 18, tentative: false }));
+    }
+
+    #[test]
+    fn captured_smb_inside_file_data_is_not_taken_for_a_frame() {
+        let mut bytes = b"a capture file: ".to_vec();
+        bytes.extend(echo_frame());
+        bytes.extend(b"\x12\x34\x56\x78 and the next record");
+        assert_eq!(find(&bytes, bytes.len() as u64, true), None);
+    }
+
+    #[test]
+    fn two_frames_in_a_row_confirm_each_other() {
+        let mut bytes = vec![7; 11];
+        bytes.extend(echo_frame());
+        bytes.extend(echo_frame());
+        bytes.extend([0, 0]);
+        let found = find(&bytes, 1460, false);
+        assert_eq!(found, Some(Found { offset: 11, tentative: false }));
+    }
+}

@@ -1,0 +1,531 @@
+//! SMB1 requests and responses: matched by PID and MID with TID and UID, which all recycle (MS-CIFS 2.2.1.6).
+//!
+//! Because ids recycle, a response after a gap is accepted only when the gap can't hide both the true response and
+//! another request with the same ids.
+
+use crate::connection::{Connection, Opening, Scene};
+use crate::content::{Body1, Message1, dialect_named};
+use crate::framer::Frame;
+use crate::groups;
+use crate::names::{Tree, user_name};
+use crate::pending::{Causality, Pending};
+use crate::smb1_raw::{Raw, RawRequest};
+use smbscope_model::{Command, Dialect, Direction, FileId, Outcome, Protocol, Status, Subcommand};
+use smbscope_wire::names::Trans2;
+use smbscope_wire::smb1::{self, Progress, TransactionKind};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// Requests outstanding on a connection at most; servers allow about 50 (MaxMpxCount).
+const MAX_OUTSTANDING: usize = 4096;
+/// The smallest SMB1 request with its frame: what a gap needs to hide one.
+const SMALLEST_REQUEST: u64 = 4 + 32 + 3;
+/// Requests remembered to learn how soon a client uses an id again.
+const REMEMBERED_IDS: usize = 128;
+/// A TID or UID that stands for none.
+const NO_ID: u16 = 0xffff;
+
+/// PID and MID: what a response repeats.
+pub(crate) type Key = (u16, u16);
+
+/// What is outstanding, and what the negotiation needs to remember.
+#[derive(Debug, Default)]
+pub(crate) struct Smb1 {
+    pub(crate) outstanding: BTreeMap<Key, Request>,
+    pub(crate) raw: Raw,
+    dialects: Vec<String>,
+    ids: IdHistory,
+}
+
+/// A request that waits for its response, or for more of either.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) pending: Pending,
+    tid: u16,
+    uid: u16,
+    /// The number of the request on the connection.
+    number: u64,
+    answers: Answers,
+    effects: Vec<Effect>,
+}
+
+/// How many messages make the response.
+#[derive(Debug)]
+enum Answers {
+    One,
+    /// ECHO: so many are still to come.
+    Echo(u16),
+    /// Transactions and READ_MPX: complete when all bytes are there.
+    Bytes { request: Progress, received: u64 },
+}
+
+/// What a successful answer changes.
+#[derive(Debug)]
+enum Effect {
+    LogOn(Option<Arc<str>>),
+    LogOff,
+    Connect(String),
+    Disconnect,
+    Open(Option<Arc<str>>),
+    Close(u16),
+}
+
+/// How soon ids are used again: a gap that can't hide so many requests can't hide a recycled id.
+#[derive(Debug, Default)]
+struct IdHistory {
+    recent: VecDeque<Key>,
+    requests: u64,
+    shortest: Option<u64>,
+}
+
+impl IdHistory {
+    fn note(&mut self, key: Key) -> u64 {
+        if let Some(back) = self.recent.iter().rev().position(|known| *known == key) {
+            let distance = back as u64 + 1;
+            self.shortest = Some(self.shortest.map_or(distance, |shortest| shortest.min(distance)));
+        }
+        if self.recent.len() == REMEMBERED_IDS {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(key);
+        self.requests += 1;
+        self.requests
+    }
+
+    /// No id was seen again within fewer requests than this; little is known of a connection with few requests.
+    fn reuse_distance(&self) -> u64 {
+        self.shortest.unwrap_or(self.recent.len() as u64)
+    }
+}
+
+impl Smb1 {
+    pub(crate) fn take_all(&mut self) -> Vec<Pending> {
+        let mut all: Vec<Pending> =
+            std::mem::take(&mut self.outstanding).into_values().map(|request| request.pending).collect();
+        all.extend(self.raw.take_all());
+        all
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+        self.outstanding.values_mut().map(|request| &mut request.pending).chain(self.raw.iter_mut())
+    }
+
+    pub(crate) fn negotiate_is_outstanding(&self) -> bool {
+        self.negotiate_key().is_some()
+    }
+
+    pub(crate) fn take_negotiate(&mut self) -> Option<Pending> {
+        let key = self.negotiate_key()?;
+        self.outstanding.remove(&key).map(|request| request.pending)
+    }
+
+    fn negotiate_key(&self) -> Option<Key> {
+        let negotiate = Command::Smb1(smb1::Command::NEGOTIATE);
+        self.outstanding
+            .iter()
+            .find(|(_, request)| request.pending.exchange.command == negotiate)
+            .map(|(key, _)| *key)
+    }
+}
+
+/// Messages that servers send without reply bit: oplock breaks, and the interim answer to Write_Raw (Samba).
+fn may_be_servers(command: smb1::Command) -> bool {
+    matches!(command, smb1::Command::LOCKING_ANDX | smb1::Command::WRITE_RAW)
+}
+
+impl Connection {
+    /// Takes in an SMB1 message.
+    pub(crate) fn smb1_frame(
+        &mut self,
+        scene: &mut Scene<'_, '_>,
+        direction: Direction,
+        frame: &Frame,
+        message: Message1,
+    ) {
+        self.messages += 1;
+        self.signed_messages += u64::from(message.header.is_signed());
+        let header = message.header;
+        if !header.is_reply() && !may_be_servers(header.command) {
+            self.correct_roles(scene, direction);
+        }
+        match (direction == self.client, header.is_reply()) {
+            (true, false) => self.smb1_request(scene, frame, message),
+            (false, true) => self.smb1_response(scene, frame, message),
+            (false, false) if header.command == smb1::Command::WRITE_RAW => {
+                self.smb1_response(scene, frame, message);
+            }
+            (false, false) => {
+                let opening = opening(&message, frame, Some(Subcommand::ServerInitiated), true);
+                self.report_response(scene, frame, opening, status(&header), Outcome::ServerInitiated);
+            }
+            (true, true) => scene.shared.quality.malformed_messages += 1,
+        }
+    }
+
+    fn smb1_request(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, message: Message1) {
+        let header = message.header;
+        let key = (header.pid, header.mid);
+        if self.smb1_continues(key, frame, &message) {
+            return;
+        }
+        if self.dialect.is_none() {
+            // Mid-stream: SMB1 is what it is, whichever of its dialects.
+            self.dialect = Some(Dialect::OtherSmb1);
+        }
+        let number = self.one.ids.note(key);
+        let tree = self.names.trees.get(&header.tid);
+        let is_pipe = tree.is_some_and(|tree| tree.is_pipe);
+        let share = tree.map(|tree| tree.share.clone());
+        let named = Named::of(&message, is_pipe);
+        let mut pending = self.begin(frame, opening(&message, frame, named.subcommand, named.waits));
+        let exchange = &mut pending.exchange;
+        exchange.session_id = Some(header.uid.into()).filter(|uid| *uid != 0);
+        exchange.tree_id = Some(header.tid.into()).filter(|tid| *tid != 0 && *tid != u32::from(NO_ID));
+        exchange.user = self.names.users.get(&header.uid).cloned();
+        exchange.share = share;
+        exchange.file_id = named.fid.map(FileId::Smb1);
+        exchange.path = named.path.or_else(|| named.fid.and_then(|fid| self.names.opens.get(&fid).cloned()));
+        (exchange.offset, exchange.length) = (named.offset, named.length);
+        exchange.signed = header.is_signed();
+        let effects = self.smb1_effects(&message, pending.exchange.path.clone());
+        if let Some(Effect::LogOn(user)) = effects.first() {
+            pending.exchange.user = user.clone();
+        }
+        if named.unanswered {
+            pending.exchange.outcome = Outcome::NoResponseByDesign;
+            self.report(scene, pending);
+            return;
+        }
+        let answers = match &message.body {
+            Body1::Echo(count) => Answers::Echo(*count),
+            Body1::Transaction(transaction) => Answers::Bytes { request: transaction.progress, received: 0 },
+            _ if header.command == smb1::Command::READ_MPX => {
+                Answers::Bytes { request: Progress::default(), received: 0 }
+            }
+            _ => Answers::One,
+        };
+        self.one.raw.expect(RawRequest::of(&message, key));
+        let request = Request { pending, tid: header.tid, uid: header.uid, number, answers, effects };
+        self.started(&request.pending);
+        if let Some(mut older) = self.one.outstanding.insert(key, request) {
+            let hidden = scene.server_losses.any_after(older.pending.acknowledged.unwrap_or(0));
+            older.pending.exchange.outcome = if hidden { Outcome::ResponseNotCaptured } else { Outcome::IdReused };
+            self.finish(scene, older.pending);
+        }
+        self.smb1_make_room(scene);
+    }
+
+    fn smb1_make_room(&mut self, scene: &mut Scene<'_, '_>) {
+        if self.one.outstanding.len() <= MAX_OUTSTANDING {
+            return;
+        }
+        let oldest = self.one.outstanding.iter().min_by_key(|(_, request)| request.number).map(|(key, _)| *key);
+        if let Some(mut oldest) = oldest.and_then(|key| self.one.outstanding.remove(&key)) {
+            oldest.pending.exchange.outcome = Outcome::Evicted;
+            self.finish(scene, oldest.pending);
+        }
+    }
+
+    /// Secondary requests, and further messages of WRITE_MPX, belong to the request before them.
+    fn smb1_continues(&mut self, key: Key, frame: &Frame, message: &Message1) -> bool {
+        let command = message.header.command;
+        let primary = TransactionKind::primary_of(command)
+            .or((command == smb1::Command::WRITE_MPX).then_some(smb1::Command::WRITE_MPX));
+        let Some(primary) = primary else { return false };
+        let Some(request) = self.one.outstanding.get_mut(&key) else { return false };
+        if request.pending.exchange.command != Command::Smb1(primary) {
+            return false;
+        }
+        request.pending.extend_request(frame, frame.length());
+        if let (Answers::Bytes { request: progress, .. }, Body1::Secondary(more)) =
+            (&mut request.answers, &message.body)
+        {
+            progress.here += more.here;
+            progress.total = more.total;
+        }
+        true
+    }
+
+    fn smb1_response(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, message: Message1) {
+        let header = message.header;
+        let key = (header.pid, header.mid);
+        if self.smb1_write_raw_done(scene, frame, &message, key) {
+            return;
+        }
+        let Some(request) = self.one.outstanding.get(&key) else {
+            self.smb1_unmatched(scene, frame, &message, Outcome::RequestNotCaptured);
+            return;
+        };
+        if !request.fits(&header) || request.pending.causality(frame) == Causality::Impossible {
+            scene.shared.quality.causality_refused += 1;
+            self.smb1_unmatched(scene, frame, &message, Outcome::RequestNotCaptured);
+            return;
+        }
+        if self.smb1_id_may_be_recycled(scene, frame, request) {
+            self.smb1_unmatched(scene, frame, &message, Outcome::AmbiguousMatch);
+            if let Some(mut request) = self.one.outstanding.remove(&key) {
+                request.pending.exchange.outcome = Outcome::ResponseNotCaptured;
+                self.finish(scene, request.pending);
+            }
+            return;
+        }
+        self.smb1_answer(scene, frame, message, key);
+    }
+
+    /// Whether gaps could hide both the true response and another request with the same ids.
+    fn smb1_id_may_be_recycled(&self, scene: &Scene<'_, '_>, frame: &Frame, request: &Request) -> bool {
+        let sent = request.pending.acknowledged.unwrap_or(0);
+        let response_begins = match request.pending.response {
+            Some(first) => first.start,
+            None => frame.start,
+        };
+        if scene.server_losses.bytes_between(sent, response_begins) == 0 {
+            return false;
+        }
+        let seen_by_server = frame.acknowledged_first.unwrap_or(u64::MAX);
+        let hidden = scene.client_losses.bytes_between(request.pending.request.end, seen_by_server);
+        let requests = hidden / SMALLEST_REQUEST + u64::from(hidden % SMALLEST_REQUEST != 0);
+        let since = self.one.ids.requests - request.number;
+        hidden > 0 && requests + since >= self.one.ids.reuse_distance()
+    }
+
+    fn smb1_answer(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, message: Message1, key: Key) {
+        let header = message.header;
+        let Some(request) = self.one.outstanding.get_mut(&key) else { return };
+        if request.is_interim(&message) {
+            request.pending.exchange.interim.get_or_insert(frame.first);
+            scene.shared.quality.interim_responses += 1;
+            return;
+        }
+        request.pending.add_response(frame, frame.length(), status(&header));
+        request.pending.exchange.signed |= header.is_signed();
+        if !request.is_answered(&message) {
+            return;
+        }
+        let Some(mut request) = self.one.outstanding.remove(&key) else { return };
+        if header.is_success() {
+            self.smb1_take_effect(scene, &mut request, &message);
+        }
+        if let Body1::Answer(smb1::Response::Negotiate(index)) = message.body {
+            let chosen = self.one.dialects.get(usize::from(index));
+            self.dialect = chosen.map(|name| dialect_named(name)).or(self.dialect);
+        }
+        if header.command == smb1::Command::WRITE_RAW && header.is_success() {
+            self.one.raw.go_ahead(key, &request.pending);
+        }
+        self.complete(scene, request.pending);
+    }
+
+    fn smb1_unmatched(
+        &mut self,
+        scene: &mut Scene<'_, '_>,
+        frame: &Frame,
+        message: &Message1,
+        outcome: Outcome,
+    ) {
+        let opening = opening(message, frame, None, false);
+        self.report_response(scene, frame, opening, status(&message.header), outcome);
+    }
+
+    /// What the answer will make true, for each command of the chain.
+    fn smb1_effects(&mut self, message: &Message1, path: Option<Arc<str>>) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let commands = std::iter::once(message.header.command).chain(message.chain);
+        for (command, body) in commands.zip(std::iter::once(&message.body).chain(&message.chained)) {
+            match body {
+                Body1::Negotiate(dialects) => self.one.dialects.clone_from(dialects),
+                Body1::SessionSetup(identity) => {
+                    effects.push(Effect::LogOn(identity.as_ref().and_then(user_name)));
+                }
+                Body1::TreeConnect(share) => effects.push(Effect::Connect(share.clone())),
+                Body1::Open(_) => effects.push(Effect::Open(path.clone())),
+                Body1::Transaction(transaction)
+                    if transaction.trans2 == Some(Trans2::OPEN2)
+                        || transaction.nt == Some(smbscope_wire::names::NtTransact::CREATE) =>
+                {
+                    effects.push(Effect::Open(path.clone()));
+                }
+                Body1::File(fid) if command == smb1::Command::CLOSE => effects.push(Effect::Close(*fid)),
+                _ if command == smb1::Command::LOGOFF_ANDX => effects.push(Effect::LogOff),
+                _ if command == smb1::Command::TREE_DISCONNECT => effects.push(Effect::Disconnect),
+                _ => {}
+            }
+        }
+        effects
+    }
+
+    fn smb1_take_effect(&mut self, scene: &mut Scene<'_, '_>, request: &mut Request, message: &Message1) {
+        let header = &message.header;
+        let mut answers = std::iter::once(&message.body).chain(&message.chained);
+        for effect in std::mem::take(&mut request.effects) {
+            let exchange = &mut request.pending.exchange;
+            let forgotten = match effect {
+                Effect::LogOn(user) => {
+                    exchange.session_id = Some(header.uid.into());
+                    user.map_or(0, |user| self.names.users.insert(header.uid, user))
+                }
+                Effect::LogOff => {
+                    self.names.users.remove(&request.uid);
+                    0
+                }
+                Effect::Connect(path) => {
+                    let tree = Tree::new(&path);
+                    exchange.tree_id = Some(header.tid.into());
+                    exchange.share = Some(tree.share.clone());
+                    self.names.trees.insert(header.tid, tree)
+                }
+                Effect::Disconnect => {
+                    self.names.trees.remove(&request.tid);
+                    0
+                }
+                Effect::Open(path) => match answers.find_map(opened_fid) {
+                    Some(fid) => {
+                        exchange.file_id = Some(FileId::Smb1(fid));
+                        path.map_or(0, |path| self.names.opens.insert(fid, path))
+                    }
+                    None => 0,
+                },
+                Effect::Close(fid) => {
+                    self.names.opens.remove(&fid);
+                    0
+                }
+            };
+            scene.shared.quality.evicted_names += forgotten;
+        }
+    }
+}
+
+impl Request {
+    /// Whether a response repeats what the request said: the command, and the tree and user where these are fixed.
+    fn fits(&self, header: &smb1::Header) -> bool {
+        let Command::Smb1(command) = self.pending.exchange.command else { return false };
+        let same_command = command == header.command
+            || (command == smb1::Command::WRITE_RAW && header.command == smb1::Command::WRITE_COMPLETE);
+        let sets_ids = matches!(
+            command,
+            smb1::Command::NEGOTIATE
+                | smb1::Command::SESSION_SETUP_ANDX
+                | smb1::Command::TREE_CONNECT_ANDX
+                | smb1::Command::TREE_CONNECT
+                | smb1::Command::ECHO
+        );
+        let same = |asked: u16, answered: u16| asked == answered || asked == 0 || asked == NO_ID;
+        same_command && (sets_ids || (same(self.tid, header.tid) && same(self.uid, header.uid)))
+    }
+
+    /// A transaction's "go ahead": no words, success, and secondary requests still to come.
+    fn is_interim(&self, message: &Message1) -> bool {
+        let Answers::Bytes { request, received: 0 } = &self.answers else { return false };
+        message.word_count == 0 && message.header.is_success() && request.here < request.total
+    }
+
+    /// Whether this message completes the response.
+    fn is_answered(&mut self, message: &Message1) -> bool {
+        let failed = message.header.nt_status().map_or(!message.header.is_success(), |status| status.is_error());
+        match (&mut self.answers, &message.body) {
+            (Answers::Echo(left), Body1::Answer(smb1::Response::Echo(_))) => {
+                *left = left.saturating_sub(1);
+                *left == 0
+            }
+            (
+                Answers::Bytes { received, .. },
+                Body1::Answer(
+                    smb1::Response::Transaction { progress: Some(progress), .. }
+                    | smb1::Response::Multiplexed(progress),
+                ),
+            ) if !failed => {
+                *received += progress.here;
+                *received >= progress.total
+            }
+            _ => true,
+        }
+    }
+}
+
+fn opened_fid(body: &Body1) -> Option<u16> {
+    match body {
+        Body1::Answer(smb1::Response::Open(fid)) => Some(*fid),
+        Body1::Answer(smb1::Response::Transaction { fid, .. }) => *fid,
+        _ => None,
+    }
+}
+
+fn opening(message: &Message1, frame: &Frame, subcommand: Option<Subcommand>, waits: bool) -> Opening {
+    let command = message.header.command;
+    let chain = (message.chain[0] != smb1::Command::NO_ANDX).then_some(Subcommand::AndX(message.chain));
+    Opening {
+        command: Command::Smb1(command),
+        group: groups::smb1(command, subcommand, waits),
+        subcommand: subcommand.or(chain),
+        message_id: Some(message.header.mid.into()),
+        bytes: frame.length(),
+    }
+}
+
+fn status(header: &smb1::Header) -> Status {
+    match header.nt_status() {
+        Some(status) => Status::Nt(status),
+        None => Status::Dos(header.dos_error()),
+    }
+}
+
+/// What a request says about itself.
+#[derive(Debug, Default)]
+struct Named {
+    subcommand: Option<Subcommand>,
+    fid: Option<u16>,
+    path: Option<Arc<str>>,
+    offset: Option<u64>,
+    length: Option<u64>,
+    waits: bool,
+    unanswered: bool,
+}
+
+impl Named {
+    fn of(message: &Message1, is_pipe: bool) -> Named {
+        let command = message.header.command;
+        let base = Named { unanswered: command == smb1::Command::NT_CANCEL, ..Named::default() };
+        match &message.body {
+            Body1::Open(path) | Body1::Path(path) => Named { path: path.as_deref().map(Arc::from), ..base },
+            Body1::File(fid) => Named { fid: Some(*fid), ..base },
+            Body1::Range { fid, offset, length } => Named {
+                fid: Some(*fid),
+                offset: Some(*offset),
+                length: Some(*length),
+                waits: is_pipe && command == smb1::Command::READ_ANDX,
+                ..base
+            },
+            Body1::WriteRaw { fid, offset, length, .. } => {
+                Named { fid: Some(*fid), offset: Some(*offset), length: Some(*length), ..base }
+            }
+            Body1::Locking { fid, waits, oplock_release, range } => Named {
+                fid: Some(*fid),
+                offset: range.map(|(offset, _)| offset),
+                length: range.map(|(_, length)| length),
+                waits: *waits || *oplock_release,
+                unanswered: *oplock_release,
+                ..base
+            },
+            Body1::Echo(count) => Named { unanswered: *count == 0, ..base },
+            Body1::Transaction(transaction) => Named {
+                subcommand: transaction
+                    .trans2
+                    .map(Subcommand::Trans2)
+                    .or(transaction.fsctl.map(Subcommand::Fsctl))
+                    .or(transaction.nt.map(Subcommand::NtTransact))
+                    .or(transaction.trans.map(Subcommand::Transaction)),
+                fid: transaction.fid,
+                path: transaction.path.as_deref().map(Arc::from),
+                ..base
+            },
+            _ => base,
+        }
+    }
+}
+
+/// Whether a connection speaks SMB1, as far as it is known.
+impl Connection {
+    pub(crate) fn expects_raw(&self) -> bool {
+        self.speaks() != Some(Protocol::Smb2)
+    }
+}

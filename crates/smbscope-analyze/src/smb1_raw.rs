@@ -1,0 +1,168 @@
+//! Read_Raw and Write_Raw (MS-CIFS 2.2.4.22, 2.2.4.25): data without an SMB header, so matched by its place alone.
+//!
+//! Write_Raw is reported in two parts, as Swartz does: the request up to the server's "go ahead" (the synchronous
+//! part, which has a response time), and the block of data (the asynchronous part), which is answered in
+//! write-through mode only.
+
+use crate::connection::{Connection, Scene};
+use crate::content::{Body1, Message1};
+use crate::framer::Frame;
+use crate::pending::{Causality, Pending, Span};
+use crate::smb1::Key;
+use smbscope_model::{Exchange, Half, Outcome, Status, Subcommand};
+use smbscope_wire::smb1;
+use smbscope_wire::status::NtStatus;
+
+/// What raw data is expected next. Only one raw command may be under way on a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Raw {
+    read: Option<Key>,
+    write: Option<WriteRaw>,
+    /// The data block of a Write_Raw in write-through mode, which will be answered.
+    block: Option<(Key, Pending)>,
+}
+
+/// A Write_Raw between its request and its data block.
+#[derive(Debug)]
+struct WriteRaw {
+    key: Key,
+    write_through: bool,
+    go_ahead: Option<Box<Exchange>>,
+}
+
+/// A request that raw data will follow or answer.
+pub(crate) enum RawRequest {
+    Read(Key),
+    Write { key: Key, write_through: bool },
+    /// Any other request: the raw commands before it are over.
+    None,
+}
+
+impl RawRequest {
+    pub(crate) fn of(message: &Message1, key: Key) -> RawRequest {
+        match (&message.body, message.header.command) {
+            (_, smb1::Command::READ_RAW) => RawRequest::Read(key),
+            (Body1::WriteRaw { write_through, .. }, _) => {
+                RawRequest::Write { key, write_through: *write_through }
+            }
+            _ => RawRequest::None,
+        }
+    }
+}
+
+impl Raw {
+    pub(crate) fn expect(&mut self, request: RawRequest) {
+        match request {
+            RawRequest::Read(key) => self.read = Some(key),
+            RawRequest::Write { key, write_through } => {
+                self.write = Some(WriteRaw { key, write_through, go_ahead: None });
+            }
+            RawRequest::None => {}
+        }
+    }
+
+    /// The server is ready for the data block; what was learned from the synchronous part serves the other one.
+    pub(crate) fn go_ahead(&mut self, key: Key, pending: &Pending) {
+        match &mut self.write {
+            Some(write) if write.key == key => write.go_ahead = Some(Box::new(pending.exchange.clone())),
+            _ => self.write = None,
+        }
+    }
+
+    pub(crate) fn take_all(&mut self) -> Option<Pending> {
+        self.block.take().map(|(_, pending)| pending)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+        self.block.iter_mut().map(|(_, pending)| pending)
+    }
+}
+
+impl Connection {
+    /// Takes in a frame without SMB header. Returns whether it was expected.
+    pub(crate) fn raw_frame(&mut self, scene: &mut Scene<'_, '_>, from_client: bool, frame: &Frame) -> bool {
+        if from_client { self.write_raw_block(scene, frame) } else { self.read_raw_answer(scene, frame) }
+    }
+
+    fn read_raw_answer(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame) -> bool {
+        let Some(key) = self.one.raw.read.take() else { return false };
+        let Some(request) = self.one.outstanding.get(&key) else { return false };
+        let pending = &request.pending;
+        // Nothing but its place says whose answer this is: no gap may lie between.
+        let sent = pending.acknowledged.unwrap_or(0);
+        let hidden = scene.server_losses.bytes_between(sent, frame.start) > 0;
+        if hidden || pending.causality(frame) == Causality::Impossible {
+            return false;
+        }
+        if let Some(mut request) = self.one.outstanding.remove(&key) {
+            request.pending.add_response(frame, frame.length(), Status::Nt(NtStatus::SUCCESS));
+            // There is no header, hence no status: an error shows as an empty answer.
+            request.pending.exchange.status = None;
+            self.complete(scene, request.pending);
+        }
+        true
+    }
+
+    fn write_raw_block(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame) -> bool {
+        let Some(WriteRaw { key, write_through, go_ahead: Some(synchronous) }) = self.one.raw.write.take() else {
+            return false;
+        };
+        let exchange = Exchange {
+            subcommand: Some(Subcommand::AsyncPortion),
+            request: Half {
+                first: Some(frame.first),
+                last: frame.last,
+                packets: frame.packets,
+                bytes: frame.length(),
+            },
+            response: Half::default(),
+            interim: None,
+            status: None,
+            outcome: Outcome::NoResponseByDesign,
+            retransmitted: 0,
+            retransmission_delay: None,
+            think_time: None,
+            ..*synchronous
+        };
+        let pending = Pending {
+            exchange,
+            request: Span::of(frame),
+            acknowledged: frame.acknowledged_last,
+            response: None,
+        };
+        if write_through {
+            self.started(&pending);
+            if let Some((_, older)) = self.one.raw.block.replace((key, pending)) {
+                self.abandon(scene, older);
+            }
+        } else {
+            self.report(scene, pending);
+        }
+        true
+    }
+
+    /// The answer to the data block of a Write_Raw in write-through mode: WRITE_COMPLETE, or, from Samba, WRITE_RAW.
+    pub(crate) fn smb1_write_raw_done(
+        &mut self,
+        scene: &mut Scene<'_, '_>,
+        frame: &Frame,
+        message: &Message1,
+        key: Key,
+    ) -> bool {
+        let command = message.header.command;
+        if !matches!(command, smb1::Command::WRITE_COMPLETE | smb1::Command::WRITE_RAW) {
+            return false;
+        }
+        let possible = |(block_key, block): &mut (Key, Pending)| {
+            *block_key == key && block.causality(frame) == Causality::Possible
+        };
+        let Some((_, mut pending)) = self.one.raw.block.take_if(possible) else { return false };
+        let status = match message.header.nt_status() {
+            Some(status) => Status::Nt(status),
+            None => Status::Dos(message.header.dos_error()),
+        };
+        pending.add_response(frame, frame.length(), status);
+        self.complete(scene, pending);
+        true
+    }
+}

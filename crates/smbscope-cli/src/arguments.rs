@@ -1,0 +1,104 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// See what an SMB file server makes its users wait for, and why.
+#[derive(Debug, Parser)]
+#[command(name = "smbscope", version, max_term_width = 100)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Report the response time of every SMB command in packet captures.
+    ///
+    /// Reads pcap, pcapng and snoop, plain or as gzip, zstd, lz4 or xz, whatever the file's name; SMB1 to SMB 3.1.1 on
+    /// any port. Several files are one capture, in time order.
+    Analyze(AnalyzeArguments),
+}
+
+/// Arguments of `smbscope analyze`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope analyze capture.pcapng
+  smbscope analyze --format csv -o exchanges.csv rotated-*.pcap.zst
+  tcpdump -i eth0 -s 256 -w - port 445 | smbscope analyze -
+
+Exit status: 0 done, 1 unusable input or output, 2 bad arguments.")]
+pub struct AnalyzeArguments {
+    /// Capture files; `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// What to write.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+
+    /// Write the text report in the layout of the 1997 paper, in seconds.
+    #[arg(long)]
+    pub classic: bool,
+
+    /// Where to write it, instead of standard output.
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+
+    /// Look only at connections with this TCP port at either end; may be repeated. Without it, SMB is recognised on
+    /// any port by its content.
+    #[arg(long = "port", value_name = "N")]
+    pub ports: Vec<u16>,
+
+    /// Title of the report.
+    #[arg(long)]
+    pub title: Option<String>,
+
+    /// When to use colour.
+    #[arg(long, value_enum, default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
+
+    /// Columns of the text report, instead of the terminal's.
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400))]
+    pub width: Option<u16>,
+
+    /// No progress bar.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// What to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// The report for a terminal.
+    Text,
+    /// One object, `smbscope.report/1`; times in nanoseconds.
+    Json,
+    /// The exchange table: one row an exchange, with packet numbers and timestamps.
+    Csv,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

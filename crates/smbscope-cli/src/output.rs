@@ -1,0 +1,49 @@
+//! Where results go: a file or standard output, opened before any work is done.
+
+use anyhow::Context;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+
+/// An open output.
+pub(crate) struct Output {
+    writer: Box<dyn Write>,
+    name: String,
+    is_terminal: bool,
+}
+
+impl Output {
+    /// Opens the file, or standard output.
+    pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Output> {
+        let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
+            let stdout = io::stdout();
+            let is_terminal = stdout.is_terminal();
+            return Ok(Output {
+                writer: Box::new(BufWriter::new(stdout)),
+                name: "standard output".to_owned(),
+                is_terminal,
+            });
+        };
+        let name = path.display().to_string();
+        let file = File::create(path).with_context(|| format!("cannot write {name}"))?;
+        Ok(Output { writer: Box::new(BufWriter::new(file)), name, is_terminal: false })
+    }
+
+    /// Whether a person is watching.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Turns the outcome of writing into the command's: a reader that went away (`| head`) is no failure.
+    pub(crate) fn settle(&self, result: io::Result<()>) -> anyhow::Result<()> {
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other.with_context(|| format!("cannot write {}", self.name)),
+        }
+    }
+
+    /// The writer.
+    pub(crate) fn writer(&mut self) -> &mut dyn Write {
+        &mut self.writer
+    }
+}
