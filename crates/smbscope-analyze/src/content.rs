@@ -26,7 +26,7 @@ pub(crate) enum Content {
         cut: bool,
     },
     /// In a TRANSFORM_HEADER.
-    Encrypted { session_id: Option<u64>, size: Option<u32> },
+    Encrypted { session_id: Option<u64> },
     /// In a COMPRESSION_TRANSFORM_HEADER that could not be undone.
     Opaque,
     /// No SMB header: the data of Read_Raw or Write_Raw, or something unknown.
@@ -77,7 +77,7 @@ pub(crate) struct Message2 {
 /// The body of an SMB2 message, by direction.
 #[derive(Debug)]
 pub(crate) enum Body2 {
-    SessionSetup { binding: bool, identity: Option<Identity> },
+    SessionSetup(Option<Identity>),
     TreeConnect(String),
     Create(String),
     ReadWrite { file: smb2::FileReference, offset: u64, length: u32 },
@@ -125,7 +125,7 @@ fn read_what_is_there(head: &[u8], length: usize) -> Content {
             Reading::Done(content) => content,
             Reading::Needs(_) => Content::Cut,
         },
-        Some(id) if id == smb2::TRANSFORM_ID => Content::Encrypted { session_id: None, size: None },
+        Some(id) if id == smb2::TRANSFORM_ID => Content::Encrypted { session_id: None },
         Some(id) if id == smb2::COMPRESSION_ID => decompressed(head),
         Some(_) => Content::Raw,
         None => Content::Cut,
@@ -135,7 +135,7 @@ fn read_what_is_there(head: &[u8], length: usize) -> Content {
 fn read_encrypted(head: &[u8]) -> Reading {
     match smb2::TransformHeader::parse(head) {
         Some(header) if head.len() >= smb2::TransformHeader::LENGTH => {
-            Reading::Done(Content::Encrypted { session_id: header.session_id, size: header.original_size })
+            Reading::Done(Content::Encrypted { session_id: header.session_id })
         }
         _ => Reading::Needs(smb2::TransformHeader::LENGTH),
     }
@@ -144,8 +144,9 @@ fn read_encrypted(head: &[u8]) -> Reading {
 /// Undoes the compression as far as headers reach (MS-SMB2 2.2.42).
 fn decompressed(head: &[u8]) -> Content {
     let chained = compression::looks_chained(head);
+    let length = compression::parse_as(head, chained).map(|frame| frame.original_len());
     let recovered = compression::recover_prefix(head, chained, MAX_RECOVERED);
-    match recovered.map(|message| read_smb2(&message, usize::MAX, true, true)) {
+    match length.and_then(|length| recovered.map(|message| read_smb2(&message, length, true, true))) {
         Ok(Reading::Done(content)) => content,
         _ => Content::Opaque,
     }
@@ -275,7 +276,7 @@ fn body2(header: &smb2::Header, member: &[u8]) -> Body2 {
         return Body2::Answer(smb2::Response::parse(header.command, member));
     }
     match smb2::Request::parse(header.command, member) {
-        smb2::Request::SessionSetup { binding, token } => Body2::SessionSetup { binding, identity: identify(token) },
+        smb2::Request::SessionSetup { token, .. } => Body2::SessionSetup(identify(token)),
         smb2::Request::TreeConnect(path) => Body2::TreeConnect(path),
         smb2::Request::Create(name) => Body2::Create(name),
         smb2::Request::ReadWrite { file, offset, length } => Body2::ReadWrite { file, offset, length },

@@ -146,7 +146,7 @@ fn take_frame(connection: &mut Connection, scene: &mut Scene<'_, '_>, direction:
             }
             connection.smb2_frame(scene, direction, &frame, members);
         }
-        Content::Encrypted { session_id, .. } => connection.encrypted_frame(scene, direction, &frame, session_id),
+        Content::Encrypted { session_id } => connection.encrypted_frame(scene, direction, &frame, session_id),
         Content::Opaque => {
             connection.compressed_frames += 1;
             scene.shared.quality.compressed_frames += 1;

@@ -23,9 +23,9 @@ pub(crate) struct Frame {
     pub(crate) start: u64,
     /// Position after the frame.
     pub(crate) end: u64,
-    /// First packet.
+    /// The packet with the first byte.
     pub(crate) first: Stamp,
-    /// Last packet; absent when it was not captured.
+    /// The packet with the last byte, or a later one that filled a hole; absent when it was not captured.
     pub(crate) last: Option<Stamp>,
     pub(crate) packets: u32,
     /// What the frame's first packet acknowledges of the other direction.
@@ -70,8 +70,9 @@ struct OpenFrame {
     header: FrameHeader,
     begin: Begin,
     end: u64,
-    first: Stamp,
     last: Stamp,
+    /// The latest packet that only a retransmission brought: the frame was not complete before.
+    resent: Option<Stamp>,
     packets: u32,
     last_packet: PacketRef,
     acknowledged_last: Option<u64>,
@@ -123,11 +124,6 @@ impl Framer {
         if matches!(self.state, State::Ignoring) {
             self.state = State::Hunting;
         }
-    }
-
-    /// Whether frames can be told apart at the moment.
-    pub(crate) fn in_step(&self) -> bool {
-        matches!(self.state, State::Boundary { .. } | State::Inside(_))
     }
 
     /// The part of the stream, from a position on, that belongs to a frame under way; for retransmissions.
@@ -272,8 +268,8 @@ impl Framer {
         self.state = State::Inside(OpenFrame {
             header,
             end: begin.position + HEADER_LENGTH as u64 + u64::from(header.length),
-            first: begin.stamp,
             last: chunk.stamp,
+            resent: chunk.sent_again.then_some(chunk.stamp),
             packets: begin.packets,
             last_packet: chunk.stamp.packet,
             acknowledged_last: chunk.acknowledged.max(begin.acknowledged),
@@ -304,8 +300,13 @@ impl Framer {
             frame.packets += 1;
             frame.last_packet = chunk.stamp.packet;
         }
-        frame.first = earlier(frame.first, chunk.first);
-        frame.last = later(frame.last, chunk.stamp);
+        frame.last = match frame.resent {
+            Some(resent) if resent.time > chunk.stamp.time => resent,
+            _ => chunk.stamp,
+        };
+        if chunk.sent_again {
+            frame.resent = Some(chunk.stamp);
+        }
         frame.acknowledged_last = frame.acknowledged_last.max(chunk.acknowledged);
         if frame.content.is_none() {
             let here = &captured[..captured.len().min(usize::try_from(taken).unwrap_or(usize::MAX))];
@@ -337,15 +338,15 @@ impl Framer {
         }
         let is_message = !matches!(content, Content::Raw) && frame.header.frame_type == FrameType::Message;
         self.synchronised |= is_message;
-        if is_message && self.last_message_packet != Some(frame.first.packet) {
-            self.last_message_packet = Some(frame.first.packet);
+        if is_message && self.last_message_packet != Some(frame.begin.stamp.packet) {
+            self.last_message_packet = Some(frame.begin.stamp.packet);
             self.message_packets += 1;
         }
         frames.push(Frame {
             frame_type: frame.header.frame_type,
             start: frame.begin.position,
             end: frame.end,
-            first: frame.first,
+            first: frame.begin.stamp,
             last: whole.then_some(frame.last),
             packets: frame.packets,
             acknowledged_first: frame.begin.acknowledged,
@@ -390,12 +391,4 @@ fn last_reading(head: &[u8], length: u32) -> Content {
         Reading::Done(content) => content,
         Reading::Needs(_) => Content::Cut,
     }
-}
-
-fn earlier(a: Stamp, b: Stamp) -> Stamp {
-    if b.time < a.time { b } else { a }
-}
-
-fn later(a: Stamp, b: Stamp) -> Stamp {
-    if b.time > a.time || (b.time == a.time && b.packet > a.packet) { b } else { a }
 }

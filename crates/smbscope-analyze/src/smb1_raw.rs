@@ -104,8 +104,16 @@ impl Connection {
     }
 
     fn write_raw_block(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame) -> bool {
-        let Some(WriteRaw { key, write_through, go_ahead: Some(synchronous) }) = self.one.raw.write.take() else {
-            return false;
+        let Some(WriteRaw { key, write_through, go_ahead }) = self.one.raw.write.take() else { return false };
+        let synchronous = match go_ahead {
+            Some(synchronous) => synchronous,
+            // The client goes on, so the "go ahead" was sent: it was not captured.
+            None => {
+                let Some(request) = self.one.outstanding.remove(&key) else { return false };
+                let synchronous = Box::new(request.pending.exchange.clone());
+                self.abandon(scene, request.pending);
+                synchronous
+            }
         };
         let exchange = Exchange {
             subcommand: Some(Subcommand::AsyncPortion),

@@ -198,8 +198,10 @@ impl Connection {
             self.smb2_unmatched(scene, frame, &member, Outcome::ServerInitiated);
             return;
         }
-        if let Body2::Answer(smb2::Response::Negotiate(answer)) = &member.body {
-            self.smb2_negotiated(answer);
+        if header.command == smb2::Command::NEGOTIATE {
+            if let Body2::Answer(smb2::Response::Negotiate(answer)) = &member.body {
+                self.smb2_negotiated(answer);
+            }
             if self.one.negotiate_is_outstanding() && !self.two.outstanding.contains_key(&header.message_id) {
                 self.smb1_negotiated_as_smb2(scene, frame, &header, member.length);
                 return;
@@ -390,7 +392,7 @@ impl Named {
 fn effect_of(member: &Message2, path: Option<Arc<str>>) -> Effect {
     use smb2::Command;
     match (&member.body, member.header.command) {
-        (Body2::SessionSetup { identity, .. }, _) => Effect::LogOn(identity.as_ref().and_then(user_name)),
+        (Body2::SessionSetup(identity), _) => Effect::LogOn(identity.as_ref().and_then(user_name)),
         (_, Command::LOGOFF) => Effect::LogOff,
         (Body2::TreeConnect(share), _) => Effect::Connect(share.clone()),
         (_, Command::TREE_DISCONNECT) => Effect::Disconnect,

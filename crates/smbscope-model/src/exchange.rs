@@ -42,9 +42,9 @@ pub struct Half {
 }
 
 impl Half {
-    /// First to last packet.
+    /// First to last packet. Where the network reordered the two, nothing was transferred in between.
     pub fn transfer(&self) -> Option<Nanos> {
-        Some(self.last?.time - self.first?.time)
+        Some((self.last?.time - self.first?.time).max(Nanos(0)))
     }
 }
 
@@ -124,7 +124,8 @@ pub enum Outcome {
     Evicted,
     /// An encrypted frame with others under way: nothing says which answer is its own.
     NotPairable,
-    /// Both halves seen, but the capture's clock stepped backwards between them.
+    /// Both halves seen, but the response before the request: the capture's clock stepped backwards, or it
+    /// reordered packets.
     ClockStep,
 }
 

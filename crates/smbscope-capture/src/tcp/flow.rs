@@ -25,6 +25,10 @@ pub mod limits {
     pub const MAX_JUMP: u64 = 256 << 20;
 }
 
+/// A segment that was sent again has an identification newer than that of its successor by no more than a window
+/// of packets.
+const MAX_ID_DISTANCE: u16 = 4096;
+
 /// The two directions, what they hold back, and the sink's own state.
 pub(super) struct Flow<S> {
     pub(super) view: FlowView,
@@ -56,6 +60,7 @@ struct Held {
     bytes: Box<[u8]>,
     segment: TcpSegment<'static>,
     acknowledged: Option<u64>,
+    sent_again: bool,
 }
 
 /// What the table has to do after a segment.
@@ -75,6 +80,8 @@ struct Located<'a> {
     bytes: &'a [u8],
     segment: &'a TcpSegment<'a>,
     acknowledged: Option<u64>,
+    /// Fills a hole, and was sent after what follows it.
+    sent_again: bool,
 }
 
 impl Located<'_> {
@@ -85,6 +92,7 @@ impl Located<'_> {
             bytes: self.bytes.into(),
             segment: TcpSegment { payload: &[], ..*self.segment },
             acknowledged: self.acknowledged,
+            sent_again: self.sent_again,
         }
     }
 
@@ -124,11 +132,11 @@ impl<S> Flow<S> {
         stream.counts.packets += 1;
         self.quality.smb_flow_packets += 1;
         self.last = segment.stamp;
-        if stream.is_duplicate(&segment) {
+        let mut position = stream.position_of(segment.sequence);
+        if stream.is_duplicate(position, &segment) {
             self.quality.duplicate_packets += 1;
             return Verdict::Taken;
         }
-        let mut position = stream.position_of(segment.sequence);
         if segment.flags.syn() {
             if stream.initial.replace(segment.sequence).is_some() {
                 stream.counts.retransmitted += 1;
@@ -152,7 +160,7 @@ impl<S> Flow<S> {
         }
         let acknowledged = self.acknowledge(direction, &segment);
         self.count(direction, position, &segment);
-        let located = Located { direction, position, bytes: segment.payload, segment: &segment, acknowledged };
+        let located = Located { direction, position, bytes: segment.payload, segment: &segment, acknowledged, sent_again: false };
         if segment.payload_length > 0 {
             self.arrive(located, sink);
         } else if self.streams[direction.index()].next.is_none() {
@@ -235,7 +243,7 @@ impl<S> Flow<S> {
                 }
             }
             Some(hole) if hole.direction == located.direction && located.position <= next => {
-                self.fills_hole(located);
+                let located = Located { sent_again: self.fills_hole(located), ..located };
                 self.hole = None;
                 if !self.hand_on(located, sink) {
                     self.hold_first(located.to_held());
@@ -287,6 +295,7 @@ impl<S> Flow<S> {
             stamp: located.segment.stamp,
             acknowledged: located.acknowledged,
             at_segment_start: repeated == 0,
+            sent_again: located.sent_again,
         };
         let stream = &mut self.streams[direction.index()];
         stream.delivered(next, length, located.segment.payload_length, located.segment.stamp);
@@ -323,20 +332,26 @@ impl<S> Flow<S> {
         sink.retransmitted(&mut self.state, &self.view, located.direction, &retransmission);
     }
 
-    /// Says whether a segment that fills a hole was late on the way or sent again after it was lost.
-    fn fills_hole(&mut self, located: Located<'_>) {
+    /// Whether a segment that fills a hole was sent again after it was lost (of which the capture holds only the
+    /// late copy), or just overtaken on the way. Counts it as what it is.
+    fn fills_hole(&mut self, located: Located<'_>) -> bool {
         let later = self.held.iter().find(|held| held.direction == located.direction);
-        let Some(later) = later else { return };
-        let sent_after = match (located.segment.ip_id, later.segment.ip_id) {
-            (Some(id), Some(later_id)) if id != 0 && later_id != 0 => (id.wrapping_sub(later_id) as i16) > 0,
+        let Some(later) = later else { return false };
+        let identification = |segment: &TcpSegment<'_>| {
+            // The identification of fragments says nothing about the order of segments.
+            segment.ip_id.filter(|id| *id != 0 && segment.first == segment.stamp)
+        };
+        let sent_again = match (identification(located.segment), identification(&later.segment)) {
+            (Some(id), Some(later_id)) => (1..=MAX_ID_DISTANCE).contains(&id.wrapping_sub(later_id)),
             // Without an identification: no network reorders for longer than this (Wireshark uses the same 3 ms).
             _ => (located.segment.stamp.time - later.segment.stamp.time).0 > 3_000_000,
         };
-        if sent_after {
+        if sent_again {
             self.quality.retransmissions_seen_once += 1;
         } else {
             self.quality.out_of_order_segments += 1;
         }
+        sent_again
     }
 
     fn open_hole(&mut self, direction: Direction, end: u64) {
@@ -397,7 +412,7 @@ impl<S> Flow<S> {
             _ => GapCause::Unknown,
         };
         let gap = Gap { position: start, length: end - start, cause };
-        let packets = stream.packets_in(gap.length);
+        let packets = stream.packets_in(&gap);
         stream.skip(gap);
         match cause {
             GapCause::Capture => {
@@ -421,8 +436,8 @@ impl<S> Flow<S> {
                 continue;
             }
             self.hold_first(held);
-            if let Some(filler) = self.take_filler() {
-                self.fills_hole(filler.located());
+            if let Some(mut filler) = self.take_filler() {
+                filler.sent_again = self.fills_hole(filler.located());
                 self.hole = None;
                 if !self.hand_on(filler.located(), sink) {
                     self.hold_first(filler);
@@ -487,6 +502,7 @@ impl Held {
             bytes: &self.bytes,
             segment: &self.segment,
             acknowledged: self.acknowledged,
+            sent_again: self.sent_again,
         }
     }
 }

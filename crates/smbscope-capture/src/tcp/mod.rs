@@ -66,6 +66,9 @@ pub struct Chunk<'a> {
     pub acknowledged: Option<u64>,
     /// The chunk begins where its segment's payload begins: a likely place for a frame to begin.
     pub at_segment_start: bool,
+    /// Only a copy that was sent again was captured, after bytes that follow: whoever waited for these bytes waited
+    /// until then.
+    pub sent_again: bool,
 }
 
 impl Chunk<'_> {

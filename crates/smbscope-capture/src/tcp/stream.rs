@@ -8,10 +8,11 @@ use std::collections::VecDeque;
 
 /// Positions start here, so that bytes from before the first seen one have a position too.
 const ORIGIN: u64 = 1 << 40;
-/// Packets remembered to recognise one that was captured twice.
-const RECENT_PACKETS: usize = 16;
-/// Data segments remembered to date the first copy of a retransmission.
-const RECENT_SEGMENTS: usize = 32;
+/// Packets without data remembered to recognise one that was captured twice.
+const RECENT_PACKETS: usize = 8;
+/// Data segments remembered to date the first copy of a retransmission, and to tell it from a packet that was
+/// captured twice.
+const RECENT_SEGMENTS: usize = 64;
 /// Gaps remembered to recognise a packet that turns up late.
 const RECENT_GAPS: usize = 32;
 /// Data segments waiting for an acknowledgment that are counted at most.
@@ -22,28 +23,51 @@ const DUPLICATE_WINDOW: Nanos = Nanos(1_000_000);
 const DUPLICATE_WINDOW_WITH_ID: Nanos = Nanos(1_000_000_000);
 
 /// What makes a packet recognisable when it is captured twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Fingerprint {
-    sequence: u32,
-    acknowledgment: u32,
+#[derive(Debug, Clone, Copy)]
+struct Sighting {
+    position: u64,
+    stamp: Stamp,
     payload_length: u32,
-    flags: u8,
-    window: u16,
+    acknowledgment: u32,
     timestamp_value: Option<u32>,
+    window: u16,
     ip_id: Option<u16>,
+    flags: u8,
+    /// How many packets of the direction had been captured by then.
+    serial: u32,
 }
 
-impl Fingerprint {
-    fn of(segment: &TcpSegment<'_>) -> Fingerprint {
-        Fingerprint {
-            sequence: segment.sequence,
-            acknowledgment: segment.acknowledgment,
+impl Sighting {
+    fn of(position: u64, serial: u32, segment: &TcpSegment<'_>) -> Sighting {
+        Sighting {
+            position,
+            serial,
+            stamp: segment.stamp,
             payload_length: segment.payload_length,
-            flags: segment.flags.0,
-            window: segment.window,
+            acknowledgment: segment.acknowledgment,
             timestamp_value: segment.timestamp_value,
+            window: segment.window,
             ip_id: segment.ip_id,
+            flags: segment.flags.0,
         }
+    }
+
+    fn end(&self) -> u64 {
+        self.position + u64::from(self.payload_length)
+    }
+
+    /// Whether `later` is the same packet: the same fields, soon enough.
+    fn is_same_packet(&self, later: &Sighting) -> bool {
+        let identified = self.ip_id.is_some_and(|id| id != 0);
+        let window = if identified { DUPLICATE_WINDOW_WITH_ID } else { DUPLICATE_WINDOW };
+        self.position == later.position
+            && self.payload_length == later.payload_length
+            && self.acknowledgment == later.acknowledgment
+            && self.flags == later.flags
+            && self.window == later.window
+            && self.timestamp_value == later.timestamp_value
+            && self.ip_id == later.ip_id
+            && later.stamp.time - self.stamp.time <= window
     }
 }
 
@@ -63,8 +87,15 @@ pub(super) struct Stream {
     pub(super) round_trip: RoundTrip,
     pub(super) counts: StreamCounts,
     largest_payload: u32,
-    packets: VecDeque<(Fingerprint, Stamp)>,
-    segments: VecDeque<(u64, u64, Stamp)>,
+    packets: VecDeque<Sighting>,
+    segments: VecDeque<Sighting>,
+    /// End of the data seen so far: what lies before it may be a copy.
+    seen_to: u64,
+    serial: u32,
+    last_id: Option<u16>,
+    /// Packets whose IP identification follows that of the packet before, and others.
+    id_steps: u32,
+    id_jumps: u32,
     unacknowledged: VecDeque<u64>,
     gaps: VecDeque<Gap>,
 }
@@ -87,18 +118,30 @@ impl Stream {
     }
 
     /// Whether this very packet was captured before; remembers it otherwise.
-    pub(super) fn is_duplicate(&mut self, segment: &TcpSegment<'_>) -> bool {
-        let fingerprint = Fingerprint::of(segment);
-        let identified = segment.ip_id.is_some_and(|id| id != 0);
-        let window = if identified { DUPLICATE_WINDOW_WITH_ID } else { DUPLICATE_WINDOW };
-        let seen = self
-            .packets
-            .iter()
-            .any(|(known, stamp)| *known == fingerprint && segment.stamp.time - stamp.time <= window);
-        if !seen {
-            remember(&mut self.packets, (fingerprint, segment.stamp), RECENT_PACKETS);
+    pub(super) fn is_duplicate(&mut self, position: u64, segment: &TcpSegment<'_>) -> bool {
+        let sighting = Sighting::of(position, self.serial, segment);
+        let (list, limit) = match segment.payload_length {
+            0 => (&mut self.packets, RECENT_PACKETS),
+            _ => (&mut self.segments, RECENT_SEGMENTS),
+        };
+        // Data that goes on where it left off is new; nothing needs to be searched.
+        let advances = segment.payload_length > 0 && sighting.end() > self.seen_to;
+        if !advances && list.iter().rev().any(|known| known.is_same_packet(&sighting)) {
+            return true;
         }
-        seen
+        if segment.payload_length > 0 {
+            self.seen_to = self.seen_to.max(sighting.end());
+        }
+        remember(list, sighting, limit);
+        self.serial = self.serial.wrapping_add(1);
+        if let Some(id) = segment.ip_id {
+            match self.last_id.replace(id) {
+                Some(last) if id == last.wrapping_add(1) => self.id_steps += 1,
+                Some(_) => self.id_jumps += 1,
+                None => {}
+            }
+        }
+        false
     }
 
     /// Notes bytes handed on for the first time.
@@ -107,7 +150,6 @@ impl Stream {
         self.counts.bytes += length;
         self.counts.data_packets += 1;
         self.largest_payload = self.largest_payload.max(payload_length);
-        remember(&mut self.segments, (position, position + length, stamp), RECENT_SEGMENTS);
         if self.acknowledged.is_none_or(|acknowledged| acknowledged < position + length) {
             remember(&mut self.unacknowledged, position + length, MAX_UNACKNOWLEDGED);
         }
@@ -133,7 +175,8 @@ impl Stream {
 
     /// When the first copy of the byte at `position` passed, where it is remembered.
     pub(super) fn first_copy(&self, position: u64) -> Option<Stamp> {
-        self.segments.iter().rev().find(|(start, end, _)| (*start..*end).contains(&position)).map(|(_, _, stamp)| *stamp)
+        let holds = |sighting: &&Sighting| (sighting.position..sighting.end()).contains(&position);
+        self.segments.iter().find(holds).map(|sighting| sighting.stamp)
     }
 
     /// Notes bytes given up and moves past them.
@@ -148,9 +191,25 @@ impl Stream {
         self.gaps.iter().any(|gap| gap.position <= position && end <= gap.end())
     }
 
-    /// How many packets `length` missing bytes were, at least: none was larger than the largest seen.
-    pub(super) fn packets_in(&self, length: u64) -> u64 {
-        length.div_ceil(u64::from(self.largest_payload.max(1460)))
+    /// How many packets a gap was: counted by the IP identification where the sender numbers its packets one by one
+    /// (RFC 6864 does not promise it, Linux does it for each connection), otherwise at least as many as the largest
+    /// segment seen needs.
+    pub(super) fn packets_in(&self, gap: &Gap) -> u64 {
+        let at_least = gap.length.div_ceil(u64::from(self.largest_payload.max(1460)));
+        let counted = self.packets_by_identification(gap).filter(|counted| *counted <= gap.length);
+        counted.map_or(at_least, |counted| counted.max(at_least))
+    }
+
+    fn packets_by_identification(&self, gap: &Gap) -> Option<u64> {
+        // Drops make jumps too; a sender with a counter for all its connections makes many more.
+        if self.id_steps < 8 || self.id_jumps > self.id_steps / 3 {
+            return None;
+        }
+        let before = self.segments.iter().rev().find(|sighting| sighting.end() == gap.position)?;
+        let after = self.segments.iter().find(|sighting| sighting.position == gap.end())?;
+        let numbered = after.ip_id?.wrapping_sub(before.ip_id?);
+        let captured = after.serial.wrapping_sub(before.serial);
+        Some(u64::from(u32::from(numbered).checked_sub(captured)?))
     }
 }
 
