@@ -1,1 +1,72 @@
-//! stub
+//! One [`Report`] value as text, in the layout of 1997, as JSON; and the exchange table as CSV.
+//!
+//! | module | output | for |
+//! |---|---|---|
+//! | [`text`] | the report for a terminal | people |
+//! | [`classic`] | the layout of Swartz (1997), appendix A | comparison with reports of that kind |
+//! | [`json`] | one object, `smbscope.report/1` | programs |
+//! | [`csv`] | a row an exchange, streamed | checking every match from outside |
+
+pub mod classic;
+pub mod csv;
+pub mod json;
+pub mod text;
+
+mod dialects;
+mod format;
+mod names;
+mod packets;
+mod warnings;
+
+use smbscope_model::{Connection, Quality, Timestamp};
+use smbscope_stats::Aggregate;
+
+/// Everything that a report says.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// A title given by the user.
+    pub title: Option<String>,
+    /// The captures, in the order of their [`CaptureId`](smbscope_model::CaptureId).
+    pub captures: Vec<CaptureEntry>,
+    /// What the captures could not show.
+    pub quality: Quality,
+    /// The connections that carried SMB, in the order of their first packet.
+    pub connections: Vec<Connection>,
+    /// The statistics.
+    pub aggregate: Aggregate,
+    /// First packet of the captures.
+    pub first: Option<Timestamp>,
+    /// Last packet of the captures.
+    pub last: Option<Timestamp>,
+    /// Version of smbscope.
+    pub version: String,
+    /// Further warnings, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// One capture file or stream.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CaptureEntry {
+    /// Its name as given.
+    pub name: String,
+    /// `pcap`, `pcapng` or `snoop`.
+    pub format: String,
+    /// `gzip`, `zstd`, `lz4` or `xz`; absent for a plain file.
+    pub compression: Option<String>,
+    /// Packets read.
+    pub packets: u64,
+    /// Bytes of these packets in the capture.
+    pub bytes: u64,
+    /// First packet.
+    pub first: Option<Timestamp>,
+    /// Last packet.
+    pub last: Option<Timestamp>,
+    /// Resolution of its timestamps.
+    pub resolution_ns: u64,
+    /// Snap length, where the file states one.
+    pub snap_length: Option<u32>,
+    /// Link types of its interfaces, by their LINKTYPE number.
+    pub link_types: Vec<u32>,
+    /// What was wrong with the file.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,227 @@
+//! The layout of 1997: Swartz, *Adding Response Time Measurement of CIFS File Server Performance to NetBench*,
+//! appendix A, with its names, its columns in seconds and its order.
+//!
+//! As in the paper, *Count* counts the commands whose packets are known from first to last (the timed ones, and
+//! messages that have no answer by design), while *% Tot* is the share of all SMB commands.
+
+use crate::Report;
+use crate::format::{average_packets, clean, clock, percent, seconds};
+use crate::packets::{PacketCounts, control};
+use crate::{names, warnings};
+use smbscope_model::{DirectionCounts, Group, Subcommand, TimeKind};
+use smbscope_stats::{CommandRow, Distribution, Row};
+use std::fmt::Write;
+
+/// Names of the decades, by index.
+const DECADES: [&str; 10] =
+    ["<0.000001", "<0.00001", "<0.0001", "<0.001", "<0.01", "<0.1", "<1", "<10", "<100", ">=100"];
+
+/// Stars of a bar of 100 %.
+const STARS: f64 = 40.0;
+
+/// The whole report.
+pub fn render(report: &Report) -> String {
+    let mut out = String::new();
+    banner(&mut out, report);
+    packets(&mut out, report);
+    let commands = by_name(report);
+    command_table(&mut out, report, &commands);
+    group_table(&mut out, report);
+    command_distributions(&mut out, &commands);
+    group_distributions(&mut out, report);
+    warning_table(&mut out, report);
+    out.lines().fold(String::with_capacity(out.len()), |all, line| all + line.trim_end() + "\n")
+}
+
+fn banner(out: &mut String, report: &Report) {
+    let title = match (&report.title, report.captures.first()) {
+        (Some(title), _) => clean(title),
+        (None, Some(capture)) => clean(&capture.name),
+        (None, None) => "SMB response times".to_owned(),
+    };
+    let stars = "*".repeat(title.chars().count() + 4);
+    put(out, &format!("{stars}\n* {title} *\n{stars}\n"));
+}
+
+fn packets(out: &mut String, report: &Report) {
+    let counts = PacketCounts::of(report);
+    counted(out, "Packets:", counts.all, None);
+    counted(out, "  IP/TCP:", counts.data(), Some(counts.all));
+    counted(out, "  IP/TCP Ack:", counts.acks, Some(counts.all));
+    counted(out, "  IP/TCP UAk:", counts.unacknowledged, Some(counts.all));
+    if counts.others() > 0 {
+        counted(out, "  not SMB:", counts.others(), Some(counts.all));
+    }
+    // Set off, because they do not add up with the kinds of packets above.
+    put(out, "");
+    counted(out, "  retrans:", counts.retransmitted, Some(counts.all));
+    put(out, &format!("{:<17}{:>10} (or more)\n", "  dropped:", counts.dropped));
+    counted(out, "Continue:", counts.continuations, Some(counts.all));
+    put(out, "");
+    direction(out, "Commands:", &counts.commands, counts.all, Some(counts.asynchronous));
+    direction(out, "Replies:", &counts.replies, counts.all, None);
+    if let (Some(first), Some(last)) = (report.first, report.last) {
+        let elapsed = last - first;
+        put(out, &format!("Elapsed time: {} ({} seconds)\n", clock(elapsed), seconds(elapsed, 5)));
+    }
+}
+
+fn counted(out: &mut String, label: &str, count: u64, whole: Option<u64>) {
+    let share = whole.map_or_else(String::new, |whole| format!("{:>7}%", percent(count, whole)));
+    put(out, &format!("{label:<17}{count:>10}{share}"));
+}
+
+fn direction(out: &mut String, label: &str, counts: &DirectionCounts, all: u64, asynchronous: Option<u64>) {
+    let mut line = |label: &str, count: u64, whole: u64, inset: usize| {
+        put(out, &format!("{label:<17}{count:>10}{:>inset$}{:>7}%", "", percent(count, whole)));
+    };
+    line(label, counts.packets, all, 0);
+    line("  SMB:", counts.message_packets, counts.packets, 0);
+    line("  continue:", counts.continuation_packets, counts.packets, 0);
+    if let Some(asynchronous) = asynchronous {
+        let synchronous = counts.continuation_packets - asynchronous;
+        line("    sync:", synchronous, counts.continuation_packets, 8);
+        line("    async:", asynchronous, counts.continuation_packets, 8);
+    }
+    line("  TCP ack:", counts.pure_acks, counts.packets, 0);
+    line("  TCP retry:", counts.retransmitted, counts.packets, 0);
+    if control(counts) > 0 {
+        line("  TCP control:", control(counts), counts.packets, 0);
+    }
+    put(out, "");
+}
+
+/// Commands in the order of their names, as in the paper; SMB1 before SMB2.
+fn by_name(report: &Report) -> Vec<(String, &CommandRow)> {
+    let all = &report.aggregate.commands;
+    let mut commands: Vec<(String, &CommandRow)> = all
+        .iter()
+        .map(|row| {
+            let name = names::classic_command(row.command);
+            let has_other = all.iter().any(|other| other.command == row.command && !other.waiting);
+            (if row.waiting && has_other { format!("{name} (waiting)") } else { name }, row)
+        })
+        .collect();
+    commands.sort_by(|a, b| (a.1.command.protocol(), &a.0).cmp(&(b.1.command.protocol(), &b.0)));
+    commands
+}
+
+fn command_table(out: &mut String, report: &Report, commands: &[(String, &CommandRow)]) {
+    put(out, &head("SMB Command", "Avg."));
+    for (name, command) in commands {
+        put(out, &table_line(name, &command.row, report.aggregate.count));
+        if names::shows_subcommands(command) {
+            for part in &command.subcommands {
+                let name = format!("  {}", names::classic_subcommand(part.subcommand));
+                put(out, &table_line(&name, &part.row, report.aggregate.count));
+            }
+        }
+        for part in &command.apart {
+            let name = format!("  {}", names::classic_subcommand(part.subcommand));
+            let packets = average_packets(part.row.packets, part.row.packet_exchanges);
+            put(out, &format!("{name:<26}{:>7}{:>8}{packets:>6}", "", ""));
+        }
+    }
+    put(out, "");
+}
+
+fn group_table(out: &mut String, report: &Report) {
+    put(out, &head("Groups:", ""));
+    for (name, row) in groups(report, "  ") {
+        put(out, &table_line(&name, row, report.aggregate.count));
+    }
+    put(out, "");
+}
+
+fn head(name: &str, packets: &str) -> String {
+    let first = format!("{:<26}{:>7}{:>8}{packets:>6}\n", "", "", "");
+    let first = if packets.is_empty() { String::new() } else { first };
+    let columns = ["Fastest", "Slowest", "Median", "Average"].map(|column| format!("{column:>10}")).concat();
+    format!("{first}{name:<26}{:>7}{:>8}{:>6}{columns}{:>9}", "Count", "% Tot", "Pkts", "StdDev")
+}
+
+fn table_line(name: &str, row: &Row, whole: u64) -> String {
+    let count = row.packet_exchanges;
+    let packets = average_packets(row.packets, count);
+    let mut line = format!("{name:<26}{count:>7}{:>7}%{packets:>6}", percent(count, whole));
+    let time = row.time(TimeKind::ResponseTime);
+    for time in [time.min, time.max, time.p50, time.mean].into_iter().flatten() {
+        let _ = write!(line, "{:>10}", seconds(time, 5));
+    }
+    if let Some(stddev) = time.stddev {
+        let _ = write!(line, "{:>9}", seconds(stddev, 4));
+    }
+    line
+}
+
+/// Groups that occurred, *Other* before its parts, whose names get a prefix.
+fn groups<'a>(report: &'a Report, part_prefix: &str) -> Vec<(String, &'a Row)> {
+    let aggregate = &report.aggregate;
+    let mut result = Vec::new();
+    for group in Group::ALL {
+        if let (Group::Attributes, Some(other)) = (group, &aggregate.other) {
+            result.push(("Other".to_owned(), other));
+        }
+        if let Some(found) = aggregate.groups.iter().find(|row| row.group == group) {
+            let prefix = if group.is_other() { part_prefix } else { "" };
+            result.push((format!("{prefix}{group}"), &found.row));
+        }
+    }
+    result
+}
+
+fn command_distributions(out: &mut String, commands: &[(String, &CommandRow)]) {
+    put(out, "Response time distributions per command:\n");
+    for (name, command) in commands {
+        let raw = command.apart.iter().any(|part| part.subcommand == Subcommand::AsyncPortion);
+        let note = if raw { " (synchronous portion only)" } else { "" };
+        distribution(out, &format!("{name}{note}"), &command.row.distribution);
+        if names::shows_subcommands(command) {
+            for part in &command.subcommands {
+                let part_name = names::classic_subcommand(part.subcommand);
+                distribution(out, &format!("{name} ({part_name})"), &part.row.distribution);
+            }
+        }
+    }
+}
+
+fn group_distributions(out: &mut String, report: &Report) {
+    for (name, row) in groups(report, "Other.") {
+        distribution(out, &format!("Group - {name}"), &row.distribution);
+    }
+}
+
+fn distribution(out: &mut String, name: &str, distribution: &Distribution) {
+    let decades = distribution.decades();
+    if decades.is_empty() {
+        return;
+    }
+    put(out, &format!("{name}:"));
+    for decade in decades {
+        let stars = "*".repeat((decade.percent / 100.0 * STARS).round() as usize);
+        let (count, percent, cumulative) = (decade.count, decade.percent, decade.cumulative_percent);
+        put(out, &format!("  {:<10}{count:>9}{percent:>7.1}%{cumulative:>8.1}%  {stars}", DECADES[decade.index]));
+    }
+    put(out, "");
+}
+
+fn warning_table(out: &mut String, report: &Report) {
+    let warnings = warnings::all(report);
+    if warnings.is_empty() {
+        return;
+    }
+    put(out, "Warnings:");
+    for warning in warnings {
+        let text = clean(&warning.text);
+        match (warning.count, warning.share) {
+            (Some(count), Some((share, _))) => put(out, &format!("  {:<50}{count:>10}{share:>7.1}%", text + ":")),
+            (Some(count), None) => put(out, &format!("  {:<50}{count:>10}", text + ":")),
+            (None, _) => put(out, &format!("  {text}")),
+        }
+    }
+}
+
+fn put(out: &mut String, line: &str) {
+    out.push_str(line);
+    out.push('\n');
+}

@@ -1,0 +1,60 @@
+//! Which dialects the connections speak: SMB1 in use is the first thing that an administrator must see.
+
+use crate::Report;
+use crate::format::{counted, thousands};
+use smbscope_model::{Command, Dialect, Protocol};
+use std::collections::BTreeMap;
+
+/// A sentence about one dialect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DialectLine {
+    pub(crate) text: String,
+    pub(crate) is_smb1: bool,
+}
+
+/// A line a dialect, SMB1 first, then the newest first. A connection that negotiated SMB2 is not SMB1 in use, even
+/// when its first message was an SMB1 negotiate.
+pub(crate) fn lines(report: &Report) -> Vec<DialectLine> {
+    let connections = report.connections.len() as u64;
+    let mut counts: BTreeMap<Dialect, u64> = BTreeMap::new();
+    for dialect in report.connections.iter().filter_map(|connection| connection.dialect) {
+        *counts.entry(dialect).or_default() += 1;
+    }
+    let unknown = connections - counts.values().sum::<u64>();
+    let mut lines = Vec::new();
+    let smb1 = counts.iter().filter(|(dialect, _)| dialect.protocol() == Protocol::Smb1);
+    for (dialect, count) in smb1 {
+        let name = match dialect {
+            Dialect::OtherSmb1 => "SMB1".to_owned(),
+            _ => format!("SMB1 ({dialect})"),
+        };
+        lines.push(DialectLine { text: format!("{name} in use on {}", of(*count, connections)), is_smb1: true });
+    }
+    if lines.is_empty() && unknown > 0 && smb1_commands(report) > 0 {
+        let commands = counted(smb1_commands(report), "command", "commands");
+        let text = format!("SMB1 in use ({commands}; its negotiation was not captured)");
+        lines.push(DialectLine { text, is_smb1: true });
+    }
+    let smb2 = counts.iter().rev().filter(|(dialect, _)| dialect.protocol() == Protocol::Smb2);
+    for (dialect, count) in smb2 {
+        lines.push(DialectLine { text: format!("SMB {dialect} on {}", of(*count, connections)), is_smb1: false });
+    }
+    if unknown > 0 {
+        let text = format!("dialect not seen on {}", of(unknown, connections));
+        lines.push(DialectLine { text, is_smb1: false });
+    }
+    lines
+}
+
+/// SMB1 commands other than NEGOTIATE, which clients of SMB2 may send as well.
+fn smb1_commands(report: &Report) -> u64 {
+    let rows = report.aggregate.commands.iter();
+    rows.filter(|row| matches!(row.command, Command::Smb1(code) if code.0 != 0x72)).map(|row| row.row.count).sum()
+}
+
+fn of(count: u64, all: u64) -> String {
+    match (count, all) {
+        (1, 1) => "the only connection".to_owned(),
+        _ => format!("{} of {} connections", thousands(count), thousands(all)),
+    }
+}

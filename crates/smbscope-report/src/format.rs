@@ -1,0 +1,169 @@
+//! Numbers and names as text: thousands, percent, durations in a fixed width, and nothing that moves the cursor.
+
+use smbscope_model::{Nanos, Timestamp};
+
+/// `1234567` as `1,234,567`.
+pub(crate) fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut result = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            result.push(',');
+        }
+        result.push(digit);
+    }
+    result
+}
+
+/// A share in percent with one decimal: `36.9`. Nothing of nothing is 0.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    format!("{:.1}", share(part, whole))
+}
+
+/// A share in percent.
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+}
+
+/// A duration in at most six characters: `842ns`, `1.43ms`, `12.0s`; `-` when absent.
+pub(crate) fn compact(time: Option<Nanos>) -> String {
+    time.map_or_else(|| "-".to_owned(), |time| time.to_string().replace(' ', ""))
+}
+
+/// Seconds with a fixed number of decimals (at most 9), halves rounded away from zero.
+pub(crate) fn seconds(time: Nanos, decimals: u32) -> String {
+    let unit = 10u64.pow(9 - decimals);
+    let rounded = (time.0.unsigned_abs() + unit / 2) / unit;
+    let scale = 10u64.pow(decimals);
+    let sign = if time.0 < 0 && rounded > 0 { "-" } else { "" };
+    format!("{sign}{}.{:0width$}", rounded / scale, rounded % scale, width = decimals as usize)
+}
+
+/// `hhh:mm:ss.fffff`, as in the paper.
+pub(crate) fn clock(time: Nanos) -> String {
+    let hundred_thousandths = (time.0.unsigned_abs() + 5_000) / 10_000;
+    let (total, fraction) = (hundred_thousandths / 100_000, hundred_thousandths % 100_000);
+    format!("{:03}:{:02}:{:02}.{fraction:05}", total / 3_600, total / 60 % 60, total % 60)
+}
+
+/// A span of time for a sentence: `4.21 s`, `10 min 52 s`, `3 h 05 min`.
+pub(crate) fn span(time: Nanos) -> String {
+    let total = (time.0.unsigned_abs() + 500_000_000) / 1_000_000_000;
+    match total {
+        0..120 => time.to_string(),
+        120..7_200 => format!("{} min {:02} s", total / 60, total % 60),
+        _ => format!("{} h {:02} min", total / 3_600, total / 60 % 60),
+    }
+}
+
+/// A number of packets an exchange, as in the paper: `2` when every exchange had two, `2.0` when rounded.
+pub(crate) fn average_packets(packets: u64, exchanges: u64) -> String {
+    match exchanges {
+        0 => String::new(),
+        _ if packets.is_multiple_of(exchanges) => (packets / exchanges).to_string(),
+        _ => format!("{:.1}", packets as f64 / exchanges as f64),
+    }
+}
+
+/// `one file` or `1,204 files`.
+pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{} {many}", thousands(n)) }
+}
+
+/// A point in time in UTC to the second: `1997-08-11 09:30:00`.
+pub(crate) fn date(time: Timestamp) -> Option<String> {
+    let time = jiff::Timestamp::from_second(time.0.div_euclid(1_000_000_000)).ok()?;
+    Some(time.strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// Text from a capture, without control characters: a file name must not be able to steer a terminal.
+pub(crate) fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Marks that turn the direction of text around.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// At most `width` characters, the end replaced by `…` where it does not fit.
+pub(crate) fn shorten(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    kept + "…"
+}
+
+/// The text in lines of at most `width` characters, broken at blanks.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut length = 0;
+    for word in text.split(' ') {
+        let word = shorten(word, width);
+        let chars = word.chars().count();
+        match lines.last_mut() {
+            Some(line) if length + 1 + chars <= width => {
+                line.push(' ');
+                line.push_str(&word);
+                length += 1 + chars;
+            }
+            _ => {
+                lines.push(word);
+                length = chars;
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn seconds_round_half_away_from_zero() {
+        // 0.000005 s is half of the fifth decimal.
+        assert_eq!(
+            [0, 4_999, 5_000, 320_000, 1_645_180_000].map(|n| seconds(Nanos(n), 5)),
+            ["0.00000", "0.00000", "0.00001", "0.00032", "1.64518"]
+        );
+        assert_eq!((seconds(Nanos(-5_000), 5), seconds(Nanos(-1), 5)), ("-0.00001".into(), "0.00000".into()));
+        assert_eq!(seconds(Nanos(194_500_000), 4), "0.1945");
+    }
+
+    #[test]
+    fn the_clock_is_that_of_the_paper() {
+        // Appendix A: 651.79540 seconds are 10 min 51.7954 s.
+        assert_eq!(clock(Nanos(651_795_400_000)), "000:10:51.79540");
+        assert_eq!(clock(Nanos(59_999_999_999)), "000:01:00.00000");
+    }
+
+    #[test]
+    fn whole_packet_counts_have_no_decimals() {
+        // 4 packets in 2 exchanges are 2 each; 5 in 2 are 2.5; 401 in 200 round to 2.0.
+        assert_eq!([(4, 2), (5, 2), (401, 200), (0, 0)].map(|(p, n)| average_packets(p, n)), ["2", "2.5", "2.0", ""]);
+    }
+
+    #[test]
+    fn names_cannot_steer_a_terminal() {
+        assert_eq!(clean("a\u{1b}[31mb\nc\u{202e}d"), "a\u{fffd}[31mb\u{fffd}c\u{fffd}d");
+    }
+
+    #[test]
+    fn spans_read_well() {
+        let spans = [4_210_000_000, 651_795_400_000, 11_100_000_000_000].map(|n| span(Nanos(n)));
+        assert_eq!(spans, ["4.21 s", "10 min 52 s", "3 h 05 min"]);
+    }
+
+    #[test]
+    fn long_text_breaks_at_blanks() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("a toolongword", 6), ["a", "toolo…"]);
+    }
+}

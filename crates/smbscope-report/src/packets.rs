@@ -1,0 +1,89 @@
+//! The paper's packet counts: what the capture holds, and what commands and replies are made of.
+
+use crate::Report;
+use smbscope_model::{DirectionCounts, Subcommand};
+
+/// Counts of the packets block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct PacketCounts {
+    /// Packets of the captures.
+    pub(crate) all: u64,
+    /// TCP packets of flows that carry SMB: `data` + `acks` + `unacknowledged`.
+    pub(crate) smb_flows: u64,
+    /// Segments that only acknowledge.
+    pub(crate) acks: u64,
+    /// Data segments never acknowledged.
+    pub(crate) unacknowledged: u64,
+    /// Segments sent again.
+    pub(crate) retransmitted: u64,
+    /// Packets that the capture dropped, at least.
+    pub(crate) dropped: u64,
+    /// Packets that continue a message, both directions.
+    pub(crate) continuations: u64,
+    /// Client to server.
+    pub(crate) commands: DirectionCounts,
+    /// Server to client.
+    pub(crate) replies: DirectionCounts,
+    /// Continuation packets of commands that carry the asynchronous portion of a Write_Raw.
+    pub(crate) asynchronous: u64,
+}
+
+impl PacketCounts {
+    pub(crate) fn of(report: &Report) -> PacketCounts {
+        let mut commands = DirectionCounts::default();
+        let mut replies = DirectionCounts::default();
+        for connection in &report.connections {
+            add(&mut commands, &connection.to_server);
+            add(&mut replies, &connection.to_client);
+        }
+        let asynchronous: u64 = report
+            .aggregate
+            .commands
+            .iter()
+            .flat_map(|command| &command.apart)
+            .filter(|part| part.subcommand == Subcommand::AsyncPortion)
+            .map(|part| part.row.packets)
+            .sum();
+        let quality = &report.quality;
+        PacketCounts {
+            all: quality.packets,
+            smb_flows: quality.smb_flow_packets,
+            acks: quality.pure_acks,
+            unacknowledged: quality.unacknowledged_segments,
+            retransmitted: quality.retransmitted_segments,
+            dropped: quality.dropped_packets,
+            continuations: commands.continuation_packets + replies.continuation_packets,
+            commands,
+            replies,
+            asynchronous: asynchronous.min(commands.continuation_packets),
+        }
+    }
+
+    /// Data packets that were acknowledged, and packets that set up or close a connection.
+    pub(crate) fn data(&self) -> u64 {
+        self.smb_flows.saturating_sub(self.acks + self.unacknowledged)
+    }
+
+    /// Packets that do not belong to a flow with SMB.
+    pub(crate) fn others(&self) -> u64 {
+        self.all.saturating_sub(self.smb_flows)
+    }
+}
+
+/// Packets of a direction that are none of the other kinds: SYN, FIN, RST, keep-alives.
+pub(crate) fn control(counts: &DirectionCounts) -> u64 {
+    counts
+        .packets
+        .saturating_sub(counts.message_packets + counts.continuation_packets + counts.pure_acks + counts.retransmitted)
+}
+
+fn add(sum: &mut DirectionCounts, part: &DirectionCounts) {
+    sum.packets += part.packets;
+    sum.bytes += part.bytes;
+    sum.message_packets += part.message_packets;
+    sum.continuation_packets += part.continuation_packets;
+    sum.pure_acks += part.pure_acks;
+    sum.retransmitted += part.retransmitted;
+    sum.dropped_bytes += part.dropped_bytes;
+    sum.dropped_packets += part.dropped_packets;
+}

@@ -1,0 +1,138 @@
+//! Response times by decades of seconds: bars for groups, one line with a small histogram for each command.
+
+use super::TextOptions;
+use super::commands::{in_order, row_name};
+use super::style::Paint;
+use crate::Report;
+use crate::format::{percent, shorten, thousands};
+use smbscope_model::Group;
+use smbscope_stats::{Distribution, Row};
+
+/// Names of the decades, by index.
+const DECADES: [&str; 10] = ["<1µs", "<10µs", "<100µs", "<1ms", "<10ms", "<100ms", "<1s", "<10s", "<100s", "≥100s"];
+
+/// Heading of the commands' distribution.
+const HEADING: &str = "Response time, %";
+
+/// Narrowest name column.
+const NAME_MIN: usize = 18;
+
+pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
+    groups(out, report, options);
+    commands(out, report, options);
+}
+
+/// A block a group: a line a decade with count, share, share so far and a bar.
+fn groups(out: &mut String, report: &Report, options: &TextOptions) {
+    out.push('\n');
+    Paint::Heading.line(out, "Response time by group", options.color);
+    for (name, row) in named_groups(report) {
+        if row.timed == 0 {
+            continue;
+        }
+        out.push_str(&format!("  {name}\n"));
+        for decade in row.distribution.decades() {
+            let bar = bar(decade.percent, options.width.saturating_sub(42).min(50));
+            let text = format!(
+                "    {:<7}{:>10}  {:>5.1} %  {:>5.1} %  {bar}",
+                DECADES[decade.index],
+                thousands(decade.count),
+                decade.percent,
+                decade.cumulative_percent
+            );
+            Paint::Plain.line(out, text.trim_end(), options.color);
+        }
+    }
+}
+
+/// A line a command: the percentage in each decade, and its shape in small.
+fn commands(out: &mut String, report: &Report, options: &TextOptions) {
+    let all = &report.aggregate.commands;
+    let rows: Vec<(String, Row)> = in_order(report)
+        .into_iter()
+        .filter(|row| row.row.timed > 0)
+        .map(|row| (row_name(row, all), row.row.clone()))
+        .collect();
+    let mut whole = Distribution::default();
+    rows.iter().for_each(|(_, row)| whole.merge(&row.distribution));
+    let mut decades: Vec<usize> = whole.decades().iter().map(|decade| decade.index).collect();
+    // A decade takes 7 columns, its part of the shape 1. What does not fit is added to the next decade, whose name
+    // ("<10µs") says so.
+    let fitting = (options.width.saturating_sub(NAME_MIN + 2) / 8).max(1);
+    decades.drain(..decades.len().saturating_sub(fitting));
+    let Some(&lowest) = decades.first() else { return };
+    let names = rows.iter().map(|(name, _)| name.chars().count());
+    let name_width = names.chain([HEADING.len()]).max().unwrap_or(0);
+    let name_width = name_width.min(options.width.saturating_sub(8 * decades.len() + 2));
+
+    out.push('\n');
+    let mut head = format!("{:<name_width$}", shorten(HEADING, name_width));
+    decades.iter().for_each(|index| head += &format!("{:>7}", DECADES[*index]));
+    Paint::Heading.line(out, &head, options.color);
+    for (name, row) in rows {
+        let mut counts = row.distribution.counts();
+        counts[lowest] = counts[..=lowest].iter().sum();
+        let mut text = format!("{:<name_width$}", shorten(&name, name_width));
+        for index in &decades {
+            let cell = match counts[*index] {
+                0 => "·".to_owned(),
+                count if count * 2_000 < row.timed => "<0.1".to_owned(),
+                count => percent(count, row.timed),
+            };
+            text += &format!("{cell:>7}");
+        }
+        text += "  ";
+        decades.iter().for_each(|index| text.push(level(counts[*index], row.timed)));
+        Paint::Plain.line(out, text.trim_end(), options.color);
+    }
+}
+
+/// Groups in the order of the report, *Other* before its parts.
+fn named_groups(report: &Report) -> Vec<(String, &Row)> {
+    let aggregate = &report.aggregate;
+    let mut result = Vec::new();
+    for group in Group::ALL {
+        if let (Group::Attributes, Some(other)) = (group, &aggregate.other) {
+            result.push(("Other".to_owned(), other));
+        }
+        if let Some(found) = aggregate.groups.iter().find(|row| row.group == group) {
+            let prefix = if group.is_other() { "Other: " } else { "" };
+            result.push((format!("{prefix}{group}"), &found.row));
+        }
+    }
+    result
+}
+
+/// A bar in eighths of a character, at most `width` long; something that exists is never without a bar.
+fn bar(percent: f64, width: usize) -> String {
+    let eighths = (percent / 100.0 * width as f64 * 8.0).round() as usize;
+    let eighths = if percent > 0.0 { eighths.max(1) } else { 0 };
+    let mut bar = "█".repeat(eighths / 8);
+    bar.extend(['▏', '▎', '▍', '▌', '▋', '▊', '▉'].get((eighths % 8).wrapping_sub(1)));
+    bar
+}
+
+/// One character of a small histogram.
+fn level(count: u64, whole: u64) -> char {
+    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    match count {
+        0 => ' ',
+        _ => LEVELS[((count as f64 / whole as f64 * 8.0).ceil() as usize).clamp(1, 8) - 1],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_as_long_as_their_share() {
+        // 50 % of 10 characters are 5; 55 % are 5.5: five and a half; 0.1 % still shows.
+        assert_eq!([0.0, 0.1, 50.0, 55.0, 100.0].map(|p| bar(p, 10)), ["", "▏", "█████", "█████▌", "██████████"]);
+    }
+
+    #[test]
+    fn shapes_show_every_count() {
+        assert_eq!([0, 1, 50, 100].map(|n| level(n, 100)), [' ', '▁', '▄', '█']);
+    }
+}

@@ -1,0 +1,63 @@
+//! The report for a terminal: the verdict first, then the tables of Swartz (1997), appendix A, in units that read well.
+
+mod commands;
+mod distribution;
+mod overview;
+mod style;
+mod table;
+
+use crate::Report;
+use crate::format::{clean, percent, thousands};
+use crate::warnings;
+use style::Paint;
+
+/// How to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Columns of the terminal; from 80 on nothing is wider.
+    pub width: usize,
+    /// Whether to use colour.
+    pub color: bool,
+}
+
+impl Default for TextOptions {
+    fn default() -> TextOptions {
+        TextOptions { width: 100, color: false }
+    }
+}
+
+/// Narrowest and widest page.
+const WIDTHS: std::ops::RangeInclusive<usize> = 60..=160;
+
+/// The whole report.
+pub fn render(report: &Report, options: &TextOptions) -> String {
+    let options = TextOptions { width: options.width.clamp(*WIDTHS.start(), *WIDTHS.end()), ..*options };
+    let mut out = String::new();
+    overview::render(&mut out, report, &options);
+    if report.aggregate.count > 0 {
+        commands::render(&mut out, report, &options);
+        distribution::render(&mut out, report, &options);
+    }
+    render_warnings(&mut out, report, &options);
+    out
+}
+
+fn render_warnings(out: &mut String, report: &Report, options: &TextOptions) {
+    let warnings = warnings::all(report);
+    if warnings.is_empty() {
+        return;
+    }
+    out.push('\n');
+    Paint::Heading.line(out, "Warnings", options.color);
+    for warning in warnings {
+        let count = warning.count.map_or_else(String::new, thousands);
+        let share = warning.share.map_or_else(String::new, |(share, of)| format!("  ({share:.1} % of {of})"));
+        let text = format!("{count:>12}  {}{share}", clean(&warning.text));
+        Paint::Warning.line(out, text.trim_end(), options.color);
+    }
+}
+
+/// `36.9 %`.
+fn percent_sign(part: u64, whole: u64) -> String {
+    format!("{} %", percent(part, whole))
+}

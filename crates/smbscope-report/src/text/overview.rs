@@ -1,0 +1,187 @@
+//! The top of the report: what was measured, between whom, how it went, and how far the capture can be trusted.
+
+use super::style::Paint;
+use super::{TextOptions, percent_sign};
+use crate::format::{clean, clock, counted, date, seconds, shorten, span, thousands, wrap};
+use crate::packets::{PacketCounts, control};
+use crate::{CaptureEntry, Report, dialects, names, warnings};
+use smbscope_model::{DirectionCounts, TimeKind};
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::hash::Hash;
+
+/// Names listed on one line before "and … more".
+const LISTED_MAX: usize = 4;
+
+/// Columns in front of a fact.
+const FACT_INDENT: usize = 13;
+
+pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
+    let title = match &report.title {
+        Some(title) => format!("SMB response times: {}", clean(title)),
+        None => "SMB response times".to_owned(),
+    };
+    Paint::Heading.line(out, &shorten(&title, options.width), options.color);
+    wrap(&verdict(report), options.width).iter().for_each(|line| Paint::Plain.line(out, line, options.color));
+    out.push('\n');
+    facts(out, report, options);
+    out.push('\n');
+    packets(out, report, options);
+}
+
+/// The result in one sentence.
+fn verdict(report: &Report) -> String {
+    let total = &report.aggregate.total;
+    let time = total.time(TimeKind::ResponseTime);
+    let commands = counted(report.aggregate.count, "command", "commands");
+    let (Some(median), Some(slowest)) = (time.p50, time.max) else {
+        return format!("{commands}, none with a response time.");
+    };
+    let commands = match report.aggregate.elapsed() {
+        Some(elapsed) => format!("{commands} in {}", span(elapsed)),
+        None => commands,
+    };
+    let p95 = time.p95.map_or_else(String::new, |p95| format!(", 95 % within {p95}"));
+    let slowest_of = report
+        .aggregate
+        .commands
+        .iter()
+        .filter(|row| row.groups.iter().all(|group| group.in_headline()))
+        .find(|row| row.row.time(TimeKind::ResponseTime).max == Some(slowest))
+        .map_or_else(String::new, |row| format!(" ({})", names::command(row.command)));
+    format!("{commands}. Half were answered within {median}{p95}; the slowest took {slowest}{slowest_of}.")
+}
+
+/// Who, where and how: a line a fact.
+fn facts(out: &mut String, report: &Report, options: &TextOptions) {
+    let mut fact = |label: &str, paint: Paint, text: &str| {
+        for (i, line) in wrap(text, options.width.saturating_sub(FACT_INDENT)).iter().enumerate() {
+            let label = if i == 0 { label } else { "" };
+            out.push_str(&format!("  {label:<width$}", width = FACT_INDENT - 2));
+            paint.line(out, line, options.color);
+        }
+    };
+    for (i, line) in dialects::lines(report).iter().enumerate() {
+        let paint = if line.is_smb1 { Paint::Alarm } else { Paint::Plain };
+        fact(if i == 0 { "Dialect" } else { "" }, paint, &line.text);
+    }
+    let weighted = |of: fn(&smbscope_model::Connection) -> std::net::SocketAddr| {
+        report.connections.iter().map(move |connection| (of(connection), connection.exchanges))
+    };
+    fact("Servers", Paint::Plain, &busiest(weighted(|c| c.endpoints.server)));
+    fact("Clients", Paint::Plain, &busiest(weighted(|c| c.endpoints.client).map(|(client, n)| (client.ip(), n))));
+    let connections = report.connections.len() as u64;
+    if connections > 0 {
+        let required = report.connections.iter().filter(|connection| connection.signing_required).count() as u64;
+        let (signed, messages) = report.connections.iter().fold((0, 0), |(signed, messages), connection| {
+            (signed + connection.signed_messages, messages + connection.messages)
+        });
+        let signing = match required {
+            0 => "not required by the server".to_owned(),
+            n if n == connections => "required by the server".to_owned(),
+            n => format!("required on {} of {connections} connections", thousands(n)),
+        };
+        let share = match signed {
+            0 => "no message signed".to_owned(),
+            n if n == messages => "every message signed".to_owned(),
+            n => format!("{} of messages signed", percent_sign(n, messages)),
+        };
+        fact("Signing", Paint::Plain, &format!("{signing}, {share}"));
+        let encrypted: u64 = report.connections.iter().map(|connection| connection.encrypted_frames).sum();
+        let encrypting = report.connections.iter().filter(|connection| connection.encrypted_frames > 0).count() as u64;
+        let encryption = match encrypted {
+            0 => "none".to_owned(),
+            n => {
+                let frames = counted(n, "encrypted frame", "encrypted frames");
+                format!("{frames} on {} of {connections} connections", thousands(encrypting))
+            }
+        };
+        fact("Encryption", Paint::Plain, &encryption);
+    }
+    for (i, capture) in report.captures.iter().take(LISTED_MAX).enumerate() {
+        let label = match (i, report.captures.len()) {
+            (0, 1) => "Capture",
+            (0, _) => "Captures",
+            _ => "",
+        };
+        fact(label, Paint::Plain, &describe(capture));
+    }
+    if report.captures.len() > LISTED_MAX {
+        let more = report.captures.len() - LISTED_MAX;
+        fact("", Paint::Plain, &format!("and {}", counted(more as u64, "more file", "more files")));
+    }
+    let lossy = report.quality.untimed_by_capture() > 0;
+    fact("Quality", if lossy { Paint::Warning } else { Paint::Plain }, &warnings::verdict(report));
+}
+
+/// `run.pcap (pcap, gzip), 91,748 packets, from 1997-08-11 09:30:00 UTC`.
+fn describe(capture: &CaptureEntry) -> String {
+    let compression = capture.compression.as_ref().map_or_else(String::new, |name| format!(", {name}"));
+    let start = capture.first.and_then(date).map_or_else(String::new, |date| format!(", from {date} UTC"));
+    let packets = counted(capture.packets, "packet", "packets");
+    format!("{} ({}{compression}), {packets}{start}", clean(&capture.name), capture.format)
+}
+
+/// The names with the most commands, and how many more there are.
+fn busiest<T: Hash + Eq + Ord + Copy + Display>(names: impl Iterator<Item = (T, u64)>) -> String {
+    let mut weights: HashMap<T, u64> = HashMap::new();
+    names.for_each(|(name, weight)| *weights.entry(name).or_default() += weight);
+    if weights.is_empty() {
+        return "none".to_owned();
+    }
+    let mut order: Vec<(T, u64)> = weights.into_iter().collect();
+    order.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    let listed: Vec<String> = order.iter().take(LISTED_MAX).map(|(name, _)| name.to_string()).collect();
+    match order.len() - listed.len() {
+        0 => listed.join(", "),
+        more => format!("{} and {} more", listed.join(", "), thousands(more as u64)),
+    }
+}
+
+/// The paper's packet counts, with commands and replies side by side.
+fn packets(out: &mut String, report: &Report, options: &TextOptions) {
+    let counts = PacketCounts::of(report);
+    Paint::Heading.line(out, "Packets", options.color);
+    let mut line = |label: &str, count: u64, share: Option<u64>, note: &str| {
+        let share = share.map_or_else(String::new, |whole| percent_sign(count, whole));
+        let text = format!("  {label:<30}{:>13}  {share:>7}  {note}", thousands(count));
+        Paint::Plain.line(out, text.trim_end(), options.color);
+    };
+    line("in the capture", counts.all, None, "");
+    line("TCP packets of SMB connections", counts.smb_flows, Some(counts.all), "");
+    line("  acknowledgements only", counts.acks, Some(counts.all), "");
+    line("  data never acknowledged", counts.unacknowledged, Some(counts.all), "");
+    line("  continuing a message", counts.continuations, Some(counts.all), "");
+    line("  retransmitted", counts.retransmitted, Some(counts.all), "lost by the network");
+    line("dropped by the capture", counts.dropped, None, "at least");
+
+    out.push('\n');
+    let head = format!("  {:<18}{:>13}  {:>7}  {:>13}  {:>7}", "", "commands", "", "replies", "");
+    Paint::Heading.line(out, head.trim_end(), options.color);
+    let (to, from) = (&counts.commands, &counts.replies);
+    let mut line = |label: &str, of: fn(&DirectionCounts) -> u64| {
+        let text = format!(
+            "  {label:<18}{:>13}  {:>7}  {:>13}  {:>7}",
+            thousands(of(to)),
+            percent_sign(of(to), to.packets),
+            thousands(of(from)),
+            percent_sign(of(from), from.packets)
+        );
+        Paint::Plain.line(out, &text, options.color);
+    };
+    line("packets", |counts| counts.packets);
+    line("SMB", |counts| counts.message_packets);
+    line("continue", |counts| counts.continuation_packets);
+    line("TCP ack", |counts| counts.pure_acks);
+    line("TCP retry", |counts| counts.retransmitted);
+    line("TCP open, close", control);
+    if counts.asynchronous > 0 {
+        let count = thousands(counts.asynchronous);
+        let share = percent_sign(counts.asynchronous, to.continuation_packets);
+        out.push_str(&format!("  {count} ({share}) of the commands' continue are the async portion of Write_Raw\n"));
+    }
+    if let (Some(first), Some(last)) = (report.first, report.last) {
+        let elapsed = last - first;
+        out.push_str(&format!("\n  Elapsed time {} ({} seconds)\n", clock(elapsed), seconds(elapsed, 5)));
+    }
+}

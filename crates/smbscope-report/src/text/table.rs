@@ -1,0 +1,99 @@
+//! Aligned tables that fit a width: less important columns go first, then the name column gets shorter.
+
+use crate::format::shorten;
+use crate::text::style::Paint;
+
+/// A column right of the name column.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    pub(crate) head: &'static str,
+    /// Columns with the largest number go first when the table is too wide; 0 never goes.
+    pub(crate) expendable: u8,
+}
+
+/// A line of a table.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    pub(crate) name: String,
+    pub(crate) indent: usize,
+    /// One for each column; an empty line has none.
+    pub(crate) cells: Vec<String>,
+}
+
+/// Lines below a heading of their own.
+#[derive(Debug, Clone)]
+pub(crate) struct Section {
+    pub(crate) heading: String,
+    pub(crate) lines: Vec<Line>,
+}
+
+/// Sections that share their columns, so that they stand aligned below each other.
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) sections: Vec<Section>,
+}
+
+/// Narrowest name column before a column is given up for it.
+const NAME_MIN: usize = 16;
+/// Widest name column.
+const NAME_MAX: usize = 34;
+
+impl Table {
+    /// Prints the sections in at most `width` columns, with an empty line before each.
+    pub(crate) fn render(&self, out: &mut String, width: usize, color: bool) {
+        let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.column_width(column)).collect();
+        let named = self.lines().map(|line| line.indent + chars(&line.name));
+        let headings = self.sections.iter().map(|section| chars(&section.heading));
+        let wanted = named.chain(headings).max().unwrap_or(0).clamp(1, NAME_MAX);
+        let kept = self.fitting_columns(&widths, width.saturating_sub(wanted.min(NAME_MIN)));
+        let taken: usize = kept.iter().map(|column| 1 + widths[*column]).sum();
+        let name_width = wanted.min(width.saturating_sub(taken).max(NAME_MIN));
+
+        for section in &self.sections {
+            let mut head = format!("{:<name_width$}", section.heading);
+            for column in &kept {
+                head += &format!(" {:>width$}", self.columns[*column].head, width = widths[*column]);
+            }
+            out.push('\n');
+            Paint::Heading.line(out, head.trim_end(), color);
+            for line in &section.lines {
+                let name_width = name_width.saturating_sub(line.indent);
+                let mut text = " ".repeat(line.indent);
+                text += &format!("{:<name_width$}", shorten(&line.name, name_width));
+                for column in &kept {
+                    let cell = line.cells.get(*column).map_or("", String::as_str);
+                    text += &format!(" {cell:>width$}", width = widths[*column]);
+                }
+                Paint::Plain.line(out, text.trim_end(), color);
+            }
+        }
+    }
+
+    /// Columns that have a cell at all, without the most expendable ones until the rest fits.
+    fn fitting_columns(&self, widths: &[usize], room: usize) -> Vec<usize> {
+        let is_used = |column: &usize| self.lines().any(|line| line.cells.get(*column).is_some_and(|c| !c.is_empty()));
+        let mut kept: Vec<usize> = (0..self.columns.len()).filter(is_used).collect();
+        while kept.iter().map(|column| 1 + widths[*column]).sum::<usize>() > room {
+            let expendable = kept.iter().filter(|column| self.columns[**column].expendable > 0);
+            let Some(victim) = expendable.max_by_key(|column| self.columns[**column].expendable).copied() else {
+                break;
+            };
+            kept.retain(|column| *column != victim);
+        }
+        kept
+    }
+
+    fn column_width(&self, column: usize) -> usize {
+        let cells = self.lines().filter_map(|line| line.cells.get(column)).map(|cell| chars(cell));
+        cells.chain([chars(self.columns[column].head)]).max().unwrap_or(0)
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &Line> {
+        self.sections.iter().flat_map(|section| &section.lines)
+    }
+}
+
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}

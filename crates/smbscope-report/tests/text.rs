@@ -1,0 +1,156 @@
+//! The text report: its figures, its alignment, and what it says first.
+
+mod common;
+
+use smbscope_model::{Command, Dialect, Group, Outcome, Quality};
+use smbscope_report::Report;
+use smbscope_report::text::{TextOptions, render};
+
+fn at(report: &Report, width: usize) -> String {
+    render(report, &TextOptions { width, color: false })
+}
+
+/// The first line that begins with `start` once its indentation is gone.
+fn line(text: &str, start: &str) -> String {
+    let found = text.lines().find(|line| line.trim_start().starts_with(start));
+    found.unwrap_or_else(|| panic!("no line {start:?} in\n{text}")).trim_end().to_owned()
+}
+
+#[test]
+fn small_report_at_100_columns() {
+    insta::assert_snapshot!(at(&common::small(), 100));
+}
+
+#[test]
+fn office_report_at_100_columns() {
+    insta::assert_snapshot!(at(&common::office(), 100));
+}
+
+#[test]
+fn office_report_at_80_columns() {
+    insta::assert_snapshot!(at(&common::office(), 80));
+}
+
+#[test]
+fn every_column_of_the_command_table_is_right_to_the_digit() {
+    let text = at(&common::small(), 140);
+    let head: Vec<String> = line(&text, "SMB1 commands").split_whitespace().skip(2).map(str::to_owned).collect();
+    let expected = "Count % Untimed Pkts Fastest Median Average p95 p99 Slowest StdDev Service";
+    assert_eq!(head.join(" "), expected);
+    // 5 of 10 commands, one without the end of its response; 11 packets in 4 exchanges: 2.75; times as in the test of
+    // the JSON report; service time is 3/5 of the response time, 3/5 · 4.12 ms = 2.47 ms.
+    let row: Vec<String> = line(&text, "READ_ANDX").split_whitespace().map(str::to_owned).collect();
+    assert_eq!(row.join(" "), "READ_ANDX 5 50.0 1 2.8 320µs 4.12ms 4.64ms - - 10.0ms 4.74ms 2.47ms");
+    // One value has no standard deviation.
+    let row: Vec<String> = line(&text, "LOCKING_ANDX").split_whitespace().map(str::to_owned).collect();
+    assert_eq!(row.join(" "), "LOCKING_ANDX 1 10.0 2 500µs 500µs 500µs - - 500µs - 300µs");
+}
+
+#[test]
+fn nothing_is_wider_than_the_page() {
+    for report in [common::small(), common::office()] {
+        for width in [80, 100, 132] {
+            let text = at(&report, width);
+            let widest = text.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
+            assert!(widest.chars().count() <= width, "{} > {width}: {widest}", widest.chars().count());
+        }
+    }
+}
+
+#[test]
+fn colour_only_when_asked_for() {
+    let plain = at(&common::office(), 100);
+    assert!(!plain.contains('\u{1b}'));
+    let coloured = render(&common::office(), &TextOptions { width: 100, color: true });
+    assert!(coloured.contains("\u{1b}[1m\u{1b}[31mSMB1 (NT LM 0.12) in use on 1 of 8 connections"), "{coloured}");
+    // Without its colours it is the same text.
+    let stripped: String = coloured.split('\u{1b}').enumerate().fold(String::new(), |text, (i, part)| {
+        text + if i == 0 { part } else { part.split_once('m').map_or("", |(_, rest)| rest) }
+    });
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn smb1_in_use_is_seen_at_once() {
+    let mut report = common::small();
+    report.connections = (1..=8).map(|client| common::connection(client, Some(Dialect::NtLm012))).collect();
+    assert_eq!(line(&at(&report, 100), "Dialect"), "  Dialect    SMB1 (NT LM 0.12) in use on 8 of 8 connections");
+}
+
+#[test]
+fn an_smb1_negotiate_that_ends_in_smb2_is_not_smb1_in_use() {
+    let negotiate = common::exchange(common::smb1_command(0x72), Group::Session, 0, 1_000);
+    let connection = common::connection(1, Some(Dialect::Smb2(0x0311)));
+    let text = at(&common::report(&[negotiate], vec![connection], Quality::default()), 100);
+    assert_eq!(line(&text, "Dialect"), "  Dialect    SMB 3.1.1 on the only connection");
+    assert!(!text.contains("in use"));
+}
+
+#[test]
+fn smb1_without_its_negotiation_is_still_smb1_in_use() {
+    let read = common::exchange(common::smb1_command(0x2e), Group::Read, 0, 1_000);
+    let text = at(&common::report(&[read], vec![common::connection(1, None)], Quality::default()), 100);
+    assert_eq!(line(&text, "Dialect"), "  Dialect    SMB1 in use (1 command; its negotiation was not captured)");
+}
+
+#[test]
+fn the_quality_of_the_capture_is_one_plain_sentence() {
+    let read = |outcome| {
+        let mut read = common::exchange(common::smb2_command(8), Group::Read, 0, 1_000);
+        read.outcome = outcome;
+        read
+    };
+    let sentence = |outcomes: &[Outcome], quality: Quality| {
+        let exchanges: Vec<_> = outcomes.iter().map(|outcome| read(*outcome)).collect();
+        line(&at(&common::report(&exchanges, Vec::new(), quality), 100), "Quality").replace("  Quality    ", "")
+    };
+    let complete = [Outcome::Complete; 3];
+    assert_eq!(sentence(&complete, Quality::default()), "the capture is complete: every command was timed");
+    let dropped = Quality { dropped_packets: 7, capture_gaps: 1, ..Quality::default() };
+    assert_eq!(sentence(&complete, dropped), "the capture lost 7 packets (at least), but every command was timed");
+    // 1 of 4 commands.
+    let lost = Quality { responses_not_captured: 1, ..Quality::default() };
+    let outcomes = [Outcome::Complete, Outcome::Complete, Outcome::Complete, Outcome::ResponseNotCaptured];
+    assert_eq!(
+        sentence(&outcomes, lost),
+        "about 25.0 % of commands could not be timed because the capture lost packets"
+    );
+    let unanswered = Quality { requests_unanswered: 1, ..Quality::default() };
+    assert_eq!(
+        sentence(&[Outcome::Complete, Outcome::Unanswered], unanswered),
+        "the capture is complete; 1 command was never answered"
+    );
+}
+
+#[test]
+fn a_report_of_nothing_is_still_a_report() {
+    let text = at(&common::report(&[], Vec::new(), Quality::default()), 100);
+    assert!(text.contains("0 commands, none with a response time."), "{text}");
+    assert!(text.contains("no command was seen"), "{text}");
+}
+
+#[test]
+fn encrypted_frames_alone_make_a_report() {
+    let frame = common::exchange(Command::EncryptedFrame, Group::Encrypted, 0, 1_000_000);
+    let text = at(&common::report(&[frame], Vec::new(), Quality::default()), 100);
+    assert_eq!(line(&text, "ENCRYPTED").split_whitespace().nth(1), Some("1"));
+}
+
+#[test]
+fn shares_of_commands_add_up_to_100_percent() {
+    let text = at(&common::office(), 160);
+    let is_command = |line: &&str| !line.starts_with(' ') && line.split_whitespace().count() > 5;
+    let rows = text.lines().skip_while(|line| !line.starts_with("SMB1 commands"));
+    let rows = rows.take_while(|line| !line.starts_with("Groups")).filter(is_command);
+    let share = |line: &str| line.split_whitespace().filter(|cell| *cell != "(waiting)").nth(2)?.parse::<f64>().ok();
+    let total: f64 = rows.filter_map(share).sum();
+    // 16 rows, each rounded by at most 0.05.
+    assert!((total - 100.0).abs() <= 0.8, "{total}");
+}
+
+#[test]
+fn a_name_from_the_wire_cannot_steer_the_terminal() {
+    let mut report = common::small();
+    report.title = Some("\u{1b}[2Jgone".into());
+    assert!(!at(&report, 100).contains('\u{1b}'));
+}

@@ -1,0 +1,90 @@
+//! The finished tables that a report prints.
+
+use crate::entity::{Entities, FileKey};
+use crate::row::Row;
+use crate::timeline::Timeline;
+use smbscope_model::{Command, Group, Nanos, Outcome, Subcommand, Timestamp};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// Everything that [`Aggregator`](crate::Aggregator) counted, finished.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Aggregate {
+    /// Commands of every group: the whole that shares are shares of.
+    pub count: u64,
+    /// Commands of every group that got an error response.
+    pub errors: u64,
+    /// Commands of every group that should have been timed and could not be.
+    pub untimed: u64,
+    /// How the commands of every group ended; only what occurred.
+    pub outcomes: Vec<(Outcome, u64)>,
+    /// The sum of the headline groups: no waits by design, no encrypted frames.
+    pub total: Row,
+    /// A row a command, in the order of protocol and code.
+    pub commands: Vec<CommandRow>,
+    /// A row a group that occurred, in the order of [`Group::ALL`].
+    pub groups: Vec<GroupRow>,
+    /// The paper's *Other*: Attributes, Directory and Locking together.
+    pub other: Option<Row>,
+    /// Commands that are counted in their group but have no row of their own, because there were too many rows.
+    pub folded: u64,
+    /// By share.
+    pub shares: Entities<Arc<str>>,
+    /// By file.
+    pub files: Entities<FileKey>,
+    /// By client.
+    pub clients: Entities<IpAddr>,
+    /// By server.
+    pub servers: Entities<SocketAddr>,
+    /// By user.
+    pub users: Entities<Arc<str>>,
+    /// Over time.
+    pub timeline: Timeline,
+    /// First packet of any exchange.
+    pub first: Option<Timestamp>,
+    /// Last packet of any exchange.
+    pub last: Option<Timestamp>,
+}
+
+/// A command.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandRow {
+    /// The command.
+    pub command: Command,
+    /// The row holds the waits by design of the command (group [`Group::Waiting`]), which are never mixed with others.
+    pub waiting: bool,
+    /// The groups that its exchanges belong to.
+    pub groups: Vec<Group>,
+    /// All exchanges of the command.
+    pub row: Row,
+    /// Those with a subcommand, by it; exchanges without one are in `row` only.
+    pub subcommands: Vec<SubcommandRow>,
+    /// What is no command of its own and not in `row`: the asynchronous portion of Write_Raw, and what the server
+    /// sent of its own accord.
+    pub apart: Vec<SubcommandRow>,
+}
+
+/// A part of a command.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubcommandRow {
+    /// The subcommand.
+    pub subcommand: Subcommand,
+    /// Its exchanges.
+    pub row: Row,
+}
+
+/// A group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupRow {
+    /// The group.
+    pub group: Group,
+    /// Its exchanges.
+    pub row: Row,
+}
+
+impl Aggregate {
+    /// From the first packet of any exchange to the last.
+    pub fn elapsed(&self) -> Option<Nanos> {
+        Some(self.last? - self.first?)
+    }
+}

@@ -1,0 +1,205 @@
+//! Who, where and on what: tables of shares, files, clients, servers and users.
+
+use crate::bounded::Bounded;
+use crate::summary::{Figures, Limit, Summary};
+use smbscope_model::{Exchange, Group, TimeKind};
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// Distinct keys of each table; all further ones are added up in one entry.
+pub const ENTITIES_MAX: usize = 10_000;
+
+/// A file: its share, where known, and its path below the share.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileKey {
+    /// The share's name.
+    pub share: Option<Arc<str>>,
+    /// The path below the share.
+    pub path: Arc<str>,
+}
+
+/// What one share, file, client, server or user did.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Entity {
+    /// Commands.
+    pub count: u64,
+    /// Commands that entered the response time: complete ones of the headline groups.
+    pub timed: u64,
+    /// Error responses.
+    pub errors: u64,
+    /// Bytes read: of complete reads without error, the length asked for, at most what the response holds.
+    pub bytes_read: u64,
+    /// Bytes written: of complete writes without error, the length given.
+    pub bytes_written: u64,
+    /// Response time; percentiles are absent above a few hundred values ([`Limit::ENTITY`], [`Limit::FILE`]).
+    pub response_time: Figures,
+}
+
+/// A finished table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entities<K> {
+    /// The entries, those with the most response time in total first.
+    pub entries: Vec<(K, Entity)>,
+    /// Everything that did not fit.
+    pub other: Option<Entity>,
+}
+
+/// A growing table.
+#[derive(Debug, Clone)]
+pub(crate) struct EntityTable<K> {
+    limit: Limit,
+    entries: Bounded<K, Tally>,
+    other: Tally,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Tally {
+    count: u64,
+    errors: u64,
+    bytes_read: u64,
+    bytes_written: u64,
+    /// Absent until the first timed exchange.
+    response_time: Option<Box<Summary>>,
+}
+
+impl<K: Hash + Ord + Clone> EntityTable<K> {
+    pub(crate) fn new(limit: Limit) -> EntityTable<K> {
+        EntityTable::with_capacity(limit, ENTITIES_MAX)
+    }
+
+    fn with_capacity(limit: Limit, capacity: usize) -> EntityTable<K> {
+        EntityTable { limit, entries: Bounded::new(capacity), other: Tally::default() }
+    }
+
+    pub(crate) fn record(&mut self, key: &K, exchange: &Exchange) {
+        let limit = self.limit;
+        let other = &mut self.other;
+        match self.entries.entry(key, |_, evicted| other.merge(&evicted)) {
+            Some(tally) => tally.record(exchange, limit),
+            None => self.other.record(exchange, limit),
+        }
+    }
+
+    pub(crate) fn merge(&mut self, part: &EntityTable<K>) {
+        self.other.merge(&part.other);
+        for (key, theirs) in part.entries.iter() {
+            let other = &mut self.other;
+            match self.entries.entry(key, |_, evicted| other.merge(&evicted)) {
+                Some(tally) => tally.merge(theirs),
+                None => self.other.merge(theirs),
+            }
+        }
+    }
+
+    pub(crate) fn finish(&self) -> Entities<K> {
+        let mut entries: Vec<(K, Entity)> = self.entries.iter().map(|(k, tally)| (k.clone(), tally.finish())).collect();
+        // The sort is stable: equal times stay in the order of their keys.
+        entries.sort_by_key(|(_, entity)| std::cmp::Reverse(entity.response_time.sum_ns));
+        Entities { entries, other: (self.other.count > 0).then(|| self.other.finish()) }
+    }
+}
+
+impl Tally {
+    fn record(&mut self, exchange: &Exchange, limit: Limit) {
+        self.count += 1;
+        let failed = exchange.status.is_some_and(|status| status.is_error());
+        self.errors += u64::from(failed);
+        if !exchange.is_complete() {
+            return;
+        }
+        if let (false, Some(length)) = (failed, exchange.length) {
+            match exchange.group {
+                Group::Read => self.bytes_read += length.min(exchange.response.bytes),
+                Group::Write => self.bytes_written += length,
+                _ => {}
+            }
+        }
+        let time = exchange.time(TimeKind::ResponseTime).filter(|_| exchange.group.in_headline());
+        if let Some(time) = time {
+            self.response_time.get_or_insert_with(|| Box::new(Summary::new(limit))).record(time);
+        }
+    }
+
+    fn merge(&mut self, other: &Tally) {
+        self.count += other.count;
+        self.errors += other.errors;
+        self.bytes_read += other.bytes_read;
+        self.bytes_written += other.bytes_written;
+        match (&mut self.response_time, &other.response_time) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (mine @ None, Some(theirs)) => *mine = Some(theirs.clone()),
+            (_, None) => {}
+        }
+    }
+
+    fn finish(&self) -> Entity {
+        let response_time = self.response_time.as_ref().map(|summary| summary.figures()).unwrap_or_default();
+        Entity {
+            count: self.count,
+            timed: response_time.count,
+            errors: self.errors,
+            bytes_read: self.bytes_read,
+            bytes_written: self.bytes_written,
+            response_time,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::read;
+    use smbscope_model::Nanos;
+    use smbscope_wire::status::NtStatus;
+
+    #[test]
+    fn bytes_read_are_those_that_came_back() {
+        // Asked for 4,096; the response message has 164 bytes, so no more than 164 can be data.
+        let mut short = read(0, 1_000);
+        short.length = Some(4_096);
+        short.response.bytes = 164;
+        let mut failed = short.clone();
+        failed.status = Some(smbscope_model::Status::Nt(NtStatus(0xc000_0011)));
+        let mut table = EntityTable::new(Limit::ENTITY);
+        table.record(&1, &short);
+        table.record(&1, &failed);
+        let entity = &table.finish().entries[0].1;
+        assert_eq!((entity.count, entity.errors, entity.bytes_read, entity.bytes_written), (2, 1, 164, 0));
+    }
+
+    #[test]
+    fn entries_come_by_total_response_time() {
+        let mut table = EntityTable::new(Limit::ENTITY);
+        table.record(&"a", &read(0, 1_000));
+        table.record(&"b", &read(0, 5_000));
+        table.record(&"c", &read(0, 1_000));
+        let order: Vec<_> = table.finish().entries.iter().map(|(key, _)| *key).collect();
+        assert_eq!(order, ["b", "a", "c"]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_added_up_and_no_record_is_lost() {
+        let mut whole = EntityTable::with_capacity(Limit::FILE, 8);
+        let mut parts = [whole.clone(), whole.clone()];
+        for key in 0..30u32 {
+            whole.record(&key, &read(0, i64::from(key) * 100));
+            parts[key as usize % 2].record(&key, &read(0, i64::from(key) * 100));
+        }
+        let [mut left, right] = parts;
+        left.merge(&right);
+        let finished = whole.finish();
+        assert_eq!((finished.entries.len(), finished.other.as_ref().map(|o| o.count)), (8, Some(22)));
+        assert_eq!(left.finish(), finished);
+        // Σ 100·k for k = 0 … 29 is 100 · 29·30/2 = 43,500.
+        let total: i128 = finished.entries.iter().map(|(_, e)| e.response_time.sum_ns).sum();
+        assert_eq!(total + finished.other.map_or(0, |o| o.response_time.sum_ns), 43_500);
+    }
+
+    #[test]
+    fn percentiles_of_busy_files_are_absent_and_their_mean_is_exact() {
+        let mut table = EntityTable::new(Limit::FILE);
+        (1..=65).for_each(|n| table.record(&1, &read(0, n * 1_000)));
+        let figures = table.finish().entries[0].1.response_time;
+        assert_eq!((figures.p50, figures.mean), (None, Some(Nanos(33_000))));
+    }
+}

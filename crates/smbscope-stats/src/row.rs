@@ -1,0 +1,230 @@
+//! A row of the command and group tables: counts, packets, statuses and every time of a set of exchanges.
+
+use crate::distribution::Distribution;
+use crate::summary::{Figures, Limit, Summary};
+use smbscope_model::{Exchange, Outcome, Status, TimeKind};
+use std::collections::BTreeMap;
+
+/// Distinct error statuses that a row tells apart; those with the largest codes are added up beyond it.
+pub const STATUSES_MAX: usize = 128;
+
+/// A finished row.
+///
+/// Times and the distribution are those of complete exchanges; the rest is about all exchanges of the row.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Row {
+    /// Exchanges, timed or not.
+    pub count: u64,
+    /// Exchanges that entered the times.
+    pub timed: u64,
+    /// Exchanges whose final response has an error status.
+    pub errors: u64,
+    /// Error statuses with their counts, in the order of their codes.
+    pub statuses: Vec<(Status, u64)>,
+    /// Errors whose status is not among `statuses`, because there were too many different ones.
+    pub other_statuses: u64,
+    /// How the exchanges ended; only what occurred.
+    pub outcomes: Vec<(Outcome, u64)>,
+    /// Packets of the exchanges in `packet_exchanges`, both halves.
+    pub packets: u64,
+    /// Exchanges whose packets are known in full: complete ones, and messages that have no answer by design.
+    pub packet_exchanges: u64,
+    /// Bytes of requests.
+    pub request_bytes: u64,
+    /// Bytes of final responses.
+    pub response_bytes: u64,
+    /// Decades of the response time.
+    pub distribution: Distribution,
+    times: [Figures; TimeKind::ALL.len()],
+}
+
+impl Row {
+    /// The figures of one of the times.
+    pub fn time(&self, kind: TimeKind) -> &Figures {
+        &self.times[kind as usize]
+    }
+
+    /// Packets per exchange.
+    pub fn average_packets(&self) -> Option<f64> {
+        (self.packet_exchanges > 0).then(|| self.packets as f64 / self.packet_exchanges as f64)
+    }
+
+    /// Exchanges that should have been timed and could not be.
+    pub fn untimed(&self) -> u64 {
+        let by_design: u64 = self
+            .outcomes
+            .iter()
+            .filter(|(outcome, _)| matches!(outcome, Outcome::NoResponseByDesign | Outcome::ServerInitiated))
+            .map(|(_, count)| count)
+            .sum();
+        self.count - self.timed - by_design
+    }
+}
+
+/// A growing row.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tally {
+    count: u64,
+    timed: u64,
+    errors: u64,
+    statuses: BTreeMap<Status, u64>,
+    other_statuses: u64,
+    outcomes: [u64; Outcome::ALL.len()],
+    packets: u64,
+    packet_exchanges: u64,
+    request_bytes: u64,
+    response_bytes: u64,
+    distribution: Distribution,
+    times: [Summary; TimeKind::ALL.len()],
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        Tally {
+            count: 0,
+            timed: 0,
+            errors: 0,
+            statuses: BTreeMap::new(),
+            other_statuses: 0,
+            outcomes: Default::default(),
+            packets: 0,
+            packet_exchanges: 0,
+            request_bytes: 0,
+            response_bytes: 0,
+            distribution: Distribution::default(),
+            times: std::array::from_fn(|_| Summary::new(Limit::ROW)),
+        }
+    }
+}
+
+impl Tally {
+    pub(crate) fn record(&mut self, exchange: &Exchange) {
+        self.count += 1;
+        self.outcomes[exchange.outcome as usize] += 1;
+        self.request_bytes += exchange.request.bytes;
+        self.response_bytes += exchange.response.bytes;
+        if let Some(status) = exchange.status.filter(|status| status.is_error()) {
+            self.errors += 1;
+            self.add_status(status, 1);
+        }
+        let whole =
+            matches!(exchange.outcome, Outcome::Complete | Outcome::NoResponseByDesign | Outcome::ServerInitiated);
+        if whole {
+            self.packet_exchanges += 1;
+            self.packets += u64::from(exchange.request.packets) + u64::from(exchange.response.packets);
+        }
+        if exchange.is_complete() {
+            self.timed += 1;
+            for kind in TimeKind::ALL {
+                if let Some(time) = exchange.time(kind) {
+                    self.times[kind as usize].record(time);
+                    if kind == TimeKind::ResponseTime {
+                        self.distribution.record(time);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Tally) {
+        self.count += other.count;
+        self.timed += other.timed;
+        self.errors += other.errors;
+        self.other_statuses += other.other_statuses;
+        for (status, count) in &other.statuses {
+            self.add_status(*status, *count);
+        }
+        for (mine, theirs) in self.outcomes.iter_mut().zip(other.outcomes) {
+            *mine += theirs;
+        }
+        self.packets += other.packets;
+        self.packet_exchanges += other.packet_exchanges;
+        self.request_bytes += other.request_bytes;
+        self.response_bytes += other.response_bytes;
+        self.distribution.merge(&other.distribution);
+        for (mine, theirs) in self.times.iter_mut().zip(&other.times) {
+            mine.merge(theirs);
+        }
+    }
+
+    /// The smallest codes stay, whatever the order: see [`crate::bounded`] for why merges agree.
+    fn add_status(&mut self, status: Status, count: u64) {
+        *self.statuses.entry(status).or_default() += count;
+        if self.statuses.len() > STATUSES_MAX
+            && let Some((_, evicted)) = self.statuses.pop_last()
+        {
+            self.other_statuses += evicted;
+        }
+    }
+
+    pub(crate) fn finish(&self) -> Row {
+        Row {
+            count: self.count,
+            timed: self.timed,
+            errors: self.errors,
+            statuses: self.statuses.iter().map(|(status, count)| (*status, *count)).collect(),
+            other_statuses: self.other_statuses,
+            outcomes: Outcome::ALL.into_iter().zip(self.outcomes).filter(|(_, count)| *count > 0).collect(),
+            packets: self.packets,
+            packet_exchanges: self.packet_exchanges,
+            request_bytes: self.request_bytes,
+            response_bytes: self.response_bytes,
+            distribution: self.distribution,
+            times: std::array::from_fn(|i| self.times[i].figures()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{exchange, read};
+    use smbscope_model::Nanos;
+    use smbscope_wire::status::NtStatus;
+
+    #[test]
+    fn kinds_and_outcomes_index_their_tables() {
+        assert!(TimeKind::ALL.iter().enumerate().all(|(i, kind)| *kind as usize == i));
+        assert!(Outcome::ALL.iter().enumerate().all(|(i, outcome)| *outcome as usize == i));
+    }
+
+    #[test]
+    fn only_complete_exchanges_enter_the_times() {
+        let mut tally = Tally::default();
+        tally.record(&read(0, 700_000));
+        let mut lost = read(0, 900_000);
+        lost.outcome = Outcome::ResponseEndMissing;
+        tally.record(&lost);
+        let row = tally.finish();
+        assert_eq!((row.count, row.timed, row.untimed()), (2, 1, 1));
+        assert_eq!(row.time(TimeKind::ResponseTime).max, Some(Nanos(700_000)));
+        assert_eq!(row.outcomes, [(Outcome::Complete, 1), (Outcome::ResponseEndMissing, 1)]);
+        assert_eq!(row.distribution.total(), 1);
+    }
+
+    #[test]
+    fn messages_without_answer_by_design_count_their_packets_and_are_not_missed() {
+        let mut tally = Tally::default();
+        let mut cancel = exchange();
+        cancel.outcome = Outcome::NoResponseByDesign;
+        (cancel.request.packets, cancel.response.packets) = (3, 0);
+        tally.record(&cancel);
+        let row = tally.finish();
+        assert_eq!((row.count, row.timed, row.untimed()), (1, 0, 0));
+        assert_eq!(row.average_packets(), Some(3.0));
+        assert_eq!(row.time(TimeKind::ResponseTime).count, 0);
+    }
+
+    #[test]
+    fn error_statuses_are_bounded_and_counted() {
+        let mut tally = Tally::default();
+        for code in 0..STATUSES_MAX as u32 + 7 {
+            let mut failed = read(0, 1_000);
+            failed.status = Some(Status::Nt(NtStatus(0xc000_0000 + code)));
+            tally.record(&failed);
+        }
+        let row = tally.finish();
+        // 0xc0000016 (MORE_PROCESSING_REQUIRED) is among the codes and is no error: 135 − 1 errors, 128 told apart.
+        assert_eq!((row.errors, row.statuses.len() as u64, row.other_statuses), (134, 128, 6));
+    }
+}

@@ -1,0 +1,279 @@
+//! Summaries of durations: exact moments always; percentiles exact up to a stated bound, from a histogram above it.
+//!
+//! Count, minimum, maximum, sum and sum of squares are kept as integers, so mean and standard deviation are exact
+//! and a merge does not depend on its order: summaries of any partition of the values merge to the summary of all.
+//!
+//! Percentiles follow Hyndman and Fan, "Sample Quantiles in Statistical Packages" (The American Statistician 50(4),
+//! 1996), definition 7: linear interpolation between the order statistics around rank (n − 1)·p, the default of R,
+//! numpy and pandas. The median of an even count is the mean of the middle two. Results are rounded to whole
+//! nanoseconds. A percentile that too few values support is absent: p50 needs 1 value, p90 10, p95 20, p99 100,
+//! p999 1,000: at least one value is expected beyond it.
+
+use hdrhistogram::Histogram;
+use smbscope_model::Nanos;
+
+/// How many values are kept as they are, and what happens above that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// Percentiles are exact up to this many values.
+    pub exact: usize,
+    /// Above it: a histogram of three significant digits, or (without one) no percentiles.
+    pub histogram: bool,
+}
+
+impl Limit {
+    /// Rows of commands and groups: exact up to 10,000 values, a histogram above.
+    pub const ROW: Limit = Limit { exact: 10_000, histogram: true };
+    /// Shares, clients, servers and users: percentiles up to 256 values, none above.
+    pub const ENTITY: Limit = Limit { exact: 256, histogram: false };
+    /// Files: percentiles up to 64 values, none above.
+    pub const FILE: Limit = Limit { exact: 64, histogram: false };
+}
+
+/// A growing summary of durations.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    limit: Limit,
+    count: u64,
+    min: i64,
+    max: i64,
+    sum: i128,
+    sum_of_squares: u128,
+    values: Values,
+}
+
+#[derive(Debug, Clone)]
+enum Values {
+    Exact(Vec<i64>),
+    /// A value below zero (a response that overtakes its request, only in `service_time`) is recorded as 0 here.
+    Histogram(Box<Histogram<u64>>),
+    Dropped,
+}
+
+/// The finished figures of a [`Summary`]. What too few values support is absent.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Figures {
+    /// Number of values.
+    pub count: u64,
+    /// Sum of all values in nanoseconds.
+    pub sum_ns: i128,
+    /// Smallest value.
+    pub min: Option<Nanos>,
+    /// Largest value.
+    pub max: Option<Nanos>,
+    /// Arithmetic mean, rounded to whole nanoseconds.
+    pub mean: Option<Nanos>,
+    /// Sample standard deviation (divisor n − 1), rounded to whole nanoseconds.
+    pub stddev: Option<Nanos>,
+    /// Median.
+    pub p50: Option<Nanos>,
+    /// 90th percentile.
+    pub p90: Option<Nanos>,
+    /// 95th percentile.
+    pub p95: Option<Nanos>,
+    /// 99th percentile.
+    pub p99: Option<Nanos>,
+    /// 99.9th percentile.
+    pub p999: Option<Nanos>,
+    /// Percentiles come from a histogram of three significant digits.
+    pub approximate: bool,
+}
+
+/// Percentiles in thousandths, with the fewest values that support them.
+const PERCENTILES: [(u64, u64); 5] = [(500, 1), (900, 10), (950, 20), (990, 100), (999, 1_000)];
+
+impl Summary {
+    /// An empty summary.
+    pub fn new(limit: Limit) -> Summary {
+        let values = Values::Exact(Vec::new());
+        Summary { limit, count: 0, min: i64::MAX, max: i64::MIN, sum: 0, sum_of_squares: 0, values }
+    }
+
+    /// Adds a value.
+    pub fn record(&mut self, value: Nanos) {
+        let value = value.0;
+        self.count += 1;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.sum += i128::from(value);
+        // Two durations of 292 years overflow; saturation does not depend on the order either.
+        let magnitude = u128::from(value.unsigned_abs());
+        self.sum_of_squares = self.sum_of_squares.saturating_add(magnitude * magnitude);
+        match &mut self.values {
+            Values::Exact(values) if values.len() < self.limit.exact => values.push(value),
+            Values::Exact(_) => {
+                self.leave_exact();
+                self.values.record(value);
+            }
+            values => values.record(value),
+        }
+    }
+
+    /// Adds the values of another part. Both must have the same limit.
+    pub fn merge(&mut self, other: &Summary) {
+        debug_assert_eq!(self.limit, other.limit);
+        self.count += other.count;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum += other.sum;
+        self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
+        if self.count > self.limit.exact as u64 {
+            self.leave_exact();
+        }
+        match (&mut self.values, &other.values) {
+            (Values::Exact(mine), Values::Exact(theirs)) => mine.extend_from_slice(theirs),
+            (mine, Values::Exact(theirs)) => theirs.iter().for_each(|value| mine.record(*value)),
+            (Values::Histogram(mine), Values::Histogram(theirs)) => {
+                mine.add(theirs.as_ref()).expect("auto-resizing histograms of equal precision add up")
+            }
+            (Values::Dropped, _) => {}
+            (Values::Exact(_), _) | (Values::Histogram(_), Values::Dropped) => {
+                unreachable!("the count decides the form, and the limits are equal")
+            }
+        }
+    }
+
+    /// Number of values.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The figures so far. Costs a sort of at most `limit.exact` values.
+    pub fn figures(&self) -> Figures {
+        if self.count == 0 {
+            return Figures::default();
+        }
+        let [p50, p90, p95, p99, p999] = self.percentiles();
+        Figures {
+            count: self.count,
+            sum_ns: self.sum,
+            min: Some(Nanos(self.min)),
+            max: Some(Nanos(self.max)),
+            mean: Some(Nanos(rounded_quotient(self.sum, i128::from(self.count)))),
+            stddev: self.stddev(),
+            p50,
+            p90,
+            p95,
+            p99,
+            p999,
+            approximate: matches!(self.values, Values::Histogram(_)),
+        }
+    }
+
+    /// Sample standard deviation: the square root of (n·Σx² − (Σx)²) / (n·(n − 1)), the numerator in integers.
+    fn stddev(&self) -> Option<Nanos> {
+        if self.count < 2 {
+            return None;
+        }
+        let n = u128::from(self.count);
+        let magnitude = self.sum.unsigned_abs();
+        let numerator = n.checked_mul(self.sum_of_squares)?.checked_sub(magnitude.checked_mul(magnitude)?)?;
+        let variance = numerator as f64 / (n as f64 * (n - 1) as f64);
+        Some(Nanos(variance.sqrt().round() as i64))
+    }
+
+    fn percentiles(&self) -> [Option<Nanos>; 5] {
+        let mut result = [None; 5];
+        // The order statistics that the percentiles need, each interpolated between ranks `low` and `low + 1`.
+        let places = PERCENTILES.map(|(per_mille, _)| {
+            let scaled = u128::from(self.count - 1) * u128::from(per_mille);
+            ((scaled / 1_000) as u64, (scaled % 1_000) as i128)
+        });
+        let ranks: Vec<u64> = places.iter().flat_map(|(low, _)| [*low, (*low + 1).min(self.count - 1)]).collect();
+        let at = match &self.values {
+            Values::Exact(values) => {
+                let mut sorted = values.clone();
+                sorted.sort_unstable();
+                ranks.iter().map(|rank| sorted[*rank as usize]).collect()
+            }
+            Values::Histogram(histogram) => self.order_statistics(histogram, &ranks),
+            Values::Dropped => return result,
+        };
+        for (i, (_, needed)) in PERCENTILES.into_iter().enumerate() {
+            if self.count >= needed {
+                let (low, high) = (i128::from(at[2 * i]), i128::from(at[2 * i + 1]));
+                result[i] =
+                    Some(Nanos((low as i64).saturating_add(rounded_quotient((high - low) * places[i].1, 1_000))));
+            }
+        }
+        result
+    }
+
+    /// Values at the given ranks (from 0, ascending in pairs): the middle of their bucket, within minimum and maximum.
+    fn order_statistics(&self, histogram: &Histogram<u64>, ranks: &[u64]) -> Vec<i64> {
+        let mut result = vec![self.max; ranks.len()];
+        let mut found = 0;
+        let mut order: Vec<usize> = (0..ranks.len()).collect();
+        order.sort_by_key(|i| ranks[*i]);
+        let mut seen = 0u64;
+        for bucket in histogram.iter_recorded() {
+            seen += bucket.count_at_value();
+            let middle = histogram.median_equivalent(bucket.value_iterated_to()).min(i64::MAX as u64) as i64;
+            while found < order.len() && ranks[order[found]] < seen {
+                result[order[found]] = middle.clamp(self.min, self.max);
+                found += 1;
+            }
+        }
+        result
+    }
+
+    /// Moves kept values into a histogram, or drops them.
+    fn leave_exact(&mut self) {
+        if let Values::Exact(values) = &mut self.values {
+            let values = std::mem::take(values);
+            self.values = if self.limit.histogram {
+                let histogram = Histogram::new(3).expect("three significant digits are within 0 to 5");
+                Values::Histogram(Box::new(histogram))
+            } else {
+                Values::Dropped
+            };
+            values.into_iter().for_each(|value| self.values.record(value));
+        }
+    }
+}
+
+impl Values {
+    fn record(&mut self, value: i64) {
+        match self {
+            Values::Exact(values) => values.push(value),
+            Values::Histogram(histogram) => {
+                histogram.record(value.max(0) as u64).expect("an auto-resizing histogram takes every 64-bit value")
+            }
+            Values::Dropped => {}
+        }
+    }
+}
+
+impl PartialEq for Summary {
+    /// Equal when the recorded values are, in any order.
+    fn eq(&self, other: &Summary) -> bool {
+        let moments = |s: &Summary| (s.limit, s.count, s.min, s.max, s.sum, s.sum_of_squares);
+        moments(self) == moments(other)
+            && match (&self.values, &other.values) {
+                (Values::Exact(a), Values::Exact(b)) => {
+                    let (mut a, mut b) = (a.clone(), b.clone());
+                    a.sort_unstable();
+                    b.sort_unstable();
+                    a == b
+                }
+                (Values::Histogram(a), Values::Histogram(b)) => {
+                    let counts = |h: &Histogram<u64>| -> Vec<(u64, u64)> {
+                        h.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value())).collect()
+                    };
+                    counts(a) == counts(b)
+                }
+                (Values::Dropped, Values::Dropped) => true,
+                _ => false,
+            }
+    }
+}
+
+/// `numerator / denominator` for a positive denominator, rounded to the nearest, halves away from zero.
+fn rounded_quotient(numerator: i128, denominator: i128) -> i64 {
+    let half = denominator / 2;
+    let shifted = if numerator < 0 { numerator - half } else { numerator + half };
+    (shifted / denominator).clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+use super::*;
+use proptest::prelude::*;
+
+fn of(limit: Limit, values: &[i64]) -> Summary {
+    let mut summary = Summary::new(limit);
+    values.iter().for_each(|value| summary.record(Nanos(*value)));
+    summary
+}
+
+fn exact(values: &[i64]) -> Figures {
+    of(Limit::ROW, values).figures()
+}
+
+#[test]
+fn nothing_has_no_figures() {
+    assert_eq!(exact(&[]), Figures::default());
+}
+
+#[test]
+fn one_value_has_no_standard_deviation() {
+    let figures = exact(&[13_900_000]);
+    let all = [figures.min, figures.max, figures.mean, figures.p50];
+    assert_eq!(all, [Some(Nanos(13_900_000)); 4]);
+    assert_eq!((figures.stddev, figures.p90), (None, None));
+}
+
+#[test]
+fn moments_are_those_computed_by_hand() {
+    // Mean (2+4+4+4+5+5+7+9)/8 = 5; squares of deviations 9+1+1+1+0+0+4+16 = 32; √(32/7) = 2.138…
+    let figures = exact(&[2_000, 4_000, 4_000, 4_000, 5_000, 5_000, 7_000, 9_000]);
+    assert_eq!((figures.mean, figures.stddev), (Some(Nanos(5_000)), Some(Nanos(2_138))));
+}
+
+#[test]
+fn the_median_of_an_even_count_is_the_mean_of_the_middle_two() {
+    assert_eq!(exact(&[40, 10, 30, 20]).p50, Some(Nanos(25)));
+    // (20 + 31) / 2 = 25.5, rounded to 26.
+    assert_eq!(exact(&[40, 10, 31, 20]).p50, Some(Nanos(26)));
+}
+
+#[test]
+fn percentiles_agree_with_numpy() {
+    // numpy.percentile(arange(1, 101) * 1000, [50, 90, 95, 99]) = 50500, 90100, 95050, 99010.
+    let values: Vec<i64> = (1..=100).map(|n| n * 1_000).collect();
+    let figures = exact(&values);
+    let shown = [figures.p50, figures.p90, figures.p95, figures.p99, figures.p999];
+    assert_eq!(shown, [Some(Nanos(50_500)), Some(Nanos(90_100)), Some(Nanos(95_050)), Some(Nanos(99_010)), None]);
+}
+
+#[test]
+fn a_percentile_needs_enough_values() {
+    let present = |n: i64| {
+        let figures = exact(&(0..n).collect::<Vec<_>>());
+        [figures.p50, figures.p90, figures.p95, figures.p99, figures.p999].map(|p| p.is_some())
+    };
+    assert_eq!(present(9), [true, false, false, false, false]);
+    assert_eq!(present(10), [true, true, false, false, false]);
+    assert_eq!(present(20), [true, true, true, false, false]);
+    assert_eq!(present(99), [true, true, true, false, false]);
+    assert_eq!(present(100), [true, true, true, true, false]);
+    assert_eq!(present(1_000), [true; 5]);
+}
+
+#[test]
+fn the_ten_thousandth_value_is_exact_and_the_next_is_not() {
+    let mut summary = of(Limit::ROW, &(1..=10_000).map(|n| n * 1_000_003).collect::<Vec<_>>());
+    // Rank 9,999 · 0.5 = 4999.5: between the 5,000th and the 5,001st value: 5000.5 · 1,000,003 = 5,000,515,001.5.
+    assert_eq!(summary.figures().p50, Some(Nanos(5_000_515_002)));
+    assert!(!summary.figures().approximate);
+    summary.record(Nanos(10_001 * 1_000_003));
+    let figures = summary.figures();
+    assert!(figures.approximate);
+    // Now the 5,001st value, within three significant digits.
+    let error = (figures.p50.expect("enough values").0 - 5_001 * 1_000_003).abs();
+    assert!(error <= 5_001 * 1_000_003 / 1_000, "{error}");
+    // Moments stay exact: mean 5,001 · 1,000,003.
+    assert_eq!((figures.mean, figures.max), (Some(Nanos(5_001_015_003)), Some(Nanos(10_001 * 1_000_003))));
+}
+
+#[test]
+fn negative_values_are_kept_exactly_and_count_as_zero_in_a_histogram() {
+    let small = Limit { exact: 2, histogram: true };
+    assert_eq!(of(small, &[-50, 10]).figures().p50, Some(Nanos(-20)));
+    let figures = of(small, &[-50, -50, -50]).figures();
+    // Zero lies outside of what was recorded: minimum and maximum are exact and hold the percentile within them.
+    assert_eq!((figures.min, figures.p50, figures.mean), (Some(Nanos(-50)), Some(Nanos(-50)), Some(Nanos(-50))));
+}
+
+#[test]
+fn extreme_values_do_not_panic() {
+    for limit in [Limit::ROW, Limit { exact: 1, histogram: true }, Limit { exact: 1, histogram: false }] {
+        let figures = of(limit, &[i64::MIN, i64::MAX, i64::MIN, i64::MAX, i64::MAX]).figures();
+        assert_eq!((figures.min, figures.max), (Some(Nanos(i64::MIN)), Some(Nanos(i64::MAX))));
+        // The sum of squares overflowed: no standard deviation rather than a wrong one.
+        assert_eq!(figures.stddev, None);
+    }
+}
+
+#[test]
+fn above_a_limit_without_histogram_percentiles_are_absent() {
+    let figures = of(Limit { exact: 3, histogram: false }, &[1, 2, 3, 6]).figures();
+    assert_eq!((figures.p50, figures.mean), (None, Some(Nanos(3))));
+}
+
+proptest! {
+    #[test]
+    fn summaries_of_any_partition_merge_to_the_whole(
+        values in prop::collection::vec((-5i64..10_000_000, 0usize..3), 0..120),
+        histogram: bool,
+    ) {
+        // A small bound, so that parts and wholes lie on both sides of it.
+        let limit = Limit { exact: 20, histogram };
+        let all: Vec<i64> = values.iter().map(|(value, _)| *value).collect();
+        let whole = of(limit, &all);
+        for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
+            let mut merged = Summary::new(limit);
+            for part in order {
+                let part: Vec<i64> = values.iter().filter(|(_, p)| *p == part).map(|(value, _)| *value).collect();
+                merged.merge(&of(limit, &part));
+            }
+            prop_assert_eq!(&merged, &whole);
+            prop_assert_eq!(merged.figures(), whole.figures());
+        }
+    }
+
+    #[test]
+    fn a_histogram_is_within_a_thousandth_of_the_exact_percentile(
+        values in prop::collection::vec(0i64..1_000_000_000, 100..400)
+    ) {
+        let exact = of(Limit::ROW, &values).figures();
+        let approximate = of(Limit { exact: 10, histogram: true }, &values).figures();
+        for (a, b) in [(exact.p50, approximate.p50), (exact.p95, approximate.p95), (exact.p99, approximate.p99)] {
+            let (a, b) = (a.expect("100 values").0, b.expect("100 values").0);
+            prop_assert!((a - b).abs() <= a.max(b) / 1_000 + 1, "{} against {}", a, b);
+        }
+    }
+}
