@@ -1,0 +1,78 @@
+# `make help` lists what there is. Everything that CI runs is a target here.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+SMBSCOPE := $(TARGET)/release/smbscope
+PYTHON := .venv/bin/python
+# Captures for `make accuracy`; see scripts/accuracy.py for the layout.
+CAPTURES ?= tests/data
+
+.PHONY: help setup setup-all build demo test lint fmt lint-rust lint-python licences test-rust test-readme test-accuracy bench accuracy demo-captures clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
+
+setup: ## install what is missing for building and testing (safe to repeat)
+	@scripts/setup.sh
+
+setup-all: ## the same, and tshark for `make accuracy` and `make bench`
+	@scripts/setup.sh --with-tshark
+
+build: setup ## the release binary
+	$(CARGO) build --release --locked -p smbscope-cli
+
+demo: build ## analyse the two bundled captures and print the reports
+	@echo; echo '== A NetBench-like mix of 8 clients over SMB1'; echo
+	$(SMBSCOPE) analyze tests/data/demo-smb1-netbench.pcap.zst
+	@echo; echo '== An office mix of 4 users over SMB 3.1.1'; echo
+	$(SMBSCOPE) analyze tests/data/demo-smb311-office.pcap.zst
+
+test: lint test-rust test-readme test-accuracy ## everything that CI checks
+	@echo "make test: all passed"
+
+lint: lint-rust lint-python licences ## formatting, clippy, documentation, Python, licences
+
+fmt: setup ## format Rust and Python
+	$(CARGO) fmt
+	$(PYTHON) -m ruff format scripts
+
+lint-rust: setup
+	$(CARGO) fmt --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
+
+lint-python: setup
+	$(PYTHON) -m ruff check scripts
+	$(PYTHON) -m ruff format --check scripts
+	$(PYTHON) -m mypy --config-file scripts/mypy.ini scripts
+	@for script in scripts/*.sh .ci/run; do bash -n "$$script"; done
+
+licences: setup
+	$(PYTHON) scripts/check_licences.py
+
+test-rust: setup
+	$(CARGO) test --workspace --locked
+
+test-readme: build
+	$(PYTHON) scripts/check_readme.py --smbscope $(SMBSCOPE)
+
+test-accuracy: build
+	$(PYTHON) scripts/accuracy.py --quiet --captures tests/data --smbscope $(SMBSCOPE) -o $(TARGET)/accuracy-of-the-bundled.md
+
+bench: setup-all build ## speed and memory on about 1 GB, next to tshark; writes docs/performance.md
+	$(PYTHON) scripts/bench.py --smbscope $(SMBSCOPE) --scratch $(TARGET)/bench -o docs/performance.md
+
+accuracy: setup-all build ## compare with tshark and the undamaged truth; CAPTURES=DIR; writes docs/accuracy.md
+	$(PYTHON) scripts/accuracy.py --captures $(CAPTURES) --smbscope $(SMBSCOPE) -o docs/accuracy.md
+
+demo-captures: ## record the bundled captures anew (root; Samba)
+	scripts/make_demo_captures.sh tests/data
+
+clean: ## remove what was built
+	$(CARGO) clean
+	rm -rf .venv .cache

@@ -1,0 +1,927 @@
+#!/usr/bin/env python3
+"""Checks smbscope against tshark on undamaged captures, and against the undamaged truth on damaged ones.
+
+    scripts/accuracy.py --captures DIR --smbscope target/release/smbscope -o docs/accuracy.md
+
+DIR is laid out so (each part may be missing):
+
+    own/X.pcap[.zst]         undamaged captures; X.pcap.pdu.tsv[.zst] beside it is what tshark says: a row for
+    public/*/X               each response with frame, proto, mid, response_to (the request's frame), time, status.
+                             Where it is missing, it is made with the tshark of this machine.
+    damaged/X__WHAT.pcap[ng].zst
+                             variants of own/X.pcap; X__WHAT.map.tsv[.zst] maps their packets to those of the parent.
+                             Without a map they hold the same packets as their parent.
+    formats/X.*              the first packets of own/X.pcap in other file formats
+
+Captures in DIR itself are undamaged ones too. `--write-references` keeps what tshark says beside the captures.
+
+Part A: every response that tshark times must be matched by smbscope to the same request with the same time. What
+differs must have one of the reasons below, each proved by the data itself; anything else is UNEXPLAINED.
+Part B: smbscope's exchanges of the parent (checked in part A) are the truth for the damaged variants. A pairing of a
+request with another response is FALSE; a pairing that the surviving packets allow and smbscope lacks is MISSING.
+
+Exit status 1 when anything is unexplained or false, or recall is below 99 %.
+"""
+
+import argparse
+import csv
+import datetime
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import truth
+
+STATUS_PENDING = 0x0000_0103
+RECALL = 0.99
+# Formats of other programs that smbscope does not read, and says so.
+UNSUPPORTED = re.compile(r"\.(netmon2|ngsniffer)\b")
+CAPTURE_NAME = re.compile(r"\.(pcap|pcapng|cap|snoop)(\.(gz|zst|xz|lz4))?$")
+
+
+# --- What smbscope says -----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Exchange:
+    """The columns of smbscope's exchange table that matter here."""
+
+    client_port: int
+    protocol: str
+    command: str
+    subcommand: str
+    message_id: int | None
+    status: str
+    outcome: str
+    request_first: int | None
+    request_last: int | None
+    response_first: int | None
+    response_last: int | None
+    request_first_ns: int | None
+    request_last_ns: int | None
+    interim_ns: int | None
+    response_first_ns: int | None
+    response_last_ns: int | None
+    compounded: bool
+
+    def srt(self) -> int | None:
+        if self.response_last_ns is None or self.request_last_ns is None:
+            return None
+        return self.response_last_ns - self.request_last_ns
+
+    def response_time(self) -> int | None:
+        if self.response_last_ns is None or self.request_first_ns is None:
+            return None
+        return self.response_last_ns - self.request_first_ns
+
+    def interim_time(self) -> int | None:
+        if self.interim_ns is None or self.request_last_ns is None:
+            return None
+        return self.interim_ns - self.request_last_ns
+
+    def paired(self) -> bool:
+        return self.request_first is not None and self.response_last is not None
+
+    def describe(self) -> str:
+        return (
+            f"{self.command} id {self.message_id}, request {self.request_first}–{self.request_last}, "
+            f"response {self.response_first}–{self.response_last}, {self.outcome}"
+        )
+
+
+@dataclass(slots=True)
+class Analysis:
+    """What smbscope makes of a capture."""
+
+    exchanges: list[Exchange]
+    quality: dict[str, int]
+    error: str = ""
+
+
+def number(text: str) -> int | None:
+    return int(text, 0) if text else None
+
+
+def analyze(smbscope: Path, capture: Path) -> Analysis:
+    """Runs smbscope twice: for the exchange table and for the quality counters."""
+    runs = []
+    for output in ("csv", "json"):
+        command = [str(smbscope), "analyze", str(capture), "--format", output]
+        run = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if run.returncode:
+            lines = run.stderr.strip().splitlines() or [f"exit {run.returncode}"]
+            return Analysis([], {}, lines[-1].replace(str(capture), capture.name))
+        runs.append(run.stdout)
+    exchanges = [
+        Exchange(
+            client_port=int(row["client_port"] or 0),
+            protocol=row["protocol"],
+            command=row["command"],
+            subcommand=row["subcommand"],
+            message_id=number(row["message_id"]),
+            status=row["status"],
+            outcome=row["outcome"],
+            request_first=number(row["request_first_packet"]),
+            request_last=number(row["request_last_packet"]),
+            response_first=number(row["response_first_packet"]),
+            response_last=number(row["response_last_packet"]),
+            request_first_ns=number(row["request_first_ns"]),
+            request_last_ns=number(row["request_last_ns"]),
+            interim_ns=number(row["interim_ns"]),
+            response_first_ns=number(row["response_first_ns"]),
+            response_last_ns=number(row["response_last_ns"]),
+            compounded=row["compounded"] in ("true", "1"),
+        )
+        for row in csv.DictReader(io.StringIO(runs[0]))
+    ]
+    try:
+        quality = json.loads(runs[1])["quality"]
+    except (ValueError, KeyError, TypeError):
+        return Analysis([], {}, "its JSON report has no `quality`")
+    return Analysis(exchanges, {name: value for name, value in quality.items() if isinstance(value, int)})
+
+
+# --- What tshark says -------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Reply:
+    """A response as tshark sees it."""
+
+    frame: int
+    stream: str
+    protocol: str
+    command: int
+    message_id: int | None
+    response_to: int | None
+    time_ns: int | None
+    status: int | None
+
+    def describe(self) -> str:
+        time = "untimed" if self.time_ns is None else f"{self.time_ns} ns"
+        return f"response {self.frame} to {self.response_to}, command 0x{self.command:02x} id {self.message_id}, {time}"
+
+
+def seconds_to_ns(text: str) -> int | None:
+    """Exact, without a detour through floating point."""
+    if not text:
+        return None
+    sign = -1 if text.startswith("-") else 1
+    whole, _, fraction = text.lstrip("-").partition(".")
+    return sign * (int(whole) * 1_000_000_000 + int((fraction + "0" * 9)[:9]))
+
+
+def read_replies(path: Path) -> list[Reply]:
+    return [
+        Reply(
+            frame=int(row["frame"]),
+            stream=row["tcp_stream"],
+            protocol="SMB1" if row["proto"] == "smb" else "SMB2",
+            command=int(row["cmd"], 0) if row["cmd"] else 0,
+            message_id=number(row["mid"]),
+            response_to=number(row["response_to"]),
+            time_ns=seconds_to_ns(row["time"]),
+            status=number(row["status"]),
+        )
+        for row in truth.table(path)
+    ]
+
+
+def write_replies(path: Path, replies: list[Reply]) -> None:
+    """The format that read_replies reads, compressed."""
+    lines = ["frame\ttcp_stream\tproto\tcmd\tmid\tresponse_to\ttime\tstatus\tasync"]
+    for reply in replies:
+        smb1 = reply.protocol == "SMB1"
+        cells = [
+            reply.frame,
+            reply.stream,
+            "smb" if smb1 else "smb2",
+            f"0x{reply.command:02x}" if smb1 else reply.command,
+            "" if reply.message_id is None else reply.message_id,
+            reply.response_to or "",
+            "" if reply.time_ns is None else f"{reply.time_ns // 10**9}.{reply.time_ns % 10**9:09}",
+            "" if reply.status is None else f"0x{reply.status:08x}",
+            "",
+        ]
+        lines.append("\t".join(str(cell) for cell in cells))
+    text = "\n".join(lines) + "\n"
+    subprocess.run(["zstd", "-19", "-q", "-f", "-o", str(path)], input=text.encode(), check=True)
+
+
+def ask_tshark(capture: Path) -> list[Reply]:
+    """The same from the tshark of this machine, message by message (PDML keeps compounds apart)."""
+    replies = []
+    with tempfile.TemporaryDirectory() as directory:
+        plain = Path(directory) / "capture"
+        plain.write_bytes(truth.contents(capture))
+        command = ["tshark", "-r", str(plain), "-Y", "smb.flags.response == 1 or smb2.flags.response == 1"]
+        command += ["-T", "pdml", "-J", "frame tcp smb smb2"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert process.stdout
+        for _, element in ElementTree.iterparse(process.stdout):
+            if element.tag != "packet":
+                continue
+            frame = int(shown(element, "frame.number") or 0)
+            stream = shown(element, "tcp.stream")
+            for proto in element.iter("proto"):
+                name = proto.get("name")
+                if name not in ("smb", "smb2") or not any(True for _ in proto.iter("field")):
+                    continue
+                # SMB2 compounds are several protos or several headers in one: both end up as one proto a message.
+                replies += reply_of(proto, name, frame, stream)
+            element.clear()
+        process.wait()
+    return replies
+
+
+def shown(element: ElementTree.Element, name: str) -> str:
+    found = element.find(f".//field[@name='{name}']")
+    return "" if found is None else found.get("show", "")
+
+
+def reply_of(proto: ElementTree.Element, name: str, frame: int, stream: str) -> list[Reply]:
+    if name == "smb2":
+        headers = [f for f in proto.iter("field") if f.find("field[@name='smb2.msg_id']") is not None]
+        fields = {
+            "mid": "smb2.msg_id",
+            "cmd": "smb2.cmd",
+            "to": "smb2.response_to",
+            "time": "smb2.time",
+            "status": "smb2.nt_status",
+        }
+    else:
+        headers = [f for f in proto.iter("field") if f.find("field[@name='smb.mid']") is not None]
+        fields = {
+            "mid": "smb.mid",
+            "cmd": "smb.cmd",
+            "to": "smb.response_to",
+            "time": "smb.time",
+            "status": "smb.nt_status",
+        }
+    return [
+        Reply(
+            frame=frame,
+            stream=stream,
+            protocol="SMB1" if name == "smb" else "SMB2",
+            command=int(shown(header, fields["cmd"]) or "0", 0),
+            message_id=number(shown(header, fields["mid"])),
+            response_to=number(shown(header, fields["to"])),
+            time_ns=seconds_to_ns(shown(header, fields["time"])),
+            status=number(shown(header, fields["status"])),
+        )
+        for header in headers
+    ]
+
+
+# --- Part A: undamaged captures ---------------------------------------------------------------------------------
+
+REASONS = {
+    "interim": "an interim response (STATUS_PENDING, seen in the row itself) never ends an exchange; "
+    "smbscope holds the request under the same message id with this very interim time",
+    "cancel": "tshark takes the CANCEL for the request: the packet it names holds a CANCEL, "
+    "and smbscope times the same message id from the earlier request that was cancelled",
+    "raw_interim": "Write_Raw: tshark takes the server's go-ahead (which Samba sends without the reply bit) for the "
+    "request: the packet it names was sent by the server",
+    "raw_final": "Write_Raw or Read_Raw: an answer without SMB header or with another command's code",
+    "echo": "an Echo with several replies: tshark times the first, smbscope's exchange ends with the last",
+    "parts": "a response of several messages: tshark times each, smbscope's exchange ends with the last",
+    "retransmission": "tshark names a retransmitted copy; smbscope keeps the first copy that the capture holds",
+    "no_request": "the request is not in the capture: tshark names none either",
+}
+
+
+@dataclass
+class PartA:
+    """The comparison of one undamaged capture."""
+
+    name: str
+    origin: str
+    timed: int = 0
+    equal: int = 0
+    untimed: int = 0
+    untimed_matched: int = 0
+    complete: int = 0
+    only_ours: Counter[str] = field(default_factory=Counter)
+    different: Counter[str] = field(default_factory=Counter)
+    unexplained: list[str] = field(default_factory=list)
+    note: str = ""
+
+    def title(self) -> str:
+        return f"{self.origin}/{self.name}" if self.origin else self.name
+
+
+def part_a(name: str, origin: str, replies: list[Reply], analysis: Analysis, capture: Path) -> PartA:
+    result = PartA(name, origin)
+    if analysis.error:
+        result.note = analysis.error
+    by_end: dict[tuple[str, int | None, int | None], list[Exchange]] = defaultdict(list)
+    by_id: dict[tuple[str, int | None], list[Exchange]] = defaultdict(list)
+    for exchange in analysis.exchanges:
+        by_end[exchange.protocol, exchange.message_id, exchange.response_last].append(exchange)
+        by_id[exchange.protocol, exchange.message_id].append(exchange)
+        result.complete += exchange.outcome == "complete"
+    seen: set[int] = set()
+    for reply in replies:
+        candidates = by_end[reply.protocol, reply.message_id, reply.frame]
+        if reply.time_ns is None:
+            result.untimed += 1
+            # In either protocol: an SMB1 negotiate may be answered in SMB2.
+            either = candidates + by_end["SMB1", reply.message_id, reply.frame]
+            result.untimed_matched += any(exchange.paired() for exchange in either)
+            continue
+        result.timed += 1
+        same = [e for e in candidates if e.request_last == reply.response_to and e.srt() == reply.time_ns]
+        if same:
+            result.equal += 1
+            seen.update(id(exchange) for exchange in same)
+            continue
+        reason = explain(reply, candidates, by_id[reply.protocol, reply.message_id], analysis, capture)
+        if reason:
+            result.different[reason] += 1
+            seen.update(id(exchange) for exchange in candidates)
+        else:
+            ours = candidates or [e for e in by_id[reply.protocol, reply.message_id] if nearby(e, reply)]
+            said = "; ".join(exchange.describe() for exchange in ours[:3]) or "nothing"
+            result.unexplained.append(f"tshark: {reply.describe()}. smbscope: {said}")
+    for exchange in analysis.exchanges:
+        if exchange.outcome == "complete" and id(exchange) not in seen:
+            result.only_ours[exchange.command] += 1
+    return result
+
+
+def nearby(exchange: Exchange, reply: Reply) -> bool:
+    return (
+        reply.response_to in (exchange.request_first, exchange.request_last) or exchange.response_first == reply.frame
+    )
+
+
+def explain(
+    reply: Reply, candidates: list[Exchange], same_id: list[Exchange], analysis: Analysis, capture: Path
+) -> str | None:
+    """The first reason that the data proves, if any."""
+    ours = [exchange for exchange in same_id if exchange.request_last == reply.response_to]
+    if reply.status == STATUS_PENDING:
+        for exchange in ours:
+            ended_later = exchange.response_last is None or exchange.response_last > reply.frame
+            if ended_later and exchange.interim_time() == reply.time_ns:
+                return "interim"
+    cancels = [e for e in analysis.exchanges if "CANCEL" in e.command and e.request_last == reply.response_to]
+    if cancels and any(e.request_last is not None and e.request_last < (reply.response_to or 0) for e in candidates):
+        return "cancel"
+    if reply.protocol == "SMB1" and reply.command in (0x1A, 0x1D, 0x20):
+        if sent_by_server(reply, capture):
+            return "raw_interim"
+        if any("RAW" in e.command or "WRITE_COMPLETE" in e.command for e in same_id):
+            return "raw_final"
+    if reply.protocol == "SMB1" and reply.command == 0x2B:
+        for exchange in ours:
+            first, last = exchange.response_first, exchange.response_last
+            if first is not None and last is not None and first <= reply.frame < last and "ECHO" in exchange.command:
+                return "echo"
+    for exchange in ours:
+        first, last = exchange.response_first, exchange.response_last
+        if reply.protocol == "SMB1" and first is not None and last is not None and first <= reply.frame < last:
+            return "parts"
+    if any(is_later_copy(reply, exchange, capture) for exchange in same_id):
+        return "retransmission"
+    return None
+
+
+_truths: dict[Path, truth.Truth | None] = {}
+
+
+def truth_of(capture: Path) -> truth.Truth | None:
+    """The second opinion, where the little reader can give one."""
+    if capture not in _truths:
+        try:
+            _truths[capture] = truth.read(capture)
+        except (KeyError, IndexError, StopIteration, ValueError, subprocess.CalledProcessError):
+            _truths[capture] = None
+    return _truths[capture]
+
+
+def sent_by_server(reply: Reply, capture: Path) -> bool:
+    """Whether the packet that tshark calls the request went the same way as the response."""
+    known = truth_of(capture)
+    if known is None or reply.response_to is None:
+        return False
+    request, response = known.packets.get(reply.response_to), known.packets.get(reply.frame)
+    return request is not None and response is not None and request.source == response.source
+
+
+def is_later_copy(reply: Reply, exchange: Exchange, capture: Path) -> bool:
+    """Whether tshark's packets carry the same sequence numbers as smbscope's earlier ones."""
+    known = truth_of(capture)
+    if known is None:
+        return False
+
+    def copy(theirs: int | None, ours: int | None) -> bool:
+        if theirs == ours:
+            return True
+        a, b = known.packets.get(theirs or 0), known.packets.get(ours or 0)
+        return a is not None and b is not None and a.source == b.source and a.seq == b.seq and a.number > b.number
+
+    return copy(reply.frame, exchange.response_last) and copy(reply.response_to, exchange.request_last)
+
+
+# --- Part B: damaged captures -----------------------------------------------------------------------------------
+
+
+@dataclass
+class PartB:
+    """The comparison of one damaged capture with its parent."""
+
+    name: str
+    what: str
+    exchanges: int = 0
+    allowed: int = 0
+    right: int = 0
+    missing: list[str] = field(default_factory=list)
+    false: list[str] = field(default_factory=list)
+    mistimed: list[str] = field(default_factory=list)
+    dropped: tuple[int, int] | None = None
+    dropped_bytes: tuple[int, int] | None = None
+    retransmitted: tuple[int, int] = (0, 0)
+    seen_once: tuple[int, int] = (0, 0)
+    duplicates: tuple[int, int] = (0, 0)
+    out_of_order: int = 0
+    error: str = ""
+
+
+@dataclass(slots=True)
+class Half:
+    """Where the packets of a request or response may be."""
+
+    packets: frozenset[int]
+    messages: list[truth.Message]
+
+
+@dataclass(slots=True)
+class Parent:
+    """An undamaged capture with smbscope's exchanges of it."""
+
+    truth: truth.Truth
+    analysis: Analysis
+    halves: dict[int, tuple[Half | None, Half | None]]
+    by_id: dict[tuple[int, str, int | None], list[Exchange]]
+
+
+def parent_of(capture: Path, analysis: Analysis) -> Parent:
+    known = truth.read(capture)
+    by_key: dict[tuple[str, int, int], list[truth.Message]] = defaultdict(list)
+    for message in known.messages:
+        for port in message.ports:
+            by_key[message.protocol, message.message_id, port].append(message)
+    server_ports = {
+        packet.target[1] for packet in known.packets.values() if packet.flags & 0x12 == 2
+    }  # a SYN without ACK goes to a server
+    data = [packet.number for packet in known.data_packets()]
+
+    def half(exchange: Exchange, first: int | None, last: int | None, from_server: bool) -> Half | None:
+        if first is None or last is None:
+            return None
+        messages = [
+            message
+            for message in by_key.get((exchange.protocol, exchange.message_id or 0, exchange.client_port), [])
+            if (message.ports[0] in server_ports) == from_server and first <= message.first and message.last <= last
+        ]
+        if messages:
+            packets = frozenset().union(*(message.packets for message in messages)) | {first, last}
+        else:
+            # Raw data without an SMB header: whatever this side of the flow sent between first and last.
+            packets = frozenset(
+                n
+                for n in data
+                if first <= n <= last
+                and exchange.client_port in (known.packets[n].source[1], known.packets[n].target[1])
+                and (known.packets[n].source[1] in server_ports) == from_server
+            ) | {first, last}
+        return Half(packets, messages)
+
+    halves = {}
+    by_id: dict[tuple[int, str, int | None], list[Exchange]] = defaultdict(list)
+    for exchange in analysis.exchanges:
+        halves[id(exchange)] = (
+            half(exchange, exchange.request_first, exchange.request_last, False),
+            half(exchange, exchange.response_first, exchange.response_last, True),
+        )
+        by_id[exchange.client_port, exchange.protocol, exchange.message_id].append(exchange)
+    return Parent(known, analysis, halves, by_id)
+
+
+def allows(parent: Parent, exchange: Exchange, variant: truth.Variant) -> bool:
+    """Whether the variant still holds what an exchange of the parent needs to be measured."""
+    request, response = parent.halves[id(exchange)]
+    if exchange.outcome != "complete" or request is None or response is None:
+        return False
+    ends = (exchange.request_first, exchange.response_first, exchange.response_last)
+    if not all(end is not None and variant.survives(end) for end in ends):
+        return False
+    # Where packets overtook each other and the response stands before its request, there is no time to measure.
+    asked, answered = exchange.request_last, exchange.response_first
+    if asked and answered and variant.survives(asked) and variant.goes_back(asked, answered):
+        return False
+    # The header of the first message of each half tells what it is.
+    return all(variant.has_header(half.messages[0]) for half in (request, response) if half.messages)
+
+
+def part_b(name: str, what: str, parent: Parent, variant: truth.Variant, analysis: Analysis) -> PartB:
+    result = PartB(name, what)
+    if analysis.error:
+        result.error = analysis.error
+    unsupported = analysis.error and UNSUPPORTED.search(name)
+    allowed = {id(e) for e in parent.analysis.exchanges if not unsupported and allows(parent, e, variant)}
+    result.exchanges = sum(e.outcome == "complete" for e in parent.analysis.exchanges)
+    result.allowed = len(allowed)
+    found: set[int] = set()
+    right: set[int] = set()
+    old = variant.new_to_old
+    for exchange in analysis.exchanges:
+        if not exchange.paired():
+            continue
+        request = old.get(exchange.request_first or 0)
+        response = old.get(exchange.response_last or 0)
+        response_start = old.get(exchange.response_first or 0, response)
+        rivals = parent.by_id.get((exchange.client_port, exchange.protocol, exchange.message_id), [])
+        truths = [e for e in rivals if holds(parent.halves[id(e)][0], request)]
+        match = next(
+            (
+                e
+                for e in truths
+                if id(e) not in found
+                and e.command == exchange.command
+                and holds(parent.halves[id(e)][1], response)
+                and holds(parent.halves[id(e)][1], response_start)
+            ),
+            None,
+        )
+        if match is None:
+            said = "; ".join(e.describe() for e in truths[:2]) or "no such request"
+            result.false.append(
+                f"{exchange.describe()} (in the parent: request {request}, response {response}); truth: {said}"
+            )
+            continue
+        found.add(id(match))
+        if exchange.outcome != "complete":
+            continue
+        right.add(id(match))
+        wrong = timing(parent, match, exchange, variant)
+        if wrong:
+            result.mistimed.append(f"{exchange.describe()}: {wrong}")
+    result.right = len(right & allowed)
+    for exchange in parent.analysis.exchanges:
+        if id(exchange) in allowed - right:
+            how = " (paired, but not counted as complete)" if id(exchange) in found else ""
+            result.missing.append(exchange.describe() + how)
+    counters(result, parent, variant, analysis)
+    return result
+
+
+def holds(half: Half | None, packet: int | None) -> bool:
+    return half is not None and packet in half.packets
+
+
+def timing(parent: Parent, match: Exchange, exchange: Exchange, variant: truth.Variant) -> str:
+    """What is wrong with the packets that the times were taken from; nothing when they are right."""
+    old = variant.new_to_old
+    request, response = parent.halves[id(match)]
+    assert request and response
+    ends = (
+        ("request_first", exchange.request_first, match.request_first, request, min),
+        ("response_last", exchange.response_last, match.response_last, response, max),
+    )
+    for name, ours, true, half, pick in ends:
+        if ours is None or true is None:
+            return f"{name} is missing"
+        tag = variant.tags.get(ours, "")
+        if tag in ("dup", "retx") and variant.arrival[old[ours]] != ours:
+            return f"{name} {ours} is a {tag} of {variant.arrival[old[ours]]}"
+        # When packets overtook each other, the end that arrived last completes the message.
+        arrived = [packet for packet in half.packets if packet in variant.arrival]
+        latest = pick(arrived, key=lambda packet: variant.arrival[packet])
+        if old[ours] not in (true, latest):
+            return f"{name} is the parent's packet {old[ours]} instead of {true}"
+    if variant.same_times:
+        ours_ns, true_ns = exchange.response_time(), match.response_time()
+        # Two nanoseconds are the rounding of a clock that ticks in 2^-30 s.
+        if ours_ns is None or true_ns is None or abs(ours_ns - true_ns) > 2:
+            return f"response time {ours_ns} ns instead of {true_ns} ns"
+    return ""
+
+
+def counters(result: PartB, parent: Parent, variant: truth.Variant, analysis: Analysis) -> None:
+    """What was done to the packets, next to what smbscope reports (less what the parent had already)."""
+
+    def reported(name: str) -> int:
+        return analysis.quality.get(name, 0) - parent.analysis.quality.get(name, 0)
+
+    tags = Counter(variant.tags.values())
+    if variant.tags or not variant.same_times:
+        lost = [packet for packet in parent.truth.data_packets() if not variant.survives(packet.number)]
+        if "midstart" not in result.name:
+            result.dropped = (len(lost), reported("dropped_packets"))
+            result.dropped_bytes = (sum(len(packet.payload) for packet in lost), reported("dropped_bytes"))
+    result.retransmitted = (tags["retx"], reported("retransmitted_segments"))
+    result.seen_once = (tags["delayed"], reported("retransmissions_seen_once"))
+    result.duplicates = (tags["dup"], reported("duplicate_packets"))
+    result.out_of_order = reported("out_of_order_segments")
+
+
+# --- The page ---------------------------------------------------------------------------------------------------
+
+
+def command_output(command: list[str]) -> str:
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    except OSError:
+        return "not installed"
+    lines = run.stdout.strip().splitlines()
+    return lines[0].rstrip(".") if lines else "unknown"
+
+
+def pair(value: tuple[int, int] | None) -> str:
+    if value is None:
+        return "–"
+    return "" if value == (0, 0) else f"{value[0]:,} / {value[1]:,}"
+
+
+INTRODUCTION = """# Accuracy
+
+Generated by `scripts/accuracy.py`; do not edit. To make it again, with captures laid out as the script says:
+
+```
+scripts/accuracy.py --captures DIR --smbscope target/release/smbscope -o docs/accuracy.md
+```
+
+Made on {date} with {smbscope}. The reference is what TShark 4.0.17 says
+(it lies beside the captures); where none lies there, {tshark}.
+
+## Summary
+"""
+
+PART_A = """
+## Undamaged captures: smbscope and tshark
+
+- `timed`: responses that tshark gives a time.
+- `equal`: smbscope has the same response packet, the same request packet and the same time (from the request's last
+  packet to the response's last packet).
+- `untimed`: responses that tshark shows without a time; in brackets, those that smbscope matched.
+- `only ours`: exchanges that smbscope measures and tshark does not time.
+
+| capture | timed | equal | different, by reason | unexplained | untimed | exchanges | only ours |
+|---|---:|---:|---|---:|---:|---:|---|"""
+
+PART_B = """
+## Damaged captures and other formats: smbscope and the truth
+
+The truth is smbscope's own result for the undamaged parent (compared with tshark above) and the list of what was done
+to each packet.
+
+- `allowed`: exchanges of which the headers, the first packet of the request and the last of the response survived, and
+  whose response does not stand before its request (a capture may hold packets that overtook each other).
+- `missing`: allowed, but not paired. `false`: a request paired with another response.
+- `timing`: right, but timed from another packet than the first copy of the right one.
+
+The other columns read done / reported.
+
+- `dropped`: data packets that the capture lost; *at least*, as nobody can know how many packets a gap held, or that a
+  packet is missing which nobody acknowledges in the capture.
+- `late copy only`: data of which the capture holds only the copy that was sent again. It shows only where later data
+  came before it; when the connection waited for it, the capture holds an ordinary stream with a pause.
+
+| capture | what was done | exchanges | allowed | right | missing | false | timing | dropped | dropped bytes | {more}
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
+
+
+def row(*cells: object) -> str:
+    """A table row; zero and nothing are left blank."""
+    shown = (f"{cell:,}" if isinstance(cell, int) and cell else cell or "" for cell in cells)
+    return f"| {' | '.join(str(cell) for cell in shown)} |"
+
+
+def counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))
+
+
+def page(smbscope: Path, parts_a: list[PartA], parts_b: list[PartB], skipped: list[str]) -> str:
+    reasons = sum((part.different for part in parts_a), Counter[str]())
+    out = [
+        INTRODUCTION.format(
+            date=datetime.date.today(),
+            smbscope=command_output([str(smbscope), "--version"]),
+            tshark=command_output(["tshark", "--version"]),
+        ),
+        *summary(parts_a, parts_b, reasons),
+        PART_A,
+    ]
+    for a in parts_a:
+        name = f"{a.title()}: {a.note}" if a.note else a.title()
+        untimed = f"{a.untimed:,} ({a.untimed_matched:,})" if a.untimed else ""
+        why, ours = counted(a.different), counted(a.only_ours)
+        out.append(row(name, a.timed, a.equal, why, len(a.unexplained), untimed, a.complete, ours))
+    out += ["", "Reasons, each checked row by row:", ""]
+    out += [f"- **{name}** ({reasons[name]:,}): {text}." for name, text in REASONS.items() if reasons[name]]
+    for a in parts_a:
+        out += [f"- UNEXPLAINED in {a.title()}: {line}" for line in a.unexplained[:20]]
+    if parts_b:
+        out.append(PART_B.format(more="retransmitted | late copy only | duplicates |"))
+    for b in parts_b:
+        if b.error:
+            out.append(row(b.name, f"{b.what}: {b.error}", b.exchanges, b.allowed, *[""] * 9))
+            continue
+        wrong = (len(b.missing), len(b.false), len(b.mistimed))
+        done = (pair(value) for value in (b.dropped, b.dropped_bytes, b.retransmitted, b.seen_once, b.duplicates))
+        out.append(row(b.name, b.what, b.exchanges, b.allowed, b.right, *wrong, *done))
+    out.append("")
+    for b in parts_b:
+        for title, lines in (("FALSE", b.false), ("TIMING", b.mistimed), ("MISSING", [] if b.error else b.missing)):
+            out += [f"- {title} in {b.name}: {line}" for line in lines[:5]]
+    if skipped:
+        out += ["", "## Not compared", "", *(f"- {line}" for line in skipped)]
+    return "\n".join(out) + "\n"
+
+
+def summary(parts_a: list[PartA], parts_b: list[PartB], reasons: Counter[str]) -> list[str]:
+    rows: list[tuple[str, int | str]] = [
+        ("undamaged captures", len(parts_a)),
+        ("responses that tshark times", sum(part.timed for part in parts_a)),
+        ("the same request and time, to the last digit that the capture holds", sum(part.equal for part in parts_a)),
+        ("different, with a reason that the data proves", sum(reasons.values())),
+        ("different and unexplained", sum(len(part.unexplained) for part in parts_a)),
+    ]
+    if parts_b:
+        allowed, right = sum(part.allowed for part in parts_b), sum(part.right for part in parts_b)
+        rows += [
+            ("damaged captures and other formats", len(parts_b)),
+            ("exchanges that their packets still allow to be measured", allowed),
+            ("right", f"{right:,} ({percent(right, allowed)})"),
+            ("missing", sum(len(part.missing) for part in parts_b)),
+            ("false", sum(len(part.false) for part in parts_b)),
+            ("right, but timed from another packet", sum(len(part.mistimed) for part in parts_b)),
+        ]
+    lines = [f"| {name} | {value:,} |" if isinstance(value, int) else f"| {name} | {value} |" for name, value in rows]
+    return ["| | |", "|---|---:|", *lines]
+
+
+def percent(part: int, whole: int) -> str:
+    """Never rounded up to 100 %."""
+    if whole == 0:
+        return "–"
+    return f"{int(10_000 * part / whole) / 100:.2f} %"
+
+
+# --- Finding the captures ---------------------------------------------------------------------------------------
+
+
+def beside(path: Path, ending: str) -> Path | None:
+    for candidate in (path.with_name(path.name + ending), path.with_name(path.name + ending + ".zst")):
+        if candidate.exists():
+            return candidate
+    return None
+
+
+def captures_in(directory: Path) -> list[Path]:
+    if not directory.is_dir():
+        return []
+    return sorted(path for path in directory.iterdir() if CAPTURE_NAME.search(path.name))
+
+
+def descriptions(directory: Path) -> dict[str, str]:
+    """What was done, by variant (`drop1.pcap`), from the index files."""
+    found: dict[str, str] = {}
+    for index in sorted(directory.glob("index*.tsv*")):
+        for line in truth.contents(index).decode().splitlines():
+            name, _, rest = line.partition("\t")
+            fields = rest.split("\t")
+            if len(fields) > 1:
+                found.setdefault(name.partition("__")[2], fields[1])
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--captures", type=Path, required=True, help="see the beginning of this file")
+    parser.add_argument("--smbscope", type=Path, required=True, help="the program to check")
+    parser.add_argument("-o", "--output", type=Path, help="default: standard output")
+    parser.add_argument("--only", default="", help="only captures whose name contains this")
+    parser.add_argument("--write-references", action="store_true", help="write X.pdu.tsv.zst where it is missing")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no line for each capture")
+    options = parser.parse_args()
+
+    def wanted(path: Path) -> bool:
+        return options.only in path.name
+
+    root: Path = options.captures
+    places = [("own", root / "own"), ("", root)]
+    places += [(directory.name, directory) for directory in sorted(root.glob("public/*")) if directory.is_dir()]
+    skipped: list[str] = []
+    parts_a: list[PartA] = []
+    parts_b: list[PartB] = []
+    parents: dict[str, Parent] = {}
+
+    def say(text: str) -> None:
+        if not options.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    for origin, directory in places:
+        for capture in captures_in(directory):
+            if not wanted(capture):
+                continue
+            name = capture.name.removesuffix(".zst")
+            reference = beside(capture.with_name(name), ".pdu.tsv")
+            if reference is None and not shutil.which("tshark"):
+                skipped.append(f"{name}: no reference lies beside it, and tshark is not installed")
+                continue
+            replies = read_replies(reference) if reference else ask_tshark(capture)
+            if options.write_references and reference is None:
+                write_replies(capture.with_name(name + ".pdu.tsv.zst"), replies)
+            part = part_a(name, origin, replies, analyze(options.smbscope, capture), capture)
+            parts_a.append(part)
+            say(
+                f"{part.title()}: {part.timed} timed, {part.equal} equal, {sum(part.different.values())} explained, "
+                f"{len(part.unexplained)} unexplained {part.note}"
+            )
+
+    def parent(stem: str) -> Parent | None:
+        if stem not in parents:
+            capture = next((p for _, d in places for p in captures_in(d) if p.name.startswith(stem + ".pcap")), None)
+            if capture is None:
+                return None
+            parents[stem] = parent_of(capture, analyze(options.smbscope, capture))
+        return parents[stem]
+
+    what = descriptions(root / "damaged")
+    for capture in captures_in(root / "damaged"):
+        if not wanted(capture):
+            continue
+        name = capture.name.removesuffix(".zst")
+        stem, change = name.split("__", 1)
+        whole = parent(stem)
+        if whole is None:
+            skipped.append(f"damaged/{name}: its parent own/{stem}.pcap is not there")
+            continue
+        map_path = beside(capture.with_name(f"{stem}__{change.rsplit('.', 1)[0]}"), ".map.tsv")
+        snap = re.match(r"snap(\d+)", change)
+        cut = sum(1 for _ in truth.records(truth.contents(capture))) if change.startswith("trunc") else None
+        variant = truth.variant(
+            whole.truth,
+            map_path,
+            snap=int(snap[1]) if snap else None,
+            last=cut,
+            halves=change.startswith("twoif_unsorted"),
+        )
+        if map_path and ".pcapng" not in name:
+            variant.times = {n: time_ns for n, time_ns, _ in truth.records(truth.contents(capture))}
+        part_of_b = part_b(name, what.get(change, ""), whole, variant, analyze(options.smbscope, capture))
+        parts_b.append(part_of_b)
+        report_b(part_of_b, say)
+    for capture in sorted(root.glob("formats/*")):
+        if not wanted(capture) or not capture.is_file() or capture.name == "README.md":
+            continue
+        stem = capture.name.split(".")[0]
+        whole = parent(stem)
+        if whole is None:
+            skipped.append(f"formats/{capture.name}: its parent own/{stem}.pcap is not there")
+            continue
+        plain = capture.with_name(f"{stem}.pcap.zst")
+        last = sum(1 for _ in truth.records(truth.contents(plain))) if plain.exists() else None
+        variant = truth.variant(whole.truth, None, snap=None, last=last, halves=False)
+        part_of_b = part_b(capture.name, "another format", whole, variant, analyze(options.smbscope, capture))
+        parts_b.append(part_of_b)
+        report_b(part_of_b, say)
+
+    text = page(options.smbscope, parts_a, parts_b, skipped)
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
+    else:
+        print(text)
+    unexplained = sum(len(part.unexplained) for part in parts_a)
+    false = sum(len(part.false) for part in parts_b)
+    allowed, right = sum(p.allowed for p in parts_b), sum(p.right for p in parts_b)
+    low = [part.name for part in parts_b if part.right < RECALL * part.allowed]
+    print(
+        f"accuracy: {unexplained} unexplained, {false} false, {sum(len(p.mistimed) for p in parts_b)} mistimed, "
+        f"recall {percent(right, allowed)}" + (f", below {RECALL:.0%} in: {', '.join(low)}" if low else ""),
+        file=sys.stderr,
+    )
+    return 1 if unexplained or false or low or not parts_a else 0
+
+
+def report_b(part: PartB, say: Callable[[str], None]) -> None:
+    say(
+        f"{part.name}: allowed {part.allowed}, right {part.right}, missing {len(part.missing)}, "
+        f"false {len(part.false)}, mistimed {len(part.mistimed)} {part.error}"
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Installs what is missing for building and testing smbscope. Safe to repeat; does nothing when all is there.
+#
+#   scripts/setup.sh                  what `make demo` and `make test` need
+#   scripts/setup.sh --with-tshark    also tshark, which `make accuracy` and `make bench` compare with
+#
+# System packages are installed with apt-get, and only as root or with a sudo that asks no password; otherwise the
+# commands to run are printed. Python tools go into .venv, with the versions of scripts/requirements-dev.txt.
+set -euo pipefail
+
+say() { echo "setup: $*"; }
+
+# Packages that could not be installed here.
+wanting=()
+
+install_packages() {
+    local sudo=()
+    if [ "$(id -u)" != 0 ]; then
+        if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+            sudo=(sudo -n)
+        else
+            wanting+=("$@")
+            return 0
+        fi
+    fi
+    if ! command -v apt-get >/dev/null; then
+        wanting+=("$@")
+        return 0
+    fi
+    say "installing $*"
+    "${sudo[@]}" apt-get update -qq </dev/null
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null >/dev/null ||
+        wanting+=("$@")
+}
+
+if [ "${1:-}" = --source-only ]; then return 0; fi
+
+cd "$(dirname "$0")/.."
+packages=()
+command -v cc >/dev/null || packages+=(gcc libc6-dev)
+command -v zstd >/dev/null || packages+=(zstd)
+python=$(command -v python3 || true)
+if [ -z "$python" ]; then
+    packages+=(python3 python3-venv)
+elif ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+    packages+=(python3-venv)
+fi
+if [ "${1:-}" = --with-tshark ] && ! command -v tshark >/dev/null; then packages+=(tshark); fi
+if [ ${#packages[@]} -gt 0 ]; then install_packages "${packages[@]}"; fi
+
+problems=()
+if [ ${#wanting[@]} -gt 0 ]; then
+    problems+=("these packages are missing: sudo apt-get install ${wanting[*]}")
+fi
+
+if ! command -v cargo >/dev/null; then
+    problems+=("Rust is missing: see https://rustup.rs (any stable version from the rust-version in Cargo.toml on)")
+elif ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
+    if command -v rustup >/dev/null; then
+        say "adding rustfmt and clippy"
+        rustup component add rustfmt clippy </dev/null || problems+=("rustfmt and clippy are missing: rustup component add rustfmt clippy")
+    else
+        problems+=("rustfmt and clippy are missing: install them the way Rust was installed")
+    fi
+fi
+
+python=$(command -v python3 || true)
+if [ -z "$python" ] || ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    problems+=("Python 3.11 or later is needed for the scripts and their checks")
+else
+    wanted=$(cat scripts/requirements-dev.txt <("$python" --version) | sha256sum | cut -c1-16)
+    if [ "$(cat .venv/smbscope-stamp 2>/dev/null)" != "$wanted" ]; then
+        say "making .venv with the tools of scripts/requirements-dev.txt"
+        rm -rf .venv
+        if "$python" -m venv .venv &&
+            .venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r scripts/requirements-dev.txt; then
+            echo "$wanted" >.venv/smbscope-stamp
+        else
+            problems+=("the Python tools could not be installed into .venv (see above)")
+        fi
+    fi
+fi
+
+if [ ${#problems[@]} -gt 0 ]; then
+    say "not everything is there:" >&2
+    printf '  - %s\n' "${problems[@]}" >&2
+    say "what does not need it works all the same" >&2
+fi
+exit 0
