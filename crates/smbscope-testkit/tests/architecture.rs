@@ -1,0 +1,214 @@
+//! The direction of imports, and that the inner crates do no I/O: what ARCHITECTURE.md promises, checked.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What each crate may use, from the inside out.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("smbscope-wire", &[]),
+    ("smbscope-model", &["smbscope-wire"]),
+    ("smbscope-capture", &["smbscope-model"]),
+    ("smbscope-analyze", &["smbscope-wire", "smbscope-model", "smbscope-capture"]),
+    ("smbscope-stats", &["smbscope-model"]),
+    ("smbscope-load", &["smbscope-wire", "smbscope-model", "smbscope-stats"]),
+    ("smbscope-report", &["smbscope-model", "smbscope-stats"]),
+    (
+        "smbscope-cli",
+        &[
+            "smbscope-wire",
+            "smbscope-model",
+            "smbscope-capture",
+            "smbscope-analyze",
+            "smbscope-stats",
+            "smbscope-load",
+            "smbscope-report",
+        ],
+    ),
+    (
+        "smbscope-py",
+        &[
+            "smbscope-wire",
+            "smbscope-model",
+            "smbscope-capture",
+            "smbscope-analyze",
+            "smbscope-stats",
+            "smbscope-load",
+            "smbscope-report",
+        ],
+    ),
+    ("smbscope-testkit", &["smbscope-wire", "smbscope-model", "smbscope-capture"]),
+];
+
+/// Tests may also use the test kit and what the test kit is made of.
+const TESTS_MAY_USE: &[&str] = &["smbscope-testkit", "smbscope-wire", "smbscope-model", "smbscope-capture"];
+
+/// Crates that take time as an argument and touch no file, socket, process or thread of their own.
+const NO_IO: &[&str] = &["smbscope-wire", "smbscope-model", "smbscope-analyze", "smbscope-stats"];
+
+/// Names that a crate without I/O has no use for. `std::net` is not among them: an address is a value.
+const IO_NAMES: &[&str] = &[
+    "SystemTime",
+    "Instant",
+    "TcpStream",
+    "TcpListener",
+    "UdpSocket",
+    "std::fs",
+    "std::os",
+    "std::env",
+    "std::process",
+    "println",
+    "eprintln",
+];
+
+#[test]
+fn every_crate_uses_only_what_the_architecture_allows() {
+    let mut wrong = Vec::new();
+    for (name, directory) in crates() {
+        let allowed =
+            MAY_USE.iter().find(|(of, _)| *of == name).unwrap_or_else(|| panic!("{name} has no row in MAY_USE")).1;
+        for (section, dependency) in own_dependencies(&read(&directory.join("Cargo.toml"))) {
+            let for_tests = section.ends_with("dev-dependencies");
+            let fine = allowed.contains(&dependency.as_str())
+                || (for_tests && TESTS_MAY_USE.contains(&dependency.as_str()))
+                // The test kit is the outermost: its own tests may look at all.
+                || (for_tests && name == "smbscope-testkit");
+            if !fine {
+                wrong.push(format!("{name} uses {dependency} in [{section}]"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn inner_crates_do_no_io_and_read_no_clock() {
+    let mut wrong = Vec::new();
+    for (name, directory) in crates().into_iter().filter(|(name, _)| NO_IO.contains(&name.as_str())) {
+        let sources = rust_files(&directory.join("src"));
+        assert!(!sources.is_empty(), "{name} has no sources");
+        for path in sources {
+            for found in io_names_in(&read(&path)) {
+                wrong.push(format!("{} mentions {found}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn dependencies_are_found_in_every_way_of_writing_them() {
+    let manifest = r#"
+        [package]
+        name = "smbscope-x"
+        [dependencies]
+        smbscope-wire.workspace = true
+        smbscope-model = { path = "../smbscope-model" }
+        smbscope = "1"
+        [target.'cfg(unix)'.dependencies]
+        "smbscope-capture" = "1"
+        [dev-dependencies.smbscope-stats]
+        workspace = true
+    "#;
+    let expected = [
+        ("dependencies", "smbscope-wire"),
+        ("dependencies", "smbscope-model"),
+        ("target.'cfg(unix)'.dependencies", "smbscope-capture"),
+        ("dev-dependencies", "smbscope-stats"),
+    ];
+    assert_eq!(own_dependencies(manifest), expected.map(|(section, name)| (section.to_owned(), name.to_owned())));
+}
+
+#[test]
+fn io_is_found_in_code_but_not_in_comments_or_tests() {
+    assert_eq!(io_names_in("use std::{fmt, fs::File};"), ["std::fs"]);
+    assert_eq!(io_names_in("use std::time::{Duration, Instant};"), ["Instant"]);
+    assert_eq!(
+        io_names_in("// an Instant\nuse std::net::SocketAddr; // not SystemTime\nstruct InstantNoodles;"),
+        [""; 0]
+    );
+    assert_eq!(io_names_in("fn f() {}\n#[cfg(test)]\nmod tests { use std::fs; }"), [""; 0]);
+}
+
+/// Every crate of the workspace, by name.
+fn crates() -> BTreeMap<String, PathBuf> {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in crates/");
+    let found: BTreeMap<_, _> = fs::read_dir(all)
+        .expect("crates/ can be listed")
+        .map(|entry| entry.expect("crates/ can be listed").path())
+        .filter(|path| path.join("Cargo.toml").is_file())
+        .map(|path| (path.file_name().expect("a directory has a name").to_string_lossy().into_owned(), path))
+        .collect();
+    assert!(found.len() > 1, "no crates below {}", all.display());
+    found
+}
+
+/// The section and name of each `smbscope-…` dependency in a manifest.
+fn own_dependencies(manifest: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut section = String::new();
+    for line in manifest.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            section = header.trim_matches(['[', ']']).to_owned();
+            // The long form: [dependencies.smbscope-wire].
+            if let Some((table, name)) = section.rsplit_once('.')
+                && table.ends_with("dependencies")
+                && name.starts_with("smbscope-")
+            {
+                found.push((table.to_owned(), name.to_owned()));
+            }
+        } else if section.ends_with("dependencies") {
+            let name = line.split(['.', '=', ' ']).next().unwrap_or_default().trim_matches('"');
+            if name.starts_with("smbscope-") {
+                found.push((section.clone(), name.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// Rust files below a directory that are not only tests.
+fn rust_files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).expect("sources can be listed") {
+        let path = entry.expect("sources can be listed").path();
+        if path.is_dir() {
+            found.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|ending| ending == "rs") && !path.ends_with("tests.rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Which of [`IO_NAMES`] the code before the tests mentions.
+fn io_names_in(source: &str) -> Vec<&'static str> {
+    let code: String = source
+        .split("#[cfg(test)]")
+        .next()
+        .unwrap_or_default()
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default())
+        .collect::<Vec<_>>()
+        .join("\n");
+    // `use std::{fmt, fs}` names std::fs as well.
+    let grouped: String = code
+        .split("std::{")
+        .skip(1)
+        .flat_map(|rest| rest.split('}').next().unwrap_or_default().split(','))
+        .map(|item| format!("std::{}\n", item.trim()))
+        .collect();
+    IO_NAMES.iter().copied().filter(|name| mentions(&code, name) || mentions(&grouped, name)).collect()
+}
+
+/// Whether the text holds the name as a whole word.
+fn mentions(text: &str, name: &str) -> bool {
+    let in_word = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(in_word) && !text[at + name.len()..].starts_with(in_word))
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
