@@ -31,11 +31,15 @@ const SHARE_TYPE_PIPE: u8 = 2;
 pub(crate) struct Smb2 {
     outstanding: BTreeMap<u64, Request>,
     joined: Vec<u64>,
+    /// The highest message id so far: ids begin at 0 and grow (MS-SMB2 3.2.4.1.3).
+    highest_id: Option<u64>,
 }
 
 #[derive(Debug)]
 struct Request {
     pending: Pending,
+    /// Which bits of its message id are known.
+    id_mask: u64,
     async_id: Option<u64>,
     file: Option<FileReference>,
     /// The member of the same compound whose answer names the file.
@@ -75,6 +79,25 @@ impl Smb2 {
         self.outstanding.values_mut().map(|request| &mut request.pending)
     }
 
+    /// Adds the bits of a message id that a snap length cut: those of the id that is nearest to the highest so far.
+    fn complete_id(&mut self, header: &mut smb2::Header, midstream: bool) {
+        if header.id_mask != u64::MAX {
+            let Some(highest) = self.highest_id.or((!midstream).then_some(0)) else { return };
+            let ahead = header.message_id.wrapping_sub(highest) & header.id_mask;
+            let behind = (header.id_mask - ahead).wrapping_add(1);
+            let unsolicited = header.message_id == header.id_mask && header.command == smb2::Command::OPLOCK_BREAK;
+            header.message_id = match highest.checked_sub(behind) {
+                _ if unsolicited => UNSOLICITED,
+                Some(id) if behind < ahead => id,
+                _ => highest.saturating_add(ahead),
+            };
+            header.id_mask = u64::MAX;
+        }
+        if header.message_id != UNSOLICITED {
+            self.highest_id = self.highest_id.max(Some(header.message_id));
+        }
+    }
+
     /// The connection ended: its sessions have a channel less.
     pub(crate) fn leave_sessions(&mut self, sessions: &mut Sessions, server: IpAddr) {
         for session_id in self.joined.drain(..) {
@@ -97,7 +120,8 @@ impl Connection {
         }
         let compounded = members.len() > 1;
         let mut previous = Previous::default();
-        for member in members {
+        for mut member in members {
+            self.two.complete_id(&mut member.header, scene.view.midstream);
             self.messages += 1;
             self.signed_messages += u64::from(member.header.is_signed());
             match (member.header.is_response(), direction == self.client) {
@@ -141,7 +165,7 @@ impl Connection {
             command: Command::Smb2(header.command),
             subcommand: named.subcommand,
             group,
-            message_id: Some(header.message_id),
+            message_id: whole_id(&header),
             bytes: member.length,
         };
         let user = session.and_then(|session| session.user.clone());
@@ -172,11 +196,11 @@ impl Connection {
             file_from: if matches!(effect, Effect::Open(_)) { Some(header.message_id) } else { file_from },
             path,
         };
-        self.smb2_start(scene, Request { pending, async_id: None, file, file_from, effect });
+        let request = Request { pending, id_mask: header.id_mask, async_id: None, file, file_from, effect };
+        self.smb2_start(scene, header.message_id, request);
     }
 
-    fn smb2_start(&mut self, scene: &mut Scene<'_, '_>, request: Request) {
-        let message_id = request.pending.exchange.message_id.unwrap_or_default();
+    fn smb2_start(&mut self, scene: &mut Scene<'_, '_>, message_id: u64, request: Request) {
         self.started(&request.pending);
         if let Some(mut older) = self.two.outstanding.insert(message_id, request) {
             let lost = scene.server_losses.any_after(older.pending.acknowledged.unwrap_or(0));
@@ -232,10 +256,20 @@ impl Connection {
         self.complete(scene, request.pending);
     }
 
-    /// The request of a response: by message id, or by the async id of its interim response.
+    /// The request of a response: by message id, or by the async id of its interim response. Where a snap length cut
+    /// either id, by the bits that both have, if these fit one request only.
     fn smb2_find(&self, header: &smb2::Header) -> Option<u64> {
         if self.two.outstanding.contains_key(&header.message_id) {
             return Some(header.message_id);
+        }
+        let mut alike = self
+            .two
+            .outstanding
+            .iter()
+            .filter(|(_, request)| header.id_mask & request.id_mask != u64::MAX)
+            .filter(|(id, request)| (*id ^ header.message_id) & header.id_mask & request.id_mask == 0);
+        if let (Some((id, _)), None) = (alike.next(), alike.next()) {
+            return Some(*id);
         }
         let async_id = header.async_id.filter(|id| *id != 0)?;
         let known = self.two.outstanding.iter().find(|(_, request)| request.async_id == Some(async_id))?;
@@ -266,7 +300,7 @@ impl Connection {
             command: Command::Smb2(header.command),
             subcommand: unsolicited,
             group: groups::smb2(header.command, None, false),
-            message_id: Some(header.message_id),
+            message_id: whole_id(header),
             bytes: member.length,
         };
         self.report_response(scene, frame, opening, Status::Nt(header.status), outcome);
@@ -412,6 +446,11 @@ fn logged_on(user: Option<Arc<str>>, flags: u16) -> Option<Arc<str>> {
         None if flags & SESSION_FLAG_ANONYMOUS != 0 => Some("(anonymous)".into()),
         user => user,
     }
+}
+
+/// The message id, if all of it is there.
+fn whole_id(header: &smb2::Header) -> Option<u64> {
+    (header.id_mask == u64::MAX).then_some(header.message_id)
 }
 
 /// The root of a share has an empty name.

@@ -33,8 +33,10 @@ pub struct Header {
     pub flags: u32,
     /// Offset of the next message of the compound, zero for the last.
     pub next_command: u32,
-    /// The message's number on the connection.
+    /// The message's number on the connection, as far as [`Header::id_mask`] reaches.
     pub message_id: u64,
+    /// Which bits of the message id are there: all of them, unless a snap length cut it.
+    pub id_mask: u64,
     /// Number of an asynchronous operation.
     pub async_id: Option<u64>,
     /// The tree connect, of messages that are not asynchronous.
@@ -46,8 +48,9 @@ pub struct Header {
 impl Header {
     /// Length of the whole header.
     pub const LENGTH: usize = 64;
-    /// What must be there to know which command it is, and which one.
-    pub const LEAST: usize = 32;
+    /// What must be there to know which command it is, and which one: 16 bits of the message id tell requests under
+    /// way apart. It is what a snap length of 96 bytes leaves behind Ethernet, IPv4 and TCP with timestamps.
+    pub const LEAST: usize = 26;
 
     /// Reads a header from its protocol id on.
     pub fn parse(message: &[u8]) -> Option<Header> {
@@ -55,6 +58,7 @@ impl Header {
             return None;
         }
         let flags = u32_at(message, 16)?;
+        let (id, id_mask) = message_id(message)?;
         let asynchronous = flags & flags::ASYNC_COMMAND != 0;
         Some(Header {
             credit_charge: u16_at(message, 6)?,
@@ -63,7 +67,8 @@ impl Header {
             credits: u16_at(message, 14)?,
             flags,
             next_command: u32_at(message, 20)?,
-            message_id: u64_at(message, 24)?,
+            message_id: id & id_mask,
+            id_mask,
             async_id: u64_at(message, 32).filter(|_| asynchronous),
             tree_id: u32_at(message, 36).filter(|_| !asynchronous),
             session_id: u64_at(message, 40),
@@ -88,6 +93,14 @@ impl Header {
             && header.flags & !flags::DEFINED == 0
             && (next == 0 || (next >= Header::LENGTH && next % 8 == 0 && next < length))
     }
+}
+
+/// The message id and the mask of what is there of it: 64, 32 or 16 bits.
+fn message_id(message: &[u8]) -> Option<(u64, u64)> {
+    u64_at(message, 24)
+        .map(|id| (id, u64::MAX))
+        .or_else(|| u32_at(message, 24).map(|id| (id.into(), u32::MAX.into())))
+        .or_else(|| u16_at(message, 24).map(|id| (id.into(), u16::MAX.into())))
 }
 
 #[cfg(test)]
@@ -127,11 +140,14 @@ pub(crate) mod tests {
 
     #[test]
     fn a_short_snap_length_leaves_command_and_message_id() {
-        let cut = &header(8, 1)[..Header::LEAST];
-        let header = Header::parse(cut).unwrap();
+        let bytes = header(8, 1);
+        let cut = |length: usize| Header::parse(&bytes[..length]);
+        let header = cut(32).unwrap();
         assert_eq!((header.command, header.message_id), (Command(8), 0x0102_0304_0506_0708));
         assert_eq!((header.tree_id, header.session_id), (None, None));
-        assert_eq!(Header::parse(&cut[..Header::LEAST - 1]), None);
+        let header = cut(Header::LEAST).unwrap();
+        assert_eq!((header.message_id, header.id_mask), (0x0708, 0xffff));
+        assert_eq!(cut(Header::LEAST - 1), None);
     }
 
     #[test]
