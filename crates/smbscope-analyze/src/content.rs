@@ -77,7 +77,7 @@ pub(crate) struct Message2 {
 /// The body of an SMB2 message, by direction.
 #[derive(Debug)]
 pub(crate) enum Body2 {
-    SessionSetup(Option<Identity>),
+    SessionSetup { binding: bool, identity: Option<Identity> },
     TreeConnect(String),
     Create(String),
     ReadWrite { file: smb2::FileReference, offset: u64, length: u32 },
@@ -276,7 +276,7 @@ fn body2(header: &smb2::Header, member: &[u8]) -> Body2 {
         return Body2::Answer(smb2::Response::parse(header.command, member));
     }
     match smb2::Request::parse(header.command, member) {
-        smb2::Request::SessionSetup { token, .. } => Body2::SessionSetup(identify(token)),
+        smb2::Request::SessionSetup { binding, token } => Body2::SessionSetup { binding, identity: identify(token) },
         smb2::Request::TreeConnect(path) => Body2::TreeConnect(path),
         smb2::Request::Create(name) => Body2::Create(name),
         smb2::Request::ReadWrite { file, offset, length } => Body2::ReadWrite { file, offset, length },

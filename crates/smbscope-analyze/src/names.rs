@@ -54,6 +54,10 @@ impl<K: Hash + Eq + Copy, V> Bounded<K, V> {
         forgotten
     }
 
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
+        self.entries.keys()
+    }
+
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
         self.entries.remove(key)
     }
@@ -88,23 +92,43 @@ pub(crate) struct Session {
 #[derive(Debug)]
 pub(crate) struct Sessions {
     table: Bounded<(IpAddr, u64), Session>,
+    /// Channels to other addresses of a server, and where the session began.
+    aliases: Bounded<(IpAddr, u64), (IpAddr, u64)>,
     pub(crate) forgotten: u64,
 }
 
 impl Default for Sessions {
     fn default() -> Sessions {
-        Sessions { table: Bounded::new(MAX_SESSIONS), forgotten: 0 }
+        Sessions { table: Bounded::new(MAX_SESSIONS), aliases: Bounded::new(MAX_SESSIONS), forgotten: 0 }
     }
 }
 
 impl Sessions {
     pub(crate) fn get(&self, server: IpAddr, session_id: u64) -> Option<&Session> {
-        self.table.get(&(server, session_id))
+        self.table.get(&self.key(server, session_id))
+    }
+
+    fn key(&self, server: IpAddr, session_id: u64) -> (IpAddr, u64) {
+        let key = (server, session_id);
+        self.aliases.get(&key).copied().unwrap_or(key)
+    }
+
+    /// A connection to `server` asks to become a channel of a session (MS-SMB2 3.3.5.5.2) that may have begun at
+    /// another address of the same server.
+    pub(crate) fn bind(&mut self, server: IpAddr, session_id: u64) {
+        let key = (server, session_id);
+        if self.table.get(&key).is_some() {
+            return;
+        }
+        let mut elsewhere = self.table.keys().filter(|(_, id)| *id == session_id);
+        if let (Some(origin), None) = (elsewhere.next().copied(), elsewhere.next()) {
+            self.aliases.insert(key, origin);
+        }
     }
 
     /// The session, made anew when it is not known: its beginning may not have been captured.
     pub(crate) fn entry(&mut self, server: IpAddr, session_id: u64) -> &mut Session {
-        let key = (server, session_id);
+        let key = self.key(server, session_id);
         if self.table.get(&key).is_none() {
             let session =
                 Session { user: None, trees: Bounded::new(MAX_TREES), opens: Bounded::new(MAX_OPENS), channels: 0 };
@@ -120,10 +144,12 @@ impl Sessions {
 
     /// A connection of the session ended; the last one takes it along.
     pub(crate) fn leave(&mut self, server: IpAddr, session_id: u64) {
-        let Some(session) = self.table.get_mut(&(server, session_id)) else { return };
+        let key = self.key(server, session_id);
+        self.aliases.remove(&(server, session_id));
+        let Some(session) = self.table.get_mut(&key) else { return };
         session.channels = session.channels.saturating_sub(1);
         if session.channels == 0 {
-            self.table.remove(&(server, session_id));
+            self.table.remove(&key);
         }
     }
 }
@@ -167,6 +193,20 @@ mod tests {
         assert_eq!(names.insert(1, 'a') + names.insert(2, 'b') + names.insert(1, 'c'), 0);
         assert_eq!(names.insert(3, 'd'), 1);
         assert_eq!((names.get(&1), names.get(&2), names.get(&3)), (None, Some(&'b'), Some(&'d')));
+    }
+
+    #[test]
+    fn a_channel_to_another_address_shares_the_sessions_names() {
+        let (first, second) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 1, 1]));
+        let mut sessions = Sessions::default();
+        sessions.join(first, 7);
+        sessions.entry(first, 7).user = Some("A\\b".into());
+        assert!(sessions.get(second, 7).is_none(), "another server may use the same id");
+        sessions.bind(second, 7);
+        sessions.join(second, 7);
+        assert_eq!(sessions.get(second, 7).and_then(|session| session.user.as_deref()), Some("A\\b"));
+        sessions.leave(second, 7);
+        assert!(sessions.get(first, 7).is_some() && sessions.get(second, 7).is_none());
     }
 
     #[test]

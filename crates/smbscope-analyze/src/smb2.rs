@@ -147,6 +147,9 @@ impl Connection {
         let related = header.flags & flags::RELATED_OPERATIONS != 0;
         let session_id = if related { previous.session_id } else { header.session_id };
         let tree_id = if related { previous.tree_id } else { header.tree_id };
+        if let (Body2::SessionSetup { binding: true, .. }, Some(id)) = (&member.body, session_id) {
+            scene.shared.sessions.bind(self.endpoints.server.ip(), id);
+        }
         let session = session_id.and_then(|id| scene.shared.sessions.get(self.endpoints.server.ip(), id));
         let tree = session.zip(tree_id).and_then(|(session, id)| session.trees.get(&id));
         let named = Named::of(&member.body);
@@ -426,7 +429,7 @@ impl Named {
 fn effect_of(member: &Message2, path: Option<Arc<str>>) -> Effect {
     use smb2::Command;
     match (&member.body, member.header.command) {
-        (Body2::SessionSetup(identity), _) => Effect::LogOn(identity.as_ref().and_then(user_name)),
+        (Body2::SessionSetup { identity, .. }, _) => Effect::LogOn(identity.as_ref().and_then(user_name)),
         (_, Command::LOGOFF) => Effect::LogOff,
         (Body2::TreeConnect(share), _) => Effect::Connect(share.clone()),
         (_, Command::TREE_DISCONNECT) => Effect::Disconnect,
