@@ -1,6 +1,7 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// See what an SMB file server makes its users wait for, and why.
@@ -10,6 +11,21 @@ pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
+}
+
+impl Arguments {
+    /// What clap can't see by itself.
+    pub fn check(&self) -> Result<(), clap::Error> {
+        let Verb::Analyze(arguments) = &self.verb;
+        let conflict = if arguments.classic && arguments.format != Format::Text {
+            "--classic is a layout of the text report; it goes with --format text"
+        } else if arguments.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+            "standard input (-) can be read only once"
+        } else {
+            return Ok(());
+        };
+        Err(Arguments::command().error(ErrorKind::ArgumentConflict, conflict))
+    }
 }
 
 /// The verbs.
@@ -95,7 +111,6 @@ pub enum ColorChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -1,26 +1,23 @@
 //! Ctrl-C: the first one ends the work with what was measured so far, the second one ends the process.
 
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-static INTERRUPTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+/// What the handler sets: the flag of the work in progress.
+static CURRENT: OnceLock<Mutex<Arc<AtomicBool>>> = OnceLock::new();
 
-/// A flag that Ctrl-C sets. The handler is installed once a process; where that fails, Ctrl-C ends the process as
-/// ever.
-pub(crate) fn flag() -> Arc<AtomicBool> {
-    let flag = INTERRUPTED.get_or_init(|| {
-        let flag = Arc::new(AtomicBool::new(false));
-        let handler_flag = Arc::clone(&flag);
-        let handler = move || {
-            if handler_flag.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
-            }
-        };
-        if ctrlc::set_handler(handler).is_err() {
-            // Another handler is in place (a test harness, an embedding program): leave it to that one.
+/// From now on, Ctrl-C sets this flag. The handler is installed once a process; where that fails (a test harness, an
+/// embedding program has its own), Ctrl-C does what it did.
+pub(crate) fn sets(flag: &Arc<AtomicBool>) {
+    if let Some(current) = CURRENT.get() {
+        *current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(flag);
+        return;
+    }
+    let current = CURRENT.get_or_init(|| Mutex::new(Arc::clone(flag)));
+    let handler = || {
+        if current.lock().unwrap_or_else(PoisonError::into_inner).swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
         }
-        flag
-    });
-    Arc::clone(flag)
+    };
+    let _has_own = ctrlc::set_handler(handler);
 }

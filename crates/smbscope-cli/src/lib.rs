@@ -11,9 +11,39 @@ mod progress;
 
 pub use arguments::{AnalyzeArguments, Arguments, ColorChoice, Format, Verb};
 
+/// An error with its causes in one line. What a cause repeats is said once.
+pub fn one_line(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(|cause| cause.to_string()) {
+        match text.as_str() {
+            "" => text = cause,
+            said if said.contains(&cause) => {}
+            _ => text += &format!(": {cause}"),
+        }
+    }
+    readable_name(&text).replace('\n', " ")
+}
+
+/// Standard input, which is `-` in tables, by its name in messages.
+fn readable_name(message: &str) -> String {
+    message.strip_prefix("-: ").map_or(message.to_owned(), |rest| format!("standard input: {rest}"))
+}
+
 /// Does what the arguments ask for. An error is one line: what, where, what to do.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.verb {
         Verb::Analyze(arguments) => analyze::run(arguments),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_one_line_without_repetition() {
+        let error = anyhow::anyhow!("no such file").context("cannot open x: no such file").context("no report");
+        assert_eq!(one_line(&error), "no report: cannot open x: no such file");
+        assert_eq!(one_line(&anyhow::anyhow!("-: empty\nfile")), "standard input: empty file");
     }
 }

@@ -1,6 +1,7 @@
 //! Where results go: a file or standard output, opened before any work is done.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use smbscope_capture::reader::Input;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -13,8 +14,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Opens the file, or standard output.
-    pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Output> {
+    /// Opens the file, or standard output. A capture is never overwritten by its own report.
+    pub(crate) fn open(path: Option<&Path>, inputs: &[Input]) -> anyhow::Result<Output> {
         let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
             let stdout = io::stdout();
             let is_terminal = stdout.is_terminal();
@@ -25,6 +26,13 @@ impl Output {
             });
         };
         let name = path.display().to_string();
+        let is_output = |input: &&Input| match input {
+            Input::File(input) => is_same_file(input, path),
+            Input::Stdin => false,
+        };
+        if let Some(input) = inputs.iter().find(is_output) {
+            bail!("cannot write {name}: it is the capture {}; choose another name for the output", input.name());
+        }
         let file = File::create(path).with_context(|| format!("cannot write {name}"))?;
         Ok(Output { writer: Box::new(BufWriter::new(file)), name, is_terminal: false })
     }
@@ -46,4 +54,10 @@ impl Output {
     pub(crate) fn writer(&mut self) -> &mut dyn Write {
         &mut self.writer
     }
+}
+
+/// Whether both names lead to one regular file.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let canonical = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
+    canonical(one).is_some_and(|one| canonical(other) == Some(one))
 }

@@ -22,7 +22,7 @@ impl Progress {
     /// A packet was read; now and then asks how many bytes are done, of how many.
     pub(crate) fn packet(&mut self, progress: impl FnOnce() -> (u64, Option<u64>)) {
         self.packets += 1;
-        if self.packets % INTERVAL != 0 {
+        if !self.packets.is_multiple_of(INTERVAL) {
             return;
         }
         if let Some(bar) = &self.bar {

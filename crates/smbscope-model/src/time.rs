@@ -41,10 +41,11 @@ impl fmt::Display for Nanos {
     /// Three significant digits and the unit that reads best: `842 ns`, `1.43 ms`, `12.0 s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let magnitude = self.0.unsigned_abs();
+        // What would be rounded to 1000 of a unit is 1.00 of the next.
         let (divisor, unit) = match magnitude {
             0..1_000 => return write!(f, "{} ns", self.0),
-            1_000..1_000_000 => (1e3, "µs"),
-            1_000_000..1_000_000_000 => (1e6, "ms"),
+            1_000..999_500 => (1e3, "µs"),
+            999_500..999_500_000 => (1e6, "ms"),
             _ => (1e9, "s"),
         };
         let value = self.0 as f64 / divisor;
@@ -67,5 +68,11 @@ mod tests {
             .map(|n| Nanos(n).to_string())
             .into();
         assert_eq!(shown, ["0 ns", "842 ns", "1.43 µs", "14.3 µs", "999 µs", "1.43 ms", "12.0 s", "100 s"]);
+    }
+
+    #[test]
+    fn what_rounds_to_a_thousand_has_the_next_unit() {
+        let shown: Vec<String> = [999_499, 999_500, 999_499_999, 999_500_000].map(|n| Nanos(n).to_string()).into();
+        assert_eq!(shown, ["999 µs", "1.00 ms", "999 ms", "1.00 s"]);
     }
 }

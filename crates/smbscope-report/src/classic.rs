@@ -214,8 +214,10 @@ fn warning_table(out: &mut String, report: &Report) {
     for warning in warnings {
         let text = clean(&warning.text);
         match (warning.count, warning.share) {
-            (Some(count), Some((share, _))) => put(out, &format!("  {:<50}{count:>10}{share:>7.1}%", text + ":")),
-            (Some(count), None) => put(out, &format!("  {:<50}{count:>10}", text + ":")),
+            (Some(count), Some((whole, _))) => {
+                put(out, &format!("  {:<60}{count:>10}{:>7}%", text + ":", percent(count, whole)))
+            }
+            (Some(count), None) => put(out, &format!("  {:<60}{count:>10}", text + ":")),
             (None, _) => put(out, &format!("  {text}")),
         }
     }

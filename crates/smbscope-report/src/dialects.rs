@@ -39,8 +39,12 @@ pub(crate) fn lines(report: &Report) -> Vec<DialectLine> {
     for (dialect, count) in smb2 {
         lines.push(DialectLine { text: format!("SMB {dialect} on {}", of(*count, connections)), is_smb1: false });
     }
-    if unknown > 0 {
-        let text = format!("dialect not seen on {}", of(unknown, connections));
+    let said = smb1_commands(report) > 0 && unknown == connections;
+    if unknown > 0 && !said {
+        let smb1 = report.aggregate.commands.iter().any(|row| matches!(row.command, Command::Smb1(_)));
+        let smb2 = report.aggregate.commands.iter().any(|row| matches!(row.command, Command::Smb2(_)));
+        let name = if smb2 && !smb1 { "SMB2/3, dialect" } else { "dialect" };
+        let text = format!("{name} not seen on {}", of(unknown, connections));
         lines.push(DialectLine { text, is_smb1: false });
     }
     lines

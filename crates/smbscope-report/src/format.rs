@@ -20,6 +20,11 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     format!("{:.1}", share(part, whole))
 }
 
+/// As [`percent`], but what exists is never shown as nothing: `<0.1`.
+pub(crate) fn visible_percent(part: u64, whole: u64) -> String {
+    if part > 0 && share(part, whole) < 0.05 { "<0.1".to_owned() } else { percent(part, whole) }
+}
+
 /// A share in percent.
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
@@ -46,13 +51,14 @@ pub(crate) fn clock(time: Nanos) -> String {
     format!("{:03}:{:02}:{:02}.{fraction:05}", total / 3_600, total / 60 % 60, total % 60)
 }
 
-/// A span of time for a sentence: `4.21 s`, `10 min 52 s`, `3 h 05 min`.
+/// A span of time for a sentence: `4.21 s`, `10 min 52 s`, `3 h 05 min`, `12 days 7 h`.
 pub(crate) fn span(time: Nanos) -> String {
     let total = (time.0.unsigned_abs() + 500_000_000) / 1_000_000_000;
     match total {
         0..120 => time.to_string(),
         120..7_200 => format!("{} min {:02} s", total / 60, total % 60),
-        _ => format!("{} h {:02} min", total / 3_600, total / 60 % 60),
+        7_200..172_800 => format!("{} h {:02} min", total / 3_600, total / 60 % 60),
+        _ => format!("{} days {} h", total / 86_400, total / 3_600 % 24),
     }
 }
 
@@ -65,8 +71,8 @@ pub(crate) fn average_packets(packets: u64, exchanges: u64) -> String {
     }
 }
 
-/// `one file` or `1,204 files`.
-pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
+/// `1 file` or `1,204 files`.
+pub fn counted(n: u64, one: &str, many: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{} {many}", thousands(n)) }
 }
 
@@ -95,6 +101,14 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     kept + "…"
 }
 
+/// A piece of a sentence that [`wrap`] keeps on one line: a number must not lose its unit.
+pub(crate) fn unbroken(text: impl ToString) -> String {
+    text.to_string().replace(' ', NO_BREAK)
+}
+
+/// A blank at which no line ends.
+const NO_BREAK: &str = "\u{a0}";
+
 /// The text in lines of at most `width` characters, broken at blanks.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -114,7 +128,7 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
             }
         }
     }
-    lines
+    lines.iter().map(|line| line.replace(NO_BREAK, " ")).collect()
 }
 
 #[cfg(test)]
@@ -157,13 +171,22 @@ mod tests {
 
     #[test]
     fn spans_read_well() {
-        let spans = [4_210_000_000, 651_795_400_000, 11_100_000_000_000].map(|n| span(Nanos(n)));
-        assert_eq!(spans, ["4.21 s", "10 min 52 s", "3 h 05 min"]);
+        // 1,062,000 s are 12 days and 25,200 s, 7 h.
+        let spans = [4_210_000_000, 651_795_400_000, 11_100_000_000_000, 1_062_000_000_000_000];
+        let spans = spans.map(|n| span(Nanos(n)));
+        assert_eq!(spans, ["4.21 s", "10 min 52 s", "3 h 05 min", "12 days 7 h"]);
     }
 
     #[test]
     fn long_text_breaks_at_blanks() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("a toolongword", 6), ["a", "toolo…"]);
+        assert_eq!(wrap(&format!("took {}.", unbroken("13.6 ms")), 10), ["took", "13.6 ms."]);
+    }
+
+    #[test]
+    fn a_share_that_exists_shows() {
+        // 1 of 2,001 is 0.04998 %, 1 of 2,000 is 0.05 %.
+        assert_eq!([(0, 9), (1, 2_001), (1, 2_000)].map(|(n, of)| visible_percent(n, of)), ["0.0", "<0.1", "0.1"]);
     }
 }

@@ -18,6 +18,8 @@ mod names;
 mod packets;
 mod warnings;
 
+pub use format::counted;
+
 use smbscope_model::{Connection, Quality, Timestamp};
 use smbscope_stats::Aggregate;
 
@@ -55,7 +57,7 @@ pub struct CaptureEntry {
     pub compression: Option<String>,
     /// Packets read.
     pub packets: u64,
-    /// Bytes of these packets in the capture.
+    /// Length of the file, compressed where it is.
     pub bytes: u64,
     /// First packet.
     pub first: Option<Timestamp>,

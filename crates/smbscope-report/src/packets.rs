@@ -14,8 +14,12 @@ pub(crate) struct PacketCounts {
     pub(crate) acks: u64,
     /// Data segments never acknowledged.
     pub(crate) unacknowledged: u64,
-    /// Segments sent again.
+    /// Segments sent again, of which the capture holds both copies.
     pub(crate) retransmitted: u64,
+    /// Those of them that the receiver had acknowledged before.
+    pub(crate) spurious: u64,
+    /// Segments sent again of which the capture holds the last copy only.
+    pub(crate) seen_once: u64,
     /// Packets that the capture dropped, at least.
     pub(crate) dropped: u64,
     /// Packets that continue a message, both directions.
@@ -42,7 +46,7 @@ impl PacketCounts {
             .iter()
             .flat_map(|command| &command.apart)
             .filter(|part| part.subcommand == Subcommand::AsyncPortion)
-            .map(|part| part.row.packets)
+            .map(|part| part.row.request_packets)
             .sum();
         let quality = &report.quality;
         PacketCounts {
@@ -51,6 +55,8 @@ impl PacketCounts {
             acks: quality.pure_acks,
             unacknowledged: quality.unacknowledged_segments,
             retransmitted: quality.retransmitted_segments,
+            spurious: quality.spurious_retransmissions.min(quality.retransmitted_segments),
+            seen_once: quality.retransmissions_seen_once,
             dropped: quality.dropped_packets,
             continuations: commands.continuation_packets + replies.continuation_packets,
             commands,

@@ -1,7 +1,7 @@
 //! What limits the result, in words: every counter of [`Quality`] that says so, with its count and its share.
 
 use crate::Report;
-use crate::format::{counted, share, thousands};
+use crate::format::{counted, thousands, unbroken, visible_percent};
 use smbscope_model::Outcome;
 #[cfg(doc)]
 use smbscope_model::Quality;
@@ -14,8 +14,8 @@ pub(crate) struct Warning {
     pub(crate) text: String,
     /// How often, where it is something that is counted.
     pub(crate) count: Option<u64>,
-    /// The share of the count, in percent, and of what.
-    pub(crate) share: Option<(f64, &'static str)>,
+    /// The whole that the count is a share of, and its name.
+    pub(crate) share: Option<(u64, &'static str)>,
 }
 
 /// What a count is a share of.
@@ -29,44 +29,46 @@ enum Of {
 }
 
 /// Counters of [`Quality`] by name, in the order of the report: the file, the network, the framing, the matching.
+/// `[s]` belongs to the plural.
 const COUNTERS: &[(&str, Of, &str)] = &[
-    ("truncated_captures", Of::Nothing, "capture ends in the middle of a record"),
-    ("unreadable_records", Of::Packets, "record of the capture file unreadable, passed over"),
-    ("packets_reordered_by_time", Of::Packets, "packet out of time order in its file, put in order"),
-    ("packets_out_of_time_order", Of::Packets, "packet older than those before it"),
-    ("snapped_packets", Of::Packets, "packet cut short by the snap length"),
-    ("malformed_packets", Of::Packets, "packet with a malformed link, IP or TCP header"),
-    ("ip_datagrams_incomplete", Of::Packets, "IP datagram incomplete, fragments missing"),
-    ("duplicate_packets", Of::SmbPackets, "packet captured twice"),
-    ("dropped_packets", Of::SmbPackets, "packet dropped by the capture (at least)"),
-    ("capture_gaps", Of::Nothing, "gap in the captured data"),
-    ("missing_unacknowledged_bytes", Of::Nothing, "byte neither captured nor acknowledged"),
-    ("late_segments", Of::SmbPackets, "packet came after it had been given up as dropped"),
-    ("retransmitted_segments", Of::SmbPackets, "packet retransmitted by TCP"),
-    ("spurious_retransmissions", Of::SmbPackets, "packet retransmitted although acknowledged"),
-    ("out_of_order_segments", Of::SmbPackets, "packet out of order"),
-    ("zero_windows", Of::SmbPackets, "packet closed the receive window"),
-    ("midstream_flows", Of::Connections, "connection began before the capture"),
-    ("reset_flows", Of::Connections, "connection reset"),
-    ("evicted_flows", Of::Nothing, "connection given up, too many at once"),
-    ("reorder_buffer_overflows", Of::SmbPackets, "packet given up, reordering buffer full"),
-    ("framing_lost", Of::Nothing, "loss of SMB framing"),
-    ("bytes_skipped", Of::Nothing, "byte passed over to find SMB framing again"),
-    ("unknown_frames", Of::Nothing, "frame that is no SMB message"),
-    ("malformed_messages", Of::Commands, "malformed SMB message"),
-    ("headers_truncated", Of::Commands, "SMB header cut off"),
-    ("encrypted_frames", Of::Nothing, "encrypted frame, its command unknown"),
-    ("compressed_frames_opaque", Of::Nothing, "compressed frame, its command unknown"),
-    ("response_end_missing", Of::Commands, "final packet of response missing"),
-    ("responses_without_request", Of::Commands, "response without command"),
-    ("responses_not_captured", Of::Commands, "response not captured"),
-    ("requests_unanswered", Of::Commands, "command never answered"),
-    ("causality_refused", Of::Commands, "response refused, it precedes its command"),
-    ("ambiguous_refused", Of::Commands, "response refused, its id may be recycled"),
-    ("ids_reused", Of::Commands, "id used again before the response"),
-    ("clock_steps", Of::Commands, "clock stepped backwards before the response"),
-    ("evicted_requests", Of::Commands, "command given up, too many outstanding"),
-    ("evicted_names", Of::Nothing, "session, share or file name given up, too many at once"),
+    ("truncated_captures", Of::Nothing, "capture[s] cut off in the middle of a record"),
+    ("unreadable_records", Of::Packets, "record[s] of the capture file unreadable, passed over"),
+    ("packets_reordered_by_time", Of::Packets, "packet[s] out of time order in the file, put in order"),
+    ("packets_out_of_time_order", Of::Packets, "packet[s] older than those before"),
+    ("snapped_packets", Of::Packets, "packet[s] cut short by the snap length"),
+    ("malformed_packets", Of::Packets, "packet[s] with a malformed link, IP or TCP header"),
+    ("ip_datagrams_incomplete", Of::Packets, "IP datagram[s] incomplete, fragments missing"),
+    ("duplicate_packets", Of::SmbPackets, "packet[s] captured twice"),
+    ("dropped_packets", Of::SmbPackets, "packet[s] dropped by the capture (at least)"),
+    ("capture_gaps", Of::Nothing, "gap[s] in the captured data"),
+    ("missing_unacknowledged_bytes", Of::Nothing, "byte[s] neither captured nor acknowledged"),
+    ("late_segments", Of::SmbPackets, "packet[s] came after being given up as dropped"),
+    ("retransmitted_segments", Of::SmbPackets, "packet[s] retransmitted by TCP"),
+    ("spurious_retransmissions", Of::SmbPackets, "of them in vain, the receiver had acknowledged the data"),
+    ("retransmissions_seen_once", Of::SmbPackets, "packet[s] sent again, lost before the capture could see the first"),
+    ("out_of_order_segments", Of::SmbPackets, "packet[s] out of order"),
+    ("zero_windows", Of::SmbPackets, "packet[s] closed the receive window"),
+    ("midstream_flows", Of::Connections, "connection[s] began before the capture"),
+    ("reset_flows", Of::Connections, "connection[s] reset"),
+    ("evicted_flows", Of::Nothing, "connection[s] given up, too many at once"),
+    ("reorder_buffer_overflows", Of::SmbPackets, "packet[s] given up, reordering buffer full"),
+    ("framing_lost", Of::Nothing, "loss[es] of SMB framing"),
+    ("bytes_skipped", Of::Nothing, "byte[s] passed over to find SMB framing again"),
+    ("unknown_frames", Of::Nothing, "frame[s] other than SMB messages"),
+    ("malformed_messages", Of::Nothing, "malformed SMB message[s]"),
+    ("headers_truncated", Of::Nothing, "SMB header[s] cut off"),
+    ("encrypted_frames", Of::Nothing, "encrypted frame[s], command unknown"),
+    ("compressed_frames_opaque", Of::Nothing, "compressed frame[s], command unknown"),
+    ("response_end_missing", Of::Commands, "response[s] whose end was not captured"),
+    ("responses_without_request", Of::Commands, "response[s] whose request was not captured"),
+    ("responses_not_captured", Of::Commands, "command[s] whose response was not captured"),
+    ("requests_unanswered", Of::Commands, "command[s] without an answer by the end of the capture"),
+    ("causality_refused", Of::Commands, "response[s] refused, older than the command"),
+    ("ambiguous_refused", Of::Commands, "response[s] refused, the id may be recycled"),
+    ("ids_reused", Of::Commands, "command[s] whose id was used again before the response"),
+    ("clock_steps", Of::Commands, "command[s] captured after the response, matched but not timed"),
+    ("evicted_requests", Of::Commands, "command[s] given up, too many outstanding"),
+    ("evicted_names", Of::Nothing, "session, share or file name[s] given up, too many at once"),
 ];
 
 /// Every warning of a report.
@@ -87,16 +89,14 @@ pub(crate) fn all(report: &Report) -> Vec<Warning> {
                 Of::Commands => Some((aggregate.count, "commands")),
                 Of::Connections => Some((report.connections.len() as u64, "connections")),
             };
-            let share = whole.filter(|(whole, _)| *whole > 0).map(|(whole, name)| (share(count, whole), name));
-            Warning { text: (*text).to_owned(), count: Some(count), share }
+            Warning { text: inflected(text, count), count: Some(count), share: whole.filter(|(whole, _)| *whole > 0) }
         })
         .collect();
     let plain = |text: String| Warning { text, count: None, share: None };
     let unpaired = aggregate.outcomes.iter().find(|(outcome, _)| *outcome == Outcome::NotPairable);
     if let Some((_, count)) = unpaired {
-        let text = "encrypted frame not paired with its answer, others were under way".to_owned();
-        let share = Some((share(*count, aggregate.count), "commands"));
-        warnings.push(Warning { text, count: Some(*count), share });
+        let text = inflected("encrypted request[s] not paired with an answer, others were under way", *count);
+        warnings.push(Warning { text, count: Some(*count), share: Some((aggregate.count, "commands")) });
     }
     if aggregate.folded > 0 {
         let commands = counted(aggregate.folded, "command is", "commands are");
@@ -117,43 +117,63 @@ pub(crate) fn all(report: &Report) -> Vec<Warning> {
         }
     }
     for capture in &report.captures {
-        warnings.extend(capture.warnings.iter().map(|warning| plain(format!("{}: {warning}", capture.name))));
+        let prefix = format!("{}: ", capture.name);
+        let named = |warning: &String| match warning.starts_with(&prefix) {
+            true => warning.clone(),
+            false => format!("{prefix}{warning}"),
+        };
+        warnings.extend(capture.warnings.iter().map(named).map(plain));
     }
     warnings.extend(report.warnings.iter().cloned().map(plain));
     warnings
+}
+
+/// The text for a count: `[s]` goes where there is only one.
+fn inflected(text: &str, count: u64) -> String {
+    match text.split_once('[').and_then(|(start, rest)| Some((start, rest.split_once(']')?))) {
+        Some((start, (_, end))) if count == 1 => format!("{start}{end}"),
+        Some((start, (plural, end))) => format!("{start}{plural}{end}"),
+        None => text.to_owned(),
+    }
 }
 
 /// The quality of the capture in one sentence.
 pub(crate) fn verdict(report: &Report) -> String {
     let quality = &report.quality;
     let aggregate = &report.aggregate;
+    let headers = quality.headers_truncated;
     if aggregate.count == 0 {
-        return "no command was seen".to_owned();
+        return match headers {
+            0 => "no command was seen".to_owned(),
+            n => {
+                let cut = counted(n, "SMB header is", "SMB headers are");
+                let advice = if quality.snapped_packets > 0 { "; use a snap length of 128 or more" } else { "" };
+                format!("no command could be read: {cut} cut off{advice}")
+            }
+        };
     }
     let lost = quality.untimed_by_capture();
     // Messages whose header was cut off are no exchanges; they belong to the whole all the same.
-    let whole = aggregate.count.max(aggregate.total.timed + lost) + quality.headers_truncated;
+    let whole = aggregate.count.max(aggregate.total.timed + lost - headers) + headers;
     if lost > 0 {
-        let percent = share(lost, whole);
-        let part = if percent < 0.1 {
-            counted(lost, "command", "commands")
-        } else {
-            format!("about {percent:.1} % of commands")
-        };
-        return format!("{part} could not be timed because the capture lost packets");
+        let commands = counted(lost, "command", "commands");
+        let percent = unbroken(format!("{} %", visible_percent(lost, whole)));
+        return format!("{commands} (about {percent}) could not be timed because the capture lacks packets");
     }
-    let dropped = match quality.dropped_packets {
-        0 if quality.capture_gaps == 0 => "the capture is complete".to_owned(),
+    let complete = quality.dropped_packets + quality.capture_gaps == 0;
+    let capture = match quality.dropped_packets {
+        0 if complete => "the capture is complete".to_owned(),
         0 => "the capture has gaps".to_owned(),
-        n => format!("the capture lost {} (at least)", counted(n, "packet", "packets")),
+        n => format!("the capture lost at least {}", counted(n, "packet", "packets")),
     };
+    let seen = if quality.encrypted_frames > 0 { "every command or encrypted frame" } else { "every command" };
     match (aggregate.untimed, quality.requests_unanswered) {
-        (0, _) if quality.dropped_packets + quality.capture_gaps == 0 => format!("{dropped}: every command was timed"),
-        (0, _) => format!("{dropped}, but every command was timed"),
+        (0, _) if complete => format!("{capture}: {seen} was timed"),
+        (0, _) => format!("{capture}, but {seen} that it holds was timed"),
         (n, unanswered) if n == unanswered => {
-            format!("{dropped}; {} never answered", counted(n, "command was", "commands were"))
+            format!("{capture}; {} no answer by its end", counted(n, "command has", "commands have"))
         }
-        (n, _) => format!("{dropped}; {} not timed, see the warnings", counted(n, "command was", "commands were")),
+        (n, _) => format!("{capture}; {} not timed, see the warnings", counted(n, "command was", "commands were")),
     }
 }
 
@@ -168,5 +188,11 @@ mod tests {
         for (name, _, _) in COUNTERS {
             assert!(names.contains(name), "{name}");
         }
+    }
+
+    #[test]
+    fn one_is_not_plural() {
+        assert_eq!([1, 2].map(|n| inflected("loss[es] of framing", n)), ["loss of framing", "losses of framing"]);
+        assert_eq!(inflected("nothing to say", 2), "nothing to say");
     }
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use serde_json::{Value, json};
-use smbscope_model::Quality;
+use smbscope_model::{Dialect, Group, Outcome, Quality};
 use smbscope_report::{Report, json};
 
 fn document(report: &Report) -> Value {
@@ -74,6 +74,34 @@ fn the_schema_names_every_quality_counter_and_no_other() {
     let mut named: Vec<_> = named.keys().map(String::as_str).collect();
     named.sort_unstable();
     assert_eq!(named, counters);
+}
+
+#[test]
+fn the_schema_names_every_outcome_and_no_other() {
+    let schema = schema();
+    let named = schema["$defs"]["outcomes"]["propertyNames"]["enum"].as_array().expect("an array");
+    let named: Vec<_> = named.iter().filter_map(Value::as_str).collect();
+    assert_eq!(named, Outcome::ALL.map(|outcome| outcome.name()));
+}
+
+#[test]
+fn the_schema_names_every_group_and_no_other() {
+    let schema = schema();
+    let mut named: Vec<_> =
+        schema["$defs"]["command"]["properties"]["groups"]["items"]["enum"].as_array().expect("an array").clone();
+    named.sort_by_key(|name| name.to_string());
+    let mut groups: Vec<_> = Group::ALL.map(|group| json!(group.name())).into();
+    groups.sort_by_key(|name| name.to_string());
+    assert_eq!(named, groups);
+}
+
+#[test]
+fn whether_signing_is_required_is_not_guessed() {
+    let connections = vec![common::connection(1, None), common::connection(2, Some(Dialect::NtLm012))];
+    let document = document(&common::report(&[], connections, Quality::default()));
+    assert_eq!(problems(&document), Vec::<String>::new());
+    let required: Vec<_> = (0..2).map(|i| document["connections"][i]["signing_required"].clone()).collect();
+    assert_eq!(required, [Value::Null, json!(false)]);
 }
 
 #[test]

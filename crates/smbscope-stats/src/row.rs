@@ -27,6 +27,8 @@ pub struct Row {
     pub outcomes: Vec<(Outcome, u64)>,
     /// Packets of the exchanges in `packet_exchanges`, both halves.
     pub packets: u64,
+    /// Those of them that carried the request.
+    pub request_packets: u64,
     /// Exchanges whose packets are known in full: complete ones, and messages that have no answer by design.
     pub packet_exchanges: u64,
     /// Bytes of requests.
@@ -71,6 +73,7 @@ pub(crate) struct Tally {
     other_statuses: u64,
     outcomes: [u64; Outcome::ALL.len()],
     packets: u64,
+    request_packets: u64,
     packet_exchanges: u64,
     request_bytes: u64,
     response_bytes: u64,
@@ -88,6 +91,7 @@ impl Default for Tally {
             other_statuses: 0,
             outcomes: Default::default(),
             packets: 0,
+            request_packets: 0,
             packet_exchanges: 0,
             request_bytes: 0,
             response_bytes: 0,
@@ -112,6 +116,7 @@ impl Tally {
         if whole {
             self.packet_exchanges += 1;
             self.packets += u64::from(exchange.request.packets) + u64::from(exchange.response.packets);
+            self.request_packets += u64::from(exchange.request.packets);
         }
         if exchange.is_complete() {
             self.timed += 1;
@@ -138,6 +143,7 @@ impl Tally {
             *mine += theirs;
         }
         self.packets += other.packets;
+        self.request_packets += other.request_packets;
         self.packet_exchanges += other.packet_exchanges;
         self.request_bytes += other.request_bytes;
         self.response_bytes += other.response_bytes;
@@ -166,6 +172,7 @@ impl Tally {
             other_statuses: self.other_statuses,
             outcomes: Outcome::ALL.into_iter().zip(self.outcomes).filter(|(_, count)| *count > 0).collect(),
             packets: self.packets,
+            request_packets: self.request_packets,
             packet_exchanges: self.packet_exchanges,
             request_bytes: self.request_bytes,
             response_bytes: self.response_bytes,

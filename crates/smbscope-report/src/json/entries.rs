@@ -70,7 +70,8 @@ pub(super) struct Connection<'a> {
     dialect: Option<String>,
     midstream: bool,
     end: &'static str,
-    signing_required: bool,
+    /// Unknown where the negotiation was not captured.
+    signing_required: Option<bool>,
     signed_messages: u64,
     encrypted_frames: u64,
     compressed_frames: u64,
@@ -103,7 +104,7 @@ impl<'a> Connection<'a> {
             dialect: connection.dialect.map(|dialect| dialect.to_string()),
             midstream: connection.midstream,
             end: connection.end.name(),
-            signing_required: connection.signing_required,
+            signing_required: connection.dialect.map(|_| connection.signing_required),
             signed_messages: connection.signed_messages,
             encrypted_frames: connection.encrypted_frames,
             compressed_frames: connection.compressed_frames,

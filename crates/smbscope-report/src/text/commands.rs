@@ -4,28 +4,28 @@ use super::style::Paint;
 use super::table::{Column, Line, Section, Table};
 use super::{TextOptions, percent_sign};
 use crate::Report;
-use crate::format::{average_packets, compact, percent, thousands, wrap};
+use crate::format::{average_packets, compact, thousands, unbroken, visible_percent, wrap};
 use crate::names;
-use smbscope_model::{Group, Protocol, TimeKind};
-use smbscope_stats::{CommandRow, Row};
+use smbscope_model::{Command, Group, Protocol, TimeKind};
+use smbscope_stats::{CommandRow, Row, SubcommandRow};
+use std::cmp::Reverse;
 
 /// Statuses listed; the rest is added up.
 const STATUSES_LISTED: usize = 20;
 
 pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
-    let all = &report.aggregate.commands;
     let ordered = in_order(report);
     let mut sections = Vec::new();
     for protocol in [Protocol::Smb1, Protocol::Smb2] {
-        let rows = ordered.iter().filter(|row| row.command.protocol() == protocol);
-        let lines: Vec<Line> = rows.flat_map(|row| command_lines(row, all, report.aggregate.count)).collect();
+        let rows = ordered.iter().filter(|row| section_of(row, report) == protocol);
+        let lines: Vec<Line> = rows.flat_map(|row| command_lines(row, report)).collect();
         if !lines.is_empty() {
             sections.push(Section { heading: format!("{} commands", names::protocol(protocol)), lines });
         }
     }
     sections.push(Section { heading: "Groups".to_owned(), lines: group_lines(report) });
-    Table { columns: columns(), sections }.render(out, options.width, options.color);
-    note(out, options);
+    let left_out = Table { columns: columns(), sections }.render(out, options.width, options.color);
+    note(out, report, &left_out, options);
     errors(out, report, options);
 }
 
@@ -34,16 +34,41 @@ pub(super) fn in_order(report: &Report) -> Vec<&CommandRow> {
     let mut rows: Vec<&CommandRow> = report.aggregate.commands.iter().collect();
     rows.sort_by_key(|row| {
         let headline = row.groups.iter().any(|group| group.in_headline());
-        (!headline, std::cmp::Reverse(row.row.time(TimeKind::ResponseTime).sum_ns))
+        (!headline, Reverse(row.row.time(TimeKind::ResponseTime).sum_ns), Reverse(row.row.count))
     });
     rows
 }
 
+/// Parts of a command in the same order.
+fn parts_in_order(parts: &[SubcommandRow]) -> Vec<&SubcommandRow> {
+    let mut parts: Vec<&SubcommandRow> = parts.iter().collect();
+    parts.sort_by_key(|part| (Reverse(part.row.time(TimeKind::ResponseTime).sum_ns), Reverse(part.row.count)));
+    parts
+}
+
 /// Name of a row; a command's waits say so, where the command has other uses.
-pub(super) fn row_name(row: &CommandRow, all: &[CommandRow]) -> String {
+pub(super) fn row_name(row: &CommandRow, report: &Report) -> String {
     let name = names::command(row.command);
+    if section_of(row, report) != row.command.protocol() {
+        return format!("{name} (SMB1)");
+    }
+    let all = &report.aggregate.commands;
     let has_other = all.iter().any(|other| other.command == row.command && !other.waiting);
     if row.waiting && has_other { format!("{name} (waiting)") } else { name }
+}
+
+/// Below which protocol's heading a command stands: that of its messages, but an SMB1 NEGOTIATE that led to SMB2 is
+/// no use of SMB1 (MS-SMB2 3.3.5.3) and must not look like one.
+fn section_of(row: &CommandRow, report: &Report) -> Protocol {
+    let is_opening = |command: Command| matches!(command, Command::Smb1(code) if code.0 == 0x72);
+    let only_opens = || {
+        let smb1 = |dialect: smbscope_model::Dialect| dialect.protocol() == Protocol::Smb1;
+        let mut commands = report.aggregate.commands.iter();
+        !report.connections.iter().any(|connection| connection.dialect.is_some_and(smb1))
+            && report.connections.iter().any(|connection| connection.dialect.is_some())
+            && commands.all(|row| row.command.protocol() == Protocol::Smb2 || is_opening(row.command))
+    };
+    if is_opening(row.command) && only_opens() { Protocol::Smb2 } else { row.command.protocol() }
 }
 
 fn columns() -> Vec<Column> {
@@ -68,8 +93,13 @@ fn columns() -> Vec<Column> {
 fn cells(row: &Row, whole: u64) -> Vec<String> {
     let time = row.time(TimeKind::ResponseTime);
     let if_any = |n: u64| if n > 0 { thousands(n) } else { String::new() };
-    let mut cells =
-        vec![thousands(row.count), percent(row.count, whole), if_any(row.errors), if_any(row.untimed()), packets(row)];
+    let mut cells = vec![
+        thousands(row.count),
+        visible_percent(row.count, whole),
+        if_any(row.errors),
+        if_any(row.untimed()),
+        packets(row),
+    ];
     if row.timed > 0 {
         let service = row.time(TimeKind::ServiceTime).p50;
         let times = [time.min, time.p50, time.mean, time.p95, time.p99, time.max, time.stddev, service];
@@ -82,10 +112,11 @@ fn packets(row: &Row) -> String {
     average_packets(row.packets, row.packet_exchanges)
 }
 
-fn command_lines(command: &CommandRow, all: &[CommandRow], whole: u64) -> Vec<Line> {
-    let mut lines = vec![Line { name: row_name(command, all), indent: 0, cells: cells(&command.row, whole) }];
+fn command_lines(command: &CommandRow, report: &Report) -> Vec<Line> {
+    let whole = report.aggregate.count;
+    let mut lines = vec![Line { name: row_name(command, report), indent: 0, cells: cells(&command.row, whole) }];
     if names::shows_subcommands(command) {
-        lines.extend(command.subcommands.iter().map(|part| Line {
+        lines.extend(parts_in_order(&command.subcommands).into_iter().map(|part| Line {
             name: names::subcommand(part.subcommand),
             indent: 2,
             cells: cells(&part.row, whole),
@@ -125,10 +156,17 @@ fn group_lines(report: &Report) -> Vec<Line> {
     lines
 }
 
-fn note(out: &mut String, options: &TextOptions) {
-    let text = "Times are response times, from the first packet of the request to the last of the response. \
-                Service is the median time from the last packet of the request to the first of the response.";
-    for line in wrap(text, options.width) {
+fn note(out: &mut String, report: &Report, left_out: &[&str], options: &TextOptions) {
+    let mut text = "Times are response times, from the first packet of the request to the last of the response. \
+                    Service is the median time from the last packet of the request to the first of the response."
+        .to_owned();
+    if report.aggregate.commands.iter().any(|row| section_of(row, report) != row.command.protocol()) {
+        text += &format!(" {} opened connections that went on in SMB2/3.", unbroken("NEGOTIATE (SMB1)"));
+    }
+    if !left_out.is_empty() {
+        text += &format!(" A wider page (--width) also shows {}.", left_out.join(", "));
+    }
+    for line in wrap(&text, options.width) {
         Paint::Faint.line(out, &line, options.color);
     }
 }
@@ -137,7 +175,7 @@ fn note(out: &mut String, options: &TextOptions) {
 fn errors(out: &mut String, report: &Report, options: &TextOptions) {
     let mut found: Vec<(u64, String, String, u64)> = Vec::new();
     for command in &report.aggregate.commands {
-        let name = row_name(command, &report.aggregate.commands);
+        let name = row_name(command, report);
         for (status, count) in &command.row.statuses {
             found.push((*count, status.to_string(), name.clone(), command.row.count));
         }

@@ -4,7 +4,7 @@ use super::TextOptions;
 use super::commands::{in_order, row_name};
 use super::style::Paint;
 use crate::Report;
-use crate::format::{percent, shorten, thousands};
+use crate::format::{shorten, thousands, visible_percent};
 use smbscope_model::Group;
 use smbscope_stats::{Distribution, Row};
 
@@ -47,11 +47,10 @@ fn groups(out: &mut String, report: &Report, options: &TextOptions) {
 
 /// A line a command: the percentage in each decade, and its shape in small.
 fn commands(out: &mut String, report: &Report, options: &TextOptions) {
-    let all = &report.aggregate.commands;
     let rows: Vec<(String, Row)> = in_order(report)
         .into_iter()
         .filter(|row| row.row.timed > 0)
-        .map(|row| (row_name(row, all), row.row.clone()))
+        .map(|row| (row_name(row, report), row.row.clone()))
         .collect();
     let mut whole = Distribution::default();
     rows.iter().for_each(|(_, row)| whole.merge(&row.distribution));
@@ -76,8 +75,7 @@ fn commands(out: &mut String, report: &Report, options: &TextOptions) {
         for index in &decades {
             let cell = match counts[*index] {
                 0 => "·".to_owned(),
-                count if count * 2_000 < row.timed => "<0.1".to_owned(),
-                count => percent(count, row.timed),
+                count => visible_percent(count, row.timed),
             };
             text += &format!("{cell:>7}");
         }

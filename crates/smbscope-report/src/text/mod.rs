@@ -7,8 +7,8 @@ mod style;
 mod table;
 
 use crate::Report;
-use crate::format::{clean, percent, thousands};
-use crate::warnings;
+use crate::format::{clean, thousands, unbroken, visible_percent, wrap};
+use crate::warnings::{self, Warning};
 use style::Paint;
 
 /// How to print.
@@ -51,13 +51,20 @@ fn render_warnings(out: &mut String, report: &Report, options: &TextOptions) {
     Paint::Heading.line(out, "Warnings", options.color);
     for warning in warnings {
         let count = warning.count.map_or_else(String::new, thousands);
-        let share = warning.share.map_or_else(String::new, |(share, of)| format!("  ({share:.1} % of {of})"));
-        let text = format!("{count:>12}  {}{share}", clean(&warning.text));
-        Paint::Warning.line(out, text.trim_end(), options.color);
+        let share =
+            warning.share.map_or_else(String::new, |(whole, of)| format!(" ({} of {of})", share_of(&warning, whole)));
+        for (i, line) in wrap(&format!("{}{share}", clean(&warning.text)), options.width - 14).iter().enumerate() {
+            let count = if i == 0 { count.as_str() } else { "" };
+            Paint::Warning.line(out, &format!("{count:>12}  {line}"), options.color);
+        }
     }
+}
+
+fn share_of(warning: &Warning, whole: u64) -> String {
+    unbroken(percent_sign(warning.count.unwrap_or(0), whole))
 }
 
 /// `36.9 %`.
 fn percent_sign(part: u64, whole: u64) -> String {
-    format!("{} %", percent(part, whole))
+    format!("{} %", visible_percent(part, whole))
 }

@@ -2,16 +2,21 @@
 
 use super::style::Paint;
 use super::{TextOptions, percent_sign};
-use crate::format::{clean, clock, counted, date, seconds, shorten, span, thousands, wrap};
+use crate::format::{clean, clock, counted, date, seconds, shorten, span, thousands, unbroken, wrap};
 use crate::packets::{PacketCounts, control};
 use crate::{CaptureEntry, Report, dialects, names, warnings};
-use smbscope_model::{DirectionCounts, TimeKind};
+use smbscope_model::{DirectionCounts, Group, Nanos, TimeKind};
+use smbscope_stats::{Entities, Row};
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::hash::Hash;
+use std::sync::Arc;
 
 /// Names listed on one line before "and … more".
 const LISTED_MAX: usize = 4;
+
+/// Longest name of a capture.
+const NAME_MAX: usize = 60;
 
 /// Columns in front of a fact.
 const FACT_INDENT: usize = 13;
@@ -29,27 +34,62 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
     packets(out, report, options);
 }
 
-/// The result in one sentence.
+/// The result in a sentence or two.
 fn verdict(report: &Report) -> String {
-    let total = &report.aggregate.total;
-    let time = total.time(TimeKind::ResponseTime);
-    let commands = counted(report.aggregate.count, "command", "commands");
-    let (Some(median), Some(slowest)) = (time.p50, time.max) else {
-        return format!("{commands}, none with a response time.");
+    let aggregate = &report.aggregate;
+    let encrypted = aggregate.groups.iter().find(|row| row.group == Group::Encrypted).map(|found| &found.row);
+    let in_clear = aggregate.count - encrypted.map_or(0, |row| row.count);
+    let mut text = String::new();
+    if report.quality.encrypted_frames > 0 {
+        let frames = counted(report.quality.encrypted_frames, "frame is", "frames are");
+        text = format!("{frames} encrypted: what they do is hidden, only the frames can be timed");
+        match encrypted.filter(|row| row.timed > 0) {
+            Some(row) => text += &format!(" ({}). ", figures(row)),
+            None => text += ". ",
+        }
+        if in_clear == 0 {
+            return text.trim_end().to_owned();
+        }
+    }
+    if in_clear == 0 {
+        return "No SMB command could be read.".to_owned();
+    }
+    let whom = if text.is_empty() { "command" } else { "other command" };
+    let mut commands = counted(in_clear, whom, &format!("{whom}s"));
+    if let (true, Some(elapsed)) = (text.is_empty(), aggregate.elapsed()) {
+        commands += &format!(" in {}", unbroken(span(elapsed)));
+    }
+    let total = &aggregate.total;
+    let Some(slowest) = total.time(TimeKind::ResponseTime).max else {
+        return text + &format!("{commands}, none with a response time.");
     };
-    let commands = match report.aggregate.elapsed() {
-        Some(elapsed) => format!("{commands} in {}", span(elapsed)),
-        None => commands,
-    };
-    let p95 = time.p95.map_or_else(String::new, |p95| format!(", 95 % within {p95}"));
-    let slowest_of = report
-        .aggregate
+    let slowest_of = aggregate
         .commands
         .iter()
         .filter(|row| row.groups.iter().all(|group| group.in_headline()))
         .find(|row| row.row.time(TimeKind::ResponseTime).max == Some(slowest))
         .map_or_else(String::new, |row| format!(" ({})", names::command(row.command)));
-    format!("{commands}. Half were answered within {median}{p95}; the slowest took {slowest}{slowest_of}.")
+    text + &match total.timed {
+        1 if in_clear == 1 => format!("{}; it took {}{slowest_of}.", counted(1, whom, ""), unbroken(slowest)),
+        1 => format!("{commands}. Only one was timed: it took {}{slowest_of}.", unbroken(slowest)),
+        _ => {
+            let figures = figures(total);
+            format!("{commands}. {}; the slowest took {}{slowest_of}.", capital(&figures), unbroken(slowest))
+        }
+    }
+}
+
+/// `half were answered within 224 µs, 95 % within 732 µs`.
+fn figures(row: &Row) -> String {
+    let time = row.time(TimeKind::ResponseTime);
+    let within = |share: &str, time: Option<Nanos>| time.map(|time| format!("{share} within {}", unbroken(time)));
+    let parts = [within("half were answered", time.p50), within(&unbroken("95 %"), time.p95)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + chars.as_str())
 }
 
 /// Who, where and how: a line a fact.
@@ -70,13 +110,20 @@ fn facts(out: &mut String, report: &Report, options: &TextOptions) {
     };
     fact("Servers", Paint::Plain, &busiest(weighted(|c| c.endpoints.server)));
     fact("Clients", Paint::Plain, &busiest(weighted(|c| c.endpoints.client).map(|(client, n)| (client.ip(), n))));
+    for (label, names) in [("Users", &report.aggregate.users), ("Shares", &report.aggregate.shares)] {
+        if let Some(names) = busiest_names(names) {
+            fact(label, Paint::Plain, &names);
+        }
+    }
     let connections = report.connections.len() as u64;
     if connections > 0 {
         let required = report.connections.iter().filter(|connection| connection.signing_required).count() as u64;
         let (signed, messages) = report.connections.iter().fold((0, 0), |(signed, messages), connection| {
             (signed + connection.signed_messages, messages + connection.messages)
         });
+        let negotiated = report.connections.iter().filter(|connection| connection.dialect.is_some()).count() as u64;
         let signing = match required {
+            0 if negotiated == 0 => "negotiation not captured".to_owned(),
             0 => "not required by the server".to_owned(),
             n if n == connections => "required by the server".to_owned(),
             n => format!("required on {} of {connections} connections", thousands(n)),
@@ -84,7 +131,7 @@ fn facts(out: &mut String, report: &Report, options: &TextOptions) {
         let share = match signed {
             0 => "no message signed".to_owned(),
             n if n == messages => "every message signed".to_owned(),
-            n => format!("{} of messages signed", percent_sign(n, messages)),
+            n => format!("{} of messages signed", unbroken(percent_sign(n, messages))),
         };
         fact("Signing", Paint::Plain, &format!("{signing}, {share}"));
         let encrypted: u64 = report.connections.iter().map(|connection| connection.encrypted_frames).sum();
@@ -93,10 +140,14 @@ fn facts(out: &mut String, report: &Report, options: &TextOptions) {
             0 => "none".to_owned(),
             n => {
                 let frames = counted(n, "encrypted frame", "encrypted frames");
-                format!("{frames} on {} of {connections} connections", thousands(encrypting))
+                format!(
+                    "{frames} on {} of {}",
+                    thousands(encrypting),
+                    counted(connections, "connection", "connections")
+                )
             }
         };
-        fact("Encryption", Paint::Plain, &encryption);
+        fact("Encryption", if encrypted > 0 { Paint::Warning } else { Paint::Plain }, &encryption);
     }
     for (i, capture) in report.captures.iter().take(LISTED_MAX).enumerate() {
         let label = match (i, report.captures.len()) {
@@ -117,9 +168,17 @@ fn facts(out: &mut String, report: &Report, options: &TextOptions) {
 /// `run.pcap (pcap, gzip), 91,748 packets, from 1997-08-11 09:30:00 UTC`.
 fn describe(capture: &CaptureEntry) -> String {
     let compression = capture.compression.as_ref().map_or_else(String::new, |name| format!(", {name}"));
-    let start = capture.first.and_then(date).map_or_else(String::new, |date| format!(", from {date} UTC"));
-    let packets = counted(capture.packets, "packet", "packets");
-    format!("{} ({}{compression}), {packets}{start}", clean(&capture.name), capture.format)
+    let start =
+        capture.first.and_then(date).map_or_else(String::new, |date| format!(", from {}", unbroken(date + " UTC")));
+    let packets = unbroken(counted(capture.packets, "packet", "packets"));
+    let name = clean(&capture.name);
+    // The end of a long path tells more than its beginning.
+    let too_long = name.chars().count().saturating_sub(NAME_MAX);
+    let name = match too_long {
+        0 => name,
+        _ => format!("…{}", name.chars().skip(too_long + 1).collect::<String>()),
+    };
+    format!("{} ({}{compression}), {packets}{start}", unbroken(name), unbroken(&capture.format))
 }
 
 /// The names with the most commands, and how many more there are.
@@ -138,6 +197,22 @@ fn busiest<T: Hash + Eq + Ord + Copy + Display>(names: impl Iterator<Item = (T, 
     }
 }
 
+/// Users or shares, those with the most commands first, each with its commands.
+fn busiest_names(names: &Entities<Arc<str>>) -> Option<String> {
+    let mut order: Vec<(&str, u64)> = names.entries.iter().map(|(name, entity)| (&**name, entity.count)).collect();
+    order.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let mut listed: Vec<String> = Vec::new();
+    for (i, (name, count)) in order.iter().take(LISTED_MAX).enumerate() {
+        let count = if i == 0 { counted(*count, "command", "commands") } else { thousands(*count) };
+        listed.push(unbroken(format!("{} ({count})", shorten(&clean(name), NAME_MAX / 2))));
+    }
+    let more = order.len().saturating_sub(LISTED_MAX) + usize::from(names.other.is_some());
+    if more > 0 {
+        listed.push(unbroken(format!("{} more", thousands(more as u64))));
+    }
+    (!listed.is_empty()).then(|| listed.join(", "))
+}
+
 /// The paper's packet counts, with commands and replies side by side.
 fn packets(out: &mut String, report: &Report, options: &TextOptions) {
     let counts = PacketCounts::of(report);
@@ -152,8 +227,16 @@ fn packets(out: &mut String, report: &Report, options: &TextOptions) {
     line("  acknowledgements only", counts.acks, Some(counts.all), "");
     line("  data never acknowledged", counts.unacknowledged, Some(counts.all), "");
     line("  continuing a message", counts.continuations, Some(counts.all), "");
-    line("  retransmitted", counts.retransmitted, Some(counts.all), "lost by the network");
-    line("dropped by the capture", counts.dropped, None, "at least");
+    line("  retransmitted", counts.retransmitted, Some(counts.all), "");
+    if counts.retransmitted > 0 {
+        line("    lost by the network", counts.retransmitted - counts.spurious, Some(counts.all), "");
+        line("    in vain, it was received", counts.spurious, Some(counts.all), "");
+    }
+    if counts.seen_once > 0 {
+        let note = "lost by the network before the capture";
+        line("  sent again, first not seen", counts.seen_once, Some(counts.all), note);
+    }
+    line("dropped by the capture", counts.dropped, None, if counts.dropped > 0 { "or more" } else { "" });
 
     out.push('\n');
     let head = format!("  {:<18}{:>13}  {:>7}  {:>13}  {:>7}", "", "commands", "", "replies", "");

@@ -40,8 +40,9 @@ const NAME_MIN: usize = 16;
 const NAME_MAX: usize = 34;
 
 impl Table {
-    /// Prints the sections in at most `width` columns, with an empty line before each.
-    pub(crate) fn render(&self, out: &mut String, width: usize, color: bool) {
+    /// Prints the sections in at most `width` columns, with an empty line before each. Returns the heads of the
+    /// columns that had something to say and no room.
+    pub(crate) fn render(&self, out: &mut String, width: usize, color: bool) -> Vec<&'static str> {
         let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.column_width(column)).collect();
         let named = self.lines().map(|line| line.indent + chars(&line.name));
         let headings = self.sections.iter().map(|section| chars(&section.heading));
@@ -68,12 +69,18 @@ impl Table {
                 Paint::Plain.line(out, text.trim_end(), color);
             }
         }
+        self.used_columns().filter(|column| !kept.contains(column)).map(|column| self.columns[column].head).collect()
+    }
+
+    /// Columns that have a cell at all.
+    fn used_columns(&self) -> impl Iterator<Item = usize> {
+        let is_used = |column: &usize| self.lines().any(|line| line.cells.get(*column).is_some_and(|c| !c.is_empty()));
+        (0..self.columns.len()).filter(is_used)
     }
 
     /// Columns that have a cell at all, without the most expendable ones until the rest fits.
     fn fitting_columns(&self, widths: &[usize], room: usize) -> Vec<usize> {
-        let is_used = |column: &usize| self.lines().any(|line| line.cells.get(*column).is_some_and(|c| !c.is_empty()));
-        let mut kept: Vec<usize> = (0..self.columns.len()).filter(is_used).collect();
+        let mut kept: Vec<usize> = self.used_columns().collect();
         while kept.iter().map(|column| 1 + widths[*column]).sum::<usize>() > room {
             let expendable = kept.iter().filter(|column| self.columns[**column].expendable > 0);
             let Some(victim) = expendable.max_by_key(|column| self.columns[**column].expendable).copied() else {

@@ -1,0 +1,94 @@
+//! Runs the binary as a user does.
+#![allow(dead_code)] // Each test file uses its own part.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a run said.
+pub(crate) struct Said {
+    pub(crate) status: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Said {
+    /// The one line of an error, without the program's name.
+    pub(crate) fn error(&self, status: i32) -> &str {
+        assert_eq!((self.status, self.out.as_str()), (Some(status), ""), "{}", self.err);
+        let line = self.err.strip_prefix("smbscope: ").and_then(|line| line.strip_suffix('\n'));
+        line.filter(|line| !line.contains('\n')).unwrap_or_else(|| panic!("not one line: {:?}", self.err))
+    }
+
+    /// The output of a run that had nothing to complain about.
+    pub(crate) fn output(&self) -> &str {
+        assert_eq!((self.status, self.err.as_str()), (Some(0), ""));
+        &self.out
+    }
+}
+
+/// `smbscope analyze` with these arguments, in this directory.
+pub(crate) fn command(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    command.current_dir(directory).arg("analyze").args(arguments).env_remove("NO_COLOR");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs it to its end.
+pub(crate) fn analyze(directory: &Path, arguments: &[&str]) -> Said {
+    finish(command(directory, arguments))
+}
+
+/// The same with something on standard input.
+pub(crate) fn analyze_input(directory: &Path, arguments: &[&str], input: &[u8]) -> Said {
+    let mut command = command(directory, arguments);
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("the binary runs");
+    let mut stdin = child.stdin.take().expect("standard input is a pipe");
+    // What the program does not want to read is no failure of the test.
+    let _unread = stdin.write_all(input);
+    drop(stdin);
+    said(child.wait_with_output().expect("the binary ends"))
+}
+
+pub(crate) fn finish(mut command: Command) -> Said {
+    said(command.output().expect("the binary runs"))
+}
+
+pub(crate) fn said(output: std::process::Output) -> Said {
+    let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
+    Said { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// An empty directory for one test.
+pub(crate) fn directory(test: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _absent = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir_all(&directory).expect("a temporary directory can be made");
+    directory
+}
+
+/// A file in it.
+pub(crate) fn write(directory: &Path, name: &str, bytes: impl AsRef<[u8]>) {
+    std::fs::write(directory.join(name), bytes).expect("a temporary file can be written");
+}
+
+/// A capture of the repository.
+pub(crate) fn bundled(name: &str) -> PathBuf {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data")).join(name)
+}
+
+/// A bundled zstd-compressed capture, decompressed.
+pub(crate) fn contents(name: &str) -> Vec<u8> {
+    let file = std::fs::File::open(bundled(name)).expect("the capture is in the repository");
+    zstd::decode_all(file).expect("the capture is whole")
+}
+
+/// The exchange table: its header and its rows, by column name.
+pub(crate) fn table(text: &str) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let cells = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
+    let header = cells(reader.headers().expect("the table has a header"));
+    let rows = reader.records().map(|record| cells(&record.expect("the table is CSV"))).collect();
+    (header, rows)
+}

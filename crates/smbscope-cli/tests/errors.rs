@@ -1,0 +1,199 @@
+//! What a stranger gets to read when something is wrong: one line that says what, where and what to do, and the right
+//! exit status.
+
+mod common;
+
+use common::{analyze, analyze_input, command, contents, directory, finish, write};
+use smbscope_testkit::{Conversation, damage, pcap, smb2};
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+/// A connection on port 445 with two commands.
+fn conversation() -> Conversation {
+    Conversation::new()
+        .client_says(100, smb2::negotiate(0, &[0x0311]))
+        .server_says(300, smb2::negotiate_response(0, 0x0311))
+        .client_says(400, smb2::echo(1))
+        .server_says(450, smb2::echo_response(1))
+}
+
+/// A pcap file of this link type with one packet.
+fn pcap_with_link_type(link_type: u8) -> Vec<u8> {
+    let mut file = pcap::micros(&conversation().packets()[..1]);
+    file[20] = link_type;
+    file
+}
+
+#[test]
+fn a_file_that_is_not_there() {
+    let said = analyze(&directory("absent"), &["nowhere.pcap"]);
+    assert_eq!(said.error(1), "cannot open nowhere.pcap: No such file or directory (os error 2)");
+}
+
+#[test]
+fn a_directory_is_no_capture() {
+    assert_eq!(analyze(&directory("is_directory"), &["."]).error(1), "cannot open .: is a directory");
+}
+
+#[test]
+fn empty_files_and_empty_input() {
+    let directory = directory("empty");
+    write(&directory, "empty.pcap", "");
+    assert_eq!(analyze(&directory, &["empty.pcap"]).error(1), "empty.pcap: empty file");
+    assert_eq!(analyze_input(&directory, &["-"], b"").error(1), "standard input: empty file");
+}
+
+#[test]
+fn a_file_of_another_kind() {
+    let directory = directory("another_kind");
+    write(&directory, "notes.txt", "Dear diary, today the share was slow.");
+    let said = analyze(&directory, &["notes.txt"]);
+    assert!(said.error(1).starts_with("notes.txt: not a capture file"), "{}", said.err);
+}
+
+#[test]
+fn a_capture_without_packets() {
+    let directory = directory("header_only");
+    write(&directory, "header.pcap", pcap::micros(&[]));
+    for format in ["text", "json"] {
+        let said = analyze(&directory, &["header.pcap", "--format", format]);
+        assert_eq!(said.error(1), "header.pcap: no packets in the capture");
+    }
+}
+
+#[test]
+fn a_capture_without_smb_says_what_was_seen_instead() {
+    let directory = directory("no_smb");
+    let web = |port, requests| {
+        let start = Conversation::new().ports(50_000 + port, port);
+        (0..requests).fold(start, |web, n| web.client_sends(100 + n * 10, "GET / HTTP/1.1\r\n\r\n"))
+    };
+    // Handshakes of three packets each; 3 + 2 and 3 + 1.
+    let packets = [web(80, 2).packets(), web(8080, 1).packets()].concat();
+    write(&directory, "web.pcap", pcap::micros(&packets));
+    let expected = "web.pcap: no SMB: 9 TCP packets, none of them SMB; the busiest ports are 80 (5 packets), 8080 (4 \
+                    packets)";
+    assert_eq!(analyze(&directory, &["web.pcap"]).error(1), expected);
+    // The table has its header all the same.
+    let table = analyze(&directory, &["web.pcap", "--format", "csv"]);
+    assert_eq!((table.status, table.err), (Some(1), format!("smbscope: {expected}\n")));
+}
+
+#[test]
+fn smb_on_another_port_than_the_one_asked_for() {
+    let directory = directory("wrong_port");
+    write(&directory, "smb.pcap", pcap::micros(&conversation().packets()));
+    let said = analyze(&directory, &["smb.pcap", "--port", "139", "--port", "1445"]);
+    let expected = "smb.pcap: no SMB on port 139, 1445 in 7 TCP packets; the busiest port is 445 (7 packets); without \
+                    --port every port is looked at";
+    assert_eq!(said.error(1), expected);
+}
+
+#[test]
+fn a_snap_length_that_leaves_no_smb_header() {
+    let directory = directory("snapped");
+    write(&directory, "short.pcap", pcap::micros(&damage::snap(&conversation().packets(), 54)));
+    let said = analyze(&directory, &["short.pcap"]);
+    assert!(said.error(1).ends_with("; the snap length cut 4 packets short, use one of 128 or more"), "{}", said.err);
+}
+
+#[test]
+fn a_link_type_that_is_not_supported() {
+    let directory = directory("link_type");
+    // LINKTYPE_IEEE802_11.
+    write(&directory, "air.pcap", pcap_with_link_type(105));
+    let said = analyze(&directory, &["air.pcap"]);
+    let expected = "air.pcap: link type 105 is not supported; capture on an Ethernet or IP interface";
+    assert_eq!(said.error(1), expected);
+}
+
+#[test]
+fn encrypted_smb_is_reported_with_a_warning() {
+    let directory = directory("encrypted");
+    let conversation = Conversation::new()
+        .client_says(100, smb2::encrypted(7, 120))
+        .server_says(400, smb2::encrypted(7, 200))
+        .client_says(1_000, smb2::encrypted(7, 120))
+        .server_says(1_500, smb2::encrypted(7, 200));
+    write(&directory, "sealed.pcap", pcap::micros(&conversation.packets()));
+    for format in ["text", "json", "csv"] {
+        let said = analyze(&directory, &["sealed.pcap", "--format", format]);
+        assert_eq!(said.status, Some(0));
+        let warning = "smbscope: warning: 4 frames are encrypted: only the frames can be timed, not the commands in \
+                       them\n";
+        assert_eq!(said.err, warning);
+        assert!(said.out.contains("ENCRYPTED"), "{}", said.out);
+    }
+    let said = analyze(&directory, &["sealed.pcap"]);
+    // 300 and 500 µs.
+    assert!(said.out.lines().nth(1).is_some_and(|line| line.starts_with("4 frames are encrypted: ")), "{}", said.out);
+    assert!(said.out.contains("half were answered"), "{}", said.out);
+}
+
+#[test]
+fn output_that_cannot_be_written() {
+    let directory = directory("unwritable");
+    write(&directory, "smb.pcap", pcap::micros(&conversation().packets()));
+    let said = analyze(&directory, &["smb.pcap", "-o", "not/there"]);
+    assert_eq!(said.error(1), "cannot write not/there: No such file or directory (os error 2)");
+    if cfg!(target_os = "linux") {
+        for format in ["text", "json", "csv"] {
+            let said = analyze(&directory, &["smb.pcap", "--format", format, "-o", "/dev/full"]);
+            assert_eq!(said.error(1), "cannot write /dev/full: No space left on device (os error 28)");
+        }
+    }
+}
+
+#[test]
+fn a_capture_is_not_overwritten_by_its_report() {
+    let directory = directory("overwrite");
+    let capture = pcap::micros(&conversation().packets());
+    write(&directory, "smb.pcap", &capture);
+    let said = analyze(&directory, &["smb.pcap", "-o", "./smb.pcap"]);
+    let expected = "cannot write ./smb.pcap: it is the capture smb.pcap; choose another name for the output";
+    assert_eq!(said.error(1), expected);
+    assert_eq!(std::fs::read(directory.join("smb.pcap")).expect("the capture is still there"), capture);
+}
+
+#[test]
+fn bad_arguments_have_exit_status_2() {
+    let directory = directory("arguments");
+    let bad: [&[&str]; 8] = [
+        &[],
+        &["--no-such-option", "x.pcap"],
+        &["x.pcap", "--format", "yaml"],
+        &["x.pcap", "--port", "70000"],
+        &["x.pcap", "--width", "10"],
+        &["x.pcap", "--color", "sometimes"],
+        &["x.pcap", "--classic", "--format", "json"],
+        &["-", "-"],
+    ];
+    for arguments in bad {
+        let said = analyze(&directory, arguments);
+        assert_eq!((said.status, said.out.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(said.err.starts_with("error: "), "{arguments:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let directory = directory("broken_pipe");
+    write(&directory, "smb.pcap", contents("demo-smb1-netbench.pcap.zst"));
+    for format in ["text", "json", "csv"] {
+        let mut child = command(&directory, &["smb.pcap", "--format", format]).spawn().expect("the binary runs");
+        let mut first = String::new();
+        // Dropping the reader closes the pipe: `| head -1`.
+        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut first).expect("a line comes");
+        let mut complaint = String::new();
+        child.stderr.take().expect("a pipe").read_to_string(&mut complaint).expect("standard error is text");
+        let status = child.wait().expect("the binary ends");
+        assert_eq!((status.code(), complaint.as_str()), (Some(0), ""), "{format}");
+        assert_ne!(first, "");
+    }
+    // And one that never was there.
+    let mut gone = command(&directory, &["smb.pcap"]);
+    let (reader, writer) = std::io::pipe().expect("a pipe can be made");
+    drop(reader);
+    gone.stdout(Stdio::from(writer));
+    assert_eq!(finish(gone).output(), "");
+}
