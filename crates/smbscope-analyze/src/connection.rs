@@ -11,8 +11,8 @@ use crate::smb2::Smb2;
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamCounts};
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::{
-    Command, Dialect, Direction, DirectionCounts, Endpoints, Exchange, FlowId, Group, Half, Outcome, Protocol,
-    Quality, Status, Subcommand, Timestamp,
+    Command, Dialect, Direction, DirectionCounts, Endpoints, Exchange, FlowId, Group, Half, Outcome, Protocol, Quality,
+    Status, Subcommand, Timestamp,
 };
 use std::sync::Arc;
 
@@ -53,6 +53,8 @@ pub(crate) struct Connection {
     /// Requests outstanding that are not waits by design.
     busy: u32,
     last_response: Option<Timestamp>,
+    /// How much of the server's stream the last request acknowledged.
+    acknowledged: Option<u64>,
     pub(crate) signed_messages: u64,
     pub(crate) encrypted_frames: u64,
     pub(crate) compressed_frames: u64,
@@ -89,6 +91,7 @@ impl Connection {
             unassigned: Unassigned::default(),
             busy: 0,
             last_response: None,
+            acknowledged: None,
             signed_messages: 0,
             encrypted_frames: 0,
             compressed_frames: 0,
@@ -119,10 +122,20 @@ impl Connection {
             }
             _ => None,
         };
-        let request =
-            Half { first: Some(frame.first), last: frame.last, packets: frame.packets, bytes: opening.bytes };
+        let request = Half { first: Some(frame.first), last: frame.last, packets: frame.packets, bytes: opening.bytes };
         let exchange = Exchange { request, think_time, ..self.blank(&opening) };
-        Pending { exchange, request: Span::of(frame), acknowledged: frame.acknowledged_last, response: None }
+        let acknowledged_before = self.acknowledged;
+        if frame.acknowledged_last.is_some() {
+            self.acknowledged = frame.acknowledged_first.min(frame.acknowledged_last);
+        }
+        Pending {
+            exchange,
+            request: Span::of(frame),
+            acknowledged: frame.acknowledged_last,
+            acknowledged_before,
+            response: None,
+            may_stay_unanswered: false,
+        }
     }
 
     /// An exchange about which nothing is known but what it is.
@@ -226,8 +239,14 @@ impl Connection {
             Half { first: Some(frame.first), last: frame.last, packets: frame.packets, bytes: opening.bytes };
         let exchange = Exchange { response, status: Some(status), outcome, ..self.blank(&opening) };
         let span = Span::of(frame);
-        let pending =
-            Pending { exchange, request: Span { start: 0, end: 0 }, acknowledged: None, response: Some(span) };
+        let pending = Pending {
+            exchange,
+            request: Span { start: 0, end: 0 },
+            acknowledged: None,
+            acknowledged_before: None,
+            response: Some(span),
+            may_stay_unanswered: false,
+        };
         self.report(scene, pending);
     }
 
@@ -238,6 +257,8 @@ impl Connection {
             // Some messages of the response were seen, but not the last one.
             pending.exchange.response.last = None;
             Outcome::ResponseEndMissing
+        } else if pending.may_stay_unanswered {
+            Outcome::NoResponseByDesign
         } else if scene.server_losses.any_after(after) {
             Outcome::ResponseNotCaptured
         } else {
@@ -286,9 +307,8 @@ impl Connection {
         self.abandon_all(scene);
         self.recent.flush(&mut *scene.shared.emit);
         self.two.leave_sessions(scene.shared.sessions, self.endpoints.server.ip());
-        let counts = |direction: Direction| {
-            direction_counts(&end.counts[direction.index()], message_packets[direction.index()])
-        };
+        let counts =
+            |direction: Direction| direction_counts(&end.counts[direction.index()], message_packets[direction.index()]);
         smbscope_model::Connection {
             flow: self.flow,
             endpoints: self.endpoints,

@@ -39,7 +39,8 @@ pub(crate) enum Content {
 #[derive(Debug)]
 pub(crate) struct Message1 {
     pub(crate) header: smb1::Header,
-    pub(crate) word_count: u8,
+    /// Absent when it was cut off.
+    pub(crate) word_count: Option<u8>,
     pub(crate) chain: [smb1::Command; 3],
     pub(crate) body: Body1,
     /// What the commands after the first one of a chain say.
@@ -174,7 +175,7 @@ fn smb1_message(head: &[u8]) -> Option<Box<Message1>> {
     let mut bodies = bodies.into_iter();
     Some(Box::new(Message1 {
         header,
-        word_count: head.get(smb1::Header::LENGTH).copied().unwrap_or(0),
+        word_count: head.get(smb1::Header::LENGTH).copied(),
         chain,
         body: bodies.next().unwrap_or(Body1::Other),
         chained: bodies.collect(),

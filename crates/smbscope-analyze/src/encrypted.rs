@@ -6,7 +6,7 @@
 
 use crate::connection::{Connection, Opening, Scene};
 use crate::framer::Frame;
-use crate::pending::Pending;
+use crate::pending::{Causality, Pending};
 use smbscope_model::{Command, Direction, Group, Outcome, Status};
 use smbscope_wire::smb2::TransformHeader;
 use smbscope_wire::status::NtStatus;
@@ -25,6 +25,10 @@ pub(crate) struct EncryptedFrames {
     outstanding: VecDeque<Pending>,
     /// A pair whose second half may be an interim response.
     tentative: Option<Pending>,
+    /// Several were under way together, or others are hidden: none that is outstanding can be paired.
+    mixed: bool,
+    /// Positions of both streams, the client's first, before which nothing that is still open can be hidden.
+    settled: (u64, u64),
 }
 
 impl EncryptedFrames {
@@ -75,9 +79,8 @@ impl Connection {
         pending.exchange.encrypted = true;
         pending.exchange.session_id = session_id;
         let server = self.endpoints.server.ip();
-        pending.exchange.user = session_id
-            .and_then(|id| scene.shared.sessions.get(server, id))
-            .and_then(|session| session.user.clone());
+        pending.exchange.user =
+            session_id.and_then(|id| scene.shared.sessions.get(server, id)).and_then(|session| session.user.clone());
         self.started(&pending);
         self.encrypted.outstanding.push_back(pending);
         if self.encrypted.outstanding.len() > MAX_OUTSTANDING {
@@ -98,19 +101,28 @@ impl Connection {
         if BREAK_SIZES.contains(&plain) {
             return;
         }
-        match self.encrypted.outstanding.len() {
-            0 => {}
-            1 => {
-                let Some(mut pending) = self.encrypted.outstanding.pop_front() else { return };
-                pending.add_response(frame, frame.length(), Status::Nt(NtStatus::SUCCESS));
-                pending.exchange.status = None;
-                if plain == INTERIM_SIZE {
-                    self.encrypted.tentative = Some(pending);
-                } else {
-                    self.complete(scene, pending);
-                }
+        let Some(pending) = self.encrypted.outstanding.front() else { return };
+        let (client_settled, server_settled) = self.encrypted.settled;
+        let seen_by_server = frame.acknowledged_first.unwrap_or(u64::MAX);
+        self.encrypted.mixed |= self.encrypted.outstanding.len() > 1
+            || pending.causality(frame) == Causality::Impossible
+            || scene.client_losses.bytes_between(client_settled, seen_by_server) > 0
+            || scene.server_losses.bytes_between(server_settled, frame.start) > 0;
+        let last_request = self.encrypted.outstanding.back().map_or(0, |pending| pending.request.end);
+        if self.encrypted.mixed {
+            self.give_up_oldest(scene, Outcome::NotPairable);
+        } else if let Some(mut pending) = self.encrypted.outstanding.pop_front() {
+            pending.add_response(frame, frame.length(), Status::Nt(NtStatus::SUCCESS));
+            pending.exchange.status = None;
+            if plain == INTERIM_SIZE {
+                self.encrypted.tentative = Some(pending);
+            } else {
+                self.complete(scene, pending);
             }
-            _ => self.give_up_oldest(scene, Outcome::NotPairable),
+        }
+        if self.encrypted.outstanding.is_empty() {
+            self.encrypted.mixed = false;
+            self.encrypted.settled = (last_request, frame.end);
         }
     }
 

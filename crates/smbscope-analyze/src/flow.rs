@@ -31,7 +31,11 @@ impl FlowState {
 
     pub(crate) fn data(&mut self, view: &FlowView, direction: Direction, chunk: &Chunk<'_>, shared: &mut Shared<'_>) {
         let mut frames = std::mem::take(&mut self.frames);
-        self.framers[direction.index()].data(chunk, &mut self.quality, &mut frames);
+        let framer = &mut self.framers[direction.index()];
+        if !view.begins[direction.index()] {
+            framer.may_miss_the_beginning(chunk.position);
+        }
+        framer.data(chunk, &mut self.quality, &mut frames);
         self.take_frames(view, direction, &mut frames, shared);
         self.frames = frames;
     }
@@ -70,13 +74,7 @@ impl FlowState {
         Some(connection.close(&mut scene, end, message_packets))
     }
 
-    fn take_frames(
-        &mut self,
-        view: &FlowView,
-        direction: Direction,
-        frames: &mut Vec<Frame>,
-        shared: &mut Shared<'_>,
-    ) {
+    fn take_frames(&mut self, view: &FlowView, direction: Direction, frames: &mut Vec<Frame>, shared: &mut Shared<'_>) {
         for frame in frames.drain(..) {
             let Some(client) = self.connection.as_ref().map(|connection| connection.client).or_else(|| {
                 let speaks_first = !matches!(frame.content, Content::Raw);

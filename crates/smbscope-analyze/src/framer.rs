@@ -5,7 +5,7 @@
 
 use crate::content::{Content, MAX_HEAD, Reading, read};
 use crate::losses::Losses;
-use crate::resync;
+use crate::resync::{self, Trust};
 use smbscope_capture::tcp::{Chunk, Gap};
 use smbscope_model::{PacketRef, Quality, Stamp};
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
@@ -30,7 +30,7 @@ pub(crate) struct Frame {
     pub(crate) packets: u32,
     /// What the frame's first packet acknowledges of the other direction.
     pub(crate) acknowledged_first: Option<u64>,
-    /// What any of the frame's packets acknowledges.
+    /// What any of the frame's packets acknowledges, but for those that may be late copies.
     pub(crate) acknowledged_last: Option<u64>,
     pub(crate) content: Content,
 }
@@ -61,6 +61,7 @@ struct Begin {
     position: u64,
     stamp: Stamp,
     acknowledged: Option<u64>,
+    timely_acknowledgment: Option<u64>,
     packet: PacketRef,
     packets: u32,
 }
@@ -79,8 +80,8 @@ struct OpenFrame {
     content: Option<Content>,
     /// Bytes of the payload that the next attempt at reading needs.
     wanted: usize,
-    /// Found by searching, in the middle of a segment: what follows it has to confirm it.
-    tentative: bool,
+    /// Whether what follows it has to confirm it.
+    trust: Trust,
 }
 
 /// The deframer of one direction.
@@ -93,10 +94,12 @@ pub(crate) struct Framer {
     searched: u32,
     /// The port or the other direction says that this is SMB: never give up.
     certain: bool,
-    tentative: bool,
+    /// How much speaks for the frame that begins next.
+    trust: Trust,
     /// Packets in which a message starts.
     pub(crate) message_packets: u64,
     last_message_packet: Option<PacketRef>,
+    started: bool,
     /// Where messages may be hidden.
     pub(crate) losses: Losses,
 }
@@ -111,9 +114,10 @@ impl Framer {
             synchronised: false,
             searched: 0,
             certain,
-            tentative: false,
+            trust: Trust::Sure,
             message_packets: 0,
             last_message_packet: None,
+            started: false,
             losses: Losses::default(),
         }
     }
@@ -123,6 +127,17 @@ impl Framer {
         self.certain = true;
         if matches!(self.state, State::Ignoring) {
             self.state = State::Hunting;
+        }
+    }
+
+    /// The stream goes on at `position`, and the capture does not hold its SYN: before its first bytes, messages may
+    /// be hidden.
+    pub(crate) fn may_miss_the_beginning(&mut self, position: u64) {
+        if !std::mem::replace(&mut self.started, true) {
+            self.losses.begin(0);
+            if !matches!(self.state, State::Hunting) {
+                self.losses.end(position);
+            }
         }
     }
 
@@ -206,7 +221,7 @@ impl Framer {
                 }
                 self.losses.end(chunk.position + offset + found.offset);
                 self.state = BOUNDARY;
-                self.tentative = found.tentative;
+                self.trust = found.trust;
                 Some(found.offset)
             }
             None => {
@@ -240,6 +255,7 @@ impl Framer {
             position: chunk.position + offset,
             stamp: chunk.first,
             acknowledged: chunk.acknowledged,
+            timely_acknowledgment: timely_acknowledgment(chunk),
             packet: chunk.stamp.packet,
             packets: 1,
         });
@@ -258,7 +274,8 @@ impl Framer {
             let id = captured.get(taken..taken + 4);
             let message = header.frame_type == FrameType::Message;
             let known = id.is_none_or(resync::is_protocol_id);
-            !message || known || (self.synchronised && header.length <= MAX_RAW)
+            let may_be_raw = self.synchronised && self.trust == Trust::Sure && header.length <= MAX_RAW;
+            !message || known || may_be_raw
         });
         let Some(header) = parsed else {
             self.lose(begin.position, quality);
@@ -272,10 +289,10 @@ impl Framer {
             resent: chunk.sent_again.then_some(chunk.stamp),
             packets: begin.packets,
             last_packet: chunk.stamp.packet,
-            acknowledged_last: chunk.acknowledged.max(begin.acknowledged),
+            acknowledged_last: timely_acknowledgment(chunk).max(begin.timely_acknowledgment),
             content: (header.frame_type != FrameType::Message || header.length == 0).then_some(Content::Raw),
             wanted: 4,
-            tentative: std::mem::take(&mut self.tentative),
+            trust: std::mem::replace(&mut self.trust, Trust::Sure),
             begin,
         });
         if header.length == 0 {
@@ -307,7 +324,7 @@ impl Framer {
         if chunk.sent_again {
             frame.resent = Some(chunk.stamp);
         }
-        frame.acknowledged_last = frame.acknowledged_last.max(chunk.acknowledged);
+        frame.acknowledged_last = frame.acknowledged_last.max(timely_acknowledgment(chunk));
         if frame.content.is_none() {
             let here = &captured[..captured.len().min(usize::try_from(taken).unwrap_or(usize::MAX))];
             let whole = here.len() as u64 == taken;
@@ -320,10 +337,13 @@ impl Framer {
             frame.content = Some(last_reading(&self.head, frame.header.length));
         }
         let rest = usize::try_from(taken).ok().and_then(|taken| captured.get(taken..)).unwrap_or_default();
-        if frame.tentative && !resync::may_follow(rest) {
+        if frame.trust != Trust::Sure && !resync::may_follow(rest) {
             let start = frame.begin.position;
             self.lose(start, quality);
             return taken;
+        }
+        if rest.len() >= resync::CONFIRMING {
+            frame.trust = Trust::Sure;
         }
         self.complete(true, frames);
         taken
@@ -337,12 +357,8 @@ impl Framer {
             self.losses.end(frame.end);
         }
         let is_message = !matches!(content, Content::Raw) && frame.header.frame_type == FrameType::Message;
-        self.synchronised |= is_message;
-        if is_message && self.last_message_packet != Some(frame.begin.stamp.packet) {
-            self.last_message_packet = Some(frame.begin.stamp.packet);
-            self.message_packets += 1;
-        }
-        frames.push(Frame {
+        let trust = frame.trust;
+        let frame = Frame {
             frame_type: frame.header.frame_type,
             start: frame.begin.position,
             end: frame.end,
@@ -352,8 +368,26 @@ impl Framer {
             acknowledged_first: frame.begin.acknowledged,
             acknowledged_last: frame.acknowledged_last,
             content,
-        });
+        };
+        if trust == Trust::Weak {
+            // The next frame would confirm it, but by then the other direction has gone on: too late to match it.
+            self.losses.begin(frame.start);
+            self.losses.end(frame.end);
+            self.trust = Trust::Aligned;
+            return;
+        }
+        self.synchronised |= is_message;
+        if is_message && self.last_message_packet != Some(frame.first.packet) {
+            self.last_message_packet = Some(frame.first.packet);
+            self.message_packets += 1;
+        }
+        frames.push(frame);
     }
+}
+
+/// What a chunk acknowledges, unless it may be a late copy: its acknowledgment is of that time, not of its bytes' own.
+fn timely_acknowledgment(chunk: &Chunk<'_>) -> Option<u64> {
+    chunk.acknowledged.filter(|_| !chunk.known_received && !chunk.sent_again)
 }
 
 const BOUNDARY: State = State::Boundary { header: [0; HEADER_LENGTH], have: 0, begin: None };

@@ -36,8 +36,13 @@ pub(crate) struct Pending {
     pub(crate) request: Span,
     /// How much of the server's stream the client had seen when it sent the request: the response comes after that.
     pub(crate) acknowledged: Option<u64>,
+    /// How much the client had seen when it sent the request before this one. If this one is a late copy, it had seen
+    /// the response to the first copy already.
+    pub(crate) acknowledged_before: Option<u64>,
     /// Of the response, when it comes in several messages.
     pub(crate) response: Option<Span>,
+    /// Servers answer it only to report an error.
+    pub(crate) may_stay_unanswered: bool,
 }
 
 /// Whether a response can be that of a request, by what TCP says about both.
@@ -68,7 +73,9 @@ impl Pending {
     /// Adds a message of the response.
     pub(crate) fn add_response(&mut self, frame: &Frame, bytes: u64, status: Status) {
         let half = &mut self.exchange.response;
-        half.first.get_or_insert(frame.first);
+        if self.response.is_none() {
+            half.first = Some(frame.first);
+        }
         half.last = frame.last;
         half.packets += frame.packets;
         half.bytes += bytes;

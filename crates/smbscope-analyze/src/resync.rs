@@ -7,18 +7,32 @@ use memchr::memchr_iter;
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
 use smbscope_wire::{smb1, smb2};
 
+/// Bytes behind a frame that confirm it: another frame's header with a protocol id.
+pub(crate) const CONFIRMING: usize = HEADER_LENGTH + 4;
+
 /// A place where a frame begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Found {
     /// Bytes before it.
     pub(crate) offset: u64,
-    /// It could not be confirmed from this segment alone.
-    pub(crate) tentative: bool,
+    /// How much speaks for it.
+    pub(crate) trust: Trust,
+}
+
+/// How much speaks for a frame that was found by searching.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// What follows it confirms it, or it is a whole segment.
+    Sure,
+    /// It begins where a segment does: the end of a segment will confirm it, or what follows.
+    Aligned,
+    /// It begins inside a segment, where data may hold captured SMB: only another frame behind it confirms it.
+    Weak,
 }
 
 /// Whether four bytes are a protocol id of SMB1, SMB2, or of an encrypted or compressed message.
 pub(crate) fn is_protocol_id(id: &[u8]) -> bool {
-    matches!(id, [0xff | 0xfe | 0xfd | 0xfc, b'S', b'M', b'B'])
+    matches!(id, [0xfc..=0xff, b'S', b'M', b'B'])
 }
 
 /// Whether a frame may begin with these bytes, as far as they reach. No bytes may be anything.
@@ -33,11 +47,10 @@ pub(crate) fn may_follow(bytes: &[u8]) -> bool {
 
 /// Looks for a frame in the captured bytes of a segment of which `length` bytes were on the wire.
 pub(crate) fn find(captured: &[u8], length: u64, at_segment_start: bool) -> Option<Found> {
-    if at_segment_start {
-        if let Some(found) = candidate(captured, 0, length, true) {
+    if at_segment_start
+        && let Some(found) = candidate(captured, 0, length, true) {
             return Some(found);
         }
-    }
     memchr_iter(b'S', captured)
         .filter_map(|letter| letter.checked_sub(HEADER_LENGTH + 1))
         .find_map(|offset| candidate(captured, offset, length, false))
@@ -52,20 +65,19 @@ fn candidate(captured: &[u8], offset: usize, length: u64, at_segment_start: bool
         return None;
     }
     let end = offset as u64 + HEADER_LENGTH as u64 + u64::from(header.length);
-    let found = |tentative| Some(Found { offset: offset as u64, tentative });
-    if end == length {
-        return found(false);
-    }
-    if end > length {
-        return found(!at_segment_start);
-    }
+    let unconfirmed = if at_segment_start { Trust::Aligned } else { Trust::Weak };
     let following = usize::try_from(end).ok().and_then(|end| captured.get(end..)).unwrap_or_default();
-    match following.len() {
+    let trust = match following.len() {
+        _ if end == length && at_segment_start => Trust::Sure,
+        _ if end >= length => unconfirmed,
         // Cut by the snap length: only the beginning of the segment speaks for it.
-        0 => at_segment_start.then_some(found(false)).flatten(),
-        _ if may_follow(following) => found(following.len() < HEADER_LENGTH + 4 && !at_segment_start),
-        _ => None,
-    }
+        0 if at_segment_start => Trust::Sure,
+        0 => return None,
+        _ if !may_follow(following) => return None,
+        CONFIRMING.. => Trust::Sure,
+        _ => unconfirmed,
+    };
+    Some(Found { offset: offset as u64, trust })
 }
 
 fn is_plausible_message(payload: &[u8], length: usize) -> bool {
@@ -102,11 +114,11 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_ends_with_its_segment_is_found_behind_other_data() {
+    fn a_frame_behind_other_data_is_found_but_not_trusted_yet() {
         let mut bytes = b"the tail of a read".to_vec();
         bytes.extend(echo_frame());
         let found = find(&bytes, bytes.len() as u64, true);
-        assert_eq!(found, Some(Found { offset: 18, tentative: false }));
+        assert_eq!(found, Some(Found { offset: 18, trust: Trust::Weak }));
     }
 
     #[test]
@@ -124,6 +136,6 @@ mod tests {
         bytes.extend(echo_frame());
         bytes.extend([0, 0]);
         let found = find(&bytes, 1460, false);
-        assert_eq!(found, Some(Found { offset: 11, tentative: false }));
+        assert_eq!(found, Some(Found { offset: 11, trust: Trust::Sure }));
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Request {
     uid: u16,
     /// The number of the request on the connection.
     number: u64,
+    /// Another request with the same ids was still unanswered when it was sent.
+    replaces: bool,
     answers: Answers,
     effects: Vec<Effect>,
 }
@@ -56,7 +58,10 @@ enum Answers {
     /// ECHO: the number of the last one.
     Echo(u16),
     /// Transactions and READ_MPX: complete when all bytes are there.
-    Bytes { request: Progress, received: u64 },
+    Bytes {
+        request: Progress,
+        received: u64,
+    },
 }
 
 /// What a successful answer changes.
@@ -121,10 +126,7 @@ impl Smb1 {
 
     fn negotiate_key(&self) -> Option<Key> {
         let negotiate = Command::Smb1(smb1::Command::NEGOTIATE);
-        self.outstanding
-            .iter()
-            .find(|(_, request)| request.pending.exchange.command == negotiate)
-            .map(|(key, _)| *key)
+        self.outstanding.iter().find(|(_, request)| request.pending.exchange.command == negotiate).map(|(key, _)| *key)
     }
 }
 
@@ -196,21 +198,29 @@ impl Connection {
             self.report(scene, pending);
             return;
         }
+        pending.may_stay_unanswered = named.oplock_release;
         let answers = match &message.body {
             Body1::Echo(count) => Answers::Echo(*count),
             Body1::Transaction(transaction) => Answers::Bytes { request: transaction.progress, received: 0 },
-            _ if header.command == smb1::Command::READ_MPX => {
+            // A transaction that the snap length or a gap cut off has several answers all the same.
+            _ if header.command == smb1::Command::READ_MPX || TransactionKind::of(header.command).is_some() => {
                 Answers::Bytes { request: Progress::default(), received: 0 }
             }
             _ => Answers::One,
         };
         self.one.raw.expect(RawRequest::of(&message, key));
-        let request = Request { pending, tid: header.tid, uid: header.uid, number, answers, effects };
+        let replaces = self.one.outstanding.contains_key(&key);
+        let (tid, uid) = (header.tid, header.uid);
+        let request = Request { pending, tid, uid, number, replaces, answers, effects };
         self.started(&request.pending);
         if let Some(mut older) = self.one.outstanding.insert(key, request) {
             let hidden = scene.server_losses.any_after(older.pending.acknowledged.unwrap_or(0));
-            older.pending.exchange.outcome = if hidden { Outcome::ResponseNotCaptured } else { Outcome::IdReused };
-            self.finish(scene, older.pending);
+            if hidden || older.pending.may_stay_unanswered {
+                self.abandon(scene, older.pending);
+            } else {
+                older.pending.exchange.outcome = Outcome::IdReused;
+                self.finish(scene, older.pending);
+            }
         }
         self.smb1_make_room(scene);
     }
@@ -263,9 +273,8 @@ impl Connection {
         }
         if self.smb1_id_may_be_recycled(scene, frame, request) {
             self.smb1_unmatched(scene, frame, &message, Outcome::AmbiguousMatch);
-            if let Some(mut request) = self.one.outstanding.remove(&key) {
-                request.pending.exchange.outcome = Outcome::ResponseNotCaptured;
-                self.finish(scene, request.pending);
+            if let Some(request) = self.one.outstanding.remove(&key) {
+                self.abandon(scene, request.pending);
             }
             return;
         }
@@ -274,21 +283,27 @@ impl Connection {
 
     /// Whether gaps could hide both the true response and another request with the same ids.
     fn smb1_id_may_be_recycled(&self, scene: &Scene<'_, '_>, frame: &Frame, request: &Request) -> bool {
-        let sent = request.pending.acknowledged.unwrap_or(0);
-        let response_begins = match request.pending.response {
-            Some(first) => first.start,
-            None => frame.start,
-        };
-        if scene.server_losses.bytes_between(sent, response_begins) == 0 {
-            return false;
-        }
-        if request.pending.exchange.command == Command::Smb1(smb1::Command::WRITE_RAW) {
+        let acknowledged = request.pending.acknowledged;
+        if request.pending.exchange.command == Command::Smb1(smb1::Command::WRITE_RAW)
+            && scene.server_losses.bytes_between(acknowledged.unwrap_or(0), frame.start) > 0
+        {
             // The "go ahead" may be hidden, and this be the answer to the data block.
             return true;
         }
+        let sent = acknowledged.into_iter().chain(request.pending.acknowledged_before).min().unwrap_or(0);
         let seen_by_server = frame.acknowledged_first.unwrap_or(u64::MAX);
+        let is_late = frame.acknowledged_last.is_none();
+        if is_late && (request.replaces || scene.client_losses.bytes_between(0, seen_by_server) > 0) {
+            // A late copy of a response is out of step with the requests: it may be meant for an older one.
+            return true;
+        }
+        // Where part of the response was seen, its rest may lie in a gap inside a frame, which hides no message.
+        let in_parts = request.pending.response.is_some();
+        if !in_parts && scene.server_losses.bytes_between(sent, frame.start) == 0 {
+            return false;
+        }
         let hidden = scene.client_losses.bytes_between(request.pending.request.end, seen_by_server);
-        let requests = hidden / SMALLEST_REQUEST + u64::from(hidden % SMALLEST_REQUEST != 0);
+        let requests = hidden / SMALLEST_REQUEST + u64::from(!hidden.is_multiple_of(SMALLEST_REQUEST));
         let since = self.one.ids.requests - request.number;
         hidden > 0 && requests + since >= self.one.ids.reuse_distance()
     }
@@ -325,13 +340,7 @@ impl Connection {
         self.complete(scene, request.pending);
     }
 
-    fn smb1_unmatched(
-        &mut self,
-        scene: &mut Scene<'_, '_>,
-        frame: &Frame,
-        message: &Message1,
-        outcome: Outcome,
-    ) {
+    fn smb1_unmatched(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, message: &Message1, outcome: Outcome) {
         let opening = opening(message, frame, None, false);
         self.report_response(scene, frame, opening, status(&message.header), outcome);
     }
@@ -425,7 +434,7 @@ impl Request {
     /// A transaction's "go ahead": no words, success, and secondary requests still to come.
     fn is_interim(&self, message: &Message1) -> bool {
         let Answers::Bytes { request, received: 0 } = &self.answers else { return false };
-        message.word_count == 0 && message.header.is_success() && request.here < request.total
+        message.word_count == Some(0) && message.header.is_success() && request.here < request.total
     }
 
     /// Whether this message completes the response.
@@ -443,6 +452,8 @@ impl Request {
                 *received += progress.here;
                 *received >= progress.total
             }
+            // Cut off before it says which part of the response it is: the rest may follow, or not.
+            (Answers::Bytes { .. }, _) if !failed && message.word_count != Some(0) => false,
             _ => true,
         }
     }
@@ -485,6 +496,7 @@ struct Named {
     length: Option<u64>,
     waits: bool,
     unanswered: bool,
+    oplock_release: bool,
 }
 
 impl Named {
@@ -509,7 +521,7 @@ impl Named {
                 offset: range.map(|(offset, _)| offset),
                 length: range.map(|(_, length)| length),
                 waits: *waits || *oplock_release,
-                unanswered: *oplock_release,
+                oplock_release: *oplock_release,
                 ..base
             },
             Body1::Echo(count) => Named { unanswered: *count == 0, ..base },

@@ -33,7 +33,10 @@ struct WriteRaw {
 /// A request that raw data will follow or answer.
 pub(crate) enum RawRequest {
     Read(Key),
-    Write { key: Key, write_through: bool },
+    Write {
+        key: Key,
+        write_through: bool,
+    },
     /// Any other request: the raw commands before it are over.
     None,
 }
@@ -42,9 +45,7 @@ impl RawRequest {
     pub(crate) fn of(message: &Message1, key: Key) -> RawRequest {
         match (&message.body, message.header.command) {
             (_, smb1::Command::READ_RAW) => RawRequest::Read(key),
-            (Body1::WriteRaw { write_through, .. }, _) => {
-                RawRequest::Write { key, write_through: *write_through }
-            }
+            (Body1::WriteRaw { write_through, .. }, _) => RawRequest::Write { key, write_through: *write_through },
             _ => RawRequest::None,
         }
     }
@@ -117,12 +118,7 @@ impl Connection {
         };
         let exchange = Exchange {
             subcommand: Some(Subcommand::AsyncPortion),
-            request: Half {
-                first: Some(frame.first),
-                last: frame.last,
-                packets: frame.packets,
-                bytes: frame.length(),
-            },
+            request: Half { first: Some(frame.first), last: frame.last, packets: frame.packets, bytes: frame.length() },
             response: Half::default(),
             interim: None,
             status: None,
@@ -136,7 +132,9 @@ impl Connection {
             exchange,
             request: Span::of(frame),
             acknowledged: frame.acknowledged_last,
+            acknowledged_before: None,
             response: None,
+            may_stay_unanswered: false,
         };
         if write_through {
             self.started(&pending);

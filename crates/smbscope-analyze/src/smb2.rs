@@ -161,8 +161,7 @@ impl Connection {
             (_, None) if inherits => previous.path.clone(),
             _ => None,
         };
-        let reads_pipe =
-            header.command == smb2::Command::READ && tree.is_some_and(|tree| tree.is_pipe);
+        let reads_pipe = header.command == smb2::Command::READ && tree.is_some_and(|tree| tree.is_pipe);
         let group = groups::smb2(header.command, named.subcommand, named.waits || reads_pipe);
         let opening = Opening {
             command: Command::Smb2(header.command),
@@ -210,12 +209,11 @@ impl Connection {
             older.pending.exchange.outcome = if lost { Outcome::ResponseNotCaptured } else { Outcome::IdReused };
             self.finish(scene, older.pending);
         }
-        if self.two.outstanding.len() > MAX_OUTSTANDING {
-            if let Some((_, mut oldest)) = self.two.outstanding.pop_first() {
+        if self.two.outstanding.len() > MAX_OUTSTANDING
+            && let Some((_, mut oldest)) = self.two.outstanding.pop_first() {
                 oldest.pending.exchange.outcome = Outcome::Evicted;
                 self.finish(scene, oldest.pending);
             }
-        }
     }
 
     fn smb2_response(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, member: Message2, compounded: bool) {
@@ -285,13 +283,7 @@ impl Connection {
     }
 
     /// A response that answers nothing that was seen.
-    fn smb2_unmatched(
-        &mut self,
-        scene: &mut Scene<'_, '_>,
-        frame: &Frame,
-        member: &Message2,
-        outcome: Outcome,
-    ) {
+    fn smb2_unmatched(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, member: &Message2, outcome: Outcome) {
         let header = &member.header;
         if outcome == Outcome::RequestNotCaptured && header.status == NtStatus::PENDING {
             // The final response will tell.
@@ -400,12 +392,9 @@ struct Named {
 impl Named {
     fn of(body: &Body2) -> Named {
         match body {
-            Body2::ReadWrite { file, offset, length } => Named {
-                file: Some(*file),
-                offset: Some(*offset),
-                length: Some((*length).into()),
-                ..Named::default()
-            },
+            Body2::ReadWrite { file, offset, length } => {
+                Named { file: Some(*file), offset: Some(*offset), length: Some((*length).into()), ..Named::default() }
+            }
             Body2::Lock { file, element } => Named {
                 file: Some(*file),
                 offset: element.map(|element| element.offset),
@@ -462,19 +451,12 @@ fn display_path(name: &str) -> Arc<str> {
 }
 
 fn file_id(file: FileReference) -> Option<FileId> {
-    (file != FileReference::RELATED)
-        .then_some(FileId::Smb2 { persistent: file.persistent, volatile: file.volatile })
+    (file != FileReference::RELATED).then_some(FileId::Smb2 { persistent: file.persistent, volatile: file.volatile })
 }
 
 /// An SMB1 NEGOTIATE that the server answers in SMB2 (MS-SMB2 3.3.5.3).
 impl Connection {
-    fn smb1_negotiated_as_smb2(
-        &mut self,
-        scene: &mut Scene<'_, '_>,
-        frame: &Frame,
-        header: &smb2::Header,
-        bytes: u64,
-    ) {
+    fn smb1_negotiated_as_smb2(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, header: &smb2::Header, bytes: u64) {
         let Some(mut pending) = self.one.take_negotiate() else { return };
         if pending.causality(frame) == Causality::Impossible {
             scene.shared.quality.causality_refused += 1;

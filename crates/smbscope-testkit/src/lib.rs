@@ -1,1 +1,19 @@
-//! stub
+//! For tests only: conversations told as a story, the damage that captures suffer, and the truth to compare with.
+//!
+//! [`Conversation`] turns what client and server say into TCP packets; [`smb1`] and [`smb2`] encode what they say;
+//! [`damage`] does to packets what captures and networks do; [`script`] plays random conversations and knows which
+//! response belongs to which request; [`pcap`] writes it all to a file.
+
+#![forbid(unsafe_code)]
+
+pub mod conversation;
+pub mod damage;
+pub mod packet;
+pub mod pcap;
+pub mod random;
+pub mod script;
+pub mod smb1;
+pub mod smb2;
+
+pub use conversation::{Conversation, Span, framed};
+pub use packet::{Packet, Side, micros};

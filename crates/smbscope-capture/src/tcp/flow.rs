@@ -60,6 +60,7 @@ struct Held {
     bytes: Box<[u8]>,
     segment: TcpSegment<'static>,
     acknowledged: Option<u64>,
+    known_received: bool,
     sent_again: bool,
 }
 
@@ -80,6 +81,8 @@ struct Located<'a> {
     bytes: &'a [u8],
     segment: &'a TcpSegment<'a>,
     acknowledged: Option<u64>,
+    /// The receiver had acknowledged it when it came.
+    known_received: bool,
     /// Fills a hole, and was sent after what follows it.
     sent_again: bool,
 }
@@ -92,6 +95,7 @@ impl Located<'_> {
             bytes: self.bytes.into(),
             segment: TcpSegment { payload: &[], ..*self.segment },
             acknowledged: self.acknowledged,
+            known_received: self.known_received,
             sent_again: self.sent_again,
         }
     }
@@ -138,10 +142,12 @@ impl<S> Flow<S> {
             return Verdict::Taken;
         }
         if segment.flags.syn() {
+            self.view.begins[direction.index()] = true;
             if stream.initial.replace(segment.sequence).is_some() {
                 stream.counts.retransmitted += 1;
                 self.quality.retransmitted_segments += 1;
-            } else if stream.next.is_none() {
+            } else if stream.counts.data_packets == 0 {
+                // What an acknowledgment said about the beginning, if one overtook this, was a guess.
                 stream.advance_to(position + 1);
                 stream.round_trip.sent(position + 1, segment.stamp.time);
             }
@@ -160,7 +166,16 @@ impl<S> Flow<S> {
         }
         let acknowledged = self.acknowledge(direction, &segment);
         self.count(direction, position, &segment);
-        let located = Located { direction, position, bytes: segment.payload, segment: &segment, acknowledged, sent_again: false };
+        let end = position + u64::from(segment.payload_length);
+        let located = Located {
+            direction,
+            position,
+            bytes: segment.payload,
+            segment: &segment,
+            acknowledged,
+            known_received: self.streams[direction.index()].acknowledged.is_some_and(|known| known >= end),
+            sent_again: false,
+        };
         if segment.payload_length > 0 {
             self.arrive(located, sink);
         } else if self.streams[direction.index()].next.is_none() {
@@ -168,21 +183,26 @@ impl<S> Flow<S> {
         }
         if segment.flags.fin() {
             self.streams[direction.index()].finished = true;
+            self.streams[direction.index()].fin = Some(end);
         }
         self.reset |= segment.flags.rst();
         self.wait_for_hole(sink);
         Verdict::Taken
     }
 
-    /// A SYN with another initial sequence number, or the peer's answer to one that was not captured.
-    fn begins_anew(&self, direction: Direction, segment: &TcpSegment<'_>) -> bool {
+    /// A SYN with another initial sequence number, or one that does not stand right before what was seen first: there
+    /// it was only overtaken.
+    fn begins_anew(&mut self, direction: Direction, segment: &TcpSegment<'_>) -> bool {
         if !segment.flags.syn() {
             return false;
         }
-        let stream = &self.streams[direction.index()];
-        match stream.initial {
-            Some(initial) => initial != segment.sequence,
-            None => stream.next.is_some(),
+        let answered = self.streams[direction.reverse().index()].initial.map(|initial| initial.wrapping_add(1));
+        let answers = segment.flags.ack() && answered == Some(segment.acknowledgment);
+        let stream = &mut self.streams[direction.index()];
+        match (stream.initial, stream.begin.or(stream.next)) {
+            (Some(initial), _) => initial != segment.sequence,
+            (None, Some(begin)) => !answers && stream.position_of(segment.sequence) + 1 != begin,
+            (None, None) => false,
         }
     }
 
@@ -202,8 +222,9 @@ impl<S> Flow<S> {
         if other.next.is_some_and(|next| next.abs_diff(position) > MAX_JUMP) {
             return None;
         }
-        if other.next.is_none() && other.initial.is_none() && self.view.opener == Some(direction) {
-            // The answer to the SYN was not captured; what the opener acknowledges first is where data begins.
+        let begins = self.view.opener == Some(direction) || segment.flags.syn();
+        if other.next.is_none() && other.initial.is_none() && begins {
+            // The SYN or the answer to it was not captured; what is acknowledged first is where data begins.
             other.advance_to(position);
         }
         other.acknowledge(position, segment.stamp);
@@ -261,11 +282,8 @@ impl<S> Flow<S> {
         let stream = &self.streams[direction.index()];
         let next = stream.next.unwrap_or(located.position);
         let other = &self.streams[direction.reverse().index()];
-        let missing_answer = other
-            .next
-            .zip(located.acknowledged)
-            .filter(|(other_next, acknowledged)| acknowledged > other_next)
-            .map(|(other_next, acknowledged)| (other_next, acknowledged));
+        let missing_answer =
+            other.next.zip(located.acknowledged).filter(|(other_next, acknowledged)| acknowledged > other_next);
         if located.position > next {
             self.open_hole(direction, located.position);
             return false;
@@ -276,11 +294,19 @@ impl<S> Flow<S> {
         }
         if let Some((other_next, acknowledged)) = missing_answer {
             // The FIN takes a position without being data.
-            if !(other.finished && acknowledged == other_next + 1) {
+            if !(other.fin == Some(other_next) && acknowledged == other_next + 1) {
                 self.open_hole(direction.reverse(), acknowledged);
                 return false;
             }
         }
+        self.deliver(located, sink);
+        true
+    }
+
+    /// Hands on the part of a segment that is new.
+    fn deliver<K: StreamSink<Flow = S>>(&mut self, located: Located<'_>, sink: &mut K) {
+        let direction = located.direction;
+        let next = self.streams[direction.index()].next.unwrap_or(located.position);
         let repeated = next - located.position;
         if repeated > 0 {
             self.sent_again(located, next, sink);
@@ -294,13 +320,13 @@ impl<S> Flow<S> {
             first: located.segment.first,
             stamp: located.segment.stamp,
             acknowledged: located.acknowledged,
+            known_received: located.known_received,
             at_segment_start: repeated == 0,
             sent_again: located.sent_again,
         };
         let stream = &mut self.streams[direction.index()];
         stream.delivered(next, length, located.segment.payload_length, located.segment.stamp);
         sink.data(&mut self.state, &self.view, direction, &chunk);
-        true
     }
 
     /// Counts bytes up to `end` that were sent before, and tells the sink.
@@ -335,23 +361,44 @@ impl<S> Flow<S> {
     /// Whether a segment that fills a hole was sent again after it was lost (of which the capture holds only the
     /// late copy), or just overtaken on the way. Counts it as what it is.
     fn fills_hole(&mut self, located: Located<'_>) -> bool {
-        let later = self.held.iter().find(|held| held.direction == located.direction);
-        let Some(later) = later else { return false };
-        let identification = |segment: &TcpSegment<'_>| {
-            // The identification of fragments says nothing about the order of segments.
-            segment.ip_id.filter(|id| *id != 0 && segment.first == segment.stamp)
-        };
-        let sent_again = match (identification(located.segment), identification(&later.segment)) {
-            (Some(id), Some(later_id)) => (1..=MAX_ID_DISTANCE).contains(&id.wrapping_sub(later_id)),
-            // Without an identification: no network reorders for longer than this (Wireshark uses the same 3 ms).
-            _ => (located.segment.stamp.time - later.segment.stamp.time).0 > 3_000_000,
-        };
+        let Some(sent_again) = self.was_sent_after_its_successor(located) else { return false };
         if sent_again {
             self.quality.retransmissions_seen_once += 1;
         } else {
             self.quality.out_of_order_segments += 1;
         }
-        sent_again
+        // Nobody waited for a copy of what had been received: the capture dropped the first one.
+        sent_again && !located.known_received
+    }
+
+    /// Whether a segment was sent after one that lies behind it; unknown when nothing behind it is held.
+    fn was_sent_after_its_successor(&self, located: Located<'_>) -> Option<bool> {
+        let follows = |held: &&Held| held.direction == located.direction && held.position > located.position;
+        let later = self.held.iter().find(follows)?;
+        let identification = |segment: &TcpSegment<'_>| {
+            // The identification of fragments says nothing about the order of segments.
+            segment.ip_id.filter(|id| *id != 0 && segment.first == segment.stamp)
+        };
+        Some(match (identification(located.segment), identification(&later.segment)) {
+            (Some(id), Some(later_id)) => (1..=MAX_ID_DISTANCE).contains(&id.wrapping_sub(later_id)),
+            // Without an identification: no network reorders for longer than this (Wireshark uses the same 3 ms).
+            _ => (located.segment.stamp.time - later.segment.stamp.time).0 > 3_000_000,
+        })
+    }
+
+    /// Which of the first two held segments goes first, when they wait for each other: one of them is a late copy
+    /// with a new acknowledgment. Who opened the connection asks, and who asks goes first; where that is not known,
+    /// the one that looks like the copy does. Returns its index.
+    fn first_of_two(&self) -> usize {
+        let lateness = |held: &Held| {
+            let by_identification = self.was_sent_after_its_successor(held.located()) == Some(true);
+            (by_identification, held.known_received || held.sent_again)
+        };
+        match (self.held.front(), self.held.get(1), self.view.opener) {
+            (_, Some(second), Some(opener)) => usize::from(second.direction == opener),
+            (Some(first), Some(second), None) => usize::from(lateness(second) > lateness(first)),
+            _ => 0,
+        }
     }
 
     fn open_hole(&mut self, direction: Direction, end: u64) {
@@ -427,41 +474,53 @@ impl<S> Flow<S> {
         sink.gap(&mut self.state, &self.view, direction, &gap);
     }
 
-    /// Hands on what was held, until the next hole.
+    /// Hands on what was held, until a hole that nothing held fills.
     fn replay<K: StreamSink<Flow = S>>(&mut self, sink: &mut K) {
-        while self.hole.is_none() {
-            let Some(held) = self.held.pop_front() else { return };
-            self.held_bytes -= held.bytes.len();
-            if self.hand_on(held.located(), sink) {
+        loop {
+            if self.hole.is_none() {
+                let Some(held) = self.take_held(0) else { return };
+                if !self.hand_on(held.located(), sink) {
+                    self.hold_first(held);
+                }
                 continue;
             }
-            self.hold_first(held);
-            if let Some(mut filler) = self.take_filler() {
-                filler.sent_again = self.fills_hole(filler.located());
+            let Some(mut filler) = self.held_filler().and_then(|index| self.take_held(index)) else { break };
+            filler.sent_again = self.fills_hole(filler.located());
+            self.hole = None;
+            if self.hand_on(filler.located(), sink) {
+                continue;
+            }
+            let for_each_other = self.held_filler() == Some(0);
+            self.hold_first(filler);
+            if for_each_other {
                 self.hole = None;
-                if !self.hand_on(filler.located(), sink) {
-                    self.hold_first(filler);
+                if let Some(held) = self.take_held(self.first_of_two()) {
+                    self.deliver(held.located(), sink);
                 }
-            } else if let Some(hole) = &mut self.hole {
-                let stream = &self.streams[hole.direction.index()];
-                if stream.acknowledged > stream.next {
-                    // What is held has passed since.
-                    hole.packets_since_acknowledged = Some(self.held.len() as u32);
-                }
+            }
+        }
+        if let Some(hole) = &mut self.hole {
+            let stream = &self.streams[hole.direction.index()];
+            if stream.acknowledged > stream.next {
+                // What is held has passed since.
+                hole.packets_since_acknowledged = Some(self.held.len() as u32);
             }
         }
     }
 
-    /// A held segment that fills the hole, taken out of the queue.
-    fn take_filler(&mut self) -> Option<Held> {
+    /// Index of a held segment that fills the hole.
+    fn held_filler(&self) -> Option<usize> {
         let hole = self.hole?;
         let next = self.streams[hole.direction.index()].next?;
-        let index = self.held.iter().position(|held| {
-            held.direction == hole.direction && held.position <= next && held.located().end() > next
-        })?;
-        let filler = self.held.remove(index)?;
-        self.held_bytes -= filler.bytes.len();
-        Some(filler)
+        self.held
+            .iter()
+            .position(|held| held.direction == hole.direction && held.position <= next && held.located().end() > next)
+    }
+
+    fn take_held(&mut self, index: usize) -> Option<Held> {
+        let held = self.held.remove(index)?;
+        self.held_bytes -= held.bytes.len();
+        Some(held)
     }
 
     /// The flow is over: gives up every hole, hands everything on, and sums up.
@@ -502,6 +561,7 @@ impl Held {
             bytes: &self.bytes,
             segment: &self.segment,
             acknowledged: self.acknowledged,
+            known_received: self.known_received,
             sent_again: self.sent_again,
         }
     }

@@ -1,6 +1,6 @@
 //! TCP segments → stream events: data in order, gaps, retransmissions, the end (RFC 9293).
 //!
-//! [`table`] finds the flow of a segment, [`flow`] puts its two directions in order together, and [`stream`] keeps
+//! `table` finds the flow of a segment, `flow` puts its two directions in order together, and `stream` keeps
 //! the sequence space of one direction. What reaches the [`StreamSink`] is in the order in which the two ends can
 //! have seen it: where a direction has a hole, both directions wait until the hole is filled or given up, so that a
 //! response is never handed on before the request that it answers.
@@ -35,6 +35,8 @@ pub struct FlowView {
     pub midstream: bool,
     /// Direction of the SYN, when it was seen: the side that opened the connection.
     pub opener: Option<Direction>,
+    /// Whether the SYN of each direction was captured, so that its first byte is known.
+    pub begins: [bool; 2],
     /// Smallest round trip from the capture point to the receiver of each direction's data and back.
     pub round_trip: [Option<Nanos>; 2],
 }
@@ -64,6 +66,9 @@ pub struct Chunk<'a> {
     pub stamp: Stamp,
     /// Up to which position of the other direction's stream the segment acknowledges.
     pub acknowledged: Option<u64>,
+    /// The receiver had acknowledged these bytes before: this may be a copy that was sent later than its place in the
+    /// stream, with an acknowledgment of that time.
+    pub known_received: bool,
     /// The chunk begins where its segment's payload begins: a likely place for a frame to begin.
     pub at_segment_start: bool,
     /// Only a copy that was sent again was captured, after bytes that follow: whoever waited for these bytes waited

@@ -78,10 +78,14 @@ pub(super) struct Stream {
     reference: Option<(u32, u64)>,
     /// Position of the next byte to hand on; unknown until the direction was seen.
     pub(super) next: Option<u64>,
+    /// Position of the first byte that was known of: where a SYN that was overtaken belongs.
+    pub(super) begin: Option<u64>,
     /// Initial sequence number, when a SYN was seen.
     pub(super) initial: Option<u32>,
     /// FIN seen.
     pub(super) finished: bool,
+    /// Position of the FIN: behind the last byte.
+    pub(super) fin: Option<u64>,
     /// Highest position that the other side acknowledged.
     pub(super) acknowledged: Option<u64>,
     pub(super) round_trip: RoundTrip,
@@ -110,6 +114,7 @@ impl Stream {
 
     /// Moves on to `position`, so that sequence numbers around it can be told from wrapped ones.
     pub(super) fn advance_to(&mut self, position: u64) {
+        self.begin.get_or_insert(self.next.unwrap_or(position));
         self.next = Some(position);
         if let Some((reference, at)) = &mut self.reference {
             *reference = reference.wrapping_add(position.wrapping_sub(*at) as u32);

@@ -19,7 +19,12 @@ type Key = (SocketAddr, SocketAddr);
 /// Every flow of a capture, and the sink that follows them.
 pub struct FlowTable<K: StreamSink> {
     sink: K,
-    flows: HashMap<Key, Flow<K::Flow>, RandomState>,
+    /// Where in `flows` a connection is followed. The hash is keyed: a capture can't be made to collide.
+    places: HashMap<Key, usize, RandomState>,
+    flows: Vec<Option<Flow<K::Flow>>>,
+    free: Vec<usize>,
+    /// The flow of the last segment: packets come in trains.
+    latest: Option<(Key, usize)>,
     over: VecDeque<(Timestamp, Key)>,
     opened: u64,
     max_flows: usize,
@@ -30,7 +35,10 @@ impl<K: StreamSink> FlowTable<K> {
     pub fn new(sink: K) -> FlowTable<K> {
         FlowTable {
             sink,
-            flows: HashMap::with_hasher(RandomState::new()),
+            places: HashMap::with_hasher(RandomState::new()),
+            flows: Vec::new(),
+            free: Vec::new(),
+            latest: None,
             over: VecDeque::new(),
             opened: 0,
             max_flows: MAX_FLOWS,
@@ -46,21 +54,24 @@ impl<K: StreamSink> FlowTable<K> {
     pub fn segment(&mut self, segment: &TcpSegment<'_>) {
         self.let_go(segment.stamp.time);
         let forward = segment.source <= segment.destination;
-        let key =
-            if forward { (segment.source, segment.destination) } else { (segment.destination, segment.source) };
-        if !self.flows.contains_key(&key) {
-            self.open(key, segment);
-        }
-        if self.offer(key, segment) == Some(Verdict::NewConnection) {
+        let key = if forward { (segment.source, segment.destination) } else { (segment.destination, segment.source) };
+        let known = self.latest.filter(|(latest, _)| *latest == key).map(|(_, place)| place);
+        let place = match known.or_else(|| self.places.get(&key).copied()) {
+            Some(place) => place,
+            None => self.open(key, segment),
+        };
+        self.latest = Some((key, place));
+        if self.offer(key, place, segment) == Some(Verdict::NewConnection) {
             self.close(key, false);
-            self.open(key, segment);
-            self.offer(key, segment);
+            let place = self.open(key, segment);
+            self.latest = Some((key, place));
+            self.offer(key, place, segment);
         }
     }
 
     /// Ends every flow, in the order of their first packets, and returns the sink.
     pub fn finish(mut self) -> K {
-        let mut flows: Vec<_> = self.flows.drain().map(|(_, flow)| flow).collect();
+        let mut flows: Vec<_> = self.flows.drain(..).flatten().collect();
         flows.sort_by_key(|flow| flow.view.id);
         for flow in flows {
             flow.finish(false, &mut self.sink);
@@ -68,10 +79,9 @@ impl<K: StreamSink> FlowTable<K> {
         self.sink
     }
 
-    fn offer(&mut self, key: Key, segment: &TcpSegment<'_>) -> Option<Verdict> {
-        let flow = self.flows.get_mut(&key)?;
-        let direction =
-            if segment.source == flow.view.source { Direction::Forward } else { Direction::Backward };
+    fn offer(&mut self, key: Key, place: usize, segment: &TcpSegment<'_>) -> Option<Verdict> {
+        let flow = self.flows.get_mut(place)?.as_mut()?;
+        let direction = if segment.source == flow.view.source { Direction::Forward } else { Direction::Backward };
         let was_over = flow.is_over();
         let verdict = flow.segment(Directed { direction, segment: *segment }, &mut self.sink);
         if !was_over && flow.is_over() {
@@ -80,8 +90,9 @@ impl<K: StreamSink> FlowTable<K> {
         Some(verdict)
     }
 
-    fn open(&mut self, key: Key, segment: &TcpSegment<'_>) {
-        if self.flows.len() >= self.max_flows {
+    /// Begins to follow a flow; returns its place.
+    fn open(&mut self, key: Key, segment: &TcpSegment<'_>) -> usize {
+        if self.places.len() >= self.max_flows {
             self.evict();
         }
         let opener = match (segment.flags.syn(), segment.flags.ack()) {
@@ -96,17 +107,34 @@ impl<K: StreamSink> FlowTable<K> {
             first: segment.first,
             midstream: !segment.flags.syn(),
             opener,
+            begins: [false, false],
             round_trip: [None, None],
         };
         self.opened += 1;
-        let state = self.sink.opened(&view);
-        self.flows.insert(key, Flow::new(view, state));
+        let flow = Flow::new(view, self.sink.opened(&view));
+        let place = match self.free.pop() {
+            Some(place) => place,
+            None => {
+                self.flows.push(None);
+                self.flows.len() - 1
+            }
+        };
+        self.flows[place] = Some(flow);
+        self.places.insert(key, place);
+        place
     }
 
     fn close(&mut self, key: Key, evicted: bool) {
-        if let Some(flow) = self.flows.remove(&key) {
+        self.latest = None;
+        let Some(place) = self.places.remove(&key) else { return };
+        self.free.push(place);
+        if let Some(flow) = self.flows[place].take() {
             flow.finish(evicted, &mut self.sink);
         }
+    }
+
+    fn flow(&self, key: &Key) -> Option<&Flow<K::Flow>> {
+        self.flows[*self.places.get(key)?].as_ref()
     }
 
     /// Lets go of flows that have been over for a while.
@@ -117,7 +145,7 @@ impl<K: StreamSink> FlowTable<K> {
             }
             self.over.pop_front();
             let silent = |flow: &Flow<K::Flow>| flow.is_over() && (now - flow.last.time).0 >= LINGER_NS;
-            match self.flows.get(&key) {
+            match self.flow(&key) {
                 Some(flow) if silent(flow) => self.close(key, false),
                 Some(flow) if flow.is_over() => self.over.push_back((flow.last.time.max(since), key)),
                 _ => {}
@@ -127,11 +155,14 @@ impl<K: StreamSink> FlowTable<K> {
 
     /// Gives up the flows that were silent longest: an eighth of the table, so that the search pays.
     fn evict(&mut self) {
-        let mut by_age: Vec<_> =
-            self.flows.iter().map(|(key, flow)| (flow.last.time, flow.view.id, *key)).collect();
+        let age = |(key, place): (&Key, &usize)| {
+            let flow = self.flows[*place].as_ref()?;
+            Some((flow.last.time, flow.view.id, *key))
+        };
+        let mut by_age: Vec<_> = self.places.iter().filter_map(age).collect();
         by_age.sort_unstable_by_key(|(time, id, _)| (*time, *id));
         for (_, _, key) in by_age.into_iter().take((self.max_flows / 8).max(1)) {
-            let unfinished = self.flows.get(&key).is_some_and(|flow| !flow.is_over());
+            let unfinished = self.flow(&key).is_some_and(|flow| !flow.is_over());
             self.close(key, unfinished);
         }
     }

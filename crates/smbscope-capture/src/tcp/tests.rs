@@ -1,1 +1,205 @@
+//! The claims of RFC 9293 and of the design about streams, each through [`FlowTable`] with a sink that records.
 
+mod gaps;
+mod order;
+mod reuse;
+
+use super::{Chunk, FlowEnd, FlowTable, FlowView, Gap, Retransmission, StreamSink};
+use crate::segment::{TcpFlags, TcpSegment};
+use smbscope_model::{CaptureId, Direction, PacketRef, Quality, Stamp, Timestamp};
+use std::net::SocketAddr;
+
+const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 1], 50_000);
+const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 445);
+
+/// An event of a flow, in words: what the sink was told. Positions count from the first byte after the SYN.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Event {
+    /// Direction (`>` from the client), position, bytes, packet number.
+    Data(char, u64, String, u64),
+    /// Direction, position, length, dropped by the capture.
+    Gap(char, u64, u64, bool),
+    /// Direction, position, length, delay in microseconds.
+    Again(char, u64, u64, Option<i64>),
+    Closed,
+}
+
+/// Records what every flow was told.
+#[derive(Default)]
+struct Recorder {
+    flows: Vec<Vec<Event>>,
+    views: Vec<FlowView>,
+    ends: Vec<FlowEnd>,
+}
+
+struct Recorded {
+    index: usize,
+    /// Position of the first byte of each direction.
+    origins: [Option<u64>; 2],
+}
+
+fn arrow(view: &FlowView, direction: Direction) -> char {
+    if view.ends(direction).0 == SocketAddr::from(CLIENT) { '>' } else { '<' }
+}
+
+impl Recorder {
+    fn tell(&mut self, flow: &Recorded, view: &FlowView, event: Event) {
+        self.flows[flow.index].push(event);
+        self.views[flow.index] = *view;
+    }
+}
+
+impl StreamSink for Recorder {
+    type Flow = Recorded;
+
+    fn opened(&mut self, view: &FlowView) -> Recorded {
+        self.flows.push(Vec::new());
+        self.views.push(*view);
+        Recorded { index: self.flows.len() - 1, origins: [None, None] }
+    }
+
+    fn data(&mut self, flow: &mut Recorded, view: &FlowView, direction: Direction, chunk: &Chunk<'_>) {
+        let origin = *flow.origins[direction.index()].get_or_insert(chunk.position);
+        let text = String::from_utf8_lossy(chunk.bytes).into_owned();
+        let event = Event::Data(arrow(view, direction), chunk.position - origin, text, chunk.stamp.packet.number);
+        self.tell(flow, view, event);
+    }
+
+    fn gap(&mut self, flow: &mut Recorded, view: &FlowView, direction: Direction, gap: &Gap) {
+        let origin = *flow.origins[direction.index()].get_or_insert(gap.position);
+        let by_capture = gap.cause == super::GapCause::Capture;
+        let event = Event::Gap(arrow(view, direction), gap.position - origin, gap.length, by_capture);
+        self.tell(flow, view, event);
+    }
+
+    fn retransmitted(
+        &mut self,
+        flow: &mut Recorded,
+        view: &FlowView,
+        direction: Direction,
+        retransmission: &Retransmission,
+    ) {
+        let origin = flow.origins[direction.index()].unwrap_or(retransmission.position);
+        let delay = retransmission.delay.map(|delay| delay.0 / 1000);
+        let position = retransmission.position.wrapping_sub(origin);
+        let event = Event::Again(arrow(view, direction), position, retransmission.length, delay);
+        self.tell(flow, view, event);
+    }
+
+    fn closed(&mut self, flow: Recorded, view: &FlowView, end: FlowEnd) {
+        self.tell(&flow, view, Event::Closed);
+        self.ends.push(end);
+    }
+}
+
+/// A connection that packets are sent on. Initial sequence numbers are 1000 and 5000, so data begins at 1001 and 5001.
+struct Wire {
+    table: FlowTable<Recorder>,
+    number: u64,
+    ids: [u16; 2],
+}
+
+/// What a test says about a packet; the rest has a default.
+#[derive(Clone, Copy)]
+struct Told<'a> {
+    at_us: i64,
+    from_client: bool,
+    sequence: u32,
+    acknowledgment: u32,
+    flags: u8,
+    payload: &'a [u8],
+    length: Option<u32>,
+    window: u16,
+    ip_id: Option<u16>,
+}
+
+fn client<'a>(at_us: i64, sequence: u32, acknowledgment: u32, payload: &'a str) -> Told<'a> {
+    Told {
+        at_us,
+        from_client: true,
+        sequence,
+        acknowledgment,
+        flags: TcpFlags::ACK,
+        payload: payload.as_bytes(),
+        length: None,
+        window: 8192,
+        ip_id: None,
+    }
+}
+
+fn server<'a>(at_us: i64, sequence: u32, acknowledgment: u32, payload: &'a str) -> Told<'a> {
+    Told { from_client: false, ..client(at_us, sequence, acknowledgment, payload) }
+}
+
+impl Wire {
+    fn new() -> Wire {
+        Wire { table: FlowTable::new(Recorder::default()), number: 0, ids: [100, 900] }
+    }
+
+    /// With the handshake: SYN at 0, its answer at 40, the acknowledgment at 100 µs.
+    fn open() -> Wire {
+        let mut wire = Wire::new();
+        wire.tell(Told { flags: TcpFlags::SYN, ..client(0, 1000, 0, "") });
+        wire.tell(Told { flags: TcpFlags::SYN | TcpFlags::ACK, ..server(40, 5000, 1001, "") });
+        wire.tell(client(100, 1001, 5001, ""));
+        wire
+    }
+
+    /// Sends a packet with the next IP identification of its sender.
+    fn tell(&mut self, told: Told<'_>) -> &mut Wire {
+        let next = &mut self.ids[usize::from(!told.from_client)];
+        *next += 1;
+        let ip_id = told.ip_id.unwrap_or(*next);
+        self.number += 1;
+        let packet = PacketRef { capture: CaptureId(0), number: self.number };
+        let stamp = Stamp { time: Timestamp(told.at_us * 1000), packet };
+        let (client, server) = (SocketAddr::from(CLIENT), SocketAddr::from(SERVER));
+        let (source, destination) = if told.from_client { (client, server) } else { (server, client) };
+        self.table.segment(&TcpSegment {
+            first: stamp,
+            stamp,
+            source,
+            destination,
+            sequence: told.sequence,
+            acknowledgment: told.acknowledgment,
+            flags: TcpFlags(told.flags),
+            window: told.window,
+            timestamp_value: None,
+            ip_id: Some(ip_id),
+            payload: told.payload,
+            payload_length: told.length.unwrap_or(told.payload.len() as u32),
+        });
+        self
+    }
+
+    fn end(self) -> Recorder {
+        self.table.finish()
+    }
+}
+
+impl Recorder {
+    /// The events of the only flow, without its end.
+    fn events(&self) -> &[Event] {
+        let [flow] = &self.flows[..] else { panic!("one flow expected: {:?}", self.flows) };
+        let [events @ .., Event::Closed] = &flow[..] else { panic!("a flow ends: {flow:?}") };
+        events
+    }
+
+    /// What was handed on of both directions, as text: `>abc <def`.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for event in self.events() {
+            match event {
+                Event::Data(arrow, _, bytes, _) => text += &format!("{arrow}{bytes} "),
+                Event::Gap(arrow, _, length, true) => text += &format!("{arrow}[{length} dropped] "),
+                Event::Gap(arrow, _, length, false) => text += &format!("{arrow}[{length} missing] "),
+                Event::Again(..) | Event::Closed => {}
+            }
+        }
+        text.trim_end().to_owned()
+    }
+
+    fn quality(&self) -> &Quality {
+        &self.ends[0].quality
+    }
+}

@@ -1,7 +1,7 @@
 //! What SMB1 requests say about the operation: file, path, offset, length (MS-CIFS 2.2.4).
 
 use super::{Block, Command, Header, TransactionKind, TransactionRequest, transaction::Progress};
-use crate::bytes::utf16_text;
+use crate::bytes::{oem_text, utf16_text};
 
 /// Who logs on, in a SESSION_SETUP_ANDX (MS-CIFS 2.2.4.53, MS-SMB 2.2.4.6.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,9 +95,7 @@ impl<'a> Request<'a> {
             Command::TREE_CONNECT => Request::TreeConnect(name(0)?),
             Command::NT_CREATE_ANDX => Request::Open(nt_create_name(header, b)),
             Command::OPEN_ANDX => Request::Open(b.string(0).map(|(name, _)| name)),
-            Command::OPEN | Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => {
-                Request::Open(name(0))
-            }
+            Command::OPEN | Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => Request::Open(name(0)),
             Command::CREATE_DIRECTORY
             | Command::DELETE_DIRECTORY
             | Command::CHECK_DIRECTORY
@@ -205,8 +203,8 @@ fn nt_create_name(header: &Header, block: &Block<'_>) -> Option<String> {
         return Some(name);
     }
     // Unterminated: UTF-16 data starts behind one byte of padding, since 24 words leave it at an odd offset.
-    let start = usize::from(header.is_unicode());
-    block.data.get(start..start + length).map(utf16_text)
+    let (start, text): (usize, fn(&[u8]) -> String) = if header.is_unicode() { (1, utf16_text) } else { (0, oem_text) };
+    block.data.get(start..start + length).map(text)
 }
 
 /// The first LOCKING_ANDX_RANGE, 32 or 64 bits wide (2.2.4.32.1).

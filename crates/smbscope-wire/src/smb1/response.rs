@@ -43,9 +43,7 @@ impl Response {
                 Response::Open(b.word(0)?)
             }
             Command::ECHO => Response::Echo(b.word(0)?),
-            Command::READ_MPX => {
-                Response::Multiplexed(Progress { total: b.word(4)?.into(), here: b.word(12)?.into() })
-            }
+            Command::READ_MPX => Response::Multiplexed(Progress { total: b.word(4)?.into(), here: b.word(12)?.into() }),
             command => {
                 let kind = TransactionKind::of(command)?;
                 let parameters = kind.response_parameters(b.words);

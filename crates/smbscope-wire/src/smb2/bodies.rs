@@ -128,18 +128,14 @@ impl<'a> Request<'a> {
             }
             Command::TREE_CONNECT => Request::TreeConnect(text(m, u16_at(m, 68)?, u16_at(m, 70)?)?),
             Command::CREATE => Request::Create(text(m, u16_at(m, 108)?, u16_at(m, 110)?)?),
-            Command::READ | Command::WRITE => Request::ReadWrite {
-                file: FileReference::at(m, 80)?,
-                offset: u64_at(m, 72)?,
-                length: u32_at(m, 68)?,
-            },
+            Command::READ | Command::WRITE => {
+                Request::ReadWrite { file: FileReference::at(m, 80)?, offset: u64_at(m, 72)?, length: u32_at(m, 68)? }
+            }
             Command::LOCK => Request::Lock { file: FileReference::at(m, 72)?, element: lock_element(m) },
             Command::IOCTL => Request::Ioctl { file: FileReference::at(m, 72)?, code: Fsctl(u32_at(m, 68)?) },
-            Command::QUERY_DIRECTORY => Request::Info {
-                file: FileReference::at(m, 72)?,
-                level: InfoLevel::File(u8_at(m, 66)?),
-                new_name: None,
-            },
+            Command::QUERY_DIRECTORY => {
+                Request::Info { file: FileReference::at(m, 72)?, level: InfoLevel::File(u8_at(m, 66)?), new_name: None }
+            }
             Command::QUERY_INFO => {
                 Request::Info { file: FileReference::at(m, 88)?, level: info_level(m)?, new_name: None }
             }
@@ -256,7 +252,6 @@ fn text(message: &[u8], offset: u16, length: u16) -> Option<String> {
     }
     Some(utf16_text(message.get(start..start + usize::from(length))?))
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -91,7 +91,7 @@ impl Header {
         let next = header.next_command as usize;
         header.command.0 <= 0x0013
             && header.flags & !flags::DEFINED == 0
-            && (next == 0 || (next >= Header::LENGTH && next % 8 == 0 && next < length))
+            && (next == 0 || (next >= Header::LENGTH && next.is_multiple_of(8) && next < length))
     }
 }
 

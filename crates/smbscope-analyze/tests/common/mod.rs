@@ -1,0 +1,68 @@
+//! Packets in, exchanges out.
+#![allow(dead_code)] // Each test file uses its own part.
+
+use smbscope_analyze::{Analyzer, Options, Outcome};
+use smbscope_capture::tcp::FlowTable;
+use smbscope_model::{Connection, Exchange, Quality, Stamp, TimeKind};
+use smbscope_testkit::{Conversation, Packet, micros};
+
+/// What an analysis found.
+pub(crate) struct Analysis {
+    pub(crate) exchanges: Vec<Exchange>,
+    pub(crate) quality: Quality,
+    pub(crate) connections: Vec<Connection>,
+}
+
+/// Analyses packets as the first file of a capture.
+pub(crate) fn analyze(packets: &[Packet]) -> Analysis {
+    analyze_ports(packets, &[])
+}
+
+/// Analyses the flows of some ports.
+pub(crate) fn analyze_ports(packets: &[Packet], ports: &[u16]) -> Analysis {
+    let mut exchanges = Vec::new();
+    let options = Options { ports: ports.to_vec() };
+    let mut flows = FlowTable::new(Analyzer::new(options, |exchange| exchanges.push(exchange)));
+    for (index, packet) in packets.iter().enumerate() {
+        flows.segment(&packet.segment(index + 1));
+    }
+    let Outcome { quality, connections, .. } = flows.finish().finish();
+    exchanges.sort_by_key(|exchange| {
+        let first = exchange.request.first.or(exchange.response.first).expect("one half was seen");
+        (exchange.flow, first.packet.number, exchange.message_id, exchange.outcome)
+    });
+    Analysis { exchanges, quality, connections }
+}
+
+/// Analyses an undamaged conversation.
+pub(crate) fn analyze_told(conversation: &Conversation) -> Analysis {
+    analyze(&conversation.packets())
+}
+
+impl Analysis {
+    /// The only exchange.
+    pub(crate) fn only(&self) -> &Exchange {
+        let [exchange] = &self.exchanges[..] else { panic!("one exchange expected: {:#?}", self.exchanges) };
+        exchange
+    }
+
+    /// Command and outcome of every exchange, as text.
+    pub(crate) fn outcomes(&self) -> Vec<String> {
+        self.exchanges.iter().map(|exchange| format!("{} {}", exchange.command, exchange.outcome)).collect()
+    }
+}
+
+/// The four timestamps in microseconds since the conversation's time zero; -1 for what was not captured.
+pub(crate) fn times(exchange: &Exchange) -> [i64; 4] {
+    [exchange.request.first, exchange.request.last, exchange.response.first, exchange.response.last].map(us)
+}
+
+/// A time in microseconds since the conversation's time zero.
+pub(crate) fn us(stamp: Option<Stamp>) -> i64 {
+    stamp.map_or(-1, micros)
+}
+
+/// A duration in microseconds.
+pub(crate) fn duration_us(exchange: &Exchange, kind: TimeKind) -> Option<i64> {
+    exchange.time(kind).map(|time| time.0 / 1000)
+}

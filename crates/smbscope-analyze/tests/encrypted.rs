@@ -1,0 +1,98 @@
+//! Encrypted frames: paired only as long as nothing else is under way.
+
+mod common;
+
+use common::{analyze, analyze_told, times, us};
+use smbscope_model::{Command, Outcome};
+use smbscope_testkit::{Conversation, damage, smb2};
+
+const SESSION: u64 = 0x11;
+
+#[test]
+fn frames_one_after_the_other_are_pairs() {
+    let analysis = analyze_told(
+        &Conversation::new()
+            .client_says(100, smb2::encrypted(SESSION, 200))
+            .server_says_over(&[300, 400], smb2::encrypted(SESSION, 500))
+            .client_says(600, smb2::encrypted(SESSION, 210))
+            .server_says(700, smb2::encrypted(SESSION, 300)),
+    );
+    let ends: Vec<_> = analysis.exchanges.iter().map(times).collect();
+    assert_eq!(ends, [[100, 100, 300, 400], [600, 600, 700, 700]]);
+    for exchange in &analysis.exchanges {
+        assert_eq!((exchange.command, exchange.encrypted), (Command::EncryptedFrame, true));
+        assert_eq!((exchange.status, exchange.message_id, exchange.session_id), (None, None, Some(SESSION)));
+    }
+    assert_eq!(analysis.quality.encrypted_frames, 4);
+}
+
+#[test]
+fn frames_under_way_together_are_not_paired() {
+    let analysis = analyze_told(
+        &Conversation::new()
+            .client_says(100, smb2::encrypted(SESSION, 200))
+            .client_says(200, smb2::encrypted(SESSION, 200))
+            .server_says(300, smb2::encrypted(SESSION, 500))
+            .server_says(400, smb2::encrypted(SESSION, 500)),
+    );
+    assert!(analysis.exchanges.iter().any(|exchange| exchange.outcome == Outcome::NotPairable));
+    assert!(
+        analysis.exchanges.iter().all(|exchange| exchange.outcome != Outcome::Complete),
+        "the second answer may be that of the first request: {:?}",
+        analysis.outcomes()
+    );
+}
+
+#[test]
+fn an_answer_of_the_size_of_an_interim_response_is_final_only_when_the_client_goes_on() {
+    // A plain message of 73 bytes is an error, or STATUS_PENDING.
+    let analysis = analyze_told(
+        &Conversation::new()
+            .client_says(100, smb2::encrypted(SESSION, 200))
+            .server_says(200, smb2::encrypted(SESSION, 73))
+            .server_says(900, smb2::encrypted(SESSION, 300))
+            .client_says(1000, smb2::encrypted(SESSION, 200))
+            .server_says(1100, smb2::encrypted(SESSION, 73))
+            .client_says(1200, smb2::encrypted(SESSION, 200))
+            .server_says(1300, smb2::encrypted(SESSION, 300)),
+    );
+    let ends: Vec<_> = analysis.exchanges.iter().map(|exchange| (times(exchange), us(exchange.interim))).collect();
+    let expected = [([100, 100, 900, 900], 200), ([1000, 1000, 1100, 1100], -1), ([1200, 1200, 1300, 1300], -1)];
+    assert_eq!(ends, expected);
+}
+
+#[test]
+fn a_pair_with_a_gap_between_is_no_pair() {
+    // The first answer and the second request are lost: the second answer must not be paired with the first request.
+    let packets = Conversation::new()
+        .client_says(100, smb2::encrypted(SESSION, 200))
+        .server_says(200, smb2::encrypted(SESSION, 500))
+        .client_says(300, smb2::encrypted(SESSION, 200))
+        .server_says(400, smb2::encrypted(SESSION, 500))
+        .client_acks(500)
+        .packets();
+    let analysis = analyze(&damage::without(&packets, &[4, 5]));
+    assert!(
+        analysis.exchanges.iter().all(|exchange| exchange.outcome != Outcome::Complete),
+        "{:?}",
+        analysis.outcomes()
+    );
+}
+
+#[test]
+fn an_encrypted_answer_without_its_request_is_not_paired_with_the_next() {
+    // Only the first request is lost: its answer was sent before the server had the second one.
+    let packets = Conversation::new()
+        .client_says(30, smb2::echo(1))
+        .server_says(40, smb2::echo_response(1))
+        .client_says(100, smb2::encrypted(SESSION, 200))
+        .client_says(110, smb2::encrypted(SESSION, 200))
+        .server_says(200, smb2::encrypted(SESSION, 500))
+        .server_says(300, smb2::encrypted(SESSION, 500))
+        .client_acks(500)
+        .packets();
+    let analysis = analyze(&damage::without(&packets, &[5]));
+    let pairs: Vec<_> =
+        analysis.exchanges.iter().filter(|exchange| exchange.encrypted && exchange.is_complete()).collect();
+    assert!(pairs.is_empty(), "{pairs:?}");
+}

@@ -1,0 +1,150 @@
+//! Read_Raw and Write_Raw: frames without SMB header, told by their place.
+
+mod common;
+
+use common::{analyze, analyze_told, times};
+use smbscope_model::{FileId, Outcome, Subcommand};
+use smbscope_testkit::{Conversation, damage, smb1};
+
+/// A connection on which SMB was spoken before: data without a header is expected nowhere else.
+fn greeted() -> Conversation {
+    Conversation::new()
+        .client_says(30, smb1::negotiate(0, &["NT LM 0.12"]))
+        .server_says(40, smb1::negotiate_response(0, 0))
+}
+
+#[test]
+fn the_answer_to_read_raw_is_the_next_frame_of_the_server() {
+    let analysis = analyze_told(
+        &greeted()
+            .client_says(100, smb1::read_raw(1, 7, 4096, 5000))
+            .server_says_over(&[300, 400, 500, 600], [9; 5000]),
+    );
+    let exchange = &analysis.exchanges[1];
+    assert_eq!((times(exchange), exchange.outcome), ([100, 100, 300, 600], Outcome::Complete));
+    assert_eq!((exchange.response.bytes, exchange.status), (5000, None));
+    assert_eq!((exchange.offset, exchange.length), (Some(4096), Some(5000)));
+}
+
+#[test]
+fn an_empty_answer_to_read_raw_is_an_answer() {
+    let analysis =
+        analyze_told(&greeted().client_says(100, smb1::read_raw(1, 7, 4096, 5000)).server_says(300, Vec::new()));
+    assert_eq!(
+        (times(&analysis.exchanges[1]), analysis.exchanges[1].outcome),
+        ([100, 100, 300, 300], Outcome::Complete)
+    );
+}
+
+#[test]
+fn read_raw_data_that_looks_like_smb_text_is_no_message() {
+    let mut data = b"....SMB SMB SMB ".repeat(300);
+    data[0..4].copy_from_slice(b"data");
+    let analysis = analyze_told(
+        &greeted()
+            .client_says(100, smb1::read_raw(1, 7, 0, 4800))
+            .server_says(300, data)
+            .client_says(400, smb1::close(1, 7))
+            .server_says(500, smb1::close_response(1)),
+    );
+    assert_eq!(analysis.outcomes()[1..], ["SMB_COM_READ_RAW complete", "SMB_COM_CLOSE complete"]);
+}
+
+#[test]
+fn write_raw_has_a_synchronous_part_and_an_asynchronous_one() {
+    let analysis = analyze_told(
+        &greeted()
+            .client_says(100, smb1::write_raw(1, 7, 4096, 3000, false))
+            .server_says(300, smb1::go_ahead(1))
+            .client_says_over(&[400, 500, 600], [9; 3000])
+            .client_says(700, smb1::close(2, 7))
+            .server_says(900, smb1::close_response(2)),
+    );
+    assert_eq!(
+        analysis.outcomes()[1..],
+        ["SMB_COM_WRITE_RAW complete", "SMB_COM_WRITE_RAW no_response_by_design", "SMB_COM_CLOSE complete"]
+    );
+    let [_, synchronous, asynchronous, _] = &analysis.exchanges[..] else { panic!() };
+    assert_eq!(times(synchronous), [100, 100, 300, 300]);
+    assert_eq!(times(asynchronous), [400, 600, -1, -1]);
+    assert_eq!(asynchronous.subcommand, Some(Subcommand::AsyncPortion));
+    assert_eq!((asynchronous.request.bytes, asynchronous.file_id), (3000, Some(FileId::Smb1(7))));
+}
+
+#[test]
+fn in_write_through_mode_the_data_block_is_answered() {
+    let analysis = analyze_told(
+        &greeted()
+            .client_says(100, smb1::write_raw(1, 7, 4096, 3000, true))
+            .server_says(300, smb1::go_ahead(1))
+            .client_says_over(&[400, 500], [9; 3000])
+            .server_says(900, smb1::write_complete(1, 3000)),
+    );
+    let ends: Vec<_> = analysis.exchanges[1..].iter().map(times).collect();
+    assert_eq!(ends, [[100, 100, 300, 300], [400, 500, 900, 900]]);
+    assert_eq!(analysis.exchanges[2].outcome, Outcome::Complete);
+}
+
+#[test]
+fn sambas_go_ahead_has_no_reply_bit() {
+    let analysis = analyze_told(
+        &greeted()
+            .client_says(100, smb1::write_raw(1, 7, 4096, 3000, true))
+            .server_says(300, smb1::go_ahead(1).without_reply_bit())
+            .client_says_over(&[400, 500], [9; 3000])
+            .server_says(900, smb1::write_complete(1, 3000)),
+    );
+    let ends: Vec<_> = analysis.exchanges[1..].iter().map(times).collect();
+    assert_eq!(ends, [[100, 100, 300, 300], [400, 500, 900, 900]]);
+}
+
+#[test]
+fn a_lost_go_ahead_leaves_the_synchronous_part_without_response() {
+    let packets = greeted()
+        .client_says(100, smb1::write_raw(1, 7, 4096, 1000, true))
+        .server_says(300, smb1::go_ahead(1))
+        .client_says(400, [9; 1000])
+        .server_says(900, smb1::write_complete(1, 1000))
+        .client_acks(1000)
+        .packets();
+    let analysis = analyze(&damage::without(&packets, &[6]));
+    let ends: Vec<_> = analysis.exchanges[1..].iter().map(|exchange| (exchange.outcome, times(exchange))).collect();
+    let expected = [(Outcome::ResponseNotCaptured, [100, 100, -1, -1]), (Outcome::Complete, [400, 400, 900, 900])];
+    assert_eq!(ends, expected);
+}
+
+#[test]
+fn the_answer_to_a_lost_block_is_not_taken_for_go_ahead() {
+    let packets = greeted()
+        .client_says(100, smb1::write_raw(1, 7, 4096, 1000, true))
+        .server_says(300, smb1::go_ahead(1))
+        .client_says(400, [9; 1000])
+        .server_says(900, smb1::write_complete(1, 1000))
+        .client_acks(1000)
+        .packets();
+    // Neither "go ahead" nor the block was captured.
+    let analysis = analyze(&damage::without(&packets, &[6, 7]));
+    assert!(
+        analysis.exchanges[1..].iter().all(|exchange| exchange.outcome != Outcome::Complete),
+        "{:?}",
+        analysis.outcomes()
+    );
+}
+
+#[test]
+fn read_raw_data_behind_a_gap_is_not_taken_for_the_answer() {
+    let packets = greeted()
+        .client_says(100, smb1::read_raw(1, 7, 0, 100))
+        .server_says(200, [1; 100])
+        .client_says(300, smb1::read_raw(1, 7, 100, 100))
+        .server_says(400, [2; 100])
+        .client_acks(500)
+        .packets();
+    // The first answer and the second request are lost: the second answer would fit the first request.
+    let analysis = analyze(&damage::without(&packets, &[6, 7]));
+    assert!(
+        analysis.exchanges[1..].iter().all(|exchange| exchange.outcome != Outcome::Complete),
+        "{:?}",
+        analysis.outcomes()
+    );
+}

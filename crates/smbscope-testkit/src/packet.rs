@@ -1,0 +1,157 @@
+//! A TCP packet as a test makes it: with the truth about where it comes from, and its encoding.
+
+use smbscope_capture::{TcpFlags, TcpSegment};
+use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
+use std::net::{IpAddr, SocketAddr};
+
+/// Time zero of every conversation.
+pub const EPOCH: Timestamp = Timestamp(1_700_000_000_000_000_000);
+/// Ethernet, IPv4 and TCP headers without options.
+pub const HEADERS: usize = 14 + 20 + 20;
+
+/// Who sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The side that opens the connection and asks.
+    Client,
+    /// The side that answers.
+    Server,
+}
+
+impl Side {
+    /// The other one.
+    pub fn other(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+
+    /// Index into a table with one entry a side.
+    pub fn index(self) -> usize {
+        match self {
+            Side::Client => 0,
+            Side::Server => 1,
+        }
+    }
+}
+
+/// A packet of a capture under construction. Its number is its place in the list, from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packet {
+    /// Its place in the list before any damage.
+    pub origin: usize,
+    /// When it was captured.
+    pub time: Timestamp,
+    /// Who sent it.
+    pub side: Side,
+    /// Where its payload lies in what its side says, from 0.
+    pub offset: u64,
+    /// Sender.
+    pub source: SocketAddr,
+    /// Receiver.
+    pub destination: SocketAddr,
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgment number.
+    pub acknowledgment: u32,
+    /// Flags.
+    pub flags: TcpFlags,
+    /// Receive window.
+    pub window: u16,
+    /// Identification of the IPv4 header.
+    pub ip_id: u16,
+    /// What it carries.
+    pub payload: Vec<u8>,
+    /// Bytes of the packet that are captured at most, from the Ethernet header on.
+    pub snap: usize,
+}
+
+impl Packet {
+    /// Offset after the last payload byte.
+    pub fn end(&self) -> u64 {
+        self.offset + self.payload.len() as u64
+    }
+
+    /// Whether the payload holds a byte of what its side says.
+    pub fn holds(&self, side: Side, offset: u64) -> bool {
+        self.side == side && (self.offset..self.end()).contains(&offset)
+    }
+
+    /// Length on the wire, from the Ethernet header on.
+    pub fn wire_length(&self) -> usize {
+        HEADERS + self.payload.len()
+    }
+
+    /// What a TCP reader is given when this is packet `number` of the first capture.
+    pub fn segment(&self, number: usize) -> TcpSegment<'_> {
+        let packet = PacketRef { capture: CaptureId(0), number: number as u64 };
+        let stamp = Stamp { time: self.time, packet };
+        let captured = self.payload.len().min(self.snap.saturating_sub(HEADERS));
+        TcpSegment {
+            first: stamp,
+            stamp,
+            source: self.source,
+            destination: self.destination,
+            sequence: self.sequence,
+            acknowledgment: self.acknowledgment,
+            flags: self.flags,
+            window: self.window,
+            timestamp_value: None,
+            ip_id: Some(self.ip_id),
+            payload: &self.payload[..captured],
+            payload_length: self.payload.len() as u32,
+        }
+    }
+
+    /// The packet as an Ethernet frame, cut at the snap length.
+    pub fn ethernet(&self) -> Vec<u8> {
+        let (IpAddr::V4(source), IpAddr::V4(destination)) = (self.source.ip(), self.destination.ip()) else {
+            panic!("conversations are held over IPv4");
+        };
+        let mut tcp = Vec::with_capacity(20 + self.payload.len());
+        tcp.extend(self.source.port().to_be_bytes());
+        tcp.extend(self.destination.port().to_be_bytes());
+        tcp.extend(self.sequence.to_be_bytes());
+        tcp.extend(self.acknowledgment.to_be_bytes());
+        tcp.extend([5 << 4, self.flags.0]);
+        tcp.extend(self.window.to_be_bytes());
+        tcp.extend([0; 4]);
+        tcp.extend(&self.payload);
+        let pseudo = [&source.octets()[..], &destination.octets(), &[0, 6], &(tcp.len() as u16).to_be_bytes()];
+        let sum = checksum(&[&pseudo.concat(), &tcp]);
+        tcp[16..18].copy_from_slice(&sum.to_be_bytes());
+
+        let mut ip = vec![0x45, 0];
+        ip.extend(((20 + tcp.len()) as u16).to_be_bytes());
+        ip.extend(self.ip_id.to_be_bytes());
+        ip.extend([0x40, 0, 64, 6, 0, 0]);
+        ip.extend(source.octets());
+        ip.extend(destination.octets());
+        let sum = checksum(&[&ip]);
+        ip[10..12].copy_from_slice(&sum.to_be_bytes());
+
+        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
+        frame.extend(ip);
+        frame.extend(tcp);
+        frame.truncate(self.snap);
+        frame
+    }
+}
+
+/// Microseconds since time zero.
+pub fn micros(stamp: Stamp) -> i64 {
+    (stamp.time - EPOCH).0 / 1000
+}
+
+/// The internet checksum (RFC 1071) over parts of even length, but for the last.
+fn checksum(parts: &[&[u8]]) -> u16 {
+    let mut sum = 0u32;
+    for pair in parts.iter().flat_map(|part| part.chunks(2)) {
+        sum += u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]));
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
