@@ -47,10 +47,9 @@ pub(crate) fn may_follow(bytes: &[u8]) -> bool {
 
 /// Looks for a frame in the captured bytes of a segment of which `length` bytes were on the wire.
 pub(crate) fn find(captured: &[u8], length: u64, at_segment_start: bool) -> Option<Found> {
-    if at_segment_start
-        && let Some(found) = candidate(captured, 0, length, true) {
-            return Some(found);
-        }
+    if at_segment_start && let Some(found) = candidate(captured, 0, length, true) {
+        return Some(found);
+    }
     memchr_iter(b'S', captured)
         .filter_map(|letter| letter.checked_sub(HEADER_LENGTH + 1))
         .find_map(|offset| candidate(captured, offset, length, false))

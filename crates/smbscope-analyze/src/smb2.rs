@@ -210,10 +210,11 @@ impl Connection {
             self.finish(scene, older.pending);
         }
         if self.two.outstanding.len() > MAX_OUTSTANDING
-            && let Some((_, mut oldest)) = self.two.outstanding.pop_first() {
-                oldest.pending.exchange.outcome = Outcome::Evicted;
-                self.finish(scene, oldest.pending);
-            }
+            && let Some((_, mut oldest)) = self.two.outstanding.pop_first()
+        {
+            oldest.pending.exchange.outcome = Outcome::Evicted;
+            self.finish(scene, oldest.pending);
+        }
     }
 
     fn smb2_response(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, member: Message2, compounded: bool) {
