@@ -1,0 +1,154 @@
+"""What tshark says of a capture: its responses with their requests and times, from a file or from tshark itself."""
+
+import io
+import subprocess
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import truth
+from exchanges import number
+
+# Everything that is no printable ASCII becomes a question mark.
+PRINTABLE = bytes(byte if 32 <= byte < 127 or byte in b"\t\n\r" else ord("?") for byte in range(256))
+
+
+@dataclass(slots=True)
+class Reply:
+    """A response as tshark sees it."""
+
+    frame: int
+    stream: str
+    protocol: str
+    command: int
+    message_id: int | None
+    response_to: int | None
+    time_ns: int | None
+    status: int | None
+
+    def describe(self) -> str:
+        time = "untimed" if self.time_ns is None else f"{self.time_ns} ns"
+        return f"response {self.frame} to {self.response_to}, command 0x{self.command:02x} id {self.message_id}, {time}"
+
+
+def seconds_to_ns(text: str) -> int | None:
+    """Exact, without a detour through floating point."""
+    if not text:
+        return None
+    sign = -1 if text.startswith("-") else 1
+    whole, _, fraction = text.lstrip("-").partition(".")
+    return sign * (int(whole) * 1_000_000_000 + int((fraction + "0" * 9)[:9]))
+
+
+def read_replies(path: Path) -> list[Reply]:
+    return [
+        Reply(
+            frame=int(row["frame"]),
+            stream=row["tcp_stream"],
+            protocol="SMB1" if row["proto"] == "smb" else "SMB2",
+            command=int(row["cmd"], 0) if row["cmd"] else 0,
+            message_id=number(row["mid"]),
+            response_to=number(row["response_to"]),
+            time_ns=seconds_to_ns(row["time"]),
+            status=number(row["status"]),
+        )
+        for row in truth.table(path)
+    ]
+
+
+def write_replies(path: Path, replies: list[Reply]) -> None:
+    """The format that read_replies reads, compressed."""
+    lines = ["frame\ttcp_stream\tproto\tcmd\tmid\tresponse_to\ttime\tstatus\tasync"]
+    for reply in replies:
+        smb1 = reply.protocol == "SMB1"
+        cells = [
+            reply.frame,
+            reply.stream,
+            "smb" if smb1 else "smb2",
+            f"0x{reply.command:02x}" if smb1 else reply.command,
+            "" if reply.message_id is None else reply.message_id,
+            reply.response_to or "",
+            "" if reply.time_ns is None else f"{reply.time_ns // 10**9}.{reply.time_ns % 10**9:09}",
+            "" if reply.status is None else f"0x{reply.status:08x}",
+            "",
+        ]
+        lines.append("\t".join(str(cell) for cell in cells))
+    text = "\n".join(lines) + "\n"
+    subprocess.run(["zstd", "-19", "-q", "-f", "-o", str(path)], input=text.encode(), check=True)
+
+
+class PlainText(io.RawIOBase):
+    """Output of tshark that XML can hold: it copies bytes of packets into PDML as they are."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream = stream
+
+    def read(self, size: int = -1) -> bytes:
+        return self.stream.read(size).translate(PRINTABLE)
+
+
+def ask_tshark(capture: Path) -> list[Reply]:
+    """The same from the tshark of this machine, message by message (PDML keeps compounds apart)."""
+    replies = []
+    with tempfile.TemporaryDirectory() as directory:
+        plain = Path(directory) / "capture"
+        plain.write_bytes(truth.contents(capture))
+        command = ["tshark", "-r", str(plain), "-Y", "smb.flags.response == 1 or smb2.flags.response == 1"]
+        command += ["-T", "pdml", "-J", "frame tcp smb smb2"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert process.stdout
+        for _, element in ElementTree.iterparse(PlainText(process.stdout)):
+            if element.tag != "packet":
+                continue
+            frame = int(shown(element, "frame.number") or 0)
+            stream = shown(element, "tcp.stream")
+            for proto in element.iter("proto"):
+                name = proto.get("name")
+                if name not in ("smb", "smb2") or not any(True for _ in proto.iter("field")):
+                    continue
+                # SMB2 compounds are several protos or several headers in one: both end up as one proto a message.
+                replies += reply_of(proto, name, frame, stream)
+            element.clear()
+        process.wait()
+    return replies
+
+
+def shown(element: ElementTree.Element, name: str) -> str:
+    found = element.find(f".//field[@name='{name}']")
+    return "" if found is None else found.get("show", "")
+
+
+def reply_of(proto: ElementTree.Element, name: str, frame: int, stream: str) -> list[Reply]:
+    if name == "smb2":
+        headers = [f for f in proto.iter("field") if f.find("field[@name='smb2.msg_id']") is not None]
+        fields = {
+            "mid": "smb2.msg_id",
+            "cmd": "smb2.cmd",
+            "to": "smb2.response_to",
+            "time": "smb2.time",
+            "status": "smb2.nt_status",
+        }
+    else:
+        headers = [f for f in proto.iter("field") if f.find("field[@name='smb.mid']") is not None]
+        fields = {
+            "mid": "smb.mid",
+            "cmd": "smb.cmd",
+            "to": "smb.response_to",
+            "time": "smb.time",
+            "status": "smb.nt_status",
+        }
+    return [
+        Reply(
+            frame=frame,
+            stream=stream,
+            protocol="SMB1" if name == "smb" else "SMB2",
+            command=int(shown(header, fields["cmd"]) or "0", 0),
+            message_id=number(shown(header, fields["mid"])),
+            response_to=number(shown(header, fields["to"])),
+            time_ns=seconds_to_ns(shown(header, fields["time"])),
+            status=number(shown(header, fields["status"])),
+        )
+        for header in headers
+    ]
