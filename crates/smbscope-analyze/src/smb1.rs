@@ -290,7 +290,8 @@ impl Connection {
             // The "go ahead" may be hidden, and this be the answer to the data block.
             return true;
         }
-        let sent = acknowledged.into_iter().chain(request.pending.acknowledged_before).min().unwrap_or(0);
+        // An unknown floor is the lowest.
+        let sent = acknowledged.min(request.pending.acknowledged_before).unwrap_or(0);
         let seen_by_server = frame.acknowledged_first.unwrap_or(u64::MAX);
         let is_late = frame.acknowledged_last.is_none();
         if is_late && (request.replaces || scene.client_losses.bytes_between(0, seen_by_server) > 0) {
