@@ -304,7 +304,7 @@ impl Connection {
             return false;
         }
         let hidden = scene.client_losses.bytes_between(request.pending.request.end, seen_by_server);
-        let requests = hidden / SMALLEST_REQUEST + u64::from(!hidden.is_multiple_of(SMALLEST_REQUEST));
+        let requests = hidden.div_ceil(SMALLEST_REQUEST);
         let since = self.one.ids.requests - request.number;
         hidden > 0 && requests + since >= self.one.ids.reuse_distance()
     }
@@ -480,7 +480,8 @@ fn opening(message: &Message1, frame: &Frame, subcommand: Option<Subcommand>, wa
     }
 }
 
-fn status(header: &smb1::Header) -> Status {
+/// The status of a response, of whichever kind the client asked for.
+pub(crate) fn status(header: &smb1::Header) -> Status {
     match header.nt_status() {
         Some(status) => Status::Nt(status),
         None => Status::Dos(header.dos_error()),

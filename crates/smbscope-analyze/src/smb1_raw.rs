@@ -8,7 +8,7 @@ use crate::connection::{Connection, Scene};
 use crate::content::{Body1, Message1};
 use crate::framer::Frame;
 use crate::pending::{Causality, Pending, Span};
-use crate::smb1::Key;
+use crate::smb1::{Key, status};
 use smbscope_model::{Exchange, Half, Outcome, Status, Subcommand};
 use smbscope_wire::smb1;
 use smbscope_wire::status::NtStatus;
@@ -163,11 +163,7 @@ impl Connection {
             *block_key == key && block.causality(frame) == Causality::Possible
         };
         let Some((_, mut pending)) = self.one.raw.block.take_if(possible) else { return false };
-        let status = match message.header.nt_status() {
-            Some(status) => Status::Nt(status),
-            None => Status::Dos(message.header.dos_error()),
-        };
-        pending.add_response(frame, frame.length(), status);
+        pending.add_response(frame, frame.length(), status(&message.header));
         self.complete(scene, pending);
         true
     }
