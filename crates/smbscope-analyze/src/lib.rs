@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod channels;
 mod connection;
 mod content;
 mod encrypted;
@@ -15,6 +16,7 @@ mod groups;
 mod losses;
 mod names;
 mod pending;
+pub mod pipeline;
 mod resync;
 mod smb1;
 mod smb1_raw;
@@ -22,10 +24,12 @@ mod smb2;
 
 pub use flow::FlowState;
 
+use channels::{Channels, Watch};
 use connection::Shared;
 use names::Sessions;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission, StreamSink};
 use smbscope_model::{Connection, Direction, Exchange, Quality};
+use std::sync::Arc;
 
 /// Connections whose summaries are kept; the exchanges of others still count.
 const MAX_CONNECTIONS: usize = 100_000;
@@ -71,6 +75,11 @@ impl<E: FnMut(Exchange)> Analyzer<E> {
             connections: Vec::new(),
             connections_left_out: 0,
         }
+    }
+
+    /// Has every session that is met told to the other shards.
+    pub(crate) fn watch_channels(&mut self, shard: usize, channels: Arc<Channels>) {
+        self.sessions.watch = Some(Watch::new(shard, channels));
     }
 
     /// Sums up.

@@ -1,5 +1,6 @@
 //! Names that the protocol's state gives: users of sessions, shares of trees, paths of opens. Every table is bounded.
 
+use crate::channels::Watch;
 use ahash::RandomState;
 use smbscope_wire::security::Identity;
 use smbscope_wire::smb2::FileReference;
@@ -94,18 +95,24 @@ pub(crate) struct Sessions {
     table: Bounded<(IpAddr, u64), Session>,
     /// Channels to other addresses of a server, and where the session began.
     aliases: Bounded<(IpAddr, u64), (IpAddr, u64)>,
+    /// Told of every session, where the flows are followed in shards.
+    pub(crate) watch: Option<Watch>,
     pub(crate) forgotten: u64,
 }
 
 impl Default for Sessions {
     fn default() -> Sessions {
-        Sessions { table: Bounded::new(MAX_SESSIONS), aliases: Bounded::new(MAX_SESSIONS), forgotten: 0 }
+        Sessions { table: Bounded::new(MAX_SESSIONS), aliases: Bounded::new(MAX_SESSIONS), watch: None, forgotten: 0 }
     }
 }
 
 impl Sessions {
-    pub(crate) fn get(&self, server: IpAddr, session_id: u64) -> Option<&Session> {
-        self.table.get(&self.key(server, session_id))
+    pub(crate) fn get(&mut self, server: IpAddr, session_id: u64) -> Option<&Session> {
+        let session = self.table.get(&self.key(server, session_id));
+        if let (None, Some(watch)) = (session, &mut self.watch) {
+            watch.uses(server, session_id);
+        }
+        session
     }
 
     fn key(&self, server: IpAddr, session_id: u64) -> (IpAddr, u64) {
@@ -120,6 +127,9 @@ impl Sessions {
         if self.table.get(&key).is_some() {
             return;
         }
+        if let Some(watch) = &self.watch {
+            watch.binds(server, session_id);
+        }
         let mut elsewhere = self.table.keys().filter(|(_, id)| *id == session_id);
         if let (Some(origin), None) = (elsewhere.next().copied(), elsewhere.next()) {
             self.aliases.insert(key, origin);
@@ -130,6 +140,9 @@ impl Sessions {
     pub(crate) fn entry(&mut self, server: IpAddr, session_id: u64) -> &mut Session {
         let key = self.key(server, session_id);
         if self.table.get(&key).is_none() {
+            if let Some(watch) = &mut self.watch {
+                watch.uses(server, session_id);
+            }
             let session =
                 Session { user: None, trees: Bounded::new(MAX_TREES), opens: Bounded::new(MAX_OPENS), channels: 0 };
             self.forgotten += self.table.insert(key, session);

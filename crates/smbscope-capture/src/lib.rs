@@ -3,6 +3,7 @@
 //! [`reader`] turns inputs into packets in time order, [`decode`] peels link, IP and TCP headers off a packet, and
 //! [`tcp`] puts the segments of every flow in order and says what the capture is missing.
 
+pub mod batch;
 pub mod decode;
 pub mod reader;
 pub mod segment;

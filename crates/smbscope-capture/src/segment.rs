@@ -56,6 +56,8 @@ impl TcpFlags {
 /// A TCP segment, from one packet or from several IP fragments.
 #[derive(Debug, Clone, Copy)]
 pub struct TcpSegment<'a> {
+    /// Which packet of all captures completed it, from 1, in the order in which they are read.
+    pub ordinal: u64,
     /// The packet that began it; differs from `stamp` only when it was put together from IP fragments.
     pub first: Stamp,
     /// The packet that completed it.

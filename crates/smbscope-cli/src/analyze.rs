@@ -6,11 +6,10 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::readable_name;
 use anyhow::bail;
-use smbscope_analyze::{Analyzer, Options};
-use smbscope_capture::decode::Decoder;
+use smbscope_analyze::Options;
+use smbscope_analyze::pipeline::{self, Failure, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureInfo, CaptureSet, Input};
-use smbscope_capture::tcp::FlowTable;
-use smbscope_model::{Exchange, Quality, Timestamp};
+use smbscope_model::{Exchange, Quality};
 use smbscope_report::csv::ExchangeWriter;
 use smbscope_report::text::TextOptions;
 use smbscope_report::{CaptureEntry, Report, classic, counted, json, text};
@@ -23,13 +22,19 @@ const DEFAULT_WIDTH: usize = 100;
 /// Runs the command.
 pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
-    let mut set = CaptureSet::open(&inputs)?;
-    let mut output = Output::open(arguments.output.as_deref(), &inputs)?;
     if arguments.format == Format::Csv {
-        return write_csv(arguments, &mut set, &mut output);
+        return write_csv(arguments, &inputs);
     }
-    let mut aggregator = Aggregator::new();
-    let analysis = analyze(arguments, &mut set, |exchange| aggregator.record(&exchange))?;
+    let mut pass = Pass::first(&inputs);
+    let mut set = pass.open(&inputs)?;
+    let mut output = Output::open(arguments.output.as_deref(), &inputs)?;
+    let (analysis, aggregator) = loop {
+        match summarize(arguments, pass.sharding, &mut set) {
+            Ok(done) => break done,
+            Err(failure) => pass.learn(failure),
+        }
+        set = pass.open(&inputs)?;
+    };
     analysis.refuse_without_smb(arguments, &set)?;
     let notes = analysis.notes(arguments.format, &set);
     let report = report(arguments, &set, analysis, &aggregator);
@@ -47,14 +52,67 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What is taken for granted about the inputs until it proves wrong; then they are read once more without it.
+struct Pass {
+    in_order: bool,
+    sharding: Sharding,
+}
+
+impl Pass {
+    /// The fastest way, for inputs that can be read again.
+    fn first(inputs: &[Input]) -> Pass {
+        match inputs.iter().all(Input::can_be_read_again) {
+            true => Pass { in_order: true, sharding: Sharding::Connections },
+            false => Pass { in_order: false, sharding: Sharding::None },
+        }
+    }
+
+    fn open(&self, inputs: &[Input]) -> anyhow::Result<CaptureSet> {
+        let set = if self.in_order { CaptureSet::open_in_order(inputs) } else { CaptureSet::open(inputs) };
+        Ok(set?)
+    }
+
+    fn learn(&mut self, failure: Failure) {
+        match failure {
+            Failure::OutOfOrder => self.in_order = false,
+            Failure::Coupled => {
+                self.sharding = match self.sharding {
+                    Sharding::Connections => Sharding::Hosts,
+                    Sharding::Hosts | Sharding::None => Sharding::None,
+                }
+            }
+        }
+    }
+}
+
+/// Counts every exchange.
+fn summarize(
+    arguments: &AnalyzeArguments,
+    sharding: Sharding,
+    set: &mut CaptureSet,
+) -> Result<(Analysis, Aggregator), Failure> {
+    let workers = if sharding == Sharding::None { 1 } else { arguments.threads() };
+    let mut aggregators: Vec<Aggregator> = (0..workers).map(|_| Aggregator::new()).collect();
+    let mut sinks: Vec<_> =
+        aggregators.iter_mut().map(|aggregator| move |exchange: Exchange| aggregator.record(&exchange)).collect();
+    let threading = if arguments.threads() == 1 { Threading::Inline } else { Threading::Workers };
+    let analysis = analyze(arguments, set, sharding, threading, &mut sinks)?;
+    drop(sinks);
+    let mut all = Aggregator::new();
+    aggregators.into_iter().for_each(|aggregator| all.merge(aggregator));
+    Ok((analysis, all))
+}
+
 /// Streams the exchange table.
-fn write_csv(arguments: &AnalyzeArguments, set: &mut CaptureSet, output: &mut Output) -> anyhow::Result<()> {
+fn write_csv(arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result<()> {
+    let mut set = CaptureSet::open(inputs)?;
+    let mut output = Output::open(arguments.output.as_deref(), inputs)?;
     let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
     let mut table = Ok(());
     let mut writer = ExchangeWriter::new(output.writer());
     let mut exchange_id = 0;
     let stop = set.stop_flag();
-    let analysis = analyze(arguments, set, |exchange| {
+    let sink = |exchange: Exchange| {
         if let (Ok(()), Ok(writer)) = (&table, &mut writer) {
             table = writer.write(&exchange, exchange_id, &names);
             exchange_id += 1;
@@ -63,61 +121,42 @@ fn write_csv(arguments: &AnalyzeArguments, set: &mut CaptureSet, output: &mut Ou
                 stop.store(true, Ordering::Relaxed);
             }
         }
-    })?;
+    };
+    let threading = if arguments.threads() == 1 { Threading::Inline } else { Threading::Workers };
+    let analysis = analyze(arguments, &mut set, Sharding::None, threading, &mut [sink])
+        .map_err(|failure| anyhow::anyhow!("an analysis that takes nothing for granted failed: {failure:?}"))?;
     let abandoned = table.is_err();
     let result = table.and(writer.and_then(|mut writer| writer.flush()));
     output.settle(result)?;
     if abandoned {
         return Ok(());
     }
-    say(&analysis.notes(arguments.format, set));
-    analysis.refuse_without_smb(arguments, set)
+    say(&analysis.notes(arguments.format, &set));
+    analysis.refuse_without_smb(arguments, &set)
 }
 
-/// What an analysis found, apart from the exchanges.
+/// What an analysis found, apart from the exchanges, and whether it was ended early.
 struct Analysis {
-    quality: Quality,
-    found: smbscope_analyze::Outcome,
-    busiest_ports: Vec<(u16, u64)>,
-    unsupported_links: Vec<u32>,
-    first: Option<Timestamp>,
-    last: Option<Timestamp>,
+    found: pipeline::Analysis,
     interrupted: bool,
 }
 
 /// Reads every packet and hands every exchange on.
-fn analyze(arguments: &AnalyzeArguments, set: &mut CaptureSet, emit: impl FnMut(Exchange)) -> anyhow::Result<Analysis> {
-    let mut decoder = Decoder::new();
-    let mut quality = Quality::default();
-    let mut flows = FlowTable::new(Analyzer::new(Options { ports: arguments.ports.clone() }, emit));
+fn analyze<S: Sink>(
+    arguments: &AnalyzeArguments,
+    set: &mut CaptureSet,
+    sharding: Sharding,
+    threading: Threading,
+    sinks: &mut [S],
+) -> Result<Analysis, Failure> {
     let mut progress = Progress::new(arguments.quiet);
     // The flag also ends a read that waits for a pipe.
     let stop = set.stop_flag();
     interrupt::sets(&stop);
-    let (mut first, mut last) = (None, None);
-    while !stop.load(Ordering::Relaxed) {
-        let Some(packet) = set.next_packet()? else { break };
-        first.get_or_insert(packet.stamp.time);
-        last = last.max(Some(packet.stamp.time));
-        if let Some(segment) = decoder.decode(&packet, &mut quality) {
-            flows.segment(&segment);
-        }
-        progress.packet(|| set.progress());
-    }
+    let options = Options { ports: arguments.ports.clone() };
+    let found = pipeline::run(set, &options, sharding, threading, sinks, |set| progress.show(|| set.progress()));
     progress.finish();
-    decoder.finish(&mut quality);
-    let found = flows.finish().finish();
-    quality.merge(set.quality());
-    quality.merge(&found.quality);
-    Ok(Analysis {
-        quality,
-        found,
-        busiest_ports: decoder.busiest_ports(5),
-        unsupported_links: decoder.unsupported_links().to_vec(),
-        first,
-        last,
-        interrupted: stop.load(Ordering::Relaxed),
-    })
+    Ok(Analysis { found: found?, interrupted: stop.load(Ordering::Relaxed) })
 }
 
 impl Analysis {
@@ -128,11 +167,11 @@ impl Analysis {
         }
         let names: Vec<&str> = set.captures().iter().map(|info| info.name.as_str()).collect();
         let names = names.join(", ");
-        let Quality { packets, tcp_packets, snapped_packets, .. } = self.quality;
+        let Quality { packets, tcp_packets, snapped_packets, .. } = self.found.quality;
         if packets == 0 {
             bail!("{names}: no packets in the capture");
         }
-        let links: Vec<String> = self.unsupported_links.iter().map(u32::to_string).collect();
+        let links: Vec<String> = self.found.unsupported_links.iter().map(u32::to_string).collect();
         if tcp_packets == 0 && !links.is_empty() {
             bail!("{names}: link type {} is not supported; capture on an Ethernet or IP interface", links.join(", "));
         }
@@ -141,6 +180,7 @@ impl Analysis {
             bail!("{names}: no SMB: {seen}, none of them TCP");
         }
         let ports: Vec<String> = self
+            .found
             .busiest_ports
             .iter()
             .map(|(port, packets)| format!("{port} ({})", counted(*packets, "packet", "packets")))
@@ -172,8 +212,8 @@ impl Analysis {
         if self.interrupted {
             notes.push("interrupted: this is what was read until then".to_owned());
         }
-        if self.quality.encrypted_frames > 0 {
-            let frames = counted(self.quality.encrypted_frames, "frame is", "frames are");
+        if self.found.quality.encrypted_frames > 0 {
+            let frames = counted(self.found.quality.encrypted_frames, "frame is", "frames are");
             notes.push(format!("{frames} encrypted: only the frames can be timed, not the commands in them"));
         }
         notes
@@ -199,11 +239,11 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, ag
     Report {
         title: arguments.title.clone(),
         captures: set.captures().iter().map(capture_entry).collect(),
-        quality: analysis.quality,
+        quality: analysis.found.quality,
         connections: analysis.found.connections,
         aggregate: aggregator.finish(),
-        first: analysis.first,
-        last: analysis.last,
+        first: analysis.found.first,
+        last: analysis.found.last,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         warnings,
     }

@@ -81,9 +81,22 @@ pub struct AnalyzeArguments {
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400))]
     pub width: Option<u16>,
 
+    /// Threads that follow connections, beside the one that reads; 1 does everything on one thread. The result does
+    /// not depend on it. [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+
     /// No progress bar.
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+impl AnalyzeArguments {
+    /// The threads asked for, or as many as there are cores.
+    pub fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(cores, usize::from)
+    }
 }
 
 /// What to write.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// An open output.
 pub(crate) struct Output {
-    writer: Box<dyn Write>,
+    writer: Box<dyn Write + Send>,
     name: String,
     is_terminal: bool,
 }
@@ -51,7 +51,7 @@ impl Output {
     }
 
     /// The writer.
-    pub(crate) fn writer(&mut self) -> &mut dyn Write {
+    pub(crate) fn writer(&mut self) -> &mut (dyn Write + Send) {
         &mut self.writer
     }
 }

@@ -3,28 +3,20 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 
-/// Packets between two looks at the progress.
-const INTERVAL: u64 = 1 << 14;
-
 /// Shows how far the reading has come.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
-    packets: u64,
 }
 
 impl Progress {
     /// A bar, or none when nobody would see it.
     pub(crate) fn new(quiet: bool) -> Progress {
         let visible = !quiet && std::io::stderr().is_terminal();
-        Progress { bar: visible.then(|| ProgressBar::new(0).with_style(style(false))), packets: 0 }
+        Progress { bar: visible.then(|| ProgressBar::new(0).with_style(style(false))) }
     }
 
-    /// A packet was read; now and then asks how many bytes are done, of how many.
-    pub(crate) fn packet(&mut self, progress: impl FnOnce() -> (u64, Option<u64>)) {
-        self.packets += 1;
-        if !self.packets.is_multiple_of(INTERVAL) {
-            return;
-        }
+    /// Shows how many bytes are done, of how many; asks only when somebody sees it.
+    pub(crate) fn show(&mut self, progress: impl FnOnce() -> (u64, Option<u64>)) {
         if let Some(bar) = &self.bar {
             let (done, total) = progress();
             if let Some(total) = total.filter(|total| Some(*total) != bar.length()) {

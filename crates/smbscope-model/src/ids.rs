@@ -26,7 +26,8 @@ pub struct Stamp {
     pub packet: PacketRef,
 }
 
-/// One TCP connection of the capture, numbered from 0 by its first packet.
+/// One TCP connection, by the packet that opened it: the how-manieth of all captures, in time order, from 1. With one
+/// capture that is the packet's number in the file, unless that had to be put in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(transparent)]
 pub struct FlowId(pub u64);

@@ -89,6 +89,7 @@ impl Packet {
         let stamp = Stamp { time: self.time, packet };
         let captured = self.payload.len().min(self.snap.saturating_sub(HEADERS));
         TcpSegment {
+            ordinal: number as u64,
             first: stamp,
             stamp,
             source: self.source,

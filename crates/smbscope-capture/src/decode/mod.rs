@@ -22,6 +22,7 @@ const MAX_UNSUPPORTED_LINKS: usize = 64;
 #[derive(Debug)]
 pub struct Decoder {
     fragments: Fragments,
+    packets: u64,
     unsupported_links: Vec<u32>,
     /// TCP packets by the lower of their two ports.
     port_packets: Box<[u64]>,
@@ -38,6 +39,7 @@ impl Decoder {
     pub fn new() -> Decoder {
         Decoder {
             fragments: Fragments::new(),
+            packets: 0,
             unsupported_links: Vec::new(),
             port_packets: vec![0; usize::from(u16::MAX) + 1].into_boxed_slice(),
         }
@@ -45,6 +47,7 @@ impl Decoder {
 
     /// The TCP segment that the packet holds, or completes as the last of its fragments.
     pub fn decode<'a>(&'a mut self, packet: &Packet<'a>, quality: &mut Quality) -> Option<TcpSegment<'a>> {
+        self.packets += 1;
         quality.packets += 1;
         quality.wire_bytes += u64::from(packet.wire_length);
         quality.captured_bytes += packet.data.len() as u64;
@@ -123,6 +126,7 @@ impl Decoder {
         quality.tcp_packets += 1;
         self.count_port(&header);
         Some(TcpSegment {
+            ordinal: self.packets,
             first: packet.stamp,
             stamp: packet.stamp,
             source: SocketAddr::new(datagram.source, header.source_port),
@@ -169,6 +173,7 @@ impl Decoder {
         let lower = header.source_port.min(header.destination_port);
         self.port_packets[usize::from(lower)] += 1;
         Some(TcpSegment {
+            ordinal: self.packets,
             first,
             stamp: packet.stamp,
             source: SocketAddr::new(whole.source, header.source_port),

@@ -5,14 +5,16 @@ use super::format::{self, Format, SNIFF_LENGTH, Sniffed};
 use super::info::{CaptureError, CaptureInfo, Input};
 use super::map::Map;
 use super::pcapng::Interfaces;
-use super::stream::{Fill, Stream, counted};
-use super::survey::{Plan, Survey};
+use super::record::Step;
+use super::stream::{self, Fill, Stream, counted};
+use super::survey::{Plan, Run, Survey};
 use smbscope_model::Timestamp;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes of mapped files that may be resident before their pages are given back.
 pub(super) const RESIDENT_BYTES: usize = 32 << 20;
@@ -32,8 +34,18 @@ impl Default for Limits {
     }
 }
 
+/// Whether files are surveyed before they are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// The order of packets is found out first.
+    Nothing,
+    /// Packets are expected in time order, and what a survey finds out is noted on the way.
+    Order,
+}
+
 /// What all captures of a set share.
 pub(super) struct Shared {
+    trust: Trust,
     /// Ends blocked reads.
     pub(super) stop: Arc<AtomicBool>,
     /// What is left.
@@ -43,28 +55,45 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(limits: Limits) -> Shared {
-        Shared { stop: Arc::default(), left: limits, unreleased: 0 }
+    pub(super) fn new(limits: Limits, trust: Trust) -> Shared {
+        Shared { trust, stop: Arc::default(), left: limits, unreleased: 0 }
     }
 }
 
-/// The bytes of a capture that is not a stream.
-enum Bytes {
+/// The bytes of a capture that is not a stream. Whoever works on its packets may keep them.
+pub(crate) enum Backing {
+    /// A file.
     Mapped(Map),
+    /// A small one that had to be decompressed.
     Owned(Vec<u8>),
-    /// It is a stream, or has been read to its end.
-    None,
+}
+
+impl Deref for Backing {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Backing::Mapped(map) => map,
+            Backing::Owned(bytes) => bytes,
+        }
+    }
 }
 
 /// An input that has been opened.
 pub(super) struct Capture {
     pub(super) name: String,
     path: Option<PathBuf>,
-    bytes: Bytes,
+    /// Absent for a stream, and once it has been read to its end.
+    bytes: Option<Arc<Backing>>,
     /// The stream of a live input until its source takes it.
     live_stream: Option<Stream>,
     /// Whether the input can be read only once.
     pub(super) live: bool,
+    /// Whether what a survey finds out is noted while packets are delivered.
+    pub(super) surveyed_on_the_way: bool,
+    /// Bytes of a compressed file that have been read.
+    input_bytes: Option<Arc<AtomicU64>>,
     pub(super) interfaces: Interfaces,
     pub(super) survey: Survey,
     pub(super) format: Format,
@@ -103,8 +132,11 @@ impl Capture {
                             Ok(map) => {
                                 let mut capture = Capture::new(name, format, header_length, shared);
                                 capture.file_bytes = map.len() as u64;
-                                capture.bytes = Bytes::Mapped(map);
-                                capture.survey_bytes(shared);
+                                capture.bytes = Some(Arc::new(Backing::Mapped(map)));
+                                match shared.trust {
+                                    Trust::Nothing => capture.survey_bytes(shared),
+                                    Trust::Order => capture.expect_order_in_bytes(),
+                                }
                                 Ok(capture)
                             }
                             Err(_) => Capture::open_live(name, Box::new(Cursor::new(head).chain(file)), shared),
@@ -121,9 +153,11 @@ impl Capture {
         Capture {
             name,
             path: None,
-            bytes: Bytes::None,
+            bytes: None,
             live_stream: None,
             live: false,
+            surveyed_on_the_way: false,
+            input_bytes: None,
             interfaces,
             survey: Survey::new(0),
             format,
@@ -168,6 +202,7 @@ impl Capture {
         format.describe(&mut capture.interfaces);
         capture.live_stream = Some(stream);
         capture.live = true;
+        capture.surveyed_on_the_way = true;
         capture.compression = compression;
         capture.plan = Plan::Window;
         Ok(capture)
@@ -181,25 +216,33 @@ impl Capture {
         shared: &mut Shared,
     ) -> Result<Capture, CaptureError> {
         let failed = |source| CaptureError::Open { name: name.clone(), source };
-        let mut stream = decompress(path, compression, &shared.stop, shared.left.memory).map_err(failed)?;
+        let copy_budget = if shared.trust == Trust::Order { 0 } else { shared.left.memory };
+        let input_bytes = Arc::default();
+        let mut stream = decompress(path, compression, &shared.stop, &input_bytes, copy_budget).map_err(failed)?;
         let (format, header_length) = recognise_stream(&name, &mut stream, Some(compression))?;
         stream.consume(header_length);
         let mut capture = Capture::new(name.clone(), format, header_length, shared);
         capture.path = Some(path.to_owned());
         capture.compression = Some(compression);
         capture.file_bytes = file_bytes;
+        capture.input_bytes = Some(input_bytes);
+        if shared.trust == Trust::Order {
+            capture.expect_order_in_stream(stream);
+            return Ok(capture);
+        }
         capture.survey = Survey::new(shared.left.runs);
         capture.survey.of_stream(&mut stream, format, &mut capture.interfaces);
         capture.plan = capture.survey.plan_for_stream();
         if let Some(copy) = stream.copy.take() {
             // A small one stays in memory, so that it need not be decompressed again.
             shared.left.memory = shared.left.memory.saturating_sub(copy.len());
-            capture.bytes = Bytes::Owned(copy);
+            capture.bytes = Some(Arc::new(Backing::Owned(copy)));
             capture.plan = capture.survey.plan();
         } else if capture.plan == Plan::Merge {
             drop(stream);
             let spooled = spool(path, compression, &capture.survey, &shared.stop);
-            capture.bytes = Bytes::Mapped(spooled.map_err(|source| CaptureError::Spool { name, source })?);
+            let spooled = spooled.map_err(|source| CaptureError::Spool { name, source })?;
+            capture.bytes = Some(Arc::new(Backing::Mapped(spooled)));
         }
         capture.settle_plan(shared);
         Ok(capture)
@@ -207,7 +250,7 @@ impl Capture {
 
     fn survey_bytes(&mut self, shared: &mut Shared) {
         self.survey = Survey::new(shared.left.runs);
-        let Bytes::Mapped(map) = &self.bytes else { return };
+        let Some(Backing::Mapped(map)) = self.bytes.as_deref() else { return };
         let mut released = 0;
         self.survey.of_bytes(map, self.format, self.header_length, &mut self.interfaces, |position| {
             if position - released >= RESIDENT_BYTES {
@@ -225,6 +268,58 @@ impl Capture {
         self.settle_plan(shared);
     }
 
+    /// Reads the file as one run, and looks only for its first packet.
+    fn expect_order_in_bytes(&mut self) {
+        let mut format = self.format;
+        let mut position = self.header_length;
+        let bytes = self.bytes.as_deref().map(Backing::deref).unwrap_or_default();
+        // The reader counts what is passed over here.
+        let first = loop {
+            match format.step(&mut self.interfaces, bytes.get(position..).unwrap_or_default()) {
+                Step::Packet(record, _) => break Some(record.time),
+                Step::Skip { length, .. } => position = position.saturating_add(length),
+                Step::More(_) | Step::Stop(_) => break None,
+            }
+        };
+        let start = Run {
+            position: self.header_length as u64,
+            number: 1,
+            time: first.unwrap_or(i64::MAX),
+            format: self.format,
+        };
+        self.survey.first = first;
+        self.survey.runs = vec![start];
+        self.surveyed_on_the_way = true;
+    }
+
+    /// Reads the stream once; what stands in front of its first packet is read now.
+    fn expect_order_in_stream(&mut self, mut stream: Stream) {
+        self.interfaces = Interfaces::for_stream();
+        self.format.describe(&mut self.interfaces);
+        loop {
+            let mut format = self.format;
+            match format.step(&mut self.interfaces, stream.window()) {
+                Step::Packet(record, _) => {
+                    self.survey.first = Some(record.time);
+                    break;
+                }
+                Step::Skip { length, what } => {
+                    self.format = format;
+                    self.survey.passed(what);
+                    if !stream.consume(length) {
+                        self.survey.damaged(stream::ended_inside(&stream), stream.offset());
+                        break;
+                    }
+                }
+                Step::More(need) if stream.fill(need, None) == Fill::Ready => {}
+                // The reader comes to the same end.
+                Step::More(_) | Step::Stop(_) => break,
+            }
+        }
+        self.live_stream = Some(stream);
+        self.surveyed_on_the_way = true;
+    }
+
     /// Forgets the runs that the plan has no use for.
     fn settle_plan(&mut self, shared: &mut Shared) {
         if self.plan != Plan::Merge {
@@ -237,40 +332,38 @@ impl Capture {
 
     /// Whether packets are read from memory, where any position can be returned to.
     pub(super) fn is_in_memory(&self) -> bool {
-        !matches!(self.bytes, Bytes::None)
+        self.bytes.is_some()
     }
 
     /// The whole file, where it is in memory.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
-        match &self.bytes {
-            Bytes::Mapped(map) => map,
-            Bytes::Owned(bytes) => bytes,
-            Bytes::None => &[],
-        }
+        self.bytes.as_deref().map(Backing::deref).unwrap_or_default()
     }
 
-    /// The same, with the table that the parser needs.
+    /// The same, to be kept.
     #[inline]
-    pub(super) fn bytes_and_interfaces(&mut self) -> (&[u8], &mut Interfaces) {
-        let bytes: &[u8] = match &self.bytes {
-            Bytes::Mapped(map) => map,
-            Bytes::Owned(bytes) => bytes,
-            Bytes::None => &[],
-        };
-        (bytes, &mut self.interfaces)
+    pub(super) fn backing(&self) -> Option<&Arc<Backing>> {
+        self.bytes.as_ref()
+    }
+
+    /// The same, with the table that the parser needs and the survey, where that is made on the way.
+    #[inline]
+    pub(super) fn parts(&mut self) -> (&[u8], &mut Interfaces, Option<&mut Survey>) {
+        let bytes = self.bytes.as_deref().map(Backing::deref).unwrap_or_default();
+        (bytes, &mut self.interfaces, self.surveyed_on_the_way.then_some(&mut self.survey))
     }
 
     /// Gives back pages of a mapped file.
     pub(super) fn release_pages(&self) {
-        if let Bytes::Mapped(map) = &self.bytes {
+        if let Some(Backing::Mapped(map)) = self.bytes.as_deref() {
             map.release(0, map.len());
         }
     }
 
     /// Lets go of the bytes once every packet has been delivered.
     pub(super) fn close(&mut self) {
-        self.bytes = Bytes::None;
+        self.bytes = None;
     }
 
     /// The stream of packets behind the file header.
@@ -281,7 +374,7 @@ impl Capture {
         let (Some(path), Some(compression)) = (&self.path, self.compression) else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        let mut stream = decompress(path, compression, &self.stop, 0)?;
+        let mut stream = decompress(path, compression, &self.stop, &Arc::default(), 0)?;
         stream.consume(self.header_length);
         // The first walk filled the table; this one only counts through it.
         Ok(stream)
@@ -289,7 +382,10 @@ impl Capture {
 
     /// Share of the input that has been delivered, in bytes of the file.
     pub(super) fn done_bytes(&self) -> u64 {
-        if self.live || self.survey.length == 0 {
+        if let (true, Some(input_bytes)) = (self.surveyed_on_the_way, &self.input_bytes) {
+            return input_bytes.load(Ordering::Relaxed).min(self.file_bytes);
+        }
+        if self.surveyed_on_the_way || self.survey.length == 0 {
             return self.delivered_bytes;
         }
         let done = u128::from(self.delivered_bytes) * u128::from(self.file_bytes) / u128::from(self.survey.length);
@@ -343,17 +439,17 @@ fn decompress(
     path: &std::path::Path,
     compression: Compression,
     stop: &Arc<AtomicBool>,
+    input_bytes: &Arc<AtomicU64>,
     copy_budget: usize,
 ) -> io::Result<Stream> {
-    let input_bytes = Arc::new(AtomicU64::new(0));
-    let source = compression.decoder(counted(Box::new(File::open(path)?), &input_bytes))?;
-    Stream::new(source, input_bytes, Arc::clone(stop), copy_budget)
+    let source = compression.decoder(counted(Box::new(File::open(path)?), input_bytes))?;
+    Stream::new(source, Arc::clone(input_bytes), Arc::clone(stop), copy_budget)
 }
 
 /// Decompresses into an unlinked temporary file, as far as the survey could read, and maps that.
 fn spool(path: &std::path::Path, compression: Compression, survey: &Survey, stop: &Arc<AtomicBool>) -> io::Result<Map> {
     let mut file = tempfile::tempfile()?;
-    let mut stream = decompress(path, compression, stop, 0)?;
+    let mut stream = decompress(path, compression, stop, &Arc::default(), 0)?;
     while stream.offset() < survey.length && stream.fill(1, None) == Fill::Ready {
         let window = stream.window();
         io::Write::write_all(&mut file, window)?;

@@ -20,6 +20,11 @@ impl Input {
         if path.as_os_str() == "-" { Input::Stdin } else { Input::File(path) }
     }
 
+    /// Whether it is an ordinary file: what is read from it once is there a second time.
+    pub fn can_be_read_again(&self) -> bool {
+        matches!(self, Input::File(path) if path.is_file())
+    }
+
     /// The name as given; `-` for standard input.
     pub fn name(&self) -> String {
         match self {

@@ -1,6 +1,6 @@
 //! Several captures as one: packets of all inputs in time order.
 
-use super::capture::{Capture, Limits, RESIDENT_BYTES, Shared};
+use super::capture::{Backing, Capture, Limits, RESIDENT_BYTES, Shared, Trust};
 use super::info::{CaptureError, CaptureInfo, Input};
 use super::lane::{Lane, Window};
 use super::source::{Head, Source, StreamSource, Stretch};
@@ -31,35 +31,44 @@ pub struct CaptureSet {
     last_time: i64,
     /// Bytes of records delivered since pages were given back last.
     resident: usize,
+    trust: Trust,
+    out_of_order: bool,
     stop: Arc<AtomicBool>,
 }
 
 impl CaptureSet {
     /// Opens and surveys every input.
     pub fn open(inputs: &[Input]) -> Result<CaptureSet, CaptureError> {
-        CaptureSet::open_within(inputs, Limits::default())
+        CaptureSet::open_within(inputs, Limits::default(), Trust::Nothing)
+    }
+
+    /// Opens every input without a survey. Each file is expected to be in time order; whether that was true shows in
+    /// [`CaptureSet::is_out_of_order`] once a packet was not, and then nothing that was read may be relied on. For
+    /// inputs that can be read again ([`Input::can_be_read_again`]).
+    pub fn open_in_order(inputs: &[Input]) -> Result<CaptureSet, CaptureError> {
+        CaptureSet::open_within(inputs, Limits::default(), Trust::Order)
     }
 
     /// A set of one capture that is read from `source` once, as standard input is.
     pub fn from_reader(name: &str, source: Box<dyn Read + Send>) -> Result<CaptureSet, CaptureError> {
-        let shared = Shared::new(Limits::default());
+        let shared = Shared::new(Limits::default(), Trust::Nothing);
         let capture = Capture::open_live(name.to_owned(), source, &shared)?;
-        Ok(CaptureSet::of_captures(vec![capture], shared.stop))
+        Ok(CaptureSet::of_captures(vec![capture], Trust::Nothing, shared))
     }
 
-    pub(super) fn open_within(inputs: &[Input], limits: Limits) -> Result<CaptureSet, CaptureError> {
+    pub(super) fn open_within(inputs: &[Input], limits: Limits, trust: Trust) -> Result<CaptureSet, CaptureError> {
         if inputs.len() > usize::from(u16::MAX) {
             return Err(CaptureError::TooManyInputs { count: inputs.len() });
         }
-        let mut shared = Shared::new(limits);
+        let mut shared = Shared::new(limits, trust);
         let mut captures = Vec::new();
         for input in inputs {
             captures.push(Capture::open(input, &mut shared)?);
         }
-        Ok(CaptureSet::of_captures(captures, shared.stop))
+        Ok(CaptureSet::of_captures(captures, trust, shared))
     }
 
-    fn of_captures(mut captures: Vec<Capture>, stop: Arc<AtomicBool>) -> CaptureSet {
+    fn of_captures(mut captures: Vec<Capture>, trust: Trust, shared: Shared) -> CaptureSet {
         // A rotated set may be given in any order. What has no first timestamp yet goes last.
         captures.sort_by_key(|capture: &Capture| (capture.survey.first.is_none(), capture.survey.first));
         let mut set = CaptureSet {
@@ -72,10 +81,14 @@ impl CaptureSet {
             quality: Quality::default(),
             last_time: i64::MIN,
             resident: 0,
-            stop,
+            trust,
+            out_of_order: false,
+            stop: shared.stop,
         };
         for index in 0..set.captures.len() {
-            set.count(index);
+            if !set.captures[index].surveyed_on_the_way {
+                set.count(index);
+            }
             set.add_lanes(index);
         }
         set
@@ -84,10 +97,17 @@ impl CaptureSet {
     /// The next packet in time order; packets of equal time in the order of their captures and their places in them.
     #[inline]
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
+        self.advance();
+        Ok(self.current_packet())
+    }
+
+    /// Goes on to the next packet in time order; false at the end.
+    #[inline]
+    pub fn advance(&mut self) -> bool {
         loop {
             let Some(index) = self.current.take().or_else(|| self.waiting.pop().map(|Reverse((_, index))| index))
             else {
-                return Ok(None);
+                return false;
             };
             let Some(head) = self.load(index) else { continue };
             let Some(lane) = &mut self.lanes[index] else { continue };
@@ -101,9 +121,13 @@ impl CaptureSet {
             lane.loaded = false;
             self.current = Some(index);
             self.deliver(&head, index);
-            break;
+            return true;
         }
-        Ok(self.current_packet())
+    }
+
+    /// Whether a file that was expected to be in time order is not.
+    pub fn is_out_of_order(&self) -> bool {
+        self.out_of_order
     }
 
     /// The inputs in the order of their first packets. Final once `next_packet` has returned none.
@@ -145,7 +169,8 @@ impl CaptureSet {
             }));
         } else {
             let (format, live) = (capture.format, capture.live);
-            let source = StreamSource { stream: None, format, number: 0, delivered: 0, live };
+            let (surveying, number) = (capture.surveyed_on_the_way, capture.survey.numbered);
+            let source = StreamSource { stream: None, format, number, delivered: 0, surveying };
             // Nothing is known of a live input, so its first packet is asked for before any other is delivered.
             let first = if live { i64::MIN } else { capture.survey.first.unwrap_or(i64::MIN) };
             lanes.push(((first, index, 0), Lane::new(index, Source::Stream(Box::new(source)), window)));
@@ -182,7 +207,7 @@ impl CaptureSet {
         if self.open_lanes[capture_index] == 0 {
             capture.close();
             self.infos[capture_index] = capture.info();
-            if capture.live {
+            if capture.surveyed_on_the_way {
                 self.count(capture_index);
             }
         }
@@ -202,6 +227,7 @@ impl CaptureSet {
     fn deliver(&mut self, head: &Head, index: usize) {
         if head.time < self.last_time {
             self.quality.packets_out_of_time_order += 1;
+            self.out_of_order |= self.trust == Trust::Order;
         } else {
             self.last_time = head.time;
         }
@@ -215,8 +241,9 @@ impl CaptureSet {
         }
     }
 
+    /// The packet that [`CaptureSet::advance`] went on to.
     #[inline]
-    fn current_packet(&self) -> Option<Packet<'_>> {
+    pub fn current_packet(&self) -> Option<Packet<'_>> {
         let lane = self.lanes.get(self.current?)?.as_ref()?;
         let head = lane.head()?;
         // `open` has seen to it that there are no more captures than ids.
@@ -227,5 +254,12 @@ impl CaptureSet {
             data: lane.data(&self.captures[lane.capture], &head),
             wire_length: head.wire_length,
         })
+    }
+
+    /// Where the bytes of the current packet are, when they stay there.
+    #[inline]
+    pub(crate) fn current_backing(&self) -> Option<&Arc<Backing>> {
+        let lane = self.lanes.get(self.current?)?.as_ref()?;
+        self.captures[lane.capture].backing()
     }
 }

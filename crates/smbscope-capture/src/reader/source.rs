@@ -4,7 +4,7 @@ use super::capture::Capture;
 use super::format::Format;
 use super::record::{Skipped, Step};
 use super::stream::{self, Next, Stream};
-use super::survey::Run;
+use super::survey::{ENDS_INSIDE, Run};
 use super::warm::{Marks, Warmer};
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ pub(super) struct StreamSource {
     /// Length of the record at the start of the window, which has been delivered.
     pub(super) delivered: usize,
     /// The stream is seen for the first time, and its survey is made on the way.
-    pub(super) live: bool,
+    pub(super) surveying: bool,
 }
 
 impl Source {
@@ -94,7 +94,7 @@ impl Source {
 impl Stretch {
     #[inline]
     fn next(&mut self, capture: &mut Capture) -> Found {
-        let (bytes, interfaces) = capture.bytes_and_interfaces();
+        let (bytes, interfaces, mut survey) = capture.parts();
         while self.next_number < self.end_number {
             if let Some(warmer) = &mut self.warmer {
                 warmer.at(self.position, &self.format, bytes);
@@ -102,6 +102,9 @@ impl Stretch {
             let window = bytes.get(self.position..).unwrap_or_default();
             match self.format.step(interfaces, window) {
                 Step::Packet(record, length) => {
+                    if let Some(survey) = &mut survey {
+                        survey.ordered_packet(record.time);
+                    }
                     let head = Head {
                         time: record.time,
                         number: self.next_number,
@@ -116,11 +119,29 @@ impl Stretch {
                     return Found::Packet(head);
                 }
                 Step::Skip { length, what } => {
+                    if let Some(survey) = &mut survey {
+                        survey.passed(what);
+                        if length > window.len() {
+                            survey.damaged(ENDS_INSIDE.to_owned(), self.position as u64);
+                        }
+                    }
                     self.position = self.position.saturating_add(length);
                     self.next_number += u64::from(what == Skipped::Numbered);
                 }
-                // The survey has been here and reported it.
-                Step::More(_) | Step::Stop(_) => break,
+                Step::More(_) if window.is_empty() => break,
+                Step::More(_) => {
+                    // Where a survey has been here before, it has reported it.
+                    if let Some(survey) = &mut survey {
+                        survey.damaged(ENDS_INSIDE.to_owned(), self.position as u64);
+                    }
+                    break;
+                }
+                Step::Stop(reason) => {
+                    if let Some(survey) = &mut survey {
+                        survey.damaged(reason, self.position as u64);
+                    }
+                    break;
+                }
             }
         }
         Found::End
@@ -144,7 +165,7 @@ impl StreamSource {
         loop {
             match stream::next_record(stream, &mut self.format, &mut capture.interfaces, patience) {
                 Next::Packet(record, length) => {
-                    if self.live {
+                    if self.surveying {
                         capture.survey.packet(&record, length, stream.offset(), &self.format);
                     }
                     self.number += 1;
@@ -161,13 +182,13 @@ impl StreamSource {
                 }
                 Next::Passed(what) => {
                     self.number += u64::from(what == Skipped::Numbered);
-                    if self.live {
+                    if self.surveying {
                         capture.survey.passed(what);
                     }
                 }
                 Next::Idle => return Found::Idle,
                 Next::End(reason) => {
-                    if self.live {
+                    if self.surveying {
                         capture.survey.length = stream.input_bytes();
                         if let Some(reason) = reason {
                             capture.survey.damaged(reason, stream.offset());

@@ -5,6 +5,7 @@
 use super::format::Format;
 use super::pcapng::Interfaces;
 use super::record::{Record, Skipped, Step};
+use super::survey::ENDS_INSIDE;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -231,9 +232,10 @@ pub(super) fn next_record(
     }
 }
 
-fn ended_inside(stream: &Stream) -> String {
+/// Why there is no more, when the stream ended inside a record.
+pub(super) fn ended_inside(stream: &Stream) -> String {
     match stream.error() {
         Some(error) => format!("the input is damaged or ends early ({error})"),
-        None => "the file ends in the middle of a record".to_owned(),
+        None => ENDS_INSIDE.to_owned(),
     }
 }

@@ -12,6 +12,8 @@ use super::warm::Marks;
 /// Packets that a reorder window holds, and bytes of their records.
 pub(super) const WINDOW_PACKETS: usize = 4096;
 pub(super) const WINDOW_BYTES: usize = 16 << 20;
+/// Why a file cannot be read any further when its last record is cut off.
+pub(super) const ENDS_INSIDE: &str = "the file ends in the middle of a record";
 /// With no more runs than this, merging them beats holding packets in a window.
 const FEW_RUNS: usize = 1024;
 
@@ -50,7 +52,7 @@ pub(super) struct Survey {
     /// Packets with a timestamp below that of a packet in front of them.
     pub(super) descending: u64,
     /// Records that are no packets but counted as such by Wireshark.
-    numbered: u64,
+    pub(super) numbered: u64,
     /// Records passed over because they could not be read.
     pub(super) unreadable: u64,
     /// Why the walk ended before the end of the file: reason, packet number, offset.
@@ -134,6 +136,17 @@ impl Survey {
         }
     }
 
+    /// Enters a packet of a file that is expected to be in order; once it is not, the survey has to be made.
+    #[inline]
+    pub(super) fn ordered_packet(&mut self, time: i64) {
+        self.packets += 1;
+        match self.last {
+            Some(last) if time < last => self.descending += 1,
+            Some(_) => self.last = Some(time),
+            None => (self.first, self.last) = (Some(time), Some(time)),
+        }
+    }
+
     fn begin_run(&mut self, time: i64, position: u64, format: &Format) {
         if self.runs.len() < self.max_runs {
             self.runs.push(Run { position, number: self.packets + self.numbered, time, format: *format });
@@ -183,7 +196,7 @@ impl Survey {
                 Step::Skip { length, what } => (length, Some(what)),
                 Step::More(_) if window.is_empty() => break,
                 Step::More(_) => {
-                    self.damaged("the file ends in the middle of a record".to_owned(), position as u64);
+                    self.damaged(ENDS_INSIDE.to_owned(), position as u64);
                     break;
                 }
                 Step::Stop(reason) => {
@@ -192,7 +205,7 @@ impl Survey {
                 }
             };
             if length > window.len() {
-                self.damaged("the file ends in the middle of a record".to_owned(), position as u64);
+                self.damaged(ENDS_INSIDE.to_owned(), position as u64);
                 break;
             }
             passed.into_iter().for_each(|what| self.passed(what));

@@ -264,7 +264,7 @@ impl<S> Flow<S> {
                 }
             }
             Some(hole) if hole.direction == located.direction && located.position <= next => {
-                let located = Located { sent_again: self.fills_hole(located), ..located };
+                let located = Located { sent_again: self.fills_hole(located, self.held.len()), ..located };
                 self.hole = None;
                 if !self.hand_on(located, sink) {
                     self.hold_first(located.to_held());
@@ -359,9 +359,10 @@ impl<S> Flow<S> {
     }
 
     /// Whether a segment that fills a hole was sent again after it was lost (of which the capture holds only the
-    /// late copy), or just overtaken on the way. Counts it as what it is.
-    fn fills_hole(&mut self, located: Located<'_>) -> bool {
-        let Some(sent_again) = self.was_sent_after_its_successor(located) else { return false };
+    /// late copy), or just overtaken on the way. Counts it as what it is. The first `earlier` of the held segments came
+    /// before it.
+    fn fills_hole(&mut self, located: Located<'_>, earlier: usize) -> bool {
+        let Some(sent_again) = self.was_sent_after_its_successor(located, earlier) else { return false };
         if sent_again {
             self.quality.retransmissions_seen_once += 1;
         } else {
@@ -371,10 +372,11 @@ impl<S> Flow<S> {
         sent_again && !located.known_received
     }
 
-    /// Whether a segment was sent after one that lies behind it; unknown when nothing behind it is held.
-    fn was_sent_after_its_successor(&self, located: Located<'_>) -> Option<bool> {
+    /// Whether a segment was sent after one that lies behind it; unknown when none of the first `earlier` held segments
+    /// lies behind it.
+    fn was_sent_after_its_successor(&self, located: Located<'_>, earlier: usize) -> Option<bool> {
         let follows = |held: &&Held| held.direction == located.direction && held.position > located.position;
-        let later = self.held.iter().find(follows)?;
+        let later = self.held.iter().take(earlier).find(follows)?;
         let identification = |segment: &TcpSegment<'_>| {
             // The identification of fragments says nothing about the order of segments.
             segment.ip_id.filter(|id| *id != 0 && segment.first == segment.stamp)
@@ -391,7 +393,7 @@ impl<S> Flow<S> {
     /// the one that looks like the copy does. Returns its index.
     fn first_of_two(&self) -> usize {
         let lateness = |held: &Held| {
-            let by_identification = self.was_sent_after_its_successor(held.located()) == Some(true);
+            let by_identification = self.was_sent_after_its_successor(held.located(), self.held.len()) == Some(true);
             (by_identification, held.known_received || held.sent_again)
         };
         match (self.held.front(), self.held.get(1), self.view.opener) {
@@ -484,8 +486,9 @@ impl<S> Flow<S> {
                 }
                 continue;
             }
-            let Some(mut filler) = self.held_filler().and_then(|index| self.take_held(index)) else { break };
-            filler.sent_again = self.fills_hole(filler.located());
+            let Some(index) = self.held_filler() else { break };
+            let Some(mut filler) = self.take_held(index) else { break };
+            filler.sent_again = self.fills_hole(filler.located(), index);
             self.hole = None;
             if self.hand_on(filler.located(), sink) {
                 continue;

@@ -26,7 +26,6 @@ pub struct FlowTable<K: StreamSink> {
     /// The flow of the last segment: packets come in trains.
     latest: Option<(Key, usize)>,
     over: VecDeque<(Timestamp, Key)>,
-    opened: u64,
     max_flows: usize,
 }
 
@@ -40,7 +39,6 @@ impl<K: StreamSink> FlowTable<K> {
             free: Vec::new(),
             latest: None,
             over: VecDeque::new(),
-            opened: 0,
             max_flows: MAX_FLOWS,
         }
     }
@@ -101,7 +99,7 @@ impl<K: StreamSink> FlowTable<K> {
             _ => None,
         };
         let view = FlowView {
-            id: FlowId(self.opened),
+            id: FlowId(segment.ordinal),
             source: segment.source,
             destination: segment.destination,
             first: segment.first,
@@ -110,7 +108,6 @@ impl<K: StreamSink> FlowTable<K> {
             begins: [false, false],
             round_trip: [None, None],
         };
-        self.opened += 1;
         let flow = Flow::new(view, self.sink.opened(&view));
         let place = match self.free.pop() {
             Some(place) => place,

@@ -156,6 +156,7 @@ impl Wire {
         let (client, server) = (SocketAddr::from(CLIENT), SocketAddr::from(SERVER));
         let (source, destination) = if told.from_client { (client, server) } else { (server, client) };
         self.table.segment(&TcpSegment {
+            ordinal: self.number,
             first: stamp,
             stamp,
             source,

@@ -4,7 +4,7 @@ mod formats;
 mod order;
 mod streams;
 
-use super::capture::Limits;
+use super::capture::{Limits, Trust};
 use super::{CaptureError, CaptureInfo, CaptureSet, Input};
 use smbscope_model::Quality;
 use std::io::Write;
@@ -48,7 +48,7 @@ fn file(bytes: &[u8]) -> NamedTempFile {
 fn read_within(files: &[&[u8]], limits: Limits) -> Result<Reading, CaptureError> {
     let files: Vec<NamedTempFile> = files.iter().map(|bytes| file(bytes)).collect();
     let inputs: Vec<Input> = files.iter().map(|file| Input::File(file.path().to_owned())).collect();
-    CaptureSet::open_within(&inputs, limits).map(Reading::of)
+    CaptureSet::open_within(&inputs, limits, Trust::Nothing).map(Reading::of)
 }
 
 fn read(bytes: &[u8]) -> Reading {

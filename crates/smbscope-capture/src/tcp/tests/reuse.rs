@@ -120,9 +120,10 @@ fn a_reset_ends_a_flow_and_is_counted() {
 #[test]
 fn flows_are_told_apart_by_their_ports_and_end_in_the_order_of_their_first_packets() {
     let mut table = FlowTable::new(Recorder::default());
-    for port in [3000u16, 1000, 2000] {
+    for (ordinal, port) in [(1, 3000u16), (2, 1000), (3, 2000)] {
         let stamp = Stamp { time: Timestamp(port.into()), packet: PacketRef::default() };
         table.segment(&TcpSegment {
+            ordinal,
             first: stamp,
             stamp,
             source: SocketAddr::from((CLIENT.0, port)),

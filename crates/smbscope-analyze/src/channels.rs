@@ -1,0 +1,130 @@
+//! Which SMB2 sessions were met in which shard of the flows, to notice one that spans several of them.
+
+use ahash::RandomState;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Sessions that are watched; a capture with more of them is taken for one where they span shards.
+const MAX_WATCHED: usize = 1 << 18;
+
+/// What all shards have seen of sessions.
+#[derive(Debug, Default)]
+pub(crate) struct Channels {
+    coupled: AtomicBool,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// By session id, as a channel may lead to another address of the server.
+    uses: HashMap<u64, Vec<Use>, RandomState>,
+    count: usize,
+}
+
+/// A shard uses a session id with a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Use {
+    server: IpAddr,
+    shard: usize,
+    /// To bind another connection to it, so that it may be the session of another address.
+    binds: bool,
+}
+
+impl Channels {
+    /// Whether a session was met in more than one shard.
+    pub(crate) fn are_coupled(&self) -> bool {
+        self.coupled.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, session_id: u64, new: Use) {
+        // The table is sound after a panic: every change to it is a single insertion.
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let Seen { uses, count } = &mut *seen;
+        let known = uses.entry(session_id).or_default();
+        if known.contains(&new) {
+            return;
+        }
+        let couples = |old: &Use| old.shard != new.shard && (old.server == new.server || old.binds || new.binds);
+        if known.iter().any(couples) || *count >= MAX_WATCHED {
+            self.coupled.store(true, Ordering::Relaxed);
+            return;
+        }
+        known.push(new);
+        *count += 1;
+    }
+}
+
+/// A shard's way to tell the others.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    shard: usize,
+    channels: Arc<Channels>,
+    /// What was told last: it is told again and again.
+    told: Option<(IpAddr, u64)>,
+}
+
+impl Watch {
+    pub(crate) fn new(shard: usize, channels: Arc<Channels>) -> Watch {
+        Watch { shard, channels, told: None }
+    }
+
+    /// A session is used, known or not.
+    pub(crate) fn uses(&mut self, server: IpAddr, session_id: u64) {
+        if self.told.replace((server, session_id)) != Some((server, session_id)) {
+            self.channels.note(session_id, Use { server, shard: self.shard, binds: false });
+        }
+    }
+
+    /// A connection asks to become a channel of a session that is not known here.
+    pub(crate) fn binds(&self, server: IpAddr, session_id: u64) {
+        self.channels.note(session_id, Use { server, shard: self.shard, binds: true });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(last: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, last])
+    }
+
+    #[test]
+    fn a_session_of_one_server_in_two_shards_couples_them() {
+        let channels = Arc::new(Channels::default());
+        let [mut one, mut two] = [1, 2].map(|shard| Watch::new(shard, Arc::clone(&channels)));
+        one.uses(address(1), 7);
+        one.uses(address(1), 7);
+        two.uses(address(2), 7);
+        two.uses(address(1), 8);
+        assert!(!channels.are_coupled(), "servers number their sessions by themselves");
+        two.uses(address(1), 7);
+        assert!(channels.are_coupled());
+    }
+
+    #[test]
+    fn a_channel_to_another_address_couples_whichever_is_seen_first() {
+        for bind_first in [false, true] {
+            let channels = Arc::new(Channels::default());
+            let [mut one, two] = [1, 2].map(|shard| Watch::new(shard, Arc::clone(&channels)));
+            let mut steps: [&mut dyn FnMut(); 2] = [&mut || one.uses(address(1), 7), &mut || two.binds(address(2), 7)];
+            if bind_first {
+                steps.reverse();
+            }
+            steps.iter_mut().for_each(|step| step());
+            assert!(channels.are_coupled());
+        }
+    }
+
+    #[test]
+    fn more_sessions_than_can_be_watched_count_as_coupled() {
+        let channels = Arc::new(Channels::default());
+        let mut watch = Watch::new(0, Arc::clone(&channels));
+        (0..MAX_WATCHED as u64).for_each(|id| watch.uses(address(1), id));
+        assert!(!channels.are_coupled());
+        watch.uses(address(1), u64::MAX);
+        assert!(channels.are_coupled());
+    }
+}

@@ -1,0 +1,309 @@
+//! Captures → exchanges on several threads, with the same result for any number of them.
+//!
+//! The calling thread reads and decodes. Segments are sharded by their connection, and each shard is followed by
+//! itself: its flows, connections and sessions, with limits of its own. There are always [`SHARDS`] shards, whatever
+//! number of threads works on them, so their number changes nothing but the time it takes.
+//!
+//! What would differ from one shard for everything is an SMB2 session with channels in several shards. Where one is
+//! met, the analysis says so ([`Failure::Coupled`]) and is to be repeated with coarser shards.
+
+use crate::channels::Channels;
+use crate::{Analyzer, Options, Outcome};
+use smbscope_capture::TcpSegment;
+use smbscope_capture::batch::Batch;
+use smbscope_capture::decode::Decoder;
+use smbscope_capture::reader::CaptureSet;
+use smbscope_capture::tcp::FlowTable;
+use smbscope_model::{Exchange, Quality, Timestamp};
+use std::cell::RefCell;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// Into how many parts the flows are divided.
+pub const SHARDS: usize = 16;
+/// Segments handed to a worker at once.
+const BATCH_SEGMENTS: usize = 1024;
+/// Copied bytes handed to a worker at once.
+const BATCH_BYTES: usize = 1 << 20;
+/// Batches that may wait for a worker.
+const BATCHES_AHEAD: usize = 4;
+/// Packets between two calls of the observer.
+const INTERVAL: u64 = 1 << 14;
+
+/// How flows are divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharding {
+    /// By connection.
+    Connections,
+    /// By the pair of hosts.
+    Hosts,
+    /// Not at all: exchanges come in one order, that of their ends.
+    None,
+}
+
+/// Who does the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threading {
+    /// The calling thread does everything, for the first sink.
+    Inline,
+    /// The calling thread reads, and every sink has a thread of its own.
+    Workers,
+}
+
+/// What an analysis found, apart from the exchanges.
+#[derive(Debug, Default)]
+pub struct Analysis {
+    /// Counts of reading, decoding and analysing.
+    pub quality: Quality,
+    /// The connections, by first packet.
+    pub connections: Vec<smbscope_model::Connection>,
+    /// Connections that are not in the list because it was full.
+    pub connections_left_out: u64,
+    /// The busiest TCP ports with their packets.
+    pub busiest_ports: Vec<(u16, u64)>,
+    /// Link types that could not be decoded.
+    pub unsupported_links: Vec<u32>,
+    /// The earliest packet.
+    pub first: Option<Timestamp>,
+    /// The latest packet.
+    pub last: Option<Timestamp>,
+}
+
+/// Why an analysis has to be made again in another way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// The capture was trusted to be in time order and is not.
+    OutOfOrder,
+    /// A session spans shards.
+    Coupled,
+}
+
+/// What is done for every exchange, on the thread that found it.
+pub trait Sink: Send {
+    /// An exchange is over.
+    fn exchange(&mut self, exchange: Exchange);
+}
+
+impl<F: FnMut(Exchange) + Send> Sink for F {
+    fn exchange(&mut self, exchange: Exchange) {
+        self(exchange);
+    }
+}
+
+/// Reads `set` to its end, or until its stop flag is set, and passes every exchange to one of `sinks`, of which there
+/// is at least one. `observe` is called now and then.
+pub fn run<S: Sink>(
+    set: &mut CaptureSet,
+    options: &Options,
+    sharding: Sharding,
+    threading: Threading,
+    sinks: &mut [S],
+    mut observe: impl FnMut(&CaptureSet),
+) -> Result<Analysis, Failure> {
+    let shards = if sharding == Sharding::None { 1 } else { SHARDS };
+    let channels = Arc::new(Channels::default());
+    let stop = set.stop_flag();
+    let mut reader = Reader { decoder: Decoder::new(), analysis: Analysis::default(), channels: Arc::clone(&channels) };
+    let outcomes = match (threading, sinks) {
+        (_, []) => Vec::new(),
+        (Threading::Inline, [sink, ..]) => {
+            let mut worker = Worker::new(0, 1, shards, options, sink, &channels);
+            reader.read(set, &stop, &mut observe, |_, segment| worker.segment(shard_of(segment, sharding), segment))?;
+            vec![worker.finish()]
+        }
+        (Threading::Workers, sinks) => std::thread::scope(|scope| {
+            let count = sinks.len();
+            let mut lines: Vec<Line> = Vec::new();
+            let mut threads = Vec::new();
+            for (index, sink) in sinks.iter_mut().enumerate() {
+                let (line, batches, empties) = Line::new();
+                let channels = &channels;
+                threads.push(scope.spawn(move || {
+                    let mut worker = Worker::new(index, count, shards, options, sink, channels);
+                    worker.work(&batches, &empties);
+                    worker.finish()
+                }));
+                lines.push(line);
+            }
+            let read = reader.read(set, &stop, &mut observe, |set, segment| {
+                let shard = shard_of(segment, sharding);
+                lines[shard % count].push(shard, segment, set);
+            });
+            lines.into_iter().for_each(Line::finish);
+            let outcomes = threads.into_iter().map(|thread| match thread.join() {
+                Ok(outcomes) => outcomes,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            let outcomes: Vec<Vec<Outcome>> = outcomes.collect();
+            read.map(|()| outcomes)
+        })?,
+    };
+    if channels.are_coupled() {
+        return Err(Failure::Coupled);
+    }
+    let mut analysis = reader.finish(set);
+    for outcome in outcomes.into_iter().flatten() {
+        analysis.quality.merge(&outcome.quality);
+        analysis.connections.extend(outcome.connections);
+        analysis.connections_left_out += outcome.connections_left_out;
+    }
+    analysis.connections.sort_by_key(|connection| connection.flow);
+    Ok(analysis)
+}
+
+/// Which shard follows the flow of a segment: the same for both directions.
+#[inline]
+fn shard_of(segment: &TcpSegment<'_>, sharding: Sharding) -> usize {
+    let mix = |end: SocketAddr| {
+        let port = if sharding == Sharding::Connections { u64::from(end.port()) << 40 } else { 0 };
+        let address = match end.ip() {
+            IpAddr::V4(address) => u64::from(address.to_bits()),
+            IpAddr::V6(address) => {
+                let bits = address.to_bits();
+                (bits >> 64) as u64 ^ bits as u64
+            }
+        };
+        // Fibonacci hashing; nothing depends on the quality of it but how evenly the work is divided.
+        (address ^ port).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20
+    };
+    if sharding == Sharding::None {
+        return 0;
+    }
+    (mix(segment.source).wrapping_add(mix(segment.destination)) % SHARDS as u64) as usize
+}
+
+/// The part that goes from packet to packet.
+struct Reader {
+    decoder: Decoder,
+    analysis: Analysis,
+    channels: Arc<Channels>,
+}
+
+impl Reader {
+    fn read(
+        &mut self,
+        set: &mut CaptureSet,
+        stop: &AtomicBool,
+        observe: &mut impl FnMut(&CaptureSet),
+        mut take: impl FnMut(&CaptureSet, &TcpSegment<'_>),
+    ) -> Result<(), Failure> {
+        let Analysis { quality, first, last, .. } = &mut self.analysis;
+        let mut until_observed = INTERVAL;
+        while !stop.load(Ordering::Relaxed) && set.advance() {
+            if set.is_out_of_order() {
+                return Err(Failure::OutOfOrder);
+            }
+            let Some(packet) = set.current_packet() else { break };
+            first.get_or_insert(packet.stamp.time);
+            *last = (*last).max(Some(packet.stamp.time));
+            if let Some(segment) = self.decoder.decode(&packet, quality) {
+                take(set, &segment);
+            }
+            until_observed -= 1;
+            if until_observed == 0 {
+                until_observed = INTERVAL;
+                observe(set);
+                if self.channels.are_coupled() {
+                    return Err(Failure::Coupled);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, set: &CaptureSet) -> Analysis {
+        self.decoder.finish(&mut self.analysis.quality);
+        self.analysis.quality.merge(set.quality());
+        self.analysis.busiest_ports = self.decoder.busiest_ports(5);
+        self.analysis.unsupported_links = self.decoder.unsupported_links().to_vec();
+        self.analysis
+    }
+}
+
+/// The way to a worker, and the batch that is being filled for it.
+struct Line {
+    batch: Batch,
+    batches: SyncSender<Batch>,
+    empties: Receiver<Batch>,
+}
+
+impl Line {
+    fn new() -> (Line, Receiver<Batch>, SyncSender<Batch>) {
+        let (batches, worker_batches) = sync_channel(BATCHES_AHEAD);
+        let (worker_empties, empties) = sync_channel(BATCHES_AHEAD + 2);
+        (Line { batch: Batch::default(), batches, empties }, worker_batches, worker_empties)
+    }
+
+    #[inline]
+    fn push(&mut self, shard: usize, segment: &TcpSegment<'_>, set: &CaptureSet) {
+        self.batch.push(shard as u32, segment, set);
+        if self.batch.len() >= BATCH_SEGMENTS || self.batch.copied_bytes() >= BATCH_BYTES {
+            self.send();
+        }
+    }
+
+    fn send(&mut self) {
+        let empty = self.empties.try_recv().unwrap_or_default();
+        // A worker goes away early only when it panicked, and then its thread is joined.
+        let _gone = self.batches.send(std::mem::replace(&mut self.batch, empty));
+    }
+
+    fn finish(mut self) {
+        if !self.batch.is_empty() {
+            self.send();
+        }
+    }
+}
+
+/// The shards of one thread.
+struct Worker<'s> {
+    /// Shard `i` is at `i / stride`.
+    stride: usize,
+    shards: Vec<FlowTable<Analyzer<Box<dyn FnMut(Exchange) + 's>>>>,
+}
+
+impl<'s> Worker<'s> {
+    fn new<S: Sink>(
+        index: usize,
+        count: usize,
+        shards: usize,
+        options: &Options,
+        sink: &'s mut S,
+        channels: &Arc<Channels>,
+    ) -> Worker<'s> {
+        let sink = Rc::new(RefCell::new(sink));
+        let tables = (index..shards).step_by(count).map(|shard| {
+            let sink = Rc::clone(&sink);
+            let emit: Box<dyn FnMut(Exchange) + 's> = Box::new(move |exchange| sink.borrow_mut().exchange(exchange));
+            let mut analyzer = Analyzer::new(options.clone(), emit);
+            if shards > 1 {
+                analyzer.watch_channels(shard, Arc::clone(channels));
+            }
+            FlowTable::new(analyzer)
+        });
+        Worker { stride: count, shards: tables.collect() }
+    }
+
+    #[inline]
+    fn segment(&mut self, shard: usize, segment: &TcpSegment<'_>) {
+        self.shards[shard / self.stride].segment(segment);
+    }
+
+    fn work(&mut self, batches: &Receiver<Batch>, empties: &SyncSender<Batch>) {
+        while let Ok(mut batch) = batches.recv() {
+            for (shard, segment) in batch.iter() {
+                self.shards[shard as usize / self.stride].segment(&segment);
+            }
+            batch.clear();
+            // There is room for all batches there are.
+            let _reused = empties.try_send(batch);
+        }
+    }
+
+    fn finish(self) -> Vec<Outcome> {
+        self.shards.into_iter().map(|table| table.finish().finish()).collect()
+    }
+}
