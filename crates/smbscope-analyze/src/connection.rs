@@ -1,6 +1,7 @@
 //! One SMB connection: who is who, what is outstanding, and what was counted. The protocols themselves are in
 //! [`crate::smb1`] and [`crate::smb2`], which extend [`Connection`].
 
+use crate::ExchangeSink;
 use crate::encrypted::EncryptedFrames;
 use crate::framer::{Frame, Framer};
 use crate::losses::Losses;
@@ -19,11 +20,14 @@ use std::sync::Arc;
 /// Users and shares that a connection's summary names.
 const MAX_LISTED: usize = 16;
 
+/// What an exchange takes that is under way or kept back: itself, its names and its place in a list, about.
+const PENDING_BYTES: usize = size_of::<Exchange>() + 2 * size_of::<Pending>() + 128;
+
 /// Everything that outlives a single connection.
 pub(crate) struct Shared<'a> {
     pub(crate) quality: &'a mut Quality,
     pub(crate) sessions: &'a mut Sessions,
-    pub(crate) emit: &'a mut dyn FnMut(Exchange),
+    pub(crate) emit: &'a mut dyn ExchangeSink,
 }
 
 /// What is known while a frame is taken in.
@@ -104,6 +108,13 @@ impl Connection {
         }
     }
 
+    /// What it takes, about.
+    #[inline]
+    pub(crate) fn footprint(&self) -> usize {
+        let pending = self.one.outstanding.len() + self.two.outstanding_count() + self.encrypted.count();
+        size_of::<Connection>() + (pending + self.recent.len()) * PENDING_BYTES + self.names.bytes()
+    }
+
     /// The other side turns out to be the client: possible as long as nothing was matched.
     pub(crate) fn correct_roles(&mut self, scene: &mut Scene<'_, '_>, client: Direction) {
         if client == self.client || self.completed > 0 {
@@ -129,7 +140,7 @@ impl Connection {
             self.acknowledged = frame.acknowledged_first.min(frame.acknowledged_last);
         }
         Pending {
-            exchange,
+            exchange: Box::new(exchange),
             request: Span::of(frame),
             acknowledged: frame.acknowledged_last,
             acknowledged_before,
@@ -223,7 +234,7 @@ impl Connection {
         if let Some(share) = &exchange.share {
             list(&mut self.shares, share);
         }
-        self.recent.push(pending, &mut *scene.shared.emit);
+        self.recent.push(pending, scene.shared.emit);
     }
 
     /// A response without a request.
@@ -240,7 +251,7 @@ impl Connection {
         let exchange = Exchange { response, status: Some(status), outcome, ..self.blank(&opening) };
         let span = Span::of(frame);
         let pending = Pending {
-            exchange,
+            exchange: Box::new(exchange),
             request: Span { start: 0, end: 0 },
             acknowledged: None,
             acknowledged_before: None,
@@ -305,7 +316,7 @@ impl Connection {
         message_packets: [u64; 2],
     ) -> smbscope_model::Connection {
         self.abandon_all(scene);
-        self.recent.flush(&mut *scene.shared.emit);
+        self.recent.flush(scene.shared.emit);
         self.two.leave_sessions(scene.shared.sessions, self.endpoints.server.ip());
         let counts =
             |direction: Direction| direction_counts(&end.counts[direction.index()], message_packets[direction.index()]);

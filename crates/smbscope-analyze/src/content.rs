@@ -148,7 +148,8 @@ fn decompressed(head: &[u8]) -> Content {
     let length = compression::parse_as(head, chained).map(|frame| frame.original_len());
     let recovered = compression::recover_prefix(head, chained, MAX_RECOVERED);
     match length.and_then(|length| recovered.map(|message| read_smb2(&message, length, true, true))) {
-        Ok(Reading::Done(content)) => content,
+        // What holds no SMB2 header was not undone, whatever came out.
+        Ok(Reading::Done(content @ Content::Smb2 { .. })) => content,
         _ => Content::Opaque,
     }
 }

@@ -41,6 +41,10 @@ impl EncryptedFrames {
         tentative
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.outstanding.len()
+    }
+
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
         self.outstanding.iter_mut().chain(&mut self.tentative)
     }

@@ -47,6 +47,14 @@ impl FlowState {
         self.frames = frames;
     }
 
+    /// What it takes beside itself, about.
+    #[inline]
+    pub(crate) fn footprint(&self) -> usize {
+        let [forward, backward] = &self.framers;
+        let connection = self.connection.as_ref().map_or(0, |connection| connection.footprint());
+        forward.footprint() + backward.footprint() + connection
+    }
+
     pub(crate) fn retransmitted(&mut self, direction: Direction, retransmission: &Retransmission) {
         if let Some(connection) = &mut self.connection {
             connection.retransmitted(&self.framers[direction.index()], direction, retransmission);
@@ -75,12 +83,12 @@ impl FlowState {
     }
 
     fn take_frames(&mut self, view: &FlowView, direction: Direction, frames: &mut Vec<Frame>, shared: &mut Shared<'_>) {
-        for frame in frames.drain(..) {
+        for frame in frames.iter_mut() {
             let Some(client) = self.connection.as_ref().map(|connection| connection.client).or_else(|| {
                 let speaks_first = !matches!(frame.content, Content::Raw);
-                speaks_first.then(|| client_of(view, direction, &frame))
+                speaks_first.then(|| client_of(view, direction, frame))
             }) else {
-                count_netbios(&frame, &mut self.quality);
+                count_netbios(frame, &mut self.quality);
                 continue;
             };
             let connection = match &mut self.connection {
@@ -94,6 +102,7 @@ impl FlowState {
             let mut scene = scene(view, shared, [forward, backward], client);
             take_frame(connection, &mut scene, direction, frame);
         }
+        frames.clear();
     }
 }
 
@@ -129,22 +138,22 @@ fn client_of(view: &FlowView, direction: Direction, frame: &Frame) -> Direction 
     }
 }
 
-fn take_frame(connection: &mut Connection, scene: &mut Scene<'_, '_>, direction: Direction, mut frame: Frame) {
-    let span = Span::of(&frame);
+fn take_frame(connection: &mut Connection, scene: &mut Scene<'_, '_>, direction: Direction, frame: &mut Frame) {
+    let span = Span::of(frame);
     if frame.frame_type != FrameType::Message {
-        count_netbios(&frame, scene.shared.quality);
+        count_netbios(frame, scene.shared.quality);
         return;
     }
     match std::mem::replace(&mut frame.content, Content::Raw) {
-        Content::Smb1(message) => connection.smb1_frame(scene, direction, &frame, *message),
+        Content::Smb1(message) => connection.smb1_frame(scene, direction, frame, *message),
         Content::Smb2 { members, compressed, .. } => {
             if compressed {
                 connection.compressed_frames += 1;
                 scene.shared.quality.compressed_frames += 1;
             }
-            connection.smb2_frame(scene, direction, &frame, members);
+            connection.smb2_frame(scene, direction, frame, members);
         }
-        Content::Encrypted { session_id } => connection.encrypted_frame(scene, direction, &frame, session_id),
+        Content::Encrypted { session_id } => connection.encrypted_frame(scene, direction, frame, session_id),
         Content::Opaque => {
             connection.compressed_frames += 1;
             scene.shared.quality.compressed_frames += 1;
@@ -153,7 +162,7 @@ fn take_frame(connection: &mut Connection, scene: &mut Scene<'_, '_>, direction:
         Content::Cut => scene.shared.quality.headers_truncated += 1,
         Content::Raw => {
             let from_client = direction == connection.client;
-            if !(connection.expects_raw() && connection.raw_frame(scene, from_client, &frame)) {
+            if !(connection.expects_raw() && connection.raw_frame(scene, from_client, frame)) {
                 scene.shared.quality.unknown_frames += 1;
             }
         }

@@ -28,7 +28,8 @@ pub(crate) struct Frame {
     /// The packet with the last byte, or a later one that filled a hole; absent when it was not captured.
     pub(crate) last: Option<Stamp>,
     pub(crate) packets: u32,
-    /// What the frame's first packet acknowledges of the other direction.
+    /// What the frame's first packet acknowledges of the other direction. Where that is a late copy, with the
+    /// acknowledgment of its time, a later packet says that it was less.
     pub(crate) acknowledged_first: Option<u64>,
     /// What any of the frame's packets acknowledges, but for those that may be late copies.
     pub(crate) acknowledged_last: Option<u64>,
@@ -64,6 +65,8 @@ struct Begin {
     timely_acknowledgment: Option<u64>,
     packet: PacketRef,
     packets: u32,
+    /// The latest packet of the header so far that only a retransmission brought.
+    resent: Option<Stamp>,
 }
 
 #[derive(Debug)]
@@ -120,6 +123,12 @@ impl Framer {
             started: false,
             losses: Losses::default(),
         }
+    }
+
+    /// What it takes beside itself, about.
+    #[inline]
+    pub(crate) fn footprint(&self) -> usize {
+        self.head.capacity()
     }
 
     /// The flow turned out to be SMB.
@@ -258,7 +267,9 @@ impl Framer {
             timely_acknowledgment: timely_acknowledgment(chunk),
             packet: chunk.stamp.packet,
             packets: 1,
+            resent: None,
         });
+        begin.resent = latest_resent(begin.resent, chunk);
         if begin.packet != chunk.stamp.packet {
             begin.packet = chunk.stamp.packet;
             begin.packets += 1;
@@ -286,7 +297,7 @@ impl Framer {
             header,
             end: begin.position + HEADER_LENGTH as u64 + u64::from(header.length),
             last: chunk.stamp,
-            resent: chunk.sent_again.then_some(chunk.stamp),
+            resent: begin.resent,
             packets: begin.packets,
             last_packet: chunk.stamp.packet,
             acknowledged_last: timely_acknowledgment(chunk).max(begin.timely_acknowledgment),
@@ -321,9 +332,7 @@ impl Framer {
             Some(resent) if resent.time > chunk.stamp.time => resent,
             _ => chunk.stamp,
         };
-        if chunk.sent_again {
-            frame.resent = Some(chunk.stamp);
-        }
+        frame.resent = latest_resent(frame.resent, chunk);
         frame.acknowledged_last = frame.acknowledged_last.max(timely_acknowledgment(chunk));
         if frame.content.is_none() {
             let here = &captured[..captured.len().min(usize::try_from(taken).unwrap_or(usize::MAX))];
@@ -358,6 +367,7 @@ impl Framer {
         }
         let is_message = !matches!(content, Content::Raw) && frame.header.frame_type == FrameType::Message;
         let trust = frame.trust;
+        let timely = frame.acknowledged_last;
         let frame = Frame {
             frame_type: frame.header.frame_type,
             start: frame.begin.position,
@@ -365,8 +375,8 @@ impl Framer {
             first: frame.begin.stamp,
             last: whole.then_some(frame.last),
             packets: frame.packets,
-            acknowledged_first: frame.begin.acknowledged,
-            acknowledged_last: frame.acknowledged_last,
+            acknowledged_first: frame.begin.acknowledged.map(|first| timely.unwrap_or(first).min(first)),
+            acknowledged_last: timely,
             content,
         };
         if trust == Trust::Weak {
@@ -383,6 +393,14 @@ impl Framer {
         }
         frames.push(frame);
     }
+}
+
+/// The latest packet that only a retransmission brought; they fill holes in the order of the stream, not of time.
+fn latest_resent(known: Option<Stamp>, chunk: &Chunk<'_>) -> Option<Stamp> {
+    if !chunk.sent_again {
+        return known;
+    }
+    known.filter(|known| known.time > chunk.stamp.time).or(Some(chunk.stamp))
 }
 
 /// What a chunk acknowledges, unless it may be a late copy: its acknowledgment is of that time, not of its bytes' own.

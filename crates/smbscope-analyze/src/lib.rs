@@ -28,11 +28,9 @@ use channels::{Channels, Watch};
 use connection::Shared;
 use names::Sessions;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission, StreamSink};
-use smbscope_model::{Connection, Direction, Exchange, Quality};
+use smbscope_model::{Connection, Direction, Exchange, Limits, Quality};
 use std::sync::Arc;
 
-/// Connections whose summaries are kept; the exchanges of others still count.
-const MAX_CONNECTIONS: usize = 100_000;
 /// Ports that promise SMB: direct TCP and the NetBIOS session service.
 const SMB_PORTS: [u16; 2] = [445, 139];
 
@@ -41,10 +39,24 @@ const SMB_PORTS: [u16; 2] = [445, 139];
 pub struct Options {
     /// Only flows with one of these ports at either end; all flows when empty.
     pub ports: Vec<u16>,
+    /// What it may take.
+    pub limits: Limits,
+}
+
+/// Takes exchanges when they are over.
+pub trait ExchangeSink {
+    /// Nothing can change this exchange any more.
+    fn exchange(&mut self, exchange: Box<Exchange>);
+}
+
+impl<F: FnMut(Exchange)> ExchangeSink for F {
+    fn exchange(&mut self, exchange: Box<Exchange>) {
+        self(*exchange);
+    }
 }
 
 /// Receives the events of every flow and passes exchanges on.
-pub struct Analyzer<E: FnMut(Exchange)> {
+pub struct Analyzer<E: ExchangeSink> {
     options: Options,
     emit: E,
     quality: Quality,
@@ -64,14 +76,14 @@ pub struct Outcome {
     pub connections_left_out: u64,
 }
 
-impl<E: FnMut(Exchange)> Analyzer<E> {
+impl<E: ExchangeSink> Analyzer<E> {
     /// An analysis that hands every exchange to `emit`, in the order in which they end.
     pub fn new(options: Options, emit: E) -> Analyzer<E> {
         Analyzer {
+            sessions: Sessions::within(options.limits.names),
             options,
             emit,
             quality: Quality::default(),
-            sessions: Sessions::default(),
             connections: Vec::new(),
             connections_left_out: 0,
         }
@@ -98,7 +110,7 @@ impl<E: FnMut(Exchange)> Analyzer<E> {
     }
 }
 
-impl<E: FnMut(Exchange)> StreamSink for Analyzer<E> {
+impl<E: ExchangeSink> StreamSink for Analyzer<E> {
     /// Nothing is kept for a flow whose ports are not asked for.
     type Flow = Option<FlowState>;
 
@@ -133,9 +145,13 @@ impl<E: FnMut(Exchange)> StreamSink for Analyzer<E> {
         }
     }
 
+    fn footprint(&self, flow: &Option<FlowState>) -> usize {
+        flow.as_ref().map_or(0, FlowState::footprint)
+    }
+
     fn closed(&mut self, flow: Option<FlowState>, view: &FlowView, end: FlowEnd) {
         let Some(connection) = flow.and_then(|flow| flow.close(view, &end, &mut self.shared())) else { return };
-        if self.connections.len() < MAX_CONNECTIONS {
+        if self.connections.len() < self.options.limits.connections {
             self.connections.push(connection);
         } else {
             self.connections_left_out += 1;

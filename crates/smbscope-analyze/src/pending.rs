@@ -1,5 +1,6 @@
 //! Exchanges under way, and exchanges that are over but may still be told of a late retransmission.
 
+use crate::ExchangeSink;
 use crate::framer::Frame;
 use smbscope_capture::tcp::Retransmission;
 use smbscope_model::{Direction, Exchange, Nanos, Outcome, Status, TimeKind};
@@ -32,7 +33,8 @@ impl Span {
 /// A request that waits for its response.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    pub(crate) exchange: Exchange,
+    /// Boxed, as a pending exchange is moved from list to list.
+    pub(crate) exchange: Box<Exchange>,
     pub(crate) request: Span,
     /// How much of the server's stream the client had seen when it sent the request: the response comes after that.
     pub(crate) acknowledged: Option<u64>,
@@ -118,7 +120,7 @@ pub(crate) struct Recent {
 
 impl Recent {
     /// Adds an exchange and returns those that have been kept back long enough.
-    pub(crate) fn push(&mut self, pending: Pending, mut emit: impl FnMut(Exchange)) {
+    pub(crate) fn push(&mut self, pending: Pending, sink: &mut dyn ExchangeSink) {
         let now = pending.exchange.response.last.or(pending.exchange.request.first).map(|stamp| stamp.time);
         self.finished.push_back(pending);
         while let Some(oldest) = self.finished.front() {
@@ -128,14 +130,18 @@ impl Recent {
                 return;
             }
             if let Some(oldest) = self.finished.pop_front() {
-                emit(oldest.exchange);
+                sink.exchange(oldest.exchange);
             }
         }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.finished.len()
+    }
+
     /// Returns everything.
-    pub(crate) fn flush(&mut self, mut emit: impl FnMut(Exchange)) {
-        self.finished.drain(..).for_each(|pending| emit(pending.exchange));
+    pub(crate) fn flush(&mut self, sink: &mut dyn ExchangeSink) {
+        self.finished.drain(..).for_each(|pending| sink.exchange(pending.exchange));
     }
 
     fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {

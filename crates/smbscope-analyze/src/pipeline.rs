@@ -8,7 +8,7 @@
 //! met, the analysis says so ([`Failure::Coupled`]) and is to be repeated with coarser shards.
 
 use crate::channels::Channels;
-use crate::{Analyzer, Options, Outcome};
+use crate::{Analyzer, ExchangeSink, Options, Outcome};
 use smbscope_capture::TcpSegment;
 use smbscope_capture::batch::Batch;
 use smbscope_capture::decode::Decoder;
@@ -84,11 +84,11 @@ pub enum Failure {
 /// What is done for every exchange, on the thread that found it.
 pub trait Sink: Send {
     /// An exchange is over.
-    fn exchange(&mut self, exchange: Exchange);
+    fn exchange(&mut self, exchange: &Exchange);
 }
 
-impl<F: FnMut(Exchange) + Send> Sink for F {
-    fn exchange(&mut self, exchange: Exchange) {
+impl<F: FnMut(&Exchange) + Send> Sink for F {
+    fn exchange(&mut self, exchange: &Exchange) {
         self(exchange);
     }
 }
@@ -151,6 +151,9 @@ pub fn run<S: Sink>(
         analysis.connections_left_out += outcome.connections_left_out;
     }
     analysis.connections.sort_by_key(|connection| connection.flow);
+    let too_many = analysis.connections.len().saturating_sub(options.limits.connections);
+    analysis.connections.truncate(options.limits.connections);
+    analysis.connections_left_out += too_many as u64;
     Ok(analysis)
 }
 
@@ -167,7 +170,8 @@ fn shard_of(segment: &TcpSegment<'_>, sharding: Sharding) -> usize {
             }
         };
         // Fibonacci hashing; nothing depends on the quality of it but how evenly the work is divided.
-        (address ^ port).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20
+        // Only the highest bits depend on all of the number.
+        (address ^ port).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56
     };
     if sharding == Sharding::None {
         return 0;
@@ -258,31 +262,39 @@ impl Line {
     }
 }
 
-/// The shards of one thread.
-struct Worker<'s> {
-    /// Shard `i` is at `i / stride`.
-    stride: usize,
-    shards: Vec<FlowTable<Analyzer<Box<dyn FnMut(Exchange) + 's>>>>,
+/// Lets the shards of a thread share its sink.
+struct Emit<'s, S>(Rc<RefCell<&'s mut S>>);
+
+impl<S: Sink> ExchangeSink for Emit<'_, S> {
+    fn exchange(&mut self, exchange: Box<Exchange>) {
+        self.0.borrow_mut().exchange(&exchange);
+    }
 }
 
-impl<'s> Worker<'s> {
-    fn new<S: Sink>(
+/// The shards of one thread.
+struct Worker<'s, S: Sink> {
+    /// Shard `i` is at `i / stride`.
+    stride: usize,
+    shards: Vec<FlowTable<Analyzer<Emit<'s, S>>>>,
+}
+
+impl<'s, S: Sink> Worker<'s, S> {
+    fn new(
         index: usize,
         count: usize,
         shards: usize,
         options: &Options,
         sink: &'s mut S,
         channels: &Arc<Channels>,
-    ) -> Worker<'s> {
+    ) -> Worker<'s, S> {
         let sink = Rc::new(RefCell::new(sink));
+        let options = Options { limits: options.limits.part(shards), ..options.clone() };
         let tables = (index..shards).step_by(count).map(|shard| {
-            let sink = Rc::clone(&sink);
-            let emit: Box<dyn FnMut(Exchange) + 's> = Box::new(move |exchange| sink.borrow_mut().exchange(exchange));
-            let mut analyzer = Analyzer::new(options.clone(), emit);
+            let mut analyzer = Analyzer::new(options.clone(), Emit(Rc::clone(&sink)));
             if shards > 1 {
                 analyzer.watch_channels(shard, Arc::clone(channels));
             }
-            FlowTable::new(analyzer)
+            FlowTable::within(analyzer, options.limits.flows)
         });
         Worker { stride: count, shards: tables.collect() }
     }

@@ -22,6 +22,8 @@ const MAX_OUTSTANDING: usize = 4096;
 const SMALLEST_REQUEST: u64 = 4 + 32 + 3;
 /// Requests remembered to learn how soon a client uses an id again.
 const REMEMBERED_IDS: usize = 128;
+/// Responses without a request that are remembered.
+const MAX_UNMATCHED: usize = 64;
 /// A TID or UID that stands for none.
 const NO_ID: u16 = 0xffff;
 
@@ -35,6 +37,8 @@ pub(crate) struct Smb1 {
     pub(crate) raw: Raw,
     dialects: Vec<String>,
     ids: IdHistory,
+    /// The latest responses without a request, with the positions where they begin.
+    unmatched: VecDeque<(Key, u64)>,
 }
 
 /// A request that waits for its response, or for more of either.
@@ -78,15 +82,19 @@ enum Effect {
 /// How soon ids are used again: a gap that can't hide so many requests can't hide a recycled id.
 #[derive(Debug, Default)]
 struct IdHistory {
-    recent: VecDeque<Key>,
+    recent: VecDeque<u32>,
     requests: u64,
     shortest: Option<u64>,
 }
 
 impl IdHistory {
     fn note(&mut self, key: Key) -> u64 {
-        if let Some(back) = self.recent.iter().rev().position(|known| *known == key) {
-            let distance = back as u64 + 1;
+        // One word each, so that the search for an id that is not there is quick.
+        let key = u32::from(key.0) << 16 | u32::from(key.1);
+        let (older, newer) = self.recent.as_slices();
+        if newer.contains(&key) || older.contains(&key) {
+            let back = self.recent.iter().rev().position(|known| *known == key);
+            let distance = back.map_or(u64::MAX, |back| back as u64 + 1);
             self.shortest = Some(self.shortest.map_or(distance, |shortest| shortest.min(distance)));
         }
         if self.recent.len() == REMEMBERED_IDS {
@@ -104,6 +112,13 @@ impl IdHistory {
 }
 
 impl Smb1 {
+    fn remember_unmatched(&mut self, key: Key, frame: &Frame) {
+        if self.unmatched.len() == MAX_UNMATCHED {
+            self.unmatched.pop_front();
+        }
+        self.unmatched.push_back((key, frame.start));
+    }
+
     pub(crate) fn take_all(&mut self) -> Vec<Pending> {
         let mut all: Vec<Pending> =
             std::mem::take(&mut self.outstanding).into_values().map(|request| request.pending).collect();
@@ -263,15 +278,17 @@ impl Connection {
             return;
         }
         let Some(request) = self.one.outstanding.get(&key) else {
+            self.one.remember_unmatched(key, frame);
             self.smb1_unmatched(scene, frame, &message, Outcome::RequestNotCaptured);
             return;
         };
         if !request.fits(&header) || request.pending.causality(frame) == Causality::Impossible {
+            self.one.remember_unmatched(key, frame);
             scene.shared.quality.causality_refused += 1;
             self.smb1_unmatched(scene, frame, &message, Outcome::RequestNotCaptured);
             return;
         }
-        if self.smb1_id_may_be_recycled(scene, frame, request) {
+        if self.smb1_id_may_be_recycled(scene, frame, key, request) {
             self.smb1_unmatched(scene, frame, &message, Outcome::AmbiguousMatch);
             if let Some(request) = self.one.outstanding.remove(&key) {
                 self.abandon(scene, request.pending);
@@ -282,7 +299,7 @@ impl Connection {
     }
 
     /// Whether gaps could hide both the true response and another request with the same ids.
-    fn smb1_id_may_be_recycled(&self, scene: &Scene<'_, '_>, frame: &Frame, request: &Request) -> bool {
+    fn smb1_id_may_be_recycled(&self, scene: &Scene<'_, '_>, frame: &Frame, key: Key, request: &Request) -> bool {
         let acknowledged = request.pending.acknowledged;
         if request.pending.exchange.command == Command::Smb1(smb1::Command::WRITE_RAW)
             && scene.server_losses.bytes_between(acknowledged.unwrap_or(0), frame.start) > 0
@@ -298,12 +315,16 @@ impl Connection {
             // A late copy of a response is out of step with the requests: it may be meant for an older one.
             return true;
         }
+        let hidden = scene.client_losses.bytes_between(request.pending.request.end, seen_by_server);
+        if hidden > 0 && self.one.unmatched.iter().any(|(known, start)| *known == key && *start >= sent) {
+            // If the request is a late copy, that one was the true response.
+            return true;
+        }
         // Where part of the response was seen, its rest may lie in a gap inside a frame, which hides no message.
         let in_parts = request.pending.response.is_some();
         if !in_parts && scene.server_losses.bytes_between(sent, frame.start) == 0 {
             return false;
         }
-        let hidden = scene.client_losses.bytes_between(request.pending.request.end, seen_by_server);
         let requests = hidden.div_ceil(SMALLEST_REQUEST);
         let since = self.one.ids.requests - request.number;
         hidden > 0 && requests + since >= self.one.ids.reuse_distance()

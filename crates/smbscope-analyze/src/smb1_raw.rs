@@ -65,7 +65,7 @@ impl Raw {
     /// The server is ready for the data block; what was learned from the synchronous part serves the other one.
     pub(crate) fn go_ahead(&mut self, key: Key, pending: &Pending) {
         match &mut self.write {
-            Some(write) if write.key == key => write.go_ahead = Some(Box::new(pending.exchange.clone())),
+            Some(write) if write.key == key => write.go_ahead = Some(pending.exchange.clone()),
             _ => self.write = None,
         }
     }
@@ -111,7 +111,7 @@ impl Connection {
             // The client goes on, so the "go ahead" was sent: it was not captured.
             None => {
                 let Some(request) = self.one.outstanding.remove(&key) else { return false };
-                let synchronous = Box::new(request.pending.exchange.clone());
+                let synchronous = request.pending.exchange.clone();
                 self.abandon(scene, request.pending);
                 synchronous
             }
@@ -129,7 +129,7 @@ impl Connection {
             ..*synchronous
         };
         let pending = Pending {
-            exchange,
+            exchange: Box::new(exchange),
             request: Span::of(frame),
             acknowledged: frame.acknowledged_last,
             acknowledged_before: None,

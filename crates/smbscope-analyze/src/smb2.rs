@@ -98,6 +98,10 @@ impl Smb2 {
         }
     }
 
+    pub(crate) fn outstanding_count(&self) -> usize {
+        self.outstanding.len()
+    }
+
     /// The connection ended: its sessions have a channel less.
     pub(crate) fn leave_sessions(&mut self, sessions: &mut Sessions, server: IpAddr) {
         for session_id in self.joined.drain(..) {
@@ -150,7 +154,9 @@ impl Connection {
         if let (Body2::SessionSetup { binding: true, .. }, Some(id)) = (&member.body, session_id) {
             scene.shared.sessions.bind(self.endpoints.server.ip(), id);
         }
-        let session = session_id.and_then(|id| scene.shared.sessions.get(self.endpoints.server.ip(), id));
+        // No session has the id zero (MS-SMB2 3.3.5.5.1).
+        let session =
+            session_id.filter(|id| *id != 0).and_then(|id| scene.shared.sessions.get(self.endpoints.server.ip(), id));
         let tree = session.zip(tree_id).and_then(|(session, id)| session.trees.get(&id));
         let named = Named::of(&member.body);
         let inherits = named.file == Some(FileReference::RELATED);
@@ -309,7 +315,7 @@ impl Connection {
         let exchange = &mut request.pending.exchange;
         let Some(session_id) = header.session_id.filter(|id| *id != 0).or(exchange.session_id) else { return };
         exchange.session_id = Some(session_id);
-        if header.status.is_error() || header.status == NtStatus::MORE_PROCESSING_REQUIRED {
+        if header.status.is_error() || header.status == NtStatus::MORE_PROCESSING_REQUIRED || session_id == 0 {
             return;
         }
         let answer = match &member.body {
@@ -324,9 +330,10 @@ impl Connection {
                     self.two.joined.push(session_id);
                     scene.shared.sessions.join(server, session_id);
                 }
-                let session = scene.shared.sessions.entry(server, session_id);
-                session.user = logged_on(user, flags).or(session.user.take());
-                exchange.user = session.user.clone();
+                exchange.user = scene.shared.sessions.change(server, session_id, |session| {
+                    session.user = logged_on(user, flags).or(session.user.take());
+                    session.user.clone()
+                });
             }
             Effect::LogOff => {
                 self.two.joined.retain(|id| *id != session_id);
@@ -338,32 +345,35 @@ impl Connection {
                 tree.is_pipe |= *answer == smb2::Response::TreeConnect(SHARE_TYPE_PIPE);
                 exchange.tree_id = Some(tree_id);
                 exchange.share = Some(tree.share.clone());
-                let session = scene.shared.sessions.entry(server, session_id);
-                scene.shared.quality.evicted_names += session.trees.insert(tree_id, tree);
+                scene.shared.quality.evicted_names +=
+                    scene.shared.sessions.change(server, session_id, |session| session.trees.insert(tree_id, tree));
             }
             Effect::Disconnect => {
                 if let Some(tree_id) = exchange.tree_id {
-                    scene.shared.sessions.entry(server, session_id).trees.remove(&tree_id);
+                    scene.shared.sessions.change(server, session_id, |session| session.trees.remove(&tree_id));
                 }
             }
             Effect::Open(path) => {
                 let smb2::Response::Create(file) = answer else { return };
                 exchange.file_id = file_id(*file);
                 if let Some(path) = path {
-                    let session = scene.shared.sessions.entry(server, session_id);
-                    scene.shared.quality.evicted_names += session.opens.insert(*file, path);
+                    scene.shared.quality.evicted_names +=
+                        scene.shared.sessions.change(server, session_id, |session| session.opens.insert(*file, path));
                 }
                 self.two.name_followers(header.message_id, *file);
             }
             Effect::Close => {
                 if let Some(file) = request.file {
-                    scene.shared.sessions.entry(server, session_id).opens.remove(&file);
+                    scene.shared.sessions.change(server, session_id, |session| session.opens.remove(&file));
                 }
             }
             Effect::Rename(path) => {
-                let session = scene.shared.sessions.entry(server, session_id);
-                if let Some(open) = request.file.and_then(|file| session.opens.get_mut(&file)) {
-                    *open = path;
+                if let Some(file) = request.file {
+                    scene.shared.sessions.change(server, session_id, |session| {
+                        if session.opens.get(&file).is_some() {
+                            session.opens.insert(file, path);
+                        }
+                    });
                 }
             }
         }

@@ -94,7 +94,7 @@ fn summarize(
     let workers = if sharding == Sharding::None { 1 } else { arguments.threads() };
     let mut aggregators: Vec<Aggregator> = (0..workers).map(|_| Aggregator::new()).collect();
     let mut sinks: Vec<_> =
-        aggregators.iter_mut().map(|aggregator| move |exchange: Exchange| aggregator.record(&exchange)).collect();
+        aggregators.iter_mut().map(|aggregator| move |exchange: &Exchange| aggregator.record(exchange)).collect();
     let threading = if arguments.threads() == 1 { Threading::Inline } else { Threading::Workers };
     let analysis = analyze(arguments, set, sharding, threading, &mut sinks)?;
     drop(sinks);
@@ -112,9 +112,9 @@ fn write_csv(arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result<(
     let mut writer = ExchangeWriter::new(output.writer());
     let mut exchange_id = 0;
     let stop = set.stop_flag();
-    let sink = |exchange: Exchange| {
+    let sink = |exchange: &Exchange| {
         if let (Ok(()), Ok(writer)) = (&table, &mut writer) {
-            table = writer.write(&exchange, exchange_id, &names);
+            table = writer.write(exchange, exchange_id, &names);
             exchange_id += 1;
             if table.is_err() {
                 // Nobody will read the rest.
@@ -153,7 +153,7 @@ fn analyze<S: Sink>(
     // The flag also ends a read that waits for a pipe.
     let stop = set.stop_flag();
     interrupt::sets(&stop);
-    let options = Options { ports: arguments.ports.clone() };
+    let options = Options { ports: arguments.ports.clone(), limits: arguments.limits() };
     let found = pipeline::run(set, &options, sharding, threading, sinks, |set| progress.show(|| set.progress()));
     progress.finish();
     Ok(Analysis { found: found?, interrupted: stop.load(Ordering::Relaxed) })

@@ -2,6 +2,7 @@
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use smbscope_model::Limits;
 use std::path::PathBuf;
 
 /// See what an SMB file server makes its users wait for, and why.
@@ -86,12 +87,23 @@ pub struct AnalyzeArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
 
+    /// Memory in MiB for connections, outstanding requests and names. What does not fit is given up, that of the
+    /// connections silent longest first, and counted under Quality.
+    #[arg(long, value_name = "MIB", default_value_t = (Limits::DEFAULT_MEMORY >> 20) as u32,
+        value_parser = clap::value_parser!(u32).range((Limits::LEAST_MEMORY >> 20) as i64..=1 << 20))]
+    pub memory: u32,
+
     /// No progress bar.
     #[arg(short, long)]
     pub quiet: bool,
 }
 
 impl AnalyzeArguments {
+    /// The budgets within the memory that may be taken.
+    pub fn limits(&self) -> Limits {
+        Limits::for_memory((self.memory as usize) << 20)
+    }
+
     /// The threads asked for, or as many as there are cores.
     pub fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);

@@ -9,6 +9,7 @@ pub mod connection;
 pub mod exchange;
 pub mod group;
 pub mod ids;
+pub mod limits;
 pub mod quality;
 pub mod time;
 
@@ -17,5 +18,6 @@ pub use connection::{Connection, DirectionCounts};
 pub use exchange::{Endpoints, Exchange, FileId, Half, Outcome, Status, TimeKind};
 pub use group::Group;
 pub use ids::{CaptureId, Direction, FlowId, PacketRef, Role, Stamp};
+pub use limits::Limits;
 pub use quality::Quality;
 pub use time::{Nanos, Timestamp};

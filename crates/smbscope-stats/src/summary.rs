@@ -11,6 +11,7 @@
 
 use hdrhistogram::Histogram;
 use smbscope_model::Nanos;
+use std::borrow::Cow;
 
 /// How many values are kept as they are, and what happens above that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +46,55 @@ pub struct Summary {
 #[derive(Debug, Clone)]
 enum Values {
     Exact(Vec<i64>),
-    /// A value below zero (a response that overtakes its request, only in `service_time`) is recorded as 0 here.
-    Histogram(Box<Histogram<u64>>),
+    Histogram(Buffered),
     Dropped,
+}
+
+/// A histogram, and values that have yet to be entered: one after the other they would miss the processor's caches once
+/// each, together they do so once in all.
+#[derive(Debug, Clone)]
+struct Buffered {
+    /// A value below zero (a response that overtakes its request, only in `service_time`) is recorded as 0.
+    histogram: Box<Histogram<u64>>,
+    waiting: Vec<i64>,
+}
+
+/// Values that may wait.
+const BUFFERED_MAX: usize = 256;
+
+impl Buffered {
+    fn new() -> Buffered {
+        let histogram = Histogram::new(3).expect("three significant digits are within 0 to 5");
+        Buffered { histogram: Box::new(histogram), waiting: Vec::with_capacity(BUFFERED_MAX) }
+    }
+
+    fn record(&mut self, value: i64) {
+        self.waiting.push(value);
+        if self.waiting.len() == BUFFERED_MAX {
+            self.enter();
+        }
+    }
+
+    fn enter(&mut self) {
+        for value in self.waiting.drain(..) {
+            self.histogram.record(value.max(0) as u64).expect("an auto-resizing histogram takes every 64-bit value");
+        }
+    }
+
+    fn add(&mut self, other: &Buffered) {
+        self.histogram.add(other.histogram.as_ref()).expect("auto-resizing histograms of equal precision add up");
+        other.waiting.iter().for_each(|value| self.record(*value));
+    }
+
+    /// The histogram of all values.
+    fn whole(&self) -> Cow<'_, Histogram<u64>> {
+        if self.waiting.is_empty() {
+            return Cow::Borrowed(&self.histogram);
+        }
+        let mut whole = self.clone();
+        whole.enter();
+        Cow::Owned(*whole.histogram)
+    }
 }
 
 /// The finished figures of a [`Summary`]. What too few values support is absent.
@@ -123,9 +170,7 @@ impl Summary {
         match (&mut self.values, &other.values) {
             (Values::Exact(mine), Values::Exact(theirs)) => mine.extend_from_slice(theirs),
             (mine, Values::Exact(theirs)) => theirs.iter().for_each(|value| mine.record(*value)),
-            (Values::Histogram(mine), Values::Histogram(theirs)) => {
-                mine.add(theirs.as_ref()).expect("auto-resizing histograms of equal precision add up")
-            }
+            (Values::Histogram(mine), Values::Histogram(theirs)) => mine.add(theirs),
             (Values::Dropped, _) => {}
             (Values::Exact(_), _) | (Values::Histogram(_), Values::Dropped) => {
                 unreachable!("the count decides the form, and the limits are equal")
@@ -186,7 +231,7 @@ impl Summary {
                 sorted.sort_unstable();
                 ranks.iter().map(|rank| sorted[*rank as usize]).collect()
             }
-            Values::Histogram(histogram) => self.order_statistics(histogram, &ranks),
+            Values::Histogram(histogram) => self.order_statistics(&histogram.whole(), &ranks),
             Values::Dropped => return result,
         };
         for (i, (_, needed)) in PERCENTILES.into_iter().enumerate() {
@@ -221,12 +266,7 @@ impl Summary {
     fn leave_exact(&mut self) {
         if let Values::Exact(values) = &mut self.values {
             let values = std::mem::take(values);
-            self.values = if self.limit.histogram {
-                let histogram = Histogram::new(3).expect("three significant digits are within 0 to 5");
-                Values::Histogram(Box::new(histogram))
-            } else {
-                Values::Dropped
-            };
+            self.values = if self.limit.histogram { Values::Histogram(Buffered::new()) } else { Values::Dropped };
             values.into_iter().for_each(|value| self.values.record(value));
         }
     }
@@ -236,9 +276,7 @@ impl Values {
     fn record(&mut self, value: i64) {
         match self {
             Values::Exact(values) => values.push(value),
-            Values::Histogram(histogram) => {
-                histogram.record(value.max(0) as u64).expect("an auto-resizing histogram takes every 64-bit value")
-            }
+            Values::Histogram(histogram) => histogram.record(value),
             Values::Dropped => {}
         }
     }
@@ -260,7 +298,7 @@ impl PartialEq for Summary {
                     let counts = |h: &Histogram<u64>| -> Vec<(u64, u64)> {
                         h.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value())).collect()
                     };
-                    counts(a) == counts(b)
+                    counts(&a.whole()) == counts(&b.whole())
                 }
                 (Values::Dropped, Values::Dropped) => true,
                 _ => false,

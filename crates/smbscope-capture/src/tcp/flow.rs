@@ -29,12 +29,18 @@ pub mod limits {
 /// of packets.
 const MAX_ID_DISTANCE: u16 = 4096;
 
+/// Segments of a flow after which it is looked at what it takes.
+const CHARGE_INTERVAL: u32 = 32;
+
 /// The two directions, what they hold back, and the sink's own state.
 pub(super) struct Flow<S> {
     pub(super) view: FlowView,
     pub(super) state: S,
     pub(super) last: Stamp,
     pub(super) reset: bool,
+    /// What the table has charged for the flow, and for how many segments it has not looked.
+    pub(super) charged: usize,
+    uncharged: u32,
     quality: Quality,
     streams: [Stream; 2],
     hole: Option<Hole>,
@@ -88,7 +94,7 @@ struct Located<'a> {
 }
 
 impl Located<'_> {
-    fn to_held(self) -> Held {
+    fn to_held(&self) -> Held {
         Held {
             direction: self.direction,
             position: self.position,
@@ -112,6 +118,8 @@ impl<S> Flow<S> {
             view,
             state,
             reset: false,
+            charged: 0,
+            uncharged: CHARGE_INTERVAL,
             quality: Quality::default(),
             streams: [Stream::default(), Stream::default()],
             hole: None,
@@ -119,6 +127,26 @@ impl<S> Flow<S> {
             held_bytes: 0,
             stray: None,
         }
+    }
+
+    /// Whether it is time to look again at what the flow takes: not for each segment, as that would cost more than the
+    /// rest, but always while segments are held.
+    #[inline]
+    pub(super) fn is_to_be_charged(&mut self) -> bool {
+        self.uncharged += 1;
+        let due = self.uncharged > CHARGE_INTERVAL || self.hole.is_some();
+        if due {
+            self.uncharged = 0;
+        }
+        due
+    }
+
+    /// What the flow takes, without what the sink keeps for it, about.
+    #[inline]
+    pub(super) fn footprint(&self) -> usize {
+        let held = self.held_bytes + self.held.len() * size_of::<Held>();
+        let [forward, backward] = &self.streams;
+        size_of::<Flow<S>>() + held + forward.footprint() + backward.footprint()
     }
 
     /// Whether both sides are done.
@@ -129,7 +157,7 @@ impl<S> Flow<S> {
     /// Takes the next segment of the flow, in capture order.
     pub(super) fn segment<K: StreamSink<Flow = S>>(&mut self, directed: Directed<'_>, sink: &mut K) -> Verdict {
         let Directed { direction, segment } = directed;
-        if self.begins_anew(direction, &segment) {
+        if self.begins_anew(direction, segment) {
             return Verdict::NewConnection;
         }
         let stream = &mut self.streams[direction.index()];
@@ -137,7 +165,7 @@ impl<S> Flow<S> {
         self.quality.smb_flow_packets += 1;
         self.last = segment.stamp;
         let mut position = stream.position_of(segment.sequence);
-        if stream.is_duplicate(position, &segment) {
+        if stream.is_duplicate(position, segment) {
             self.quality.duplicate_packets += 1;
             return Verdict::Taken;
         }
@@ -146,14 +174,14 @@ impl<S> Flow<S> {
             if stream.initial.replace(segment.sequence).is_some() {
                 stream.counts.retransmitted += 1;
                 self.quality.retransmitted_segments += 1;
-            } else if stream.counts.data_packets == 0 {
+            } else if !stream.has_told() {
                 // What an acknowledgment said about the beginning, if one overtook this, was a guess.
                 stream.advance_to(position + 1);
                 stream.round_trip.sent(position + 1, segment.stamp.time);
             }
             position += 1;
         }
-        if self.strays(direction, position, &segment) {
+        if self.strays(direction, position, segment) {
             return match self.stray {
                 Some((known, expected)) if known == direction && expected.abs_diff(position) < 1 << 20 => {
                     Verdict::NewConnection
@@ -164,20 +192,20 @@ impl<S> Flow<S> {
                 }
             };
         }
-        let acknowledged = self.acknowledge(direction, &segment);
-        self.count(direction, position, &segment);
+        let acknowledged = self.acknowledge(direction, segment);
+        self.count(direction, position, segment);
         let end = position + u64::from(segment.payload_length);
         let located = Located {
             direction,
             position,
             bytes: segment.payload,
-            segment: &segment,
+            segment,
             acknowledged,
             known_received: self.streams[direction.index()].acknowledged.is_some_and(|known| known >= end),
             sent_again: false,
         };
         if segment.payload_length > 0 {
-            self.arrive(located, sink);
+            self.arrive(&located, sink);
         } else if self.streams[direction.index()].next.is_none() {
             self.streams[direction.index()].advance_to(position);
         }
@@ -192,6 +220,7 @@ impl<S> Flow<S> {
 
     /// A SYN with another initial sequence number, or one that does not stand right before what was seen first: there
     /// it was only overtaken.
+    #[inline]
     fn begins_anew(&mut self, direction: Direction, segment: &TcpSegment<'_>) -> bool {
         if !segment.flags.syn() {
             return false;
@@ -207,12 +236,14 @@ impl<S> Flow<S> {
     }
 
     /// Whether the segment is too far from its stream to belong to it.
+    #[inline]
     fn strays(&self, direction: Direction, position: u64, segment: &TcpSegment<'_>) -> bool {
         segment.payload_length > 0
             && self.streams[direction.index()].next.is_some_and(|next| next.abs_diff(position) > MAX_JUMP)
     }
 
     /// Takes note of the acknowledgment and returns its position in the other stream.
+    #[inline]
     fn acknowledge(&mut self, direction: Direction, segment: &TcpSegment<'_>) -> Option<u64> {
         if !segment.flags.ack() || segment.flags.rst() {
             return None;
@@ -233,6 +264,7 @@ impl<S> Flow<S> {
     }
 
     /// Counts what a segment is, apart from its data.
+    #[inline]
     fn count(&mut self, direction: Direction, position: u64, segment: &TcpSegment<'_>) {
         let flags = segment.flags;
         if segment.window == 0 && flags.0 & (TcpFlags::SYN | TcpFlags::RST) == 0 {
@@ -250,7 +282,8 @@ impl<S> Flow<S> {
     }
 
     /// Data arrives: hand it on, hold it, or count it as sent again.
-    fn arrive<K: StreamSink<Flow = S>>(&mut self, located: Located<'_>, sink: &mut K) {
+    #[inline(always)]
+    fn arrive<K: StreamSink<Flow = S>>(&mut self, located: &Located<'_>, sink: &mut K) {
         let stream = &mut self.streams[located.direction.index()];
         let next = *stream.next.get_or_insert(located.position);
         if located.end() <= next {
@@ -264,9 +297,9 @@ impl<S> Flow<S> {
                 }
             }
             Some(hole) if hole.direction == located.direction && located.position <= next => {
-                let located = Located { sent_again: self.fills_hole(located, self.held.len()), ..located };
+                let located = Located { sent_again: self.fills_hole(located, self.held.len()), ..*located };
                 self.hole = None;
-                if !self.hand_on(located, sink) {
+                if !self.hand_on_late(&located, sink) {
                     self.hold_first(located.to_held());
                 }
                 self.replay(sink);
@@ -277,7 +310,8 @@ impl<S> Flow<S> {
 
     /// Hands data on unless it shows a hole: bytes missing before it, or bytes of the other direction that its
     /// sender has acknowledged but that were not seen yet. Returns false when it opened a hole.
-    fn hand_on<K: StreamSink<Flow = S>>(&mut self, located: Located<'_>, sink: &mut K) -> bool {
+    #[inline(always)]
+    fn hand_on<K: StreamSink<Flow = S>>(&mut self, located: &Located<'_>, sink: &mut K) -> bool {
         let direction = located.direction;
         let stream = &self.streams[direction.index()];
         let next = stream.next.unwrap_or(located.position);
@@ -303,8 +337,15 @@ impl<S> Flow<S> {
         true
     }
 
+    /// The same for what was held: apart, so that the way of a segment that is in order is short.
+    #[inline(never)]
+    fn hand_on_late<K: StreamSink<Flow = S>>(&mut self, located: &Located<'_>, sink: &mut K) -> bool {
+        self.hand_on(located, sink)
+    }
+
     /// Hands on the part of a segment that is new.
-    fn deliver<K: StreamSink<Flow = S>>(&mut self, located: Located<'_>, sink: &mut K) {
+    #[inline(always)]
+    fn deliver<K: StreamSink<Flow = S>>(&mut self, located: &Located<'_>, sink: &mut K) {
         let direction = located.direction;
         let next = self.streams[direction.index()].next.unwrap_or(located.position);
         let repeated = next - located.position;
@@ -330,7 +371,8 @@ impl<S> Flow<S> {
     }
 
     /// Counts bytes up to `end` that were sent before, and tells the sink.
-    fn sent_again<K: StreamSink<Flow = S>>(&mut self, located: Located<'_>, end: u64, sink: &mut K) {
+    #[cold]
+    fn sent_again<K: StreamSink<Flow = S>>(&mut self, located: &Located<'_>, end: u64, sink: &mut K) {
         let stream = &mut self.streams[located.direction.index()];
         let next = stream.next.unwrap_or(located.position);
         if located.segment.payload_length == 1 && located.position + 1 == next && located.end() == end {
@@ -353,7 +395,7 @@ impl<S> Flow<S> {
             position: located.position,
             length: end - located.position,
             stamp,
-            delay: stream.first_copy(located.position).map(|first| stamp.time - first.time),
+            delay: stream.first_copy(located.position).map(|first| stamp.time - first),
         };
         sink.retransmitted(&mut self.state, &self.view, located.direction, &retransmission);
     }
@@ -361,7 +403,7 @@ impl<S> Flow<S> {
     /// Whether a segment that fills a hole was sent again after it was lost (of which the capture holds only the
     /// late copy), or just overtaken on the way. Counts it as what it is. The first `earlier` of the held segments came
     /// before it.
-    fn fills_hole(&mut self, located: Located<'_>, earlier: usize) -> bool {
+    fn fills_hole(&mut self, located: &Located<'_>, earlier: usize) -> bool {
         let Some(sent_again) = self.was_sent_after_its_successor(located, earlier) else { return false };
         if sent_again {
             self.quality.retransmissions_seen_once += 1;
@@ -374,7 +416,7 @@ impl<S> Flow<S> {
 
     /// Whether a segment was sent after one that lies behind it; unknown when none of the first `earlier` held segments
     /// lies behind it.
-    fn was_sent_after_its_successor(&self, located: Located<'_>, earlier: usize) -> Option<bool> {
+    fn was_sent_after_its_successor(&self, located: &Located<'_>, earlier: usize) -> Option<bool> {
         let follows = |held: &&Held| held.direction == located.direction && held.position > located.position;
         let later = self.held.iter().take(earlier).find(follows)?;
         let identification = |segment: &TcpSegment<'_>| {
@@ -389,14 +431,18 @@ impl<S> Flow<S> {
     }
 
     /// Which of the first two held segments goes first, when they wait for each other: one of them is a late copy
-    /// with a new acknowledgment. Who opened the connection asks, and who asks goes first; where that is not known,
-    /// the one that looks like the copy does. Returns its index.
+    /// with a new acknowledgment. What the receiver had long acknowledged when it came goes first: the acknowledgment
+    /// of the other one is to be believed. Where both or none are like that, who opened the connection asks, and who
+    /// asks goes first; where that is not known, the one that looks like the copy does. Returns its index.
     fn first_of_two(&self) -> usize {
         let lateness = |held: &Held| {
-            let by_identification = self.was_sent_after_its_successor(held.located(), self.held.len()) == Some(true);
+            let by_identification = self.was_sent_after_its_successor(&held.located(), self.held.len()) == Some(true);
             (by_identification, held.known_received || held.sent_again)
         };
         match (self.held.front(), self.held.get(1), self.view.opener) {
+            (Some(first), Some(second), _) if first.known_received != second.known_received => {
+                usize::from(second.known_received)
+            }
             (_, Some(second), Some(opener)) => usize::from(second.direction == opener),
             (Some(first), Some(second), None) => usize::from(lateness(second) > lateness(first)),
             _ => 0,
@@ -407,7 +453,8 @@ impl<S> Flow<S> {
         self.hole = Some(Hole { direction, end, packets_since_acknowledged: None });
     }
 
-    fn hold(&mut self, located: Located<'_>) {
+    #[cold]
+    fn hold(&mut self, located: &Located<'_>) {
         self.held_bytes += located.bytes.len();
         self.held.push_back(located.to_held());
     }
@@ -419,6 +466,7 @@ impl<S> Flow<S> {
     }
 
     /// Gives the hole up when it has been waited for long enough.
+    #[inline]
     fn wait_for_hole<K: StreamSink<Flow = S>>(&mut self, sink: &mut K) {
         while let Some(hole) = &mut self.hole {
             let stream = &self.streams[hole.direction.index()];
@@ -481,16 +529,16 @@ impl<S> Flow<S> {
         loop {
             if self.hole.is_none() {
                 let Some(held) = self.take_held(0) else { return };
-                if !self.hand_on(held.located(), sink) {
+                if !self.hand_on_late(&held.located(), sink) {
                     self.hold_first(held);
                 }
                 continue;
             }
             let Some(index) = self.held_filler() else { break };
             let Some(mut filler) = self.take_held(index) else { break };
-            filler.sent_again = self.fills_hole(filler.located(), index);
+            filler.sent_again = self.fills_hole(&filler.located(), index);
             self.hole = None;
-            if self.hand_on(filler.located(), sink) {
+            if self.hand_on_late(&filler.located(), sink) {
                 continue;
             }
             let for_each_other = self.held_filler() == Some(0);
@@ -498,7 +546,7 @@ impl<S> Flow<S> {
             if for_each_other {
                 self.hole = None;
                 if let Some(held) = self.take_held(self.first_of_two()) {
-                    self.deliver(held.located(), sink);
+                    self.deliver(&held.located(), sink);
                 }
             }
         }

@@ -6,6 +6,7 @@
 //! response is never handed on before the request that it answers.
 
 mod flow;
+mod ring;
 mod round_trip;
 mod stream;
 mod table;
@@ -14,7 +15,7 @@ mod table;
 mod tests;
 
 pub use flow::limits;
-pub use table::{FlowTable, MAX_FLOWS};
+pub use table::FlowTable;
 
 use crate::segment::TcpSegment;
 use smbscope_model::{Direction, FlowId, Nanos, Quality, Stamp};
@@ -178,6 +179,10 @@ pub trait StreamSink {
         direction: Direction,
         retransmission: &Retransmission,
     );
+    /// What the sink keeps for a flow beside [`StreamSink::Flow`] itself, in bytes, about. It is asked for each segment.
+    fn footprint(&self, _: &Self::Flow) -> usize {
+        0
+    }
     /// The flow is over; nothing follows.
     fn closed(&mut self, flow: Self::Flow, view: &FlowView, end: FlowEnd);
 }
@@ -186,5 +191,5 @@ pub trait StreamSink {
 #[derive(Debug, Clone, Copy)]
 struct Directed<'a> {
     direction: Direction,
-    segment: TcpSegment<'a>,
+    segment: &'a TcpSegment<'a>,
 }

@@ -1,9 +1,10 @@
 //! The sequence space of one direction: positions that never wrap, what was seen, what was acknowledged.
 
+use super::ring::Ring;
 use super::round_trip::RoundTrip;
 use super::{Gap, StreamCounts};
 use crate::segment::TcpSegment;
-use smbscope_model::{Nanos, Stamp};
+use smbscope_model::{Nanos, Stamp, Timestamp};
 use std::collections::VecDeque;
 
 /// Positions start here, so that bytes from before the first seen one have a position too.
@@ -26,30 +27,45 @@ const DUPLICATE_WINDOW_WITH_ID: Nanos = Nanos(1_000_000_000);
 #[derive(Debug, Clone, Copy)]
 struct Sighting {
     position: u64,
-    stamp: Stamp,
+    time: Timestamp,
     payload_length: u32,
     acknowledgment: u32,
-    timestamp_value: Option<u32>,
-    window: u16,
-    ip_id: Option<u16>,
-    flags: u8,
     /// How many packets of the direction had been captured by then.
     serial: u32,
+    /// Zero where there is none, as `has` says.
+    timestamp_value: u32,
+    window: u16,
+    /// Zero where there is none, as `has` says.
+    ip_id: u16,
+    flags: u8,
+    has: u8,
 }
 
+/// Bits of [`Sighting::has`].
+const HAS_TIMESTAMP: u8 = 1;
+const HAS_IP_ID: u8 = 2;
+
 impl Sighting {
+    #[inline]
     fn of(position: u64, serial: u32, segment: &TcpSegment<'_>) -> Sighting {
+        let timestamp = if segment.timestamp_value.is_some() { HAS_TIMESTAMP } else { 0 };
+        let identified = if segment.ip_id.is_some() { HAS_IP_ID } else { 0 };
         Sighting {
             position,
-            serial,
-            stamp: segment.stamp,
+            time: segment.stamp.time,
             payload_length: segment.payload_length,
             acknowledgment: segment.acknowledgment,
-            timestamp_value: segment.timestamp_value,
+            serial,
+            timestamp_value: segment.timestamp_value.unwrap_or(0),
             window: segment.window,
-            ip_id: segment.ip_id,
+            ip_id: segment.ip_id.unwrap_or(0),
             flags: segment.flags.0,
+            has: timestamp | identified,
         }
+    }
+
+    fn ip_id(&self) -> Option<u16> {
+        (self.has & HAS_IP_ID != 0).then_some(self.ip_id)
     }
 
     fn end(&self) -> u64 {
@@ -58,8 +74,7 @@ impl Sighting {
 
     /// Whether `later` is the same packet: the same fields, soon enough.
     fn is_same_packet(&self, later: &Sighting) -> bool {
-        let identified = self.ip_id.is_some_and(|id| id != 0);
-        let window = if identified { DUPLICATE_WINDOW_WITH_ID } else { DUPLICATE_WINDOW };
+        let window = if self.ip_id != 0 { DUPLICATE_WINDOW_WITH_ID } else { DUPLICATE_WINDOW };
         self.position == later.position
             && self.payload_length == later.payload_length
             && self.acknowledgment == later.acknowledgment
@@ -67,7 +82,8 @@ impl Sighting {
             && self.window == later.window
             && self.timestamp_value == later.timestamp_value
             && self.ip_id == later.ip_id
-            && later.stamp.time - self.stamp.time <= window
+            && self.has == later.has
+            && later.time - self.time <= window
     }
 }
 
@@ -91,8 +107,8 @@ pub(super) struct Stream {
     pub(super) round_trip: RoundTrip,
     pub(super) counts: StreamCounts,
     largest_payload: u32,
-    packets: VecDeque<Sighting>,
-    segments: VecDeque<Sighting>,
+    packets: Ring<Sighting, RECENT_PACKETS>,
+    segments: Ring<Sighting, RECENT_SEGMENTS>,
     /// End of the data seen so far: what lies before it may be a copy.
     seen_to: u64,
     serial: u32,
@@ -101,11 +117,21 @@ pub(super) struct Stream {
     id_steps: u32,
     id_jumps: u32,
     unacknowledged: VecDeque<u64>,
-    gaps: VecDeque<Gap>,
+    gaps: Ring<Gap, RECENT_GAPS>,
 }
 
 impl Stream {
+    /// What the lists take.
+    #[inline]
+    pub(super) fn footprint(&self) -> usize {
+        self.packets.footprint()
+            + self.segments.footprint()
+            + self.gaps.footprint()
+            + self.unacknowledged.capacity() * size_of::<u64>()
+    }
+
     /// Position of a sequence number: the one nearest to what was seen last.
+    #[inline]
     pub(super) fn position_of(&mut self, sequence: u32) -> u64 {
         let (reference, position) = *self.reference.get_or_insert((sequence, ORIGIN));
         let distance = sequence.wrapping_sub(reference) as i32;
@@ -113,6 +139,7 @@ impl Stream {
     }
 
     /// Moves on to `position`, so that sequence numbers around it can be told from wrapped ones.
+    #[inline]
     pub(super) fn advance_to(&mut self, position: u64) {
         self.begin.get_or_insert(self.next.unwrap_or(position));
         self.next = Some(position);
@@ -122,22 +149,30 @@ impl Stream {
         }
     }
 
+    /// Whether the sink was told of data or of a gap: what comes next can no longer begin elsewhere.
+    pub(super) fn has_told(&self) -> bool {
+        self.counts.data_packets > 0 || self.begin.is_some_and(|begin| self.next != Some(begin))
+    }
+
     /// Whether this very packet was captured before; remembers it otherwise.
+    #[inline]
     pub(super) fn is_duplicate(&mut self, position: u64, segment: &TcpSegment<'_>) -> bool {
-        let sighting = Sighting::of(position, self.serial, segment);
-        let (list, limit) = match segment.payload_length {
-            0 => (&mut self.packets, RECENT_PACKETS),
-            _ => (&mut self.segments, RECENT_SEGMENTS),
-        };
+        let has_payload = segment.payload_length > 0;
+        let end = position + u64::from(segment.payload_length);
         // Data that goes on where it left off is new; nothing needs to be searched.
-        let advances = segment.payload_length > 0 && sighting.end() > self.seen_to;
-        if !advances && list.iter().rev().any(|known| known.is_same_packet(&sighting)) {
-            return true;
+        if has_payload && end > self.seen_to {
+            self.seen_to = end;
+            self.segments.push(Sighting::of(position, self.serial, segment));
+        } else {
+            let sighting = Sighting::of(position, self.serial, segment);
+            let is_known = |known: &Sighting| known.is_same_packet(&sighting);
+            match has_payload {
+                true if self.segments.iter().rev().any(is_known) => return true,
+                true => self.segments.push(sighting),
+                false if self.packets.iter().rev().any(is_known) => return true,
+                false => self.packets.push(sighting),
+            }
         }
-        if segment.payload_length > 0 {
-            self.seen_to = self.seen_to.max(sighting.end());
-        }
-        remember(list, sighting, limit);
         self.serial = self.serial.wrapping_add(1);
         if let Some(id) = segment.ip_id {
             match self.last_id.replace(id) {
@@ -150,6 +185,7 @@ impl Stream {
     }
 
     /// Notes bytes handed on for the first time.
+    #[inline]
     pub(super) fn delivered(&mut self, position: u64, length: u64, payload_length: u32, stamp: Stamp) {
         self.advance_to(position + length);
         self.counts.bytes += length;
@@ -162,6 +198,7 @@ impl Stream {
     }
 
     /// The other side acknowledged everything before `position`.
+    #[inline]
     pub(super) fn acknowledge(&mut self, position: u64, stamp: Stamp) {
         if self.acknowledged.is_some_and(|acknowledged| acknowledged >= position) {
             return;
@@ -179,15 +216,15 @@ impl Stream {
     }
 
     /// When the first copy of the byte at `position` passed, where it is remembered.
-    pub(super) fn first_copy(&self, position: u64) -> Option<Stamp> {
+    pub(super) fn first_copy(&self, position: u64) -> Option<Timestamp> {
         let holds = |sighting: &&Sighting| (sighting.position..sighting.end()).contains(&position);
-        self.segments.iter().find(holds).map(|sighting| sighting.stamp)
+        self.segments.iter().find(holds).map(|sighting| sighting.time)
     }
 
     /// Notes bytes given up and moves past them.
     pub(super) fn skip(&mut self, gap: Gap) {
         self.advance_to(gap.end());
-        remember(&mut self.gaps, gap, RECENT_GAPS);
+        self.gaps.push(gap);
         self.round_trip.retransmitted();
     }
 
@@ -212,7 +249,7 @@ impl Stream {
         }
         let before = self.segments.iter().rev().find(|sighting| sighting.end() == gap.position)?;
         let after = self.segments.iter().find(|sighting| sighting.position == gap.end())?;
-        let numbered = after.ip_id?.wrapping_sub(before.ip_id?);
+        let numbered = after.ip_id()?.wrapping_sub(before.ip_id()?);
         let captured = after.serial.wrapping_sub(before.serial);
         Some(u64::from(u32::from(numbered).checked_sub(captured)?))
     }

@@ -4,17 +4,47 @@ use super::flow::{Flow, Verdict};
 use super::{Directed, FlowView, StreamSink};
 use crate::segment::TcpSegment;
 use ahash::RandomState;
-use smbscope_model::{Direction, FlowId, Timestamp};
+use smbscope_model::{Direction, FlowId, Limits, Timestamp};
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-/// Flows followed at once. Beyond that, the flow that was silent longest is given up and counted.
-pub const MAX_FLOWS: usize = 65_536;
+/// What a flow takes in the tables, beside itself.
+const PLACE_BYTES: usize = 2 * size_of::<(Key, usize)>();
 /// How long a flow that is over stays in the table, to recognise late packets of it.
 const LINGER_NS: i64 = 10_000_000_000;
 
-/// Both ends of a flow, the smaller one first, so that both directions have one key.
-type Key = (SocketAddr, SocketAddr);
+/// Flows whose places are at hand without a search.
+const AT_HAND: usize = 64;
+
+/// Both ends of a flow, the smaller one first, so that both directions have one key; packed to be hashed and compared
+/// fast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    addresses: [u128; 2],
+    /// The ports, and which of the addresses are those of IPv4.
+    ports: u64,
+}
+
+impl Key {
+    #[inline]
+    fn of(segment: &TcpSegment<'_>) -> Key {
+        let pack = |end: SocketAddr| match end.ip() {
+            IpAddr::V4(address) => (u128::from(address.to_bits()), u64::from(end.port()) | 1 << 16),
+            IpAddr::V6(address) => (address.to_bits(), u64::from(end.port())),
+        };
+        let (one, other) = (pack(segment.source), pack(segment.destination));
+        let (low, high) = if one <= other { (one, other) } else { (other, one) };
+        Key { addresses: [low.0, high.0], ports: low.1 << 32 | high.1 }
+    }
+
+    /// Where the place of the flow may be at hand. Clashes cost a search and nothing else.
+    #[inline]
+    fn slot(&self) -> usize {
+        let mixed = (self.ports ^ self.addresses[0] as u64 ^ (self.addresses[1] as u64).rotate_left(24))
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32) as usize % AT_HAND
+    }
+}
 
 /// Every flow of a capture, and the sink that follows them.
 pub struct FlowTable<K: StreamSink> {
@@ -23,23 +53,32 @@ pub struct FlowTable<K: StreamSink> {
     places: HashMap<Key, usize, RandomState>,
     flows: Vec<Option<Flow<K::Flow>>>,
     free: Vec<usize>,
-    /// The flow of the last segment: packets come in trains.
-    latest: Option<(Key, usize)>,
+    /// Places of flows that were met of late.
+    at_hand: Box<[Option<(Key, usize)>; AT_HAND]>,
     over: VecDeque<(Timestamp, Key)>,
-    max_flows: usize,
+    /// What the flows take, about, and what they may take. Beyond that, those that were silent longest are given up and
+    /// counted.
+    used: usize,
+    budget: usize,
 }
 
 impl<K: StreamSink> FlowTable<K> {
-    /// An empty table.
+    /// An empty table with the budget of a whole analysis.
     pub fn new(sink: K) -> FlowTable<K> {
+        FlowTable::within(sink, Limits::default().flows)
+    }
+
+    /// An empty table whose flows may take `budget` bytes.
+    pub fn within(sink: K, budget: usize) -> FlowTable<K> {
         FlowTable {
             sink,
             places: HashMap::with_hasher(RandomState::new()),
             flows: Vec::new(),
             free: Vec::new(),
-            latest: None,
+            at_hand: Box::new([None; AT_HAND]),
             over: VecDeque::new(),
-            max_flows: MAX_FLOWS,
+            used: 0,
+            budget,
         }
     }
 
@@ -51,19 +90,25 @@ impl<K: StreamSink> FlowTable<K> {
     /// Takes the next segment, in time order.
     pub fn segment(&mut self, segment: &TcpSegment<'_>) {
         self.let_go(segment.stamp.time);
-        let forward = segment.source <= segment.destination;
-        let key = if forward { (segment.source, segment.destination) } else { (segment.destination, segment.source) };
-        let known = self.latest.filter(|(latest, _)| *latest == key).map(|(_, place)| place);
-        let place = match known.or_else(|| self.places.get(&key).copied()) {
-            Some(place) => place,
-            None => self.open(key, segment),
+        let key = Key::of(segment);
+        let slot = key.slot();
+        let place = match &self.at_hand[slot] {
+            Some((known, place)) if *known == key => *place,
+            _ => {
+                let known = self.places.get(&key).copied();
+                let place = known.unwrap_or_else(|| self.open(key, segment));
+                self.at_hand[slot] = Some((key, place));
+                place
+            }
         };
-        self.latest = Some((key, place));
         if self.offer(key, place, segment) == Some(Verdict::NewConnection) {
             self.close(key, false);
             let place = self.open(key, segment);
-            self.latest = Some((key, place));
+            self.at_hand[slot] = Some((key, place));
             self.offer(key, place, segment);
+        }
+        if self.used > self.budget {
+            self.evict();
         }
     }
 
@@ -77,11 +122,17 @@ impl<K: StreamSink> FlowTable<K> {
         self.sink
     }
 
+    #[inline]
     fn offer(&mut self, key: Key, place: usize, segment: &TcpSegment<'_>) -> Option<Verdict> {
         let flow = self.flows.get_mut(place)?.as_mut()?;
         let direction = if segment.source == flow.view.source { Direction::Forward } else { Direction::Backward };
         let was_over = flow.is_over();
-        let verdict = flow.segment(Directed { direction, segment: *segment }, &mut self.sink);
+        let verdict = flow.segment(Directed { direction, segment }, &mut self.sink);
+        if flow.is_to_be_charged() {
+            let takes = flow.footprint() + self.sink.footprint(&flow.state) + PLACE_BYTES;
+            self.used = self.used + takes - flow.charged;
+            flow.charged = takes;
+        }
         if !was_over && flow.is_over() {
             self.over.push_back((segment.stamp.time, key));
         }
@@ -90,9 +141,6 @@ impl<K: StreamSink> FlowTable<K> {
 
     /// Begins to follow a flow; returns its place.
     fn open(&mut self, key: Key, segment: &TcpSegment<'_>) -> usize {
-        if self.places.len() >= self.max_flows {
-            self.evict();
-        }
         let opener = match (segment.flags.syn(), segment.flags.ack()) {
             (true, false) => Some(Direction::Forward),
             (true, true) => Some(Direction::Backward),
@@ -122,10 +170,14 @@ impl<K: StreamSink> FlowTable<K> {
     }
 
     fn close(&mut self, key: Key, evicted: bool) {
-        self.latest = None;
+        let at_hand = &mut self.at_hand[key.slot()];
+        if at_hand.is_some_and(|(known, _)| known == key) {
+            *at_hand = None;
+        }
         let Some(place) = self.places.remove(&key) else { return };
         self.free.push(place);
         if let Some(flow) = self.flows[place].take() {
+            self.used -= flow.charged;
             flow.finish(evicted, &mut self.sink);
         }
     }
@@ -150,7 +202,8 @@ impl<K: StreamSink> FlowTable<K> {
         }
     }
 
-    /// Gives up the flows that were silent longest: an eighth of the table, so that the search pays.
+    /// Gives up the flows that were silent longest, until an eighth of the budget is free, so that the search pays. One
+    /// flow alone is within its own bounds.
     fn evict(&mut self) {
         let age = |(key, place): (&Key, &usize)| {
             let flow = self.flows[*place].as_ref()?;
@@ -158,7 +211,11 @@ impl<K: StreamSink> FlowTable<K> {
         };
         let mut by_age: Vec<_> = self.places.iter().filter_map(age).collect();
         by_age.sort_unstable_by_key(|(time, id, _)| (*time, *id));
-        for (_, _, key) in by_age.into_iter().take((self.max_flows / 8).max(1)) {
+        by_age.pop();
+        for (_, _, key) in by_age {
+            if self.used <= self.budget / 8 * 7 {
+                return;
+            }
             let unfinished = self.flow(&key).is_some_and(|flow| !flow.is_over());
             self.close(key, unfinished);
         }

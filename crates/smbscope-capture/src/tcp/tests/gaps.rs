@@ -138,3 +138,19 @@ fn a_request_whose_only_copy_was_sent_again_ends_with_the_copy() {
     assert_eq!(recorder.quality().retransmissions_seen_once, 1);
     assert_eq!(recorder.events()[1], Event::Data('>', 2, "cd".into(), 6));
 }
+
+#[test]
+fn a_syn_that_turns_up_behind_a_gap_does_not_take_the_stream_back() {
+    // Found by fuzzing: the bytes of the gap were expected once more, and given up once more.
+    let mut wire = Wire::new();
+    wire.tell(server(0, 5001, 1001, ""));
+    wire.tell(client(100, 1001, 5011, "x"));
+    for step in 0..=i64::from(GRACE_PACKETS) {
+        wire.tell(client(200 + step, 1002, 5011, ""));
+    }
+    wire.tell(Told { flags: TcpFlags::SYN | TcpFlags::ACK, ..server(300, 5000, 1001, "") });
+    wire.tell(server(400, 5011, 1002, "y"));
+    let recorder = wire.end();
+    assert_eq!(recorder.text(), "<[10 dropped] >x <y");
+    assert_eq!(recorder.quality().dropped_bytes, 10);
+}

@@ -1,0 +1,58 @@
+//! The newest entries of a list, written in place.
+
+/// Keeps the newest `LIMIT` entries. Room is made as it is needed, as most flows are short.
+#[derive(Debug, Clone)]
+pub(super) struct Ring<T, const LIMIT: usize> {
+    entries: Vec<T>,
+    /// Where the oldest entry is, once the ring is full.
+    oldest: usize,
+}
+
+impl<T, const LIMIT: usize> Default for Ring<T, LIMIT> {
+    fn default() -> Self {
+        Ring { entries: Vec::new(), oldest: 0 }
+    }
+}
+
+impl<T, const LIMIT: usize> Ring<T, LIMIT> {
+    /// Adds an entry, in the place of the oldest one when there are too many.
+    #[inline]
+    pub(super) fn push(&mut self, entry: T) {
+        if self.entries.len() < LIMIT {
+            self.entries.push(entry);
+            return;
+        }
+        self.entries[self.oldest] = entry;
+        self.oldest = (self.oldest + 1) % LIMIT;
+    }
+
+    /// What the entries take.
+    #[inline]
+    pub(super) fn footprint(&self) -> usize {
+        self.entries.capacity() * size_of::<T>()
+    }
+
+    /// The entries, oldest first.
+    #[inline]
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
+        let (newer, older) = self.entries.split_at(self.oldest);
+        older.iter().chain(newer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_entries_are_kept_in_their_order() {
+        let mut ring: Ring<u32, 3> = Ring::default();
+        let mut seen = Vec::new();
+        for entry in 1..=5 {
+            ring.push(entry);
+            seen.push(ring.iter().copied().collect::<Vec<_>>());
+        }
+        assert_eq!(seen, [vec![1], vec![1, 2], vec![1, 2, 3], vec![2, 3, 4], vec![3, 4, 5]]);
+        assert_eq!(ring.iter().rev().copied().collect::<Vec<_>>(), [5, 4, 3]);
+    }
+}
