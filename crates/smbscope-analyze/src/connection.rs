@@ -145,6 +145,8 @@ impl Connection {
             acknowledged: frame.acknowledged_last,
             acknowledged_before,
             response: None,
+            request_resent: frame.resent,
+            response_resent: None,
             may_stay_unanswered: false,
         }
     }
@@ -256,6 +258,8 @@ impl Connection {
             acknowledged: None,
             acknowledged_before: None,
             response: Some(span),
+            request_resent: None,
+            response_resent: frame.resent,
             may_stay_unanswered: false,
         };
         self.report(scene, pending);

@@ -27,6 +27,8 @@ pub(crate) struct Frame {
     pub(crate) first: Stamp,
     /// The packet with the last byte, or a later one that filled a hole; absent when it was not captured.
     pub(crate) last: Option<Stamp>,
+    /// The latest of its packets that only a retransmission brought.
+    pub(crate) resent: Option<Stamp>,
     pub(crate) packets: u32,
     /// What the frame's first packet acknowledges of the other direction. Where that is a late copy, with the
     /// acknowledgment of its time, a later packet says that it was less.
@@ -160,6 +162,7 @@ impl Framer {
 
     /// Takes bytes in order and appends the frames that they complete.
     pub(crate) fn data(&mut self, chunk: &Chunk<'_>, quality: &mut Quality, frames: &mut Vec<Frame>) {
+        self.losses.reach(chunk.end());
         let mut offset = 0u64;
         while offset < chunk.length {
             let captured = usize::try_from(offset).ok().and_then(|at| chunk.bytes.get(at..)).unwrap_or_default();
@@ -177,6 +180,7 @@ impl Framer {
 
     /// Bytes are missing.
     pub(crate) fn gap(&mut self, gap: &Gap, quality: &mut Quality, frames: &mut Vec<Frame>) {
+        self.losses.reach(gap.end());
         match &mut self.state {
             State::Hunting | State::Ignoring => {}
             State::Boundary { begin, .. } => {
@@ -374,6 +378,7 @@ impl Framer {
             end: frame.end,
             first: frame.begin.stamp,
             last: whole.then_some(frame.last),
+            resent: frame.resent,
             packets: frame.packets,
             acknowledged_first: frame.begin.acknowledged.map(|first| timely.unwrap_or(first).min(first)),
             acknowledged_last: timely,

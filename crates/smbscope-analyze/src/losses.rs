@@ -10,9 +10,17 @@ const MAX_RANGES: usize = 64;
 pub(crate) struct Losses {
     ranges: VecDeque<(u64, u64)>,
     since: Option<u64>,
+    /// How far the stream has been read, or given up.
+    reached: u64,
 }
 
 impl Losses {
+    /// The stream was read, or given up, up to here.
+    #[inline]
+    pub(crate) fn reach(&mut self, position: u64) {
+        self.reached = position;
+    }
+
     /// From here on messages may be hidden.
     pub(crate) fn begin(&mut self, position: u64) {
         self.since.get_or_insert(position);
@@ -30,15 +38,18 @@ impl Losses {
         self.ranges.push_back((start, position));
     }
 
-    /// Bytes in which messages may be hidden between two positions.
+    /// Bytes in which messages may be hidden between two positions. What the other side says it has got, and has not been
+    /// read here yet, counts: where both streams miss something, one of them has to go first. The end of all,
+    /// `u64::MAX`, says nothing.
     pub(crate) fn bytes_between(&self, from: u64, to: u64) -> u64 {
+        let unread = if to == u64::MAX { 0 } else { to.saturating_sub(self.reached.max(from)) };
         let open = self.since.map(|start| (start, u64::MAX));
         self.ranges
             .iter()
             .copied()
             .chain(open)
             .map(|(start, end)| end.min(to).saturating_sub(start.max(from)))
-            .fold(0, u64::saturating_add)
+            .fold(unread, u64::saturating_add)
     }
 
     /// Whether a message may be hidden anywhere after a position.
@@ -54,6 +65,7 @@ mod tests {
     #[test]
     fn only_the_overlap_counts() {
         let mut losses = Losses::default();
+        losses.reach(1000);
         losses.begin(100);
         losses.end(200);
         assert_eq!(losses.bytes_between(0, 100), 0);
@@ -64,8 +76,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_read_yet_may_hide_messages() {
+        let mut losses = Losses::default();
+        losses.reach(300);
+        assert_eq!(losses.bytes_between(100, 300), 0);
+        assert_eq!((losses.bytes_between(100, 320), losses.bytes_between(310, 320)), (20, 10));
+        assert_eq!(losses.bytes_between(100, u64::MAX), 0, "nothing was said of how far it goes");
+    }
+
+    #[test]
     fn old_ranges_are_merged_towards_caution() {
         let mut losses = Losses::default();
+        losses.reach(1000);
         for start in 0..100 {
             losses.begin(start * 10);
             losses.end(start * 10 + 1);

@@ -3,7 +3,7 @@
 use crate::ExchangeSink;
 use crate::framer::Frame;
 use smbscope_capture::tcp::Retransmission;
-use smbscope_model::{Direction, Exchange, Nanos, Outcome, Status, TimeKind};
+use smbscope_model::{Direction, Exchange, Nanos, Outcome, Stamp, Status, TimeKind};
 use std::collections::VecDeque;
 
 /// Exchanges of a connection that are kept back for late retransmissions.
@@ -43,6 +43,10 @@ pub(crate) struct Pending {
     pub(crate) acknowledged_before: Option<u64>,
     /// Of the response, when it comes in several messages.
     pub(crate) response: Option<Span>,
+    /// The latest packets that only a retransmission brought: what consists of several messages is not complete before.
+    pub(crate) request_resent: Option<Stamp>,
+    /// The same of the response.
+    pub(crate) response_resent: Option<Stamp>,
     /// Servers answer it only to report an error.
     pub(crate) may_stay_unanswered: bool,
 }
@@ -65,7 +69,8 @@ impl Pending {
     /// Adds another message of the request.
     pub(crate) fn extend_request(&mut self, frame: &Frame, bytes: u64) {
         let half = &mut self.exchange.request;
-        half.last = frame.last;
+        self.request_resent = later(self.request_resent, frame.resent);
+        half.last = frame.last.and(later(frame.last, self.request_resent));
         half.packets += frame.packets;
         half.bytes += bytes;
         self.request.end = frame.end;
@@ -78,7 +83,8 @@ impl Pending {
         if self.response.is_none() {
             half.first = Some(frame.first);
         }
-        half.last = frame.last;
+        self.response_resent = later(self.response_resent, frame.resent);
+        half.last = frame.last.and(later(frame.last, self.response_resent));
         half.packets += frame.packets;
         half.bytes += bytes;
         self.exchange.status = Some(status);
@@ -109,6 +115,14 @@ impl Pending {
         self.exchange.retransmitted += 1;
         self.exchange.retransmission_delay = self.exchange.retransmission_delay.max(delay);
         true
+    }
+}
+
+/// The later of two packets.
+fn later(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
+    match (one, other) {
+        (Some(one), Some(other)) if other.time < one.time => Some(one),
+        (one, other) => other.or(one),
     }
 }
 

@@ -9,11 +9,11 @@
 
 use crate::channels::Channels;
 use crate::{Analyzer, ExchangeSink, Options, Outcome};
-use smbscope_capture::TcpSegment;
 use smbscope_capture::batch::Batch;
 use smbscope_capture::decode::Decoder;
-use smbscope_capture::reader::CaptureSet;
+use smbscope_capture::reader::{Backing, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
+use smbscope_capture::{Packet, TcpSegment};
 use smbscope_model::{Exchange, Quality, Timestamp};
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
@@ -31,7 +31,7 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Batches that may wait for a worker.
 const BATCHES_AHEAD: usize = 4;
 /// Packets between two calls of the observer.
-const INTERVAL: u64 = 1 << 14;
+const INTERVAL: usize = 1 << 12;
 
 /// How flows are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,7 @@ pub fn run<S: Sink>(
         (_, []) => Vec::new(),
         (Threading::Inline, [sink, ..]) => {
             let mut worker = Worker::new(0, 1, shards, options, sink, &channels);
-            reader.read(set, &stop, &mut observe, |_, segment| worker.segment(shard_of(segment, sharding), segment))?;
+            reader.read(set, &stop, &mut observe, |segment, _| worker.segment(shard_of(segment, sharding), segment))?;
             vec![worker.finish()]
         }
         (Threading::Workers, sinks) => std::thread::scope(|scope| {
@@ -128,9 +128,9 @@ pub fn run<S: Sink>(
                 }));
                 lines.push(line);
             }
-            let read = reader.read(set, &stop, &mut observe, |set, segment| {
+            let read = reader.read(set, &stop, &mut observe, |segment, backing| {
                 let shard = shard_of(segment, sharding);
-                lines[shard % count].push(shard, segment, set);
+                lines[shard % count].push(shard, segment, backing);
             });
             lines.into_iter().for_each(Line::finish);
             let outcomes = threads.into_iter().map(|thread| match thread.join() {
@@ -192,21 +192,28 @@ impl Reader {
         set: &mut CaptureSet,
         stop: &AtomicBool,
         observe: &mut impl FnMut(&CaptureSet),
-        mut take: impl FnMut(&CaptureSet, &TcpSegment<'_>),
+        mut take: impl FnMut(&TcpSegment<'_>, Option<&Arc<Backing>>),
     ) -> Result<(), Failure> {
         let Analysis { quality, first, last, .. } = &mut self.analysis;
+        let decoder = &mut self.decoder;
+        let mut packet = |packet: &Packet<'_>, backing: Option<&Arc<Backing>>| {
+            first.get_or_insert(packet.stamp.time);
+            *last = (*last).max(Some(packet.stamp.time));
+            if let Some(segment) = decoder.decode(packet, quality) {
+                take(&segment, backing);
+            }
+        };
         let mut until_observed = INTERVAL;
-        while !stop.load(Ordering::Relaxed) && set.advance() {
+        while !stop.load(Ordering::Relaxed) {
+            let straight = set.advance_straight(INTERVAL, |next, backing| packet(next, Some(backing)));
+            if straight == 0 {
+                let Some(next) = set.advance().then(|| set.current_packet()).flatten() else { break };
+                packet(&next, set.current_backing());
+            }
             if set.is_out_of_order() {
                 return Err(Failure::OutOfOrder);
             }
-            let Some(packet) = set.current_packet() else { break };
-            first.get_or_insert(packet.stamp.time);
-            *last = (*last).max(Some(packet.stamp.time));
-            if let Some(segment) = self.decoder.decode(&packet, quality) {
-                take(set, &segment);
-            }
-            until_observed -= 1;
+            until_observed = until_observed.saturating_sub(straight.max(1));
             if until_observed == 0 {
                 until_observed = INTERVAL;
                 observe(set);
@@ -242,8 +249,8 @@ impl Line {
     }
 
     #[inline]
-    fn push(&mut self, shard: usize, segment: &TcpSegment<'_>, set: &CaptureSet) {
-        self.batch.push(shard as u32, segment, set);
+    fn push(&mut self, shard: usize, segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>) {
+        self.batch.push(shard as u32, segment, backing);
         if self.batch.len() >= BATCH_SEGMENTS || self.batch.copied_bytes() >= BATCH_BYTES {
             self.send();
         }

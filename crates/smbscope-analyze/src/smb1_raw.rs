@@ -134,6 +134,8 @@ impl Connection {
             acknowledged: frame.acknowledged_last,
             acknowledged_before: None,
             response: None,
+            request_resent: frame.resent,
+            response_resent: None,
             may_stay_unanswered: false,
         };
         if write_through {

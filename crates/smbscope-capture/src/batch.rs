@@ -4,7 +4,7 @@
 //! a batch needs it, or in an arena of the batch where they were on the way in a stream or were put together from
 //! fragments. Batches are filled again after use, so nothing is allocated for a packet.
 
-use crate::reader::{Backing, CaptureSet};
+use crate::reader::Backing;
 use crate::segment::TcpSegment;
 use std::sync::Arc;
 
@@ -30,11 +30,11 @@ struct Packed {
 }
 
 impl Batch {
-    /// Adds a segment, decoded from the current packet of `set`.
+    /// Adds a segment; its payload stays where it is if that is in `backing`.
     #[inline]
-    pub fn push(&mut self, tag: u32, segment: &TcpSegment<'_>, set: &CaptureSet) {
+    pub fn push(&mut self, tag: u32, segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>) {
         let length = segment.payload.len();
-        let in_place = set.current_backing().and_then(|backing| {
+        let in_place = backing.and_then(|backing| {
             let start = (segment.payload.as_ptr() as usize).checked_sub(backing.as_ptr() as usize)?;
             (start.checked_add(length)? <= backing.len()).then_some((backing, start))
         });

@@ -1,8 +1,17 @@
 //! What captures and networks do to packets, as pure functions with seeds. A packet's `origin`, `side` and `offset`
 //! stay what they were, so the truth is never lost.
 //!
-//! The order that makes sense: first what the network does (resegment, retransmit, reorder), then what the capture
-//! does (duplicate, drop, snap).
+//! The order that makes sense: first what the network does (resegment, lose, retransmit, reorder), then what the
+//! capture does (duplicate, drop, snap, step its clock), then what happens to its files. [`Plan`] does it all in that
+//! order and counts what it did.
+
+mod cut;
+mod network;
+mod plan;
+
+pub use cut::{move_apart, surviving};
+pub use network::{coalesce, lose, reorder, resegment, retransmit, retransmit_in_part};
+pub use plan::{Damaged, Done, Plan, late, plans, two_interfaces};
 
 use crate::packet::{Packet, Side};
 use crate::random::Random;
@@ -48,130 +57,9 @@ pub fn duplicate(packets: &[Packet], seed: u64, probability: f64) -> Vec<Packet>
     result
 }
 
-/// Packets are captured up to `places` places later than they were sent. Times stay in the order of the file.
-pub fn reorder(packets: &[Packet], seed: u64, probability: f64, places: u64) -> Vec<Packet> {
-    let mut random = Random::new(seed);
-    let mut keyed: Vec<(u64, usize)> = (0..packets.len())
-        .map(|index| {
-            let later = if random.chance(probability) { 1 + random.below(places) } else { 0 };
-            // A packet that is moved comes behind the one whose place it takes.
-            (2 * (index as u64 + later) + u64::from(later > 0), index)
-        })
-        .collect();
-    keyed.sort();
-    let moved = keyed.iter().map(|(_, index)| &packets[*index]);
-    moved.zip(packets).map(|(packet, place)| Packet { time: place.time, ..packet.clone() }).collect()
-}
-
-/// The sender sends some segments again, though they had arrived: a copy with a new IP identification is captured
-/// 1 to `places` places later.
-pub fn retransmit(packets: &[Packet], seed: u64, probability: f64, places: u64) -> Vec<Packet> {
-    resend(packets, seed, probability, places, |packet, _| packet.clone())
-}
-
-/// As [`retransmit`], but the copy is cut otherwise: it begins or ends in the middle of the segment.
-pub fn retransmit_in_part(packets: &[Packet], seed: u64, probability: f64, places: u64) -> Vec<Packet> {
-    resend(packets, seed, probability, places, |packet, random| {
-        let cut = 1 + random.below(packet.payload.len() as u64 - 1) as usize;
-        if random.chance(0.5) { slice(packet, 0, cut) } else { slice(packet, cut, packet.payload.len()) }
-    })
-}
-
-fn resend(
-    packets: &[Packet],
-    seed: u64,
-    probability: f64,
-    places: u64,
-    mut copy: impl FnMut(&Packet, &mut Random) -> Packet,
-) -> Vec<Packet> {
-    let mut random = Random::new(seed);
-    let mut due: Vec<(usize, Packet)> = Vec::new();
-    let mut result: Vec<Packet> = Vec::new();
-    let mut sent_again = [0u16, 0];
-    for (index, packet) in packets.iter().enumerate() {
-        let extra = sent_again[packet.side.index()];
-        result.push(Packet { ip_id: packet.ip_id.wrapping_add(extra), ..packet.clone() });
-        if packet.payload.len() > 1 && random.chance(probability) {
-            let later = 1 + random.below(places) as usize;
-            due.push((index + later, copy(packet, &mut random)));
-        }
-        let (now, rest) = due.into_iter().partition::<Vec<_>, _>(|(at, _)| *at == index);
-        due = rest;
-        for (_, again) in now {
-            let last = result.iter().rev().find(|sent| sent.side == again.side);
-            let ip_id = last.map_or(again.ip_id, |sent| sent.ip_id).wrapping_add(1);
-            // The acknowledgment is that of the time of sending.
-            let acknowledgment = last.map_or(again.acknowledgment, |sent| sent.acknowledgment);
-            sent_again[again.side.index()] += 1;
-            result.push(Packet { time: packet.time, ip_id, acknowledgment, ..again });
-        }
-    }
-    result
-}
-
-/// The same bytes in segments of other sizes, 1 to `largest` bytes. A segment is cut where it lies; each piece keeps
-/// the time and the acknowledgment of the segment that its last byte was in.
-pub fn resegment(packets: &[Packet], seed: u64, largest: u64) -> Vec<Packet> {
-    let mut random = Random::new(seed);
-    let mut result: Vec<Packet> = Vec::new();
-    let mut pieces = [0u16, 0];
-    for packet in packets {
-        let side = packet.side.index();
-        if packet.payload.len() < 2 {
-            result.push(Packet { ip_id: packet.ip_id.wrapping_add(pieces[side]), ..packet.clone() });
-            continue;
-        }
-        let mut from = 0;
-        while from < packet.payload.len() {
-            let to = (from + 1 + random.below(largest) as usize).min(packet.payload.len());
-            let piece = slice(packet, from, to);
-            result.push(Packet { ip_id: packet.ip_id.wrapping_add(pieces[side]), ..piece });
-            pieces[side] = pieces[side].wrapping_add(1);
-            from = to;
-        }
-        pieces[side] = pieces[side].wrapping_sub(1);
-    }
-    result
-}
-
-/// Neighbouring segments of a side with the same acknowledgment become one, with a probability: what offloading does.
-/// The time is that of the last.
-pub fn coalesce(packets: &[Packet], seed: u64, probability: f64) -> Vec<Packet> {
-    let mut random = Random::new(seed);
-    let mut result: Vec<Packet> = Vec::new();
-    for packet in packets {
-        match result.last_mut() {
-            Some(last)
-                if last.side == packet.side
-                    && !last.payload.is_empty()
-                    && !packet.payload.is_empty()
-                    && last.end() == packet.offset
-                    && last.acknowledgment == packet.acknowledgment
-                    && last.payload.len() + packet.payload.len() < 60_000
-                    && random.chance(probability) =>
-            {
-                last.payload.extend(&packet.payload);
-                last.time = packet.time;
-            }
-            _ => result.push(packet.clone()),
-        }
-    }
-    result
-}
-
 /// The capture keeps this many bytes of each packet, from the Ethernet header on.
 pub fn snap(packets: &[Packet], length: usize) -> Vec<Packet> {
     packets.iter().map(|packet| Packet { snap: length, ..packet.clone() }).collect()
-}
-
-/// Part of a segment.
-fn slice(packet: &Packet, from: usize, to: usize) -> Packet {
-    Packet {
-        sequence: packet.sequence.wrapping_add(from as u32),
-        offset: packet.offset + from as u64,
-        payload: packet.payload[from..to].to_vec(),
-        ..packet.clone()
-    }
 }
 
 /// What a side said, put together from its packets; panics where bytes are missing.

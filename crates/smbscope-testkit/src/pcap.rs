@@ -1,4 +1,4 @@
-//! Packets as a pcap file (draft-ietf-opsawg-pcap).
+//! Packets as a pcap or pcapng file (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng).
 
 use crate::packet::Packet;
 
@@ -27,4 +27,34 @@ fn file(magic: u32, resolution_ns: i64, packets: &[Packet]) -> Vec<u8> {
         bytes.extend(frame);
     }
     bytes
+}
+
+/// A pcapng file with nanosecond timestamps, each packet on an interface of its own choice.
+pub fn next_generation(packets: &[Packet], interface_of: &[usize]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Byte order, version 1.0, a section of unknown length.
+    block(&mut bytes, 0x0a0d_0d0a, &[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255]);
+    for _ in 0..=interface_of.iter().copied().max().unwrap_or(0) {
+        // Ethernet, no snap length; if_tsresol (9) is 10^-9 s.
+        block(&mut bytes, 1, &[1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
+    }
+    for (packet, interface) in packets.iter().zip(interface_of) {
+        let frame = packet.ethernet();
+        let time = packet.time.0 as u64;
+        let fields =
+            [*interface as u32, (time >> 32) as u32, time as u32, frame.len() as u32, packet.wire_length() as u32];
+        let mut body: Vec<u8> = fields.into_iter().flat_map(u32::to_le_bytes).collect();
+        body.extend(frame);
+        body.resize(body.len().next_multiple_of(4), 0);
+        block(&mut bytes, 6, &body);
+    }
+    bytes
+}
+
+fn block(bytes: &mut Vec<u8>, kind: u32, body: &[u8]) {
+    let length = (12 + body.len() as u32).to_le_bytes();
+    bytes.extend(kind.to_le_bytes());
+    bytes.extend(length);
+    bytes.extend(body);
+    bytes.extend(length);
 }

@@ -1,6 +1,8 @@
 //! Packets in, exchanges out.
 #![allow(dead_code)] // Each test file uses its own part.
 
+pub(crate) mod truth;
+
 use smbscope_analyze::{Analyzer, Options, Outcome};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Connection, Exchange, Quality, Stamp, TimeKind};
@@ -21,7 +23,7 @@ pub(crate) fn analyze(packets: &[Packet]) -> Analysis {
 /// Analyses the flows of some ports.
 pub(crate) fn analyze_ports(packets: &[Packet], ports: &[u16]) -> Analysis {
     let mut exchanges = Vec::new();
-    let options = Options { ports: ports.to_vec() };
+    let options = Options { ports: ports.to_vec(), ..Options::default() };
     let mut flows = FlowTable::new(Analyzer::new(options, |exchange| exchanges.push(exchange)));
     for (index, packet) in packets.iter().enumerate() {
         flows.segment(&packet.segment(index + 1));

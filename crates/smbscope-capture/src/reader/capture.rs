@@ -61,11 +61,26 @@ impl Shared {
 }
 
 /// The bytes of a capture that is not a stream. Whoever works on its packets may keep them.
-pub(crate) enum Backing {
+pub struct Backing(Bytes);
+
+enum Bytes {
     /// A file.
     Mapped(Map),
     /// A small one that had to be decompressed.
     Owned(Vec<u8>),
+}
+
+impl Backing {
+    fn mapped(map: Map) -> Arc<Backing> {
+        Arc::new(Backing(Bytes::Mapped(map)))
+    }
+
+    fn map(&self) -> Option<&Map> {
+        match &self.0 {
+            Bytes::Mapped(map) => Some(map),
+            Bytes::Owned(_) => None,
+        }
+    }
 }
 
 impl Deref for Backing {
@@ -73,9 +88,9 @@ impl Deref for Backing {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        match self {
-            Backing::Mapped(map) => map,
-            Backing::Owned(bytes) => bytes,
+        match &self.0 {
+            Bytes::Mapped(map) => map,
+            Bytes::Owned(bytes) => bytes,
         }
     }
 }
@@ -132,7 +147,7 @@ impl Capture {
                             Ok(map) => {
                                 let mut capture = Capture::new(name, format, header_length, shared);
                                 capture.file_bytes = map.len() as u64;
-                                capture.bytes = Some(Arc::new(Backing::Mapped(map)));
+                                capture.bytes = Some(Backing::mapped(map));
                                 match shared.trust {
                                     Trust::Nothing => capture.survey_bytes(shared),
                                     Trust::Order => capture.expect_order_in_bytes(),
@@ -236,13 +251,13 @@ impl Capture {
         if let Some(copy) = stream.copy.take() {
             // A small one stays in memory, so that it need not be decompressed again.
             shared.left.memory = shared.left.memory.saturating_sub(copy.len());
-            capture.bytes = Some(Arc::new(Backing::Owned(copy)));
+            capture.bytes = Some(Arc::new(Backing(Bytes::Owned(copy))));
             capture.plan = capture.survey.plan();
         } else if capture.plan == Plan::Merge {
             drop(stream);
             let spooled = spool(path, compression, &capture.survey, &shared.stop);
             let spooled = spooled.map_err(|source| CaptureError::Spool { name, source })?;
-            capture.bytes = Some(Arc::new(Backing::Mapped(spooled)));
+            capture.bytes = Some(Backing::mapped(spooled));
         }
         capture.settle_plan(shared);
         Ok(capture)
@@ -250,7 +265,7 @@ impl Capture {
 
     fn survey_bytes(&mut self, shared: &mut Shared) {
         self.survey = Survey::new(shared.left.runs);
-        let Some(Backing::Mapped(map)) = self.bytes.as_deref() else { return };
+        let Some(map) = self.bytes.as_deref().and_then(Backing::map) else { return };
         let mut released = 0;
         self.survey.of_bytes(map, self.format, self.header_length, &mut self.interfaces, |position| {
             if position - released >= RESIDENT_BYTES {
@@ -354,9 +369,15 @@ impl Capture {
         (bytes, &mut self.interfaces, self.surveyed_on_the_way.then_some(&mut self.survey))
     }
 
+    /// The table that the parser needs and the survey, where that is made on the way.
+    #[inline]
+    pub(super) fn tables(&mut self) -> (&mut Interfaces, Option<&mut Survey>) {
+        (&mut self.interfaces, self.surveyed_on_the_way.then_some(&mut self.survey))
+    }
+
     /// Gives back pages of a mapped file.
     pub(super) fn release_pages(&self) {
-        if let Some(Backing::Mapped(map)) = self.bytes.as_deref() {
+        if let Some(map) = self.bytes.as_deref().and_then(Backing::map) {
             map.release(0, map.len());
         }
     }

@@ -1,7 +1,7 @@
 //! A lane delivers packets with ascending timestamps: a source that is in order, or one behind a reorder window.
 
 use super::capture::Capture;
-use super::source::{Found, Head, Source};
+use super::source::{Found, Head, Source, Stretch};
 use super::survey::{WINDOW_BYTES, WINDOW_PACKETS};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -143,6 +143,18 @@ impl Lane {
         };
         self.loaded = self.head.is_some();
         self.head
+    }
+
+    /// The stretch that it goes straight through, when the packet at its front has been delivered.
+    #[inline]
+    pub(super) fn straight(&mut self) -> Option<&mut Stretch> {
+        match (&self.window, self.loaded, &mut self.source) {
+            (None, false, Source::Bytes(stretch)) => {
+                self.head = None;
+                Some(stretch)
+            }
+            _ => None,
+        }
     }
 
     /// The packet at the front.

@@ -9,7 +9,7 @@ use std::ops::Deref;
 
 /// A file's bytes, mapped read-only.
 #[derive(Debug)]
-pub(crate) struct Map(Mmap);
+pub(super) struct Map(Mmap);
 
 impl Map {
     /// Maps the file as long as it is now.

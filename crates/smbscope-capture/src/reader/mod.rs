@@ -21,7 +21,7 @@ mod stream;
 mod survey;
 mod warm;
 
-pub(crate) use capture::Backing;
+pub use capture::Backing;
 pub use info::{CaptureError, CaptureInfo, Input};
 pub use set::CaptureSet;
 

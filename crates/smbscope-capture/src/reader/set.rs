@@ -3,7 +3,7 @@
 use super::capture::{Backing, Capture, Limits, RESIDENT_BYTES, Shared, Trust};
 use super::info::{CaptureError, CaptureInfo, Input};
 use super::lane::{Lane, Window};
-use super::source::{Head, Source, StreamSource, Stretch};
+use super::source::{Found, Head, Source, StreamSource, Stretch};
 use super::survey::Plan;
 use crate::segment::Packet;
 use smbscope_model::{CaptureId, PacketRef, Quality, Stamp, Timestamp};
@@ -125,6 +125,44 @@ impl CaptureSet {
         }
     }
 
+    /// Passes up to `limit` packets on in one go, and tells how many: all that stands between them and the file is left
+    /// out, where a single file that is in memory is read from front to back. Where that is not so, or at the end,
+    /// there are none, and [`CaptureSet::advance`] goes on.
+    pub fn advance_straight(&mut self, limit: usize, mut take: impl FnMut(&Packet<'_>, &Arc<Backing>)) -> usize {
+        let (Some(index), true) = (self.current, self.waiting.is_empty()) else { return 0 };
+        let Some(lane) = &mut self.lanes[index] else { return 0 };
+        let id = lane.capture;
+        let Some(backing) = self.captures[id].backing().map(Arc::clone) else { return 0 };
+        let Some(stretch) = lane.straight() else { return 0 };
+        let bytes: &[u8] = &backing;
+        let capture = CaptureId(id as u16);
+        let (interfaces, mut survey) = self.captures[id].tables();
+        let (mut taken, mut length, mut last_time) = (0, 0, self.last_time);
+        while taken < limit {
+            let Found::Packet(head) = stretch.next(bytes, interfaces, survey.as_deref_mut()) else { break };
+            if head.time < last_time {
+                self.quality.packets_out_of_time_order += 1;
+                self.out_of_order |= self.trust == Trust::Order;
+            } else {
+                last_time = head.time;
+            }
+            length += head.record_length;
+            taken += 1;
+            take(
+                &Packet {
+                    stamp: Stamp { time: Timestamp(head.time), packet: PacketRef { capture, number: head.number } },
+                    link_type: head.link_type,
+                    data: bytes.get(head.data_start..head.data_start + head.data_length).unwrap_or_default(),
+                    wire_length: head.wire_length,
+                },
+                &backing,
+            );
+        }
+        self.last_time = last_time;
+        self.delivered(id, length);
+        taken
+    }
+
     /// Whether a file that was expected to be in time order is not.
     pub fn is_out_of_order(&self) -> bool {
         self.out_of_order
@@ -232,9 +270,15 @@ impl CaptureSet {
             self.last_time = head.time;
         }
         if let Some(lane) = &self.lanes[index] {
-            self.captures[lane.capture].delivered_bytes += head.record_length as u64;
+            self.delivered(lane.capture, head.record_length);
         }
-        self.resident += head.record_length;
+    }
+
+    /// Counts bytes of a capture as delivered, and gives pages back now and then.
+    #[inline]
+    fn delivered(&mut self, capture: usize, length: usize) {
+        self.captures[capture].delivered_bytes += length as u64;
+        self.resident += length;
         if self.resident >= RESIDENT_BYTES {
             self.resident = 0;
             self.captures.iter().for_each(Capture::release_pages);
@@ -258,7 +302,7 @@ impl CaptureSet {
 
     /// Where the bytes of the current packet are, when they stay there.
     #[inline]
-    pub(crate) fn current_backing(&self) -> Option<&Arc<Backing>> {
+    pub fn current_backing(&self) -> Option<&Arc<Backing>> {
         let lane = self.lanes.get(self.current?)?.as_ref()?;
         self.captures[lane.capture].backing()
     }

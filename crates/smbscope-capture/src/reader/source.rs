@@ -2,9 +2,10 @@
 
 use super::capture::Capture;
 use super::format::Format;
+use super::pcapng::Interfaces;
 use super::record::{Skipped, Step};
 use super::stream::{self, Next, Stream};
-use super::survey::{ENDS_INSIDE, Run};
+use super::survey::{ENDS_INSIDE, Run, Survey};
 use super::warm::{Marks, Warmer};
 use std::time::Duration;
 
@@ -75,7 +76,10 @@ impl Source {
     #[inline]
     pub(super) fn next(&mut self, capture: &mut Capture, patience: Option<Duration>) -> Found {
         match self {
-            Source::Bytes(stretch) => stretch.next(capture),
+            Source::Bytes(stretch) => {
+                let (bytes, interfaces, survey) = capture.parts();
+                stretch.next(bytes, interfaces, survey)
+            }
             Source::Stream(source) => source.next(capture, patience),
         }
     }
@@ -92,9 +96,8 @@ impl Source {
 }
 
 impl Stretch {
-    #[inline]
-    fn next(&mut self, capture: &mut Capture) -> Found {
-        let (bytes, interfaces, mut survey) = capture.parts();
+    #[inline(always)]
+    pub(super) fn next(&mut self, bytes: &[u8], interfaces: &mut Interfaces, mut survey: Option<&mut Survey>) -> Found {
         while self.next_number < self.end_number {
             if let Some(warmer) = &mut self.warmer {
                 warmer.at(self.position, &self.format, bytes);

@@ -94,7 +94,7 @@ struct Located<'a> {
 }
 
 impl Located<'_> {
-    fn to_held(&self) -> Held {
+    fn to_held(self) -> Held {
         Held {
             direction: self.direction,
             position: self.position,

@@ -1,0 +1,215 @@
+//! What a played script says that an analysis has to find, and what it must never find.
+
+use super::Analysis;
+use proptest::prelude::*;
+use proptest::test_runner::{FileFailurePersistence, RngSeed};
+use smbscope_analyze::{Analyzer, Options};
+use smbscope_capture::decode::Decoder;
+use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::tcp::FlowTable;
+use smbscope_model::{Command, Exchange, Outcome, PacketRef, Quality, Stamp};
+use smbscope_testkit::packet::HEADERS;
+use smbscope_testkit::script::{TrueExchange, response_tag};
+use smbscope_testkit::{Packet, Span, damage, pcap};
+use smbscope_wire::smb1::Command as Smb1Command;
+use std::io::Write;
+
+/// What the network and the capture may do without hiding anything: `(seed, resegment, coalesce, duplicate, reorder)`.
+pub(crate) fn harmless() -> impl Strategy<Value = (u64, bool, bool, f64, f64)> {
+    (any::<u64>(), any::<bool>(), any::<bool>(), 0.0..0.3f64, 0.0..0.5f64)
+}
+
+pub(crate) fn apply_harmless(
+    packets: &[Packet],
+    (seed, resegment, coalesce, duplicate, reorder): (u64, bool, bool, f64, f64),
+) -> Vec<Packet> {
+    let mut packets = packets.to_vec();
+    if resegment {
+        packets = damage::resegment(&packets, seed, 1 + seed % 1460);
+    }
+    if coalesce {
+        packets = damage::coalesce(&packets, seed, 0.5);
+    }
+    // A handshake that comes behind the data is as good as none: it stays in front.
+    let (handshake, rest) = packets.split_at(3);
+    packets = [handshake, &damage::reorder(rest, seed, reorder, 5)].concat();
+    damage::duplicate(&packets, seed, duplicate)
+}
+
+/// The stamp of the packet that holds a byte first, as the analysis has to give it.
+pub(crate) fn stamp_at(packets: &[Packet], index: Option<usize>) -> Option<Stamp> {
+    index.map(|index| packets[index].segment(index + 1).stamp)
+}
+
+/// Every exchange of the truth is there, complete, with its own halves and their packets.
+pub(crate) fn assert_exactly(
+    truth: &[TrueExchange],
+    packets: &[Packet],
+    analysis: &Analysis,
+) -> Result<(), TestCaseError> {
+    assert_ends(truth, packets, analysis, |span| span.last_packet(packets))
+}
+
+/// The same where the network lost packets: a half is over when all of it was there, which is when the last copy came
+/// that was sent late, behind later bytes.
+pub(crate) fn assert_exactly_with_losses(
+    truth: &[TrueExchange],
+    packets: &[Packet],
+    analysis: &Analysis,
+) -> Result<(), TestCaseError> {
+    let late: Vec<usize> = damage::late(packets).collect();
+    let overlaps = |index: usize, span: Span| {
+        let packet = &packets[index];
+        packet.side == span.side && packet.offset < span.end && span.start < packet.end()
+    };
+    assert_ends(truth, packets, analysis, |span| {
+        let resent = late.iter().copied().filter(|index| overlaps(*index, span));
+        resent.chain(span.last_packet(packets)).max()
+    })
+}
+
+fn assert_ends(
+    truth: &[TrueExchange],
+    packets: &[Packet],
+    analysis: &Analysis,
+    end: impl Fn(Span) -> Option<usize>,
+) -> Result<(), TestCaseError> {
+    let mut found: Vec<&Exchange> = analysis.exchanges.iter().collect();
+    found.sort_by_key(|exchange| response_tag(exchange));
+    prop_assert_eq!(found.len(), truth.len(), "{:?}", analysis.outcomes());
+    for (exchange, truth) in found.into_iter().zip(truth) {
+        let last = end(truth.response);
+        prop_assert_eq!(exchange.outcome, expected_outcome(truth, packets, last));
+        prop_assert_eq!(response_tag(exchange), Some(truth.tag));
+        prop_assert!(truth.has_request_of(exchange), "{:?} is not {:?}", exchange, truth);
+        prop_assert_eq!(exchange.request.first, stamp_at(packets, truth.request.first_packet(packets)));
+        prop_assert_eq!(exchange.request.last, stamp_at(packets, end(truth.request)));
+        prop_assert_eq!(exchange.response.first, stamp_at(packets, truth.response.first_packet(packets)));
+        prop_assert_eq!(exchange.response.last, stamp_at(packets, last));
+        let interim = truth.interim.and_then(|interim| interim.first_packet(packets));
+        prop_assert_eq!(exchange.interim, stamp_at(packets, interim));
+    }
+    Ok(())
+}
+
+/// Complete, unless the capture reordered so much that the answer ends before the question begins.
+fn expected_outcome(truth: &TrueExchange, packets: &[Packet], last: Option<usize>) -> Outcome {
+    let first = stamp_at(packets, truth.request.first_packet(packets)).map(|stamp| stamp.time);
+    let last = stamp_at(packets, last).map(|stamp| stamp.time);
+    if last < first { Outcome::ClockStep } else { Outcome::Complete }
+}
+
+/// The exchanges that pair the request of one with the response of another, or have a timestamp from elsewhere.
+///
+/// The first packet of a half must hold its first byte. The last packet must hold some byte of it: where the capture
+/// dropped a segment and then holds a needless second copy of it, no reader can tell that nobody waited for the copy.
+pub(crate) fn false_matches(truth: &[TrueExchange], packets: &[Packet], analysis: &Analysis) -> Vec<String> {
+    let packet = |stamp: Stamp| &packets[stamp.packet.number as usize - 1];
+    let begins = |stamp: Option<Stamp>, span: Span| stamp.is_none_or(|it| packet(it).holds(span.side, span.start));
+    let ends = |stamp: Option<Stamp>, span: Span| {
+        let overlaps = |it: &Packet| it.side == span.side && it.offset < span.end && span.start < it.end();
+        stamp.is_none_or(|it| overlaps(packet(it)))
+    };
+    let is_true = |exchange: &&Exchange| {
+        let tag = response_tag(exchange);
+        let Some(truth) = truth.iter().find(|truth| Some(truth.tag) == tag) else { return false };
+        truth.has_request_of(exchange)
+            && begins(exchange.request.first, truth.request)
+            && ends(exchange.request.last, truth.request)
+            && begins(exchange.response.first, truth.response)
+            && ends(exchange.response.last, truth.response)
+    };
+    let wrong =
+        analysis.exchanges.iter().filter(|exchange| exchange.is_complete()).filter(|exchange| !is_true(exchange));
+    wrong.map(|exchange| format!("{exchange:?}\n")).collect()
+}
+
+/// Bytes of a message that say which one it is: frame header and SMB1 header, or the fixed part of the SMB2 header.
+const IDENTIFYING: u64 = 4 + 36;
+
+/// Whether the capture holds every byte from `start` of a span on, `length` of them at most.
+fn is_kept(span: Span, packets: &[Packet], length: u64) -> bool {
+    let kept = |packet: &Packet| packet.payload.len().min(packet.snap.saturating_sub(HEADERS));
+    let captured_end = |packet: &Packet| packet.offset + kept(packet) as u64;
+    let end = span.end.min(span.start.saturating_add(length));
+    let mut at = span.start;
+    while at < end {
+        let holders = packets.iter().filter(|packet| packet.holds(span.side, at));
+        let Some(next) = holders.map(captured_end).max().filter(|next| *next > at) else { return false };
+        at = next;
+    }
+    true
+}
+
+/// Whether what survived names both halves and dates them, and no id can be mistaken: the first packet and the header
+/// of the request, the header and the last packet of the response; of a compound, all headers.
+///
+/// For SMB1, whose ids recycle, nothing of the client may be missing between the request and the response, where
+/// another request with its ids may hide; and of a transaction every part must be there.
+pub(crate) fn can_be_found(exchange: &TrueExchange, packets: &[Packet]) -> bool {
+    let Some(response) = exchange.response.first_packet(packets) else { return false };
+    let second_of_compound = exchange.tag % 2 == 1;
+    let needed = if second_of_compound { u64::MAX } else { IDENTIFYING };
+    let named = is_kept(exchange.request, packets, needed)
+        && is_kept(exchange.response, packets, needed)
+        && exchange.response.last_packet(packets).is_some();
+    let Command::Smb1(command) = exchange.command else { return named };
+    // Client data begins at the sequence number 1001.
+    let seen_by_server = u64::from(packets[response].acknowledgment.wrapping_sub(1001));
+    let until_response = Span { end: seen_by_server.max(exchange.request.end), ..exchange.request };
+    let parts = command == Smb1Command::TRANSACTION2;
+    named
+        && until_response.is_captured(packets, u64::MAX >> 1)
+        && (!parts || exchange.response.is_captured(packets, u64::MAX >> 1))
+}
+
+/// Exchanges and counts of captures that are read from files, as `smbscope analyze` does.
+pub(crate) fn read_files(files: &[&[Packet]]) -> (Vec<Exchange>, Quality) {
+    read_contents(&files.iter().map(|packets| pcap::nanos(packets)).collect::<Vec<_>>())
+}
+
+/// The same of files with these contents.
+pub(crate) fn read_contents(files: &[Vec<u8>]) -> (Vec<Exchange>, Quality) {
+    let written: Vec<_> = files
+        .iter()
+        .map(|bytes| {
+            let mut file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
+            file.write_all(bytes).expect("and written");
+            file
+        })
+        .collect();
+    let inputs: Vec<Input> = written.iter().map(|file| Input::File(file.path().to_owned())).collect();
+    let mut set = CaptureSet::open(&inputs).expect("a capture file can be read");
+    let mut exchanges = Vec::new();
+    let mut flows = FlowTable::new(Analyzer::new(Options::default(), |exchange| exchanges.push(exchange)));
+    let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
+    while let Some(packet) = set.next_packet().expect("to its end") {
+        if let Some(segment) = decoder.decode(&packet, &mut quality) {
+            flows.segment(&segment);
+        }
+    }
+    decoder.finish(&mut quality);
+    quality.merge(&flows.finish().finish().quality);
+    quality.merge(set.quality());
+    (exchanges, quality)
+}
+
+/// Gives the packets of an exchange other numbers.
+pub(crate) fn renumber(exchange: &mut Exchange, number: impl Fn(PacketRef) -> PacketRef) {
+    let (request, response) = (&mut exchange.request, &mut exchange.response);
+    let stamps =
+        [&mut request.first, &mut request.last, &mut exchange.interim, &mut response.first, &mut response.last];
+    stamps.into_iter().flatten().for_each(|stamp| stamp.packet = number(stamp.packet));
+}
+
+/// The same cases every time, so that a failure is somebody's doing; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` try others.
+pub(crate) fn config() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let is_set = |name| std::env::var_os(name).is_some();
+    ProptestConfig {
+        cases: if is_set("PROPTEST_CASES") { default.cases } else { 512 },
+        rng_seed: if is_set("PROPTEST_RNG_SEED") { default.rng_seed } else { RngSeed::Fixed(1997) },
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/properties.proptest-regressions"))),
+        ..default
+    }
+}
