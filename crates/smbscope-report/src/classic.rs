@@ -23,6 +23,7 @@ const STARS: f64 = 40.0;
 pub fn render(report: &Report) -> String {
     let mut out = String::new();
     banner(&mut out, report);
+    put(&mut out, &format!("{}\n", report.quality_sentence()));
     packets(&mut out, report);
     let commands = by_name(report);
     command_table(&mut out, report, &commands);

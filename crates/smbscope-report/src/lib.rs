@@ -16,6 +16,7 @@ mod dialects;
 mod format;
 mod names;
 mod packets;
+mod sentence;
 mod warnings;
 
 pub use format::counted;
@@ -44,6 +45,14 @@ pub struct Report {
     pub version: String,
     /// Further warnings, a sentence each.
     pub warnings: Vec<String>,
+}
+
+impl Report {
+    /// How far the figures cover the capture, in one plain sentence: which share of the commands could not be timed
+    /// because the capture is damaged, and why.
+    pub fn quality_sentence(&self) -> String {
+        sentence::quality(self)
+    }
 }
 
 /// One capture file or stream.

@@ -1,7 +1,8 @@
 //! What limits the result, in words: every counter of [`Quality`] that says so, with its count and its share.
 
 use crate::Report;
-use crate::format::{counted, thousands, unbroken, visible_percent};
+use crate::format::{counted, thousands};
+use crate::sentence::Coverage;
 use smbscope_model::Outcome;
 #[cfg(doc)]
 use smbscope_model::Quality;
@@ -137,7 +138,7 @@ fn inflected(text: &str, count: u64) -> String {
     }
 }
 
-/// The quality of the capture in one sentence.
+/// What the capture is like, and how many commands it shows in part.
 pub(crate) fn verdict(report: &Report) -> String {
     let quality = &report.quality;
     let aggregate = &report.aggregate;
@@ -152,20 +153,22 @@ pub(crate) fn verdict(report: &Report) -> String {
             }
         };
     }
-    let lost = quality.untimed_by_capture();
-    // Messages whose header was cut off are no exchanges; they belong to the whole all the same.
-    let whole = aggregate.count.max(aggregate.total.timed + lost - headers) + headers;
-    if lost > 0 {
-        let commands = counted(lost, "command", "commands");
-        let percent = unbroken(format!("{} %", visible_percent(lost, whole)));
-        return format!("{commands} (about {percent}) could not be timed because the capture lacks packets");
-    }
+    let in_part = Coverage::of(report).in_part;
     let complete = quality.dropped_packets + quality.capture_gaps == 0;
     let capture = match quality.dropped_packets {
-        0 if complete => "the capture is complete".to_owned(),
-        0 => "the capture has gaps".to_owned(),
+        0 if quality.capture_gaps > 0 => "the capture has gaps".to_owned(),
+        0 if in_part > 0 && quality.midstream_flows > 0 => {
+            let connections = counted(quality.midstream_flows, "connection", "connections");
+            format!("the capture lacks the beginning of {connections}")
+        }
+        0 if in_part > 0 => "the capture lacks packets, or parts of them".to_owned(),
+        0 => "the capture is complete".to_owned(),
         n => format!("the capture lost at least {}", counted(n, "packet", "packets")),
     };
+    if in_part > 0 {
+        let commands = counted(in_part, "command", "commands");
+        return format!("{capture}; {commands} seen in part only");
+    }
     let seen = if quality.encrypted_frames > 0 { "every command or encrypted frame" } else { "every command" };
     match (aggregate.untimed, quality.requests_unanswered) {
         (0, _) if complete => format!("{capture}: {seen} was timed"),

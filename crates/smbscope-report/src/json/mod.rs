@@ -27,7 +27,7 @@ struct Document<'a> {
     generator: Generator<'a>,
     title: Option<&'a str>,
     captures: Vec<Capture<'a>>,
-    quality: &'a Quality,
+    quality: QualityEntry<'a>,
     totals: Totals<'a>,
     connections: Vec<Connection<'a>>,
     commands: Vec<entries::Command<'a>>,
@@ -40,6 +40,13 @@ struct Document<'a> {
     timeline: Timeline,
     findings: [(); 0],
     warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+struct QualityEntry<'a> {
+    sentence: String,
+    #[serde(flatten)]
+    counters: &'a Quality,
 }
 
 /// The name of what was added up because there was no room to tell it apart.
@@ -80,7 +87,7 @@ impl<'a> Document<'a> {
             generator: Generator { name: "smbscope", version: &report.version },
             title: report.title.as_deref(),
             captures: report.captures.iter().map(Capture::of).collect(),
-            quality: &report.quality,
+            quality: QualityEntry { sentence: report.quality_sentence(), counters: &report.quality },
             totals: Totals {
                 commands: aggregate.count,
                 untimed: aggregate.untimed,

@@ -4,6 +4,7 @@ use super::style::Paint;
 use super::{TextOptions, percent_sign};
 use crate::format::{clean, clock, counted, date, seconds, shorten, span, thousands, unbroken, wrap};
 use crate::packets::{PacketCounts, control};
+use crate::sentence::Coverage;
 use crate::{CaptureEntry, Report, dialects, names, warnings};
 use smbscope_model::{DirectionCounts, Group, Nanos, TimeKind};
 use smbscope_stats::{Entities, Row};
@@ -28,6 +29,10 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
     };
     Paint::Heading.line(out, &shorten(&title, options.width), options.color);
     wrap(&verdict(report), options.width).iter().for_each(|line| Paint::Plain.line(out, line, options.color));
+    // A number must not lose its unit.
+    let sentence = report.quality_sentence().replace(" %", &unbroken(" %"));
+    let paint = if Coverage::of(report).in_part > 0 { Paint::Warning } else { Paint::Plain };
+    wrap(&sentence, options.width).iter().for_each(|line| paint.line(out, line, options.color));
     out.push('\n');
     facts(out, report, options);
     out.push('\n');
@@ -161,7 +166,7 @@ fn facts(out: &mut String, report: &Report, options: &TextOptions) {
         let more = report.captures.len() - LISTED_MAX;
         fact("", Paint::Plain, &format!("and {}", counted(more as u64, "more file", "more files")));
     }
-    let lossy = report.quality.untimed_by_capture() > 0;
+    let lossy = Coverage::of(report).in_part > 0;
     fact("Quality", if lossy { Paint::Warning } else { Paint::Plain }, &warnings::verdict(report));
 }
 

@@ -1,0 +1,126 @@
+//! The sentence about the capture at the top of a report, next to what was really done to the capture.
+//!
+//! Expected percentages are counted from the script that was played: a command could be timed when the capture holds
+//! every byte of its request and of its response, and in this order.
+
+mod common;
+
+use common::{analyze, directory, write};
+use smbscope_testkit::damage::Plan;
+use smbscope_testkit::script::{Ids, Played, Script, TrueExchange};
+use smbscope_testkit::{Packet, pcap};
+use std::path::Path;
+
+/// Commands of a conversation, enough for a percentage.
+const STEPS: usize = 1_500;
+
+fn played(ids: Ids, seed: u64) -> Played {
+    Script::random(ids, STEPS, seed).play()
+}
+
+/// The sentence of the report of these packets.
+fn sentence(directory: &Path, packets: &[Packet]) -> String {
+    write(directory, "capture.pcap", pcap::nanos(packets));
+    let said = analyze(directory, &["capture.pcap", "--format", "json"]);
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    let json: serde_json::Value = serde_json::from_str(&said.out).expect("the report is JSON");
+    let sentence = json["quality"]["sentence"].as_str().expect("there is a sentence").to_owned();
+    // In text it may be broken at the width of the page.
+    let text = analyze(directory, &["capture.pcap", "--width", "160"]);
+    assert!(text.output().lines().any(|line| line == sentence), "{}", text.out);
+    sentence
+}
+
+/// The number in `About 3.1 % of commands could not be timed …`, and the rest.
+fn percent(sentence: &str) -> (f64, &str) {
+    let parts = sentence.strip_prefix("About ").and_then(|rest| rest.split_once(" % of commands could not be timed"));
+    let (number, rest) = parts.unwrap_or_else(|| panic!("no percentage in {sentence:?}"));
+    (number.parse().unwrap_or_else(|_| panic!("no number in {sentence:?}")), rest)
+}
+
+/// The share of commands, in percent, of which some byte is missing (where the network sent it again, it is there), or
+/// whose response ends before the request begins because the capture reordered the two.
+fn untimed(truth: &[TrueExchange], packets: &[Packet]) -> f64 {
+    let all = u64::MAX >> 1;
+    let time = |place: Option<usize>| place.map(|place| packets[place].time);
+    let timed = |it: &&TrueExchange| {
+        it.request.is_captured(packets, all)
+            && it.response.is_captured(packets, all)
+            && time(it.response.last_packet(packets)) >= time(it.request.first_packet(packets))
+    };
+    100.0 - 100.0 * truth.iter().filter(timed).count() as f64 / truth.len() as f64
+}
+
+#[test]
+fn a_whole_capture_says_so() {
+    let directory = directory("quality_whole");
+    for ids in [Ids::Smb2, Ids::Smb1 { mids: 50 }] {
+        let plan = Plan { lost: 0.02, resent: 0.02, duplicated: 0.05, ..Plan::default() };
+        let packets = plan.apply(&played(ids, 1).packets).packets;
+        assert_eq!(sentence(&directory, &packets), "Every command in the capture could be timed.");
+    }
+}
+
+#[test]
+fn the_percentage_of_a_capture_with_drops_reordering_and_duplicates_is_that_of_the_truth() {
+    let directory = directory("quality_drops");
+    for (seed, dropped, ids) in [
+        (1, 0.1, Ids::Smb2),
+        (2, 0.1, Ids::Smb2),
+        (3, 0.01, Ids::Smb2),
+        (4, 0.1, Ids::Smb1 { mids: 50 }),
+        (5, 0.02, Ids::Smb1 { mids: 50 }),
+    ] {
+        let Played { packets, truth } = played(ids, seed);
+        let plan = Plan { seed, dropped, reordered: 0.02, duplicated: 0.02, ..Plan::default() };
+        let packets = plan.apply(&packets).packets;
+        let said = sentence(&directory, &packets);
+        let (about, why) = percent(&said);
+        let truth = untimed(&truth, &packets);
+        println!("{ids:?}, {dropped} dropped: {said} In truth {truth:.1} %.");
+        assert!(why.ends_with(" because the capture lost packets."), "{said}");
+        // A request that lacks its end but not its header is timed all the same, and the ids of SMB1 leave some
+        // matches in doubt.
+        assert!((about - truth).abs() < 0.2 * truth, "{said} In truth {truth:.1} %");
+    }
+}
+
+#[test]
+fn a_beginning_in_the_middle_is_named() {
+    let directory = directory("quality_middle");
+    let Played { packets, truth } = played(Ids::Smb2, 7);
+    // A place where answers are under way.
+    let waiting = |from: &usize| {
+        let seen = |it: &&TrueExchange| it.request.first_packet(&packets[*from..]).is_none();
+        truth.iter().filter(seen).filter(|it| it.response.first_packet(&packets[*from..]).is_some()).count()
+    };
+    let from = (packets.len() / 2..).find(|from| waiting(from) >= 2).expect("some are under way");
+    let said = sentence(&directory, &packets[from..]);
+    assert!(said.ends_with("because the capture began in the middle of connections."), "{said}");
+}
+
+#[test]
+fn an_end_in_the_middle_is_named() {
+    let directory = directory("quality_end");
+    let Played { packets, truth } = played(Ids::Smb2, 8);
+    let long = |it: &&TrueExchange| it.response.last_packet(&packets) > it.response.first_packet(&packets);
+    let cut = truth.iter().rev().find(long).and_then(|it| it.response.last_packet(&packets)).expect("a long response");
+    let said = sentence(&directory, &packets[..cut]);
+    assert!(said.ends_with("because the capture ended before their last packets."), "{said}");
+    // The same as a file that was cut in the middle of that packet.
+    let bytes = pcap::nanos(&packets[..=cut]);
+    write(&directory, "cut.pcap", &bytes[..bytes.len() - 7]);
+    let report = analyze(&directory, &["cut.pcap", "--width", "160"]);
+    assert!(report.output().lines().any(|line| line == said), "{}", report.out);
+}
+
+#[test]
+fn a_snap_length_is_named_when_it_is_too_short_and_only_then() {
+    let directory = directory("quality_snap");
+    let packets = played(Ids::Smb1 { mids: 50 }, 9).packets;
+    let snapped = |length| Plan { snap: Some(length), ..Plan::default() }.apply(&packets).packets;
+    assert_eq!(sentence(&directory, &snapped(128)), "Every command in the capture could be timed.");
+    // 54 bytes of headers, 4 of the frame, and 16 of an SMB1 header of 32.
+    let said = sentence(&directory, &snapped(74));
+    assert_eq!(said, "No command could be timed because the snap length cut their headers off.");
+}

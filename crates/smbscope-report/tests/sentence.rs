@@ -1,0 +1,146 @@
+//! What the report says first about the capture: a sentence that is true, for every kind of damage. Expected
+//! percentages are computed by hand in the comments.
+
+mod common;
+
+use smbscope_model::{Exchange, Group, Outcome, Quality};
+use smbscope_report::Report;
+
+/// A report of this many exchanges with each outcome.
+fn report(outcomes: &[(Outcome, usize)], quality: Quality) -> Report {
+    let read = common::exchange(common::smb2_command(8), Group::Read, 0, 1_000);
+    let of = |(outcome, count): &(Outcome, usize)| vec![Exchange { outcome: *outcome, ..read.clone() }; *count];
+    let exchanges: Vec<Exchange> = outcomes.iter().flat_map(of).collect();
+    common::report(&exchanges, Vec::new(), quality)
+}
+
+fn sentence(outcomes: &[(Outcome, usize)], quality: Quality) -> String {
+    report(outcomes, quality).quality_sentence()
+}
+
+/// Counters of a capture that lost packets.
+fn lossy() -> Quality {
+    Quality { dropped_packets: 9, capture_gaps: 8, ..Quality::default() }
+}
+
+#[test]
+fn a_whole_capture() {
+    assert_eq!(sentence(&[(Outcome::Complete, 3)], Quality::default()), "Every command in the capture could be timed.");
+    // Neither CANCEL nor a break has an answer.
+    let outcomes = [(Outcome::Complete, 3), (Outcome::NoResponseByDesign, 1), (Outcome::ServerInitiated, 2)];
+    assert_eq!(sentence(&outcomes, Quality::default()), "Every command in the capture could be timed.");
+    assert_eq!(sentence(&[], Quality::default()), "No SMB command was seen.");
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_no_damage() {
+    let outcomes = [(Outcome::Complete, 3), (Outcome::Unanswered, 1)];
+    let expected = "Every command in the capture could be timed, but for 1 without an answer by its end.";
+    assert_eq!(sentence(&outcomes, Quality::default()), expected);
+    let outcomes = [(Outcome::Complete, 3), (Outcome::Unanswered, 2), (Outcome::IdReused, 1)];
+    let expected = "Every command in the capture could be timed, but for 2 without answers by its end and 1 that has no \
+                    clear answer.";
+    assert_eq!(sentence(&outcomes, Quality::default()), expected);
+}
+
+#[test]
+fn packets_that_the_capture_lost() {
+    // 90 timed; 5 requests and 4 responses without the other half; 5 · 4 / 90 = 0.22 lost whole: 9.22 of 99.22.
+    let outcomes = [(Outcome::Complete, 90), (Outcome::ResponseNotCaptured, 5), (Outcome::RequestNotCaptured, 4)];
+    let expected = "About 9.3 % of commands could not be timed because the capture lost packets.";
+    assert_eq!(sentence(&outcomes, lossy()), expected);
+    // A tenth of the requests and a tenth of the responses: 81 of 100 whole, 9 and 9 in part, 9 · 9 / 81 = 1 not at all.
+    let outcomes = [(Outcome::Complete, 81), (Outcome::ResponseNotCaptured, 9), (Outcome::RequestNotCaptured, 9)];
+    let expected = "About 19.0 % of commands could not be timed because the capture lost packets.";
+    assert_eq!(sentence(&outcomes, lossy()), expected);
+    // 1 of 5,001.
+    let outcomes = [(Outcome::Complete, 5_000), (Outcome::ResponseEndMissing, 1)];
+    let expected = "Less than 0.1 % of commands could not be timed because the capture lost packets.";
+    assert_eq!(sentence(&outcomes, lossy()), expected);
+    // Only one direction was captured.
+    let expected = "No command could be timed because the capture lost packets.";
+    assert_eq!(sentence(&[(Outcome::ResponseNotCaptured, 7)], lossy()), expected);
+}
+
+#[test]
+fn losses_that_cost_nothing() {
+    let expected = "Every command that the capture shows could be timed, although it lost packets.";
+    assert_eq!(sentence(&[(Outcome::Complete, 3)], lossy()), expected);
+}
+
+#[test]
+fn a_beginning_in_the_middle_is_not_called_a_loss() {
+    // 2 of 40.
+    let outcomes = [(Outcome::Complete, 38), (Outcome::RequestNotCaptured, 2)];
+    let middle = Quality { midstream_flows: 3, responses_without_request: 2, ..Quality::default() };
+    let expected = "About 5.0 % of commands could not be timed because the capture began in the middle of connections.";
+    assert_eq!(sentence(&outcomes, middle.clone()), expected);
+    // More gaps than beginnings.
+    let both = Quality { midstream_flows: 3, responses_without_request: 2, ..lossy() };
+    let expected = "About 5.0 % of commands could not be timed, mainly because the capture lost packets.";
+    assert_eq!(sentence(&outcomes, both), expected);
+    // Nothing began before a capture whose every response has its request.
+    let harmless = Quality { midstream_flows: 3, ..Quality::default() };
+    assert_eq!(sentence(&[(Outcome::Complete, 3)], harmless), "Every command in the capture could be timed.");
+}
+
+#[test]
+fn a_snap_length_that_is_too_short() {
+    // Of 4 commands the answer is cut, and the request lacks it: the same 4 commands, of 40.
+    let outcomes = [(Outcome::Complete, 36), (Outcome::ResponseNotCaptured, 4)];
+    let snapped = Quality { snapped_packets: 70, headers_truncated: 4, ..Quality::default() };
+    let expected = "About 10.0 % of commands could not be timed because the snap length cut their headers off.";
+    assert_eq!(sentence(&outcomes, snapped), expected);
+    // Both headers of 10 commands are cut, 30 were timed.
+    let snapped = Quality { snapped_packets: 70, headers_truncated: 20, ..Quality::default() };
+    let expected = "About 25.0 % of commands could not be timed because the snap length cut their headers off.";
+    assert_eq!(sentence(&[(Outcome::Complete, 30)], snapped), expected);
+}
+
+#[test]
+fn an_end_in_the_middle_of_a_response() {
+    let outcomes = [(Outcome::Complete, 19), (Outcome::ResponseEndMissing, 1)];
+    let ended = Quality { response_end_missing: 1, truncated_captures: 1, ..Quality::default() };
+    let expected = "About 5.0 % of commands could not be timed because the capture ended before their last packets.";
+    assert_eq!(sentence(&outcomes, ended), expected);
+}
+
+#[test]
+fn a_clock_that_steps_back() {
+    let outcomes = [(Outcome::Complete, 39), (Outcome::ClockStep, 1)];
+    let stepped = Quality { clock_steps: 1, ..Quality::default() };
+    let expected = "About 2.5 % of commands could not be timed because the clock of the capture stepped back.";
+    assert_eq!(sentence(&outcomes, stepped), expected);
+}
+
+#[test]
+fn encryption_is_no_damage() {
+    let frame = Exchange {
+        encrypted: true,
+        ..common::exchange(smbscope_model::Command::EncryptedFrame, Group::Encrypted, 0, 1_000)
+    };
+    let quality = || Quality { encrypted_frames: 4, ..Quality::default() };
+    let sealed = common::report(&[frame.clone(), frame.clone()], Vec::new(), quality());
+    assert_eq!(sealed.quality_sentence(), "Every encrypted frame in the capture could be timed.");
+    let unpaired = Exchange { outcome: Outcome::NotPairable, ..frame.clone() };
+    let read = common::exchange(common::smb2_command(8), Group::Read, 0, 1_000);
+    let mixed = common::report(&[frame, unpaired, read], Vec::new(), quality());
+    let expected =
+        "Every command and encrypted frame in the capture could be timed, but for 1 that has no clear answer.";
+    assert_eq!(mixed.quality_sentence(), expected);
+}
+
+#[test]
+fn every_form_of_the_report_says_it_at_the_top() {
+    let report = report(&[(Outcome::Complete, 3), (Outcome::ResponseEndMissing, 1)], lossy());
+    let expected = "About 25.0 % of commands could not be timed because the capture lost packets.";
+    let text = smbscope_report::text::render(&report, &smbscope_report::text::TextOptions::default());
+    let top: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(top.last(), Some(&expected), "{text}");
+    let classic = smbscope_report::classic::render(&report);
+    assert_eq!(classic.lines().nth(4), Some(expected), "{classic}");
+    let mut json = Vec::new();
+    smbscope_report::json::write(&report, &mut json).expect("writing to memory does not fail");
+    let json: serde_json::Value = serde_json::from_slice(&json).expect("the report is JSON");
+    assert_eq!(json["quality"]["sentence"], expected);
+}
