@@ -11,8 +11,14 @@ SMBSCOPE := $(TARGET)/release/smbscope
 PYTHON := .venv/bin/python
 # Captures for `make accuracy`; see scripts/accuracy.py for the layout.
 CAPTURES ?= tests/data
+# For `make fuzz`: seconds for each target, and which targets; see scripts/fuzz.sh for more.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?=
+# For `make bench`: size of each capture, and further options of scripts/bench.py.
+BENCH_BYTES ?= 1G
+BENCH_OPTIONS ?=
 
-.PHONY: help setup setup-all build demo test lint fmt lint-rust lint-python licences test-rust test-readme test-accuracy bench accuracy demo-captures clean
+.PHONY: help setup setup-all build demo test lint fmt lint-rust lint-python licences test-rust test-readme test-accuracy bench bench-functions accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -64,11 +70,20 @@ test-readme: build
 test-accuracy: build
 	$(PYTHON) scripts/accuracy.py --quiet --captures tests/data --smbscope $(SMBSCOPE) -o $(TARGET)/accuracy-of-the-bundled.md
 
-bench: setup-all build ## speed and memory on about 1 GB, next to tshark; writes docs/performance.md
-	$(PYTHON) scripts/bench.py --smbscope $(SMBSCOPE) --scratch $(TARGET)/bench -o docs/performance.md
+bench: setup-all build ## speed and memory next to tshark on generated captures of BENCH_BYTES; writes docs/performance.md
+	$(CARGO) build --release --locked -p smbscope-testkit --examples
+	$(PYTHON) scripts/bench.py --smbscope $(SMBSCOPE) --examples $(TARGET)/release/examples --scratch $(TARGET)/bench \
+	    --bytes $(BENCH_BYTES) $(BENCH_OPTIONS) -o docs/performance.md
+
+bench-functions: setup ## criterion benches of the functions that every packet, message and exchange passes
+	$(CARGO) bench --locked -p smbscope-wire -p smbscope-capture -p smbscope-analyze -p smbscope-stats \
+	    --bench headers --bench capture --bench analyzer --bench aggregator
 
 accuracy: setup-all build ## compare with tshark and the undamaged truth; CAPTURES=DIR; writes docs/accuracy.md
 	$(PYTHON) scripts/accuracy.py --captures $(CAPTURES) --smbscope $(SMBSCOPE) -o docs/accuracy.md
+
+fuzz: ## fuzz every parser for FUZZ_SECONDS each; FUZZ_TARGETS="pcap smb2" for some; see docs/fuzzing.md
+	FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_TARGETS='$(FUZZ_TARGETS)' scripts/fuzz.sh
 
 demo-captures: ## record the bundled captures anew (root; Samba)
 	scripts/make_demo_captures.sh tests/data

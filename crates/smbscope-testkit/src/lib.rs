@@ -2,7 +2,7 @@
 //!
 //! [`Conversation`] turns what client and server say into TCP packets; [`smb1`] and [`smb2`] encode what they say;
 //! [`damage`] does to packets what captures and networks do; [`script`] plays random conversations and knows which
-//! response belongs to which request; [`pcap`] writes it all to a file.
+//! response belongs to which request; [`pcap`] writes it all to a file. [`traffic`] writes large captures from a seed.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +14,7 @@ pub mod random;
 pub mod script;
 pub mod smb1;
 pub mod smb2;
+pub mod traffic;
 
 pub use conversation::{Conversation, Span, framed};
 pub use packet::{Packet, Side, micros};

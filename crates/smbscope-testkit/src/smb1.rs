@@ -255,6 +255,18 @@ pub fn write_complete(mid: u16, count: u16) -> Message {
     answer(Command::WRITE_COMPLETE, mid, Words::default().u16(count), Vec::new())
 }
 
+/// 2.2.4.32.1: the client locks a range.
+pub fn locking(mid: u16, fid: u16, offset: u32, length: u32) -> Message {
+    let words = Words::andx().u16(fid).u8(0).u8(0).u32(0).u16(0).u16(1);
+    let range = [&0x1234u16.to_le_bytes()[..], &offset.to_le_bytes(), &length.to_le_bytes()].concat();
+    request(Command::LOCKING_ANDX, mid, words, range)
+}
+
+/// 2.2.4.32.2
+pub fn locking_response(mid: u16) -> Message {
+    answer(Command::LOCKING_ANDX, mid, Words::andx(), Vec::new())
+}
+
 /// 2.2.4.32.1: the server breaks an oplock.
 pub fn oplock_break(fid: u16) -> Message {
     request(Command::LOCKING_ANDX, 0xffff, Words::andx().u16(fid).u8(2).up_to(16), Vec::new())

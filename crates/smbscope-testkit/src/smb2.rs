@@ -335,6 +335,46 @@ pub fn cancel(message_id: u64) -> Message {
     request(Command::CANCEL, message_id, Body::default().u16(4).u16(0).0)
 }
 
+/// 2.2.33: FileIdBothDirectoryInformation of what matches a pattern.
+pub fn query_directory(message_id: u64, file: u64, pattern: &str) -> Message {
+    let pattern = utf16(pattern);
+    let body = Body::default().u16(33).u8(37).u8(0).u32(0).file(file).u16(96).u16(pattern.len() as u16).u32(65_536);
+    request(Command::QUERY_DIRECTORY, message_id, body.bytes(&pattern).0)
+}
+
+/// 2.2.34
+pub fn query_directory_response(message_id: u64, entries: &[u8]) -> Message {
+    let body = Body::default().u16(9).u16(72).u32(entries.len() as u32).bytes(entries);
+    answer(Command::QUERY_DIRECTORY, message_id, body.0)
+}
+
+/// FileIdBothDirectoryInformation (MS-FSCC 2.4.17) of `number` files with names of twelve characters.
+pub fn directory_entries(number: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(number * 128);
+    for index in 0..number {
+        let next = if index + 1 == number { 0 } else { 128u32 };
+        let body = Body(bytes).u32(next).u32(0);
+        // Times, size, allocation; attributes; length of the name; the short name is empty.
+        let body = (0..6).fold(body, |body, _| body.u64(0)).u32(0x20).u32(24);
+        bytes = body.0;
+        bytes.resize(index * 128 + 104, 0);
+        bytes.extend(utf16(&format!("note{index:04}.txt")));
+    }
+    bytes
+}
+
+/// 2.2.37: FileNetworkOpenInformation.
+pub fn query_info(message_id: u64, file: u64) -> Message {
+    let body = Body::default().u16(41).u8(1).u8(34).u32(4096).up_to(88).file(file).u8(0);
+    request(Command::QUERY_INFO, message_id, body.0)
+}
+
+/// 2.2.38
+pub fn query_info_response(message_id: u64, information: &[u8]) -> Message {
+    let body = Body::default().u16(9).u16(72).u32(information.len() as u32).bytes(information);
+    answer(Command::QUERY_INFO, message_id, body.0)
+}
+
 /// 2.2.35
 pub fn notify(message_id: u64, file: u64) -> Message {
     request(Command::CHANGE_NOTIFY, message_id, Body::default().u16(32).u16(0).u32(4096).file(file).u32(1).u32(0).0)

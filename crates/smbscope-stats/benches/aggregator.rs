@@ -1,0 +1,76 @@
+//! One exchange after the other into the tables of a report.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use smbscope_model::exchange::{Endpoints, Half};
+use smbscope_model::{Command, Exchange, FlowId, Group, Outcome, PacketRef, Stamp, Timestamp};
+use smbscope_stats::Aggregator;
+use smbscope_wire::smb2;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+const EXCHANGES: u64 = 10_000;
+
+/// Number `index` of a capture with 50 clients, each with a user and 20 files.
+fn exchange(index: u64, shares: &[Arc<str>], users: &[Arc<str>], paths: &[Arc<str>]) -> Exchange {
+    const COMMANDS: [(smb2::Command, Group); 4] = [
+        (smb2::Command::READ, Group::Read),
+        (smb2::Command::WRITE, Group::Write),
+        (smb2::Command::CREATE, Group::OpenClose),
+        (smb2::Command::CLOSE, Group::OpenClose),
+    ];
+    let client = index as usize % users.len();
+    let at = |us: u64| Some(Stamp { time: Timestamp((index * 50 + us) as i64 * 1000), packet: PacketRef::default() });
+    let half = |first, last| Half { first: at(first), last: at(last), packets: 2, bytes: 4200 };
+    let (command, group) = COMMANDS[index as usize / 7 % COMMANDS.len()];
+    Exchange {
+        flow: FlowId(client as u64),
+        endpoints: Endpoints {
+            client: SocketAddr::from(([10, 0, 0, client as u8], 50_000)),
+            server: SocketAddr::from(([10, 250, 0, 1], 445)),
+        },
+        dialect: None,
+        command: Command::Smb2(command),
+        subcommand: None,
+        group,
+        message_id: Some(index),
+        session_id: Some(client as u64),
+        tree_id: Some(5),
+        file_id: None,
+        user: users.get(client).cloned(),
+        share: shares.first().cloned(),
+        path: paths.get(index as usize / 3 % paths.len()).cloned(),
+        status: None,
+        request: half(0, index % 9),
+        interim: None,
+        response: half(40 + index % 977, 45 + index % 1201),
+        offset: Some(index * 4096),
+        length: Some(4096),
+        compounded: false,
+        signed: false,
+        encrypted: false,
+        outcome: Outcome::Complete,
+        retransmitted: 0,
+        retransmission_delay: None,
+        server_round_trip: None,
+        think_time: None,
+    }
+}
+
+fn record(criterion: &mut Criterion) {
+    let names = |prefix: &str, count: u32| -> Vec<Arc<str>> {
+        (0..count).map(|number| Arc::from(format!("{prefix}{number}"))).collect()
+    };
+    let (shares, users, paths) = (names("share", 1), names("OFFICE\\user", 50), names("project\\report ", 1000));
+    let exchanges: Vec<Exchange> = (0..EXCHANGES).map(|index| exchange(index, &shares, &users, &paths)).collect();
+    let mut group = criterion.benchmark_group("aggregator");
+    group.throughput(Throughput::Elements(EXCHANGES));
+    group.bench_function("record", |bencher| {
+        // As in the middle of a long capture: every table exists.
+        let mut aggregator = Aggregator::new();
+        bencher.iter(|| exchanges.iter().for_each(|exchange| aggregator.record(exchange)));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, record);
+criterion_main!(benches);

@@ -1,0 +1,55 @@
+//! The packets of a capture that fits into memory, for tests and benches of what comes behind the decoder.
+
+use super::{Settings, generate};
+use crate::packet::{Packet, Side};
+use smbscope_capture::TcpFlags;
+use smbscope_model::Timestamp;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+/// What [`generate`] writes, as packets. The payload behind the snap length is zeros.
+pub fn packets(settings: &Settings) -> Vec<Packet> {
+    let mut file = Vec::new();
+    generate(settings, &mut file).expect("a Vec takes everything");
+    let mut begins = HashMap::new();
+    let mut packets = Vec::new();
+    let mut rest = &file[24..];
+    while let Some((header, records)) = rest.split_at_checked(16) {
+        let field = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let (data, next) = records.split_at(field(8) as usize);
+        let time = Timestamp(i64::from(field(0)) * 1_000_000_000 + i64::from(field(4)) * 1000);
+        let mut packet = parse(data, field(12) as usize, time);
+        let begin = begins.entry((packet.source, packet.destination)).or_insert(packet.sequence.wrapping_add(1));
+        packet.offset = u64::from(packet.sequence.wrapping_sub(*begin));
+        packet.origin = packets.len();
+        packet.snap = settings.snap as usize;
+        packets.push(packet);
+        rest = next;
+    }
+    packets
+}
+
+/// Of the shape that the recorder writes: Ethernet, IPv4 without options, TCP.
+fn parse(data: &[u8], wire_length: usize, time: Timestamp) -> Packet {
+    let u16_at = |at: usize| u16::from_be_bytes([data[at], data[at + 1]]);
+    let u32_at = |at: usize| u32::from_be_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
+    let address = |at: usize, port: usize| SocketAddr::from((u32_at(at).to_be_bytes(), u16_at(port)));
+    let headers = 34 + usize::from(data[46] >> 4) * 4;
+    let mut payload = data[headers..].to_vec();
+    payload.resize(wire_length - headers, 0);
+    Packet {
+        origin: 0,
+        time,
+        side: if u16_at(36) == 445 { Side::Client } else { Side::Server },
+        offset: 0,
+        source: address(26, 34),
+        destination: address(30, 36),
+        sequence: u32_at(38),
+        acknowledgment: u32_at(42),
+        flags: TcpFlags(data[47]),
+        window: u16_at(48),
+        ip_id: u16_at(18),
+        payload,
+        snap: usize::MAX,
+    }
+}

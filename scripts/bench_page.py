@@ -1,0 +1,234 @@
+"""The page that bench.py writes: machine, method, targets, a table for each capture, scaling."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bench import Measured
+    from measure import Run
+
+# What is aimed for; see the notes below the tables for what stands in the way of those that are missed.
+TIMES_TSHARK_FULL = 100
+TIMES_TSHARK_SNAPPED = 40
+TIMES_WALK_FULL = 2
+ANONYMOUS_BYTES = 150 * 10**6
+
+# What is not a quiet machine: load average at the start, and wall time of a program on one core to its processor time.
+BUSY_LOAD = 0.8
+BUSY_WAIT = 1.1
+
+
+def machine() -> str:
+    model = platform.machine()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    kernel = platform.release().split("-")[0]
+    return f"{model}, {os.cpu_count()} cores, {memory:.0f} GiB of memory, {platform.system()} {kernel}"
+
+
+def version(program: str) -> str:
+    try:
+        lines = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.splitlines()
+    except OSError:
+        return f"no {program}"
+    return lines[0].rstrip(".") if lines else program
+
+
+def megabytes(count: int | None) -> str:
+    return "" if count is None else f"{count / 1e6:,.0f} MB"
+
+
+def times(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.1f}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table whose first column is text and whose others are figures."""
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows] + [""]
+
+
+def fastest(measured: Measured) -> Run:
+    """smbscope as it runs without options."""
+    return measured.runs["smbscope"]
+
+
+def summary(all_measured: Sequence[Measured]) -> list[str]:
+    rows = []
+    for measured in all_measured:
+        ours, walk = fastest(measured), measured.runs["bare walk"]
+        theirs = measured.runs.get("tshark")
+        rows.append(
+            [
+                measured.case.name,
+                f"{ours.wall:.2f} s",
+                f"{theirs.wall:.1f} s" if theirs else "",
+                times(theirs.wall / ours.wall) if theirs else "",
+                times(theirs.cpu / ours.cpu) if theirs else "",
+                f"{walk.wall:.2f} s",
+                times(ours.wall / walk.wall),
+                megabytes(ours.anonymous),
+            ]
+        )
+    head = [
+        "capture",
+        "smbscope",
+        "tshark",
+        "times faster",
+        "less processor time",
+        "bare walk",
+        "times the walk",
+        "anonymous memory",
+    ]
+    return table(head, rows)
+
+
+def targets(all_measured: Sequence[Measured]) -> list[str]:
+    """Each target with the worst capture that it speaks of."""
+    full = [one for one in all_measured if one.case.snap is None and not one.case.is_damaged]
+    narrow = [one for one in all_measured if one.case.snap == 128]
+    rows: list[list[str]] = []
+
+    def add(target: str, figures: dict[str, float], bound: float, *, at_least: bool, unit: str = "") -> None:
+        if not figures:
+            return
+        worst = (min if at_least else max)(figures, key=lambda name: figures[name])
+        value = figures[worst]
+        met = value >= bound if at_least else value <= bound
+        met_by = sum((figure >= bound) if at_least else (figure <= bound) for figure in figures.values())
+        verdict = "met" if met else f"missed ({met_by} of {len(figures)} captures meet it)"
+        rows.append([target, f"{times(value)}{unit} ({worst})", verdict])
+
+    def ratios(some: Sequence[Measured]) -> dict[str, float]:
+        return {one.case.name: one.runs["tshark"].wall / fastest(one).wall for one in some if "tshark" in one.runs}
+
+    add(f"full payload: {TIMES_TSHARK_FULL} times tshark's speed", ratios(full), TIMES_TSHARK_FULL, at_least=True)
+    add(
+        f"128 bytes of each packet: {TIMES_TSHARK_SNAPPED} times tshark's speed",
+        ratios(narrow),
+        TIMES_TSHARK_SNAPPED,
+        at_least=True,
+    )
+    walks = {one.case.name: fastest(one).wall / one.runs["bare walk"].wall for one in full}
+    add(f"full payload: {TIMES_WALK_FULL} times a bare walk at most", walks, TIMES_WALK_FULL, at_least=False)
+    memory = {one.case.name: (fastest(one).anonymous or 0) / 1e6 for one in all_measured}
+    add(
+        f"{ANONYMOUS_BYTES / 1e6:.0f} MB of anonymous memory at most",
+        memory,
+        ANONYMOUS_BYTES / 1e6,
+        at_least=False,
+        unit=" MB",
+    )
+    return table(["target", "worst", ""], rows)
+
+
+def programs(measured: Measured) -> list[str]:
+    """Every program on one capture."""
+    ours = fastest(measured)
+    rows = []
+    for name, run in measured.runs.items():
+        rows.append(
+            [
+                name,
+                f"{run.wall:.3f} s",
+                f"{run.cpu:.3f} s",
+                megabytes(run.rss),
+                megabytes(run.anonymous),
+                f"{measured.size / 1e6 / run.wall:,.0f}",
+                f"{measured.packets / run.wall:,.0f}",
+                f"{run.wall / ours.wall:.2f}",
+            ]
+        )
+    head = ["program", "time", "processor time", "peak resident", "peak anonymous", "MB/s", "packets/s", "ratio"]
+    text = [f"### {measured.case.name}", ""]
+    exchanges = f"{measured.answered:,} exchanges"
+    if measured.case.shows_every_exchange:
+        exchanges += ", all found"
+    text += [
+        f"{measured.size / 1e6:,.0f} MB, {measured.packets:,} packets, {exchanges}:",
+        f"`{measured.arguments}`",
+        "",
+    ]
+    return text + table(head, rows)
+
+
+def scaling(all_measured: Sequence[Measured], first: str) -> list[str]:
+    """Captures that differ in one thing."""
+    rows = []
+    for measured in all_measured:
+        names = [name for name in measured.runs if name.startswith("smbscope")]
+        rows += [scaling_row(measured, name, measured.runs[name]) for name in names]
+    return table([first, "program", "time", "processor time", "anonymous memory", "packets/s", "times the walk"], rows)
+
+
+def scaling_row(measured: Measured, name: str, run: Run) -> list[str]:
+    return [
+        f"{measured.size / 1e6:,.0f} MB, {measured.flows:,} flows",
+        name,
+        f"{run.wall:.3f} s",
+        f"{run.cpu:.3f} s",
+        megabytes(run.anonymous),
+        f"{measured.packets / run.wall:,.0f}",
+        times(run.wall / measured.runs["bare walk"].wall),
+    ]
+
+
+def disturbance(measured: Sequence[Measured], load: float) -> list[str]:
+    """A warning when the machine had other things to do: wall times are not to be trusted then."""
+    waits = [run.wall / run.cpu for one in measured for name, run in one.runs.items() if name == "tshark" and run.cpu]
+    longest = max(waits, default=1.0)
+    if load <= BUSY_LOAD and longest <= BUSY_WAIT:
+        return []
+    text = f"**The machine was busy** (load {load:.1f} at the start; tshark, which uses one core, waited up to"
+    return [f"{text} {1 - 1 / longest:.0%}", "of its time): go by the processor times.", ""]
+
+
+def page(
+    measured: Sequence[Measured],
+    sizes: Sequence[Measured],
+    flows: Sequence[Measured],
+    *,
+    rounds: int,
+    smbscope: Path,
+    load: float,
+) -> str:
+    """The whole page."""
+    text = ["# Performance", "", "Generated by `make bench`; do not edit. The notes at the end are written by hand in"]
+    text += ["`docs/performance-notes.md`.", ""]
+    text += [f"Measured on {datetime.date.today()}: {machine()}. {version(str(smbscope))}, {version('tshark')}.", ""]
+    text += ["```", "generate --mix MIX --flows N --bytes N [--snap N] -o FILE    # per capture, below"]
+    text += ["smbscope analyze --quiet FILE", "tshark -q -z smb2,srt -r FILE    # smb,srt for netbench"]
+    text += ["cat FILE > /dev/null", "walk FILE", "```", ""]
+    text += [
+        "The captures come from a seed (`cargo run --release -p smbscope-testkit --example generate`): `bulk` copies",
+        "large files over SMB 3.1.1, `office` is SMB 2.1 and 3.1.1, `netbench` SMB1; a number behind the name is the",
+        "snap length; `damaged` lacks a packet in a thousand, and others come twice or out of order; `offload` has",
+        "segments as a host captures them whose network card cuts them. They are in the page cache.",
+        "",
+        f"The programs take turns: {rounds} runs of each (median), one of tshark. The bare walk goes through a memory",
+        "map and touches each record header and the first 80 bytes of each packet: less cannot be done.",
+        "Memory is read from `/proc/PID/status` some hundred times in a run of its own: the resident set (`VmHWM`)",
+        "counts mapped pages of the capture, which the kernel may take back; anonymous memory (`RssAnon`) does not.",
+        "",
+    ]
+    text += disturbance(measured, load)
+    if measured:
+        text += [*summary(measured), "## Targets", "", *targets(measured), "## Each capture", ""]
+        text += ["The ratio is to the time of `smbscope` without options, which uses all cores.", ""]
+        for one in measured:
+            text += programs(one)
+    if sizes or flows:
+        text += ["## Scaling", "", "The office mix with full payload.", ""]
+        text += [*scaling(sizes, "size"), *scaling(flows, "flows")]
+    return "\n".join(text).rstrip() + "\n"

@@ -1,0 +1,105 @@
+"""Runs a program and measures it: wall time, processor time, peak memory.
+
+Memory has two figures. The resident set (`VmHWM`) counts mapped pages of the capture, which the kernel can take back
+at any time; anonymous memory (`RssAnon`) is what the program really needs. Both are read from /proc/PID/status again
+and again, in a run of its own, so that timed runs are not disturbed. The kernel's own record of a child's peak
+(`ru_maxrss`) will not do: it starts at the resident set of the process that forks.
+"""
+
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SAMPLE_SECONDS = 0.001
+# Longer runs are sampled less often: each sample takes a moment of a processor.
+SAMPLE_SHARE = 0.005
+
+
+@dataclass(slots=True)
+class Run:
+    """One run, or the median of several."""
+
+    wall: float
+    cpu: float
+    rss: int | None = None
+    """Peak resident set in bytes; absent without sampling."""
+    anonymous: int | None = None
+    """Peak anonymous memory in bytes."""
+
+
+def measure(command: Sequence[str], *, sample: bool = False) -> Run:
+    """Runs a command once with its output thrown away; raises SystemExit when it fails."""
+    rss = anonymous = 0
+    with tempfile.TemporaryFile() as errors:
+        begin = time.perf_counter()
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
+        if sample:
+            status = Path(f"/proc/{child.pid}/status")
+            name = Path(f"/proc/{child.pid}/exe")
+            python = name_of(Path("/proc/self/exe"))
+            while os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                # Between fork and exec it is still this script.
+                if name_of(name) != python:
+                    peak, now = memory(status)
+                    rss, anonymous = max(rss, peak), max(anonymous, now)
+                time.sleep(max(SAMPLE_SECONDS, (time.perf_counter() - begin) * SAMPLE_SHARE))
+        _, code, usage = os.wait4(child.pid, 0)
+        wall = time.perf_counter() - begin
+        child.returncode = os.waitstatus_to_exitcode(code)
+        if child.returncode:
+            errors.seek(0)
+            message = errors.read().decode(errors="replace").strip()
+            raise SystemExit(f"bench: {' '.join(command)} failed: {message}")
+    cpu = usage.ru_utime + usage.ru_stime
+    return Run(wall, cpu, rss, anonymous) if sample else Run(wall, cpu)
+
+
+def name_of(link: Path) -> str | None:
+    """Which program a process runs; nothing once it is over."""
+    try:
+        return str(link.readlink())
+    except OSError:
+        return None
+
+
+def memory(status: Path) -> tuple[int, int]:
+    """Peak resident set and present anonymous memory of a process, in bytes; zeros once it is over."""
+    found = {"VmHWM": 0, "RssAnon": 0}
+    try:
+        for line in status.read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            if key in found:
+                found[key] = int(value.split()[0]) * 1024
+    except (OSError, IndexError):
+        pass
+    return found["VmHWM"], found["RssAnon"]
+
+
+def median(timed: Sequence[Run], sampled: Run) -> Run:
+    """The median times of some runs, with the memory of another."""
+    wall = statistics.median(run.wall for run in timed)
+    cpu = statistics.median(run.cpu for run in timed)
+    return Run(wall, cpu, sampled.rss, sampled.anonymous)
+
+
+def interleaved(commands: dict[str, Sequence[str]], *, rounds: int, once: frozenset[str]) -> dict[str, Run]:
+    """Measures every command in turn, round after round, so that what disturbs the machine disturbs all of them.
+
+    Those in `once` take long: they run once, with sampling, after the first half of the rounds.
+    """
+    results: dict[str, Run] = {}
+    fast = {name: command for name, command in commands.items() if name not in once}
+    timed: dict[str, list[Run]] = {name: [] for name in fast}
+    for number in range(rounds):
+        if number == rounds // 2:
+            results |= {name: measure(commands[name], sample=True) for name in commands if name in once}
+        for name, command in fast.items():
+            timed[name].append(measure(command))
+    for name, command in fast.items():
+        results[name] = median(timed[name], measure(command, sample=True))
+    return {name: results[name] for name in commands}
