@@ -32,6 +32,12 @@ impl<T, const LIMIT: usize> Ring<T, LIMIT> {
         self.entries.capacity() * size_of::<T>()
     }
 
+    /// Whether any of the entries is like that, in no order.
+    #[inline]
+    pub(super) fn contains(&self, is: impl FnMut(&T) -> bool) -> bool {
+        self.entries.iter().any(is)
+    }
+
     /// The entries, oldest first.
     #[inline]
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {

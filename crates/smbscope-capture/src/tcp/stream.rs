@@ -167,9 +167,9 @@ impl Stream {
             let sighting = Sighting::of(position, self.serial, segment);
             let is_known = |known: &Sighting| known.is_same_packet(&sighting);
             match has_payload {
-                true if self.segments.iter().rev().any(is_known) => return true,
+                true if self.segments.contains(is_known) => return true,
                 true => self.segments.push(sighting),
-                false if self.packets.iter().rev().any(is_known) => return true,
+                false if self.packets.contains(is_known) => return true,
                 false => self.packets.push(sighting),
             }
         }
