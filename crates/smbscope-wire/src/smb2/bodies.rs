@@ -164,7 +164,7 @@ impl<'a> Request<'a> {
             Command::CREATE => end_of(108).max(112),
             Command::SET_INFO => match info_level(prefix) {
                 Some(InfoLevel::File(RENAME_INFORMATION)) => {
-                    96 + u32_at(prefix, 68).unwrap_or(0).min(64 * 1024) as usize
+                    rename_buffer(prefix).map_or(96, |range| range.end.max(96))
                 }
                 _ => 96,
             },
@@ -211,6 +211,14 @@ impl Response {
 
 /// FileRenameInformation (MS-FSCC 2.4).
 const RENAME_INFORMATION: u8 = 10;
+/// Bytes of it that are looked at; no name is longer.
+const MAX_RENAME_INFORMATION: u32 = 64 * 1024;
+
+/// Where a SET_INFO request has its buffer (MS-SMB2 2.2.39).
+fn rename_buffer(message: &[u8]) -> Option<std::ops::Range<usize>> {
+    let start = usize::from(u16_at(message, 72)?);
+    Some(start..start + u32_at(message, 68)?.min(MAX_RENAME_INFORMATION) as usize)
+}
 
 fn info_level(message: &[u8]) -> Option<InfoLevel> {
     let class = u8_at(message, 67)?;
@@ -232,10 +240,11 @@ fn new_name(message: &[u8], level: InfoLevel) -> Option<String> {
     if level != InfoLevel::File(RENAME_INFORMATION) {
         return None;
     }
-    let start = usize::from(u16_at(message, 72)?);
-    let length = u32_at(message, start.checked_add(16)?)? as usize;
-    let name = start.checked_add(20)?;
-    Some(utf16_text(message.get(name..name.checked_add(length)?)?))
+    let range = rename_buffer(message)?;
+    // A snap length may have cut what follows the name.
+    let buffer = message.get(range.start..range.end.min(message.len()))?;
+    let length = u32_at(buffer, 16)? as usize;
+    Some(utf16_text(buffer.get(20..20usize.checked_add(length)?)?))
 }
 
 fn buffer(message: &[u8], offset: u16, length: u16) -> &[u8] {
@@ -293,6 +302,22 @@ mod tests {
         message.extend([4, 0, 0, 0, b'x', 0, b'y', 0]);
         let Request::Info { new_name, .. } = Request::parse(Command::SET_INFO, &message) else { panic!() };
         assert_eq!(new_name.as_deref(), Some("xy"));
+    }
+
+    #[test]
+    fn a_new_name_is_looked_for_where_the_buffer_is_and_nowhere_else() {
+        // As above, with the buffer 8 bytes further on; then one of 4 bytes, too short for any name (found by fuzzing).
+        let mut message = with_body(0x11, 0, 66, &[1, 10, 24, 0, 0, 0, 104, 0]);
+        message.resize(104 + 16, 0);
+        message.extend([4, 0, 0, 0, b'x', 0, b'y', 0]);
+        assert_eq!(Request::needed(Command::SET_INFO, &message), 104 + 24);
+        let new_name = |message: &[u8]| match Request::parse(Command::SET_INFO, message) {
+            Request::Info { new_name, .. } => new_name,
+            _ => None,
+        };
+        assert_eq!(new_name(&message).as_deref(), Some("xy"));
+        message[68] = 4;
+        assert_eq!(new_name(&message), None);
     }
 
     #[test]
