@@ -38,6 +38,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("smbscope-testkit", &["smbscope-wire", "smbscope-model", "smbscope-capture"]),
+    (
+        "smbscope-fuzz",
+        &[
+            "smbscope-wire",
+            "smbscope-model",
+            "smbscope-capture",
+            "smbscope-analyze",
+            "smbscope-stats",
+            "smbscope-report",
+            "smbscope-testkit",
+        ],
+    ),
 ];
 
 /// Tests may also use the test kit and what the test kit is made of.

@@ -1,0 +1,18 @@
+//! Writes the inputs that fuzzing starts from: `cargo run -p smbscope-fuzz --example write_seeds -- fuzz/corpus`.
+//!
+//! They are made of what the test kit can say, so they hold a bit of everything and nothing that anybody captured.
+
+mod seeds;
+
+use std::path::Path;
+use std::{env, fs, io};
+
+fn main() -> io::Result<()> {
+    let root = env::args().nth(1).unwrap_or_else(|| "fuzz/corpus".to_owned());
+    for (target, name, bytes) in seeds::all() {
+        let directory = Path::new(&root).join(target);
+        fs::create_dir_all(&directory)?;
+        fs::write(directory.join(name), bytes)?;
+    }
+    Ok(())
+}

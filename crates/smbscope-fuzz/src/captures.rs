@@ -1,0 +1,127 @@
+//! Capture files: every format, from a file and from a pipe, plain and compressed.
+
+use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_model::Quality;
+use std::io::{Cursor, Write};
+
+/// Packets of a compressed capture that are looked at; a few bytes can stand for very many.
+const MAX_PACKETS: usize = 20_000;
+
+/// First bytes of pcap files: micro- and nanoseconds and the modified format, in both byte orders.
+const PCAP_MAGICS: [[u8; 4]; 6] = [
+    [0xd4, 0xc3, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0xc3, 0xd4],
+    [0x4d, 0x3c, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0x3c, 0x4d],
+    [0x34, 0xcd, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0xcd, 0x34],
+];
+
+/// pcap. Bytes that do not begin as one get a beginning.
+pub fn pcap(data: &[u8]) {
+    let known = PCAP_MAGICS.iter().any(|magic| data.starts_with(magic));
+    let chosen = usize::from(data.first().copied().unwrap_or(0)) % PCAP_MAGICS.len();
+    plain(&if known { data.to_vec() } else { begun(data, &PCAP_MAGICS[chosen]) });
+}
+
+/// pcapng. Bytes that do not begin as one get a beginning.
+pub fn pcapng(data: &[u8]) {
+    plain(&begun(data, &[0x0a, 0x0d, 0x0d, 0x0a]));
+}
+
+/// snoop. Bytes that do not begin as one get a beginning.
+pub fn snoop(data: &[u8]) {
+    plain(&begun(data, b"snoop\0\0\0"));
+}
+
+/// gzip, zstd, lz4 and xz, told by content; and whatever else the bytes may be.
+pub fn compressed(data: &[u8]) {
+    both_ways(data);
+}
+
+/// The bytes with other first ones.
+fn begun(data: &[u8], start: &[u8]) -> Vec<u8> {
+    [start, data.get(start.len()..).unwrap_or_default()].concat()
+}
+
+/// A capture that is not compressed: it can't hold more than its bytes.
+fn plain(bytes: &[u8]) {
+    if let Some(reading) = both_ways(bytes) {
+        let held: usize = reading.packets.iter().map(|packet| packet.data.len()).sum();
+        assert!(held <= bytes.len(), "{held} bytes of packets in a file of {}", bytes.len());
+    }
+}
+
+/// Reads from a pipe and from a file, which must give the same.
+fn both_ways(bytes: &[u8]) -> Option<Reading> {
+    let piped = CaptureSet::from_reader("x", Box::new(Cursor::new(bytes.to_vec())));
+    let mut file = tempfile::NamedTempFile::new().expect("there is a directory for temporary files");
+    file.write_all(bytes).expect("the directory for temporary files has room");
+    let opened = CaptureSet::open(&[Input::File(file.path().to_owned())]);
+    let (piped, opened) = match (piped, opened) {
+        (Ok(piped), Ok(opened)) => (piped, opened),
+        (piped, opened) => {
+            let (piped, opened) = (piped.err().map(|e| e.to_string()), opened.err().map(|e| e.to_string()));
+            assert_eq!(piped.is_some(), opened.is_some(), "pipe: {piped:?}, file: {opened:?}");
+            return None;
+        }
+    };
+    let (piped, opened) = (Reading::of(piped), Reading::of(opened));
+    if piped.whole && opened.whole {
+        let same_order = piped.quality.packets_out_of_time_order == 0;
+        assert!(!same_order || piped.packets == opened.packets, "a pipe gives other packets than a file");
+        assert_eq!(piped.packets.len(), opened.packets.len(), "a pipe gives more or fewer packets than a file");
+        assert_eq!(piped.quality.unreadable_records, opened.quality.unreadable_records);
+    }
+    Some(opened)
+}
+
+/// One packet.
+#[derive(Debug, PartialEq, Eq)]
+struct Record {
+    number: u64,
+    time: i64,
+    link_type: u32,
+    data: Vec<u8>,
+    wire_length: u32,
+}
+
+/// What a capture gave.
+struct Reading {
+    packets: Vec<Record>,
+    quality: Quality,
+    /// Whether it was read to its end.
+    whole: bool,
+}
+
+impl Reading {
+    fn of(mut set: CaptureSet) -> Reading {
+        let mut packets = Vec::new();
+        let mut out_of_order = 0;
+        let mut last = i64::MIN;
+        let mut whole = false;
+        while packets.len() < MAX_PACKETS {
+            let Some(packet) = set.next_packet().expect("what opens can be read") else {
+                whole = true;
+                break;
+            };
+            assert!(packet.data.len() as u64 <= u64::from(packet.wire_length), "more captured than there was");
+            out_of_order += u64::from(packet.stamp.time.0 < last);
+            last = last.max(packet.stamp.time.0);
+            packets.push(Record {
+                number: packet.stamp.packet.number,
+                time: packet.stamp.time.0,
+                link_type: packet.link_type,
+                data: packet.data.to_vec(),
+                wire_length: packet.wire_length,
+            });
+        }
+        if whole {
+            assert!(set.next_packet().expect("the end is no error").is_none(), "the end stays the end");
+            let told: u64 = set.captures().iter().map(|info| info.packets).sum();
+            assert_eq!(told, packets.len() as u64, "packets that were told of");
+            assert_eq!(set.quality().packets_out_of_time_order, out_of_order, "packets that went back in time");
+        }
+        Reading { packets, quality: set.quality().clone(), whole }
+    }
+}

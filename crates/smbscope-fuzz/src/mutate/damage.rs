@@ -1,0 +1,243 @@
+//! What can happen to packets: to where they are, to their TCP headers, and to the SMB messages in them.
+
+use super::frame::Frame;
+use smbscope_testkit::random::Random;
+
+/// Where in a TCP header the numbers stand.
+const SEQUENCE: usize = 4;
+const ACKNOWLEDGMENT: usize = 8;
+/// FIN and ACK, RST, RST and ACK, SYN, SYN and ACK.
+const FORGED: [u8; 5] = [0x11, 0x04, 0x14, 0x02, 0x12];
+
+/// Bytes of an SMB1 message that decide: command, status, flags, ids, word count, AndX.
+const SMB1_FIELDS: [usize; 16] = [4, 5, 9, 10, 11, 24, 26, 28, 30, 32, 33, 35, 36, 37, 43, 51];
+/// Bytes of an SMB2 message that decide: status, command, flags, NextCommand, ids, the start of the body.
+const SMB2_FIELDS: [usize; 18] = [4, 8, 11, 12, 16, 17, 20, 21, 24, 25, 32, 36, 40, 64, 66, 68, 72, 80];
+/// Values on the edge of something.
+const EDGES: [u8; 8] = [0, 1, 2, 0x7f, 0x80, 0xfc, 0xfe, 0xff];
+
+/// Damage that changes how many packets there are, or their order.
+const TO_THE_LIST: [fn(&mut Vec<Frame>, &mut Random); 9] =
+    [drop_one, drop_burst, duplicate, delay, resend_in_part, overlap, forge, begin_late, split];
+
+/// Damage that packets suffer where they are.
+const IN_PLACE: [fn(&mut [Frame], &mut Random); 10] =
+    [swap, jump, acknowledge, snap_one, snap_all, step_clock, flip_in_header, reframe, relink, flip_anywhere];
+
+/// Does one kind of damage.
+pub(super) fn apply(frames: &mut Vec<Frame>, random: &mut Random) {
+    let kinds = TO_THE_LIST.len() + IN_PLACE.len();
+    let kind = random.below(kinds as u64) as usize;
+    match (frames.is_empty(), TO_THE_LIST.get(kind)) {
+        (true, _) => {}
+        (false, Some(damage)) => damage(frames, random),
+        (false, None) => IN_PLACE[kind - TO_THE_LIST.len()](frames, random),
+    }
+}
+
+/// A packet with payload, found from a place by chance on.
+pub(super) fn any_with_payload<'a>(frames: &'a mut [Frame], random: &mut Random) -> Option<&'a mut Frame> {
+    let at = place_with_payload(frames, random)?;
+    frames.get_mut(at)
+}
+
+fn place(frames: &[Frame], random: &mut Random) -> usize {
+    random.below(frames.len() as u64) as usize
+}
+
+fn place_with_payload(frames: &[Frame], random: &mut Random) -> Option<usize> {
+    let start = place(frames, random);
+    (start..frames.len()).chain(0..start).find(|at| !frames[*at].payload().is_empty())
+}
+
+fn drop_one(frames: &mut Vec<Frame>, random: &mut Random) {
+    frames.remove(place(frames, random));
+}
+
+fn drop_burst(frames: &mut Vec<Frame>, random: &mut Random) {
+    let from = place(frames, random);
+    let to = (from + 2 + random.below(10) as usize).min(frames.len());
+    frames.drain(from..to);
+}
+
+fn duplicate(frames: &mut Vec<Frame>, random: &mut Random) {
+    let at = place(frames, random);
+    let later = (at + 1 + random.below(6) as usize).min(frames.len());
+    let mut copy = frames[at].clone();
+    copy.time = frames[later - 1].time;
+    frames.insert(later, copy);
+}
+
+fn swap(frames: &mut [Frame], random: &mut Random) {
+    let (one, other) = (place(frames, random), place(frames, random));
+    let other = if random.chance(0.7) { (one + 1).min(frames.len() - 1) } else { other };
+    let (first, second) = (frames[one].time, frames[other].time);
+    frames.swap(one, other);
+    // Half of the time the clock keeps ascending.
+    if random.chance(0.5) {
+        (frames[one].time, frames[other].time) = (first, second);
+    }
+}
+
+/// Captured later than it was sent; the times stay in order.
+fn delay(frames: &mut Vec<Frame>, random: &mut Random) {
+    let from = place(frames, random);
+    let to = (from + 1 + random.below(8) as usize).min(frames.len() - 1);
+    let mut moved = frames.remove(from);
+    moved.time = frames.get(to.saturating_sub(1)).map_or(moved.time, |before| before.time);
+    frames.insert(to, moved);
+}
+
+/// Sent again with other cut points.
+fn resend_in_part(frames: &mut Vec<Frame>, random: &mut Random) {
+    let Some(at) = place_with_payload(frames, random) else { return };
+    let mut copy = frames[at].clone();
+    let payload = copy.payload().to_vec();
+    let from = random.below(payload.len() as u64) as usize;
+    let to = from + 1 + random.below((payload.len() - from) as u64) as usize;
+    copy.set_payload(&payload[from..to]);
+    shift(&mut copy, SEQUENCE, from as u32);
+    let later = (at + 1 + random.below(6) as usize).min(frames.len());
+    copy.time = frames[later - 1].time;
+    frames.insert(later, copy);
+}
+
+/// The same place in the stream with other bytes: what an attacker does, or a broken card.
+fn overlap(frames: &mut Vec<Frame>, random: &mut Random) {
+    let Some(at) = place_with_payload(frames, random) else { return };
+    let mut copy = frames[at].clone();
+    copy.payload_mut().iter_mut().for_each(|byte| *byte ^= 0x55);
+    shift(&mut copy, SEQUENCE, random.below(9) as u32);
+    frames.insert(if random.chance(0.5) { at } else { at + 1 }, copy);
+}
+
+/// The numbers of a direction jump from here on.
+fn jump(frames: &mut [Frame], random: &mut Random) {
+    let at = place(frames, random);
+    let far = [1, 1460, 65_536, 1 << 24, 1 << 31, u32::MAX][random.below(6) as usize];
+    let direction = frames[at].direction();
+    for frame in frames[at..].iter_mut().filter(|frame| frame.direction() == direction) {
+        shift(frame, SEQUENCE, far);
+    }
+}
+
+/// A packet of an end that never sent it: FIN, RST or SYN.
+fn forge(frames: &mut Vec<Frame>, random: &mut Random) {
+    let at = place(frames, random);
+    let mut forged = frames[at].clone();
+    if random.chance(0.7) {
+        forged.set_payload(&[]);
+    }
+    forged.set_flags(FORGED[random.below(FORGED.len() as u64) as usize]);
+    if random.chance(0.3) {
+        shift(&mut forged, SEQUENCE, random.bits() as u32);
+    }
+    frames.insert(at + usize::from(random.chance(0.5)), forged);
+}
+
+/// Another acknowledgment: ahead of what was seen, or behind.
+fn acknowledge(frames: &mut [Frame], random: &mut Random) {
+    let at = place(frames, random);
+    let by = (random.below(4000) as u32).wrapping_sub(2000);
+    shift(&mut frames[at], ACKNOWLEDGMENT, by);
+}
+
+fn shift(frame: &mut Frame, field: usize, by: u32) {
+    if let Some(number) = frame.number(field) {
+        frame.set_number(field, number.wrapping_add(by));
+    }
+}
+
+fn snap_one(frames: &mut [Frame], random: &mut Random) {
+    let at = place(frames, random);
+    let length = random.below(frames[at].data.len() as u64 + 1) as usize;
+    frames[at].snap(length);
+}
+
+fn snap_all(frames: &mut [Frame], random: &mut Random) {
+    let length = [54, 68, 86, 96, 128, 160, 256][random.below(7) as usize];
+    frames.iter_mut().for_each(|frame| frame.snap(length));
+}
+
+/// The clock steps, in either direction, for some packets or until the end.
+fn step_clock(frames: &mut [Frame], random: &mut Random) {
+    let from = place(frames, random);
+    let to = if random.chance(0.5) { frames.len() } else { (from + 4).min(frames.len()) };
+    let step = [1_000, 2_000_000, 3_000_000_000, 90_000_000_000_000][random.below(4) as usize];
+    let step = if random.chance(0.5) { step } else { -step };
+    frames[from..to].iter_mut().for_each(|frame| frame.time = frame.time.saturating_add(step).max(0));
+}
+
+fn begin_late(frames: &mut Vec<Frame>, random: &mut Random) {
+    let first = random.below((frames.len() as u64).min(40)) as usize;
+    frames.drain(..first);
+}
+
+/// Where messages begin in a payload: behind each protocol id.
+fn messages(payload: &[u8]) -> Vec<usize> {
+    let is_id = |four: &[u8]| four[0] >= 0xfc && four[1..] == *b"SMB";
+    payload.windows(4).enumerate().filter(|(_, four)| is_id(four)).map(|(at, _)| at).collect()
+}
+
+/// Changes a field that decides something in the header of a message.
+fn flip_in_header(frames: &mut [Frame], random: &mut Random) {
+    let Some(frame) = any_with_payload(frames, random) else { return };
+    let payload = frame.payload_mut();
+    let starts = messages(payload);
+    let Some(start) = starts.get(random.below(starts.len() as u64) as usize).copied() else { return };
+    let at = match payload[start] {
+        0xff => SMB1_FIELDS[random.below(SMB1_FIELDS.len() as u64) as usize],
+        _ => SMB2_FIELDS[random.below(SMB2_FIELDS.len() as u64) as usize],
+    };
+    let value = EDGES[random.below(EDGES.len() as u64) as usize];
+    if let Some(byte) = payload.get_mut(start + at) {
+        *byte = if random.chance(0.5) { value } else { *byte ^ (1 << random.below(8)) };
+    }
+}
+
+/// Changes the length in an NBSS header.
+fn reframe(frames: &mut [Frame], random: &mut Random) {
+    let Some(frame) = any_with_payload(frames, random) else { return };
+    let payload = frame.payload_mut();
+    let starts = messages(payload);
+    let start = starts.get(random.below(starts.len() as u64) as usize).copied().unwrap_or(4);
+    let Some(header) = start.checked_sub(4).and_then(|at| payload.get_mut(at..start)) else { return };
+    match random.below(4) {
+        0 => header[0] = [0x81, 0x82, 0x83, 0x84, 0x85, 0x86][random.below(6) as usize],
+        1 => header[1] ^= 1 << random.below(8),
+        2 => header[2] ^= 1 << random.below(8),
+        _ => header[3] = header[3].wrapping_add(random.below(64) as u8),
+    }
+}
+
+/// Changes a compound's NextCommand.
+fn relink(frames: &mut [Frame], random: &mut Random) {
+    let Some(frame) = any_with_payload(frames, random) else { return };
+    let payload = frame.payload_mut();
+    let starts: Vec<usize> = messages(payload).into_iter().filter(|at| payload[*at] == 0xfe).collect();
+    let Some(start) = starts.get(random.below(starts.len() as u64) as usize).copied() else { return };
+    let next = [0, 8, 64, 72, 100, 128, 0x7fff_fff8, 0xffff_fff8][random.below(8) as usize];
+    if let Some(field) = payload.get_mut(start + 20..start + 24) {
+        field.copy_from_slice(&u32::to_le_bytes(next));
+    }
+}
+
+/// One segment becomes two.
+fn split(frames: &mut Vec<Frame>, random: &mut Random) {
+    let Some(at) = place_with_payload(frames, random) else { return };
+    let payload = frames[at].payload().to_vec();
+    let cut = random.below(payload.len() as u64) as usize;
+    let mut second = frames[at].clone();
+    frames[at].set_payload(&payload[..cut]);
+    second.set_payload(&payload[cut..]);
+    shift(&mut second, SEQUENCE, cut as u32);
+    frames.insert(at + 1, second);
+}
+
+fn flip_anywhere(frames: &mut [Frame], random: &mut Random) {
+    let at = place(frames, random);
+    let within = random.below(frames[at].data.len() as u64) as usize;
+    if let Some(byte) = frames[at].data.get_mut(within) {
+        *byte ^= 1 << random.below(8);
+    }
+}

@@ -1,0 +1,44 @@
+//! Packets of every link type: link, IP and TCP headers, and IP fragments.
+//!
+//! An input is a list of packets: a byte that chooses the link type, a byte by which the wire had more than was
+//! captured, a length of two bytes, the packet.
+
+use crate::bytes::Bytes;
+use smbscope_capture::Packet;
+use smbscope_capture::decode::Decoder;
+use smbscope_model::{CaptureId, PacketRef, Quality, Stamp, Timestamp};
+
+/// Link types that are read, and one that is not.
+pub const LINK_TYPES: [u32; 11] = [1, 113, 276, 12, 14, 101, 228, 229, 0, 108, 6];
+
+/// Decodes a list of packets.
+pub fn packets(data: &[u8]) {
+    let mut decoder = Decoder::new();
+    let mut quality = Quality::default();
+    let mut input = Bytes(data);
+    let (mut number, mut held) = (0, 0);
+    while let (Some(kind), Some(more), Some(length)) = (input.u8(), input.u8(), input.u16()) {
+        number += 1;
+        let captured = input.up_to(length.into());
+        held += captured.len();
+        let stamp =
+            Stamp { time: Timestamp(number), packet: PacketRef { capture: CaptureId(0), number: number as u64 } };
+        let packet = Packet {
+            stamp,
+            link_type: LINK_TYPES[usize::from(kind) % LINK_TYPES.len()],
+            data: captured,
+            wire_length: captured.len() as u32 + 16 * u32::from(more),
+        };
+        let Some(segment) = decoder.decode(&packet, &mut quality) else { continue };
+        assert_eq!(segment.stamp, stamp, "the packet that completes a segment gives it its time");
+        assert!(segment.first.packet <= stamp.packet, "a segment ends before it begins");
+        assert!(segment.payload.len() as u64 <= u64::from(segment.payload_length), "more payload than there was");
+        assert!(segment.payload.len() <= held, "payload that no packet held");
+    }
+    decoder.finish(&mut quality);
+    assert_eq!(quality.packets, number as u64);
+    assert_eq!(quality.packets, quality.tcp_packets + quality.not_tcp + quality.malformed_packets);
+    assert_eq!(quality.captured_bytes, held as u64);
+    assert!(quality.ip_datagrams_reassembled + quality.ip_datagrams_incomplete <= quality.ip_fragments);
+    assert!(decoder.unsupported_links().len() <= LINK_TYPES.len());
+}

@@ -1,0 +1,185 @@
+//! A whole analysis: the bytes of a capture to the reports.
+
+use smbscope_analyze::pipeline::{Sharding, Threading, run};
+use smbscope_analyze::{Analyzer, Options, Outcome};
+use smbscope_capture::decode::Decoder;
+use smbscope_capture::reader::CaptureSet;
+use smbscope_capture::tcp::FlowTable;
+use smbscope_model::{Exchange, Limits, Quality, TimeKind, Timestamp};
+use smbscope_report::csv::ExchangeWriter;
+use smbscope_report::text::TextOptions;
+use smbscope_report::{CaptureEntry, Report, classic, json, text};
+use smbscope_stats::Aggregator;
+use std::io::Cursor;
+
+/// Packets that are looked at; a few compressed bytes can stand for very many.
+const MAX_PACKETS: u64 = 20_000;
+/// Columns of the text report.
+const WIDTH: usize = 100;
+
+/// Analyses a capture and writes every report.
+pub fn pipeline(data: &[u8]) {
+    let Some(analysis) = Analysis::of(data, Limits::default()) else { return };
+    for exchange in &analysis.exchanges {
+        check(exchange);
+    }
+    let table = analysis.table();
+    let report = analysis.report();
+    let shown = text::render(&report, &TextOptions { width: WIDTH, color: false });
+    check_text(&shown);
+    for line in shown.lines() {
+        assert!(line.chars().count() <= WIDTH, "a line of {} columns: {line}", line.chars().count());
+    }
+    check_text(&classic::render(&report));
+    let mut object = Vec::new();
+    json::write(&report, &mut object).expect("a vector takes every byte");
+    let parsed: serde_json::Value = serde_json::from_slice(&object).expect("the report is JSON");
+    assert_eq!(parsed["schema"], json::SCHEMA);
+    // Some inputs are looked at again in other ways.
+    match data.len() % 4 {
+        0 => {
+            let again = Analysis::of(data, Limits::default()).expect("it could be read before");
+            assert!(again.table() == table, "another table the second time");
+        }
+        1 if analysis.quality.packets < MAX_PACKETS => check_sharded(data, &analysis),
+        2 => drop(Analysis::of(data, TIGHT)),
+        _ => {}
+    }
+}
+
+/// Budgets that a few flows use up.
+const TIGHT: Limits = Limits { flows: 20_000, names: 2_000, connections: 1 };
+
+/// Flows divided among threads give the same exchanges, connections and counts.
+fn check_sharded(data: &[u8], whole: &Analysis) {
+    let mut set = open(data).expect("it could be read before");
+    let mut found = [Vec::new(), Vec::new()];
+    let mut sinks: Vec<_> =
+        found.iter_mut().map(|found| |exchange: &Exchange| found.push(format!("{exchange:?}"))).collect();
+    let options = Options::default();
+    let result = run(&mut set, &options, Sharding::Connections, Threading::Workers, &mut sinks, |_| {});
+    drop(sinks);
+    // A session may span shards; then all is to be done again without any.
+    let Ok(sharded) = result else { return };
+    let mut found = found.concat();
+    let mut expected: Vec<String> = whole.exchanges.iter().map(|exchange| format!("{exchange:?}")).collect();
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected, "other exchanges when the flows are divided");
+    assert_eq!(sharded.quality, whole.quality, "other counts when the flows are divided");
+    assert_eq!(sharded.connections, whole.found.connections, "other connections when the flows are divided");
+}
+
+fn open(data: &[u8]) -> Option<CaptureSet> {
+    CaptureSet::from_reader("capture", Box::new(Cursor::new(data.to_vec()))).ok()
+}
+
+/// Everything that is known at the end.
+struct Analysis {
+    exchanges: Vec<Exchange>,
+    quality: Quality,
+    found: Outcome,
+    capture: CaptureEntry,
+    first: Option<Timestamp>,
+    last: Option<Timestamp>,
+}
+
+impl Analysis {
+    fn of(data: &[u8], limits: Limits) -> Option<Analysis> {
+        let mut set = open(data)?;
+        let mut decoder = Decoder::new();
+        let mut quality = Quality::default();
+        let mut exchanges = Vec::new();
+        let options = Options { limits, ..Options::default() };
+        let analyzer = Analyzer::new(options, |exchange| exchanges.push(exchange));
+        let mut flows = FlowTable::within(analyzer, limits.flows);
+        let (mut first, mut last, mut whole) = (None, None, false);
+        while quality.packets < MAX_PACKETS {
+            let Some(packet) = set.next_packet().expect("what opens can be read") else {
+                whole = true;
+                break;
+            };
+            first.get_or_insert(packet.stamp.time);
+            last = last.max(Some(packet.stamp.time));
+            if let Some(segment) = decoder.decode(&packet, &mut quality) {
+                flows.segment(&segment);
+            }
+        }
+        decoder.finish(&mut quality);
+        let found = flows.finish().finish();
+        quality.merge(set.quality());
+        quality.merge(&found.quality);
+        let info = set.captures().first().expect("one capture was opened");
+        assert_eq!(quality.packets, quality.tcp_packets + quality.not_tcp + quality.malformed_packets);
+        assert!(!whole || info.packets == quality.packets, "packets that were told of");
+        let capture = CaptureEntry {
+            name: info.name.clone(),
+            format: info.format.to_owned(),
+            compression: info.compression.map(str::to_owned),
+            packets: info.packets,
+            bytes: info.bytes,
+            first: info.first,
+            last: info.last,
+            resolution_ns: info.resolution_ns,
+            snap_length: info.snap_length,
+            link_types: info.link_types.clone(),
+            warnings: info.truncated.iter().chain(&info.warnings).cloned().collect(),
+        };
+        Some(Analysis { exchanges, quality, found, capture, first, last })
+    }
+
+    /// The exchange table, which has a row of the same width for every exchange.
+    fn table(&self) -> Vec<u8> {
+        let mut writer = ExchangeWriter::new(Vec::new()).expect("a vector takes every byte");
+        let names = [self.capture.name.clone()];
+        for (id, exchange) in self.exchanges.iter().enumerate() {
+            writer.write(exchange, id as u64, &names).expect("a vector takes every byte");
+        }
+        let bytes = writer.into_inner().expect("a vector takes every byte");
+        let mut reader = csv::Reader::from_reader(&bytes[..]);
+        let columns = reader.headers().expect("there is a header").len();
+        let mut rows = 0;
+        for record in reader.records() {
+            assert_eq!(record.expect("a row can be read").len(), columns);
+            rows += 1;
+        }
+        assert_eq!(rows, self.exchanges.len());
+        bytes
+    }
+
+    fn report(&self) -> Report {
+        let mut aggregator = Aggregator::new();
+        self.exchanges.iter().for_each(|exchange| aggregator.record(exchange));
+        Report {
+            title: None,
+            captures: vec![self.capture.clone()],
+            quality: self.quality.clone(),
+            connections: self.found.connections.clone(),
+            aggregate: aggregator.finish(),
+            first: self.first,
+            last: self.last,
+            version: String::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// What holds for every exchange, however damaged the capture is.
+fn check(exchange: &Exchange) {
+    let Exchange { request, response, .. } = exchange;
+    assert!(request.first.or(request.last).or(response.first).or(response.last).is_some(), "nothing was seen of it");
+    if exchange.is_complete() {
+        let seen = request.first.is_some() && response.last.is_some();
+        assert!(seen, "complete, but its first or last packet was not seen: {exchange:?}");
+    }
+    for kind in [TimeKind::ResponseTime, TimeKind::RequestTransfer, TimeKind::ResponseTransfer] {
+        let time = exchange.time(kind).filter(|_| exchange.is_complete());
+        assert!(time.is_none_or(|time| time.0 >= 0), "{} is {time:?}: {exchange:?}", kind.name());
+    }
+}
+
+/// Names from the wire must not steer a terminal.
+fn check_text(text: &str) {
+    let bad = text.chars().find(|c| c.is_control() && *c != '\n');
+    assert!(bad.is_none(), "a control character: {bad:?}");
+}

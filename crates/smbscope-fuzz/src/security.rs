@@ -1,0 +1,18 @@
+//! Security tokens: SPNEGO, NTLM, Kerberos.
+
+use smbscope_wire::security::{Identity, identify};
+
+/// Reads a token, whole and cut.
+pub fn security(data: &[u8]) {
+    let names = match identify(data) {
+        Some(Identity::NtlmAuthenticate { domain, user, workstation, .. }) => vec![domain, user, workstation],
+        Some(Identity::NtlmChallenge { target }) => target.into_iter().collect(),
+        Some(Identity::KerberosApReq { realm, service }) => vec![realm, service],
+        Some(Identity::NtlmNegotiate) | None => vec![],
+    };
+    for name in names {
+        // A byte that is no text takes three as the replacement character.
+        assert!(name.len() <= 3 * data.len() + 3, "a name of {} bytes in a token of {}", name.len(), data.len());
+    }
+    identify(&data[..data.len() / 2]);
+}

@@ -1,0 +1,69 @@
+//! One SMB2 frame: header, compound, the bodies of every command, transform header.
+
+use smbscope_wire::names::InfoLevel;
+use smbscope_wire::smb2::{Header, PROTOCOL_ID, Request, Response, TRANSFORM_ID, TransformHeader};
+
+/// Longest prefix that may be asked for: a name or token at the largest offset.
+const MOST_NEEDED: usize = 192 * 1024;
+/// Members of a compound that are followed.
+const MAX_MEMBERS: usize = 256;
+
+/// Reads a frame that begins with a header. Other first bytes than the protocol id are replaced.
+pub fn smb2(data: &[u8]) {
+    let frame = [&PROTOCOL_ID, data.get(4..).unwrap_or_default()].concat();
+    let mut rest = &frame[..];
+    for _ in 0..MAX_MEMBERS {
+        let Some(header) = Header::parse(rest) else { break };
+        let next = header.next_command as usize;
+        // A member is no shorter than its header.
+        let end = if next < Header::LENGTH { rest.len() } else { next.min(rest.len()) };
+        message(&header, &rest[..end]);
+        if next < Header::LENGTH || end == rest.len() {
+            break;
+        }
+        rest = &rest[end..];
+    }
+    let covered = [&TRANSFORM_ID, data.get(4..).unwrap_or_default()].concat();
+    let transform = TransformHeader::parse(&covered).expect("the protocol id is there");
+    assert!(covered.len() < TransformHeader::LENGTH || transform.session_id.is_some());
+}
+
+fn message(header: &Header, message: &[u8]) {
+    assert!(message.len() >= Header::LEAST, "a header in {} bytes", message.len());
+    assert_eq!(header.message_id & !header.id_mask, 0);
+    let _ = (header.command.to_string(), header.status.to_string(), header.is_response(), header.is_signed());
+    Header::is_plausible(message, message.len());
+    let request = Request::parse(header.command, message);
+    let response = Response::parse(header.command, message);
+    let _ = format!("{response:?}");
+    match &request {
+        Request::Ioctl { code, .. } => drop(code.to_string()),
+        Request::Info { level, .. } => same_level(*level),
+        _ => {}
+    }
+    // What is at hand after every wish was granted says as much as the whole message.
+    let mut at_hand = message.len().min(Header::LENGTH);
+    loop {
+        let wanted = Request::needed(header.command, &message[..at_hand]);
+        assert!(wanted <= MOST_NEEDED, "{wanted} bytes wanted");
+        if wanted <= at_hand || at_hand == message.len() {
+            break;
+        }
+        at_hand = wanted.min(message.len());
+    }
+    let from_prefix = Request::parse(header.command, &message[..at_hand]);
+    assert_eq!(from_prefix, request, "{at_hand} bytes of {} are not enough", message.len());
+    let wanted = Response::needed(header.command).min(message.len());
+    let from_prefix = Response::parse(header.command, &message[..wanted]);
+    if !matches!(response, Response::Negotiate(_)) {
+        assert_eq!(from_prefix, response, "{wanted} bytes of {} are not enough", message.len());
+    }
+}
+
+/// A level goes to the wire and back, and has a name to print.
+fn same_level(level: InfoLevel) {
+    let (kind, class) = level.to_wire();
+    let again = InfoLevel::from_wire(kind, class);
+    assert_eq!(again, level);
+    drop(again.to_string());
+}

@@ -1,0 +1,162 @@
+//! What client and server say on one connection: framing, resynchronisation, messages, and the state of the protocol.
+//!
+//! An input is a list of utterances: a byte that says who speaks and how, a length of two bytes, the message. The NBSS
+//! header is written by the target unless the byte says otherwise, so a message that grows does not lose the framing.
+//! Where every message is whole and in a frame, the exchanges must not depend on how the streams are cut into segments.
+
+use crate::bytes::Bytes;
+use smbscope_analyze::{Analyzer, Options};
+use smbscope_capture::TcpFlags;
+use smbscope_capture::tcp::FlowTable;
+use smbscope_model::{Exchange, Timestamp};
+use smbscope_testkit::packet::HEADERS;
+use smbscope_testkit::{Packet, Side, framed};
+use smbscope_wire::nbss::HEADER_LENGTH;
+use std::net::SocketAddr;
+
+/// The server speaks.
+pub const SERVER: u8 = 0x01;
+/// The bytes come without a frame around them.
+pub const UNFRAMED: u8 = 0x02;
+/// Time since the utterance before, 2 bits: 1 µs to 1 s.
+const PAUSE_SHIFT: u8 = 2;
+/// The capture has only the first half.
+pub const SNAPPED: u8 = 0x10;
+/// The capture does not have it.
+pub const LOST: u8 = 0x20;
+/// The speaker has not yet received what the other side said last.
+pub const UNINFORMED: u8 = 0x40;
+
+/// A conversation over SMB1, or whatever the bytes make of it.
+pub fn smb1_stream(data: &[u8]) {
+    stream(data);
+}
+
+/// A conversation over SMB2 and SMB3, or whatever the bytes make of it.
+pub fn smb2_stream(data: &[u8]) {
+    stream(data);
+}
+
+/// Bytes of one side at one time.
+struct Utterance {
+    side: usize,
+    time: i64,
+    offset: u32,
+    acknowledged: u32,
+    captured: usize,
+    lost: bool,
+    bytes: Vec<u8>,
+}
+
+impl Utterance {
+    /// A message in its frame, all of which was captured.
+    fn is_sound(&self) -> bool {
+        let length = self.bytes.len().saturating_sub(HEADER_LENGTH) as u32;
+        let framed = self.bytes.starts_with(&length.to_be_bytes());
+        let id = self.bytes.get(HEADER_LENGTH..HEADER_LENGTH + 4);
+        let is_smb = id.is_some_and(|id| id[0] >= 0xfc && id[1..] == *b"SMB");
+        !self.lost && self.captured == self.bytes.len() && framed && is_smb
+    }
+}
+
+fn stream(data: &[u8]) {
+    let mut input = Bytes(data);
+    let piece = usize::from(input.u8().unwrap_or(0)) + 1;
+    let utterances = utterances(input);
+    let whole = analyze(&utterances, usize::MAX);
+    let cut = analyze(&utterances, piece);
+    // Where frames have to be searched for, segments do help.
+    if utterances.iter().all(Utterance::is_sound) {
+        assert_eq!(whole, cut, "the exchanges depend on segments, of {piece} bytes here");
+    }
+}
+
+fn utterances(mut input: Bytes<'_>) -> Vec<Utterance> {
+    let mut said = [0u32; 2];
+    let mut acknowledged = [0u32; 2];
+    let mut time = 0;
+    let mut all = Vec::new();
+    while let (Some(how), Some(length)) = (input.u8(), input.u16()) {
+        let bytes = input.up_to(length.into());
+        let bytes = if how & UNFRAMED != 0 { bytes.to_vec() } else { framed(bytes) };
+        let side = usize::from(how & SERVER);
+        time += 1000i64.pow(u32::from(how >> PAUSE_SHIFT & 3)).max(1) * 1000;
+        if how & UNINFORMED == 0 {
+            acknowledged[side] = said[1 - side];
+        }
+        let captured = if how & SNAPPED != 0 { bytes.len() / 2 } else { bytes.len() };
+        let (offset, length) = (said[side], bytes.len() as u32);
+        said[side] += length;
+        let acknowledged = acknowledged[side];
+        all.push(Utterance { side, time, offset, acknowledged, captured, lost: how & LOST != 0, bytes });
+    }
+    all
+}
+
+/// What an exchange is, and when: all that must not depend on segments.
+type Found = (String, Option<u64>, [Option<Timestamp>; 4], [u64; 2], String);
+
+/// The exchanges of a connection whose handshake was captured, in pieces of some bytes at most.
+fn analyze(utterances: &[Utterance], piece: usize) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut table = FlowTable::new(Analyzer::new(Options::default(), |exchange: Exchange| {
+        found.push(describe(&exchange));
+    }));
+    let mut number = 0;
+    let mut send =
+        |side: usize, time: i64, sequence: u32, acknowledgment: u32, flags: u8, bytes: &[u8], held: usize| {
+            number += 1;
+            let ends = [SocketAddr::from(([10, 0, 0, 1], 50_000)), SocketAddr::from(([10, 0, 0, 2], 445))];
+            let packet = Packet {
+                origin: number,
+                time: Timestamp(time),
+                side: if side == 0 { Side::Client } else { Side::Server },
+                offset: 0,
+                source: ends[side],
+                destination: ends[1 - side],
+                sequence,
+                acknowledgment,
+                flags: TcpFlags(flags),
+                window: 64_000,
+                ip_id: number as u16,
+                payload: bytes.to_vec(),
+                snap: HEADERS + held,
+            };
+            table.segment(&packet.segment(number));
+        };
+    send(0, -30, 0, 0, TcpFlags::SYN, &[], 0);
+    send(1, -20, 0, 1, TcpFlags::SYN | TcpFlags::ACK, &[], 0);
+    // No packet of IP holds more.
+    let piece = piece.min(60_000);
+    for Utterance { side, time, offset, acknowledged, captured, bytes, .. } in utterances.iter().filter(|u| !u.lost) {
+        for (index, part) in bytes.chunks(piece).enumerate() {
+            let at = index * piece;
+            let sequence = offset.wrapping_add(1 + at as u32);
+            let held = captured.saturating_sub(at).min(part.len());
+            send(*side, *time, sequence, acknowledged.wrapping_add(1), TcpFlags::ACK, part, held);
+        }
+    }
+    drop(table.finish().finish());
+    found.sort();
+    found
+}
+
+fn describe(exchange: &Exchange) -> Found {
+    let Exchange { request, response, .. } = exchange;
+    let stamps = [request.first, request.last, response.first, response.last];
+    let rest = format!(
+        "{} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        exchange.outcome,
+        exchange.subcommand,
+        exchange.status,
+        exchange.user,
+        exchange.share,
+        exchange.path,
+        exchange.file_id,
+        exchange.offset,
+        exchange.length,
+        exchange.interim.map(|stamp| stamp.time),
+    );
+    let times = stamps.map(|stamp| stamp.map(|stamp| stamp.time));
+    (exchange.command.to_string(), exchange.message_id, times, [request.bytes, response.bytes], rest)
+}
