@@ -25,11 +25,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 /// Into how many parts the flows are divided.
 pub const SHARDS: usize = 16;
 /// Segments handed to a worker at once.
-const BATCH_SEGMENTS: usize = 1024;
+const BATCH_SEGMENTS: usize = 256;
 /// Copied bytes handed to a worker at once.
 const BATCH_BYTES: usize = 1 << 20;
 /// Batches that may wait for a worker.
-const BATCHES_AHEAD: usize = 4;
+const BATCHES_AHEAD: usize = 16;
 /// Packets between two calls of the observer.
 const INTERVAL: usize = 1 << 12;
 
@@ -250,7 +250,7 @@ impl Line {
 
     #[inline]
     fn push(&mut self, shard: usize, segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>) {
-        self.batch.push(shard as u32, segment, backing);
+        self.batch.push(shard as u16, segment, backing);
         if self.batch.len() >= BATCH_SEGMENTS || self.batch.copied_bytes() >= BATCH_BYTES {
             self.send();
         }
@@ -314,7 +314,7 @@ impl<'s, S: Sink> Worker<'s, S> {
     fn work(&mut self, batches: &Receiver<Batch>, empties: &SyncSender<Batch>) {
         while let Ok(mut batch) = batches.recv() {
             for (shard, segment) in batch.iter() {
-                self.shards[shard as usize / self.stride].segment(&segment);
+                self.shards[usize::from(shard) / self.stride].segment(&segment);
             }
             batch.clear();
             // There is room for all batches there are.

@@ -122,7 +122,9 @@ fn write_csv(arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result<(
             }
         }
     };
-    let threading = if arguments.threads() == 1 { Threading::Inline } else { Threading::Workers };
+    // Who follows a live capture waits for no batch to be full.
+    let at_once = arguments.threads() == 1 || !inputs.iter().all(Input::can_be_read_again);
+    let threading = if at_once { Threading::Inline } else { Threading::Workers };
     let analysis = analyze(arguments, &mut set, Sharding::None, threading, &mut [sink])
         .map_err(|failure| anyhow::anyhow!("an analysis that takes nothing for granted failed: {failure:?}"))?;
     let abandoned = table.is_err();

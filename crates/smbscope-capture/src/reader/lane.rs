@@ -157,6 +157,12 @@ impl Lane {
         }
     }
 
+    /// The packet that was taken from the stretch last is still to be delivered.
+    pub(super) fn put_back(&mut self, head: Head) {
+        self.head = Some(head);
+        self.loaded = true;
+    }
+
     /// The packet at the front.
     #[inline]
     pub(super) fn head(&self) -> Option<Head> {

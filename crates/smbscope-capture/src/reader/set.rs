@@ -126,10 +126,11 @@ impl CaptureSet {
     }
 
     /// Passes up to `limit` packets on in one go, and tells how many: all that stands between them and the file is left
-    /// out, where a single file that is in memory is read from front to back. Where that is not so, or at the end,
-    /// there are none, and [`CaptureSet::advance`] goes on.
+    /// out, where a file that is in memory is read from front to back and no other has a packet before. Where that is
+    /// not so, or at the end, there are none, and [`CaptureSet::advance`] goes on.
     pub fn advance_straight(&mut self, limit: usize, mut take: impl FnMut(&Packet<'_>, &Arc<Backing>)) -> usize {
-        let (Some(index), true) = (self.current, self.waiting.is_empty()) else { return 0 };
+        let Some(index) = self.current else { return 0 };
+        let others_begin = self.waiting.peek().map_or(i64::MAX, |Reverse(((time, ..), _))| *time);
         let Some(lane) = &mut self.lanes[index] else { return 0 };
         let id = lane.capture;
         let Some(backing) = self.captures[id].backing().map(Arc::clone) else { return 0 };
@@ -138,8 +139,13 @@ impl CaptureSet {
         let capture = CaptureId(id as u16);
         let (interfaces, mut survey) = self.captures[id].tables();
         let (mut taken, mut length, mut last_time) = (0, 0, self.last_time);
+        let mut not_yet = None;
         while taken < limit {
             let Found::Packet(head) = stretch.next(bytes, interfaces, survey.as_deref_mut()) else { break };
+            if head.time >= others_begin {
+                not_yet = Some(head);
+                break;
+            }
             if head.time < last_time {
                 self.quality.packets_out_of_time_order += 1;
                 self.out_of_order |= self.trust == Trust::Order;
@@ -157,6 +163,9 @@ impl CaptureSet {
                 },
                 &backing,
             );
+        }
+        if let Some(head) = not_yet {
+            lane.put_back(head);
         }
         self.last_time = last_time;
         self.delivered(id, length);
