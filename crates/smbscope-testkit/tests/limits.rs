@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Crates that read captures and count.
 const CRATES: [&str; 5] = ["smbscope-wire", "smbscope-model", "smbscope-capture", "smbscope-analyze", "smbscope-stats"];
 /// How the names of bounds begin and end.
-const BEGINNINGS: [&str; 6] = ["MAX_", "RECENT_", "WINDOW_", "BATCH", "CHUNK", "FEW_"];
+const BEGINNINGS: [&str; 7] = ["MAX_", "RECENT_", "WINDOW_", "BATCH", "CHUNK_", "CHUNKS_", "FEW_"];
 const ENDINGS: [&str; 2] = ["_MAX", "_HAND"];
 
 fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
