@@ -59,6 +59,8 @@ pub(crate) struct Connection {
     last_response: Option<Timestamp>,
     /// How much of the server's stream the last request acknowledged.
     acknowledged: Option<u64>,
+    /// End of the server's last frame.
+    pub(crate) server_seen: u64,
     pub(crate) signed_messages: u64,
     pub(crate) encrypted_frames: u64,
     pub(crate) compressed_frames: u64,
@@ -96,6 +98,7 @@ impl Connection {
             busy: 0,
             last_response: None,
             acknowledged: None,
+            server_seen: 0,
             signed_messages: 0,
             encrypted_frames: 0,
             compressed_frames: 0,
@@ -135,7 +138,8 @@ impl Connection {
         };
         let request = Half { first: Some(frame.first), last: frame.last, packets: frame.packets, bytes: opening.bytes };
         let exchange = Exchange { request, think_time, ..self.blank(&opening) };
-        let acknowledged_before = self.acknowledged;
+        // Late copies may come in a row, or together in one packet: what the server said last was there before them all.
+        let acknowledged_before = self.acknowledged.min(Some(self.server_seen));
         if frame.acknowledged_last.is_some() {
             self.acknowledged = frame.acknowledged_first.min(frame.acknowledged_last);
         }
@@ -143,6 +147,7 @@ impl Connection {
             exchange: Box::new(exchange),
             request: Span::of(frame),
             acknowledged: frame.acknowledged_last,
+            acknowledged_by_copy: frame.acknowledged_first,
             acknowledged_before,
             response: None,
             request_resent: frame.resent,
@@ -256,6 +261,7 @@ impl Connection {
             exchange: Box::new(exchange),
             request: Span { start: 0, end: 0 },
             acknowledged: None,
+            acknowledged_by_copy: None,
             acknowledged_before: None,
             response: Some(span),
             request_resent: None,

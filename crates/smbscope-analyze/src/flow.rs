@@ -167,6 +167,9 @@ fn take_frame(connection: &mut Connection, scene: &mut Scene<'_, '_>, direction:
             }
         }
     }
+    if direction != connection.client {
+        connection.server_seen = span.end;
+    }
     connection.assign_earlier(direction, span);
 }
 

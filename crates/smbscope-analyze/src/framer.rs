@@ -30,8 +30,8 @@ pub(crate) struct Frame {
     /// The latest of its packets that only a retransmission brought.
     pub(crate) resent: Option<Stamp>,
     pub(crate) packets: u32,
-    /// What the frame's first packet acknowledges of the other direction. Where that is a late copy, with the
-    /// acknowledgment of its time, a later packet says that it was less.
+    /// The least that any of the frame's packets acknowledges of the other direction: what its sender had got when it
+    /// sent the first of them, whichever of them is captured as a later copy.
     pub(crate) acknowledged_first: Option<u64>,
     /// What any of the frame's packets acknowledges, but for those that may be late copies.
     pub(crate) acknowledged_last: Option<u64>,
@@ -63,6 +63,7 @@ enum State {
 struct Begin {
     position: u64,
     stamp: Stamp,
+    /// The least of the packets so far.
     acknowledged: Option<u64>,
     timely_acknowledgment: Option<u64>,
     packet: PacketRef,
@@ -274,6 +275,7 @@ impl Framer {
             resent: None,
         });
         begin.resent = latest_resent(begin.resent, chunk);
+        begin.acknowledged = least(begin.acknowledged, chunk.acknowledged);
         if begin.packet != chunk.stamp.packet {
             begin.packet = chunk.stamp.packet;
             begin.packets += 1;
@@ -337,6 +339,7 @@ impl Framer {
             _ => chunk.stamp,
         };
         frame.resent = latest_resent(frame.resent, chunk);
+        frame.begin.acknowledged = least(frame.begin.acknowledged, chunk.acknowledged);
         frame.acknowledged_last = frame.acknowledged_last.max(timely_acknowledgment(chunk));
         if frame.content.is_none() {
             let here = &captured[..captured.len().min(usize::try_from(taken).unwrap_or(usize::MAX))];
@@ -380,7 +383,7 @@ impl Framer {
             last: whole.then_some(frame.last),
             resent: frame.resent,
             packets: frame.packets,
-            acknowledged_first: frame.begin.acknowledged.map(|first| timely.unwrap_or(first).min(first)),
+            acknowledged_first: frame.begin.acknowledged,
             acknowledged_last: timely,
             content,
         };
@@ -411,6 +414,11 @@ fn latest_resent(known: Option<Stamp>, chunk: &Chunk<'_>) -> Option<Stamp> {
 /// What a chunk acknowledges, unless it may be a late copy: its acknowledgment is of that time, not of its bytes' own.
 fn timely_acknowledgment(chunk: &Chunk<'_>) -> Option<u64> {
     chunk.acknowledged.filter(|_| !chunk.known_received && !chunk.sent_again)
+}
+
+/// The smaller of two acknowledgments, where both are known.
+fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.zip(other).map(|(one, other)| one.min(other)).or(one).or(other)
 }
 
 const BOUNDARY: State = State::Boundary { header: [0; HEADER_LENGTH], have: 0, begin: None };

@@ -38,8 +38,10 @@ pub(crate) struct Pending {
     pub(crate) request: Span,
     /// How much of the server's stream the client had seen when it sent the request: the response comes after that.
     pub(crate) acknowledged: Option<u64>,
-    /// How much the client had seen when it sent the request before this one. If this one is a late copy, it had seen
-    /// the response to the first copy already.
+    /// How much the client had seen when it sent the copy that was captured, be it a late one.
+    pub(crate) acknowledged_by_copy: Option<u64>,
+    /// How much the client had seen at least before this request: what the request before it says, and what the server
+    /// had said by then. If this one is a late copy, it had seen the response to the first copy already.
     pub(crate) acknowledged_before: Option<u64>,
     /// Of the response, when it comes in several messages.
     pub(crate) response: Option<Span>,

@@ -307,6 +307,11 @@ impl Connection {
             // The "go ahead" may be hidden, and this be the answer to the data block.
             return true;
         }
+        if request.replaces && request.pending.acknowledged_by_copy.is_some_and(|seen| frame.start < seen) {
+            // The client had got this response when it sent the request, unless that is a late copy: it may as well
+            // be meant for the request that was replaced.
+            return true;
+        }
         // An unknown floor is the lowest.
         let sent = acknowledged.min(request.pending.acknowledged_before).unwrap_or(0);
         let seen_by_server = frame.acknowledged_first.unwrap_or(u64::MAX);

@@ -132,6 +132,7 @@ impl Connection {
             exchange: Box::new(exchange),
             request: Span::of(frame),
             acknowledged: frame.acknowledged_last,
+            acknowledged_by_copy: None,
             acknowledged_before: None,
             response: None,
             request_resent: frame.resent,
