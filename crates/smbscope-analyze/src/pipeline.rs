@@ -314,7 +314,7 @@ impl<'s, S: Sink> Worker<'s, S> {
     fn work(&mut self, batches: &Receiver<Batch>, empties: &SyncSender<Batch>) {
         while let Ok(mut batch) = batches.recv() {
             for (shard, segment) in batch.iter() {
-                self.shards[usize::from(shard) / self.stride].segment(&segment);
+                self.segment(usize::from(shard), &segment);
             }
             batch.clear();
             // There is room for all batches there are.
