@@ -1,4 +1,4 @@
-//! One [`Report`] value as text, in the layout of 1997, as JSON; and the exchange table as CSV.
+//! One [`Report`] value as text, in the layout of 1997, as JSON; and the exchange table as CSV or Parquet.
 //!
 //! | module | output | for |
 //! |---|---|---|
@@ -6,10 +6,13 @@
 //! | [`classic`] | the layout of Swartz (1997), appendix A | comparison with reports of that kind |
 //! | [`json`] | one object, `smbscope.report/1` | programs |
 //! | [`csv`] | a row an exchange, streamed | checking every match from outside |
+//! | [`parquet`] | the same rows, typed and compressed | data frames, SQL |
 
 pub mod classic;
 pub mod csv;
 pub mod json;
+pub mod parquet;
+pub mod table;
 pub mod text;
 
 mod dialects;

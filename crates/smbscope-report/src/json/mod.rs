@@ -24,6 +24,16 @@ pub fn write(report: &Report, mut out: impl Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
+/// The array `captures` alone, in one line.
+pub(crate) fn captures(report: &Report) -> serde_json::Result<String> {
+    serde_json::to_string(&report.captures.iter().map(Capture::of).collect::<Vec<_>>())
+}
+
+/// The object `quality` alone, in one line.
+pub(crate) fn quality(report: &Report) -> serde_json::Result<String> {
+    serde_json::to_string(&QualityEntry::of(report))
+}
+
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -69,6 +79,12 @@ struct Omitted {
     users: usize,
 }
 
+impl QualityEntry<'_> {
+    fn of(report: &Report) -> QualityEntry<'_> {
+        QualityEntry { sentence: report.quality_sentence(), counters: &report.quality }
+    }
+}
+
 /// The name of what was added up because there was no room to tell it apart.
 const OTHER: &str = "(other)";
 
@@ -111,7 +127,7 @@ impl<'a> Document<'a> {
             generator: Generator { name: "smbscope", version: &report.version },
             title: report.title.as_deref(),
             captures: report.captures.iter().map(Capture::of).collect(),
-            quality: QualityEntry { sentence: report.quality_sentence(), counters: &report.quality },
+            quality: QualityEntry::of(report),
             totals: Totals {
                 commands: aggregate.count,
                 untimed: aggregate.untimed,
