@@ -22,7 +22,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALLED := $(DESTDIR)$(PREFIX)
 
-.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-install test-readme test-accuracy bench bench-functions accuracy demo-captures fuzz clean
+.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-scripts test-install test-readme test-accuracy bench bench-functions accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -55,7 +55,7 @@ demo: build ## analyse the two bundled captures and print the reports
 	@echo; echo '== An office mix of 4 users over SMB 3.1.1'; echo
 	$(SMBSCOPE) analyze tests/data/demo-smb311-office.pcap.zst
 
-test: lint test-rust test-install docs test-readme test-accuracy ## everything that CI checks
+test: lint test-rust test-scripts test-install docs test-readme test-accuracy ## everything that CI checks
 	@echo "make test: all passed"
 
 lint: lint-rust lint-python licences ## formatting, clippy, documentation, Python, licences
@@ -89,6 +89,9 @@ test-install: build
 	    && test -s zsh/site-functions/_smbscope && test -s fish/vendor_completions.d/smbscope.fish
 	$(MAKE) --no-print-directory uninstall DESTDIR=$(TARGET)/installed PREFIX=/usr
 	test -z "$$(find $(TARGET)/installed -type f)"
+
+test-scripts: setup
+	$(PYTHON) -m unittest discover -q -s scripts
 
 docs: setup ## the pages as HTML in target/docs, with all their links checked
 	$(PYTHON) scripts/check_docs.py -o $(TARGET)/docs

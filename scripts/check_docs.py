@@ -45,7 +45,7 @@ def link_problem(page: Page, target: str, pages: dict[Path, Page]) -> str | None
     path = (page.path.parent / unquote(parts.path)).resolve() if parts.path else page.path
     if not path.is_relative_to(ROOT):
         return "leads out of the repository"
-    if not path.is_file():
+    if parts.path and not path.is_file():
         return "there is no such file"
     if not parts.fragment:
         return None
