@@ -58,10 +58,11 @@ fn there_is_a_page_for_every_verb_that_shows_all_its_options() {
 
 #[test]
 fn a_page_has_its_examples_and_exit_status_as_sections() {
-    let page = smbscope(&["man", "analyze"]).output().to_owned();
-    assert!(section(&page, "EXAMPLES").contains(".EX\nsmbscope analyze capture.pcapng\n.EE\n"), "{page}");
-    assert!(section(&page, "EXIT STATUS").starts_with("0 done, "), "{page}");
-    assert!(section(&smbscope(&["man"]).output().to_owned(), "SUBCOMMANDS").contains("smbscope-analyze(1)"));
+    let said = smbscope(&["man", "analyze"]);
+    let page = said.output();
+    assert!(section(page, "EXAMPLES").contains(".EX\nsmbscope analyze capture.pcapng\n.EE\n"), "{page}");
+    assert!(section(page, "EXIT STATUS").starts_with("0 done, "), "{page}");
+    assert!(section(smbscope(&["man"]).output(), "SUBCOMMANDS").contains("smbscope-analyze(1)"));
 }
 
 #[test]
