@@ -9,7 +9,7 @@ use anyhow::bail;
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Failure, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureInfo, CaptureSet, Input};
-use smbscope_model::{Exchange, Quality};
+use smbscope_model::{Connection, Exchange, Quality, Settled};
 use smbscope_report::csv::ExchangeWriter;
 use smbscope_report::text::TextOptions;
 use smbscope_report::{CaptureEntry, Report, classic, counted, json, text};
@@ -93,14 +93,33 @@ fn summarize(
 ) -> Result<(Analysis, Aggregator), Failure> {
     let workers = if sharding == Sharding::None { 1 } else { arguments.threads() };
     let mut aggregators: Vec<Aggregator> = (0..workers).map(|_| Aggregator::new()).collect();
-    let mut sinks: Vec<_> =
-        aggregators.iter_mut().map(|aggregator| move |exchange: &Exchange| aggregator.record(exchange)).collect();
+    let mut sinks: Vec<Counting> = aggregators.iter_mut().map(|aggregator| Counting { aggregator }).collect();
     let threading = if arguments.threads() == 1 { Threading::Inline } else { Threading::Workers };
     let analysis = analyze(arguments, set, sharding, threading, &mut sinks)?;
     drop(sinks);
     let mut all = Aggregator::new();
     aggregators.into_iter().for_each(|aggregator| all.merge(aggregator));
     Ok((analysis, all))
+}
+
+/// Counts exchanges, and follows where the time of connections goes.
+struct Counting<'a> {
+    aggregator: &'a mut Aggregator,
+}
+
+impl Sink for Counting<'_> {
+    fn exchange(&mut self, exchange: &Exchange) {
+        self.aggregator.record(exchange);
+        self.aggregator.follow(exchange, true);
+    }
+
+    fn settled(&mut self, settled: &Settled) {
+        self.aggregator.settled(settled);
+    }
+
+    fn closed(&mut self, connection: &Connection) {
+        self.aggregator.closed(connection);
+    }
 }
 
 /// Streams the exchange table.

@@ -126,7 +126,7 @@ fn encrypted_smb_is_reported_with_a_warning() {
     }
     let said = analyze(&directory, &["sealed.pcap"]);
     // 300 and 500 µs.
-    assert!(said.out.lines().nth(1).is_some_and(|line| line.starts_with("4 frames are encrypted: ")), "{}", said.out);
+    assert!(said.out.lines().any(|line| line.starts_with("4 frames are encrypted: ")), "{}", said.out);
     assert!(said.out.contains("half were answered"), "{}", said.out);
 }
 

@@ -17,9 +17,11 @@ mod format;
 mod names;
 mod packets;
 mod sentence;
+mod verdict;
 mod warnings;
 
 pub use format::counted;
+pub use verdict::{Verdict, Who};
 
 use smbscope_model::{Connection, Quality, Timestamp};
 use smbscope_stats::Aggregate;
@@ -52,6 +54,11 @@ impl Report {
     /// because the capture is damaged, and why.
     pub fn quality_sentence(&self) -> String {
         sentence::quality(self)
+    }
+
+    /// Is it the server, the network or the client? In plain English.
+    pub fn verdict(&self) -> Verdict {
+        verdict::of(self).into_plain()
     }
 }
 
