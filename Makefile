@@ -18,7 +18,7 @@ FUZZ_TARGETS ?=
 BENCH_BYTES ?= 1G
 BENCH_OPTIONS ?=
 
-.PHONY: help setup setup-all build demo test lint fmt lint-rust lint-python licences test-rust test-readme test-accuracy bench bench-functions accuracy demo-captures fuzz clean
+.PHONY: help setup setup-all build demo test lint fmt lint-rust lint-python licences test-rust test-readme test-accuracy web test-web bench bench-functions accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -38,14 +38,15 @@ demo: build ## analyse the two bundled captures and print the reports
 	@echo; echo '== An office mix of 4 users over SMB 3.1.1'; echo
 	$(SMBSCOPE) analyze tests/data/demo-smb311-office.pcap.zst
 
-test: lint test-rust test-readme test-accuracy ## everything that CI checks
+test: lint test-rust test-readme test-accuracy test-web ## everything that CI checks
 	@echo "make test: all passed"
 
 lint: lint-rust lint-python licences ## formatting, clippy, documentation, Python, licences
 
-fmt: setup ## format Rust and Python
+fmt: setup ## format Rust, Python and TypeScript
 	$(CARGO) fmt
 	$(PYTHON) -m ruff format scripts
+	cd web && npm run --silent fmt
 
 lint-rust: setup
 	$(CARGO) fmt --check
@@ -70,6 +71,12 @@ test-readme: build
 test-accuracy: build
 	$(PYTHON) scripts/accuracy.py --quiet --captures tests/data --smbscope $(SMBSCOPE) -o $(TARGET)/accuracy-of-the-bundled.md
 
+web: setup ## build the page of the HTML report and the types of its documents
+	cd web && npm run --silent build
+
+test-web: setup ## the page: types, lint, unit tests, and whether what is committed is up to date
+	cd web && npm run --silent lint && npm run --silent check && npm run --silent test
+
 bench: setup-all build ## speed and memory next to tshark on generated captures of BENCH_BYTES; writes docs/performance.md
 	$(CARGO) build --release --locked -p smbscope-testkit --examples
 	$(PYTHON) scripts/bench.py --smbscope $(SMBSCOPE) --examples $(TARGET)/release/examples --scratch $(TARGET)/bench \
@@ -90,4 +97,4 @@ demo-captures: ## record the bundled captures anew (root; Samba)
 
 clean: ## remove what was built
 	$(CARGO) clean
-	rm -rf .venv .cache
+	rm -rf .venv .cache web/node_modules web/dist
