@@ -1,6 +1,6 @@
 // @ts-check
 // Makes src/types/*.ts from the published JSON Schemas; `--check` only compares, and fails where they differ.
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { compile } from "json-schema-to-typescript";
 
 const schemas = new URL("../../schema/", import.meta.url);
@@ -25,6 +25,21 @@ function older(node) {
 
 mkdirSync(types, { recursive: true });
 let stale = 0;
+
+/**
+ * Writes a file, or compares with the committed one.
+ * @param {string} name
+ * @param {string} text
+ * @param {string} source
+ */
+function keep(name, text, source) {
+  const target = new URL(name, types);
+  if (!check) return writeFileSync(target, text);
+  if (existsSync(target) && readFileSync(target, "utf8") === text) return;
+  console.error(`types: src/types/${name} is not what ${source} says: run \`make web\` and commit it`);
+  stale += 1;
+}
+
 for (const file of readdirSync(schemas)
   .filter((name) => name.endsWith(".schema.json"))
   .sort()) {
@@ -35,18 +50,18 @@ for (const file of readdirSync(schemas)
     maxItems: 2,
     style: { printWidth: 120 },
   });
-  const target = new URL(file.replace(/^smbscope\.(\w+)-1\.schema\.json$/, "$1.ts"), types);
-  if (check) {
-    let committed = "";
-    try {
-      committed = readFileSync(target, "utf8");
-    } catch {}
-    if (committed !== text) {
-      console.error(`types: ${target.pathname} is not what ${file} says: run \`make web\` and commit it`);
-      stale += 1;
-    }
-  } else {
-    writeFileSync(target, text);
-  }
+  keep(file.replace(/^smbscope\.(\w+)-1\.schema\.json$/, "$1.ts"), text, file);
 }
+
+// What the counters of the quality mean, in the words of the schema.
+const source = "smbscope.report-1.schema.json";
+const { properties } = JSON.parse(readFileSync(new URL(source, schemas), "utf8")).$defs.quality;
+const meanings = Object.entries(properties)
+  .filter(([name]) => name !== "sentence")
+  .map(([name, { description }]) => `  ${name}: ${JSON.stringify(description)},\n`);
+keep(
+  "counters.ts",
+  `// Made from schema/${source} by scripts/types.mjs; do not edit.\n\nexport const COUNTERS = {\n${meanings.join("")}};\n`,
+  source,
+);
 process.exit(stale ? 1 : 0);

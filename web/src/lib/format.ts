@@ -54,6 +54,11 @@ export function thousands(n: number): string {
   return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }
 
+/** Text in which no number is parted from its unit at the end of a line. */
+export function unbroken(text: string): string {
+  return text.replace(/(\d) (?=(?:%|ns|µs|ms|s|min|h|[kMGT]?B(?:\/s)?)(?![\p{L}\d]))/gu, `$1${NO_BREAK}`);
+}
+
 /** `1 file` or `1,204 files`. */
 export function counted(n: number, one: string, many = `${one}s`): string {
   return `${thousands(n)}${NO_BREAK}${n === 1 ? one : many}`;
