@@ -23,13 +23,13 @@ export function page({ title, facts, sections, version }: Page): HTMLElement[] {
   const shown = sections.filter((section): section is Section => section !== null);
   const links = shown.map(({ id, title, link }) => h("a", { href: `#${id}` }, link ?? title));
   const bar = h(
-    "div",
+    "header",
     { class: "bar no-print" },
     h("span", { class: "brand" }, "smbscope"),
     h("nav", { "aria-label": "Sections" }, ...links),
     themeSwitch(),
   );
-  const head = h("header", { class: "head" }, h("h1", {}, title), ...facts);
+  const head = h("div", { class: "head" }, h("h1", {}, title), ...facts);
   const main = h("main", { id: "main" }, head, ...shown.map(sectionElement));
   return [
     h("a", { class: "skip no-print", href: "#main" }, "To the report"),
@@ -50,6 +50,11 @@ function sectionElement({ id, title, content }: Section): HTMLElement {
 /** A part of a section with a heading of its own. */
 export function part(title: string, ...content: Child[]): HTMLElement {
   return h("div", { class: "part" }, h("h3", {}, title), ...content);
+}
+
+/** A part of the first screen, which is no section. */
+export function headPart(title: string, ...content: Child[]): HTMLElement {
+  return h("div", { class: "part" }, h("h2", {}, title), ...content);
 }
 
 /** Text beneath a heading. */

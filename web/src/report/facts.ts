@@ -2,7 +2,7 @@
 import { splitFigure } from "../charts/split";
 import { type Child, h } from "../lib/dom";
 import { bytes, counted, date, duration, percent, rate, span, thousands, unbroken } from "../lib/format";
-import { facts, lead, part, tile, tiles } from "../lib/page";
+import { facts, headPart, lead, tile, tiles } from "../lib/page";
 import type { SmbscopeReportDocument, Verdict } from "../types/report";
 import { waited } from "./figures";
 
@@ -72,7 +72,7 @@ export function keyFigures(report: SmbscopeReportDocument): HTMLElement {
 export function timeSplit(report: SmbscopeReportDocument): HTMLElement {
   const split = report.time_split;
   const intro = `The time of ${counted(split.connections, "connection")}, added up: ${span(split.elapsed_ns)}.`;
-  return part("Where the time went", lead(intro), splitFigure(split, "Where the time went"));
+  return headPart("Where the time went", lead(intro), splitFigure(split, "Where the time went"));
 }
 
 export function findings(report: SmbscopeReportDocument): HTMLElement {

@@ -1,7 +1,6 @@
 // The page of a report, `smbscope.report/1`.
 import { overTime } from "../charts/overtime";
-import { h } from "../lib/dom";
-import { lead, type Page, part } from "../lib/page";
+import { headPart, lead, type Page, part } from "../lib/page";
 import { textColumn } from "../table/columns";
 import type { SmbscopeReportDocument } from "../types/report";
 import { connectionTable } from "./connections";
@@ -22,7 +21,7 @@ interface Optional {
 export function reportPage(report: SmbscopeReportDocument & Optional): Page {
   const { heatmap, totals, omitted } = report;
   const facts = [origin(report, report.filter ?? null), verdict(report), keyFigures(report), timeSplit(report)];
-  const groups = h("div", { class: "part" }, h("h3", {}, "Response times by group"), groupTable(report));
+  const groups = headPart("Response times by group", groupTable(report));
   const timed = heatmap.bins.length > 0 && totals.first_ns !== null && totals.last_ns !== null;
   const distribution = cumulative(report);
   const load = loadCurve(report);

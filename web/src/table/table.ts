@@ -1,6 +1,6 @@
 // A table that sorts, filters, copies and stays fast with ten thousand rows: only the rows in view are in the document.
 import { announce, copyButton, save } from "../lib/clipboard";
-import { append, h, uniqueId } from "../lib/dom";
+import { append, h } from "../lib/dom";
 import { counted, thousands } from "../lib/format";
 import { onPrint } from "../lib/print";
 import { type Column, cellText, matches, sorted } from "./columns";
@@ -74,8 +74,7 @@ class Table<Row> {
     this.order = [...options.rows];
     this.sortColumn = options.columns.find((column) => column.title === options.sort?.title);
     this.descending = options.sort?.descending ?? true;
-    const id = uniqueId("table");
-    const caption = h("caption", { class: "visually-hidden", id }, options.caption);
+    const caption = h("caption", { class: "visually-hidden" }, options.caption);
     const head = h("thead", {}, h("tr", {}, ...options.columns.map((column) => this.heading(column))));
     const columns = h("colgroup", {}, ...options.columns.map((column) => h("col", { style: this.width(column) })));
     const grid = h("table", {}, caption, columns, head, this.body);
@@ -84,7 +83,13 @@ class Table<Row> {
     if (options.rows.some((row) => (options.children?.(row) ?? []).length > 0)) grid.className = "tree";
     this.scroller = h(
       "div",
-      { class: "scroller", tabindex: 0, role: "region", "aria-labelledby": id, scroll: () => this.draw() },
+      {
+        class: "scroller",
+        tabindex: 0,
+        role: "region",
+        "aria-label": `${options.caption}, table`,
+        scroll: () => this.draw(),
+      },
       grid,
     );
     this.element = h("div", { class: "table" }, this.tools(), this.scroller, this.status, this.printNote);

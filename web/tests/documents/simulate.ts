@@ -213,8 +213,9 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
     },
     time_split: splits.reduce(added),
     connections,
-    commands: MIX.map(([command, groupName, , , , , subcommands], i) => {
+    commands: MIX.flatMap(([command, groupName, , , , , subcommands], i) => {
       const own = of((e) => e.command === i);
+      if (own.length === 0) return [];
       return {
         protocol: "SMB2" as const,
         command,
@@ -342,7 +343,7 @@ export function row(own: Exchange[]): Row {
     count: own.length,
     timed: own.length,
     errors: failed > 0 ? { STATUS_OBJECT_NAME_NOT_FOUND: failed } : {},
-    outcomes: { complete: own.length },
+    outcomes: own.length > 0 ? { complete: own.length } : {},
     average_packets: 2.4,
     request_bytes: sum(own.map((e) => e.request)),
     response_bytes: sum(own.map((e) => e.response)),
