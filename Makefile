@@ -22,7 +22,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALLED := $(DESTDIR)$(PREFIX)
 
-.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-scripts test-install test-readme test-accuracy test-table bench bench-functions accuracy demo-captures fuzz clean
+.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-scripts test-install test-readme test-accuracy test-table web test-web bench bench-functions accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -55,14 +55,15 @@ demo: build ## analyse the two bundled captures and print the reports
 	@echo; echo '== An office mix of 4 users over SMB 3.1.1'; echo
 	$(SMBSCOPE) analyze tests/data/demo-smb311-office.pcap.zst
 
-test: lint test-rust test-scripts test-install docs test-readme test-accuracy test-table ## everything that CI checks
+test: lint test-rust test-scripts test-install docs test-readme test-accuracy test-table test-web ## everything that CI checks
 	@echo "make test: all passed"
 
 lint: lint-rust lint-python licences ## formatting, clippy, documentation, Python, licences
 
-fmt: setup ## format Rust and Python
+fmt: setup ## format Rust, Python and TypeScript
 	$(CARGO) fmt
 	$(PYTHON) -m ruff format scripts
+	cd web && npm run --silent fmt
 
 lint-rust: setup
 	$(CARGO) fmt --check
@@ -105,6 +106,12 @@ test-accuracy: build
 test-table: build
 	$(PYTHON) scripts/check_table.py --smbscope $(SMBSCOPE)
 
+web: setup ## build the page of the HTML report and the types of its documents
+	cd web && npm run --silent build
+
+test-web: setup ## the page: types, lint, unit tests, and whether what is committed is up to date
+	cd web && npm run --silent lint && npm run --silent check && npm run --silent test
+
 bench: setup-all build ## speed and memory next to tshark on generated captures of BENCH_BYTES; writes docs/performance.md
 	$(CARGO) build --release --locked -p smbscope-testkit --examples
 	$(PYTHON) scripts/bench.py --smbscope $(SMBSCOPE) --examples $(TARGET)/release/examples --scratch $(TARGET)/bench \
@@ -125,4 +132,4 @@ demo-captures: ## record the bundled captures anew (root; Samba)
 
 clean: ## remove what was built
 	$(CARGO) clean
-	rm -rf .venv .cache
+	rm -rf .venv .cache web/node_modules web/dist

@@ -5,7 +5,8 @@
 #   scripts/setup.sh --with-tshark    also tshark, which `make accuracy` and `make bench` compare with
 #
 # System packages are installed with apt-get, and only as root or with a sudo that asks no password; otherwise the
-# commands to run are printed. Python tools go into .venv, with the versions of scripts/requirements-dev.txt.
+# commands to run are printed. Python tools go into .venv, with the versions of scripts/requirements-dev.txt, and those of
+# the HTML report into web/node_modules, with the versions of web/package-lock.json.
 set -euo pipefail
 
 say() { echo "setup: $*"; }
@@ -45,6 +46,14 @@ if [ -z "$python" ]; then
 elif ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
     packages+=(python3-venv)
 fi
+node_suits() {
+    command -v npm >/dev/null && node -e 'const [a, b] = process.versions.node.split(".").map(Number);
+        process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null
+}
+node_suits || packages+=(nodejs npm)
+# The same names as in web/tests/e2e/chromium.ts.
+chromium=${SMBSCOPE_CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
+[ -n "$chromium" ] || packages+=(chromium)
 if [ "${1:-}" = --with-tshark ] && ! command -v tshark >/dev/null; then packages+=(tshark); fi
 if [ ${#packages[@]} -gt 0 ]; then install_packages "${packages[@]}"; fi
 
@@ -77,6 +86,20 @@ else
             echo "$wanted" >.venv/smbscope-stamp
         else
             problems+=("the Python tools could not be installed into .venv (see above)")
+        fi
+    fi
+fi
+
+if ! node_suits; then
+    problems+=("Node 20.19 or later, with npm, is needed to build and test the HTML report: see https://nodejs.org")
+else
+    wanted=$(cat web/package-lock.json <(node --version) | sha256sum | cut -c1-16)
+    if [ "$(cat web/node_modules/smbscope-stamp 2>/dev/null)" != "$wanted" ]; then
+        say "installing the packages of web/package-lock.json"
+        if (cd web && npm ci --no-audit --no-fund --loglevel=error </dev/null >/dev/null); then
+            echo "$wanted" >web/node_modules/smbscope-stamp
+        else
+            problems+=("the packages of the HTML report could not be installed into web/node_modules (see above)")
         fi
     fi
 fi

@@ -5,11 +5,13 @@
 //! | [`text`] | the report for a terminal | people |
 //! | [`classic`] | the layout of Swartz (1997), appendix A | comparison with reports of that kind |
 //! | [`json`] | one object, `smbscope.report/1` | programs |
+//! | [`html`] | one self-contained page that shows a JSON document | people |
 //! | [`csv`] | a row an exchange, streamed | checking every match from outside |
 //! | [`parquet`] | the same rows, typed and compressed | data frames, SQL |
 
 pub mod classic;
 pub mod csv;
+pub mod html;
 pub mod json;
 pub mod parquet;
 pub mod table;

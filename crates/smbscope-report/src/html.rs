@@ -1,0 +1,121 @@
+//! A JSON document as one HTML file that shows it: nothing else is needed, and nothing is loaded.
+//!
+//! The page is made from `web/` and kept beside this file, so that building the crate needs no Node. It shows every
+//! document whose `schema` it knows. The document goes into a `<script type="application/json">`, which a browser takes
+//! for text up to the next `</script`: hence no `<` may be in it. JSON writes it as `\u003c`.
+
+use serde::Serialize;
+use serde_json::ser::Formatter;
+use std::io::{self, Write};
+
+/// The page; `make web` builds it.
+const TEMPLATE: &str = include_str!("html/template.html");
+
+/// Where the title goes.
+const TITLE: &str = "@SMBSCOPE_TITLE@";
+
+/// Where the document goes.
+const DATA: &str = "@SMBSCOPE_DATA@";
+
+/// Writes a page that shows the document, which has to be one that serialises to a JSON object with a key `schema`.
+pub fn write(document: &impl Serialize, title: &str, mut out: impl Write) -> io::Result<()> {
+    let (before_title, rest) = TEMPLATE.split_once(TITLE).expect("a test holds the template to its places");
+    let (before_data, after_data) = rest.split_once(DATA).expect("a test holds the template to its places");
+    out.write_all(before_title.as_bytes())?;
+    out.write_all(escaped(title).as_bytes())?;
+    out.write_all(before_data.as_bytes())?;
+    document.serialize(&mut serde_json::Serializer::with_formatter(&mut out, InScript))?;
+    out.write_all(after_data.as_bytes())
+}
+
+/// JSON without anything that means something to HTML or that old JavaScript takes for the end of a line. Outside of
+/// strings JSON has neither.
+struct InScript;
+
+impl Formatter for InScript {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+            let found = rest[at..].chars().next().expect("something was found there");
+            out.write_all(&rest.as_bytes()[..at])?;
+            write!(out, "\\u{:04x}", u32::from(found))?;
+            rest = &rest[at + found.len_utf8()..];
+        }
+        out.write_all(rest.as_bytes())
+    }
+}
+
+/// Text for the inside of an element.
+fn escaped(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => result.push_str("&lt;"),
+            '>' => result.push_str("&gt;"),
+            '&' => result.push_str("&amp;"),
+            c if c.is_control() => result.push('\u{fffd}'),
+            c => result.push(c),
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn page(document: &Value, title: &str) -> String {
+        let mut out = Vec::new();
+        write(document, title, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    /// What a browser takes for the content of the element with the document.
+    fn embedded(page: &str) -> &str {
+        let (_, rest) = page.split_once(r#"<script type="application/json" id="smbscope-data">"#).unwrap();
+        rest.split_once("</script").unwrap().0
+    }
+
+    #[test]
+    fn the_template_has_one_place_for_each() {
+        assert_eq!([TITLE, DATA].map(|place| TEMPLATE.matches(place).count()), [1, 1]);
+        assert!(TEMPLATE.find(TITLE) < TEMPLATE.find(DATA));
+    }
+
+    #[test]
+    fn the_template_loads_nothing() {
+        // The policy forbids it, and no element asks for it.
+        assert!(TEMPLATE.contains("default-src 'none'"));
+        for element in ["<link", "<iframe", "<object", "<embed", "<base", "src=\"http", "@import", "url(http"] {
+            assert!(!TEMPLATE.contains(element), "{element}");
+        }
+    }
+
+    #[test]
+    fn what_goes_in_comes_out() {
+        let document = json!({
+            "schema": "smbscope.report/1",
+            "counts": [0, 18_446_744_073_709_551_615_u64, -1, 0.5],
+            "names": ["ä\u{1f600}", "\u{2028}\u{2029}", "\"\\\u{0}", "</script>", ""],
+        });
+        assert_eq!(serde_json::from_str::<Value>(embedded(&page(&document, ""))).unwrap(), document);
+    }
+
+    #[test]
+    fn a_hostile_name_is_never_markup() {
+        let hostile = "</script><img src=x onerror=alert(1)><!--<script>&lt;\u{2028}";
+        let page = page(&json!({ "schema": "x", "path": hostile, (hostile): 1 }), hostile);
+        let data = embedded(&page);
+        assert!(!data.contains(['<', '>', '&', '\u{2028}']), "{data}");
+        assert_eq!(serde_json::from_str::<Value>(data).unwrap()["path"], hostile);
+        assert!(page.contains("<title>&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;&lt;!--"));
+        assert!(!page.contains("<img src=x"));
+    }
+
+    #[test]
+    fn a_name_like_a_place_is_left_alone() {
+        let page = page(&json!({ "schema": "x", "path": DATA }), DATA);
+        assert_eq!(embedded(&page), r#"{"path":"@SMBSCOPE_DATA@","schema":"x"}"#);
+    }
+}

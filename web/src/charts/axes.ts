@@ -1,0 +1,108 @@
+// Axes, grids and the marks on them.
+import type { ScaleContinuousNumeric } from "d3-scale";
+import { s } from "../lib/dom";
+import { clock, tickDuration } from "../lib/format";
+
+export type Scale = ScaleContinuousNumeric<number, number>;
+
+/** A rectangle to draw in. */
+export interface Box {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+export interface AxisOptions {
+  ticks: number[];
+  text(value: number): string;
+  title?: string;
+  /** Without lines across the drawing. */
+  bare?: boolean;
+}
+
+/** The lower axis. */
+export function xAxis(box: Box, scale: Scale, options: AxisOptions): SVGElement {
+  const axis = s("g", { class: "axis x", "aria-hidden": "true" });
+  axis.append(s("line", { class: "base", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
+  for (const tick of options.ticks) {
+    const x = crisp(scale(tick));
+    if (!options.bare) axis.append(s("line", { class: "grid", x1: x, x2: x, y1: box.top, y2: box.bottom }));
+    axis.append(s("line", { class: "base", x1: x, x2: x, y1: box.bottom, y2: box.bottom + 4 }));
+    const anchor = x > box.right - 14 ? "end" : "middle";
+    axis.append(
+      s("text", { x: anchor === "end" ? box.right : x, y: box.bottom + 18, "text-anchor": anchor }, options.text(tick)),
+    );
+  }
+  if (options.title) {
+    axis.append(s("text", { class: "title", x: box.right, y: box.bottom + 36, "text-anchor": "end" }, options.title));
+  }
+  return axis;
+}
+
+/** The left axis, with its title above it. */
+export function yAxis(box: Box, scale: Scale, options: AxisOptions): SVGElement {
+  const axis = s("g", { class: "axis y", "aria-hidden": "true" });
+  for (const tick of options.ticks) {
+    const y = crisp(scale(tick));
+    if (!options.bare) axis.append(s("line", { class: "grid", x1: box.left, x2: box.right, y1: y, y2: y }));
+    axis.append(s("text", { x: box.left - 8, y: y + 4, "text-anchor": "end" }, options.text(tick)));
+  }
+  if (options.title) {
+    axis.append(
+      s(
+        "text",
+        { class: "title", x: box.left - 8, y: box.top - 10, "text-anchor": "start", dx: -(box.left - 10) },
+        options.title,
+      ),
+    );
+  }
+  return axis;
+}
+
+/** Where a line of one pixel is sharp. */
+function crisp(position: number): number {
+  return Math.round(position) + 0.5;
+}
+
+/** Marks on a logarithmic axis: decades, and their 2 and 5 where there is room for them. */
+export function logTicks(from: number, to: number, most: number): number[] {
+  const first = Math.floor(Math.log10(from));
+  const last = Math.ceil(Math.log10(to));
+  const within = (values: number[]) => values.filter((value) => value >= from * 0.999_999 && value <= to * 1.000_001);
+  const decades = Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i));
+  const fine = within(decades.flatMap((decade) => [decade, 2 * decade, 5 * decade]));
+  if (fine.length <= most) return fine;
+  const coarse = within(decades);
+  const step = Math.ceil(coarse.length / Math.max(1, most));
+  return coarse.filter((_, i) => i % step === 0);
+}
+
+/** Steps that read well on an axis of time, in nanoseconds. */
+const STEPS = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000,
+  900_000, 1_800_000, 3_600_000, 7_200_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000, 172_800_000, 604_800_000,
+  2_592_000_000, 31_536_000_000,
+].map((milliseconds) => milliseconds * 1e6);
+
+/** Marks on an axis of points in time. They are counted from `origin`, so that doubles stay exact. */
+export function timeTicks(from: number, to: number, origin: number, most: number): number[] {
+  const step = STEPS.find((step) => (to - from) / step <= most) ?? (to - from) / most;
+  // Round in UTC and not from the beginning of the capture.
+  const offset = origin % step;
+  const ticks: number[] = [];
+  for (let tick = Math.ceil((from + offset) / step) * step - offset; tick <= to; tick += step) ticks.push(tick);
+  return ticks;
+}
+
+/** The text of such a mark: no finer than the step needs. */
+export function timeText(at: number, origin: number, ticks: number[]): string {
+  const step = (ticks[1] ?? at + 1e9) - (ticks[0] ?? at);
+  const text = clock(origin + at + 5e5);
+  if (step >= 86_400e9) return new Date((origin + at) / 1e6).toISOString().slice(5, 10);
+  if (step >= 60e9) return text.slice(0, 5);
+  if (step >= 1e9) return text.slice(0, 8);
+  return text.slice(3, step >= 1e8 ? 10 : 12);
+}
+
+export { tickDuration };

@@ -1,0 +1,253 @@
+// A chart of lines over a common axis: cumulative distributions, and response time and throughput against load.
+import { scaleLinear, scaleLog } from "d3-scale";
+import { line } from "d3-shape";
+import { announce } from "../lib/clipboard";
+import { h, s } from "../lib/dom";
+import { type Box, logTicks, type Scale, xAxis, yAxis } from "./axes";
+import { type FigureOptions, figure, type Numbers } from "./figure";
+import type { Stroke } from "./palette";
+import { lineSample } from "./split";
+
+export interface Series {
+  name: string;
+  stroke: Stroke;
+  points: [number, number][];
+  /** With a dot at each point. */
+  dots?: boolean;
+}
+
+export interface Panel {
+  title: string;
+  height: number;
+  series: Series[];
+  /** Text of a value: on the axis, and in the readout. */
+  text(value: number): string;
+  tickText?(value: number): string;
+  logarithmic?: boolean;
+  /** Ends of the axis, where the values do not give them. */
+  from?: number;
+  to?: number;
+  ticks?: number[];
+}
+
+export interface LinesOptions {
+  label: string;
+  x: {
+    title: string;
+    text(value: number): string;
+    tickText?(value: number): string;
+    logarithmic: boolean;
+    ticks?: number[];
+  };
+  panels: Panel[];
+  /** What a position on the x axis is, in front of the readout. */
+  at: string;
+  /** Between points: the line goes straight, or keeps its last value. */
+  interpolate: boolean;
+  numbers(): Numbers;
+}
+
+const LEFT = 64;
+
+/** A figure of one panel or of several above each other. */
+export function lines(options: LinesOptions): HTMLElement {
+  return new Lines(options).element;
+}
+
+class Lines {
+  readonly element: HTMLElement;
+  private readonly options: LinesOptions;
+  private readonly hidden = new Set<string>();
+  private readonly readout = h("p", { class: "readout" });
+  private readonly positions: number[];
+  private x: Scale = scaleLinear();
+  private cursor: SVGElement = s("g");
+  private at = -1;
+
+  constructor(options: LinesOptions) {
+    this.options = options;
+    const all = options.panels.flatMap((panel) => panel.series.flatMap(({ points }) => points.map(([x]) => x)));
+    this.positions = [...new Set(all)].sort((a, b) => a - b);
+    const height = options.panels.reduce((sum, panel) => sum + panel.height + 44, 0) + 14;
+    const setup: FigureOptions = {
+      label: options.label,
+      height,
+      draw: (svg, width) => this.draw(svg, width),
+      numbers: options.numbers,
+      key: (event) => this.key(event),
+      above: [this.legend(), this.readout],
+    };
+    const { element, redraw } = figure(setup);
+    this.element = element;
+    this.redraw = redraw;
+    this.say();
+  }
+
+  private readonly redraw: () => void;
+
+  /** Every name once; a press hides it. */
+  private legend(): HTMLElement {
+    const named = new Map<string, Series>();
+    for (const panel of this.options.panels) for (const series of panel.series) named.set(series.name, series);
+    const items = [...named.values()].map(({ name, stroke }) => {
+      const button = h(
+        "button",
+        {
+          type: "button",
+          class: "item",
+          "aria-pressed": "true",
+          click: () => {
+            if (!this.hidden.delete(name)) this.hidden.add(name);
+            button.setAttribute("aria-pressed", String(!this.hidden.has(name)));
+            this.redraw();
+            this.say();
+          },
+        },
+        lineSample(stroke.colour, stroke.dashes),
+        name,
+      );
+      return button;
+    });
+    return h("div", { class: "legend", role: "group", "aria-label": "Shown" }, ...items);
+  }
+
+  private draw(svg: SVGSVGElement, width: number): void {
+    const { x: axis, panels } = this.options;
+    const [first, last] = ends(this.positions, axis.logarithmic);
+    this.x = (axis.logarithmic ? scaleLog : scaleLinear)([first, last], [LEFT, width - 14]);
+    const room = Math.max(2, Math.floor((width - LEFT) / 76));
+    const ticks = axis.ticks ?? (axis.logarithmic ? logTicks(first, last, room) : this.x.ticks(Math.min(room, 10)));
+    const tickText = axis.tickText ?? axis.text;
+    let top = 26;
+    for (const [i, panel] of panels.entries()) {
+      const box: Box = { left: LEFT, right: width - 14, top, bottom: top + panel.height };
+      const lowest = i === panels.length - 1;
+      svg.append(xAxis(box, this.x, lowest ? { ticks, text: tickText, title: axis.title } : { ticks, text: () => "" }));
+      const y = scaleOf(panel, box);
+      const [low, high] = y.domain() as [number, number];
+      const marks =
+        panel.ticks ??
+        (panel.logarithmic ? logTicks(low, high, 7) : y.ticks(Math.max(3, Math.round(panel.height / 48))));
+      svg.append(yAxis(box, y, { ticks: marks, text: panel.tickText ?? panel.text, title: panel.title }));
+      for (const series of panel.series) {
+        if (!this.hidden.has(series.name)) svg.append(this.drawn(series, y));
+      }
+      top = box.bottom + 44;
+    }
+    this.cursor = s("g", { class: "cursor" });
+    const bottom = top - 44;
+    const surface = s("rect", {
+      class: "surface",
+      x: LEFT,
+      y: 26,
+      width: Math.max(0, width - 14 - LEFT),
+      height: bottom - 26,
+    });
+    svg.append(this.cursor, surface);
+    surface.addEventListener("pointermove", (event) => {
+      const place = svg.getBoundingClientRect();
+      const unit = svg.viewBox.baseVal.width / Math.max(1, place.width);
+      this.point(this.nearest((event.clientX - place.left) * unit), bottom);
+    });
+    surface.addEventListener("pointerleave", () => this.point(-1, bottom));
+    this.mark(bottom);
+  }
+
+  private drawn(series: Series, y: Scale): SVGElement {
+    const { colour, dashes } = series.stroke;
+    const path = line<[number, number]>(
+      ([x]) => this.x(x),
+      ([, value]) => y(value),
+    );
+    const group = s("g", { class: "line", "data-series": series.name, style: `--colour: ${colour}` });
+    group.append(s("path", { d: path(series.points) ?? "", "stroke-dasharray": dashes }));
+    if (series.dots) {
+      for (const [x, value] of series.points) group.append(s("circle", { cx: this.x(x), cy: y(value), r: 3 }));
+    }
+    return group;
+  }
+
+  private nearest(position: number): number {
+    let best = -1;
+    for (const [i, x] of this.positions.entries()) {
+      const found = this.positions[best];
+      if (found === undefined || Math.abs(this.x(x) - position) < Math.abs(this.x(found) - position)) best = i;
+    }
+    return best;
+  }
+
+  private key(event: KeyboardEvent): boolean {
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (step === 0) return false;
+    const height = this.options.panels.reduce((sum, panel) => sum + panel.height + 44, 26) - 44;
+    this.point(Math.min(this.positions.length - 1, Math.max(0, this.at + step)), height);
+    announce(this.readout.textContent ?? "");
+    return true;
+  }
+
+  private point(at: number, bottom: number): void {
+    if (at === this.at) return;
+    this.at = at;
+    this.mark(bottom);
+    this.say();
+  }
+
+  private mark(bottom: number): void {
+    const position = this.positions[this.at];
+    if (position === undefined) {
+      this.cursor.replaceChildren();
+    } else {
+      const x = this.x(position);
+      this.cursor.replaceChildren(s("line", { x1: x, x2: x, y1: 26, y2: bottom }));
+    }
+  }
+
+  private say(): void {
+    const { panels, x, at, interpolate } = this.options;
+    const position = this.positions[this.at];
+    if (position === undefined) {
+      this.readout.textContent = "Point at the chart, or use the arrow keys, to read values";
+      return;
+    }
+    const values = panels.flatMap((panel) =>
+      panel.series
+        .filter((series) => !this.hidden.has(series.name))
+        .map((series) => ({ name: series.name, value: valueAt(series.points, position, interpolate), panel }))
+        .filter(({ value }) => value !== null)
+        .map(({ name, value, panel }) => `${name} ${panel.text(value as number)}`),
+    );
+    this.readout.textContent = `${at} ${x.text(position)}:  ${values.join("  ·  ")}`;
+  }
+}
+
+/** The value of a line at a position, `null` where the line is not. */
+export function valueAt(points: readonly [number, number][], x: number, interpolate: boolean): number | null {
+  const after = points.findIndex((point) => point[0] >= x);
+  const exact = points.findLast((point) => point[0] === x);
+  if (exact) return exact[1];
+  const before = points[after < 0 ? points.length - 1 : after - 1];
+  if (!before) return interpolate ? null : 0;
+  const next = points[after];
+  if (!interpolate) return before[1];
+  if (!next) return null;
+  return before[1] + ((next[1] - before[1]) * (x - before[0])) / (next[0] - before[0]);
+}
+
+function ends(values: readonly number[], logarithmic: boolean): [number, number] {
+  const first = values[0] ?? 1;
+  const last = values.at(-1) ?? 10;
+  if (!logarithmic) return first === last ? [first - 1, last + 1] : [first, last];
+  return last / first < 1.5 ? [first / 1.5, last * 1.5] : [first, last];
+}
+
+function scaleOf(panel: Panel, box: Box): Scale {
+  const values = panel.series.flatMap(({ points }) => points.map(([, y]) => y));
+  const high = panel.to ?? Math.max(...values, Number.MIN_VALUE);
+  if (panel.logarithmic) {
+    const positive = values.filter((value) => value > 0);
+    const low = panel.from ?? Math.min(...positive, high);
+    return scaleLog([low, Math.max(high, low * 10)], [box.bottom, box.top]);
+  }
+  const scale = scaleLinear([panel.from ?? 0, high], [box.bottom, box.top]);
+  return panel.to === undefined ? scale.nice(5) : scale;
+}

@@ -1,0 +1,352 @@
+// The heat map of response times, with throughput and concurrency beneath it on the same axis of time.
+import { scaleLinear, scaleLog } from "d3-scale";
+import { announce } from "../lib/clipboard";
+import { h, s } from "../lib/dom";
+import { clock, counted, decimal, duration, rate, thousands } from "../lib/format";
+import type { Heatmap } from "../types/report";
+import { type Box, logTicks, type Scale, tickDuration, timeText, timeTicks, xAxis, yAxis } from "./axes";
+import { bucketHigh, cells, classes, classOf, latencyRange, quantile } from "./bins";
+import { figure, type Numbers } from "./figure";
+import { lineSample } from "./split";
+
+const CLASSES = 7;
+const HEIGHT = 520;
+const PANELS = { heat: [26, 286], throughput: [330, 400], concurrency: [444, 490] } as const;
+
+type Bin = Heatmap["bins"][number];
+
+/** The figure; `first` and `last` are the ends of the capture in nanoseconds. */
+export function overTime(map: Heatmap, first: number, last: number): HTMLElement {
+  return new OverTime(map, first, last).element;
+}
+
+class OverTime {
+  readonly element: HTMLElement;
+  private readonly map: Heatmap;
+  /** All times of the chart count from here, so that doubles hold them exactly. */
+  private readonly origin: number;
+  private readonly whole: [number, number];
+  private range: [number, number];
+  private readonly readout = h("p", { class: "readout" });
+  private readonly legend = h("div", { class: "legend heat-legend" });
+  private readonly all = h(
+    "button",
+    { type: "button", class: "quiet", disabled: true, click: () => this.show(this.whole) },
+    "Show all",
+  );
+  private readonly redraw: () => void;
+  private x: Scale = scaleLinear();
+  private cursor: SVGElement = s("g");
+  private at = -1;
+  private dragged: number | null = null;
+  private selection: SVGElement = s("rect");
+
+  constructor(map: Heatmap, first: number, last: number) {
+    this.map = map;
+    this.origin = map.bins[0]?.start_ns ?? first;
+    const ends = map.bins.map((bin) => bin.start_ns - this.origin + map.width_ns);
+    this.whole = [Math.min(0, first - this.origin), Math.max(last - this.origin, ends.at(-1) ?? 0, map.width_ns)];
+    this.range = this.whole;
+    const tools = h(
+      "div",
+      { class: "chart-tools no-print" },
+      h("span", { class: "hint" }, "Drag to zoom; arrow keys move, + and − zoom"),
+      this.all,
+    );
+    const { element, redraw } = figure({
+      label: `Response times over time: how many commands began in each ${tickDuration(map.width_ns)} and how long they took, with throughput and the number of commands under way`,
+      height: HEIGHT,
+      draw: (svg, width) => this.draw(svg, width),
+      numbers: () => this.numbers(),
+      key: (event) => this.key(event),
+      above: [this.legend, tools, this.readout],
+    });
+    this.element = element;
+    this.redraw = redraw;
+    this.say();
+  }
+
+  private draw(svg: SVGSVGElement, width: number): void {
+    const left = 64;
+    const right = width - 12;
+    const box = ([top, bottom]: readonly [number, number]): Box => ({ left, right, top, bottom });
+    this.x = scaleLinear(this.range, [left, right]);
+    const clip = `clip-${this.map.width_ns}`;
+    svg.append(
+      s("clipPath", { id: clip }, s("rect", { x: left, y: 0, width: Math.max(0, right - left), height: HEIGHT })),
+    );
+    const ticks = timeTicks(...this.range, this.origin, Math.max(2, Math.floor((right - left) / 90)));
+    const text = (at: number) => timeText(at, this.origin, ticks);
+    const drawn = s("g", { "clip-path": `url(#${clip})` });
+
+    const heat = box(PANELS.heat);
+    const [low, high] = latencyRange(this.map);
+    const y = scaleLog([low, high], [heat.bottom, heat.top]);
+    svg.append(xAxis(heat, this.x, { ticks, text: () => "" }));
+    svg.append(yAxis(heat, y, { ticks: logTicks(low, high, 7), text: tickDuration, title: "Response time" }));
+    drawn.append(this.heat(y, heat));
+
+    const seconds = this.map.width_ns / 1e9;
+    const throughput = box(PANELS.throughput);
+    const peak = Math.max(1, ...this.map.bins.map((bin) => Math.max(bin.request_bytes, bin.response_bytes))) / seconds;
+    this.panel(svg, throughput, ticks, () => "", peak, rate, "Bytes of SMB");
+    const toClient = linear(peak, throughput);
+    drawn.append(this.steps("to-client", (bin) => bin.response_bytes / seconds, toClient));
+    drawn.append(this.steps("to-server", (bin) => bin.request_bytes / seconds, toClient));
+
+    const concurrency = box(PANELS.concurrency);
+    const deepest = Math.max(0.01, ...this.map.bins.map((bin) => bin.outstanding_ns / this.map.width_ns));
+    this.panel(
+      svg,
+      concurrency,
+      ticks,
+      text,
+      deepest,
+      (value) => String(Number(value.toPrecision(3))),
+      "Commands under way (mean)",
+    );
+    drawn.append(
+      this.steps("outstanding", (bin) => bin.outstanding_ns / this.map.width_ns, linear(deepest, concurrency), true),
+    );
+
+    svg.append(drawn);
+    this.selection = s("rect", { class: "selection", y: heat.top, height: concurrency.bottom - heat.top, width: 0 });
+    this.cursor = s("g", { class: "cursor" });
+    const surface = s("rect", {
+      class: "surface",
+      x: left,
+      y: heat.top,
+      width: Math.max(0, right - left),
+      height: concurrency.bottom - heat.top,
+    });
+    svg.append(this.selection, this.cursor, surface);
+    this.listen(surface, svg);
+    this.mark();
+  }
+
+  private panel(
+    svg: Element,
+    box: Box,
+    ticks: number[],
+    text: (at: number) => string,
+    most: number,
+    show: (value: number) => string,
+    title: string,
+  ): void {
+    svg.append(xAxis(box, this.x, { ticks, text }));
+    svg.append(yAxis(box, linear(most, box), { ticks: linear(most, box).ticks(2), text: show, title }));
+  }
+
+  /** One path a class: the cells of a class have one colour. */
+  private heat(y: Scale, box: Box): SVGElement {
+    const visible = (this.range[1] - this.range[0]) / this.map.width_ns;
+    const buckets = Math.log(y.domain()[1] as number) - Math.log(y.domain()[0] as number);
+    const perBucket = Math.log(bucketHigh(this.map, 2) / bucketHigh(this.map, 1)) || 1;
+    const across = merged((box.right - box.left) / visible, 1.5);
+    const up = merged(((box.bottom - box.top) * perBucket) / buckets, 2.5);
+    const found = cells(this.map, this.origin, across, up).filter(
+      (cell) => cell.to > this.range[0] && cell.from < this.range[1],
+    );
+    const bounds = classes(Math.max(1, ...found.map((cell) => cell.count)), CLASSES);
+    const paths = bounds.map(() => "");
+    const round = (value: number) => Math.round(value * 10) / 10;
+    for (const cell of found) {
+      const left = round(this.x(cell.from));
+      const width = Math.max(1, round(this.x(cell.to) - left));
+      const top = round(y(cell.high));
+      paths[classOf(bounds, cell.count)] +=
+        `M${left} ${top}h${width}V${round(Math.min(y(cell.low), box.bottom))}h${-width}z`;
+    }
+    this.explain(bounds);
+    return s(
+      "g",
+      { class: "heat" },
+      ...paths.map((d, i) => s("path", { d, class: `heat-${shade(i, bounds.length)}` })),
+    );
+  }
+
+  private explain(bounds: number[]): void {
+    const items = bounds.map((bound, i) => {
+      const next = bounds[i + 1];
+      const text =
+        next === undefined
+          ? i === 0
+            ? "1"
+            : `${thousands(bound)}+`
+          : next - bound > 1
+            ? `${thousands(bound)}–${thousands(next - 1)}`
+            : thousands(bound);
+      return h(
+        "span",
+        { class: "item" },
+        h("span", { class: `swatch heat-${shade(i, bounds.length)}`, "aria-hidden": "true" }),
+        text,
+      );
+    });
+    this.legend.replaceChildren(
+      h("span", { class: "item muted" }, "Commands in a cell"),
+      ...items,
+      h("span", { class: "item apart" }, lineSample("var(--blue)", ""), "to clients"),
+      h("span", { class: "item" }, lineSample("var(--vermilion)", "5 2"), "to servers"),
+    );
+  }
+
+  /** A line of steps, zero where there is no bin. */
+  private steps(name: string, value: (bin: Bin) => number, y: Scale, filled = false): SVGElement {
+    const width = this.map.width_ns;
+    const base = y(0);
+    let path = `M${this.x(this.whole[0])} ${base}`;
+    let end = this.whole[0];
+    for (const bin of this.map.bins) {
+      const from = bin.start_ns - this.origin;
+      // Points in time are rounded to what a double holds; neighbours must still meet.
+      if (from - end > width / 2) path += `V${base}H${this.x(from).toFixed(1)}`;
+      path += `V${y(value(bin)).toFixed(1)}H${this.x(from + width).toFixed(1)}`;
+      end = from + width;
+    }
+    path += `V${base}H${this.x(this.whole[1]).toFixed(1)}`;
+    return s("path", { class: `series ${name}${filled ? " filled" : ""}`, d: path });
+  }
+
+  private listen(surface: SVGElement, svg: SVGSVGElement): void {
+    // On a scaled drawing a pixel of the screen is not a unit of the drawing.
+    const position = (event: PointerEvent) => {
+      const place = svg.getBoundingClientRect();
+      const unit = svg.viewBox.baseVal.width / Math.max(1, place.width);
+      return this.x.invert((event.clientX - place.left) * unit);
+    };
+    surface.addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "touch") return;
+      surface.setPointerCapture(event.pointerId);
+      this.dragged = position(event);
+    });
+    surface.addEventListener("pointermove", (event) => {
+      const at = position(event);
+      this.point(Math.floor(at / this.map.width_ns));
+      if (this.dragged === null) return;
+      const [from, to] = [Math.min(at, this.dragged), Math.max(at, this.dragged)];
+      this.selection.setAttribute("x", String(this.x(from)));
+      this.selection.setAttribute("width", String(this.x(to) - this.x(from)));
+    });
+    surface.addEventListener("pointerup", (event) => {
+      if (this.dragged === null) return;
+      const [from, to] = [Math.min(position(event), this.dragged), Math.max(position(event), this.dragged)];
+      this.dragged = null;
+      this.selection.setAttribute("width", "0");
+      if (this.x(to) - this.x(from) > 6) this.show([from, to]);
+    });
+    surface.addEventListener("dblclick", () => this.show(this.whole));
+  }
+
+  private key(event: KeyboardEvent): boolean {
+    const bins = [this.range[0], this.range[1]].map((end) => Math.floor(end / this.map.width_ns)) as [number, number];
+    const move = (step: number) => {
+      const from = this.at < bins[0] || this.at > bins[1] ? Math.round((bins[0] + bins[1]) / 2) : this.at + step;
+      this.point(Math.min(bins[1], Math.max(bins[0], from)));
+      announce(this.readout.textContent ?? "");
+    };
+    const zoom = (factor: number) => {
+      const middle =
+        this.at < bins[0] || this.at > bins[1]
+          ? (this.range[0] + this.range[1]) / 2
+          : (this.at + 0.5) * this.map.width_ns;
+      const half = ((this.range[1] - this.range[0]) * factor) / 2;
+      this.show([middle - half, middle + half]);
+    };
+    if (event.key === "ArrowRight") move(event.shiftKey ? 10 : 1);
+    else if (event.key === "ArrowLeft") move(event.shiftKey ? -10 : -1);
+    else if (event.key === "+" || event.key === "=") zoom(0.5);
+    else if (event.key === "-") zoom(2);
+    else if (event.key === "Escape" || event.key === "0") this.show(this.whole);
+    else return false;
+    return true;
+  }
+
+  /** Shows a part of the time, at least four intervals of it. */
+  private show([from, to]: [number, number]): void {
+    const least = 4 * this.map.width_ns;
+    const middle = (from + to) / 2;
+    const half = Math.max(to - from, least) / 2;
+    this.range = [Math.max(this.whole[0], middle - half), Math.min(this.whole[1], middle + half)];
+    this.all.disabled = this.range[0] === this.whole[0] && this.range[1] === this.whole[1];
+    this.redraw();
+    this.say();
+  }
+
+  private point(bin: number): void {
+    this.at = bin;
+    this.mark();
+    this.say();
+  }
+
+  private mark(): void {
+    const from = this.at * this.map.width_ns;
+    const within = from + this.map.width_ns > this.range[0] && from < this.range[1] && this.at >= 0;
+    const x = this.x(from + this.map.width_ns / 2);
+    const line = s("line", { x1: x, x2: x, y1: PANELS.heat[0], y2: PANELS.concurrency[1] });
+    this.cursor.replaceChildren(...(within ? [line] : []));
+  }
+
+  private say(): void {
+    const width = this.map.width_ns;
+    if (this.at < 0) {
+      this.readout.textContent = `${clock(this.origin + this.range[0])} to ${clock(this.origin + this.range[1])} UTC in intervals of ${tickDuration(width)}`;
+      return;
+    }
+    const from = this.at * width;
+    const bin = this.map.bins.find((bin) => Math.abs(bin.start_ns - this.origin - from) < width / 2);
+    this.readout.textContent = `${clock(this.origin + from)}  ${describe(this.map, bin)}`;
+  }
+
+  private numbers(): Numbers {
+    const seconds = this.map.width_ns / 1e9;
+    const shown = this.map.bins.filter((bin) => {
+      const from = bin.start_ns - this.origin;
+      return from + this.map.width_ns > this.range[0] && from < this.range[1];
+    });
+    return {
+      headings: ["From (UTC)", "Commands", "Median", "Slowest", "To clients", "To servers", "Under way"],
+      rows: shown.map((bin) => [
+        clock(bin.start_ns),
+        thousands(began(bin)),
+        duration(quantile(this.map, bin.counts, 0.5)),
+        duration(quantile(this.map, bin.counts, 1)),
+        rate(bin.response_bytes / seconds),
+        rate(bin.request_bytes / seconds),
+        decimal(bin.outstanding_ns / this.map.width_ns),
+      ]),
+    };
+  }
+}
+
+function began(bin: Bin): number {
+  return bin.counts.reduce((sum, [, count]) => sum + count, 0);
+}
+
+function describe(map: Heatmap, bin: Bin | undefined): string {
+  if (!bin) return "nothing under way";
+  const seconds = map.width_ns / 1e9;
+  const commands = began(bin);
+  const times =
+    commands > 0
+      ? `, half within about ${duration(quantile(map, bin.counts, 0.5))}, the slowest about ${duration(quantile(map, bin.counts, 1))}`
+      : "";
+  const load = `${rate(bin.response_bytes / seconds)} to clients, ${rate(bin.request_bytes / seconds)} to servers, ${(bin.outstanding_ns / map.width_ns).toPrecision(2)} under way`;
+  return `${counted(commands, "command")} began${times}; ${load}`;
+}
+
+function linear(most: number, box: Box): Scale {
+  return scaleLinear([0, most], [box.bottom, box.top]).nice(3);
+}
+
+/** How many things must be put together, as a power of two, to be wide enough. */
+function merged(size: number, wanted: number): number {
+  let factor = 1;
+  while (size * factor < wanted) factor *= 2;
+  return factor;
+}
+
+/** The colour of a class: few classes are spread over all colours. */
+function shade(index: number, count: number): number {
+  return count === 1 ? CLASSES - 2 : Math.round((index * (CLASSES - 1)) / (count - 1));
+}

@@ -1,0 +1,175 @@
+// Where the time went: one bar, divided. What was waited for comes first, the time in which nobody waited last.
+import { h, s } from "../lib/dom";
+import { percent, span } from "../lib/format";
+import type { TimeSplit } from "../types/report";
+
+type PartKey = Exclude<keyof TimeSplit, "connections" | "elapsed_ns" | "busy_ns" | "outstanding_ns">;
+
+export interface SplitPart {
+  key: PartKey;
+  name: string;
+  /** What it means. */
+  help: string;
+  /** Whose time it is, as the verdict has it. */
+  who: string;
+}
+
+export const SPLIT_PARTS: SplitPart[] = [
+  { key: "server_ns", name: "Server", who: "server", help: "service time less the round trip" },
+  {
+    key: "server_or_network_ns",
+    name: "Server or network",
+    who: "unknown",
+    help: "service time where the round trip is not known",
+  },
+  {
+    key: "network_ns",
+    name: "Round trips, resends",
+    who: "network",
+    help: "round trips between client, capture point and server, and waits for segments to be sent again",
+  },
+  { key: "request_transfer_ns", name: "Sending requests", who: "network", help: "first to last packet of requests" },
+  {
+    key: "response_transfer_ns",
+    name: "Sending responses",
+    who: "network",
+    help: "first to last packet of responses",
+  },
+  { key: "unknown_ns", name: "Not known", who: "unknown", help: "a command was under way whose end was not captured" },
+  {
+    key: "think_ns",
+    name: "Client",
+    who: "client",
+    help: "nothing under way for at most 10 s between a response and the next request",
+  },
+  {
+    key: "waiting_ns",
+    name: "Waits by design",
+    who: "waiting",
+    help: "nothing under way but change notification and the like",
+  },
+  {
+    key: "idle_ns",
+    name: "Idle",
+    who: "idle",
+    help: "nothing under way for more than 10 s, or before and after all commands",
+  },
+];
+
+/** Parts with time in them, and where each begins as a fraction of the whole. */
+export function splitShares(split: TimeSplit): { part: SplitPart; ns: number; from: number; to: number }[] {
+  const whole = SPLIT_PARTS.reduce((sum, part) => sum + split[part.key], 0);
+  let from = 0;
+  return SPLIT_PARTS.filter((part) => split[part.key] > 0).map((part) => {
+    const ns = split[part.key];
+    const to = from + ns / whole;
+    const share = { part, ns, from, to };
+    from = to;
+    return share;
+  });
+}
+
+/** A slim bar for a cell of a table. */
+export function splitBar(split: TimeSplit | null): HTMLElement {
+  if (!split) return h("span", { class: "muted" }, "–");
+  const shares = splitShares(split);
+  const text = shares.map(({ part, ns }) => `${part.name} ${percent(ns, split.elapsed_ns)}`).join(", ");
+  const bar = h("span", { class: "split-bar slim", role: "img", "aria-label": text, title: text });
+  for (const { part, from, to } of shares) bar.append(segment(part, from, to));
+  return bar;
+}
+
+function segment(part: SplitPart, from: number, to: number): HTMLElement {
+  const width = (100 * (to - from)).toFixed(4);
+  return h("span", { class: `segment part-${part.key.replace(/_ns$/, "")}`, style: `flex-basis: ${width}%` });
+}
+
+/** Parts in which somebody waited for an answer. */
+const WAITED: ReadonlySet<PartKey> = new Set([
+  "server_ns",
+  "server_or_network_ns",
+  "network_ns",
+  "request_transfer_ns",
+  "response_transfer_ns",
+  "unknown_ns",
+]);
+
+/** Time in which somebody waited for an answer. */
+export function waitedTime(split: TimeSplit): number {
+  return SPLIT_PARTS.reduce((sum, { key }) => (WAITED.has(key) ? sum + split[key] : sum), 0);
+}
+
+/** A bar of all the time and one of that in which somebody waited, with a table that says the same in numbers. */
+export function splitFigure(split: TimeSplit, caption: string): HTMLElement {
+  const shares = splitShares(split);
+  const waited = waitedTime(split);
+  const narrowed = Object.fromEntries(SPLIT_PARTS.map(({ key }) => [key, WAITED.has(key) ? split[key] : 0]));
+  const rows = shares.map(({ part, ns }) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, swatch(part), part.name),
+      h("td", { class: "number strong" }, percent(ns, split.elapsed_ns)),
+      h("td", { class: "number" }, WAITED.has(part.key) ? percent(ns, waited) : ""),
+      h("td", { class: "number" }, span(ns)),
+      h("td", { class: "help" }, part.help),
+    ),
+  );
+  const titles: [string, string][] = [
+    ["", ""],
+    ["All the time", "number"],
+    ["Waited", "number"],
+    ["Time", "number"],
+    ["", "help"],
+  ];
+  const head = titles.map(([title, kind]) =>
+    title ? h("th", { scope: "col", class: kind }, title) : h("td", { class: kind }),
+  );
+  return h(
+    "figure",
+    { class: "split" },
+    labelledBar("All the time", shares),
+    waited > 0 && waited < split.elapsed_ns * 0.995
+      ? labelledBar("While somebody waited", splitShares({ ...split, ...narrowed }))
+      : null,
+    h(
+      "table",
+      { class: "legend-table" },
+      h("caption", { class: "visually-hidden" }, caption),
+      h("thead", {}, h("tr", {}, ...head)),
+      h("tbody", {}, ...rows),
+    ),
+  );
+}
+
+function labelledBar(label: string, shares: ReturnType<typeof splitShares>): HTMLElement {
+  const bar = h("div", { class: "split-bar" });
+  for (const { part, from, to } of shares) {
+    const piece = segment(part, from, to);
+    piece.title = `${part.name}: ${percent(to - from, 1)}`;
+    if (to - from > 0.04 + part.name.length * 0.008) piece.append(h("span", { class: "in-bar" }, part.name));
+    bar.append(piece);
+  }
+  return h("div", { class: "bar-row", "aria-hidden": "true" }, h("span", { class: "bar-label" }, label), bar);
+}
+
+function swatch(part: SplitPart): HTMLElement {
+  return h("span", { class: `swatch part-${part.key.replace(/_ns$/, "")}`, "aria-hidden": "true" });
+}
+
+/** A line as a sample of a series for a legend. */
+export function lineSample(colour: string, dashes: string): SVGElement {
+  return s(
+    "svg",
+    { class: "sample", width: 26, height: 10, "aria-hidden": "true" },
+    s("line", {
+      x1: 1,
+      x2: 25,
+      y1: 5,
+      y2: 5,
+      style: `stroke: ${colour}`,
+      "stroke-width": 2.25,
+      "stroke-dasharray": dashes,
+    }),
+  );
+}

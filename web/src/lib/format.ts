@@ -1,0 +1,139 @@
+// Numbers, times and names as text, in the same words as the text report.
+
+/** What stands for a value that is unknown or that too few values support. */
+export const ABSENT = "–";
+
+/** A blank at which no line ends: a number keeps its unit. */
+const NO_BREAK = "\u00a0";
+
+/** Three significant digits and the unit that reads best: `842 ns`, `1.43 ms`, `12.0 s`. */
+export function duration(ns: number | null | undefined): string {
+  if (ns === null || ns === undefined) return ABSENT;
+  const magnitude = Math.abs(ns);
+  if (magnitude < 1_000) return `${Math.round(ns)}${NO_BREAK}ns`;
+  // What would be rounded to 1000 of a unit is 1.00 of the next.
+  const [divisor, unit] = magnitude < 999_500 ? [1e3, "µs"] : magnitude < 999_500_000 ? [1e6, "ms"] : [1e9, "s"];
+  return `${significant(ns / divisor)}${NO_BREAK}${unit}`;
+}
+
+/** Three significant digits, and none less in front of the point. */
+function significant(value: number): string {
+  const magnitude = Math.abs(value);
+  const digits = magnitude < 9.995 ? 2 : magnitude < 99.95 ? 1 : 0;
+  return magnitude < 999.5 ? value.toFixed(digits) : thousands(Math.round(value));
+}
+
+/** A sum or span of time for reading: `4.21 s`, `10 min 52 s`, `3 h 05 min`, `12 days 7 h`. */
+export function span(ns: number | null | undefined): string {
+  if (ns === null || ns === undefined) return ABSENT;
+  const total = Math.round(Math.abs(ns) / 1e9);
+  if (total < 120) return duration(ns);
+  const two = (n: number) => String(n).padStart(2, "0");
+  const parts =
+    total < 7_200
+      ? [Math.floor(total / 60), "min", two(total % 60), "s"]
+      : total < 172_800
+        ? [Math.floor(total / 3_600), "h", two(Math.floor(total / 60) % 60), "min"]
+        : [Math.floor(total / 86_400), "days", Math.floor(total / 3_600) % 24, "h"];
+  return parts.join(NO_BREAK);
+}
+
+/** A mark on an axis of time: `10 µs`, `2.5 ms`, `300 s`. */
+export function tickDuration(ns: number): string {
+  const units: [number, string][] = [
+    [1e9, "s"],
+    [1e6, "ms"],
+    [1e3, "µs"],
+  ];
+  const [divisor, unit] = units.find(([divisor]) => ns >= divisor * 0.9999) ?? [1, "ns"];
+  return `${trimmed(ns / divisor)}${NO_BREAK}${unit}`;
+}
+
+/** `1234567` as `1,234,567`. */
+export function thousands(n: number): string {
+  return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+}
+
+/** Text in which no number is parted from its unit at the end of a line. */
+export function unbroken(text: string): string {
+  return text.replace(/(\d) (?=(?:%|ns|µs|ms|s|min|h|[kMGT]?B(?:\/s)?)(?![\p{L}\d]))/gu, `$1${NO_BREAK}`);
+}
+
+/** `1 file` or `1,204 files`. */
+export function counted(n: number, one: string, many = `${one}s`): string {
+  return `${thousands(n)}${NO_BREAK}${n === 1 ? one : many}`;
+}
+
+/** Bytes in units of 1000 with three significant digits: `842 B`, `1.43 MB`. */
+export function bytes(n: number): string {
+  return scaled(n, ["B", "kB", "MB", "GB", "TB", "PB"]);
+}
+
+/** Bytes in a second. */
+export function rate(bytesPerSecond: number): string {
+  return `${bytes(bytesPerSecond)}/s`;
+}
+
+/** A count with at most three significant digits for an axis: `842`, `1.2 k`, `3 M`. */
+export function short(n: number): string {
+  const units: [number, string][] = [
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ];
+  const found = units.find(([divisor]) => Math.abs(n) >= divisor * 0.9999);
+  return found ? `${trimmed(n / found[0])}${NO_BREAK}${found[1]}` : trimmed(n);
+}
+
+function scaled(n: number, units: string[]): string {
+  let value = n;
+  let at = 0;
+  while (Math.abs(value) >= 999.5 && at < units.length - 1) {
+    value /= 1000;
+    at += 1;
+  }
+  return `${at === 0 ? trimmed(Math.round(value)) : significant(value)}${NO_BREAK}${units[at]}`;
+}
+
+/** At most three significant digits without zeros at the end. */
+function trimmed(value: number): string {
+  return String(Number(value.toPrecision(3)));
+}
+
+/** A share in percent with one decimal; what exists is never shown as nothing: `<0.1 %`. */
+export function percent(part: number, whole: number): string {
+  const share = whole > 0 ? (100 * part) / whole : 0;
+  return `${part > 0 && share < 0.05 ? "<0.1" : share.toFixed(1)}${NO_BREAK}%`;
+}
+
+/** A number with one decimal below 100, none above. */
+export function decimal(value: number | null | undefined): string {
+  if (value === null || value === undefined) return ABSENT;
+  return Math.abs(value) < 99.95 ? value.toFixed(1) : thousands(Math.round(value));
+}
+
+/** How many times as much: `1.40×`. */
+export function ratio(value: number | null | undefined): string {
+  return value === null || value === undefined || !Number.isFinite(value) ? ABSENT : `${significant(value)}×`;
+}
+
+/** A point in time in UTC to the second: `1997-08-11 09:30:00`. */
+export function date(ns: number | null | undefined): string {
+  if (ns === null || ns === undefined) return ABSENT;
+  const time = new Date(Math.floor(ns / 1e9) * 1000);
+  return Number.isNaN(time.getTime()) ? ABSENT : time.toISOString().slice(0, 19).replace("T", " ");
+}
+
+/** The time of day in UTC to the millisecond: a double of this size is true to a quarter of a microsecond. */
+export function clock(ns: number): string {
+  const time = new Date(Math.floor(ns / 1e6));
+  return Number.isNaN(time.getTime()) ? ABSENT : time.toISOString().slice(11, 23);
+}
+
+/**
+ * A name from a capture without control characters and without the marks that turn the direction of text around: a
+ * file name must not be able to look like another.
+ */
+export function clean(text: string): string {
+  return text.replace(/[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, "\ufffd");
+}

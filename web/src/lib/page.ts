@@ -1,0 +1,118 @@
+// The frame of every page: heading, links to the sections, the switch between light and dark, and the footer.
+import { append, type Child, h } from "./dom";
+
+export interface Section {
+  id: string;
+  /** Heading, and the link to it. */
+  title: string;
+  /** Shorter, for the link. */
+  link?: string;
+  content: Child[];
+}
+
+export interface Page {
+  title: string;
+  /** Beneath the title. */
+  facts: Child[];
+  sections: (Section | null)[];
+  version: string;
+}
+
+export function page({ title, facts, sections, version }: Page): HTMLElement[] {
+  document.title = title;
+  const shown = sections.filter((section): section is Section => section !== null);
+  const links = shown.map(({ id, title, link }) => h("a", { href: `#${id}` }, link ?? title));
+  const bar = h(
+    "header",
+    { class: "bar no-print" },
+    h("span", { class: "brand" }, "smbscope"),
+    h("nav", { "aria-label": "Sections" }, ...links),
+    themeSwitch(),
+  );
+  const head = h("div", { class: "head" }, h("h1", {}, title), ...facts);
+  const main = h("main", { id: "main" }, head, ...shown.map(sectionElement));
+  return [
+    h("a", { class: "skip no-print", href: "#main" }, "To the report"),
+    bar,
+    main,
+    footer(version),
+    h("div", { id: "announcements", class: "visually-hidden", role: "status", "aria-live": "polite" }),
+  ];
+}
+
+function sectionElement({ id, title, content }: Section): HTMLElement {
+  const heading = h("h2", { id: `${id}-heading` }, title);
+  const element = h("section", { id, "aria-labelledby": `${id}-heading` }, heading);
+  append(element, ...content);
+  return element;
+}
+
+/** A part of a section with a heading of its own. */
+export function part(title: string, ...content: Child[]): HTMLElement {
+  return h("div", { class: "part" }, h("h3", {}, title), ...content);
+}
+
+/** A part of the first screen, which is no section. */
+export function headPart(title: string, ...content: Child[]): HTMLElement {
+  return h("div", { class: "part" }, h("h2", {}, title), ...content);
+}
+
+/** Text beneath a heading. */
+export function lead(...content: Child[]): HTMLElement {
+  return h("p", { class: "lead" }, ...content);
+}
+
+/** A term and its value. */
+export function facts(entries: [string, Child][]): HTMLElement {
+  return h("dl", { class: "facts" }, ...entries.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+}
+
+/** A figure that is read at a glance. */
+export function tile(name: string, value: string, more?: string): HTMLElement {
+  return h(
+    "div",
+    { class: "tile" },
+    h("dt", {}, name),
+    h("dd", {}, h("span", { class: "value" }, value), more ? h("span", { class: "more" }, more) : null),
+  );
+}
+
+export function tiles(...content: (HTMLElement | null)[]): HTMLElement {
+  return h("dl", { class: "tiles" }, ...content);
+}
+
+/** Follows the system until pressed. */
+function themeSwitch(): HTMLElement {
+  const root = document.documentElement;
+  const isDark = () =>
+    (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const button = h("button", { type: "button", class: "quiet theme" });
+  const say = () => {
+    button.textContent = isDark() ? "Light" : "Dark";
+    button.setAttribute("aria-label", `Change to ${isDark() ? "light" : "dark"} colours`);
+  };
+  button.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    say();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", say);
+  say();
+  return button;
+}
+
+function footer(version: string): HTMLElement {
+  const notices = document.getElementById("smbscope-notices")?.textContent?.trim();
+  return h(
+    "footer",
+    {},
+    h("p", {}, `Made with smbscope ${version}. This file holds all of it and loads nothing.`),
+    notices
+      ? h(
+          "details",
+          { class: "no-print" },
+          h("summary", {}, "Licences of what this page is made with"),
+          h("pre", { tabindex: 0 }, notices),
+        )
+      : null,
+  );
+}

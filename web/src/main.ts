@@ -1,0 +1,38 @@
+// Entry: reads the document that was put into the page and shows it with the view that its schema asks for.
+import { h } from "./lib/dom";
+import { type Page, page } from "./lib/page";
+import { reportPage } from "./report/index";
+import "./styles/base.css";
+import "./styles/charts.css";
+import "./styles/tables.css";
+import "./styles/print.css";
+import type { SmbscopeReportDocument } from "./types/report";
+
+const VIEWS: Record<string, (document: unknown) => Page> = {
+  "smbscope.report/1": (document) => reportPage(document as SmbscopeReportDocument),
+};
+
+function show(): HTMLElement[] {
+  let read: unknown;
+  try {
+    read = JSON.parse(document.getElementById("smbscope-data")?.textContent ?? "");
+  } catch {
+    return problem("This file is damaged", "The document in it is not whole. Make the report again.");
+  }
+  const schema = typeof read === "object" && read !== null && "schema" in read ? String(read.schema) : "none";
+  const view = VIEWS[schema];
+  if (!view) {
+    return problem(
+      "This page cannot show the document in it",
+      `Its schema is “${schema}”; known are ${Object.keys(VIEWS).join(", ")}. It was made by another version of smbscope.`,
+    );
+  }
+  return page(view(read));
+}
+
+function problem(title: string, text: string): HTMLElement[] {
+  document.title = title;
+  return [h("main", { class: "problem" }, h("h1", {}, title), h("p", {}, text))];
+}
+
+document.getElementById("page")?.replaceChildren(...show());

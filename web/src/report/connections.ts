@@ -1,0 +1,164 @@
+// Connections: the table, and all that is known of one.
+import { splitFigure } from "../charts/split";
+import { type Child, h } from "../lib/dom";
+import { bytes, clock, counted, duration, percent, span, thousands } from "../lib/format";
+import { facts } from "../lib/page";
+import { type Column, countColumn, textColumn, timeColumn } from "../table/columns";
+import { table } from "../table/table";
+import type { Connection, SmbscopeReportDocument } from "../types/report";
+import { omittedNote, splitColumn } from "./tables";
+
+export function connectionTable(report: SmbscopeReportDocument): HTMLElement {
+  const columns: Column<Connection>[] = [
+    textColumn("Client", (row) => endpoint(row.client, row.client_port), {
+      width: 22,
+      cell: (row) =>
+        h(
+          "button",
+          {
+            type: "button",
+            class: "link",
+            "aria-haspopup": "dialog",
+            title: "All that is known of this connection",
+            click: () => openDetails(row),
+          },
+          endpoint(row.client, row.client_port),
+        ),
+    }),
+    textColumn("Server", (row) => endpoint(row.server, row.server_port)),
+    textColumn("Dialect", (row) => row.dialect ?? row.protocol),
+    textColumn("Users", (row) => row.users.join(", ") || null, { width: 15 }),
+    countColumn("Commands", (row) => row.exchanges),
+    timeColumn("To server", (row) => row.server_round_trip_ns, { help: "Round trip between capture point and server" }),
+    timeColumn("To client", (row) => row.client_round_trip_ns, { help: "Round trip between capture point and client" }),
+    countColumn("Resent", (row) => row.to_server.retransmitted + row.to_client.retransmitted, {
+      help: "Packets retransmitted by TCP, both ways",
+    }),
+    countColumn("Dropped", (row) => row.to_server.dropped_packets + row.to_client.dropped_packets, {
+      help: "Packets dropped by the capture, both ways",
+    }),
+    splitColumn((row) => row.time_split),
+  ];
+  return table({
+    caption: "Connections",
+    columns,
+    rows: report.connections,
+    sort: { title: "Commands", descending: true },
+    note: omittedNote(report.omitted.connections),
+  });
+}
+
+export function endpoint(address: string, port: number): string {
+  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+/** All that is known of a connection, over the page; the focus goes back to the button when it is closed. */
+function openDetails(connection: Connection): void {
+  const close = h("button", { type: "button", class: "quiet" }, "Close");
+  const title = `${endpoint(connection.client, connection.client_port)} → ${endpoint(connection.server, connection.server_port)}`;
+  const dialog = h(
+    "dialog",
+    { "aria-label": `Connection ${title}` },
+    h("div", { class: "dialog-head" }, h("h2", {}, title), close),
+    facts(known(connection)),
+    connection.time_split.elapsed_ns > 0
+      ? splitFigure(connection.time_split, "Where the time of this connection went")
+      : null,
+    directions(connection),
+  );
+  close.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => dialog.remove());
+  // A click beside it closes it too.
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+const ENDS = { open: "still open at the end of the capture", closed: "closed", reset: "reset" };
+
+function known(connection: Connection): [string, Child][] {
+  const { messages, signed_messages: signed, time_split: split } = connection;
+  const signing =
+    connection.signing_required === null
+      ? "negotiation not captured"
+      : connection.signing_required
+        ? "required by the server"
+        : "not required by the server";
+  const names = (list: string[]) =>
+    list.length > 0
+      ? h("span", { class: "names" }, ...list.map((name) => h("span", { class: "name" }, name)))
+      : "not known";
+  return [
+    [
+      "Time",
+      `${clock(connection.first_ns)} to ${clock(connection.last_ns)} UTC, ${span(connection.last_ns - connection.first_ns)}`,
+    ],
+    ["Began", connection.midstream ? "before the capture" : "in the capture"],
+    ["Ended", ENDS[connection.end]],
+    ["Dialect", connection.dialect ?? "not known"],
+    ["Signing", `${signing}, ${messages > 0 ? percent(signed, messages) : "none"} of messages signed`],
+    ["Encryption", connection.encrypted_frames > 0 ? counted(connection.encrypted_frames, "encrypted frame") : "none"],
+    [
+      "Compression",
+      connection.compressed_frames > 0 ? counted(connection.compressed_frames, "compressed frame") : "none",
+    ],
+    [
+      "Round trips",
+      `${duration(connection.server_round_trip_ns)} to the server, ${duration(connection.client_round_trip_ns)} to the client, from the capture point`,
+    ],
+    [
+      "Commands",
+      `${thousands(connection.exchanges)}, at most ${thousands(connection.max_outstanding)} under way at once`,
+    ],
+    ["Mean under way", split.busy_ns > 0 ? (split.outstanding_ns / split.busy_ns).toFixed(2) : "–"],
+    [
+      "Credits",
+      connection.max_credits_granted > 0 ? `${thousands(connection.max_credits_granted)} at most` : "none granted",
+    ],
+    ["Users", names(connection.users)],
+    ["Shares", names(connection.shares)],
+    ["First packet", `number ${thousands(connection.flow_id)} of all captures`],
+  ];
+}
+
+function directions(connection: Connection): HTMLElement {
+  const { to_server: up, to_client: down } = connection;
+  const rows: [string, (side: Connection["to_server"]) => string][] = [
+    ["Packets", (side) => thousands(side.packets)],
+    ["Bytes", (side) => bytes(side.bytes)],
+    ["Beginning a message", (side) => thousands(side.message_packets)],
+    ["Continuing a message", (side) => thousands(side.continuation_packets)],
+    ["Acknowledging only", (side) => thousands(side.pure_acks)],
+    ["Retransmitted", (side) => thousands(side.retransmitted)],
+    ["Dropped by the capture", (side) => `${thousands(side.dropped_packets)} (${bytes(side.dropped_bytes)})`],
+  ];
+  return h(
+    "table",
+    { class: "small" },
+    h("caption", {}, "Packets by direction"),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        h("td"),
+        h("th", { scope: "col", class: "number" }, "To the server"),
+        h("th", { scope: "col", class: "number" }, "To the client"),
+      ),
+    ),
+    h(
+      "tbody",
+      {},
+      ...rows.map(([name, text]) =>
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, name),
+          h("td", { class: "number" }, text(up)),
+          h("td", { class: "number" }, text(down)),
+        ),
+      ),
+    ),
+  );
+}

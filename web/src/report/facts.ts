@@ -1,0 +1,95 @@
+// The first screen: what was captured, whose the time is, and the figures that are asked for first.
+import { splitFigure } from "../charts/split";
+import { type Child, h } from "../lib/dom";
+import { bytes, counted, date, duration, percent, rate, span, thousands, unbroken } from "../lib/format";
+import { facts, headPart, lead, tile, tiles } from "../lib/page";
+import type { SmbscopeReportDocument, Verdict } from "../types/report";
+import { waited } from "./figures";
+
+/** What the mark of the verdict says. */
+const WHO: Record<Verdict["who"], string> = {
+  server: "Server",
+  network: "Network",
+  client: "Client",
+  waiting: "Waits by design",
+  idle: "Hardly any traffic",
+  unknown: "Not known",
+};
+
+export function title(report: SmbscopeReportDocument): string {
+  return report.title ? `SMB response times: ${report.title}` : "SMB response times";
+}
+
+/** Captures, time and filter, beneath the title. */
+export function origin(report: SmbscopeReportDocument, filter: string | null): HTMLElement {
+  const { captures, totals } = report;
+  const names = captures.slice(0, 4).map((capture) => h("span", { class: "name" }, capture.name));
+  const more = captures.length > 4 ? [`and ${counted(captures.length - 4, "more", "more")}`] : [];
+  const when: Child =
+    totals.first_ns === null ? "no packet" : `${date(totals.first_ns)} UTC, ${span(totals.elapsed_ns)}`;
+  return facts([
+    [captures.length === 1 ? "Capture" : "Captures", h("span", { class: "names" }, ...names, ...more)],
+    ["Time", when],
+    ...(filter === null ? [] : [["Only", h("code", {}, filter)] as [string, Child]]),
+  ]);
+}
+
+export function verdict(report: SmbscopeReportDocument): HTMLElement {
+  const { verdict, quality, totals } = report;
+  return h(
+    "div",
+    { class: `verdict who-${verdict.who}` },
+    h("p", { class: "who" }, h("span", { class: "visually-hidden" }, "Verdict: "), WHO[verdict.who]),
+    h("p", { class: "headline" }, unbroken(verdict.headline)),
+    h("ul", {}, ...verdict.sentences.map((sentence) => h("li", {}, unbroken(sentence)))),
+    h("p", { class: totals.untimed > 0 ? "trust limited" : "trust" }, unbroken(quality.sentence)),
+  );
+}
+
+export function keyFigures(report: SmbscopeReportDocument): HTMLElement {
+  const { headline, elapsed_ns, commands } = report.totals;
+  const time = headline.response_time;
+  const errors = Object.values(headline.errors).reduce((sum, count) => sum + count, 0);
+  const seconds = (elapsed_ns ?? 0) / 1e9;
+  const perSecond = (n: number) => (seconds > 0 ? `${thousands(Math.round(n / seconds))}/s` : undefined);
+  return tiles(
+    tile("Commands", thousands(commands), perSecond(commands)),
+    tile("Half within", duration(time.p50)),
+    tile("95 % within", duration(time.p95)),
+    tile("99 % within", duration(time.p99)),
+    tile("Slowest", duration(time.max)),
+    tile("Waited in all", span(waited(time)), `mean ${duration(time.mean)}`),
+    tile(
+      "To clients",
+      bytes(headline.response_bytes),
+      seconds > 0 ? rate(headline.response_bytes / seconds) : undefined,
+    ),
+    tile("To servers", bytes(headline.request_bytes), seconds > 0 ? rate(headline.request_bytes / seconds) : undefined),
+    tile("Errors", thousands(errors), percent(errors, headline.count)),
+  );
+}
+
+export function timeSplit(report: SmbscopeReportDocument): HTMLElement {
+  const split = report.time_split;
+  const intro = `The time of ${counted(split.connections, "connection")}, added up: ${span(split.elapsed_ns)}.`;
+  return headPart("Where the time went", lead(intro), splitFigure(split, "Where the time went"));
+}
+
+export function findings(report: SmbscopeReportDocument): HTMLElement {
+  const cards = report.findings.map((finding) =>
+    h(
+      "li",
+      { class: "finding" },
+      h("h3", {}, finding.title),
+      finding.seconds_lost === null ? null : h("p", { class: "lost" }, `${span(finding.seconds_lost * 1e9)} lost`),
+      ...finding.evidence.map((evidence) =>
+        facts(Object.entries(evidence).map(([key, value]) => [key.replaceAll("_", " "), plain(value)])),
+      ),
+    ),
+  );
+  return h("ul", { class: "findings" }, ...cards);
+}
+
+function plain(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

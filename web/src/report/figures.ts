@@ -1,0 +1,40 @@
+// Sums that several parts of the report need.
+import type { Command, Row, Times } from "../types/report";
+
+/** Seconds waited: the sum of the times, from their mean. */
+export function waited(times: Times): number {
+  return (times.mean ?? 0) * times.count;
+}
+
+export function errorCount(row: Pick<Row, "errors">): number {
+  return Object.values(row.errors).reduce((sum, count) => sum + count, 0);
+}
+
+/** One status of one command. */
+export interface ErrorEntry {
+  status: string;
+  command: string;
+  count: number;
+  /** Commands of that name. */
+  of: number;
+}
+
+export function errorEntries(commands: readonly Command[]): ErrorEntry[] {
+  return commands
+    .flatMap((command) =>
+      Object.entries(command.errors).map(([status, count]) => ({
+        status,
+        command: commandName(command),
+        count,
+        of: command.count,
+      })),
+    )
+    .sort((a, b) => b.count - a.count);
+}
+
+/** The name of a command; that of SMB1 says so where both protocols have it. */
+export function commandName(command: Pick<Command, "protocol" | "command">): string {
+  return command.protocol === "SMB1" && !command.command.startsWith("SMB_COM")
+    ? `${command.command} (SMB1)`
+    : command.command;
+}

@@ -1,0 +1,121 @@
+// What the capture could not show: every counter with what it means, those at zero folded away.
+import { h } from "../lib/dom";
+import { bytes, percent, thousands } from "../lib/format";
+import { facts, lead, part } from "../lib/page";
+import { type Column, countColumn, numberColumn, textColumn } from "../table/columns";
+import { table } from "../table/table";
+import { COUNTERS } from "../types/counters";
+import type { Capture, SmbscopeReportDocument } from "../types/report";
+
+type CounterName = keyof typeof COUNTERS;
+
+const NAMES = Object.keys(COUNTERS) as CounterName[];
+
+/** Counters that are no sign of damage but the size of the capture. */
+const SIZES = new Set<CounterName>([
+  "packets",
+  "wire_bytes",
+  "captured_bytes",
+  "tcp_packets",
+  "smb_flow_packets",
+  "not_tcp",
+  "pure_acks",
+]);
+
+export function quality(report: SmbscopeReportDocument): HTMLElement {
+  const counters = report.quality;
+  const seen = NAMES.filter((name) => counters[name] > 0);
+  const zero = NAMES.filter((name) => counters[name] === 0);
+  const outcomes = Object.entries(report.totals.outcomes);
+  return h(
+    "div",
+    {},
+    lead(counters.sentence),
+    report.warnings.length > 0
+      ? h("ul", { class: "warnings" }, ...report.warnings.map((warning) => h("li", {}, warning)))
+      : null,
+    counterTable(report, seen),
+    h(
+      "details",
+      { class: "no-print" },
+      h("summary", {}, `${zero.length} counters at zero`),
+      h(
+        "dl",
+        { class: "meanings" },
+        ...zero.flatMap((name) => [h("dt", {}, words(name)), h("dd", {}, COUNTERS[name])]),
+      ),
+    ),
+    part(
+      "How commands ended",
+      facts(
+        outcomes.map(([name, count]) => [
+          words(name),
+          `${thousands(count)} (${percent(count, report.totals.commands)})`,
+        ]),
+      ),
+    ),
+    part("Capture files", captureTable(report)),
+  );
+}
+
+/** `dropped_packets` as `Dropped packets`. */
+export function words(name: string): string {
+  const text = name
+    .replaceAll("_", " ")
+    .replace("tcp", "TCP")
+    .replace("smb", "SMB")
+    .replace(/^ip /, "IP ")
+    .replace("netbios", "NetBIOS");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function counterTable(report: SmbscopeReportDocument, names: CounterName[]): HTMLElement {
+  const counters = report.quality;
+  const ordered = [...names.filter((name) => !SIZES.has(name)), ...names.filter((name) => SIZES.has(name))];
+  const show = (name: CounterName) => (name.endsWith("_bytes") ? bytes(counters[name]) : thousands(counters[name]));
+  return h(
+    "div",
+    { class: "plain-table", tabindex: 0, role: "region", "aria-label": "Counters of the capture's quality" },
+    h(
+      "table",
+      { class: "counters" },
+      h("caption", { class: "visually-hidden" }, "Counters of the capture's quality"),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          h("th", { scope: "col" }, "Counter"),
+          h("th", { scope: "col", class: "number" }, "Count"),
+          h("th", { scope: "col" }, "What it means"),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        ...ordered.map((name) =>
+          h(
+            "tr",
+            { class: SIZES.has(name) ? "" : "notable" },
+            h("th", { scope: "row" }, words(name)),
+            h("td", { class: "number" }, show(name)),
+            h("td", {}, COUNTERS[name].replaceAll("`", "")),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function captureTable(report: SmbscopeReportDocument): HTMLElement {
+  const columns: Column<Capture>[] = [
+    textColumn("File", (row) => row.name),
+    textColumn("Format", (row) => [row.format, row.compression].filter(Boolean).join(", ")),
+    countColumn("Packets", (row) => row.packets),
+    numberColumn("Size", (row) => row.bytes, bytes, { exported: "Size (bytes)" }),
+    countColumn("Snap length", (row) => row.snap_length),
+    textColumn("Warnings", (row) => (row.warnings.length > 0 ? row.warnings.join("; ") : null), { width: 30 }),
+  ];
+  return table({ caption: "Capture files", columns, rows: report.captures });
+}

@@ -1,0 +1,99 @@
+// The slowest exchanges, with what it takes to find each in Wireshark.
+import { copyButton } from "../lib/clipboard";
+import { h } from "../lib/dom";
+import { clock, duration, percent } from "../lib/format";
+import { type Column, countColumn, textColumn, timeColumn } from "../table/columns";
+import { table } from "../table/table";
+import type { SlowExchange, SmbscopeReportDocument } from "../types/report";
+import { endpoint } from "./connections";
+
+/** A display filter for the packets of an exchange that are in one file; Wireshark wants commas since 4.0. */
+export function wiresharkFilter(exchange: SlowExchange): string {
+  const elsewhere = exchange.response_capture !== null && exchange.response_capture !== exchange.capture;
+  const packets = [exchange.request_first_packet, exchange.request_last_packet];
+  if (!elsewhere) packets.push(exchange.response_first_packet, exchange.response_last_packet);
+  const known = [...new Set(packets)].filter((packet) => packet > 0).sort((a, b) => a - b);
+  return `frame.number in {${known.join(", ")}}`;
+}
+
+export function slowestTable(report: SmbscopeReportDocument): HTMLElement {
+  const columns: Column<SlowExchange>[] = [
+    timeColumn("Took", (row) => row.response_time_ns, { exported: "Response time (ns)" }),
+    textColumn("Command", (row) => (row.subcommand ? `${row.command} ${row.subcommand}` : row.command), { width: 20 }),
+    textColumn("Path", (row) => [row.share, row.path].filter((text) => text !== null).join(": ") || null, {
+      width: 34,
+    }),
+    {
+      title: "Where the time went",
+      kind: "other",
+      width: 18,
+      private: true,
+      help: "Request, waiting for the response, response; sorts by the share of the waiting",
+      value: (row) => (row.service_time_ns === null ? null : row.service_time_ns / Math.max(1, row.response_time_ns)),
+      text: () => "",
+      cell: phases,
+    },
+    timeColumn("Server", (row) => row.server_time_ns, {
+      help: "Service time less the round trip",
+      exported: "Server time (ns)",
+    }),
+    textColumn("Packets", (row) => packets(row), { width: 13 }),
+    {
+      title: "Wireshark",
+      exported: "Wireshark filter",
+      kind: "other",
+      width: 11,
+      value: (row) => wiresharkFilter(row),
+      text: () => "",
+      cell: (row) =>
+        copyButton("Copy filter", () => wiresharkFilter(row), {
+          "aria-label": `Copy the filter ${wiresharkFilter(row)}`,
+          title: wiresharkFilter(row),
+        }),
+    },
+    textColumn("At (UTC)", (row) => clock(row.request_first_ns)),
+    textColumn("Client", (row) => endpoint(row.client, row.client_port)),
+    textColumn("User", (row) => row.user, { width: 12 }),
+    textColumn("Status", (row) => row.status, { width: 18 }),
+    textColumn("File", (row) => row.capture, { width: 20 }),
+    countColumn("Flow", (row) => row.flow_id, { help: "Number of the packet that opened the connection" }),
+  ];
+  return table({
+    caption: "The slowest exchanges",
+    columns,
+    rows: report.slowest,
+    sort: { title: "Took", descending: true },
+  });
+}
+
+function packets(row: SlowExchange): string {
+  const half = (first: number, last: number) => (first === last ? `${first}` : `${first}–${last}`);
+  return `${half(row.request_first_packet, row.request_last_packet)} → ${half(row.response_first_packet, row.response_last_packet)}`;
+}
+
+/** The phases of one exchange as a bar. */
+function phases(row: SlowExchange): HTMLElement {
+  const {
+    request_transfer_ns: request,
+    service_time_ns: service,
+    server_time_ns: server,
+    response_transfer_ns: response,
+  } = row;
+  const whole = Math.max(1, row.response_time_ns);
+  const parts: [string, string, number][] = [["Request", "request_transfer", request ?? 0]];
+  if (service !== null && server !== null) {
+    parts.push(["server", "server", server], ["round trip", "network", service - server]);
+  } else {
+    parts.push(["server or network", "server_or_network", service ?? 0]);
+  }
+  parts.push(["response", "response_transfer", response ?? 0]);
+  const text = parts.map(([name, , ns]) => `${name} ${duration(ns)} (${percent(ns, whole)})`).join(", ");
+  const bar = h("span", { class: "split-bar slim", role: "img", "aria-label": text, title: text });
+  for (const [, name, ns] of parts) {
+    if (ns > 0)
+      bar.append(
+        h("span", { class: `segment part-${name}`, style: `flex-basis: ${((100 * ns) / whole).toFixed(3)}%` }),
+      );
+  }
+  return bar;
+}

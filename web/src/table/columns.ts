@@ -1,0 +1,113 @@
+// What a table shows of a row, what it sorts by and what it gives away.
+import type { Child } from "../lib/dom";
+import { ABSENT, bytes, duration, percent, thousands } from "../lib/format";
+
+/** What a cell sorts by: numbers before texts, the unknown always last. */
+export type Value = number | string | null;
+
+export interface Column<Row> {
+  /** Heading; short. */
+  title: string;
+  /** What it means, where the heading alone does not say it. */
+  help?: string;
+  /** Heading in copies and downloads, with the unit; otherwise the title. */
+  exported?: string;
+  kind: "text" | "number" | "other";
+  value(row: Row): Value;
+  /** What is shown; otherwise the value. */
+  text?(row: Row): string;
+  /** A cell that is more than a text. */
+  cell?(row: Row): Child;
+  /** Width in characters; otherwise what the values need. */
+  width?: number;
+  /** Not in copies and downloads. */
+  private?: boolean;
+}
+
+export function textColumn<Row>(
+  title: string,
+  value: (row: Row) => string | null,
+  more: Partial<Column<Row>> = {},
+): Column<Row> {
+  const text = (row: Row) => value(row) ?? ABSENT;
+  return { title, kind: "text", value, text, ...more };
+}
+
+export function countColumn<Row>(
+  title: string,
+  value: (row: Row) => number | null,
+  more: Partial<Column<Row>> = {},
+): Column<Row> {
+  return numberColumn(title, value, thousands, more);
+}
+
+export function timeColumn<Row>(
+  title: string,
+  value: (row: Row) => number | null,
+  more: Partial<Column<Row>> = {},
+): Column<Row> {
+  return numberColumn(title, value, duration, { exported: `${title} (ns)`, ...more });
+}
+
+export function bytesColumn<Row>(
+  title: string,
+  value: (row: Row) => number | null,
+  more: Partial<Column<Row>> = {},
+): Column<Row> {
+  return numberColumn(title, value, bytes, { exported: `${title} (bytes)`, ...more });
+}
+
+/** A share of a whole that is the same for all rows, with a bar behind the number. */
+export function shareColumn<Row>(
+  title: string,
+  value: (row: Row) => number | null,
+  whole: number,
+  more: Partial<Column<Row>> = {},
+): Column<Row> {
+  return numberColumn(title, value, (part) => percent(part, whole), {
+    exported: `${title} (%)`,
+    ...more,
+  });
+}
+
+export function numberColumn<Row>(
+  title: string,
+  value: (row: Row) => number | null,
+  show: (value: number) => string,
+  more: Partial<Column<Row>> = {},
+): Column<Row> {
+  const text = (row: Row) => {
+    const found = value(row);
+    return found === null ? ABSENT : show(found);
+  };
+  return { title, kind: "number", value, text, ...more };
+}
+
+/** The text of a cell. */
+export function cellText<Row>(column: Column<Row>, row: Row): string {
+  if (column.text) return column.text(row);
+  const value = column.value(row);
+  return value === null ? ABSENT : String(value);
+}
+
+/** Compares for sorting; the unknown comes last in either direction. */
+export function compare(a: Value, b: Value, descending: boolean): number {
+  if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
+  const order = typeof a === "number" && typeof b === "number" ? a - b : collator.compare(String(a), String(b));
+  return descending ? -order : order;
+}
+
+/** Names as people sort them: 10.0.0.9 before 10.0.0.10. The same everywhere, so not by the reader's language. */
+const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+
+/** The rows in a new order; equals keep theirs. */
+export function sorted<Row>(rows: readonly Row[], column: Column<Row>, descending: boolean): Row[] {
+  const keyed = rows.map((row) => ({ row, value: column.value(row) }));
+  return keyed.sort((a, b) => compare(a.value, b.value, descending)).map(({ row }) => row);
+}
+
+/** Whether a text cell holds every word that is looked for. */
+export function matches<Row>(columns: readonly Column<Row>[], row: Row, words: readonly string[]): boolean {
+  const texts = columns.filter((column) => column.kind === "text").map((column) => cellText(column, row).toLowerCase());
+  return words.every((word) => texts.some((text) => text.includes(word)));
+}

@@ -1,0 +1,280 @@
+// A table that sorts, filters, copies and stays fast with ten thousand rows: only the rows in view are in the document.
+import { announce, copyButton, save } from "../lib/clipboard";
+import { append, h } from "../lib/dom";
+import { counted, thousands } from "../lib/format";
+import { onPrint } from "../lib/print";
+import { type Column, cellText, matches, sorted } from "./columns";
+import { csv, tsv } from "./export";
+
+/** Height of a row in pixels; the style sheet has the same. */
+const ROW_HEIGHT = 33;
+
+/** Rows that show without scrolling. */
+const IN_VIEW = 14;
+
+/** Rows drawn above and below what is in view. */
+const MARGIN = 12;
+
+/** Room on both sides of a cell, in rem; the style sheet has the same. */
+const PADDING = 1.2;
+
+/** Rows on paper. */
+export const PRINTED = 25;
+
+export interface TableOptions<Row> {
+  /** What the table holds, for its caption and the name of its file. */
+  caption: string;
+  columns: Column<Row>[];
+  rows: readonly Row[];
+  /** The heading to sort by at first; otherwise the order of the document. */
+  sort?: { title: string; descending: boolean };
+  /** Rows beneath a row, shown when it is opened. */
+  children?: (row: Row) => readonly Row[];
+  /** Said beneath the table. */
+  note?: string | undefined;
+  /** With a box to filter by; otherwise where there are many rows. */
+  filter?: boolean;
+}
+
+interface Line<Row> {
+  row: Row;
+  depth: number;
+  open: boolean | null;
+}
+
+export function table<Row>(options: TableOptions<Row>): HTMLElement {
+  return new Table(options).element;
+}
+
+/** The columns but for those in which nothing is known of any row. */
+function withValues<Row>(columns: Column<Row>[], rows: readonly Row[]): Column<Row>[] {
+  return columns.filter(({ kind, value }) => kind !== "number" || rows.some((row) => value(row) !== null));
+}
+
+class Table<Row> {
+  readonly element: HTMLElement;
+  private readonly options: TableOptions<Row>;
+  private readonly scroller: HTMLElement;
+  private readonly body = h("tbody");
+  private readonly status = h("p", { class: "table-status" });
+  private readonly printNote = h("p", { class: "print-only table-note" });
+  private readonly headings: HTMLElement[] = [];
+  private readonly opened = new Set<Row>();
+  private order: Row[];
+  private lines: Line<Row>[] = [];
+  private words: string[] = [];
+  private sortColumn: Column<Row> | undefined;
+  private descending = true;
+  private printing = false;
+  private drawn = "";
+
+  constructor(given: TableOptions<Row>) {
+    const options = { ...given, columns: withValues(given.columns, given.rows) };
+    this.options = options;
+    this.order = [...options.rows];
+    this.sortColumn = options.columns.find((column) => column.title === options.sort?.title);
+    this.descending = options.sort?.descending ?? true;
+    const caption = h("caption", { class: "visually-hidden" }, options.caption);
+    const head = h("thead", {}, h("tr", {}, ...options.columns.map((column) => this.heading(column))));
+    const columns = h("colgroup", {}, ...options.columns.map((column) => h("col", { style: this.width(column) })));
+    const grid = h("table", {}, caption, columns, head, this.body);
+    const characters = options.columns.reduce((sum, column) => sum + this.characters(column), 0);
+    grid.style.minWidth = `calc(${characters}ch + ${options.columns.length * PADDING}rem)`;
+    if (options.rows.some((row) => (options.children?.(row) ?? []).length > 0)) grid.className = "tree";
+    this.scroller = h(
+      "div",
+      {
+        class: "scroller",
+        tabindex: 0,
+        role: "region",
+        "aria-label": `${options.caption}, table`,
+        scroll: () => this.draw(),
+      },
+      grid,
+    );
+    this.element = h("div", { class: "table" }, this.tools(), this.scroller, this.status, this.printNote);
+    if (options.note) append(this.element, h("p", { class: "table-note" }, options.note));
+    this.arrange();
+    onPrint((printing) => {
+      this.printing = printing;
+      this.draw();
+    });
+  }
+
+  /** The box to filter by and the buttons. */
+  private tools(): HTMLElement {
+    const { caption, columns, rows, filter } = this.options;
+    const tools = h("div", { class: "table-tools no-print" });
+    if (filter ?? rows.length > 10) {
+      const box = h("input", {
+        type: "search",
+        placeholder: "Filter",
+        "aria-label": `Filter ${caption}`,
+        input: () => {
+          this.words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+          this.scroller.scrollTop = 0;
+          this.arrange();
+          announce(`${counted(this.lines.length, "row")} shown`);
+        },
+      });
+      append(tools, box);
+    }
+    const shown = () => this.lines.map((line) => line.row);
+    const file = `smbscope-${caption.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.csv`;
+    append(
+      tools,
+      copyButton("Copy", () => tsv(columns, shown()), { "aria-label": `Copy ${caption} as tab-separated text` }),
+      h(
+        "button",
+        {
+          type: "button",
+          class: "quiet",
+          "aria-label": `Save ${caption} as CSV`,
+          click: () => save(file, "text/csv", csv(columns, shown())),
+        },
+        "CSV",
+      ),
+    );
+    return tools;
+  }
+
+  private heading(column: Column<Row>): HTMLElement {
+    const button = h("button", { type: "button", click: () => this.sortBy(column) }, column.title);
+    if (column.help) button.title = column.help;
+    const cell = h("th", { scope: "col", class: column.kind }, button);
+    this.headings.push(cell);
+    return cell;
+  }
+
+  private sortBy(column: Column<Row>): void {
+    this.descending = this.sortColumn === column ? !this.descending : column.kind !== "text";
+    this.sortColumn = column;
+    this.scroller.scrollTop = 0;
+    this.arrange();
+    announce(`Sorted by ${column.title}, ${this.descending ? "descending" : "ascending"}`);
+  }
+
+  /** Characters that a column needs: its longest value, looked for among at most 300 rows. */
+  private characters(column: Column<Row>): number {
+    if (column.width !== undefined) return column.width;
+    const { rows } = this.options;
+    const step = Math.max(1, Math.floor(rows.length / 300));
+    let longest = column.title.length + 2;
+    for (let i = 0; i < rows.length; i += step) {
+      const row = rows[i];
+      if (row !== undefined) longest = Math.max(longest, cellText(column, row).length);
+    }
+    return Math.min(longest, column.kind === "text" ? 44 : 16);
+  }
+
+  private width(column: Column<Row>): string {
+    // The first text column takes what is left.
+    const first = this.options.columns.find((found) => found.kind === "text");
+    return column === first ? "" : `width: calc(${this.characters(column)}ch + ${PADDING}rem)`;
+  }
+
+  /** Filters, sorts and draws anew. */
+  private arrange(): void {
+    const { columns, rows, children } = this.options;
+    const wanted = (row: Row) => this.words.length === 0 || matches(columns, row, this.words);
+    const kept = rows.filter((row) => wanted(row) || (children?.(row) ?? []).some(wanted));
+    this.order = this.sortColumn ? sorted(kept, this.sortColumn, this.descending) : kept;
+    for (const [i, column] of columns.entries()) {
+      const direction = column === this.sortColumn ? (this.descending ? "descending" : "ascending") : "none";
+      this.headings[i]?.setAttribute("aria-sort", direction);
+    }
+    this.lines = this.order.flatMap((row) => this.unfolded(row, 0));
+    this.drawn = "";
+    this.draw();
+  }
+
+  private unfolded(row: Row, depth: number): Line<Row>[] {
+    const below = this.options.children?.(row) ?? [];
+    if (below.length === 0) return [{ row, depth, open: null }];
+    // What is looked for may be below.
+    const open = this.opened.has(row) || this.words.length > 0;
+    const kept = this.sortColumn ? sorted(below, this.sortColumn, this.descending) : [...below];
+    const lines = open ? kept.flatMap((child) => this.unfolded(child, depth + 1)) : [];
+    return [{ row, depth, open }, ...lines];
+  }
+
+  /** Puts the rows that are in view into the document. */
+  private draw(): void {
+    const count = this.lines.length;
+    const height = this.scroller.clientHeight || ROW_HEIGHT * IN_VIEW;
+    const first = this.printing ? 0 : Math.max(0, Math.floor(this.scroller.scrollTop / ROW_HEIGHT) - MARGIN);
+    const rows = this.printing ? PRINTED : Math.ceil(height / ROW_HEIGHT) + 2 * MARGIN;
+    const last = Math.min(count, first + rows);
+    const key = `${first} ${last} ${this.printing}`;
+    if (key === this.drawn) return;
+    this.drawn = key;
+    const space = (lines: number) =>
+      h(
+        "tr",
+        { class: "space", "aria-hidden": "true", style: `height: ${lines * ROW_HEIGHT}px` },
+        h("td", { colspan: this.options.columns.length }),
+      );
+    const content: HTMLElement[] = [];
+    if (first > 0) content.push(space(first));
+    for (let i = first; i < last; i += 1) {
+      const line = this.lines[i];
+      if (line) content.push(this.rowElement(line, i));
+    }
+    if (last < count && !this.printing) content.push(space(count - last));
+    if (count === 0) {
+      content.push(h("tr", {}, h("td", { class: "empty", colspan: this.options.columns.length }, "Nothing to show")));
+    }
+    this.body.replaceChildren(...content);
+    this.body.parentElement?.setAttribute("aria-rowcount", String(count + 1));
+    const total = this.options.rows.length;
+    const shown = this.order.length;
+    this.status.textContent =
+      shown === total
+        ? total > IN_VIEW
+          ? counted(total, "row")
+          : ""
+        : `${thousands(shown)} of ${counted(total, "row")}`;
+    this.printNote.textContent = count > last ? `The first ${last} of ${thousands(count)} rows are printed.` : "";
+  }
+
+  private rowElement(line: Line<Row>, index: number): HTMLElement {
+    let toggleDone = line.open === null;
+    const cells = this.options.columns.map((column) => {
+      const cell = h("td", { class: column.kind });
+      const text = cellText(column, line.row);
+      if (!toggleDone && column.kind === "text") {
+        toggleDone = true;
+        append(
+          cell,
+          h(
+            "button",
+            {
+              type: "button",
+              class: "fold",
+              "aria-expanded": String(line.open),
+              click: () => this.toggle(line, index),
+            },
+            column.cell ? column.cell(line.row) : text,
+          ),
+        );
+      } else {
+        append(cell, column.cell ? column.cell(line.row) : text);
+      }
+      if (column.kind === "text" && text.length > 20) cell.title = text;
+      return cell;
+    });
+    const attributes = {
+      "aria-rowindex": index + 2,
+      class: `depth-${line.depth}${line.open === null ? "" : " foldable"}`,
+    };
+    return h("tr", attributes, ...cells);
+  }
+
+  private toggle(line: Line<Row>, index: number): void {
+    if (!this.opened.delete(line.row)) this.opened.add(line.row);
+    this.arrange();
+    // The button was drawn anew: the focus stays with the row.
+    const row = this.body.querySelector(`tr[aria-rowindex="${index + 2}"]`);
+    row?.querySelector<HTMLElement>("button.fold")?.focus();
+  }
+}

@@ -1,0 +1,534 @@
+// A report of traffic that was never on a wire: exchanges from a seed, summed up by the definitions of the schema. It is
+// for tests that need a document of any size; what smbscope really prints is tested beside it.
+import type {
+  Cumulative,
+  Entity,
+  Group,
+  Row,
+  SlowExchange,
+  SmbscopeReportDocument,
+  TimeSplit,
+  Times,
+} from "../../src/types/report";
+
+/** One exchange, as far as the summaries need it. */
+interface Exchange {
+  start: number;
+  took: number;
+  command: number;
+  client: number;
+  user: number;
+  file: number;
+  share: number;
+  failed: boolean;
+  request: number;
+  response: number;
+}
+
+/** The mix: command, group, share of all, median in µs, spread (sigma of the logarithm), bytes of the response. */
+const MIX: [string, Group["group"], number, number, number, number, string[]][] = [
+  ["READ", "Read", 0.34, 420, 0.9, 42_000, []],
+  ["WRITE", "Write", 0.16, 900, 1.1, 84, []],
+  ["CREATE", "Open/Close", 0.15, 310, 0.7, 220, []],
+  ["CLOSE", "Open/Close", 0.14, 160, 0.5, 128, []],
+  ["QUERY_INFO", "Attributes", 0.1, 140, 0.5, 190, ["NetworkOpen", "FsFullSize", "All"]],
+  ["QUERY_DIRECTORY", "Directory", 0.06, 700, 0.9, 6_400, []],
+  ["SET_INFO", "Attributes", 0.03, 240, 0.6, 70, ["Rename", "EndOfFile"]],
+  ["LOCK", "Locking", 0.02, 130, 0.5, 70, []],
+];
+
+const START = 1_763_757_000_000_000_000;
+const PER_DECADE = 24;
+
+/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
+export function random(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+export interface Settings {
+  seed?: number;
+  exchanges?: number;
+  clients?: number;
+  files?: number;
+  seconds?: number;
+  /** Put in front of every name of a user, share and file. */
+  prefix?: string;
+}
+
+export function simulate(settings: Settings = {}): SmbscopeReportDocument {
+  const { seed = 1, exchanges: wanted = 20_000, clients = 12, files = 400, seconds = 300, prefix = "" } = settings;
+  const next = random(seed);
+  const normal = () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
+  const exchanges: Exchange[] = [];
+  for (let i = 0; i < wanted; i += 1) {
+    const at = next();
+    // A busy spell from 55 % to 70 % of the time, in which the server slows down.
+    const busy = at > 0.55 && at < 0.7 ? 1 : 0;
+    const share = next();
+    let sum = 0;
+    const command = MIX.findIndex(([, , part]) => {
+      sum += part;
+      return share < sum;
+    });
+    const index = command < 0 ? 0 : command;
+    const entry = MIX[index] as (typeof MIX)[number];
+    const slow = next() < 0.01 + 0.06 * busy ? 12 : 1;
+    exchanges.push({
+      start: START + Math.floor(at * seconds * 1e9),
+      took: Math.max(9_000, Math.round(entry[3] * 1_000 * Math.exp(entry[4] * normal()) * slow * (1 + 2.5 * busy))),
+      command: index,
+      client: Math.floor(next() ** 1.6 * clients),
+      user: Math.floor(next() * Math.max(1, clients * 0.8)),
+      file: Math.floor(next() ** 3 * files),
+      share: Math.floor(next() ** 2 * 5),
+      failed: next() < (entry[0] === "CREATE" ? 0.09 : 0.004),
+      request: entry[0] === "WRITE" ? Math.round(30_000 * next()) + 120 : 120 + Math.floor(90 * next()),
+      response: Math.round(entry[5] * (0.3 + next())),
+    });
+  }
+  exchanges.sort((a, b) => a.start - b.start);
+  const elapsed = seconds * 1e9;
+  const of = (test: (exchange: Exchange) => boolean) => exchanges.filter(test);
+  const groupOf = (exchange: Exchange) => MIX[exchange.command]?.[1];
+  const parts = (names: Group["group"][]): Group[] =>
+    names.map((name) =>
+      group(
+        name,
+        of((e) => groupOf(e) === name),
+        [],
+      ),
+    );
+  const others: Group["group"][] = ["Attributes", "Directory", "Locking"];
+  const ports = Array.from({ length: clients }, (_, i) => 49_152 + i * 7);
+  const splits = ports.map((_, i) =>
+    split(
+      of((e) => e.client === i),
+      elapsed,
+      next,
+    ),
+  );
+  const names = {
+    user: (i: number) =>
+      `${prefix}LAB\\${["alice", "bob", "carol", "dave", "erin", "frank"][i % 6]}${Math.floor(i / 6) || ""}`,
+    share: (i: number) => `${prefix}${["office", "projects", "home", "media", "IPC$"][i] ?? "office"}`,
+    file: (i: number) => `${prefix}dept ${i % 17}\\2026\\Quarter ${(i % 4) + 1}\\Übersicht ${i}.xlsx`,
+    client: (i: number) => `10.20.${Math.floor(i / 200)}.${11 + (i % 200)}`,
+  };
+  const table = <K extends keyof Exchange>(key: K, count: number) =>
+    Array.from({ length: count }, (_, i) => ({ i, of: of((e) => e[key] === i) }))
+      .filter((entry) => entry.of.length > 0)
+      .sort((a, b) => sum(b.of.map((e) => e.took)) - sum(a.of.map((e) => e.took)));
+  const byFile = new Map<number, Exchange[]>();
+  for (const exchange of exchanges) {
+    const found = byFile.get(exchange.file);
+    if (found) found.push(exchange);
+    else byFile.set(exchange.file, [exchange]);
+  }
+  const total = row(exchanges);
+  const connections = ports.map((port, i) => {
+    const own = of((e) => e.client === i);
+    const direction = (bytes: number) => ({
+      packets: own.length * 2 + Math.ceil(bytes / 1448),
+      bytes,
+      message_packets: own.length,
+      continuation_packets: Math.ceil(bytes / 1448),
+      pure_acks: own.length,
+      retransmitted: i % 4 === 1 ? 3 : 0,
+      dropped_bytes: i % 5 === 2 ? 1448 : 0,
+      dropped_packets: i % 5 === 2 ? 1 : 0,
+    });
+    return {
+      flow_id: 1 + i * 14,
+      client: names.client(i),
+      client_port: port,
+      server: "10.20.0.1",
+      server_port: 445,
+      first_ns: START,
+      last_ns: START + elapsed,
+      protocol: "SMB2" as const,
+      dialect: i % 6 === 5 ? "SMB 3.0.2" : "SMB 3.1.1",
+      midstream: i % 9 === 4,
+      end: (i % 7 === 3 ? "reset" : "open") as "reset" | "open",
+      signing_required: i % 9 === 4 ? null : i % 3 === 0,
+      signed_messages: i % 3 === 0 ? own.length * 2 : 4,
+      encrypted_frames: 0,
+      compressed_frames: 0,
+      messages: own.length * 2,
+      exchanges: own.length,
+      max_outstanding: 1 + (i % 8),
+      max_credits_granted: 512,
+      server_round_trip_ns: i % 9 === 4 ? null : 38_000 + i * 500,
+      client_round_trip_ns: i % 9 === 4 ? null : 210_000 + i * 900,
+      users: [...new Set(own.map((e) => names.user(e.user)))].slice(0, 3),
+      shares: [...new Set(own.map((e) => names.share(e.share)))].slice(0, 4),
+      to_server: direction(sum(own.map((e) => e.request))),
+      to_client: direction(sum(own.map((e) => e.response))),
+      time_split: splits[i] as TimeSplit,
+    };
+  });
+  const slowest = [...exchanges].sort((a, b) => b.took - a.took).slice(0, 100);
+  const packet = new Map(exchanges.map((exchange, i) => [exchange, 15 + i * 4]));
+  return {
+    schema: "smbscope.report/1",
+    generator: { name: "smbscope", version: "0.1.0" },
+    title: null,
+    captures: ["fileserver-01.pcapng.zst", "fileserver-02.pcapng.zst"].map((name, i) => ({
+      name: `${prefix}${name}`,
+      format: "pcapng",
+      compression: "zstd",
+      packets: wanted * 2,
+      bytes: wanted * 9_000,
+      first_ns: START + (i * elapsed) / 2,
+      last_ns: START + ((i + 1) * elapsed) / 2,
+      resolution_ns: 1,
+      snap_length: 65_535,
+      link_types: [1],
+      warnings: [],
+    })),
+    quality: quality(wanted),
+    totals: {
+      commands: wanted,
+      untimed: 0,
+      outcomes: { complete: wanted },
+      first_ns: START,
+      last_ns: START + elapsed,
+      elapsed_ns: elapsed,
+      headline: total,
+    },
+    verdict: {
+      who: "server",
+      headline: "Users wait for the server: it has 71 % of the time in which somebody waited.",
+      sentences: [
+        "Writes hurt most: 44 % of all seconds waited, with a 95th percentile of 6.4 ms.",
+        "Between 12:12 and 12:17 response times tripled while throughput stayed the same, as when a disk is the limit.",
+        "The network took 11 %, transfers 9 %; no packet was lost.",
+      ],
+    },
+    time_split: splits.reduce(added),
+    connections,
+    commands: MIX.flatMap(([command, groupName, , , , , subcommands], i) => {
+      const own = of((e) => e.command === i);
+      if (own.length === 0) return [];
+      return {
+        protocol: "SMB2" as const,
+        command,
+        groups: [groupName] as Exclude<Group["group"], "Other">[],
+        ...row(own),
+        subcommands: subcommands.map((subcommand, k) => ({
+          subcommand,
+          ...row(own.filter((_, n) => n % subcommands.length === k)),
+        })),
+        apart: [],
+      };
+    }),
+    groups: [
+      group(
+        "Open/Close",
+        of((e) => groupOf(e) === "Open/Close"),
+        [],
+      ),
+      group(
+        "Read",
+        of((e) => groupOf(e) === "Read"),
+        [],
+      ),
+      group(
+        "Write",
+        of((e) => groupOf(e) === "Write"),
+        [],
+      ),
+      group(
+        "Other",
+        of((e) => others.includes(groupOf(e) ?? "Other")),
+        parts(others),
+      ),
+    ],
+    shares: table("share", 5).map((entry) => ({ share: names.share(entry.i), ...entity(entry.of) })),
+    files: [...byFile]
+      .map(([i, own]) => ({ share: i % 50 === 49 ? null : names.share(i % 5), path: names.file(i), ...entity(own) }))
+      .sort((a, b) => (b.response_time.mean ?? 0) * b.timed - (a.response_time.mean ?? 0) * a.timed),
+    clients: table("client", clients).map((entry) => ({
+      client: names.client(entry.i),
+      ...entity(entry.of),
+      time_split: splits[entry.i] ?? null,
+    })),
+    servers: [{ server: "10.20.0.1", server_port: 445, ...entity(exchanges), time_split: splits.reduce(added) }],
+    users: table("user", clients).map((entry) => ({ user: names.user(entry.i), ...entity(entry.of) })),
+    ...overTime(exchanges, elapsed),
+    slowest: slowest.map((e): SlowExchange => {
+      const at = packet.get(e) ?? 1;
+      const network = Math.min(e.took, 38_000);
+      return {
+        flow_id: 1 + e.client * 14,
+        client: names.client(e.client),
+        client_port: ports[e.client] ?? 0,
+        server: "10.20.0.1",
+        server_port: 445,
+        protocol: "SMB2",
+        command: MIX[e.command]?.[0] ?? "",
+        subcommand: null,
+        group: groupOf(e) ?? "Other",
+        user: names.user(e.user),
+        share: names.share(e.share),
+        path: names.file(e.file),
+        status: e.failed ? "STATUS_OBJECT_NAME_NOT_FOUND" : "STATUS_SUCCESS",
+        capture: `${prefix}fileserver-01.pcapng.zst`,
+        response_capture: null,
+        request_first_packet: at,
+        request_last_packet: e.request > 1_448 ? at + 1 : at,
+        response_first_packet: at + 2,
+        response_last_packet: e.response > 1_448 ? at + 3 : at + 2,
+        request_first_ns: e.start,
+        response_time_ns: e.took,
+        request_transfer_ns: Math.round(e.took * 0.05),
+        service_time_ns: Math.round(e.took * 0.8),
+        server_time_ns: Math.round(e.took * 0.8) - network,
+        response_transfer_ns: e.took - Math.round(e.took * 0.05) - Math.round(e.took * 0.8),
+        retransmission_delay_ns: null,
+        request_bytes: e.request,
+        response_bytes: e.response,
+      };
+    }),
+    findings: [],
+    omitted: { connections: 0, shares: 0, files: 0, clients: 0, servers: 0, users: 0 },
+    warnings: [],
+  };
+}
+
+const sum = (values: number[]) => values.reduce((a, b) => a + b, 0);
+
+/** Statistics as the schema defines them: Hyndman and Fan 7, each percentile with the values that it needs. */
+export function times(values: number[]): Times {
+  const sorted = [...values].sort((a, b) => a - b);
+  const n = sorted.length;
+  const quantile = (q: number, needs: number) => {
+    if (n < needs) return null;
+    const at = (n - 1) * q;
+    const low = sorted[Math.floor(at)] ?? 0;
+    const high = sorted[Math.ceil(at)] ?? 0;
+    return Math.round(low + (high - low) * (at - Math.floor(at)));
+  };
+  const mean = sum(sorted) / n;
+  const deviation = Math.sqrt(sum(sorted.map((v) => (v - mean) ** 2)) / (n - 1));
+  return {
+    count: n,
+    min: sorted[0] ?? null,
+    max: sorted[n - 1] ?? null,
+    mean: n > 0 ? Math.round(mean) : null,
+    stddev: n > 1 ? Math.round(deviation) : null,
+    p50: quantile(0.5, 1),
+    p90: quantile(0.9, 10),
+    p95: quantile(0.95, 20),
+    p99: quantile(0.99, 100),
+    p999: quantile(0.999, 1_000),
+  };
+}
+
+export function row(own: Exchange[]): Row {
+  const distribution = new Array<number>(10).fill(0) as Row["distribution"];
+  for (const e of own) {
+    const decade = Math.min(9, Math.max(0, Math.floor(Math.log10(e.took)) - 2));
+    distribution[decade] = (distribution[decade] ?? 0) + 1;
+  }
+  const failed = own.filter((e) => e.failed).length;
+  const part = (share: number) => times(own.map((e) => Math.round(e.took * share)));
+  return {
+    count: own.length,
+    timed: own.length,
+    errors: failed > 0 ? { STATUS_OBJECT_NAME_NOT_FOUND: failed } : {},
+    outcomes: own.length > 0 ? { complete: own.length } : {},
+    average_packets: 2.4,
+    request_bytes: sum(own.map((e) => e.request)),
+    response_bytes: sum(own.map((e) => e.response)),
+    distribution,
+    response_time: part(1),
+    service_time: part(0.8),
+    server_time: part(0.7),
+    request_transfer: part(0.05),
+    response_transfer: part(0.15),
+    srt: part(0.95),
+    retransmission_delay: times([]),
+    think_time: part(2),
+  };
+}
+
+function entity(own: Exchange[]): Entity {
+  const time = times(own.map((e) => e.took));
+  const few = own.length <= 256;
+  return {
+    is_other: false,
+    count: own.length,
+    timed: own.length,
+    errors: own.filter((e) => e.failed).length,
+    bytes_read: sum(own.filter((e) => e.command === 0).map((e) => e.response)),
+    bytes_written: sum(own.filter((e) => e.command === 1).map((e) => e.request)),
+    response_time: few ? time : { ...time, p50: null, p90: null, p95: null, p99: null, p999: null },
+  };
+}
+
+function group(name: Group["group"], own: Exchange[], parts: Group[]): Group {
+  const sorted = own.map((e) => e.took).sort((a, b) => a - b);
+  const points = Math.min(128, sorted.length);
+  const cumulative: Cumulative = Array.from({ length: points }, (_, i) => {
+    const at = Math.round(((i + 1) * sorted.length) / points) - 1;
+    return [sorted[at] ?? 0, (at + 1) / sorted.length];
+  });
+  return { group: name, headline: true, ...row(own), parts, cumulative };
+}
+
+function split(own: Exchange[], elapsed: number, next: () => number): TimeSplit {
+  const outstanding = sum(own.map((e) => e.took));
+  const busy = Math.min(outstanding, elapsed * 0.8);
+  const part = (share: number) => Math.floor(busy * share);
+  const waiting = Math.floor((elapsed - busy) * 0.05 * next());
+  const idle = Math.floor((elapsed - busy) * 0.2 * next());
+  const named = {
+    request_transfer_ns: part(0.04),
+    network_ns: part(0.11),
+    response_transfer_ns: part(0.13),
+    server_or_network_ns: part(0.02),
+    unknown_ns: 0,
+    waiting_ns: waiting,
+    idle_ns: idle,
+  };
+  const server_ns = Math.floor(busy) - part(0.04) - part(0.11) - part(0.13) - part(0.02);
+  return {
+    connections: 1,
+    elapsed_ns: elapsed,
+    ...named,
+    server_ns,
+    think_ns: elapsed - server_ns - sum(Object.values(named)),
+    busy_ns: Math.floor(busy),
+    outstanding_ns: outstanding,
+  };
+}
+
+function added(a: TimeSplit, b: TimeSplit): TimeSplit {
+  const keys = Object.keys(a) as (keyof TimeSplit)[];
+  return Object.fromEntries(keys.map((key) => [key, a[key] + b[key]])) as unknown as TimeSplit;
+}
+
+/** The heat map, the time line and the load curve. */
+function overTime(exchanges: Exchange[], elapsed: number) {
+  let width = 1_000_000;
+  while (elapsed / width > 512) width *= 2;
+  const edges = [0];
+  for (let i = 0; i <= PER_DECADE * 8; i += 1) edges.push(Math.round(1_000 * 10 ** (i / PER_DECADE)));
+  const bins = new Map<number, { of: Exchange[]; outstanding: number }>();
+  const bin = (i: number) => {
+    let found = bins.get(i);
+    if (!found) {
+      found = { of: [], outstanding: 0 };
+      bins.set(i, found);
+    }
+    return found;
+  };
+  for (const e of exchanges) {
+    const first = Math.floor((e.start - START) / width);
+    bin(first).of.push(e);
+    const end = e.start - START + e.took;
+    for (let i = first; i * width < end; i += 1) {
+      bin(i).outstanding += Math.min(end, (i + 1) * width) - Math.max(e.start - START, i * width);
+    }
+  }
+  const sorted = [...bins].sort(([a], [b]) => a - b);
+  const bucket = (took: number) => edges.findLastIndex((edge) => edge <= took);
+  const heatmap = {
+    width_ns: width,
+    edges_ns: edges,
+    bins: sorted.map(([i, entry]) => {
+      const counts = new Map<number, number>();
+      for (const e of entry.of) counts.set(bucket(e.took), (counts.get(bucket(e.took)) ?? 0) + 1);
+      return {
+        start_ns: START + i * width,
+        outstanding_ns: Math.round(entry.outstanding),
+        request_bytes: sum(entry.of.map((e) => e.request)),
+        response_bytes: sum(entry.of.map((e) => e.response)),
+        counts: [...counts].sort(([a], [b]) => a - b),
+      };
+    }),
+  };
+  const levels = new Map<number, { of: Exchange[]; bins: number }>();
+  for (const [, entry] of sorted) {
+    const mean = entry.outstanding / width;
+    const level = Math.floor(Math.log2(mean / 0.0625));
+    const found = levels.get(level) ?? { of: [], bins: 0 };
+    found.of.push(...entry.of);
+    found.bins += 1;
+    levels.set(level, found);
+  }
+  const concurrency = [...levels]
+    .sort(([a], [b]) => a - b)
+    .map(([level, entry]) => {
+      const { mean, p50, p95 } = times(entry.of.map((e) => e.took));
+      return {
+        outstanding_from: 0.0625 * 2 ** level,
+        outstanding_to: 0.0625 * 2 ** (level + 1),
+        time_ns: entry.bins * width,
+        commands: entry.of.length,
+        request_bytes: sum(entry.of.map((e) => e.request)),
+        response_bytes: sum(entry.of.map((e) => e.response)),
+        response_time: { mean, p50, p95 },
+      };
+    });
+  const timeline = {
+    width_ns: width * 2,
+    bins: sorted
+      .filter(([i]) => i % 2 === 0)
+      .map(([i, entry]) => ({
+        start_ns: START + i * width,
+        commands: entry.of.length,
+        errors: entry.of.filter((e) => e.failed).length,
+        request_bytes: sum(entry.of.map((e) => e.request)),
+        response_bytes: sum(entry.of.map((e) => e.response)),
+        response_time: {
+          count: entry.of.length,
+          sum: sum(entry.of.map((e) => e.took)),
+          max: entry.of.length > 0 ? Math.max(...entry.of.map((e) => e.took)) : null,
+        },
+        busy_ns: Math.round(entry.outstanding * 0.8),
+        outstanding_ns: Math.round(entry.outstanding),
+      })),
+  };
+  return { heatmap, concurrency, timeline };
+}
+
+function quality(commands: number): SmbscopeReportDocument["quality"] {
+  const none = Object.fromEntries(QUALITY.map((name) => [name, 0]));
+  const some = {
+    packets: commands * 4 + 120,
+    wire_bytes: commands * 18_000,
+    captured_bytes: commands * 18_000,
+    tcp_packets: commands * 4,
+    not_tcp: 120,
+    smb_flow_packets: commands * 4,
+    pure_acks: commands,
+    retransmitted_segments: 9,
+    retransmitted_bytes: 13_032,
+    dropped_packets: 2,
+    dropped_bytes: 2_896,
+    capture_gaps: 2,
+  };
+  const sentence = "Every command that the capture shows could be timed, although it lost packets.";
+  return { ...none, ...some, sentence } as SmbscopeReportDocument["quality"];
+}
+
+const QUALITY = (
+  "packets wire_bytes captured_bytes snapped_packets not_tcp tcp_packets malformed_packets ip_fragments " +
+  "ip_datagrams_reassembled ip_datagrams_incomplete packets_reordered_by_time packets_out_of_time_order " +
+  "truncated_captures unreadable_records smb_flow_packets pure_acks unacknowledged_segments duplicate_packets " +
+  "retransmitted_segments retransmitted_bytes spurious_retransmissions retransmissions_seen_once " +
+  "out_of_order_segments capture_gaps dropped_packets dropped_bytes missing_unacknowledged_bytes late_segments " +
+  "keep_alives zero_windows midstream_flows reset_flows evicted_flows reorder_buffer_overflows framing_lost " +
+  "framing_found bytes_skipped unknown_frames malformed_messages headers_truncated encrypted_frames " +
+  "compressed_frames compressed_frames_opaque netbios_keep_alives netbios_session_packets " +
+  "responses_without_request requests_unanswered responses_not_captured response_end_missing causality_refused " +
+  "ambiguous_refused ids_reused clock_steps evicted_requests evicted_names interim_responses server_breaks"
+).split(" ");

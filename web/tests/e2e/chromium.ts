@@ -1,0 +1,23 @@
+// Where the system's Chromium is.
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+
+/** The same names as in scripts/setup.sh. */
+const NAMES = ["chromium", "chromium-browser", "google-chrome"];
+
+export function chromiumPath(): string {
+  const { SMBSCOPE_CHROMIUM, PATH = "" } = process.env;
+  if (SMBSCOPE_CHROMIUM) return SMBSCOPE_CHROMIUM;
+  for (const name of NAMES) {
+    for (const directory of PATH.split(delimiter)) {
+      const path = join(directory, name);
+      try {
+        accessSync(path, constants.X_OK);
+        return path;
+      } catch {
+        // Not here.
+      }
+    }
+  }
+  throw new Error(`none of ${NAMES.join(", ")} is in PATH: run \`make setup\`, or set SMBSCOPE_CHROMIUM`);
+}

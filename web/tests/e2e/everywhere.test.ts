@@ -1,0 +1,139 @@
+// What holds for every page: colours, paper, size, hostile names, unknown documents, and use without a mouse or sight.
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { simulate } from "../documents/simulate";
+import { expect, test } from "./page";
+
+const report = simulate({ exchanges: 4_000 });
+
+test("names that are markup, formulas or marks of direction stay text", async ({ open }) => {
+  const hostile = `</script><img src=x onerror="document.title='owned'"><!--=1+1\u202e{{x}}`;
+  const document = simulate({ exchanges: 600, prefix: hostile });
+  document.title = hostile;
+  document.verdict.headline = hostile;
+  document.quality.sentence = hostile;
+  document.warnings = [hostile];
+  const page = await open(document, hostile);
+  const shown = hostile.replace("\u202e", "\ufffd");
+  await expect(page.locator("h1")).toHaveText(`SMB response times: ${shown}`);
+  await expect(page.locator("img")).toHaveCount(0);
+  await expect(page.locator("script")).toHaveCount(3);
+  expect(await page.title()).toContain("<img src=x");
+  await page.locator("#hosts").getByRole("button", { name: "10.20.0.11:49152" }).click();
+  await expect(page.getByRole("dialog")).toContainText(shown);
+  await expect(page.locator("img")).toHaveCount(0);
+});
+
+test("an unknown or damaged document is said to be one", async ({ open }) => {
+  const page = await open({ schema: "smbscope.future/9" });
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("This page cannot show the document in it");
+  await expect(page.locator("main")).toContainText("smbscope.future/9");
+});
+
+test("a document that is no object is said to have no schema", async ({ open }) => {
+  const page = await open([1, 2]);
+  await expect(page.locator("main")).toContainText("none");
+});
+
+test("colours follow the system until they are switched", async ({ open, page }) => {
+  await page.emulateMedia({ colorScheme: "dark" });
+  await open(report);
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const dark = await ground();
+  await page.getByRole("button", { name: "Change to light colours" }).click();
+  const light = await ground();
+  expect(light).not.toBe(dark);
+  await page.emulateMedia({ colorScheme: "light" });
+  expect(await ground()).toBe(light);
+  await page.getByRole("button", { name: "Change to dark colours" }).click();
+  expect(await ground()).toBe(dark);
+});
+
+test("paper is light, without controls, and its tables are cut with a note", async ({ open, page }) => {
+  await page.emulateMedia({ colorScheme: "dark" });
+  await open(report);
+  await page.getByRole("searchbox").first().waitFor();
+  await page.emulateMedia({ media: "print", colorScheme: "dark" });
+  await expect(page.locator(".bar")).toBeHidden();
+  await expect(page.locator("body")).toHaveCSS("background-color", "rgb(255, 255, 255)");
+  await expect(page.locator("body")).toHaveCSS("color", "rgb(27, 29, 33)");
+  const files = page.locator(".table").filter({ has: page.getByRole("table", { name: "Files", exact: true }) });
+  await expect(files.locator("tbody tr")).toHaveCount(25);
+  await expect(files.locator(".print-only")).toHaveText(`The first 25 of ${report.files.length} rows are printed.`);
+  const pdf = await page.pdf({ format: "A4" });
+  expect(pdf.subarray(0, 5).toString()).toBe("%PDF-");
+  await page.emulateMedia({ media: "screen" });
+  await expect(page.locator(".bar")).toBeVisible();
+});
+
+test("a narrow window does not scroll sideways", async ({ open, page }) => {
+  await page.setViewportSize({ width: 360, height: 800 });
+  await open(report);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+});
+
+test("nothing moves after the first paint", async ({ open, page }) => {
+  await page.addInitScript(() => {
+    const shifts: number[] = [];
+    Object.assign(globalThis, { shifts });
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) shifts.push((entry as unknown as { value: number }).value);
+    }).observe({ type: "layout-shift", buffered: true });
+  });
+  await open(report);
+  await page.waitForTimeout(500);
+  expect(await page.evaluate(() => (globalThis as unknown as { shifts: number[] }).shifts)).toEqual([]);
+});
+
+test("ten thousand files scroll, and only those in view are in the document", async ({ open, page }) => {
+  const large = simulate({ exchanges: 120_000, clients: 500, files: 10_000, seconds: 3_600 });
+  expect(large.files.length).toBeGreaterThan(9_000);
+  await open(large);
+  const ready = await page.evaluate(() => performance.now());
+  expect(ready).toBeLessThan(5_000);
+  const files = page.locator(".table").filter({ has: page.getByRole("table", { name: "Files", exact: true }) });
+  const scroller = files.locator(".scroller");
+  await scroller.evaluate((element) => {
+    element.scrollTop = element.scrollHeight;
+  });
+  await expect(files.locator(`tr[aria-rowindex="${large.files.length + 1}"]`)).toBeVisible();
+  expect(await files.locator("tbody tr").count()).toBeLessThan(60);
+  const slowest = await scroller.evaluate(async (element) => {
+    let longest = 0;
+    for (let i = 0; i < 40; i += 1) {
+      element.scrollTop = (i * 7_919 * 33) % element.scrollHeight;
+      const begin = performance.now();
+      await new Promise((done) => requestAnimationFrame(done));
+      longest = Math.max(longest, performance.now() - begin);
+    }
+    return longest;
+  });
+  expect(slowest).toBeLessThan(500);
+});
+
+test("the first thing that Tab finds leads past the bar", async ({ open, page }) => {
+  await open(report);
+  await page.keyboard.press("Tab");
+  await expect(page.getByRole("link", { name: "To the report" })).toBeFocused();
+  await page.keyboard.press("Tab");
+  await expect(page.getByRole("link", { name: "Over time" })).toBeFocused();
+});
+
+for (const colorScheme of ["light", "dark"] as const) {
+  test(`no rule of accessibility is broken in ${colorScheme} colours`, async ({ open, page }) => {
+    await page.emulateMedia({ colorScheme });
+    await open(report);
+    await page.locator("#time summary").click();
+    const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+    await page.evaluate(axe);
+    const violations = await page.evaluate(async () => {
+      const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
+      const result = await axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"] });
+      return result.violations.map(
+        (found) => `${found.id}: ${found.nodes.map((node) => node.target.join(" ")).join("; ")}`,
+      );
+    });
+    expect(violations).toEqual([]);
+  });
+}

@@ -1,0 +1,227 @@
+// The page of a report in Chromium: that it says what the document says.
+import { readFileSync } from "node:fs";
+import type { Locator, Page } from "@playwright/test";
+import { simulate } from "../documents/simulate";
+import { expect, test } from "./page";
+
+const report = simulate();
+
+/** The part of the page with this table. */
+const tableOf = (page: Page, caption: string) =>
+  page.locator(".table").filter({ has: page.getByRole("table", { name: caption, exact: true }) });
+
+/** The texts of a column, as far as its rows are in the document. */
+async function column(table: Locator, title: string): Promise<string[]> {
+  const titles = await table.locator("thead th").allInnerTexts();
+  const at = titles.findIndex((text) => text.replace(/ [↑↓]$/, "") === title);
+  expect(at, `${title} among ${titles}`).toBeGreaterThanOrEqual(0);
+  const cells = await table.locator(`tbody tr[aria-rowindex] td:nth-child(${at + 1})`).allInnerTexts();
+  return cells.map((text) => text.replaceAll("\u00a0", " "));
+}
+
+test("the first screen says whose the time is", async ({ open }) => {
+  const page = await open(report);
+  await expect(page).toHaveTitle("SMB response times");
+  await expect(page.locator(".verdict .who")).toHaveText("Verdict: Server");
+  await expect(page.locator(".verdict .headline")).toHaveText(report.verdict.headline);
+  await expect(page.locator(".verdict li")).toHaveCount(report.verdict.sentences.length);
+  const tiles = page.locator(".tiles");
+  await expect(tiles).toContainText("20,000");
+  const box = await page.locator(".verdict").boundingBox();
+  expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThan(900);
+});
+
+test("the parts of the time are as wide as their shares", async ({ open }) => {
+  const page = await open(report);
+  const split = report.time_split;
+  const bar = page.locator(".head .split-bar").first();
+  const whole = (await bar.boundingBox())?.width ?? 0;
+  const client = (await bar.locator(".part-think").boundingBox())?.width ?? 0;
+  // But for the gaps of a pixel between the parts.
+  expect(client / whole).toBeCloseTo(split.think_ns / split.elapsed_ns, 1);
+  const row = page
+    .locator(".legend-table tr")
+    .filter({ has: page.getByRole("rowheader", { name: "Client", exact: true }) });
+  await expect(row).toContainText(`${((100 * split.think_ns) / split.elapsed_ns).toFixed(1)}\u00a0%`);
+});
+
+test("the heat map has a cell for every interval and bucket with commands", async ({ open }) => {
+  const page = await open(report);
+  const paths = await page
+    .locator("#time .heat path")
+    .evaluateAll((found) => found.map((path) => path.getAttribute("d") ?? ""));
+  const drawn = paths.reduce((sum, d) => sum + (d.match(/M/g)?.length ?? 0), 0);
+  // At this width two buckets of 10 % share a cell, and no two intervals do.
+  const cells = new Set(
+    report.heatmap.bins.flatMap((bin) => bin.counts.map(([bucket]) => `${bin.start_ns} ${Math.floor(bucket / 2)}`)),
+  );
+  expect(drawn).toBe(cells.size);
+});
+
+test("the numbers of the heat map add up to the commands", async ({ open }) => {
+  const page = await open(report);
+  await page.locator("#time summary").click();
+  const counts = await page.locator("#time .numbers tbody td:nth-child(2)").allInnerTexts();
+  expect(counts.reduce((sum, text) => sum + Number(text.replaceAll(",", "")), 0)).toBe(report.totals.headline.timed);
+});
+
+test("a part of the time can be looked at by mouse and by keyboard", async ({ open }) => {
+  const page = await open(report);
+  const chart = page.locator("#time svg.chart");
+  await chart.scrollIntoViewIfNeeded();
+  const box = await chart.boundingBox();
+  if (!box) throw new Error("no chart");
+  const all = page.getByRole("button", { name: "Show all" });
+  await expect(all).toBeDisabled();
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 150);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.7, box.y + 150, { steps: 4 });
+  await page.mouse.up();
+  await expect(all).toBeEnabled();
+  await all.click();
+  await expect(all).toBeDisabled();
+  await chart.focus();
+  await page.keyboard.press("+");
+  await expect(all).toBeEnabled();
+  await page.keyboard.press("ArrowRight");
+  await expect(page.locator("#time .readout")).toContainText(/commands? began|nothing under way/);
+  await expect(page.locator("#time .cursor line")).toHaveCount(1);
+  await page.keyboard.press("Escape");
+  await expect(all).toBeDisabled();
+});
+
+test("the distribution has the points of the document", async ({ open }) => {
+  const page = await open(report);
+  const read = report.groups.find((group) => group.group === "Read");
+  const d = await page.locator('#distribution [data-series="Read"] path').getAttribute("d");
+  const points = (d ?? "")
+    .slice(1)
+    .split("L")
+    .map((pair) => pair.split(",").map(Number));
+  expect(points.length).toBe(read?.cumulative.length);
+  // The axis is logarithmic: equal factors are equal distances.
+  const [first, middle, last] = [0, 60, 127].map((i) => ({ at: points[i] ?? [], is: read?.cumulative[i] ?? [1, 1] }));
+  if (!first || !middle || !last) throw new Error("no points");
+  const position = (Math.log(middle.is[0]) - Math.log(first.is[0])) / (Math.log(last.is[0]) - Math.log(first.is[0]));
+  const drawn = ((middle.at[0] ?? 0) - (first.at[0] ?? 0)) / ((last.at[0] ?? 0) - (first.at[0] ?? 0));
+  expect(drawn).toBeCloseTo(position, 2);
+  await page.getByRole("group", { name: "Shown" }).first().getByRole("button", { name: "Read" }).click();
+  await expect(page.locator('#distribution [data-series="Read"]')).toHaveCount(0);
+});
+
+test("the load curve is at the means of the document", async ({ open }) => {
+  const page = await open(report);
+  await page.locator("#load summary").click();
+  const rows = page.locator("#load .numbers tbody tr");
+  const levels = report.concurrency.filter((entry) => entry.commands > 0);
+  await expect(rows).toHaveCount(levels.length);
+  await expect(page.locator('#load [data-series="Mean"] circle')).toHaveCount(levels.length);
+  const heights = await page
+    .locator('#load [data-series="Mean"] circle')
+    .evaluateAll((dots) => dots.map((dot) => Number(dot.getAttribute("cy"))));
+  const means = levels.map((entry) => entry.response_time.mean ?? 0);
+  // Higher is slower: the order of the dots is that of the means.
+  const order = (values: number[]) => values.map((_, i) => i).sort((a, b) => (values[a] ?? 0) - (values[b] ?? 0));
+  expect(order(heights.map((y) => -y))).toEqual(order(means));
+});
+
+test("tables sort by click and by keyboard", async ({ open }) => {
+  const page = await open(report);
+  const files = tableOf(page, "Files");
+  const heading = files.getByRole("columnheader", { name: "Commands" });
+  await expect(files.getByRole("columnheader", { name: "Waited" })).toHaveAttribute("aria-sort", "descending");
+  await heading.getByRole("button").click();
+  await expect(heading).toHaveAttribute("aria-sort", "descending");
+  const most = [...report.files].map((file) => file.count).sort((a, b) => b - a);
+  expect((await column(files, "Commands")).slice(0, 10)).toEqual(
+    most.slice(0, 10).map((count) => count.toLocaleString("en")),
+  );
+  await page.keyboard.press("Enter");
+  await expect(heading).toHaveAttribute("aria-sort", "ascending");
+  expect((await column(files, "Commands")).slice(0, 10)).toEqual(
+    most
+      .slice(-10)
+      .reverse()
+      .map((count) => count.toLocaleString("en")),
+  );
+});
+
+test("tables filter, copy and save what is shown", async ({ open, context }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await open(report);
+  const files = tableOf(page, "Files");
+  await files.getByRole("searchbox").fill("ÜBERSICHT 17");
+  const wanted = report.files.filter((file) => file.path.includes("17"));
+  await expect(files.locator(".table-status")).toHaveText(`${wanted.length} of 400\u00a0rows`);
+  expect((await column(files, "Path")).sort()).toEqual(wanted.map((file) => file.path).sort());
+  await files.getByRole("button", { name: "Copy Files" }).click();
+  await expect(files.getByRole("button", { name: "Copy Files" })).toHaveText("Copied");
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  expect(copied.trim().split(/\r?\n/).length).toBe(wanted.length + 1);
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    files.getByRole("button", { name: "Save Files as CSV" }).click(),
+  ]);
+  expect(download.suggestedFilename()).toBe("smbscope-files.csv");
+  const saved = readFileSync(await download.path(), "utf8")
+    .trim()
+    .split("\r\n");
+  expect(saved.length).toBe(wanted.length + 1);
+  const slowest = Math.max(...wanted.map((file) => file.response_time.max ?? 0));
+  expect(saved.some((line) => line.split(",").includes(String(slowest)))).toBe(true);
+});
+
+test("subcommands unfold beneath their command", async ({ open }) => {
+  const page = await open(report);
+  const commands = tableOf(page, "Commands");
+  const button = commands.getByRole("button", { name: "QUERY_INFO" });
+  await expect(button).toHaveAttribute("aria-expanded", "false");
+  await button.focus();
+  await page.keyboard.press("Enter");
+  await expect(commands.getByRole("button", { name: "QUERY_INFO" })).toHaveAttribute("aria-expanded", "true");
+  await expect(commands.getByRole("button", { name: "QUERY_INFO" })).toBeFocused();
+  await expect(commands.locator("tr.depth-1")).toHaveCount(3);
+});
+
+test("a connection shows all that is known of it, and gives the focus back", async ({ open }) => {
+  const page = await open(report);
+  const connection = [...report.connections].sort((a, b) => b.exchanges - a.exchanges)[0];
+  if (!connection) throw new Error("no connection");
+  const opener = page.getByRole("button", { name: `${connection.client}:${connection.client_port}` });
+  await opener.click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog).toContainText(connection.dialect ?? "");
+  await expect(dialog).toContainText(connection.exchanges.toLocaleString("en"));
+  await expect(dialog.locator(".split-bar").first()).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(dialog).toHaveCount(0);
+  await expect(opener).toBeFocused();
+});
+
+test("the slowest commands come with a filter for Wireshark", async ({ open, context }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await open(report);
+  const slowest = report.slowest[0];
+  if (!slowest) throw new Error("no exchange");
+  await tableOf(page, "The slowest exchanges")
+    .getByRole("button", { name: /Copy the filter/ })
+    .first()
+    .click();
+  const packets = [
+    slowest.request_first_packet,
+    slowest.request_last_packet,
+    slowest.response_first_packet,
+    slowest.response_last_packet,
+  ];
+  await expect
+    .poll(() => page.evaluate(() => navigator.clipboard.readText()))
+    .toBe(`frame.number in {${[...new Set(packets)].join(", ")}}`);
+});
+
+test("the quality names every counter, those at zero folded away", async ({ open }) => {
+  const page = await open(report);
+  const counters = Object.entries(report.quality).filter(([, value]) => typeof value === "number");
+  const zero = counters.filter(([, value]) => value === 0).length;
+  await expect(page.locator("#quality .counters tbody tr")).toHaveCount(counters.length - zero);
+  await expect(page.locator("#quality summary")).toHaveText(`${zero} counters at zero`);
+});
