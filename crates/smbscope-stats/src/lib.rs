@@ -7,8 +7,11 @@
 mod aggregate;
 mod aggregator;
 mod bounded;
+mod census;
+mod derived;
 mod distribution;
 mod entity;
+pub mod filter;
 mod row;
 mod summary;
 mod timeline;
@@ -18,6 +21,7 @@ mod testing;
 
 pub use aggregate::{Aggregate, CommandRow, GroupRow, SubcommandRow};
 pub use aggregator::{Aggregator, LEAVES_MAX};
+pub use census::Census;
 pub use distribution::{Decade, Distribution};
 pub use entity::{ENTITIES_MAX, Entities, Entity, FileKey};
 pub use row::{Row, STATUSES_MAX};
