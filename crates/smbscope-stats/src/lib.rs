@@ -13,6 +13,7 @@ mod distribution;
 mod entity;
 pub mod filter;
 mod row;
+mod slices;
 mod summary;
 mod timeline;
 
@@ -25,5 +26,6 @@ pub use census::Census;
 pub use distribution::{Decade, Distribution};
 pub use entity::{ENTITIES_MAX, Entities, Entity, FileKey};
 pub use row::{Row, STATUSES_MAX};
+pub use slices::{Dimension, Field, HISTOGRAMS_MAX, Part, Piece, SLICES_KEPT, SLICES_MAX, Slice, Slicer, Slices, Sort};
 pub use summary::{Figures, Limit, Summary};
 pub use timeline::{BINS_MAX, Bin, Timeline};
