@@ -10,7 +10,7 @@ use crate::entity::{EntityTable, FileKey};
 use crate::row::Tally;
 use crate::summary::Limit;
 use crate::timeline::TimelineTable;
-use smbscope_model::{Command, Exchange, Group, Outcome, Subcommand, Timestamp};
+use smbscope_model::{Command, Exchange, Group, Nanos, Outcome, Subcommand, Timestamp};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -78,6 +78,11 @@ impl Aggregator {
             first: None,
             last: None,
         }
+    }
+
+    /// The same with bins of this width on the time line, as long as they are not too many.
+    pub fn with_interval(interval: Nanos) -> Aggregator {
+        Aggregator { timeline: TimelineTable::with_interval(interval), ..Aggregator::new() }
     }
 
     /// Counts an exchange.

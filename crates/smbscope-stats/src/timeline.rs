@@ -1,8 +1,9 @@
 //! Commands over time, in bins that double their width when there are too many.
 //!
 //! Bins are aligned to whole multiples of their width since the Unix epoch, and only bins with a command exist. The
-//! width is the smallest of 1 s, 2 s, 4 s … at which no more than [`BINS_MAX`] bins are occupied; that depends on the
-//! set of commands only, so timelines of any partition merge to that of the whole.
+//! width is the smallest of once, twice, four times … the interval asked for (1 s unless told otherwise) at which no more
+//! than [`BINS_MAX`] bins are occupied; that depends on the set of commands only, so timelines of any partition merge to
+//! that of the whole.
 
 use smbscope_model::{Exchange, Nanos, Stamp, TimeKind, Timestamp};
 use std::collections::HashMap;
@@ -43,7 +44,9 @@ pub struct Bin {
 /// A growing timeline.
 #[derive(Debug, Clone)]
 pub(crate) struct TimelineTable {
-    /// The width is 2^doublings seconds.
+    /// The least width in nanoseconds.
+    interval_ns: i64,
+    /// The width is 2^doublings intervals.
     doublings: u32,
     capacity: usize,
     bins: HashMap<i64, Bin, ahash::RandomState>,
@@ -54,8 +57,13 @@ impl TimelineTable {
         TimelineTable::with_capacity(BINS_MAX)
     }
 
+    /// Bins of this width, as long as they are not too many; at least of 1 ns.
+    pub(crate) fn with_interval(interval: Nanos) -> TimelineTable {
+        TimelineTable { interval_ns: interval.0.max(1), ..TimelineTable::new() }
+    }
+
     fn with_capacity(capacity: usize) -> TimelineTable {
-        TimelineTable { doublings: 0, capacity, bins: HashMap::default() }
+        TimelineTable { interval_ns: SECOND_NS, doublings: 0, capacity, bins: HashMap::default() }
     }
 
     /// Adds an exchange to the bin in which it starts. `is_command` is false for what is not counted as a command.
@@ -74,12 +82,14 @@ impl TimelineTable {
             response_time_sum_ns: headline_time.map_or(0, |time| time.0.into()),
             response_time_max: headline_time,
         };
-        let index = start.time.0.div_euclid(SECOND_NS) >> self.doublings;
+        let index = start.time.0.div_euclid(self.interval_ns) >> self.doublings;
         self.bins.entry(index).or_default().add(&bin);
         self.fit();
     }
 
+    /// Adds another part, of the same interval.
     pub(crate) fn merge(&mut self, other: &TimelineTable) {
+        debug_assert_eq!(self.interval_ns, other.interval_ns);
         self.widen(other.doublings);
         for (index, bin) in &other.bins {
             let index = index >> (self.doublings - other.doublings);
@@ -89,7 +99,7 @@ impl TimelineTable {
     }
 
     pub(crate) fn finish(&self) -> Timeline {
-        let width = SECOND_NS << self.doublings;
+        let width = self.interval_ns.saturating_mul(1 << self.doublings);
         let start = |index: i64| Timestamp(index.saturating_mul(width));
         let mut bins: Vec<(Timestamp, Bin)> = self.bins.iter().map(|(index, bin)| (start(*index), *bin)).collect();
         bins.sort_by_key(|(start, _)| *start);
@@ -161,6 +171,18 @@ mod tests {
         let timeline = table.finish();
         let shown: Vec<_> = timeline.bins.iter().map(|(t, b)| (t.0 / S, b.commands)).collect();
         assert_eq!((timeline.width, shown), (Nanos(2 * S), vec![(0, 2), (2, 2), (4, 1)]));
+    }
+
+    #[test]
+    fn another_interval_is_doubled_as_well() {
+        let mut table = TimelineTable { capacity: 2, ..TimelineTable::with_interval(Nanos(250_000_000)) };
+        // Bins of 250 ms: 0, 1; and with one in bin 2, bins of 500 ms.
+        [0, S / 4, S / 4 + 1].into_iter().for_each(|start| table.record(&read(start, 1), true));
+        assert_eq!((table.finish().width, table.finish().bins.len()), (Nanos(S / 4), 2));
+        table.record(&read(S / 2, 1), true);
+        let timeline = table.finish();
+        let shown: Vec<_> = timeline.bins.iter().map(|(t, b)| (t.0, b.commands)).collect();
+        assert_eq!((timeline.width, shown), (Nanos(S / 2), vec![(0, 3), (S / 2, 1)]));
     }
 
     proptest! {
