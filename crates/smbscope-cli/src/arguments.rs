@@ -124,6 +124,8 @@ impl AnalyzeArguments {
 pub enum Format {
     /// The report for a terminal.
     Text,
+    /// The report as one page with pictures, to open in a browser or send on; needs nothing else.
+    Html,
     /// One object, `smbscope.report/1`; times in nanoseconds.
     Json,
     /// The exchange table: one row an exchange, with packet numbers and timestamps.
