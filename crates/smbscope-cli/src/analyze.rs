@@ -5,6 +5,7 @@ use crate::interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::readable_name;
+use crate::recorder::{Chooser, Recorder};
 use anyhow::bail;
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Failure, Sharding, Sink, Threading};
@@ -12,8 +13,8 @@ use smbscope_capture::reader::{CaptureInfo, CaptureSet, Input};
 use smbscope_model::{Exchange, Quality};
 use smbscope_report::csv::ExchangeWriter;
 use smbscope_report::text::TextOptions;
-use smbscope_report::{CaptureEntry, Report, classic, counted, json, text};
-use smbscope_stats::Aggregator;
+use smbscope_report::{CaptureEntry, Report, classic, counted, json, slice_table, text};
+use smbscope_stats::BINS_MAX;
 use std::sync::atomic::Ordering;
 
 /// Columns of a report that does not go to a terminal.
@@ -22,13 +23,13 @@ const DEFAULT_WIDTH: usize = 100;
 /// Runs the command.
 pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
-    if arguments.format == Format::Csv {
+    if arguments.format == Format::Csv && !arguments.slices() {
         return write_csv(arguments, &inputs);
     }
-    let mut pass = Pass::first(&inputs);
+    let mut pass = Pass::first(&inputs, arguments);
     let mut set = pass.open(&inputs)?;
     let mut output = Output::open(arguments.output.as_deref(), &inputs)?;
-    let (analysis, aggregator) = loop {
+    let (analysis, recorder) = loop {
         match summarize(arguments, pass.sharding, &mut set) {
             Ok(done) => break done,
             Err(failure) => pass.learn(failure),
@@ -37,8 +38,9 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     };
     analysis.refuse_without_smb(arguments, &set)?;
     let notes = analysis.notes(arguments.format, &set);
-    let report = report(arguments, &set, analysis, &aggregator);
+    let report = report(arguments, &set, analysis, &recorder);
     let result = match arguments.format {
+        Format::Csv => slice_table::write(&report, output.writer()),
         Format::Json => json::write(&report, output.writer()),
         _ if arguments.classic => output.writer().write_all(classic::render(&report).as_bytes()),
         _ => {
@@ -59,9 +61,10 @@ struct Pass {
 }
 
 impl Pass {
-    /// The fastest way, for inputs that can be read again.
-    fn first(inputs: &[Input]) -> Pass {
+    /// The fastest way, for inputs that can be read again. Slices depend on the order of the exchanges.
+    fn first(inputs: &[Input], arguments: &AnalyzeArguments) -> Pass {
         match inputs.iter().all(Input::can_be_read_again) {
+            true if arguments.slices() => Pass { in_order: true, sharding: Sharding::None },
             true => Pass { in_order: true, sharding: Sharding::Connections },
             false => Pass { in_order: false, sharding: Sharding::None },
         }
@@ -86,20 +89,17 @@ impl Pass {
 }
 
 /// Counts every exchange.
-fn summarize(
-    arguments: &AnalyzeArguments,
+fn summarize<'a>(
+    arguments: &'a AnalyzeArguments,
     sharding: Sharding,
     set: &mut CaptureSet,
-) -> Result<(Analysis, Aggregator), Failure> {
+) -> Result<(Analysis, Recorder<'a>), Failure> {
     let workers = if sharding == Sharding::None { 1 } else { arguments.threads() };
-    let mut aggregators: Vec<Aggregator> = (0..workers).map(|_| Aggregator::new()).collect();
-    let mut sinks: Vec<_> =
-        aggregators.iter_mut().map(|aggregator| move |exchange: &Exchange| aggregator.record(exchange)).collect();
+    let mut recorders: Vec<Recorder> = (0..workers).map(|_| Recorder::new(arguments, set)).collect();
     let threading = if arguments.threads() == 1 { Threading::Inline } else { Threading::Workers };
-    let analysis = analyze(arguments, set, sharding, threading, &mut sinks)?;
-    drop(sinks);
-    let mut all = Aggregator::new();
-    aggregators.into_iter().for_each(|aggregator| all.merge(aggregator));
+    let analysis = analyze(arguments, set, sharding, threading, &mut recorders)?;
+    let mut all = recorders.swap_remove(0);
+    recorders.into_iter().for_each(|other| all.merge(other));
     Ok((analysis, all))
 }
 
@@ -111,10 +111,13 @@ fn write_csv(arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result<(
     let mut table = Ok(());
     let mut writer = ExchangeWriter::new(output.writer());
     let mut exchange_id = 0;
+    let mut chooser = Chooser::new(arguments.filter.as_ref(), &set);
     let stop = set.stop_flag();
     let sink = |exchange: &Exchange| {
         if let (Ok(()), Ok(writer)) = (&table, &mut writer) {
-            table = writer.write(exchange, exchange_id, &names);
+            if chooser.chooses(exchange) {
+                table = writer.write(exchange, exchange_id, &names);
+            }
             exchange_id += 1;
             if table.is_err() {
                 // Nobody will read the rest.
@@ -229,7 +232,7 @@ fn say(notes: &[String]) {
     }
 }
 
-fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, aggregator: &Aggregator) -> Report {
+fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, recorder: &Recorder) -> Report {
     let mut warnings = Vec::new();
     if analysis.interrupted {
         warnings.push("interrupted: the report covers what was read until then".to_owned());
@@ -238,16 +241,25 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, ag
         let count = analysis.found.connections_left_out;
         warnings.push(format!("{count} connections are not listed because the list was full; their commands count"));
     }
+    let aggregate = recorder.aggregator.finish();
+    if let Some(asked) = arguments.interval.filter(|asked| *asked < aggregate.timeline.width) {
+        let (width, most) = (aggregate.timeline.width, BINS_MAX);
+        warnings
+            .push(format!("the bins of the time line are {width} wide: of {asked} there would be more than {most}"));
+    }
     Report {
         title: arguments.title.clone(),
         captures: set.captures().iter().map(capture_entry).collect(),
         quality: analysis.found.quality,
         connections: analysis.found.connections,
-        aggregate: aggregator.finish(),
+        aggregate,
         first: analysis.found.first,
         last: analysis.found.last,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         warnings,
+        filter: recorder.chooser.filtered(),
+        slices: recorder.slicer.as_ref().map(|slicer| slicer.finish(arguments.sort)),
+        interval: arguments.interval,
     }
 }
 
@@ -276,5 +288,5 @@ fn text_options(arguments: &AnalyzeArguments, output: &Output) -> TextOptions {
         ColorChoice::Never => false,
         ColorChoice::Auto => output.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
     };
-    TextOptions { width, color }
+    TextOptions { width, color, top: arguments.top as usize }
 }

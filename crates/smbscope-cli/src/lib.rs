@@ -8,6 +8,7 @@ mod arguments;
 mod interrupt;
 mod output;
 mod progress;
+mod recorder;
 
 pub use arguments::{AnalyzeArguments, Arguments, ColorChoice, Format, Verb};
 

@@ -3,6 +3,7 @@
 //! Times are integers in nanoseconds; what is unknown or absent is `null`. The order of keys and entries is fixed.
 
 mod entries;
+mod slices;
 
 use crate::Report;
 use entries::{Capture, Connection, Entity, Generator, Group, Row, Timeline, Totals};
@@ -26,6 +27,8 @@ struct Document<'a> {
     schema: &'static str,
     generator: Generator<'a>,
     title: Option<&'a str>,
+    filter: Option<&'a str>,
+    matched: Option<Matched>,
     captures: Vec<Capture<'a>>,
     quality: QualityEntry<'a>,
     totals: Totals<'a>,
@@ -37,9 +40,17 @@ struct Document<'a> {
     clients: Vec<Entity<ClientName>>,
     servers: Vec<Entity<ServerName>>,
     users: Vec<Entity<UserName<'a>>>,
+    slices: Option<slices::Slices<'a>>,
     timeline: Timeline,
     findings: [(); 0],
     warnings: &'a [String],
+}
+
+/// How many exchanges a filter chose.
+#[derive(Serialize)]
+struct Matched {
+    exchanges: u64,
+    of: u64,
 }
 
 #[derive(Serialize)]
@@ -86,6 +97,11 @@ impl<'a> Document<'a> {
             schema: SCHEMA,
             generator: Generator { name: "smbscope", version: &report.version },
             title: report.title.as_deref(),
+            filter: report.filter.as_ref().map(|filter| filter.expression.as_str()),
+            matched: report
+                .filter
+                .as_ref()
+                .map(|filter| Matched { exchanges: filter.matched, of: filter.whole.exchanges }),
             captures: report.captures.iter().map(Capture::of).collect(),
             quality: QualityEntry { sentence: report.quality_sentence(), counters: &report.quality },
             totals: Totals {
@@ -117,6 +133,7 @@ impl<'a> Document<'a> {
                 || ServerName { server: OTHER.to_owned(), server_port: None },
             ),
             users: Entity::table(&aggregate.users, |user| UserName { user }, || UserName { user: OTHER }),
+            slices: report.slices.as_ref().map(slices::Slices::of),
             timeline: Timeline::of(&aggregate.timeline),
             findings: [],
             warnings: &report.warnings,
