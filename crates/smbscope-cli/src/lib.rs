@@ -10,6 +10,7 @@ mod interrupt;
 mod manual;
 mod output;
 mod progress;
+mod recorder;
 
 pub use arguments::{AnalyzeArguments, Arguments, ColorChoice, Format, Verb};
 pub use completions::CompletionsArguments;
