@@ -4,8 +4,8 @@ mod commands;
 mod distribution;
 mod overview;
 mod slices;
-mod style;
-mod table;
+pub(crate) mod style;
+pub(crate) mod table;
 mod timeline;
 mod waits;
 
