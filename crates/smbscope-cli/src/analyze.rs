@@ -1,6 +1,6 @@
 //! `smbscope analyze`: packets → flows → exchanges → a report or a table.
 
-use crate::arguments::{AnalyzeArguments, ColorChoice, Format};
+use crate::arguments::{AnalyzeArguments, Format};
 use crate::interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -18,31 +18,18 @@ use smbscope_stats::BINS_MAX;
 use std::io;
 use std::sync::atomic::Ordering;
 
-/// Columns of a report that does not go to a terminal.
-const DEFAULT_WIDTH: usize = 100;
-
 /// Runs the command.
 pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
     if arguments.format == Format::Parquet || arguments.format == Format::Csv && !arguments.slices() {
         return write_table(arguments, &inputs);
     }
-    let mut pass = Pass::first(&inputs, arguments);
-    let mut set = pass.open(&inputs)?;
+    let work = Work::begin(&inputs, arguments)?;
     let mut output = Output::open(arguments.output.as_deref(), &inputs)?;
     if arguments.format == Format::Html {
         output.refuse_terminal("HTML")?;
     }
-    let (analysis, recorder) = loop {
-        match summarize(arguments, pass.sharding, &mut set) {
-            Ok(done) => break done,
-            Err(failure) => pass.learn(failure),
-        }
-        set = pass.open(&inputs)?;
-    };
-    analysis.refuse_without_smb(arguments, &set)?;
-    let notes = analysis.notes(arguments.format, &set);
-    let report = report(arguments, &set, analysis, &recorder);
+    let Done { report, notes, .. } = work.finish(arguments, &inputs)?;
     let result = match arguments.format {
         Format::Csv => slice_table::write(&report, output.writer()),
         Format::Json => json::write(&report, output.writer()),
@@ -57,6 +44,49 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     output.settle(result)?;
     say(&notes);
     Ok(())
+}
+
+/// The report on a capture, for who has another use for it than to print it.
+pub(crate) fn report_on(arguments: &AnalyzeArguments) -> anyhow::Result<Done> {
+    let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
+    Work::begin(&inputs, arguments)?.finish(arguments, &inputs)
+}
+
+/// An analysis whose inputs are open.
+struct Work {
+    pass: Pass,
+    set: CaptureSet,
+}
+
+/// An analysis that is over.
+pub(crate) struct Done {
+    pub(crate) report: Report,
+    /// Lines for standard error.
+    pub(crate) notes: Vec<String>,
+    /// Ended early by Ctrl-C.
+    pub(crate) interrupted: bool,
+}
+
+impl Work {
+    fn begin(inputs: &[Input], arguments: &AnalyzeArguments) -> anyhow::Result<Work> {
+        let pass = Pass::first(inputs, arguments);
+        Ok(Work { set: pass.open(inputs)?, pass })
+    }
+
+    fn finish(self, arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result<Done> {
+        let Work { mut pass, mut set } = self;
+        let (analysis, recorder) = loop {
+            match summarize(arguments, pass.sharding, &mut set) {
+                Ok(done) => break done,
+                Err(failure) => pass.learn(failure),
+            }
+            set = pass.open(inputs)?;
+        };
+        analysis.refuse_without_smb(arguments, &set)?;
+        let notes = analysis.notes(arguments.format, &set);
+        let interrupted = analysis.interrupted;
+        Ok(Done { report: report(arguments, &set, analysis, &recorder), notes, interrupted })
+    }
 }
 
 /// What is taken for granted about the inputs until it proves wrong; then they are read once more without it.
@@ -252,7 +282,7 @@ impl Analysis {
 }
 
 /// Writes lines to standard error.
-fn say(notes: &[String]) {
+pub(crate) fn say(notes: &[String]) {
     for note in notes {
         eprintln!("smbscope: warning: {}", readable_name(note));
     }
@@ -306,13 +336,9 @@ fn capture_entry(info: &CaptureInfo) -> CaptureEntry {
 }
 
 fn text_options(arguments: &AnalyzeArguments, output: &Output) -> TextOptions {
-    let terminal = output.is_terminal().then(terminal_size::terminal_size).flatten();
-    let width =
-        arguments.width.map(usize::from).or(terminal.map(|(width, _)| usize::from(width.0))).unwrap_or(DEFAULT_WIDTH);
-    let color = match arguments.color {
-        ColorChoice::Always => true,
-        ColorChoice::Never => false,
-        ColorChoice::Auto => output.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-    };
-    TextOptions { width, color, top: arguments.top as usize }
+    TextOptions {
+        width: output.width(arguments.width),
+        color: output.takes_color(arguments.color),
+        top: arguments.top as usize,
+    }
 }

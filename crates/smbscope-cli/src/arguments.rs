@@ -1,10 +1,13 @@
 //! The command line.
 
+mod compare;
+
 use crate::completions::CompletionsArguments;
 use crate::manual::ManArguments;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+pub use compare::{CompareArguments, CompareFormat};
 use smbscope_model::{Limits, Nanos};
 use smbscope_stats::filter::{self, Filter};
 use smbscope_stats::{Dimension, Sort};
@@ -22,7 +25,11 @@ pub struct Arguments {
 impl Arguments {
     /// What clap can't see by itself.
     pub fn check(&self) -> Result<(), clap::Error> {
-        let Verb::Analyze(arguments) = &self.verb else { return Ok(()) };
+        let arguments = match &self.verb {
+            Verb::Analyze(arguments) => arguments,
+            Verb::Compare(arguments) => return arguments.check(),
+            Verb::Completions(_) | Verb::Man(_) => return Ok(()),
+        };
         let conflict = if arguments.classic && arguments.format != Format::Text {
             "--classic is a layout of the text report; it goes with --format text"
         } else if arguments.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
@@ -46,6 +53,12 @@ pub enum Verb {
     /// Reads pcap, pcapng and snoop, plain or as gzip, zstd, lz4 or xz, whatever the file's name; SMB1 to SMB 3.1.1 on
     /// any port. Several files are one capture, in time order.
     Analyze(AnalyzeArguments),
+
+    /// Put captures side by side: what got slower, by how much, and how far that can be believed.
+    ///
+    /// Each argument is a capture, or a report that `analyze --format json` has saved; they are told apart by content.
+    /// The first one is the base that the others are compared with.
+    Compare(CompareArguments),
 
     /// Print the script with which a shell completes smbscope's command line.
     Completions(CompletionsArguments),
