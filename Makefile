@@ -18,7 +18,7 @@ FUZZ_TARGETS ?=
 BENCH_BYTES ?= 1G
 BENCH_OPTIONS ?=
 
-.PHONY: help setup setup-all build demo test lint fmt lint-rust lint-python licences test-rust test-readme test-accuracy web test-web bench bench-functions accuracy demo-captures fuzz clean
+.PHONY: help setup setup-all build demo test lint fmt lint-rust lint-python licences test-rust test-readme test-accuracy test-table web test-web bench bench-functions accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -38,7 +38,7 @@ demo: build ## analyse the two bundled captures and print the reports
 	@echo; echo '== An office mix of 4 users over SMB 3.1.1'; echo
 	$(SMBSCOPE) analyze tests/data/demo-smb311-office.pcap.zst
 
-test: lint test-rust test-readme test-accuracy test-web ## everything that CI checks
+test: lint test-rust test-readme test-accuracy test-table test-web ## everything that CI checks
 	@echo "make test: all passed"
 
 lint: lint-rust lint-python licences ## formatting, clippy, documentation, Python, licences
@@ -71,11 +71,16 @@ test-readme: build
 test-accuracy: build
 	$(PYTHON) scripts/accuracy.py --quiet --captures tests/data --smbscope $(SMBSCOPE) -o $(TARGET)/accuracy-of-the-bundled.md
 
+test-table: build
+	$(PYTHON) scripts/check_table.py --smbscope $(SMBSCOPE)
+
 web: setup ## build the page of the HTML report and the types of its documents
 	cd web && npm run --silent build
 
-test-web: setup ## the page: types, lint, unit tests, and whether what is committed is up to date
+test-web: setup ## the page: types, lint, unit tests, whether what is committed is up to date, and tests in Chromium
 	cd web && npm run --silent lint && npm run --silent check && npm run --silent test
+	$(CARGO) build --locked --profile test -p smbscope-report --example html_page
+	cd web && HTML_PAGE='$(abspath $(TARGET))/debug/examples/html_page' npm run --silent test-e2e
 
 bench: setup-all build ## speed and memory next to tshark on generated captures of BENCH_BYTES; writes docs/performance.md
 	$(CARGO) build --release --locked -p smbscope-testkit --examples

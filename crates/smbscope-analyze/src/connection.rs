@@ -13,12 +13,15 @@ use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamCounts};
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::{
     Command, Dialect, Direction, DirectionCounts, Endpoints, Exchange, FlowId, Group, Half, Outcome, Protocol, Quality,
-    Status, Subcommand, Timestamp,
+    Settled, Status, Subcommand, Timestamp,
 };
 use std::sync::Arc;
 
 /// Users and shares that a connection's summary names.
 const MAX_LISTED: usize = 16;
+
+/// After how many exchanges the sink is told what is settled.
+const SETTLED_EVERY: u32 = 8;
 
 /// What an exchange takes that is under way or kept back: itself, its names and its place in a list, about.
 const PENDING_BYTES: usize = size_of::<Exchange>() + 2 * size_of::<Pending>() + 128;
@@ -61,6 +64,8 @@ pub(crate) struct Connection {
     acknowledged: Option<u64>,
     /// End of the server's last frame.
     pub(crate) server_seen: u64,
+    /// Exchanges that came to an end since the sink was told what is settled.
+    unsettled: u32,
     pub(crate) signed_messages: u64,
     pub(crate) encrypted_frames: u64,
     pub(crate) compressed_frames: u64,
@@ -99,6 +104,7 @@ impl Connection {
             last_response: None,
             acknowledged: None,
             server_seen: 0,
+            unsettled: 0,
             signed_messages: 0,
             encrypted_frames: 0,
             compressed_frames: 0,
@@ -184,6 +190,7 @@ impl Connection {
             outcome: Outcome::Unanswered,
             retransmitted: 0,
             retransmission_delay: None,
+            resent: None,
             server_round_trip: None,
             think_time: None,
         }
@@ -241,6 +248,7 @@ impl Connection {
         if let Some(share) = &exchange.share {
             list(&mut self.shares, share);
         }
+        self.unsettled += 1;
         self.recent.push(pending, scene.shared.emit);
     }
 
@@ -296,6 +304,44 @@ impl Connection {
         for pending in outstanding {
             self.abandon(scene, pending);
         }
+    }
+
+    /// Tells the sink now and then before which time no further exchange begins. `open` is when the frames began that
+    /// are not whole yet, `now` the time of the latest packet.
+    pub(crate) fn settle(
+        &mut self,
+        view: &FlowView,
+        now: Timestamp,
+        open: impl Iterator<Item = Timestamp>,
+        sink: &mut dyn ExchangeSink,
+    ) {
+        if self.unsettled < SETTLED_EVERY {
+            return;
+        }
+        self.unsettled = 0;
+        let mut settled = Settled {
+            flow: self.flow,
+            first: view.first.time,
+            until: open.fold(now, Timestamp::min),
+            held_since: None,
+            subscribed_since: None,
+            client_round_trip: view.round_trip[self.client.reverse().index()],
+        };
+        for pending in self.one.iter_mut().chain(self.two.iter_mut()).chain(self.encrypted.iter_mut()) {
+            let Some(start) = pending.exchange.request.first.map(|stamp| stamp.time) else { continue };
+            let since = match pending.exchange.group {
+                Group::Waiting if pending.exchange.is_subscription() => &mut settled.subscribed_since,
+                Group::Waiting => &mut settled.held_since,
+                _ => {
+                    settled.until = settled.until.min(start);
+                    continue;
+                }
+            };
+            *since = Some(since.map_or(start, |since| since.min(start)));
+        }
+        settled.until =
+            self.recent.iter().filter_map(|pending| pending.exchange.start()).fold(settled.until, |a, b| a.min(b));
+        sink.settled(&settled);
     }
 
     /// Bytes came again: note it where they belong.

@@ -38,6 +38,10 @@ impl FlowState {
         framer.data(chunk, &mut self.quality, &mut frames);
         self.take_frames(view, direction, &mut frames, shared);
         self.frames = frames;
+        if let Some(connection) = &mut self.connection {
+            let open = self.framers.iter().filter_map(Framer::open_since);
+            connection.settle(view, chunk.first.time, open, shared.emit);
+        }
     }
 
     pub(crate) fn gap(&mut self, view: &FlowView, direction: Direction, gap: &Gap, shared: &mut Shared<'_>) {

@@ -7,7 +7,7 @@ use crate::content::{Content, MAX_HEAD, Reading, read};
 use crate::losses::Losses;
 use crate::resync::{self, Trust};
 use smbscope_capture::tcp::{Chunk, Gap};
-use smbscope_model::{PacketRef, Quality, Stamp};
+use smbscope_model::{PacketRef, Quality, Stamp, Timestamp};
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
 
 /// Segments of a flow that are searched for SMB before the flow is taken for something else.
@@ -158,6 +158,15 @@ impl Framer {
         match &self.state {
             State::Inside(frame) => (frame.begin.position..frame.end).contains(&position),
             _ => false,
+        }
+    }
+
+    /// When the frame began that is not whole yet.
+    pub(crate) fn open_since(&self) -> Option<Timestamp> {
+        match &self.state {
+            State::Inside(frame) => Some(frame.begin.stamp.time),
+            State::Boundary { begin, .. } => begin.as_ref().map(|begin| begin.stamp.time),
+            _ => None,
         }
     }
 

@@ -28,7 +28,7 @@ use channels::{Channels, Watch};
 use connection::Shared;
 use names::Sessions;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission, StreamSink};
-use smbscope_model::{Connection, Direction, Exchange, Limits, Quality};
+use smbscope_model::{Connection, Direction, Exchange, Limits, Quality, Settled};
 use std::sync::Arc;
 
 /// Ports that promise SMB: direct TCP and the NetBIOS session service.
@@ -47,6 +47,12 @@ pub struct Options {
 pub trait ExchangeSink {
     /// Nothing can change this exchange any more.
     fn exchange(&mut self, exchange: Box<Exchange>);
+
+    /// Something is settled about a connection. Told every few exchanges.
+    fn settled(&mut self, _: &Settled) {}
+
+    /// A connection is over; all its exchanges were passed on.
+    fn closed(&mut self, _: &Connection) {}
 }
 
 impl<F: FnMut(Exchange)> ExchangeSink for F {
@@ -151,6 +157,7 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
 
     fn closed(&mut self, flow: Option<FlowState>, view: &FlowView, end: FlowEnd) {
         let Some(connection) = flow.and_then(|flow| flow.close(view, &end, &mut self.shared())) else { return };
+        self.emit.closed(&connection);
         if self.connections.len() < self.options.limits.connections {
             self.connections.push(connection);
         } else {

@@ -115,7 +115,10 @@ impl Pending {
         let since_half = half.last.or(half.first).map(|stamp| retransmission.stamp.time - stamp.time);
         let delay = retransmission.delay.or(since_half.filter(|delay| delay.0 >= 0));
         self.exchange.retransmitted += 1;
-        self.exchange.retransmission_delay = self.exchange.retransmission_delay.max(delay);
+        if delay > self.exchange.retransmission_delay {
+            self.exchange.retransmission_delay = delay;
+            self.exchange.resent = Some(retransmission.stamp.time);
+        }
         true
     }
 }
@@ -158,6 +161,10 @@ impl Recent {
     /// Returns everything.
     pub(crate) fn flush(&mut self, sink: &mut dyn ExchangeSink) {
         self.finished.drain(..).for_each(|pending| sink.exchange(pending.exchange));
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Pending> {
+        self.finished.iter()
     }
 
     fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {

@@ -14,7 +14,7 @@ use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{Backing, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_capture::{Packet, TcpSegment};
-use smbscope_model::{Exchange, Quality, Timestamp};
+use smbscope_model::{Connection, Exchange, Quality, Settled, Timestamp};
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -59,7 +59,7 @@ pub struct Analysis {
     /// Counts of reading, decoding and analysing.
     pub quality: Quality,
     /// The connections, by first packet.
-    pub connections: Vec<smbscope_model::Connection>,
+    pub connections: Vec<Connection>,
     /// Connections that are not in the list because it was full.
     pub connections_left_out: u64,
     /// The busiest TCP ports with their packets.
@@ -85,6 +85,12 @@ pub enum Failure {
 pub trait Sink: Send {
     /// An exchange is over.
     fn exchange(&mut self, exchange: &Exchange);
+
+    /// Something is settled about a connection. Told every few exchanges.
+    fn settled(&mut self, _: &Settled) {}
+
+    /// A connection is over; all its exchanges were passed on.
+    fn closed(&mut self, _: &Connection) {}
 }
 
 impl<F: FnMut(&Exchange) + Send> Sink for F {
@@ -275,6 +281,14 @@ struct Emit<'s, S>(Rc<RefCell<&'s mut S>>);
 impl<S: Sink> ExchangeSink for Emit<'_, S> {
     fn exchange(&mut self, exchange: Box<Exchange>) {
         self.0.borrow_mut().exchange(&exchange);
+    }
+
+    fn settled(&mut self, settled: &Settled) {
+        self.0.borrow_mut().settled(settled);
+    }
+
+    fn closed(&mut self, connection: &Connection) {
+        self.0.borrow_mut().closed(connection);
     }
 }
 

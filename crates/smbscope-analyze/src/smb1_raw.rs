@@ -125,6 +125,7 @@ impl Connection {
             outcome: Outcome::NoResponseByDesign,
             retransmitted: 0,
             retransmission_delay: None,
+            resent: None,
             think_time: None,
             ..*synchronous
         };

@@ -9,11 +9,12 @@ use anyhow::bail;
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Failure, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureInfo, CaptureSet, Input};
-use smbscope_model::{Exchange, Quality};
-use smbscope_report::csv::ExchangeWriter;
+use smbscope_model::{Connection, Exchange, Quality, Settled};
+use smbscope_report::table::{ExchangeTable, Provenance};
 use smbscope_report::text::TextOptions;
-use smbscope_report::{CaptureEntry, Report, classic, counted, json, text};
+use smbscope_report::{CaptureEntry, Report, classic, counted, csv, json, parquet, text};
 use smbscope_stats::Aggregator;
+use std::io;
 use std::sync::atomic::Ordering;
 
 /// Columns of a report that does not go to a terminal.
@@ -22,8 +23,8 @@ const DEFAULT_WIDTH: usize = 100;
 /// Runs the command.
 pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
-    if arguments.format == Format::Csv {
-        return write_csv(arguments, &inputs);
+    if matches!(arguments.format, Format::Csv | Format::Parquet) {
+        return write_table(arguments, &inputs);
     }
     let mut pass = Pass::first(&inputs);
     let mut set = pass.open(&inputs)?;
@@ -93,8 +94,7 @@ fn summarize(
 ) -> Result<(Analysis, Aggregator), Failure> {
     let workers = if sharding == Sharding::None { 1 } else { arguments.threads() };
     let mut aggregators: Vec<Aggregator> = (0..workers).map(|_| Aggregator::new()).collect();
-    let mut sinks: Vec<_> =
-        aggregators.iter_mut().map(|aggregator| move |exchange: &Exchange| aggregator.record(exchange)).collect();
+    let mut sinks: Vec<Counting> = aggregators.iter_mut().map(|aggregator| Counting { aggregator }).collect();
     let threading = if arguments.threads() == 1 { Threading::Inline } else { Threading::Workers };
     let analysis = analyze(arguments, set, sharding, threading, &mut sinks)?;
     drop(sinks);
@@ -103,38 +103,77 @@ fn summarize(
     Ok((analysis, all))
 }
 
-/// Streams the exchange table.
-fn write_csv(arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result<()> {
+/// Counts exchanges, and follows where the time of connections goes.
+struct Counting<'a> {
+    aggregator: &'a mut Aggregator,
+}
+
+impl Sink for Counting<'_> {
+    fn exchange(&mut self, exchange: &Exchange) {
+        self.aggregator.record(exchange);
+        self.aggregator.follow(exchange, true);
+    }
+
+    fn settled(&mut self, settled: &Settled) {
+        self.aggregator.settled(settled);
+    }
+
+    fn closed(&mut self, connection: &Connection) {
+        self.aggregator.closed(connection);
+    }
+}
+
+/// Writes the exchange table.
+fn write_table(arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result<()> {
     let mut set = CaptureSet::open(inputs)?;
     let mut output = Output::open(arguments.output.as_deref(), inputs)?;
-    let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
-    let mut table = Ok(());
-    let mut writer = ExchangeWriter::new(output.writer());
-    let mut exchange_id = 0;
-    let stop = set.stop_flag();
-    let sink = |exchange: &Exchange| {
-        if let (Ok(()), Ok(writer)) = (&table, &mut writer) {
-            table = writer.write(exchange, exchange_id, &names);
-            exchange_id += 1;
-            if table.is_err() {
-                // Nobody will read the rest.
-                stop.store(true, Ordering::Relaxed);
-            }
-        }
-    };
     // Who follows a live capture waits for no batch to be full.
     let at_once = arguments.threads() == 1 || !inputs.iter().all(Input::can_be_read_again);
     let threading = if at_once { Threading::Inline } else { Threading::Workers };
-    let analysis = analyze(arguments, &mut set, Sharding::None, threading, &mut [sink])
+    let streamed = if arguments.format == Format::Parquet {
+        output.refuse_terminal("Parquet")?;
+        stream_table(arguments, &mut set, threading, parquet::ExchangeWriter::new(output.writer()))
+    } else {
+        stream_table(arguments, &mut set, threading, csv::ExchangeWriter::new(output.writer()))
+    };
+    let (analysis, written) = streamed
         .map_err(|failure| anyhow::anyhow!("an analysis that takes nothing for granted failed: {failure:?}"))?;
-    let abandoned = table.is_err();
-    let result = table.and(writer.and_then(|mut writer| writer.flush()));
-    output.settle(result)?;
-    if abandoned {
-        return Ok(());
+    if written.is_err() {
+        return output.settle(written);
     }
     say(&analysis.notes(arguments.format, &set));
     analysis.refuse_without_smb(arguments, &set)
+}
+
+/// Writes every exchange to a table as it comes; also tells how the writing went.
+fn stream_table<T: ExchangeTable + Send>(
+    arguments: &AnalyzeArguments,
+    set: &mut CaptureSet,
+    threading: Threading,
+    table: io::Result<T>,
+) -> Result<(Analysis, io::Result<()>), Failure> {
+    let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
+    let stop = set.stop_flag();
+    let mut written = Ok(());
+    let mut table = table.map_err(|error| written = Err(error)).ok();
+    let mut exchange_id = 0;
+    let sink = |exchange: &Exchange| {
+        if let (Ok(()), Some(table)) = (&written, &mut table) {
+            written = table.write(exchange, exchange_id, &names);
+            exchange_id += 1;
+        }
+        if written.is_err() {
+            // Nobody will read the rest.
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let analysis = analyze(arguments, set, Sharding::None, threading, &mut [sink])?;
+    if let (Ok(()), Some(table)) = (&written, table) {
+        let captures: Vec<CaptureEntry> = set.captures().iter().map(capture_entry).collect();
+        let quality = &analysis.found.quality;
+        written = table.finish(&Provenance { version: env!("CARGO_PKG_VERSION"), captures: &captures, quality });
+    }
+    Ok((analysis, written))
 }
 
 /// What an analysis found, apart from the exchanges, and whether it was ended early.

@@ -120,6 +120,8 @@ pub enum Format {
     Json,
     /// The exchange table: one row an exchange, with packet numbers and timestamps.
     Csv,
+    /// The same table as Apache Parquet, for data frames and SQL.
+    Parquet,
 }
 
 /// When to use colour.

@@ -42,6 +42,14 @@ impl Output {
         self.is_terminal
     }
 
+    /// An error where a person would have to look at bytes.
+    pub(crate) fn refuse_terminal(&self, format: &str) -> anyhow::Result<()> {
+        if self.is_terminal {
+            bail!("cannot write {format} to a terminal; name a file with -o, or send the output to a file or program");
+        }
+        Ok(())
+    }
+
     /// Turns the outcome of writing into the command's: a reader that went away (`| head`) is no failure.
     pub(crate) fn settle(&self, result: io::Result<()>) -> anyhow::Result<()> {
         match result {

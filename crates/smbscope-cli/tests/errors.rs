@@ -126,7 +126,7 @@ fn encrypted_smb_is_reported_with_a_warning() {
     }
     let said = analyze(&directory, &["sealed.pcap"]);
     // 300 and 500 µs.
-    assert!(said.out.lines().nth(1).is_some_and(|line| line.starts_with("4 frames are encrypted: ")), "{}", said.out);
+    assert!(said.out.lines().any(|line| line.starts_with("4 frames are encrypted: ")), "{}", said.out);
     assert!(said.out.contains("half were answered"), "{}", said.out);
 }
 
@@ -137,7 +137,7 @@ fn output_that_cannot_be_written() {
     let said = analyze(&directory, &["smb.pcap", "-o", "not/there"]);
     assert_eq!(said.error(1), "cannot write not/there: No such file or directory (os error 2)");
     if cfg!(target_os = "linux") {
-        for format in ["text", "json", "csv"] {
+        for format in ["text", "json", "csv", "parquet"] {
             let said = analyze(&directory, &["smb.pcap", "--format", format, "-o", "/dev/full"]);
             assert_eq!(said.error(1), "cannot write /dev/full: No space left on device (os error 28)");
         }
@@ -179,16 +179,16 @@ fn bad_arguments_have_exit_status_2() {
 fn a_reader_that_goes_away_is_no_error() {
     let directory = directory("broken_pipe");
     write(&directory, "smb.pcap", contents("demo-smb1-netbench.pcap.zst"));
-    for format in ["text", "json", "csv"] {
+    for format in ["text", "json", "csv", "parquet"] {
         let mut child = command(&directory, &["smb.pcap", "--format", format]).spawn().expect("the binary runs");
-        let mut first = String::new();
+        let mut first = Vec::new();
         // Dropping the reader closes the pipe: `| head -1`.
-        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut first).expect("a line comes");
+        BufReader::new(child.stdout.take().expect("a pipe")).read_until(b'\n', &mut first).expect("a line comes");
         let mut complaint = String::new();
         child.stderr.take().expect("a pipe").read_to_string(&mut complaint).expect("standard error is text");
         let status = child.wait().expect("the binary ends");
         assert_eq!((status.code(), complaint.as_str()), (Some(0), ""), "{format}");
-        assert_ne!(first, "");
+        assert_ne!(first, b"");
     }
     // And one that never was there.
     let mut gone = command(&directory, &["smb.pcap"]);

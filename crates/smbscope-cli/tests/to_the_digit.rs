@@ -144,7 +144,12 @@ fn every_cell_of_the_text_report() {
                    1.00 s (READ).";
     let quality = "Every command in the capture could be timed, but for 1 without an answer by its end.";
     assert_eq!([text.lines().nth(1), text.lines().nth(2)], [Some(verdict), Some(quality)]);
-    let facts: Vec<&str> = text.lines().skip(4).take_while(|line| !line.is_empty()).map(str::trim_start).collect();
+    let facts: Vec<&str> = text
+        .lines()
+        .skip_while(|line| !line.trim_start().starts_with("Dialect"))
+        .take_while(|line| !line.is_empty())
+        .map(str::trim_start)
+        .collect();
     assert_eq!(
         facts,
         [

@@ -7,6 +7,7 @@ use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Exchange, Limits, Quality, TimeKind, Timestamp};
 use smbscope_report::csv::ExchangeWriter;
+use smbscope_report::table::ExchangeTable;
 use smbscope_report::text::TextOptions;
 use smbscope_report::{CaptureEntry, Report, classic, json, text};
 use smbscope_stats::Aggregator;

@@ -74,6 +74,23 @@ pub struct Connection {
     pub to_client: DirectionCounts,
 }
 
+/// What is settled about a connection that is still followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settled {
+    /// The flow.
+    pub flow: FlowId,
+    /// Its first packet.
+    pub first: Timestamp,
+    /// No exchange that is still to come began before; waits by design may have.
+    pub until: Timestamp,
+    /// Since when a wait by design is outstanding that holds its client up: a blocking lock, a read from a pipe.
+    pub held_since: Option<Timestamp>,
+    /// Since when a subscription to changes is outstanding.
+    pub subscribed_since: Option<Timestamp>,
+    /// Smallest round trip between capture point and client so far.
+    pub client_round_trip: Option<Nanos>,
+}
+
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionEnd {

@@ -13,7 +13,9 @@
 use crate::command::{Command, Dialect, Subcommand};
 use crate::group::Group;
 use crate::ids::{FlowId, Stamp};
-use crate::time::Nanos;
+use crate::time::{Nanos, Timestamp};
+use smbscope_wire::names::NtTransact;
+use smbscope_wire::smb2;
 use smbscope_wire::status::{DosError, NtStatus};
 use std::fmt;
 use std::net::SocketAddr;
@@ -273,6 +275,8 @@ pub struct Exchange {
     pub retransmitted: u32,
     /// First copy to last copy of a retransmitted segment of either half, the longest.
     pub retransmission_delay: Option<Nanos>,
+    /// The last copy of that segment.
+    pub resent: Option<Timestamp>,
     /// The round trip between capture point and server, as known when the exchange ended.
     pub server_round_trip: Option<Nanos>,
     /// The client's own time before the request.
@@ -283,6 +287,20 @@ impl Exchange {
     /// Whether it counts in the statistics.
     pub fn is_complete(&self) -> bool {
         self.outcome == Outcome::Complete
+    }
+
+    /// The earliest packet that is known of it.
+    pub fn start(&self) -> Option<Timestamp> {
+        let Exchange { request, response, .. } = self;
+        request.first.or(request.last).or(response.first).or(response.last).map(|stamp| stamp.time)
+    }
+
+    /// Whether it waits by design without holding anybody up: a subscription to changes, which a client has
+    /// outstanding beside its work (MS-SMB2 2.2.35, MS-CIFS 2.2.7.4).
+    pub fn is_subscription(&self) -> bool {
+        self.group == Group::Waiting
+            && (self.command == Command::Smb2(smb2::Command::CHANGE_NOTIFY)
+                || self.subcommand == Some(Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE)))
     }
 
     /// One of the durations; absent when a timestamp that it needs was not captured.

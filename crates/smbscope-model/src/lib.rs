@@ -14,7 +14,7 @@ pub mod quality;
 pub mod time;
 
 pub use command::{Command, Dialect, Protocol, Subcommand};
-pub use connection::{Connection, DirectionCounts};
+pub use connection::{Connection, DirectionCounts, Settled};
 pub use exchange::{Endpoints, Exchange, FileId, Half, Outcome, Status, TimeKind};
 pub use group::Group;
 pub use ids::{CaptureId, Direction, FlowId, PacketRef, Role, Stamp};

@@ -107,7 +107,7 @@ pub(crate) fn unbroken(text: impl ToString) -> String {
 }
 
 /// A blank at which no line ends.
-const NO_BREAK: &str = "\u{a0}";
+pub(crate) const NO_BREAK: &str = "\u{a0}";
 
 /// The text in lines of at most `width` characters, broken at blanks.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {

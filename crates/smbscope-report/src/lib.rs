@@ -1,4 +1,4 @@
-//! One [`Report`] value as text, in the layout of 1997, as JSON; and the exchange table as CSV.
+//! One [`Report`] value as text, in the layout of 1997, as JSON; and the exchange table as CSV or Parquet.
 //!
 //! | module | output | for |
 //! |---|---|---|
@@ -7,11 +7,14 @@
 //! | [`json`] | one object, `smbscope.report/1` | programs |
 //! | [`html`] | one self-contained page that shows a JSON document | people |
 //! | [`csv`] | a row an exchange, streamed | checking every match from outside |
+//! | [`parquet`] | the same rows, typed and compressed | data frames, SQL |
 
 pub mod classic;
 pub mod csv;
 pub mod html;
 pub mod json;
+pub mod parquet;
+pub mod table;
 pub mod text;
 
 mod dialects;
@@ -19,9 +22,11 @@ mod format;
 mod names;
 mod packets;
 mod sentence;
+mod verdict;
 mod warnings;
 
 pub use format::counted;
+pub use verdict::{Verdict, Who};
 
 use smbscope_model::{Connection, Quality, Timestamp};
 use smbscope_stats::Aggregate;
@@ -54,6 +59,11 @@ impl Report {
     /// because the capture is damaged, and why.
     pub fn quality_sentence(&self) -> String {
         sentence::quality(self)
+    }
+
+    /// Is it the server, the network or the client? In plain English.
+    pub fn verdict(&self) -> Verdict {
+        verdict::of(self).into_plain()
     }
 }
 

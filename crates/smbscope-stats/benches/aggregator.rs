@@ -51,6 +51,7 @@ fn exchange(index: u64, shares: &[Arc<str>], users: &[Arc<str>], paths: &[Arc<st
         outcome: Outcome::Complete,
         retransmitted: 0,
         retransmission_delay: None,
+        resent: None,
         server_round_trip: None,
         think_time: None,
     }

@@ -1,9 +1,11 @@
 //! The finished tables that a report prints.
 
 use crate::entity::{Entities, FileKey};
+use crate::heatmap::{Concurrency, HeatMap};
 use crate::row::Row;
+use crate::split::Splits;
 use crate::timeline::Timeline;
-use smbscope_model::{Command, Group, Nanos, Outcome, Subcommand, Timestamp};
+use smbscope_model::{Command, Exchange, Group, Nanos, Outcome, Subcommand, Timestamp};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -25,7 +27,7 @@ pub struct Aggregate {
     /// A row a group that occurred, in the order of [`Group::ALL`].
     pub groups: Vec<GroupRow>,
     /// The paper's *Other*: Attributes, Directory and Locking together.
-    pub other: Option<Row>,
+    pub other: Option<GroupSum>,
     /// Commands that are counted in their group but have no row of their own, because there were too many rows.
     pub folded: u64,
     /// By share.
@@ -40,6 +42,14 @@ pub struct Aggregate {
     pub users: Entities<Arc<str>>,
     /// Over time.
     pub timeline: Timeline,
+    /// Response times over time.
+    pub heat_map: HeatMap,
+    /// Response time against load.
+    pub concurrency: Vec<Concurrency>,
+    /// The slowest exchanges, slowest first.
+    pub slowest: Vec<Exchange>,
+    /// Where the time went.
+    pub splits: Splits,
     /// First packet of any exchange.
     pub first: Option<Timestamp>,
     /// Last packet of any exchange.
@@ -80,6 +90,17 @@ pub struct GroupRow {
     pub group: Group,
     /// Its exchanges.
     pub row: Row,
+    /// The cumulative distribution of its response time: values with the fraction of commands that took no longer.
+    pub cumulative: Vec<(Nanos, f64)>,
+}
+
+/// Several groups together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupSum {
+    /// Their exchanges.
+    pub row: Row,
+    /// As in [`GroupRow`].
+    pub cumulative: Vec<(Nanos, f64)>,
 }
 
 impl Aggregate {

@@ -4,13 +4,16 @@
 //! total are sums of leaves, made by [`Aggregator::finish`]. So sums agree by construction, and a partition of the
 //! exchanges gives the same result as the whole.
 
-use crate::aggregate::{Aggregate, CommandRow, GroupRow, SubcommandRow};
+use crate::aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
 use crate::bounded::Bounded;
 use crate::entity::{EntityTable, FileKey};
+use crate::heatmap::HeatTable;
 use crate::row::Tally;
+use crate::slowest::Slowest;
+use crate::split::SplitTable;
 use crate::summary::Limit;
 use crate::timeline::TimelineTable;
-use smbscope_model::{Command, Exchange, Group, Outcome, Subcommand, Timestamp};
+use smbscope_model::{Command, Connection, Exchange, Group, Outcome, Settled, Subcommand, Timestamp};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -31,6 +34,9 @@ pub struct Aggregator {
     servers: EntityTable<SocketAddr>,
     users: EntityTable<Arc<str>>,
     timeline: TimelineTable,
+    heat: HeatTable,
+    slowest: Slowest,
+    splits: SplitTable,
     first: Option<Timestamp>,
     last: Option<Timestamp>,
 }
@@ -75,6 +81,9 @@ impl Aggregator {
             servers: EntityTable::new(Limit::ENTITY),
             users: EntityTable::new(Limit::ENTITY),
             timeline: TimelineTable::new(),
+            heat: HeatTable::new(),
+            slowest: Slowest::default(),
+            splits: SplitTable::new(),
             first: None,
             last: None,
         }
@@ -99,6 +108,8 @@ impl Aggregator {
         if apart {
             return;
         }
+        self.heat.record(exchange);
+        self.slowest.record(exchange);
         self.clients.record(&exchange.endpoints.client.ip(), exchange);
         self.servers.record(&exchange.endpoints.server, exchange);
         if let Some(share) = &exchange.share {
@@ -110,6 +121,22 @@ impl Aggregator {
         if let Some(user) = &exchange.user {
             self.users.record(user, exchange);
         }
+    }
+
+    /// Follows where the time of connections goes. Takes every exchange of a connection, in the order in which they end,
+    /// those too that are not recorded; the connection enters the sums when one of them `counts`.
+    pub fn follow(&mut self, exchange: &Exchange, counts: bool) {
+        self.splits.follow(exchange, counts, &mut |from, to| self.timeline.busy(from, to));
+    }
+
+    /// Takes what is settled about a connection whose exchanges are followed.
+    pub fn settled(&mut self, settled: &Settled) {
+        self.splits.settled(settled, &mut |from, to| self.timeline.busy(from, to));
+    }
+
+    /// A connection is over, and so are its exchanges.
+    pub fn closed(&mut self, connection: &Connection) {
+        self.splits.closed(connection, &mut |from, to| self.timeline.busy(from, to));
     }
 
     /// Adds what another aggregator counted. The order of merges does not matter.
@@ -130,6 +157,9 @@ impl Aggregator {
         self.servers.merge(&other.servers);
         self.users.merge(&other.users);
         self.timeline.merge(&other.timeline);
+        self.heat.merge(&other.heat);
+        self.slowest.merge(&other.slowest);
+        self.splits.merge(other.splits);
         self.first = match (self.first, other.first) {
             (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
             (mine, theirs) => mine.or(theirs),
@@ -156,7 +186,7 @@ impl Aggregator {
             }
         }
         let all = all.finish();
-        let other = other.finish();
+        let other = GroupSum { row: other.finish(), cumulative: other.cumulative() };
         Aggregate {
             count: all.count,
             errors: all.errors,
@@ -164,8 +194,11 @@ impl Aggregator {
             outcomes: all.outcomes,
             total: total.finish(),
             commands: self.commands(),
-            groups: groups.into_iter().map(|(group, tally)| GroupRow { group, row: tally.finish() }).collect(),
-            other: (other.count > 0).then_some(other),
+            groups: groups
+                .into_iter()
+                .map(|(group, tally)| GroupRow { group, row: tally.finish(), cumulative: tally.cumulative() })
+                .collect(),
+            other: (other.row.count > 0).then_some(other),
             folded: self.folded.values().map(|tally| tally.finish().count).sum(),
             shares: self.shares.finish(),
             files: self.files.finish(),
@@ -173,6 +206,10 @@ impl Aggregator {
             servers: self.servers.finish(),
             users: self.users.finish(),
             timeline: self.timeline.finish(),
+            heat_map: self.heat.finish(),
+            concurrency: self.heat.concurrency(),
+            slowest: self.slowest.finish(),
+            splits: self.splits.finish(),
             first: self.first,
             last: self.last,
         }

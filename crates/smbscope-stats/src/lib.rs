@@ -6,20 +6,27 @@
 
 mod aggregate;
 mod aggregator;
+mod bins;
 mod bounded;
 mod distribution;
 mod entity;
+mod heatmap;
 mod row;
+mod slowest;
+mod split;
 mod summary;
 mod timeline;
 
 #[cfg(test)]
 mod testing;
 
-pub use aggregate::{Aggregate, CommandRow, GroupRow, SubcommandRow};
+pub use aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
 pub use aggregator::{Aggregator, LEAVES_MAX};
 pub use distribution::{Decade, Distribution};
 pub use entity::{ENTITIES_MAX, Entities, Entity, FileKey};
+pub use heatmap::{BUCKETS_A_DECADE, Concurrency, HeatMap, INTERVALS_MAX, Interval};
 pub use row::{Row, STATUSES_MAX};
+pub use slowest::SLOWEST_MAX;
+pub use split::{Part, Splits, THINK_MAX, TimeSplit};
 pub use summary::{Figures, Limit, Summary};
 pub use timeline::{BINS_MAX, Bin, Timeline};

@@ -2,7 +2,7 @@
 
 use crate::distribution::Distribution;
 use crate::summary::{Figures, Limit, Summary};
-use smbscope_model::{Exchange, Outcome, Status, TimeKind};
+use smbscope_model::{Exchange, Nanos, Outcome, Status, TimeKind};
 use std::collections::BTreeMap;
 
 /// Distinct error statuses that a row tells apart; those with the largest codes are added up beyond it.
@@ -102,6 +102,11 @@ impl Default for Tally {
 }
 
 impl Tally {
+    /// The cumulative distribution of the response time.
+    pub(crate) fn cumulative(&self) -> Vec<(Nanos, f64)> {
+        self.times[TimeKind::ResponseTime as usize].cumulative()
+    }
+
     pub(crate) fn record(&mut self, exchange: &Exchange) {
         self.count += 1;
         self.outcomes[exchange.outcome as usize] += 1;

@@ -37,6 +37,7 @@ pub(crate) fn exchange() -> Exchange {
         outcome: Outcome::Complete,
         retransmitted: 0,
         retransmission_delay: None,
+        resent: None,
         server_round_trip: None,
         think_time: None,
     }

@@ -1,9 +1,10 @@
 //! The entries of the JSON report: what the schema calls its definitions.
 
+use super::waits::TimeSplit;
 use crate::CaptureEntry;
 use serde::Serialize;
 use smbscope_model::{DirectionCounts, Nanos, Outcome, Protocol, TimeKind, Timestamp};
-use smbscope_stats::{Aggregate, CommandRow, Entities, Figures, SubcommandRow};
+use smbscope_stats::{Aggregate, CommandRow, Entities, Figures, Splits, SubcommandRow};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -85,10 +86,11 @@ pub(super) struct Connection<'a> {
     shares: Vec<&'a str>,
     to_server: Direction,
     to_client: Direction,
+    time_split: Option<TimeSplit>,
 }
 
 impl<'a> Connection<'a> {
-    pub(super) fn of(connection: &'a smbscope_model::Connection) -> Connection<'a> {
+    pub(super) fn of(connection: &'a smbscope_model::Connection, splits: &Splits) -> Connection<'a> {
         let address = |address: SocketAddr| (address.ip().to_string(), address.port());
         let (client, client_port) = address(connection.endpoints.client);
         let (server, server_port) = address(connection.endpoints.server);
@@ -118,6 +120,7 @@ impl<'a> Connection<'a> {
             shares: connection.shares.iter().map(|name| &**name).collect(),
             to_server: Direction::of(&connection.to_server),
             to_client: Direction::of(&connection.to_client),
+            time_split: splits.connection(connection.flow).map(TimeSplit::of),
         }
     }
 }
@@ -192,6 +195,8 @@ pub(super) struct Group<'a> {
     headline: bool,
     #[serde(flatten)]
     row: Row<'a>,
+    /// Response time with the fraction of commands that took no longer.
+    cumulative: &'a [(Nanos, f64)],
     parts: Vec<Group<'a>>,
 }
 
@@ -205,13 +210,15 @@ impl<'a> Group<'a> {
                 group: found.group.name(),
                 headline: found.group.in_headline(),
                 row: Row::of(&found.row),
+                cumulative: &found.cumulative,
                 parts: Vec::new(),
             };
             if found.group.is_other() { parts.push(group) } else { result.push(group) }
         }
         if let Some(other) = &aggregate.other {
             let at = usize::from(result.first().is_some_and(|group| group.group == "Open/Close"));
-            result.insert(at, Group { group: "Other", headline: true, row: Row::of(other), parts });
+            let (row, cumulative) = (Row::of(&other.row), other.cumulative.as_slice());
+            result.insert(at, Group { group: "Other", headline: true, row, cumulative, parts });
         }
         result
     }
@@ -365,6 +372,8 @@ struct Bin {
     request_bytes: u64,
     response_bytes: u64,
     response_time: BinTimes,
+    busy_ns: Nanos,
+    outstanding_ns: Nanos,
 }
 
 #[derive(Serialize)]
@@ -387,6 +396,8 @@ impl Timeline {
                 sum: bin.response_time_sum_ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
                 max: bin.response_time_max,
             },
+            busy_ns: bin.busy,
+            outstanding_ns: bin.outstanding,
         });
         Timeline { width_ns: timeline.width, bins: bins.collect() }
     }

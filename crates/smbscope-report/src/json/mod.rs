@@ -3,14 +3,17 @@
 //! Times are integers in nanoseconds; what is unknown or absent is `null`. The order of keys and entries is fixed.
 
 mod entries;
+mod waits;
 
 use crate::Report;
+use crate::verdict::Verdict;
 use entries::{Capture, Connection, Entity, Generator, Group, Row, Timeline, Totals};
 use serde::Serialize;
 use smbscope_model::Quality;
 use smbscope_stats::FileKey;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
+use waits::{Concurrency, HeatMap, SlowExchange, TimeSplit};
 
 /// The value of the key `schema`.
 pub const SCHEMA: &str = "smbscope.report/1";
@@ -21,6 +24,16 @@ pub fn write(report: &Report, mut out: impl Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
+/// The array `captures` alone, in one line.
+pub(crate) fn captures(report: &Report) -> serde_json::Result<String> {
+    serde_json::to_string(&report.captures.iter().map(Capture::of).collect::<Vec<_>>())
+}
+
+/// The object `quality` alone, in one line.
+pub(crate) fn quality(report: &Report) -> serde_json::Result<String> {
+    serde_json::to_string(&QualityEntry::of(report))
+}
+
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -29,6 +42,8 @@ struct Document<'a> {
     captures: Vec<Capture<'a>>,
     quality: QualityEntry<'a>,
     totals: Totals<'a>,
+    verdict: Verdict,
+    time_split: TimeSplit,
     connections: Vec<Connection<'a>>,
     commands: Vec<entries::Command<'a>>,
     groups: Vec<Group<'a>>,
@@ -38,7 +53,11 @@ struct Document<'a> {
     servers: Vec<Entity<ServerName>>,
     users: Vec<Entity<UserName<'a>>>,
     timeline: Timeline,
+    heatmap: HeatMap<'a>,
+    concurrency: Vec<Concurrency>,
+    slowest: Vec<SlowExchange<'a>>,
     findings: [(); 0],
+    omitted: Omitted,
     warnings: &'a [String],
 }
 
@@ -47,6 +66,23 @@ struct QualityEntry<'a> {
     sentence: String,
     #[serde(flatten)]
     counters: &'a Quality,
+}
+
+/// Entries that were left out of the lists to bound the size of the document.
+#[derive(Serialize, Default)]
+struct Omitted {
+    connections: usize,
+    shares: usize,
+    files: usize,
+    clients: usize,
+    servers: usize,
+    users: usize,
+}
+
+impl QualityEntry<'_> {
+    fn of(report: &Report) -> QualityEntry<'_> {
+        QualityEntry { sentence: report.quality_sentence(), counters: &report.quality }
+    }
 }
 
 /// The name of what was added up because there was no room to tell it apart.
@@ -66,12 +102,14 @@ struct FileName<'a> {
 #[derive(Serialize)]
 struct ClientName {
     client: String,
+    time_split: Option<TimeSplit>,
 }
 
 #[derive(Serialize)]
 struct ServerName {
     server: String,
     server_port: Option<u16>,
+    time_split: Option<TimeSplit>,
 }
 
 #[derive(Serialize)]
@@ -82,12 +120,14 @@ struct UserName<'a> {
 impl<'a> Document<'a> {
     fn of(report: &'a Report) -> Document<'a> {
         let aggregate = &report.aggregate;
+        let splits = &aggregate.splits;
+        let capture_names: Vec<&str> = report.captures.iter().map(|capture| capture.name.as_str()).collect();
         Document {
             schema: SCHEMA,
             generator: Generator { name: "smbscope", version: &report.version },
             title: report.title.as_deref(),
             captures: report.captures.iter().map(Capture::of).collect(),
-            quality: QualityEntry { sentence: report.quality_sentence(), counters: &report.quality },
+            quality: QualityEntry::of(report),
             totals: Totals {
                 commands: aggregate.count,
                 untimed: aggregate.untimed,
@@ -97,7 +137,9 @@ impl<'a> Document<'a> {
                 elapsed_ns: report.first.zip(report.last).map(|(first, last)| last - first),
                 headline: Row::of(&aggregate.total),
             },
-            connections: report.connections.iter().map(Connection::of).collect(),
+            verdict: report.verdict(),
+            time_split: TimeSplit::of(&splits.whole),
+            connections: report.connections.iter().map(|connection| Connection::of(connection, splits)).collect(),
             commands: aggregate.commands.iter().map(entries::Command::of).collect(),
             groups: Group::all(aggregate),
             shares: Entity::table(&aggregate.shares, |share| ShareName { share }, || ShareName { share: OTHER }),
@@ -108,17 +150,28 @@ impl<'a> Document<'a> {
             ),
             clients: Entity::table(
                 &aggregate.clients,
-                |client: &IpAddr| ClientName { client: client.to_string() },
-                || ClientName { client: OTHER.to_owned() },
+                |client: &IpAddr| ClientName {
+                    client: client.to_string(),
+                    time_split: splits.client(client).map(TimeSplit::of),
+                },
+                || ClientName { client: OTHER.to_owned(), time_split: None },
             ),
             servers: Entity::table(
                 &aggregate.servers,
-                |server: &SocketAddr| ServerName { server: server.ip().to_string(), server_port: Some(server.port()) },
-                || ServerName { server: OTHER.to_owned(), server_port: None },
+                |server: &SocketAddr| ServerName {
+                    server: server.ip().to_string(),
+                    server_port: Some(server.port()),
+                    time_split: splits.server(server).map(TimeSplit::of),
+                },
+                || ServerName { server: OTHER.to_owned(), server_port: None, time_split: None },
             ),
             users: Entity::table(&aggregate.users, |user| UserName { user }, || UserName { user: OTHER }),
             timeline: Timeline::of(&aggregate.timeline),
+            heatmap: HeatMap::of(&aggregate.heat_map),
+            concurrency: aggregate.concurrency.iter().map(Concurrency::of).collect(),
+            slowest: aggregate.slowest.iter().map(|exchange| SlowExchange::of(exchange, &capture_names)).collect(),
             findings: [],
+            omitted: Omitted::default(),
             warnings: &report.warnings,
         }
     }

@@ -5,6 +5,7 @@ mod distribution;
 mod overview;
 mod style;
 mod table;
+mod waits;
 
 use crate::Report;
 use crate::format::{clean, thousands, unbroken, visible_percent, wrap};
@@ -34,6 +35,7 @@ pub fn render(report: &Report, options: &TextOptions) -> String {
     let options = TextOptions { width: options.width.clamp(*WIDTHS.start(), *WIDTHS.end()), ..*options };
     let mut out = String::new();
     overview::render(&mut out, report, &options);
+    waits::render(&mut out, report, &options);
     if report.aggregate.count > 0 {
         commands::render(&mut out, report, &options);
         distribution::render(&mut out, report, &options);

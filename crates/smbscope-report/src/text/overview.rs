@@ -5,7 +5,7 @@ use super::{TextOptions, percent_sign};
 use crate::format::{clean, clock, counted, date, seconds, shorten, span, thousands, unbroken, wrap};
 use crate::packets::{PacketCounts, control};
 use crate::sentence::Coverage;
-use crate::{CaptureEntry, Report, dialects, names, warnings};
+use crate::{CaptureEntry, Report, dialects, names, verdict, warnings};
 use smbscope_model::{DirectionCounts, Group, Nanos, TimeKind};
 use smbscope_stats::{Entities, Row};
 use std::collections::HashMap;
@@ -28,19 +28,23 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
         None => "SMB response times".to_owned(),
     };
     Paint::Heading.line(out, &shorten(&title, options.width), options.color);
-    wrap(&verdict(report), options.width).iter().for_each(|line| Paint::Plain.line(out, line, options.color));
+    wrap(&summary(report), options.width).iter().for_each(|line| Paint::Plain.line(out, line, options.color));
     // A number must not lose its unit.
     let sentence = report.quality_sentence().replace(" %", &unbroken(" %"));
     let paint = if Coverage::of(report).in_part > 0 { Paint::Warning } else { Paint::Plain };
     wrap(&sentence, options.width).iter().for_each(|line| paint.line(out, line, options.color));
+    if report.aggregate.splits.whole.connections > 0 {
+        let headline = verdict::of(report).headline;
+        wrap(&headline, options.width).iter().for_each(|line| Paint::Heading.line(out, line, options.color));
+    }
     out.push('\n');
     facts(out, report, options);
     out.push('\n');
     packets(out, report, options);
 }
 
-/// The result in a sentence or two.
-fn verdict(report: &Report) -> String {
+/// What was measured, in a sentence or two.
+fn summary(report: &Report) -> String {
     let aggregate = &report.aggregate;
     let encrypted = aggregate.groups.iter().find(|row| row.group == Group::Encrypted).map(|found| &found.row);
     let in_clear = aggregate.count - encrypted.map_or(0, |row| row.count);

@@ -54,6 +54,7 @@ pub(crate) fn exchange(command: Command, group: Group, start_ns: i64, response_t
         outcome: Outcome::Complete,
         retransmitted: 0,
         retransmission_delay: None,
+        resent: None,
         server_round_trip: None,
         think_time: None,
     }
@@ -69,7 +70,13 @@ pub(crate) fn smb2_command(code: u16) -> Command {
 
 pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quality: Quality) -> Report {
     let mut aggregator = Aggregator::new();
-    exchanges.iter().for_each(|exchange| aggregator.record(exchange));
+    for exchange in exchanges {
+        aggregator.record(exchange);
+        let connection = connections.iter().find(|connection| connection.endpoints == exchange.endpoints);
+        let flow = connection.map_or(exchange.flow, |connection| connection.flow);
+        aggregator.follow(&Exchange { flow, ..exchange.clone() }, true);
+    }
+    connections.iter().for_each(|connection| aggregator.closed(connection));
     let aggregate = aggregator.finish();
     let (first, last) = (aggregate.first, aggregate.last);
     let capture = CaptureEntry {

@@ -1,0 +1,238 @@
+//! The columns: name, kind and value of each in one place, so that no two formats can differ.
+
+use smbscope_model::{Exchange, FileId, Protocol, Stamp, TimeKind};
+use std::fmt::Display;
+
+/// A column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A number that grows from row to row: of an exchange, a flow, a packet.
+    Ordinal,
+    /// A number of bytes.
+    Bytes,
+    /// A small number of packets.
+    Packets,
+    /// A TCP port.
+    Port,
+    /// A number of the protocol, which may have any 64 bits.
+    Wide,
+    /// A point in time, in nanoseconds since the Unix epoch.
+    Instant,
+    /// A duration in nanoseconds; may be negative where a capture's clock stepped.
+    Duration,
+    /// Yes or no.
+    Flag,
+    /// One of few words, each on many rows.
+    Name,
+    /// Text that may be another one on every row.
+    Text,
+}
+
+/// Takes the values of a row, one call a column in the order of [`COLUMNS`], each by the method of the column's kind.
+/// What is unknown is `None`; so is an empty text.
+pub(crate) trait Cells {
+    fn ordinal(&mut self, value: Option<u64>);
+    fn bytes(&mut self, value: u64);
+    fn packets(&mut self, value: u32);
+    fn port(&mut self, value: u16);
+    fn wide(&mut self, value: Option<u64>);
+    fn instant(&mut self, value: Option<i64>);
+    fn duration(&mut self, value: Option<i64>);
+    fn flag(&mut self, value: bool);
+    fn name(&mut self, value: Option<impl Written>);
+    fn text(&mut self, value: Option<impl Written>);
+}
+
+/// A value that becomes text; that which is text already needs no formatter.
+pub(crate) trait Written {
+    /// The text, written to `scratch` (which is empty) unless it exists elsewhere.
+    fn written<'a>(&'a self, scratch: &'a mut String) -> &'a str;
+}
+
+impl Written for &str {
+    fn written<'a>(&'a self, _: &'a mut String) -> &'a str {
+        self
+    }
+}
+
+/// Anything that has to be formatted.
+struct Shown<T>(T);
+
+impl<T: Display> Written for Shown<T> {
+    fn written<'a>(&'a self, scratch: &'a mut String) -> &'a str {
+        use std::fmt::Write;
+        write!(scratch, "{}", self.0).expect("writing to a String does not fail");
+        scratch
+    }
+}
+
+/// An exchange with what is worked out once for several columns.
+pub(crate) struct Row<'a> {
+    exchange: &'a Exchange,
+    exchange_id: u64,
+    protocol: Protocol,
+    capture: Option<&'a str>,
+    response_capture: Option<&'a str>,
+}
+
+impl<'a> Row<'a> {
+    pub(crate) fn new(exchange: &'a Exchange, exchange_id: u64, capture_names: &'a [String]) -> Row<'a> {
+        let name = |stamp: Option<Stamp>| {
+            let name = capture_names.get(usize::from(stamp?.packet.capture.0));
+            name.map(String::as_str)
+        };
+        let Exchange { request, response, .. } = exchange;
+        let response_capture = name(response.first.or(response.last));
+        let capture = name(request.first.or(request.last)).or(response_capture);
+        let protocol = exchange.command.protocol();
+        Row {
+            exchange,
+            exchange_id,
+            protocol,
+            capture,
+            response_capture: response_capture.filter(|_| capture != response_capture),
+        }
+    }
+}
+
+/// The kind that goes with a method of [`Cells`].
+macro_rules! kind {
+    (ordinal) => {
+        Kind::Ordinal
+    };
+    (bytes) => {
+        Kind::Bytes
+    };
+    (packets) => {
+        Kind::Packets
+    };
+    (port) => {
+        Kind::Port
+    };
+    (wide) => {
+        Kind::Wide
+    };
+    (instant) => {
+        Kind::Instant
+    };
+    (duration) => {
+        Kind::Duration
+    };
+    (flag) => {
+        Kind::Flag
+    };
+    (name) => {
+        Kind::Name
+    };
+    (text) => {
+        Kind::Text
+    };
+}
+
+macro_rules! columns {
+    ($row:ident, $exchange:ident: $($name:ident: $method:ident $value:expr;)*) => {
+        /// The columns in order.
+        pub const COLUMNS: [Column; 46] = [$(Column { name: stringify!($name), kind: kind!($method) },)*];
+
+        impl Row<'_> {
+            /// Hands the values out.
+            pub(crate) fn fill(&self, cells: &mut impl Cells) {
+                let $row = self;
+                let $exchange = self.exchange;
+                $(cells.$method($value);)*
+            }
+        }
+    };
+}
+
+columns! { row, exchange:
+    exchange_id: ordinal Some(row.exchange_id);
+    flow_id: ordinal Some(exchange.flow.0);
+    client: name Some(Shown(exchange.endpoints.client.ip()));
+    client_port: port exchange.endpoints.client.port();
+    server: name Some(Shown(exchange.endpoints.server.ip()));
+    server_port: port exchange.endpoints.server.port();
+    protocol: name Some(Shown(row.protocol));
+    dialect: name exchange.dialect.map(Shown);
+    command: name Some(Shown(exchange.command));
+    subcommand: name exchange.subcommand.map(Shown);
+    message_id: wide exchange.message_id;
+    session_id: text exchange.session_id.map(|id| Shown(Hex { id, digits: row.id_digits(16) }));
+    user: name exchange.user.as_deref();
+    tree_id: text exchange.tree_id.map(|id| Shown(Hex { id: id.into(), digits: row.id_digits(8) }));
+    share: name exchange.share.as_deref();
+    file_id: text exchange.file_id.map(Shown::<FileId>);
+    path: text exchange.path.as_deref();
+    status: name exchange.status.map(Shown);
+    capture: name row.capture;
+    request_first_packet: ordinal number(exchange.request.first);
+    request_last_packet: ordinal number(exchange.request.last);
+    response_first_packet: ordinal number(exchange.response.first);
+    response_last_packet: ordinal number(exchange.response.last);
+    request_first_ns: instant time(exchange.request.first);
+    request_last_ns: instant time(exchange.request.last);
+    interim_ns: instant time(exchange.interim);
+    response_first_ns: instant time(exchange.response.first);
+    response_last_ns: instant time(exchange.response.last);
+    request_bytes: bytes exchange.request.bytes;
+    response_bytes: bytes exchange.response.bytes;
+    offset: wide exchange.offset;
+    length: wide exchange.length;
+    compounded: flag exchange.compounded;
+    signed: flag exchange.signed;
+    encrypted: flag exchange.encrypted;
+    outcome: name Some(exchange.outcome.name());
+    request_packets: packets exchange.request.packets;
+    response_packets: packets exchange.response.packets;
+    retransmitted: packets exchange.retransmitted;
+    group: name Some(exchange.group.name());
+    response_capture: name row.response_capture;
+    response_time_ns: duration row.duration(TimeKind::ResponseTime);
+    service_time_ns: duration row.duration(TimeKind::ServiceTime);
+    server_time_ns: duration row.duration(TimeKind::ServerTime);
+    retransmission_delay_ns: duration row.duration(TimeKind::RetransmissionDelay);
+    think_time_ns: duration row.duration(TimeKind::ThinkTime);
+}
+
+impl Row<'_> {
+    /// SMB1's ids have 16 bits, SMB2's more.
+    fn id_digits(&self, smb2: usize) -> usize {
+        match self.protocol {
+            Protocol::Smb1 => 4,
+            Protocol::Smb2 => smb2,
+        }
+    }
+
+    fn duration(&self, kind: TimeKind) -> Option<i64> {
+        self.exchange.time(kind).map(|time| time.0)
+    }
+}
+
+fn number(stamp: Option<Stamp>) -> Option<u64> {
+    stamp.map(|stamp| stamp.packet.number)
+}
+
+fn time(stamp: Option<Stamp>) -> Option<i64> {
+    stamp.map(|stamp| stamp.time.0)
+}
+
+/// A number as `0x` and at least so many digits.
+struct Hex {
+    id: u64,
+    digits: usize,
+}
+
+impl Display for Hex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "0x{:0digits$x}", self.id, digits = self.digits)
+    }
+}

@@ -1,0 +1,176 @@
+//! Equal intervals of time that double their width when there are too many.
+//!
+//! Bins are aligned to whole multiples of their width since the Unix epoch, and only occupied ones exist. The width is
+//! the smallest of unit, 2 units, 4 units … at which no more than a given number of bins are occupied; that depends only
+//! on what is recorded, so tables of any partition merge to that of the whole.
+
+use smbscope_model::{Nanos, Timestamp};
+use std::collections::HashMap;
+
+/// What a bin adds up.
+pub(crate) trait Bin: Default + Clone {
+    fn add(&mut self, other: &Self);
+}
+
+/// A growing table.
+#[derive(Debug, Clone)]
+pub(crate) struct BinTable<B> {
+    unit: i64,
+    /// The width is 2^doublings units.
+    doublings: u32,
+    capacity: usize,
+    slots: HashMap<i64, usize, ahash::RandomState>,
+    bins: Vec<(i64, B)>,
+    /// The slot that was used last.
+    last: usize,
+}
+
+impl<B: Bin> BinTable<B> {
+    pub(crate) fn new(unit: Nanos, capacity: usize) -> BinTable<B> {
+        assert!(unit.0 > 0 && capacity > 0, "bins have a width, and there is room for one");
+        BinTable { unit: unit.0, doublings: 0, capacity, slots: HashMap::default(), bins: Vec::new(), last: 0 }
+    }
+
+    /// The bin that holds a time.
+    #[inline]
+    pub(crate) fn at(&mut self, time: Timestamp) -> &mut B {
+        let index = self.index(time.0);
+        if self.bins.get(self.last).is_none_or(|(last, _)| *last != index) {
+            self.last = self.slot(time.0, index);
+        }
+        &mut self.bins[self.last].1
+    }
+
+    /// Tells every bin between two times how much of it lies between them.
+    pub(crate) fn spread(&mut self, from: i64, to: i64, mut add: impl FnMut(&mut B, i64)) {
+        // More than fit, whatever else is in the table.
+        while self.index(to).saturating_sub(self.index(from)) >= self.capacity as i64 {
+            self.widen(self.doublings + 1);
+        }
+        let mut at = from;
+        while at < to {
+            // The table may widen only now.
+            self.at(Timestamp(at));
+            let end = self.start(self.index(at).saturating_add(1)).min(to).max(at + 1);
+            add(&mut self.bins[self.last].1, end - at);
+            at = end;
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &BinTable<B>) {
+        self.widen(other.doublings);
+        for (index, bin) in &other.bins {
+            let time = other.start(*index);
+            self.at(Timestamp(time)).add(bin);
+        }
+    }
+
+    pub(crate) fn width(&self) -> Nanos {
+        Nanos(self.unit << self.doublings)
+    }
+
+    /// The occupied bins in time order.
+    pub(crate) fn finish(&self) -> Vec<(Timestamp, B)> {
+        let mut bins: Vec<(Timestamp, B)> =
+            self.bins.iter().map(|(index, bin)| (Timestamp(self.start(*index)), bin.clone())).collect();
+        bins.sort_by_key(|(start, _)| *start);
+        bins
+    }
+
+    fn index(&self, time: i64) -> i64 {
+        time.div_euclid(self.unit) >> self.doublings
+    }
+
+    fn start(&self, index: i64) -> i64 {
+        index.saturating_mul(self.unit << self.doublings)
+    }
+
+    fn slot(&mut self, time: i64, index: i64) -> usize {
+        if let Some(slot) = self.slots.get(&index) {
+            return *slot;
+        }
+        self.slots.insert(index, self.bins.len());
+        self.bins.push((index, B::default()));
+        while self.bins.len() > self.capacity {
+            self.widen(self.doublings + 1);
+        }
+        self.slots[&self.index(time)]
+    }
+
+    fn widen(&mut self, doublings: u32) {
+        if doublings <= self.doublings {
+            return;
+        }
+        let shift = doublings - self.doublings;
+        self.doublings = doublings;
+        self.slots.clear();
+        self.last = 0;
+        for (index, bin) in std::mem::take(&mut self.bins) {
+            let index = index >> shift;
+            let slot = *self.slots.entry(index).or_insert_with(|| {
+                self.bins.push((index, B::default()));
+                self.bins.len() - 1
+            });
+            self.bins[slot].1.add(&bin);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    impl Bin for i64 {
+        fn add(&mut self, other: &i64) {
+            *self += other;
+        }
+    }
+
+    fn shown(table: &BinTable<i64>) -> (i64, Vec<(i64, i64)>) {
+        (table.width().0, table.finish().into_iter().map(|(start, sum)| (start.0, sum)).collect())
+    }
+
+    #[test]
+    fn one_bin_too_many_doubles_the_width() {
+        let mut table = BinTable::new(Nanos(10), 4);
+        (0..4).for_each(|n| *table.at(Timestamp(10 * n)) += 1);
+        assert_eq!(shown(&table), (10, vec![(0, 1), (10, 1), (20, 1), (30, 1)]));
+        *table.at(Timestamp(49)) += 1;
+        assert_eq!(shown(&table), (20, vec![(0, 2), (20, 2), (40, 1)]));
+    }
+
+    #[test]
+    fn a_stretch_is_spread_over_the_bins_that_it_touches() {
+        let mut table = BinTable::new(Nanos(10), 4);
+        table.spread(-5, 27, |bin, length| *bin += length);
+        assert_eq!(shown(&table), (10, vec![(-10, 5), (0, 10), (10, 10), (20, 7)]));
+    }
+
+    #[test]
+    fn a_stretch_of_years_widens_the_bins_before_it_fills_them() {
+        let mut table = BinTable::new(Nanos(1), 4);
+        table.spread(0, 1 << 60, |bin, length| *bin += length);
+        assert_eq!(shown(&table), (1 << 59, vec![(0, 1 << 59), (1 << 59, 1 << 59)]));
+    }
+
+    proptest! {
+        #[test]
+        fn tables_of_any_partition_merge_to_the_whole(
+            stretches in prop::collection::vec((-40i64..4_000, 0i64..60, any::<bool>()), 0..80)
+        ) {
+            let mut whole = BinTable::new(Nanos(1), 8);
+            let mut parts = [BinTable::new(Nanos(1), 8), BinTable::new(Nanos(1), 8)];
+            let mut total = 0;
+            for (from, length, part) in stretches {
+                whole.spread(from, from + length, |bin: &mut i64, length| *bin += length);
+                parts[usize::from(part)].spread(from, from + length, |bin: &mut i64, length| *bin += length);
+                total += length;
+            }
+            let [mut left, right] = parts;
+            left.merge(&right);
+            prop_assert_eq!(shown(&left), shown(&whole));
+            prop_assert_eq!(shown(&whole).1.iter().map(|(_, sum)| sum).sum::<i64>(), total);
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Response times over time, and how they depend on how many commands are outstanding: the curve of Swartz (1997),
+//! figures 2 and 3, from any capture.
+//!
+//! Time is cut into intervals ([`crate::bins`]) of the smallest of 1, 2, 4 … ms of which no more than [`INTERVALS_MAX`]
+//! are needed. Each keeps a histogram of the response times of the commands that begin in it, in buckets of
+//! [`BUCKETS_A_DECADE`] a decade.
+
+use crate::bins::{self, BinTable};
+use crate::split::Stretch;
+use smbscope_model::{Exchange, Group, Nanos, TimeKind, Timestamp};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// Most intervals of a heat map.
+pub const INTERVALS_MAX: usize = 512;
+/// Buckets of response time for each factor of ten: 10 % wide.
+pub const BUCKETS_A_DECADE: usize = 24;
+/// How many of them make a row of the heat map.
+const BUCKETS_A_ROW: usize = 4;
+/// From 1 µs to 1,000 s; below and above is one bucket each.
+const DECADES: usize = 9;
+const LOWEST_NS: f64 = 1_000.0;
+const WIDTH: Nanos = Nanos(1_000_000);
+
+/// Lower edges of the buckets.
+static EDGES: LazyLock<Vec<i64>> = LazyLock::new(|| {
+    let decade = |bucket: usize| bucket as f64 / BUCKETS_A_DECADE as f64;
+    let edges = (0..=DECADES * BUCKETS_A_DECADE).map(|bucket| (LOWEST_NS * 10f64.powf(decade(bucket))).round() as i64);
+    std::iter::once(0).chain(edges).collect()
+});
+
+/// A finished heat map.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatMap {
+    /// Width of an interval.
+    pub width: Nanos,
+    /// Lower edges of the rows, ascending from 0.
+    pub edges: Vec<Nanos>,
+    /// Intervals in which something began or was outstanding.
+    pub intervals: Vec<Interval>,
+}
+
+/// An interval of a heat map.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interval {
+    /// Where it begins.
+    pub start: Timestamp,
+    /// Time for which commands were outstanding within it, summed over commands.
+    pub outstanding: Nanos,
+    /// Bytes of requests that began in it.
+    pub request_bytes: u64,
+    /// Bytes of the responses to them.
+    pub response_bytes: u64,
+    /// Rows with the number of commands that began in it; only what occurred.
+    pub counts: Vec<(usize, u64)>,
+}
+
+/// Response times while about so many commands were outstanding, over all connections.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Concurrency {
+    /// Mean number outstanding in an interval: from, inclusive.
+    pub from: f64,
+    /// To, exclusive.
+    pub to: f64,
+    /// How long it was like that.
+    pub time: Nanos,
+    /// Commands that began in these intervals and have a response time.
+    pub commands: u64,
+    /// Bytes of their requests.
+    pub request_bytes: u64,
+    /// Bytes of their responses.
+    pub response_bytes: u64,
+    /// Mean response time.
+    pub mean: Option<Nanos>,
+    /// Its median, to the width of a bucket.
+    pub p50: Option<Nanos>,
+    /// Its 95th percentile, to the width of a bucket; of 20 values or more.
+    pub p95: Option<Nanos>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Column {
+    outstanding: i64,
+    request_bytes: u64,
+    response_bytes: u64,
+    timed: u64,
+    sum_ns: i128,
+    /// Buckets that occurred, ascending.
+    counts: Vec<(u16, u32)>,
+}
+
+impl Column {
+    fn count(&mut self, bucket: u16, count: u32) {
+        match self.counts.binary_search_by_key(&bucket, |(bucket, _)| *bucket) {
+            Ok(at) => self.counts[at].1 = self.counts[at].1.saturating_add(count),
+            Err(at) => self.counts.insert(at, (bucket, count)),
+        }
+    }
+}
+
+impl bins::Bin for Column {
+    fn add(&mut self, other: &Column) {
+        self.outstanding += other.outstanding;
+        self.request_bytes += other.request_bytes;
+        self.response_bytes += other.response_bytes;
+        self.timed += other.timed;
+        self.sum_ns += other.sum_ns;
+        other.counts.iter().for_each(|(bucket, count)| self.count(*bucket, *count));
+    }
+}
+
+/// A growing heat map.
+#[derive(Debug, Clone)]
+pub(crate) struct HeatTable {
+    bins: BinTable<Column>,
+}
+
+impl HeatTable {
+    pub(crate) fn new() -> HeatTable {
+        HeatTable { bins: BinTable::new(WIDTH, INTERVALS_MAX) }
+    }
+
+    /// Adds an exchange, unless it is a wait by design.
+    pub(crate) fn record(&mut self, exchange: &Exchange) {
+        let Some(Stretch { start, end, .. }) = Stretch::of(exchange) else { return };
+        let column = self.bins.at(start);
+        column.request_bytes += exchange.request.bytes;
+        column.response_bytes += exchange.response.bytes;
+        let time = exchange.time(TimeKind::ResponseTime).filter(|_| exchange.is_complete());
+        if let Some(time) = time.filter(|_| exchange.group != Group::Waiting) {
+            column.timed += 1;
+            column.sum_ns += i128::from(time.0);
+            column.count(bucket(time), 1);
+        }
+        self.bins.spread(start.0, end.0, |column, length| column.outstanding += length);
+    }
+
+    pub(crate) fn merge(&mut self, other: &HeatTable) {
+        self.bins.merge(&other.bins);
+    }
+
+    pub(crate) fn finish(&self) -> HeatMap {
+        let intervals = self.bins.finish().into_iter().map(|(start, column)| Interval {
+            start,
+            outstanding: Nanos(column.outstanding),
+            request_bytes: column.request_bytes,
+            response_bytes: column.response_bytes,
+            counts: rows(&column.counts),
+        });
+        HeatMap {
+            width: self.bins.width(),
+            edges: (0..ROWS)
+                .map(|row| Nanos(EDGES[if row == 0 { 0 } else { 1 + (row - 1) * BUCKETS_A_ROW }]))
+                .collect(),
+            intervals: intervals.collect(),
+        }
+    }
+
+    /// Intervals with something outstanding, by how much it was: a class for each factor of √2, by ascending load.
+    pub(crate) fn concurrency(&self) -> Vec<Concurrency> {
+        let width = self.bins.width();
+        let mut classes: BTreeMap<i32, (i64, Column)> = BTreeMap::new();
+        for (_, column) in self.bins.finish() {
+            if column.outstanding > 0 {
+                let load = column.outstanding as f64 / width.0 as f64;
+                let class = ((2.0 * load.log2()).floor() as i32).max(LOWEST_CLASS);
+                let (time, sum) = classes.entry(class).or_default();
+                *time = time.saturating_add(width.0);
+                bins::Bin::add(sum, &column);
+            }
+        }
+        let edge = |class: i32| 2f64.powf(f64::from(class) / 2.0);
+        classes
+            .into_iter()
+            .map(|(class, (time, column))| Concurrency {
+                from: if class == LOWEST_CLASS { 0.0 } else { edge(class) },
+                to: edge(class + 1),
+                time: Nanos(time),
+                commands: column.timed,
+                request_bytes: column.request_bytes,
+                response_bytes: column.response_bytes,
+                mean: (column.timed > 0).then(|| Nanos((column.sum_ns / i128::from(column.timed)) as i64)),
+                p50: quantile(&column, 0.50, 1),
+                p95: quantile(&column, 0.95, 20),
+            })
+            .collect()
+    }
+}
+
+const ROWS: usize = 2 + DECADES * BUCKETS_A_DECADE / BUCKETS_A_ROW;
+/// Less than a sixteenth of a command outstanding.
+const LOWEST_CLASS: i32 = -9;
+
+fn bucket(time: Nanos) -> u16 {
+    (EDGES.partition_point(|edge| *edge <= time.0).max(1) - 1) as u16
+}
+
+/// Buckets as rows of the heat map: the lowest one, and so many others together.
+fn rows(counts: &[(u16, u32)]) -> Vec<(usize, u64)> {
+    let mut rows: Vec<(usize, u64)> = Vec::new();
+    for (bucket, count) in counts {
+        let row = usize::from(*bucket).saturating_sub(1) / BUCKETS_A_ROW + usize::from(*bucket > 0);
+        match rows.last_mut() {
+            Some((last, sum)) if *last == row => *sum += u64::from(*count),
+            _ => rows.push((row, u64::from(*count))),
+        }
+    }
+    rows
+}
+
+/// A quantile: the geometric middle of the bucket that holds it. Absent with fewer than `needed` values.
+fn quantile(column: &Column, fraction: f64, needed: u64) -> Option<Nanos> {
+    let total: u64 = column.counts.iter().map(|(_, count)| u64::from(*count)).sum();
+    if total < needed {
+        return None;
+    }
+    let rank = (total - 1) as f64 * fraction;
+    let mut seen = 0;
+    for (bucket, count) in &column.counts {
+        seen += u64::from(*count);
+        if seen as f64 > rank {
+            let low = EDGES[usize::from(*bucket)];
+            let middle = match EDGES.get(usize::from(*bucket) + 1) {
+                Some(high) if low > 0 => ((low as f64) * (*high as f64)).sqrt(),
+                Some(high) => *high as f64 / 2.0,
+                None => low as f64,
+            };
+            return Some(Nanos(middle.round() as i64));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::read;
+
+    const MS: i64 = 1_000_000;
+
+    #[test]
+    fn a_time_lies_between_the_edges_of_its_bucket() {
+        for time in [0, 999, 1_000, 1_001, 9_999, 10_000, 123_456_789, 1_000_000_000_000, i64::MAX] {
+            let bucket = usize::from(bucket(Nanos(time)));
+            assert!(EDGES[bucket] <= time && EDGES.get(bucket + 1).is_none_or(|high| time < *high), "{time}");
+        }
+    }
+
+    #[test]
+    fn a_row_of_the_map_holds_what_lies_between_its_edges() {
+        let mut table = HeatTable::new();
+        let times = [500, 1_000, 1_467, 1_468, 9_999, 10_000, 2_000_000_000_000];
+        times.into_iter().for_each(|time| table.record(&read(0, time)));
+        let map = table.finish();
+        let counts = &map.intervals[0].counts;
+        for (row, count) in counts {
+            let high = map.edges.get(row + 1).map_or(i64::MAX, |edge| edge.0);
+            let expected = times.iter().filter(|time| (map.edges[*row].0..high).contains(time)).count();
+            assert_eq!(*count, expected as u64, "row {row}");
+        }
+        assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), times.len() as u64);
+        // Six rows a decade: 1 µs · 10^(1/6) = 1.468 µs.
+        assert_eq!((map.edges[0].0, map.edges[1].0, map.edges[2].0, map.edges[7].0), (0, 1_000, 1_468, 10_000));
+    }
+
+    #[test]
+    fn intervals_are_classed_by_what_is_outstanding_in_them() {
+        let mut table = HeatTable::new();
+        // In the first millisecond one command is outstanding throughout, in the second four.
+        table.record(&read(0, MS));
+        (0..4).for_each(|_| table.record(&read(MS, MS)));
+        let classes = table.concurrency();
+        let shown: Vec<_> = classes.iter().map(|class| (class.from, class.time.0 / MS, class.commands)).collect();
+        assert_eq!(shown, [(1.0, 1, 1), (4.0, 1, 4)]);
+        assert_eq!((classes[1].mean, classes[1].p95), (Some(Nanos(MS)), None));
+        let p50 = classes[1].p50.expect("four values").0 as f64;
+        assert!((p50 / MS as f64 - 1.0).abs() < 0.06, "{p50} is the middle of a bucket of 10 %");
+    }
+}

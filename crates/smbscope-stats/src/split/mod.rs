@@ -1,0 +1,113 @@
+//! Where the time went: the time of connections, divided without counting any of it twice.
+//!
+//! The time of a connection is that from its first packet to its last, and every moment of it belongs to one
+//! [`Part`]:
+//!
+//! - **Commands are outstanding.** The moment is divided equally among them, and each share goes to the phase in which
+//!   its command is: request transfer, service, response transfer. Of the service time, the round trip between capture
+//!   point and server is the network's, half at its beginning and half at its end; the rest is the server's. Where the
+//!   round trip is not known, the two are not told apart. Two things hold up everything on a connection, and take the
+//!   whole moment: a response that is coming in (nothing can arrive before it has), and a lost segment that is being
+//!   sent again.
+//! - **Nothing is outstanding**, between a response and the next request. Up to [`THINK_MAX`] it is the client's time
+//!   to think, less the round trip between capture point and client, which is the network's. Longer, it is idle.
+//! - **Waits by design** take moments in which nothing else is outstanding. A subscription to changes
+//!   ([`Exchange::is_subscription`]) holds nobody up: beside it, a client still thinks.
+//! - An unanswered request keeps the server's name on what is left until the connection ends.
+//! - Where the end of a command was not captured, or the beginning, what lies between it and its neighbours is unknown.
+//!
+//! Before the first request and after the last response a connection is idle. The figures of a client and of the whole
+//! are sums over their connections.
+
+mod shares;
+mod sweep;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub use sweep::THINK_MAX;
+pub use table::Splits;
+
+pub(crate) use sweep::Stretch;
+pub(crate) use table::SplitTable;
+
+#[allow(unused_imports, reason = "named in the documentation above")]
+use smbscope_model::Exchange;
+use smbscope_model::Nanos;
+
+/// To whom or what a moment is put down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// The client's own time.
+    Think,
+    /// First to last packet of requests.
+    RequestTransfer,
+    /// Round trips, and waits for segments to be sent again.
+    Network,
+    /// Service time less the round trip.
+    Server,
+    /// Service time where the round trip is not known.
+    ServerOrNetwork,
+    /// First to last packet of responses.
+    ResponseTransfer,
+    /// Waits by design, and nothing else outstanding.
+    Waiting,
+    /// Nothing outstanding for long, before the first request, after the last response.
+    Idle,
+    /// The capture does not tell.
+    Unknown,
+}
+
+impl Part {
+    /// Every part, in the order of the report.
+    pub const ALL: [Part; 9] = [
+        Part::Think,
+        Part::RequestTransfer,
+        Part::Network,
+        Part::Server,
+        Part::ServerOrNetwork,
+        Part::ResponseTransfer,
+        Part::Waiting,
+        Part::Idle,
+        Part::Unknown,
+    ];
+}
+
+/// Where the time of a connection, or of several, went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TimeSplit {
+    /// Connections that were added up.
+    pub connections: u64,
+    /// Time with at least one command outstanding, waits by design not counted.
+    pub busy: Nanos,
+    /// Sum over the commands of the time for which each was outstanding.
+    pub outstanding: Nanos,
+    parts: [i64; Part::ALL.len()],
+}
+
+impl TimeSplit {
+    /// What went to a part.
+    pub fn part(&self, part: Part) -> Nanos {
+        Nanos(self.parts[part as usize])
+    }
+
+    /// First to last packet: the sum of the parts.
+    pub fn elapsed(&self) -> Nanos {
+        Nanos(self.parts.iter().fold(0, |sum, part| sum.saturating_add(*part)))
+    }
+
+    /// Commands outstanding on average while there was one.
+    pub fn concurrency(&self) -> Option<f64> {
+        (self.busy.0 > 0).then(|| self.outstanding.0 as f64 / self.busy.0 as f64)
+    }
+
+    pub(crate) fn add(&mut self, other: &TimeSplit) {
+        self.connections += other.connections;
+        self.busy = Nanos(self.busy.0.saturating_add(other.busy.0));
+        self.outstanding = Nanos(self.outstanding.0.saturating_add(other.outstanding.0));
+        for (mine, theirs) in self.parts.iter_mut().zip(other.parts) {
+            *mine = mine.saturating_add(theirs);
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! Goes through the exchanges of one connection in the order of time.
+
+use super::shares::Shares;
+use super::{Part, TimeSplit};
+use smbscope_model::{Connection, Exchange, Group, Nanos, Outcome, Settled, Timestamp};
+
+/// How long a client thinks at most; a longer pause is idle.
+pub const THINK_MAX: Nanos = Nanos(10_000_000_000);
+
+/// Commands of a connection that are kept until all that began before them are known. A command that is outstanding for
+/// longer than it takes that many others to end counts only from then on.
+pub(super) const HELD_MAX: usize = 256;
+/// Waits by design, and waits for segments to be sent again, that may lie in a pause; the oldest are left out.
+pub(super) const PAUSE_NOTES_MAX: usize = 64;
+
+const PARTS: usize = Part::ALL.len();
+
+/// What the sweep needs of a command that somebody waits for. The times ascend.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stretch {
+    pub(crate) start: Timestamp,
+    sent: Timestamp,
+    answered: Timestamp,
+    pub(crate) end: Timestamp,
+    round_trip: Option<Nanos>,
+    /// Its request was not captured.
+    begins_unknown: bool,
+    /// Its end was not captured.
+    ends_unknown: bool,
+}
+
+impl Stretch {
+    /// That of an exchange; none of a wait by design, and of what nobody waits for.
+    pub(crate) fn of(exchange: &Exchange) -> Option<Stretch> {
+        let Exchange { request, response, .. } = exchange;
+        if exchange.group == Group::Waiting || exchange.outcome == Outcome::ServerInitiated {
+            return None;
+        }
+        let start = exchange.start()?;
+        let sent = request.last.map_or(start, |stamp| stamp.time).max(start);
+        // Without both ends of the service time there is none that could be told.
+        let answered = match (request.last, response.first) {
+            (Some(_), Some(first)) => first.time.max(sent),
+            _ => sent,
+        };
+        let end = match (response.first, response.last) {
+            (Some(_), Some(last)) => last.time.max(answered),
+            _ => answered,
+        };
+        let begins_unknown = request.first.is_none();
+        Some(Stretch {
+            start,
+            sent,
+            answered,
+            end,
+            round_trip: exchange.server_round_trip,
+            begins_unknown,
+            ends_unknown: !begins_unknown
+                && !matches!(
+                    exchange.outcome,
+                    Outcome::Complete | Outcome::Unanswered | Outcome::NoResponseByDesign | Outcome::ClockStep
+                ),
+        })
+    }
+
+    fn service(&self) -> Nanos {
+        self.answered - self.sent
+    }
+
+    /// The network's share of the service time.
+    fn network(&self) -> Option<Nanos> {
+        self.round_trip.map(|round_trip| round_trip.clamp(Nanos(0), self.service()))
+    }
+
+    /// Its phases, in the order of time; some are empty.
+    fn phases(&self) -> [(Part, i64, i64); 5] {
+        let Stretch { start, sent, answered, end, .. } = *self;
+        let (service, there, back) = match self.network() {
+            Some(network) => {
+                let there = network.0 / 2;
+                (Part::Server, sent.0 + there, answered.0 - (network.0 - there))
+            }
+            None => (Part::ServerOrNetwork, sent.0, answered.0),
+        };
+        [
+            (Part::RequestTransfer, start.0, sent.0),
+            (Part::Network, sent.0, there),
+            (service, there, back),
+            (Part::Network, back, answered.0),
+            (Part::ResponseTransfer, answered.0, end.0),
+        ]
+    }
+}
+
+/// What happens beside commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Note {
+    /// A lost segment is being sent again.
+    Resent,
+    /// A wait by design holds the client up.
+    Held,
+    /// A subscription to changes is outstanding.
+    Subscribed,
+    /// A request will never be answered.
+    Unanswered(Part),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Noted {
+    note: Note,
+    from: i64,
+    to: i64,
+}
+
+/// The time of one connection, divided up to a position.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sweeper {
+    held: Vec<Stretch>,
+    notes: Vec<Noted>,
+    /// Everything before is divided.
+    position: i64,
+    /// Where that began.
+    origin: Option<i64>,
+    /// A first command was met.
+    begun: bool,
+    /// The capture does not tell what comes after the position, up to the next command.
+    unknown: bool,
+    client_round_trip: Option<Nanos>,
+    shares: Shares,
+    busy: i64,
+    outstanding: i64,
+    /// An exchange of it counts.
+    pub(super) wanted: bool,
+    /// One does not.
+    pub(super) unwanted: bool,
+    /// Working memory.
+    edges: Vec<(i64, i32, usize)>,
+}
+
+impl Sweeper {
+    /// Takes an exchange that is over. `busy` is told of the stretches with a command outstanding.
+    pub(super) fn follow(&mut self, exchange: &Exchange, busy: &mut impl FnMut(i64, i64)) {
+        if let Some(resent) = exchange.resent {
+            let first = resent.0 - exchange.retransmission_delay.map_or(0, |delay| delay.0);
+            self.note(Note::Resent, first, resent.0);
+        }
+        if let (Group::Waiting, Some(start)) = (exchange.group, exchange.request.first) {
+            let note = if exchange.is_subscription() { Note::Subscribed } else { Note::Held };
+            let end = match exchange.outcome {
+                Outcome::Unanswered => i64::MAX,
+                _ => exchange.response.last.map_or(start.time.0, |stamp| stamp.time.0),
+            };
+            self.note(note, start.time.0, end);
+        }
+        let Some(stretch) = Stretch::of(exchange) else { return };
+        self.outstanding = self.outstanding.saturating_add((stretch.end - stretch.start).0);
+        if exchange.outcome == Outcome::Unanswered {
+            let part = if exchange.server_round_trip.is_some() { Part::Server } else { Part::ServerOrNetwork };
+            self.note(Note::Unanswered(part), stretch.end.0, i64::MAX);
+        }
+        self.held.push(stretch);
+        if self.held.len() > HELD_MAX {
+            let mut ends: Vec<i64> = self.held.iter().map(|held| held.end.0).collect();
+            let (_, median, _) = ends.select_nth_unstable(HELD_MAX / 2);
+            let until = *median;
+            self.sweep(until, busy);
+        }
+    }
+
+    /// Divides what is settled.
+    pub(super) fn settled(&mut self, settled: &Settled, busy: &mut impl FnMut(i64, i64)) {
+        self.begin_at(settled.first.0);
+        self.client_round_trip = settled.client_round_trip;
+        let known = self.notes.len();
+        let pending = [(Note::Held, settled.held_since), (Note::Subscribed, settled.subscribed_since)];
+        for (note, since) in pending {
+            self.notes.extend(since.map(|since| Noted { note, from: since.0, to: i64::MAX }));
+        }
+        self.sweep(settled.until.0, busy);
+        // They are still under way, and come as exchanges when they are over.
+        self.notes.truncate(known);
+        self.notes.retain(|noted| noted.to > self.position);
+    }
+
+    /// Divides the rest.
+    pub(super) fn finish(mut self, connection: &Connection, busy: &mut impl FnMut(i64, i64)) -> TimeSplit {
+        let (first, last) = (connection.first.0, connection.last.0);
+        self.begin_at(first);
+        self.client_round_trip = connection.client_round_trip;
+        for held in &mut self.held {
+            for time in [&mut held.start, &mut held.sent, &mut held.answered, &mut held.end] {
+                *time = (*time).min(connection.last);
+            }
+        }
+        self.sweep(i64::MAX, busy);
+        if self.position < last {
+            self.pause(last, false, true);
+        }
+        let before = self.origin.map_or(0, |origin| origin - first);
+        self.shares.add(Part::Idle, before);
+        let mut split = TimeSplit {
+            connections: 1,
+            busy: Nanos(self.busy),
+            outstanding: Nanos(self.outstanding),
+            ..TimeSplit::default()
+        };
+        self.shares.finish(&mut split);
+        split
+    }
+
+    fn note(&mut self, note: Note, from: i64, to: i64) {
+        if to <= self.position {
+            return;
+        }
+        if self.notes.len() == PAUSE_NOTES_MAX {
+            self.notes.remove(0);
+        }
+        self.notes.push(Noted { note, from, to });
+    }
+
+    fn begin_at(&mut self, first: i64) {
+        if self.origin.is_none() {
+            self.origin = Some(first);
+            self.position = first;
+        }
+    }
+
+    /// Divides the time before `until`, as far as it is no pause that goes on.
+    fn sweep(&mut self, until: i64, busy: &mut impl FnMut(i64, i64)) {
+        let mut held = std::mem::take(&mut self.held);
+        held.sort_by_key(|stretch| stretch.start);
+        let mut next = 0;
+        while let Some(first) = held.get(next).filter(|first| first.start.0 < until).copied() {
+            self.begin_at(first.start.0);
+            if first.start.0 >= self.position {
+                self.pause(first.start.0, first.begins_unknown, !self.begun);
+            }
+            self.begun = true;
+            // What overlaps, directly or by others between.
+            let (begin, mut end) = (next, first.end.0);
+            next += 1;
+            while let Some(other) = held.get(next).filter(|other| other.start.0 < end.min(until)) {
+                end = end.max(other.end.0);
+                next += 1;
+            }
+            let overlapping = &held[begin..next];
+            self.unknown |= overlapping.iter().any(|stretch| stretch.ends_unknown);
+            let limit = end.min(until);
+            if limit > self.position {
+                busy(self.position, limit);
+                self.busy += limit - self.position;
+                match overlapping {
+                    [only] if only.start.0 == self.position && limit == end && !self.resending() => self.alone(only),
+                    _ => self.together(overlapping, limit),
+                }
+                self.position = limit;
+            }
+            if end > until {
+                next = begin;
+                break;
+            }
+        }
+        held.drain(..next);
+        held.retain(|stretch| stretch.end.0 > self.position || stretch.start.0 >= self.position);
+        self.held = held;
+    }
+
+    fn resending(&self) -> bool {
+        self.notes.iter().any(|noted| noted.note == Note::Resent)
+    }
+
+    /// A command with nothing beside it.
+    fn alone(&mut self, stretch: &Stretch) {
+        let Stretch { start, sent, answered, end, .. } = *stretch;
+        self.shares.add(Part::RequestTransfer, (sent - start).0);
+        match stretch.network() {
+            Some(network) => {
+                self.shares.add(Part::Network, network.0);
+                self.shares.add(Part::Server, (stretch.service() - network).0);
+            }
+            None => self.shares.add(Part::ServerOrNetwork, stretch.service().0),
+        }
+        self.shares.add(Part::ResponseTransfer, (end - answered).0);
+    }
+
+    /// From the position to `limit`, where there is a command at every moment.
+    fn together(&mut self, stretches: &[Stretch], limit: i64) {
+        /// Index of waits for lost segments, behind those of the parts.
+        const RESENT: usize = PARTS;
+        let position = self.position;
+        let mut edges = std::mem::take(&mut self.edges);
+        let mut edge = |index: usize, from: i64, to: i64| {
+            let (from, to) = (from.max(position), to.min(limit));
+            if from < to {
+                edges.extend([(from, 1, index), (to, -1, index)]);
+            }
+        };
+        for (part, from, to) in stretches.iter().flat_map(Stretch::phases) {
+            edge(part as usize, from, to);
+        }
+        for noted in self.notes.iter().filter(|noted| noted.note == Note::Resent) {
+            edge(RESENT, noted.from, noted.to);
+        }
+        edges.sort_unstable();
+        let mut counts = [0u32; PARTS];
+        let mut resent = 0u32;
+        let mut at = position;
+        for (time, change, index) in edges.drain(..) {
+            if time > at {
+                let length = time - at;
+                let mut present = (0..PARTS).filter(|part| counts[*part] > 0);
+                match (present.next(), present.next()) {
+                    _ if resent > 0 => self.shares.add(Part::Network, length),
+                    _ if counts[Part::ResponseTransfer as usize] > 0 => {
+                        self.shares.add(Part::ResponseTransfer, length);
+                    }
+                    (Some(only), None) => self.shares.add(Part::ALL[only], length),
+                    (Some(_), Some(_)) => self.shares.divide(&counts, length),
+                    (None, _) => self.shares.add(Part::Unknown, length),
+                }
+                at = time;
+            }
+            let count = counts.get_mut(index).unwrap_or(&mut resent);
+            *count = count.wrapping_add_signed(change);
+        }
+        self.edges = edges;
+    }
+
+    /// From the position to `to`, where nothing is outstanding. `outer` pauses are those before the first command and
+    /// after the last.
+    fn pause(&mut self, to: i64, begins_unknown: bool, outer: bool) {
+        let from = std::mem::replace(&mut self.position, to);
+        let unknown = std::mem::take(&mut self.unknown) || begins_unknown;
+        let brief = !outer && to - from <= THINK_MAX.0;
+        if to <= from {
+            return;
+        }
+        if unknown {
+            return self.shares.add(Part::Unknown, to - from);
+        }
+        let mut thought = 0;
+        for (from, to) in self.pieces(from, to) {
+            let has = |wanted: fn(Note) -> bool| {
+                self.notes.iter().find(|noted| wanted(noted.note) && noted.from <= from && to <= noted.to)
+            };
+            let part = if brief && has(|note| note == Note::Resent).is_some() {
+                Part::Network
+            } else if has(|note| note == Note::Held).is_some() {
+                Part::Waiting
+            } else if let Some(Note::Unanswered(part)) =
+                has(|note| matches!(note, Note::Unanswered(_))).map(|noted| noted.note)
+            {
+                part
+            } else if brief {
+                thought += to - from;
+                continue;
+            } else if has(|note| note == Note::Subscribed).is_some() {
+                Part::Waiting
+            } else {
+                Part::Idle
+            };
+            self.shares.add(part, to - from);
+        }
+        let network = self.client_round_trip.map_or(0, |round_trip| round_trip.0.clamp(0, thought));
+        self.shares.add(Part::Network, network);
+        self.shares.add(Part::Think, thought - network);
+    }
+
+    /// A pause, cut where something beside it begins or ends.
+    fn pieces(&self, from: i64, to: i64) -> Vec<(i64, i64)> {
+        let mut cuts: Vec<i64> = self.notes.iter().flat_map(|noted| [noted.from, noted.to]).collect();
+        cuts.retain(|cut| (from + 1..to).contains(cut));
+        cuts.extend([from, to]);
+        cuts.sort_unstable();
+        cuts.dedup();
+        cuts.windows(2).map(|pair| (pair[0], pair[1])).collect()
+    }
+}

@@ -1,0 +1,130 @@
+//! The splits of all connections, and their sums.
+
+use super::TimeSplit;
+use super::sweep::Sweeper;
+use crate::bounded::Bounded;
+use crate::entity::ENTITIES_MAX;
+use smbscope_model::{Connection, Exchange, FlowId, Settled};
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+
+/// Connections whose splits are kept one by one; those of others are in the sums.
+pub(super) const SPLITS_MAX: usize = 100_000;
+
+/// Where the time went.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Splits {
+    /// All connections together.
+    pub whole: TimeSplit,
+    /// By connection, in the order of their flows.
+    pub connections: Vec<(FlowId, TimeSplit)>,
+    /// By client.
+    pub clients: Vec<(IpAddr, TimeSplit)>,
+    /// By server.
+    pub servers: Vec<(SocketAddr, TimeSplit)>,
+}
+
+impl Splits {
+    /// That of a connection.
+    pub fn connection(&self, flow: FlowId) -> Option<&TimeSplit> {
+        find(&self.connections, &flow)
+    }
+
+    /// That of a client.
+    pub fn client(&self, client: &IpAddr) -> Option<&TimeSplit> {
+        find(&self.clients, client)
+    }
+
+    /// That of a server.
+    pub fn server(&self, server: &SocketAddr) -> Option<&TimeSplit> {
+        find(&self.servers, server)
+    }
+}
+
+fn find<'a, K: Ord>(entries: &'a [(K, TimeSplit)], key: &K) -> Option<&'a TimeSplit> {
+    entries.binary_search_by(|(found, _)| found.cmp(key)).ok().map(|at| &entries[at].1)
+}
+
+/// Growing splits.
+#[derive(Debug, Clone)]
+pub(crate) struct SplitTable {
+    /// Connections that are followed: as many as the analysis follows.
+    flows: HashMap<FlowId, Box<Sweeper>, ahash::RandomState>,
+    whole: TimeSplit,
+    connections: Bounded<FlowId, TimeSplit>,
+    clients: Bounded<IpAddr, TimeSplit>,
+    servers: Bounded<SocketAddr, TimeSplit>,
+}
+
+impl SplitTable {
+    pub(crate) fn new() -> SplitTable {
+        SplitTable {
+            flows: HashMap::default(),
+            whole: TimeSplit::default(),
+            connections: Bounded::new(SPLITS_MAX),
+            clients: Bounded::new(ENTITIES_MAX),
+            servers: Bounded::new(ENTITIES_MAX),
+        }
+    }
+
+    /// Takes an exchange. A connection enters the sums when one of its exchanges `counts`, or when it has none.
+    pub(crate) fn follow(&mut self, exchange: &Exchange, counts: bool, busy: &mut impl FnMut(i64, i64)) {
+        let sweeper = self.flows.entry(exchange.flow).or_default();
+        if counts {
+            sweeper.wanted = true;
+        } else {
+            sweeper.unwanted = true;
+        }
+        sweeper.follow(exchange, busy);
+    }
+
+    pub(crate) fn settled(&mut self, settled: &Settled, busy: &mut impl FnMut(i64, i64)) {
+        if let Some(sweeper) = self.flows.get_mut(&settled.flow) {
+            sweeper.settled(settled, busy);
+        }
+    }
+
+    pub(crate) fn closed(&mut self, connection: &Connection, busy: &mut impl FnMut(i64, i64)) {
+        let sweeper = self.flows.remove(&connection.flow).unwrap_or_default();
+        let counts = sweeper.wanted || !sweeper.unwanted;
+        let split = sweeper.finish(connection, busy);
+        if let Some(entry) = self.connections.entry(&connection.flow, |_, _| {}) {
+            entry.add(&split);
+        }
+        if counts {
+            self.whole.add(&split);
+            if let Some(entry) = self.clients.entry(&connection.endpoints.client.ip(), |_, _| {}) {
+                entry.add(&split);
+            }
+            if let Some(entry) = self.servers.entry(&connection.endpoints.server, |_, _| {}) {
+                entry.add(&split);
+            }
+        }
+    }
+
+    /// Adds those of other connections.
+    pub(crate) fn merge(&mut self, other: SplitTable) {
+        self.flows.extend(other.flows);
+        self.whole.add(&other.whole);
+        merge(&mut self.connections, &other.connections);
+        merge(&mut self.clients, &other.clients);
+        merge(&mut self.servers, &other.servers);
+    }
+
+    pub(crate) fn finish(&self) -> Splits {
+        Splits {
+            whole: self.whole,
+            connections: self.connections.iter().map(|(flow, split)| (*flow, *split)).collect(),
+            clients: self.clients.iter().map(|(client, split)| (*client, *split)).collect(),
+            servers: self.servers.iter().map(|(server, split)| (*server, *split)).collect(),
+        }
+    }
+}
+
+fn merge<K: std::hash::Hash + Ord + Clone>(mine: &mut Bounded<K, TimeSplit>, theirs: &Bounded<K, TimeSplit>) {
+    for (key, split) in theirs.iter() {
+        if let Some(entry) = mine.entry(key, |_, _| {}) {
+            entry.add(split);
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! The rule of the split by arithmetic, and against a second implementation that looks at every nanosecond.
+
+use super::sweep::{HELD_MAX, Sweeper};
+use super::*;
+use crate::testing::read;
+use proptest::prelude::*;
+use smbscope_model::connection::ConnectionEnd;
+use smbscope_model::{
+    Command, Connection, DirectionCounts, Exchange, FlowId, Group, Outcome, PacketRef, Settled, Stamp, Timestamp,
+};
+use smbscope_wire::smb2;
+
+const S: i64 = 1_000_000_000;
+
+fn stamp(time: i64) -> Option<Stamp> {
+    Some(Stamp { time: Timestamp(time), packet: PacketRef::default() })
+}
+
+/// An exchange with the four timestamps, and a round trip between capture point and server.
+fn command(start: i64, sent: i64, answered: i64, end: i64, round_trip: Option<i64>) -> Exchange {
+    let mut exchange = read(start, 0);
+    (exchange.request.first, exchange.request.last) = (stamp(start), stamp(sent));
+    (exchange.response.first, exchange.response.last) = (stamp(answered), stamp(end));
+    exchange.server_round_trip = round_trip.map(Nanos);
+    exchange
+}
+
+fn lock(start: i64, end: i64) -> Exchange {
+    Exchange {
+        group: Group::Waiting,
+        command: Command::Smb2(smb2::Command::LOCK),
+        ..command(start, start, end, end, None)
+    }
+}
+
+fn notify(start: i64, end: i64) -> Exchange {
+    Exchange { command: Command::Smb2(smb2::Command::CHANGE_NOTIFY), ..lock(start, end) }
+}
+
+/// A request without the end of its response.
+fn without_response(start: i64, outcome: Outcome) -> Exchange {
+    let mut exchange = command(start, start + 10, 0, 0, Some(4));
+    (exchange.response.first, exchange.response.last, exchange.outcome) = (None, None, outcome);
+    exchange
+}
+
+fn connection(first: i64, last: i64, client_round_trip: Option<i64>) -> Connection {
+    let exchange = read(0, 0);
+    Connection {
+        flow: FlowId(0),
+        endpoints: exchange.endpoints,
+        first: Timestamp(first),
+        last: Timestamp(last),
+        dialect: None,
+        midstream: false,
+        end: ConnectionEnd::Closed,
+        signing_required: false,
+        signed_messages: 0,
+        encrypted_frames: 0,
+        compressed_frames: 0,
+        messages: 0,
+        exchanges: 0,
+        max_outstanding: 0,
+        max_credits_granted: 0,
+        server_round_trip: None,
+        client_round_trip: client_round_trip.map(Nanos),
+        users: Vec::new(),
+        shares: Vec::new(),
+        to_server: DirectionCounts::default(),
+        to_client: DirectionCounts::default(),
+    }
+}
+
+/// The split of a connection, with nothing settled before it is over.
+fn split(connection: &Connection, exchanges: &[Exchange]) -> TimeSplit {
+    let mut sweeper = Sweeper::default();
+    exchanges.iter().for_each(|exchange| sweeper.follow(exchange, &mut |_, _| {}));
+    sweeper.finish(connection, &mut |_, _| {})
+}
+
+/// The parts that are not empty.
+fn parts(split: &TimeSplit) -> Vec<(Part, i64)> {
+    Part::ALL.into_iter().map(|part| (part, split.part(part).0)).filter(|(_, time)| *time != 0).collect()
+}
+
+#[test]
+fn one_command_after_the_other_has_every_phase_to_itself() {
+    // Two commands: 10 sent, 100 served of which 20 are the round trip, 30 received; 200 between them of which 15 are
+    // the round trip to the client; 5 before and 7 after.
+    let exchanges = [command(5, 15, 115, 145, Some(20)), command(345, 355, 455, 485, Some(20))];
+    let split = split(&connection(0, 492, Some(15)), &exchanges);
+    let expected = [
+        (Part::Think, 185),
+        (Part::RequestTransfer, 20),
+        (Part::Network, 55),
+        (Part::Server, 160),
+        (Part::ResponseTransfer, 60),
+        (Part::Idle, 12),
+    ];
+    assert_eq!(parts(&split), expected);
+    assert_eq!((split.elapsed().0, split.busy.0, split.outstanding.0), (492, 280, 280));
+}
+
+#[test]
+fn what_overlaps_is_divided_equally() {
+    // The first is served from 0 to 100, the second sent from 40 to 60 and served from 60 to 130, the third served
+    // from 80 to 140. Each moment is divided among those that are outstanding:
+    //   0 to 40 one: server 40; 40 to 60 two: server 10, request 10; 60 to 80 two: server 20;
+    //   80 to 100 three: server 20; 100 to 130 two: server 30; 130 to 140 one: server 10.
+    let exchanges =
+        [command(0, 0, 100, 100, Some(0)), command(40, 60, 130, 130, Some(0)), command(80, 80, 140, 140, Some(0))];
+    let split = split(&connection(0, 140, None), &exchanges);
+    assert_eq!(parts(&split), [(Part::RequestTransfer, 10), (Part::Server, 130)]);
+    assert_eq!((split.busy.0, split.outstanding.0), (140, 100 + 90 + 60));
+    assert_eq!(split.concurrency(), Some(250.0 / 140.0));
+}
+
+#[test]
+fn a_response_that_comes_in_takes_the_whole_moment() {
+    // While the first response comes in, 10 to 90, the second cannot.
+    let exchanges = [command(0, 0, 10, 90, Some(0)), command(0, 0, 95, 100, Some(0))];
+    let split = split(&connection(0, 100, None), &exchanges);
+    assert_eq!(parts(&split), [(Part::Server, 15), (Part::ResponseTransfer, 85)]);
+}
+
+#[test]
+fn without_a_round_trip_server_and_network_are_not_told_apart() {
+    let split = split(&connection(0, 100, None), &[command(0, 10, 90, 100, None)]);
+    assert_eq!(parts(&split), [(Part::RequestTransfer, 10), (Part::ServerOrNetwork, 80), (Part::ResponseTransfer, 10)]);
+}
+
+#[test]
+fn a_pause_is_thought_up_to_its_limit_and_idle_above() {
+    let gap = |length: i64| {
+        split(
+            &connection(0, length + 20, None),
+            &[command(0, 0, 10, 10, Some(0)), command(length + 10, length + 10, length + 20, length + 20, Some(0))],
+        )
+    };
+    assert_eq!(parts(&gap(10 * S)), [(Part::Think, 10 * S), (Part::Server, 20)]);
+    assert_eq!(parts(&gap(10 * S + 1)), [(Part::Server, 20), (Part::Idle, 10 * S + 1)]);
+}
+
+#[test]
+fn a_blocking_lock_is_a_wait_and_a_subscription_lets_the_client_think() {
+    let work =
+        |pause: i64| [command(0, 0, 10, 10, Some(0)), command(pause + 10, pause + 10, pause + 20, pause + 20, Some(0))];
+    let with = |pause: i64, wait: Exchange| {
+        let [first, second] = work(pause);
+        parts(&split(&connection(0, pause + 20, None), &[first, wait, second]))
+    };
+    // The lock waits from 5 to 60: beside the command until 10, alone from then on.
+    assert_eq!(with(100, lock(5, 60)), [(Part::Think, 50), (Part::Server, 20), (Part::Waiting, 50)]);
+    assert_eq!(with(100, notify(5, 60)), [(Part::Think, 100), (Part::Server, 20)]);
+    // Longer than anybody thinks.
+    assert_eq!(with(20 * S, notify(5, 60)), [(Part::Server, 20), (Part::Waiting, 50), (Part::Idle, 20 * S - 50)]);
+}
+
+#[test]
+fn a_lost_segment_holds_up_all_that_is_outstanding() {
+    let mut lost = command(0, 0, 100, 100, Some(0));
+    (lost.resent, lost.retransmission_delay) = (Some(Timestamp(80)), Some(Nanos(80)));
+    let split = split(&connection(0, 120, None), &[lost, command(60, 60, 120, 120, Some(0))]);
+    assert_eq!(parts(&split), [(Part::Network, 80), (Part::Server, 40)]);
+}
+
+#[test]
+fn around_a_command_without_its_other_half_time_is_unknown() {
+    let split = |exchange: Exchange| {
+        let exchanges = [command(0, 0, 10, 10, Some(0)), exchange, command(200, 200, 210, 210, Some(0))];
+        parts(&split(&connection(0, 210, None), &exchanges))
+    };
+    let lost_response = split(without_response(50, Outcome::ResponseNotCaptured));
+    assert_eq!(
+        lost_response,
+        [(Part::Think, 40), (Part::RequestTransfer, 10), (Part::Server, 20), (Part::Unknown, 140)]
+    );
+    let mut lost_request = command(0, 0, 100, 120, Some(0));
+    (lost_request.request.first, lost_request.request.last) = (None, None);
+    lost_request.outcome = Outcome::RequestNotCaptured;
+    // From the last response to the first packet of the one whose request is missing: 10 to 100.
+    assert_eq!(
+        split(lost_request),
+        [(Part::Think, 80), (Part::Server, 20), (Part::ResponseTransfer, 20), (Part::Unknown, 90)]
+    );
+}
+
+#[test]
+fn a_request_without_an_answer_keeps_its_client_waiting_to_the_end() {
+    let exchanges = [without_response(0, Outcome::Unanswered)];
+    let split = split(&connection(0, 30 * S, None), &exchanges);
+    assert_eq!(parts(&split), [(Part::RequestTransfer, 10), (Part::Server, 30 * S - 10)]);
+}
+
+#[test]
+fn a_command_that_is_outstanding_beside_very_many_counts_from_then_on_and_nothing_twice() {
+    let last = 40 * HELD_MAX as i64;
+    let mut exchanges: Vec<Exchange> =
+        (0..2 * HELD_MAX as i64).map(|n| command(20 * n, 20 * n, 20 * n + 10, 20 * n + 10, Some(0))).collect();
+    exchanges.push(command(0, 0, last, last, Some(0)));
+    let split = split(&connection(0, last, None), &exchanges);
+    assert_eq!(split.elapsed().0, last);
+}
+
+/// The same rule, for every nanosecond by itself.
+fn by_every_nanosecond(connection: &Connection, exchanges: &[Exchange]) -> [f64; Part::ALL.len()] {
+    let commands: Vec<&Exchange> = exchanges.iter().filter(|exchange| exchange.group != Group::Waiting).collect();
+    let at = |stamp: Option<Stamp>| stamp.expect("all four are known").time.0;
+    let mut sums = [0.0; Part::ALL.len()];
+    for now in connection.first.0..connection.last.0 {
+        let outstanding: Vec<&&Exchange> = commands
+            .iter()
+            .filter(|exchange| (at(exchange.request.first)..at(exchange.response.last)).contains(&now))
+            .collect();
+        let phase = |exchange: &Exchange| {
+            let (sent, answered) = (at(exchange.request.last), at(exchange.response.first));
+            let Some(round_trip) = exchange.server_round_trip else {
+                return match now {
+                    _ if now < sent => Part::RequestTransfer,
+                    _ if now < answered => Part::ServerOrNetwork,
+                    _ => Part::ResponseTransfer,
+                };
+            };
+            let network = round_trip.0.min(answered - sent);
+            match now {
+                _ if now < sent => Part::RequestTransfer,
+                _ if now < sent + network / 2 => Part::Network,
+                _ if now < answered - (network - network / 2) => Part::Server,
+                _ if now < answered => Part::Network,
+                _ => Part::ResponseTransfer,
+            }
+        };
+        if outstanding.iter().any(|exchange| phase(exchange) == Part::ResponseTransfer) {
+            sums[Part::ResponseTransfer as usize] += 1.0;
+            continue;
+        }
+        for exchange in &outstanding {
+            sums[phase(exchange) as usize] += 1.0 / outstanding.len() as f64;
+        }
+        if outstanding.is_empty() {
+            let before = commands.iter().any(|exchange| at(exchange.response.last) <= now);
+            let after = commands.iter().any(|exchange| at(exchange.request.first) > now);
+            let held = exchanges.iter().any(|exchange| {
+                exchange.group == Group::Waiting
+                    && !exchange.is_subscription()
+                    && (at(exchange.request.first)..at(exchange.response.last)).contains(&now)
+            });
+            let subscribed = exchanges.iter().any(|exchange| {
+                exchange.is_subscription() && (at(exchange.request.first)..at(exchange.response.last)).contains(&now)
+            });
+            let part = match (before && after, held, subscribed) {
+                (_, true, _) => Part::Waiting,
+                (true, false, _) => Part::Think,
+                (false, false, true) => Part::Waiting,
+                (false, false, false) => Part::Idle,
+            };
+            sums[part as usize] += 1.0;
+        }
+    }
+    sums
+}
+
+prop_compose! {
+    fn any_exchange()(
+        start in 0i64..300,
+        phases in prop::array::uniform3(0i64..40),
+        round_trip in prop::option::of(0i64..30),
+        kind in 0..8,
+    ) -> Exchange {
+        let [sent, answered, end] = [start + phases[0], start + phases[0] + phases[1], start + phases.iter().sum::<i64>()];
+        match kind {
+            0 => lock(start, end),
+            1 => notify(start, end),
+            _ => command(start, sent, answered, end, round_trip),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_sweep_agrees_with_every_nanosecond_whenever_something_is_settled(
+        mut exchanges in prop::collection::vec(any_exchange(), 0..14),
+        settle in prop::collection::vec(any::<bool>(), 14),
+    ) {
+        let whole = connection(-3, 430, None);
+        let end = |exchange: &Exchange| exchange.response.last.map(|stamp| stamp.time);
+        exchanges.sort_by_key(end);
+        let mut sweeper = Sweeper::default();
+        let mut busy = 0;
+        for (n, exchange) in exchanges.iter().enumerate() {
+            sweeper.follow(exchange, &mut |from, to| busy += to - from);
+            if settle[n] {
+                let rest = &exchanges[n + 1..];
+                let since = |subscribed: bool| {
+                    rest.iter()
+                        .filter(|later| later.group == Group::Waiting && later.is_subscription() == subscribed)
+                        .filter_map(|later| later.start())
+                        .filter(|start| Some(*start) <= end(exchange))
+                        .min()
+                };
+                let starts = rest.iter().filter(|later| later.group != Group::Waiting).filter_map(Exchange::start);
+                sweeper.settled(
+                    &Settled {
+                        flow: FlowId(0),
+                        first: whole.first,
+                        until: starts.chain(end(exchange)).min().unwrap_or_default(),
+                        held_since: since(false),
+                        subscribed_since: since(true),
+                        client_round_trip: None,
+                    },
+                    &mut |from, to| busy += to - from,
+                );
+            }
+        }
+        let split = sweeper.finish(&whole, &mut |from, to| busy += to - from);
+        prop_assert_eq!(split.elapsed(), whole.last - whole.first);
+        prop_assert_eq!(split.busy.0, busy);
+        for (part, expected) in Part::ALL.into_iter().zip(by_every_nanosecond(&whole, &exchanges)) {
+            // Rounding to whole nanoseconds moves a part by less than one.
+            prop_assert!((split.part(part).0 as f64 - expected).abs() < 1.0, "{:?}: {} and {expected}", part, split.part(part).0);
+        }
+    }
+}
