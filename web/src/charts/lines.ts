@@ -40,6 +40,8 @@ export interface LinesOptions {
     ticks?: number[];
   };
   panels: Panel[];
+  /** A line across all panels, with what it means. */
+  mark?: { x: number; text: string } | undefined;
   /** What a position on the x axis is, in front of the readout. */
   at: string;
   /** Between points: the line goes straight, or keeps its last value. */
@@ -112,7 +114,8 @@ class Lines {
   }
 
   private draw(svg: SVGSVGElement, width: number): void {
-    const { x: axis, panels } = this.options;
+    const { options } = this;
+    const { x: axis, panels } = options;
     const [first, last] = ends(this.positions, axis.logarithmic);
     this.x = (axis.logarithmic ? scaleLog : scaleLinear)([first, last], [LEFT, width - 14]);
     const room = Math.max(2, Math.floor((width - LEFT) / 76));
@@ -136,6 +139,7 @@ class Lines {
     }
     this.cursor = s("g", { class: "cursor" });
     const bottom = top - 44;
+    if (options.mark) svg.append(marked(this.x(options.mark.x), options.mark.text, bottom, width));
     const surface = s("rect", {
       class: "surface",
       x: LEFT,
@@ -218,6 +222,17 @@ class Lines {
     );
     this.readout.textContent = `${at} ${x.text(position)}:  ${values.join("  ·  ")}`;
   }
+}
+
+/** A position on the x axis that has a meaning of its own. */
+function marked(x: number, text: string, bottom: number, width: number): SVGElement {
+  const late = x > width * 0.7;
+  return s(
+    "g",
+    { class: "mark" },
+    s("line", { x1: x, x2: x, y1: 26, y2: bottom }),
+    s("text", { x: late ? x - 6 : x + 6, y: 38, "text-anchor": late ? "end" : "start" }, text),
+  );
 }
 
 /** The value of a line at a position, `null` where the line is not. */
