@@ -17,8 +17,12 @@ FUZZ_TARGETS ?=
 # For `make bench`: size of each capture, and further options of scripts/bench.py.
 BENCH_BYTES ?= 1G
 BENCH_OPTIONS ?=
+# For `make install`: where to, and a directory to take for / (for packagers).
+PREFIX ?= /usr/local
+DESTDIR ?=
+INSTALLED := $(DESTDIR)$(PREFIX)
 
-.PHONY: help setup setup-all build demo test lint fmt lint-rust lint-python licences test-rust test-readme test-accuracy test-table web test-web bench bench-functions accuracy demo-captures fuzz clean
+.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-scripts test-install test-readme test-accuracy test-table web test-web bench bench-functions accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -32,13 +36,26 @@ setup-all: ## the same, and tshark for `make accuracy` and `make bench`
 build: setup ## the release binary
 	$(CARGO) build --release --locked -p smbscope-cli
 
+install: ## the binary, its manual pages and shell completions into PREFIX (/usr/local)
+	@test -x $(SMBSCOPE) || $(MAKE) build
+	install -D -m 755 $(SMBSCOPE) $(INSTALLED)/bin/smbscope
+	$(SMBSCOPE) man --output $(INSTALLED)/share/man/man1
+	install -d $(INSTALLED)/share/bash-completion/completions $(INSTALLED)/share/zsh/site-functions $(INSTALLED)/share/fish/vendor_completions.d
+	$(SMBSCOPE) completions bash >$(INSTALLED)/share/bash-completion/completions/smbscope
+	$(SMBSCOPE) completions zsh >$(INSTALLED)/share/zsh/site-functions/_smbscope
+	$(SMBSCOPE) completions fish >$(INSTALLED)/share/fish/vendor_completions.d/smbscope.fish
+
+uninstall: ## take away what `make install` put into PREFIX
+	rm -f $(INSTALLED)/bin/smbscope $(INSTALLED)/share/man/man1/smbscope.1 $(INSTALLED)/share/man/man1/smbscope-*.1
+	rm -f $(INSTALLED)/share/bash-completion/completions/smbscope $(INSTALLED)/share/zsh/site-functions/_smbscope $(INSTALLED)/share/fish/vendor_completions.d/smbscope.fish
+
 demo: build ## analyse the two bundled captures and print the reports
 	@echo; echo '== A NetBench-like mix of 8 clients over SMB1'; echo
 	$(SMBSCOPE) analyze tests/data/demo-smb1-netbench.pcap.zst
 	@echo; echo '== An office mix of 4 users over SMB 3.1.1'; echo
 	$(SMBSCOPE) analyze tests/data/demo-smb311-office.pcap.zst
 
-test: lint test-rust test-readme test-accuracy test-table test-web ## everything that CI checks
+test: lint test-rust test-scripts test-install docs test-readme test-accuracy test-table test-web ## everything that CI checks
 	@echo "make test: all passed"
 
 lint: lint-rust lint-python licences ## formatting, clippy, documentation, Python, licences
@@ -64,6 +81,21 @@ licences: setup
 
 test-rust: setup
 	$(CARGO) test --workspace --locked
+
+test-install: build
+	rm -rf $(TARGET)/installed
+	$(MAKE) --no-print-directory install DESTDIR=$(TARGET)/installed PREFIX=/usr
+	cd $(TARGET)/installed/usr && bin/smbscope --version && test -s share/man/man1/smbscope-analyze.1
+	cd $(TARGET)/installed/usr/share && test -s bash-completion/completions/smbscope \
+	    && test -s zsh/site-functions/_smbscope && test -s fish/vendor_completions.d/smbscope.fish
+	$(MAKE) --no-print-directory uninstall DESTDIR=$(TARGET)/installed PREFIX=/usr
+	test -z "$$(find $(TARGET)/installed -type f)"
+
+test-scripts: setup
+	$(PYTHON) -m unittest discover -q -s scripts
+
+docs: setup ## the pages as HTML in target/docs, with all their links checked
+	$(PYTHON) scripts/check_docs.py -o $(TARGET)/docs
 
 test-readme: build
 	$(PYTHON) scripts/check_readme.py --smbscope $(SMBSCOPE)

@@ -1,90 +1,166 @@
 #!/usr/bin/env python3
 """Runs the examples of README.md and docs/*.md, so that they keep working.
 
-An example is a line that begins with `smbscope ` in a block fenced as ```sh (and no more words after `sh`); a
-backslash at the end continues it. It runs in a scratch directory in which tests/data holds the bundled captures,
-with smbscope on the PATH, and must exit with 0. Blocks with another word, such as ```console, are not run.
+```sh                 a line that begins with `smbscope ` is run and must exit with 0; of the tutorial, every line is
+```console checked    each line behind `$ ` is run, and must print the lines that follow it: `…` stands for anything
+                      within a line, and alone on a line for any lines; how many blanks stand between words is free
+
+A backslash at the end of a line continues it. Blocks with other words, such as ```console, are not run. A page's
+examples run one after the other in a scratch directory of its own, laid out as the repository is after `make demo`:
+tests/data holds the bundled captures, target/release/smbscope is the binary. What a page's `cd` and `export` lines
+say holds for the lines below. smbscope is on the PATH, except for the tutorial, which has to say how to get it there.
 """
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 TIMEOUT_SECONDS = 300
 
 
-def examples(page: Path) -> Iterator[tuple[int, str]]:
-    """Line number and command of each example."""
-    inside = runs = False
+@dataclass
+class Example:
+    line: int
+    command: str
+    # What it prints, where the page shows it.
+    shown: list[str] | None = None
+
+
+@dataclass
+class Outcome:
+    good: bool
+    output: str
+    complaint: str
+
+
+@dataclass
+class Workplace:
+    """The directory in which the examples of one page run."""
+
+    directory: Path
+    environment: dict[str, str]
+    # The `cd` and `export` lines so far.
+    state: list[str] = field(default_factory=list)
+
+    def run(self, example: Example) -> Outcome:
+        command = " && ".join([*self.state, example.command])
+        try:
+            run = subprocess.run(
+                ["bash", "-c", f"set -o pipefail; {command}"],
+                cwd=self.directory,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=TIMEOUT_SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            return Outcome(False, "", f"not done after {TIMEOUT_SECONDS} s")
+        if re.match(r"(cd|export)\s", example.command):
+            self.state.append(example.command)
+        if run.returncode:
+            return Outcome(False, run.stdout, f"exit {run.returncode}")
+        if example.shown is not None and not prints(run.stdout, example.shown):
+            return Outcome(False, run.stdout, "the page shows:\n" + "\n".join(example.shown))
+        return Outcome(True, run.stdout, "")
+
+
+def prints(output: str, shown: list[str]) -> bool:
+    """Whether the output is what is shown; `…` stands for anything."""
+    pattern = ""
+    for line in shown:
+        words = line.split()
+        if words == ["…"]:
+            pattern += r"(?:[^\n]*\n)*?"
+            continue
+        pattern += r"[^\S\n]*" + r"[^\S\n]+".join(re.escape(word).replace("…", r"[^\n]*?") for word in words)
+        pattern += r"[^\S\n]*\n"
+    return re.fullmatch(pattern, output if output.endswith("\n") or not output else output + "\n") is not None
+
+
+def examples(page: Path) -> Iterator[Example]:
+    """The examples of a page, in order."""
+    fence = None
+    found: Example | None = None
     pending = ""
     start = 0
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         if line.lstrip().startswith("```"):
-            inside = not inside
-            runs = inside and line.strip() == "```sh"
-            pending = ""
-            continue
-        if not (inside and runs):
+            if found:
+                yield found
+            found, pending = None, ""
+            fence = line.strip().removeprefix("```") if fence is None else None
             continue
         text = line.strip()
-        if not pending:
-            start = number
-        pending += text.removesuffix("\\").strip() + " "
-        if text.endswith("\\"):
-            continue
-        if pending.startswith("smbscope "):
-            yield start, pending.strip()
-        pending = ""
+        if fence == "sh" or (fence == "console checked" and (pending or text.startswith("$ "))):
+            if not pending:
+                start = number
+                text = text.removeprefix("$ ") if fence != "sh" else text
+            pending += text.removesuffix("\\").strip() + " "
+            if text.endswith("\\"):
+                continue
+            command, pending = pending.strip(), ""
+            if found:
+                yield found
+            found = None
+            if fence != "sh":
+                found = Example(start, command, [])
+            elif command.startswith("smbscope ") or (page == TUTORIAL and command and not command.startswith("#")):
+                yield Example(start, command)
+        elif fence == "console checked":
+            if not found or found.shown is None:
+                raise ValueError(f"{page.relative_to(ROOT)}:{number}: output without a command")
+            found.shown.append(line)
+
+
+def prepare(page: Path, smbscope: Path, directory: Path) -> Workplace:
+    data = directory / "tests" / "data"
+    data.mkdir(parents=True)
+    for capture in sorted((ROOT / "tests" / "data").glob("demo-*")):
+        shutil.copy(capture, data)
+    binary = directory / "target" / "release" / "smbscope"
+    binary.parent.mkdir(parents=True)
+    binary.symlink_to(smbscope)
+    path = [str(binary.parent)] if page != TUTORIAL else []
+    search = os.pathsep.join([*path, os.environ["PATH"]])
+    return Workplace(directory, dict(os.environ, PATH=search, NO_COLOR="1", LC_ALL="C.UTF-8", TZ="UTC"))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--smbscope", type=Path, required=True)
     parser.add_argument("-v", "--verbose", action="store_true", help="show what the examples print")
+    parser.add_argument("pages", nargs="*", type=Path, help="these pages only")
     options = parser.parse_args()
 
     smbscope: Path = options.smbscope.resolve()
     if not smbscope.is_file():
         print(f"check_readme: {options.smbscope} does not exist; build it first", file=sys.stderr)
         return 1
-    environment = dict(os.environ, PATH=f"{smbscope.parent}{os.pathsep}{os.environ['PATH']}", NO_COLOR="1")
-    pages = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if page.exists()]
+    pages = [page.resolve() for page in options.pages] or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
     passed = failed = 0
-    with tempfile.TemporaryDirectory(prefix="smbscope-examples-") as directory:
-        data = Path(directory) / "tests" / "data"
-        data.mkdir(parents=True)
-        for capture in sorted((ROOT / "tests" / "data").glob("demo-*")):
-            shutil.copy(capture, data)
-        for page in pages:
-            for number, command in examples(page):
-                where = f"{page.relative_to(ROOT)}:{number}"
-                try:
-                    run = subprocess.run(
-                        ["bash", "-c", f"set -o pipefail; {command}"],
-                        cwd=directory,
-                        env=environment,
-                        stdin=subprocess.DEVNULL,
-                        stdout=subprocess.PIPE,
-                        stderr=subprocess.STDOUT,
-                        text=True,
-                        errors="replace",
-                        timeout=TIMEOUT_SECONDS,
-                    )
-                    status, output = f"exit {run.returncode}", run.stdout
-                    good = run.returncode == 0
-                except subprocess.TimeoutExpired:
-                    status, output, good = f"not done after {TIMEOUT_SECONDS} s", "", False
-                passed += good
-                failed += not good
-                print(f"check_readme: {'ok' if good else 'FAILED'} {where}: {command}")
-                if options.verbose or not good:
-                    print(f"{output.rstrip()}\n({status})")
+    for page in pages:
+        with tempfile.TemporaryDirectory(prefix="smbscope-examples-") as directory:
+            workplace = prepare(page, smbscope, Path(directory))
+            for example in examples(page):
+                outcome = workplace.run(example)
+                passed += outcome.good
+                failed += not outcome.good
+                where = f"{page.relative_to(ROOT)}:{example.line}"
+                print(f"check_readme: {'ok' if outcome.good else 'FAILED'} {where}: {example.command}")
+                if options.verbose or not outcome.good:
+                    print(f"{outcome.output.rstrip()}\n({outcome.complaint or 'as it should be'})")
     print(f"check_readme: {passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -274,10 +274,12 @@ impl ConnectionNames {
     }
 }
 
-/// How a session's user is shown. A Kerberos ticket hides the client's name and shows only the service it is for.
+/// How a session's user is shown. A Kerberos ticket hides the client's name and shows only the service it is for; where the
+/// snap length cut the name off, nobody is shown.
 pub(crate) fn user_name(identity: &Identity) -> Option<Arc<str>> {
     match identity {
         Identity::NtlmAuthenticate { anonymous: true, .. } => Some("(anonymous)".into()),
+        Identity::NtlmAuthenticate { user, .. } if user.is_empty() => None,
         Identity::NtlmAuthenticate { domain, user, .. } if domain.is_empty() => Some(user.as_str().into()),
         Identity::NtlmAuthenticate { domain, user, .. } => Some(format!("{domain}\\{user}").into()),
         Identity::KerberosApReq { realm, service } => Some(format!("(Kerberos for {service}@{realm})").into()),
@@ -288,6 +290,21 @@ pub(crate) fn user_name(identity: &Identity) -> Option<Arc<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_whose_name_was_cut_off_is_unknown() {
+        let logon = |domain: &str, user: &str, anonymous| Identity::NtlmAuthenticate {
+            domain: domain.to_owned(),
+            user: user.to_owned(),
+            workstation: String::new(),
+            anonymous,
+        };
+        let shown = |identity| user_name(&identity).map(|name| name.to_string());
+        // A domain alone must not look like a user.
+        assert_eq!([shown(logon("LAB", "", false)), shown(logon("", "", false))], [None, None]);
+        assert_eq!(shown(logon("LAB", "dave", false)).as_deref(), Some("LAB\\dave"));
+        assert_eq!(shown(logon("", "", true)).as_deref(), Some("(anonymous)"));
+    }
 
     #[test]
     fn the_oldest_name_is_forgotten_and_counted() {

@@ -12,7 +12,7 @@ use smbscope_capture::reader::{CaptureInfo, CaptureSet, Input};
 use smbscope_model::{Connection, Exchange, Quality, Settled};
 use smbscope_report::table::{ExchangeTable, Provenance};
 use smbscope_report::text::TextOptions;
-use smbscope_report::{CaptureEntry, Report, classic, counted, csv, json, parquet, text};
+use smbscope_report::{CaptureEntry, Report, classic, counted, csv, html, json, parquet, text};
 use smbscope_stats::Aggregator;
 use std::io;
 use std::sync::atomic::Ordering;
@@ -29,6 +29,9 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     let mut pass = Pass::first(&inputs);
     let mut set = pass.open(&inputs)?;
     let mut output = Output::open(arguments.output.as_deref(), &inputs)?;
+    if arguments.format == Format::Html {
+        output.refuse_terminal("HTML")?;
+    }
     let (analysis, aggregator) = loop {
         match summarize(arguments, pass.sharding, &mut set) {
             Ok(done) => break done,
@@ -41,6 +44,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     let report = report(arguments, &set, analysis, &aggregator);
     let result = match arguments.format {
         Format::Json => json::write(&report, output.writer()),
+        Format::Html => html::write_report(&report, output.writer()),
         _ if arguments.classic => output.writer().write_all(classic::render(&report).as_bytes()),
         _ => {
             let rendered = text::render(&report, &text_options(arguments, &output));

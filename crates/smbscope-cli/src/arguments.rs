@@ -1,5 +1,7 @@
 //! The command line.
 
+use crate::completions::CompletionsArguments;
+use crate::manual::ManArguments;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use smbscope_model::Limits;
@@ -17,7 +19,7 @@ pub struct Arguments {
 impl Arguments {
     /// What clap can't see by itself.
     pub fn check(&self) -> Result<(), clap::Error> {
-        let Verb::Analyze(arguments) = &self.verb;
+        let Verb::Analyze(arguments) = &self.verb else { return Ok(()) };
         let conflict = if arguments.classic && arguments.format != Format::Text {
             "--classic is a layout of the text report; it goes with --format text"
         } else if arguments.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
@@ -37,6 +39,12 @@ pub enum Verb {
     /// Reads pcap, pcapng and snoop, plain or as gzip, zstd, lz4 or xz, whatever the file's name; SMB1 to SMB 3.1.1 on
     /// any port. Several files are one capture, in time order.
     Analyze(AnalyzeArguments),
+
+    /// Print the script with which a shell completes smbscope's command line.
+    Completions(CompletionsArguments),
+
+    /// Print a manual page, or write all of them.
+    Man(ManArguments),
 }
 
 /// Arguments of `smbscope analyze`.
@@ -116,6 +124,8 @@ impl AnalyzeArguments {
 pub enum Format {
     /// The report for a terminal.
     Text,
+    /// The report as one page with pictures, to open in a browser or send on; needs nothing else.
+    Html,
     /// One object, `smbscope.report/1`; times in nanoseconds.
     Json,
     /// The exchange table: one row an exchange, with packet numbers and timestamps.

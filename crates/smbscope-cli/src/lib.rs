@@ -5,11 +5,15 @@
 
 mod analyze;
 mod arguments;
+mod completions;
 mod interrupt;
+mod manual;
 mod output;
 mod progress;
 
 pub use arguments::{AnalyzeArguments, Arguments, ColorChoice, Format, Verb};
+pub use completions::CompletionsArguments;
+pub use manual::ManArguments;
 
 /// An error with its causes in one line. What a cause repeats is said once.
 pub fn one_line(error: &anyhow::Error) -> String {
@@ -33,6 +37,8 @@ fn readable_name(message: &str) -> String {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.verb {
         Verb::Analyze(arguments) => analyze::run(arguments),
+        Verb::Completions(arguments) => completions::run(arguments),
+        Verb::Man(arguments) => manual::run(arguments),
     }
 }
 

@@ -37,6 +37,13 @@ pub enum Command {
 }
 
 impl Command {
+    /// Every command with a name.
+    pub fn known() -> impl Iterator<Item = Command> {
+        let smb1 = smb1::Command::KNOWN.iter().map(|command| Command::Smb1(*command));
+        let smb2 = smb2::Command::KNOWN.iter().map(|command| Command::Smb2(*command));
+        smb1.chain(smb2).chain([Command::EncryptedFrame])
+    }
+
     /// The protocol the command belongs to; encrypted frames exist in SMB 3 only.
     pub fn protocol(self) -> Protocol {
         match self {
@@ -75,6 +82,20 @@ pub enum Subcommand {
     AsyncPortion,
     /// A message that the server sent of its own accord: an oplock or lease break.
     ServerInitiated,
+}
+
+impl Subcommand {
+    /// Every subcommand with a name; the chains of AndX are too many.
+    pub fn known() -> impl Iterator<Item = Subcommand> {
+        let trans2 = Trans2::KNOWN.iter().map(|code| Subcommand::Trans2(*code));
+        let nt_transact = NtTransact::KNOWN.iter().map(|code| Subcommand::NtTransact(*code));
+        let transaction = Transaction::KNOWN.iter().map(|code| Subcommand::Transaction(*code));
+        let fsctl = Fsctl::KNOWN.iter().map(|code| Subcommand::Fsctl(*code));
+        let levels = [InfoLevel::KNOWN_FILE, InfoLevel::KNOWN_FILE_SYSTEM, &[InfoLevel::SECURITY, InfoLevel::QUOTA]];
+        let info = levels.into_iter().flatten().map(|level| Subcommand::Info(*level));
+        let apart = [Subcommand::AsyncPortion, Subcommand::ServerInitiated];
+        trans2.chain(nt_transact).chain(transaction).chain(fsctl).chain(info).chain(apart)
+    }
 }
 
 impl fmt::Display for Subcommand {
@@ -121,6 +142,23 @@ pub enum Dialect {
 }
 
 impl Dialect {
+    /// Every dialect with a name, the oldest first.
+    pub const KNOWN: [Dialect; 13] = [
+        Dialect::Core,
+        Dialect::CorePlus,
+        Dialect::Lanman1,
+        Dialect::Lanman2,
+        Dialect::Lanman21,
+        Dialect::NtLm012,
+        Dialect::OtherSmb1,
+        Dialect::Smb2(0x0202),
+        Dialect::Smb2(0x0210),
+        Dialect::Smb2(0x02ff),
+        Dialect::Smb2(0x0300),
+        Dialect::Smb2(0x0302),
+        Dialect::Smb2(0x0311),
+    ];
+
     /// The protocol of the dialect.
     pub fn protocol(self) -> Protocol {
         match self {

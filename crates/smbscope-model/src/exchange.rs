@@ -60,6 +60,11 @@ pub enum Status {
 }
 
 impl Status {
+    /// Every NTSTATUS with a name.
+    pub fn known() -> impl Iterator<Item = Status> {
+        NtStatus::KNOWN.iter().map(|status| Status::Nt(*status))
+    }
+
     /// Success, or a warning that carries data (such as STATUS_BUFFER_OVERFLOW or STATUS_MORE_PROCESSING_REQUIRED).
     pub fn is_error(self) -> bool {
         match self {

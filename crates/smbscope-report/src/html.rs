@@ -4,6 +4,8 @@
 //! document whose `schema` it knows. The document goes into a `<script type="application/json">`, which a browser takes
 //! for text up to the next `</script`: hence no `<` may be in it. JSON writes it as `\u003c`.
 
+use crate::Report;
+use crate::json::Document;
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use std::io::{self, Write};
@@ -16,6 +18,19 @@ const TITLE: &str = "@SMBSCOPE_TITLE@";
 
 /// Where the document goes.
 const DATA: &str = "@SMBSCOPE_DATA@";
+
+/// Connections, files, shares, users, clients and servers each that a page lists.
+pub const LISTED_MAX: usize = 2_000;
+
+/// Writes a report as a page. Long lists are cut to [`LISTED_MAX`] entries, those that took longest; the page says so.
+pub fn write_report(report: &Report, out: impl Write) -> io::Result<()> {
+    let title = match (&report.title, report.captures.as_slice()) {
+        (Some(title), _) => title.clone(),
+        (None, [only]) => format!("SMB response times: {}", only.name),
+        (None, captures) => format!("SMB response times: {} captures", captures.len()),
+    };
+    write(&Document::within(report, LISTED_MAX), &title, out)
+}
 
 /// Writes a page that shows the document, which has to be one that serialises to a JSON object with a key `schema`.
 pub fn write(document: &impl Serialize, title: &str, mut out: impl Write) -> io::Result<()> {

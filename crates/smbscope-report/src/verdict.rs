@@ -18,7 +18,7 @@ use crate::Report;
 use crate::format::NO_BREAK;
 use serde::Serialize;
 use smbscope_model::Nanos;
-use smbscope_stats::{Part, TimeSplit};
+use smbscope_stats::{TimePart, TimeSplit};
 
 /// The shortest service time that is a stall.
 const STALL: Nanos = Nanos(250_000_000);
@@ -82,13 +82,13 @@ struct Work {
 
 impl Work {
     fn of(split: &TimeSplit) -> Work {
-        let transfers = Nanos(split.part(Part::RequestTransfer).0 + split.part(Part::ResponseTransfer).0);
+        let transfers = Nanos(split.part(TimePart::RequestTransfer).0 + split.part(TimePart::ResponseTransfer).0);
         Work {
-            server: split.part(Part::Server),
-            network: Nanos(split.part(Part::Network).0 + transfers.0),
+            server: split.part(TimePart::Server),
+            network: Nanos(split.part(TimePart::Network).0 + transfers.0),
             transfers,
-            unclear: split.part(Part::ServerOrNetwork),
-            client: split.part(Part::Think),
+            unclear: split.part(TimePart::ServerOrNetwork),
+            client: split.part(TimePart::Think),
         }
     }
 
@@ -125,12 +125,12 @@ pub(crate) fn of(report: &Report) -> Verdict {
 }
 
 fn by_seconds(split: &TimeSplit, work: &Work) -> Who {
-    let unknown = split.part(Part::Unknown);
+    let unknown = split.part(TimePart::Unknown);
     if work.total() <= unknown && unknown.0 > 0 {
         return Who::Unknown;
     }
     if work.total().0 == 0 {
-        return if split.part(Part::Waiting).0 > 0 { Who::Waiting } else { Who::Idle };
+        return if split.part(TimePart::Waiting).0 > 0 { Who::Waiting } else { Who::Idle };
     }
     if Work::is_at_least(work.client, CLIENT_SHARE, work.total()) {
         return Who::Client;

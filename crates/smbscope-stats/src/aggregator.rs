@@ -13,7 +13,7 @@ use crate::slowest::Slowest;
 use crate::split::SplitTable;
 use crate::summary::Limit;
 use crate::timeline::TimelineTable;
-use smbscope_model::{Command, Connection, Exchange, Group, Outcome, Settled, Subcommand, Timestamp};
+use smbscope_model::{Command, Connection, Exchange, Group, Nanos, Outcome, Settled, Subcommand, Timestamp};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -87,6 +87,11 @@ impl Aggregator {
             first: None,
             last: None,
         }
+    }
+
+    /// The same with bins of this width on the time line, as long as they are not too many.
+    pub fn with_interval(interval: Nanos) -> Aggregator {
+        Aggregator { timeline: TimelineTable::with_interval(interval), ..Aggregator::new() }
     }
 
     /// Counts an exchange.

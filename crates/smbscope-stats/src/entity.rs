@@ -53,13 +53,13 @@ pub(crate) struct EntityTable<K> {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Tally {
-    count: u64,
+pub(crate) struct Tally {
+    pub(crate) count: u64,
     errors: u64,
     bytes_read: u64,
     bytes_written: u64,
     /// Absent until the first timed exchange.
-    response_time: Option<Box<Summary>>,
+    pub(crate) response_time: Option<Box<Summary>>,
 }
 
 impl<K: Hash + Ord + Clone> EntityTable<K> {
@@ -100,7 +100,7 @@ impl<K: Hash + Ord + Clone> EntityTable<K> {
 }
 
 impl Tally {
-    fn record(&mut self, exchange: &Exchange, limit: Limit) {
+    pub(crate) fn record(&mut self, exchange: &Exchange, limit: Limit) {
         self.count += 1;
         let failed = exchange.status.is_some_and(|status| status.is_error());
         self.errors += u64::from(failed);
@@ -132,7 +132,23 @@ impl Tally {
         }
     }
 
-    fn finish(&self) -> Entity {
+    /// Adds what another counted, whatever its limit; percentiles are lost.
+    pub(crate) fn absorb(&mut self, other: &Tally) {
+        self.count += other.count;
+        self.errors += other.errors;
+        self.bytes_read += other.bytes_read;
+        self.bytes_written += other.bytes_written;
+        if let Some(theirs) = &other.response_time {
+            self.response_time.get_or_insert_with(|| Box::new(Summary::new(Limit::NONE))).absorb(theirs);
+        }
+    }
+
+    /// The total response time in nanoseconds.
+    pub(crate) fn response_time_sum(&self) -> i128 {
+        self.response_time.as_ref().map_or(0, |summary| summary.sum_ns())
+    }
+
+    pub(crate) fn finish(&self) -> Entity {
         let response_time = self.response_time.as_ref().map(|summary| summary.figures()).unwrap_or_default();
         Entity {
             count: self.count,

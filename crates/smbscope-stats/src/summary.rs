@@ -29,6 +29,8 @@ impl Limit {
     pub const ENTITY: Limit = Limit { exact: 256, histogram: false };
     /// Files: percentiles up to 64 values, none above.
     pub const FILE: Limit = Limit { exact: 64, histogram: false };
+    /// What adds up others: no percentiles at all.
+    pub const NONE: Limit = Limit { exact: 0, histogram: false };
 }
 
 /// A growing summary of durations.
@@ -176,6 +178,31 @@ impl Summary {
                 unreachable!("the count decides the form, and the limits are equal")
             }
         }
+    }
+
+    /// Adds the values of another whatever its limit, and has no percentiles from then on.
+    pub(crate) fn absorb(&mut self, other: &Summary) {
+        self.count += other.count;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum += other.sum;
+        self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
+        self.values = Values::Dropped;
+    }
+
+    /// Whether the next value is one too many to keep them all.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(&self.values, Values::Exact(values) if values.len() == self.limit.exact)
+    }
+
+    /// From now on, a histogram takes over when there are too many values.
+    pub(crate) fn allow_histogram(&mut self) {
+        self.limit.histogram = true;
+    }
+
+    /// Sum of all values in nanoseconds.
+    pub(crate) fn sum_ns(&self) -> i128 {
+        self.sum
     }
 
     /// Number of values.

@@ -1,5 +1,5 @@
-//! Commands over time ([`crate::bins`]): the width of the bins is the smallest of 1 s, 2 s, 4 s … at which no more than
-//! [`BINS_MAX`] of them are occupied.
+//! Commands over time ([`crate::bins`]): the width of the bins is the smallest of once, twice, four times … the interval
+//! asked for (1 s unless told otherwise) at which no more than [`BINS_MAX`] of them are occupied.
 
 use crate::bins::{self, BinTable};
 use crate::split::Stretch;
@@ -50,7 +50,12 @@ pub(crate) struct TimelineTable {
 
 impl TimelineTable {
     pub(crate) fn new() -> TimelineTable {
-        TimelineTable { bins: BinTable::new(SECOND, BINS_MAX) }
+        TimelineTable::with_interval(SECOND)
+    }
+
+    /// Bins of this width, as long as they are not too many; at least of 1 ns.
+    pub(crate) fn with_interval(interval: Nanos) -> TimelineTable {
+        TimelineTable { bins: BinTable::new(interval.max(Nanos(1)), BINS_MAX) }
     }
 
     /// Adds an exchange to the bin in which it starts. `is_command` is false for what is not counted as a command.
@@ -84,6 +89,7 @@ impl TimelineTable {
         self.bins.spread(from, to, |bin, length| bin.busy.0 += length);
     }
 
+    /// Adds another part, of the same interval.
     pub(crate) fn merge(&mut self, other: &TimelineTable) {
         self.bins.merge(&other.bins);
     }

@@ -337,10 +337,11 @@ impl Serialize for OwnedTimes {
 impl<N> Entity<N> {
     pub(super) fn table<'a, K>(
         entities: &'a Entities<K>,
+        listed: usize,
         name: impl Fn(&'a K) -> N,
         other: impl Fn() -> N,
     ) -> Vec<Entity<N>> {
-        let kept = entities.entries.iter().map(|(key, entity)| Entity::of(name(key), false, entity));
+        let kept = entities.entries.iter().take(listed).map(|(key, entity)| Entity::of(name(key), false, entity));
         kept.chain(entities.other.iter().map(|entity| Entity::of(other(), true, entity))).collect()
     }
 

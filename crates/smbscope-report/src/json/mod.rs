@@ -20,7 +20,7 @@ pub const SCHEMA: &str = "smbscope.report/1";
 
 /// Writes the report, indented, with a line end after it.
 pub fn write(report: &Report, mut out: impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut out, &Document::of(report))?;
+    serde_json::to_writer_pretty(&mut out, &Document::within(report, usize::MAX))?;
     out.write_all(b"\n")
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn quality(report: &Report) -> serde_json::Result<String> {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+pub(crate) struct Document<'a> {
     schema: &'static str,
     generator: Generator<'a>,
     title: Option<&'a str>,
@@ -79,6 +79,33 @@ struct Omitted {
     users: usize,
 }
 
+impl Omitted {
+    fn of(report: &Report, listed: usize) -> Omitted {
+        let aggregate = &report.aggregate;
+        let left = |length: usize| length.saturating_sub(listed);
+        Omitted {
+            connections: left(report.connections.len()),
+            shares: left(aggregate.shares.entries.len()),
+            files: left(aggregate.files.entries.len()),
+            clients: left(aggregate.clients.entries.len()),
+            servers: left(aggregate.servers.entries.len()),
+            users: left(aggregate.users.entries.len()),
+        }
+    }
+}
+
+/// The connections that had commands outstanding for longest, in the order of their first packet.
+fn busiest(report: &Report, listed: usize) -> impl Iterator<Item = &smbscope_model::Connection> {
+    let busy = |flow| report.aggregate.splits.connection(flow).map(|split| split.busy);
+    let mut chosen: Vec<&smbscope_model::Connection> = report.connections.iter().collect();
+    if chosen.len() > listed {
+        chosen.sort_by_key(|connection| std::cmp::Reverse(busy(connection.flow)));
+        chosen.truncate(listed);
+        chosen.sort_by_key(|connection| connection.flow);
+    }
+    chosen.into_iter()
+}
+
 impl QualityEntry<'_> {
     fn of(report: &Report) -> QualityEntry<'_> {
         QualityEntry { sentence: report.quality_sentence(), counters: &report.quality }
@@ -118,7 +145,8 @@ struct UserName<'a> {
 }
 
 impl<'a> Document<'a> {
-    fn of(report: &'a Report) -> Document<'a> {
+    /// The document; lists of connections, files and the like hold `listed` entries at most, those that took longest.
+    pub(crate) fn within(report: &'a Report, listed: usize) -> Document<'a> {
         let aggregate = &report.aggregate;
         let splits = &aggregate.splits;
         let capture_names: Vec<&str> = report.captures.iter().map(|capture| capture.name.as_str()).collect();
@@ -139,17 +167,24 @@ impl<'a> Document<'a> {
             },
             verdict: report.verdict(),
             time_split: TimeSplit::of(&splits.whole),
-            connections: report.connections.iter().map(|connection| Connection::of(connection, splits)).collect(),
+            connections: busiest(report, listed).map(|connection| Connection::of(connection, splits)).collect(),
             commands: aggregate.commands.iter().map(entries::Command::of).collect(),
             groups: Group::all(aggregate),
-            shares: Entity::table(&aggregate.shares, |share| ShareName { share }, || ShareName { share: OTHER }),
+            shares: Entity::table(
+                &aggregate.shares,
+                listed,
+                |share| ShareName { share },
+                || ShareName { share: OTHER },
+            ),
             files: Entity::table(
                 &aggregate.files,
+                listed,
                 |FileKey { share, path }| FileName { share: share.as_deref(), path },
                 || FileName { share: None, path: OTHER },
             ),
             clients: Entity::table(
                 &aggregate.clients,
+                listed,
                 |client: &IpAddr| ClientName {
                     client: client.to_string(),
                     time_split: splits.client(client).map(TimeSplit::of),
@@ -158,6 +193,7 @@ impl<'a> Document<'a> {
             ),
             servers: Entity::table(
                 &aggregate.servers,
+                listed,
                 |server: &SocketAddr| ServerName {
                     server: server.ip().to_string(),
                     server_port: Some(server.port()),
@@ -165,13 +201,13 @@ impl<'a> Document<'a> {
                 },
                 || ServerName { server: OTHER.to_owned(), server_port: None, time_split: None },
             ),
-            users: Entity::table(&aggregate.users, |user| UserName { user }, || UserName { user: OTHER }),
+            users: Entity::table(&aggregate.users, listed, |user| UserName { user }, || UserName { user: OTHER }),
             timeline: Timeline::of(&aggregate.timeline),
             heatmap: HeatMap::of(&aggregate.heat_map),
             concurrency: aggregate.concurrency.iter().map(Concurrency::of).collect(),
             slowest: aggregate.slowest.iter().map(|exchange| SlowExchange::of(exchange, &capture_names)).collect(),
             findings: [],
-            omitted: Omitted::default(),
+            omitted: Omitted::of(report, listed),
             warnings: &report.warnings,
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use smbscope_model::{Exchange, Group, Nanos, Protocol, Stamp, TimeKind, Timestamp};
-use smbscope_stats::{Part, TimeSplit as Split};
+use smbscope_stats::{TimePart, TimeSplit as Split};
 
 #[derive(Serialize)]
 pub(super) struct TimeSplit {
@@ -26,15 +26,15 @@ impl TimeSplit {
         TimeSplit {
             connections: split.connections,
             elapsed_ns: split.elapsed(),
-            think_ns: split.part(Part::Think),
-            request_transfer_ns: split.part(Part::RequestTransfer),
-            network_ns: split.part(Part::Network),
-            server_ns: split.part(Part::Server),
-            server_or_network_ns: split.part(Part::ServerOrNetwork),
-            response_transfer_ns: split.part(Part::ResponseTransfer),
-            waiting_ns: split.part(Part::Waiting),
-            idle_ns: split.part(Part::Idle),
-            unknown_ns: split.part(Part::Unknown),
+            think_ns: split.part(TimePart::Think),
+            request_transfer_ns: split.part(TimePart::RequestTransfer),
+            network_ns: split.part(TimePart::Network),
+            server_ns: split.part(TimePart::Server),
+            server_or_network_ns: split.part(TimePart::ServerOrNetwork),
+            response_transfer_ns: split.part(TimePart::ResponseTransfer),
+            waiting_ns: split.part(TimePart::Waiting),
+            idle_ns: split.part(TimePart::Idle),
+            unknown_ns: split.part(TimePart::Unknown),
             busy_ns: split.busy,
             outstanding_ns: split.outstanding,
         }

@@ -7,7 +7,7 @@ use crate::Report;
 use crate::format::{compact, thousands, wrap};
 use crate::verdict;
 use smbscope_model::Nanos;
-use smbscope_stats::{Part, TimeSplit};
+use smbscope_stats::{TimePart, TimeSplit};
 
 /// Clients and connections listed.
 const LISTED_MAX: usize = 5;
@@ -81,21 +81,21 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
 
 fn cells(split: &TimeSplit) -> Vec<String> {
     let elapsed = split.elapsed().0.unsigned_abs();
-    let part = |part: Part| match split.part(part) {
+    let part = |part: TimePart| match split.part(part) {
         Nanos(0) => String::new(),
         time => percent_sign(time.0.unsigned_abs(), elapsed).replace('\u{a0}', " "),
     };
     vec![
         compact(Some(split.elapsed())),
-        part(Part::Think),
-        part(Part::RequestTransfer),
-        part(Part::Network),
-        part(Part::Server),
-        part(Part::ServerOrNetwork),
-        part(Part::ResponseTransfer),
-        part(Part::Waiting),
-        part(Part::Idle),
-        part(Part::Unknown),
+        part(TimePart::Think),
+        part(TimePart::RequestTransfer),
+        part(TimePart::Network),
+        part(TimePart::Server),
+        part(TimePart::ServerOrNetwork),
+        part(TimePart::ResponseTransfer),
+        part(TimePart::Waiting),
+        part(TimePart::Idle),
+        part(TimePart::Unknown),
         split.concurrency().map_or_else(String::new, |mean| format!("{mean:.1}")),
     ]
 }

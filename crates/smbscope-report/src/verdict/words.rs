@@ -5,7 +5,7 @@ use super::{Who, Work};
 use crate::format::{clean, counted, date, percent, shorten, span, unbroken};
 use crate::{Report, dialects, names};
 use smbscope_model::{Exchange, Nanos, TimeKind};
-use smbscope_stats::{CommandRow, Part, TimeSplit};
+use smbscope_stats::{CommandRow, TimePart, TimeSplit};
 
 /// Longest name of a file in a sentence.
 const NAME_MAX: usize = 60;
@@ -47,7 +47,7 @@ pub(super) fn headline(who: Who, work: &Work, stall: Option<&Stall<'_>>, split: 
         (Who::Unknown, _) if work.unclear.0 > 0 => {
             "It is the server or the network: the round trip between them is not known.".to_owned()
         }
-        (Who::Unknown, _) if split.part(Part::Unknown).0 > 0 => {
+        (Who::Unknown, _) if split.part(TimePart::Unknown).0 > 0 => {
             "The capture does not tell: too many commands were not captured from end to end.".to_owned()
         }
         (Who::Unknown, _) => "The capture does not tell: no command could be read.".to_owned(),
@@ -211,9 +211,9 @@ fn network(report: &Report, who: Who) -> Option<String> {
 /// What the answer does not go by.
 fn left_out(split: &TimeSplit) -> Option<String> {
     let parts = [
-        (split.part(Part::Idle), "idle"),
-        (split.part(Part::Waiting), "waits by design"),
-        (split.part(Part::Unknown), "around commands that were not captured in full"),
+        (split.part(TimePart::Idle), "idle"),
+        (split.part(TimePart::Waiting), "waits by design"),
+        (split.part(TimePart::Unknown), "around commands that were not captured in full"),
     ];
     // A hundredth of the whole is worth a word.
     let parts: Vec<String> = parts

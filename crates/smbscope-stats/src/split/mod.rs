@@ -1,7 +1,7 @@
 //! Where the time went: the time of connections, divided without counting any of it twice.
 //!
 //! The time of a connection is that from its first packet to its last, and every moment of it belongs to one
-//! [`Part`]:
+//! [`TimePart`]:
 //!
 //! - **Commands are outstanding.** The moment is divided equally among them, and each share goes to the phase in which
 //!   its command is: request transfer, service, response transfer. Of the service time, the round trip between capture
@@ -38,7 +38,7 @@ use smbscope_model::Nanos;
 
 /// To whom or what a moment is put down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum TimePart {
     /// The client's own time.
     Think,
     /// First to last packet of requests.
@@ -59,18 +59,18 @@ pub enum Part {
     Unknown,
 }
 
-impl Part {
+impl TimePart {
     /// Every part, in the order of the report.
-    pub const ALL: [Part; 9] = [
-        Part::Think,
-        Part::RequestTransfer,
-        Part::Network,
-        Part::Server,
-        Part::ServerOrNetwork,
-        Part::ResponseTransfer,
-        Part::Waiting,
-        Part::Idle,
-        Part::Unknown,
+    pub const ALL: [TimePart; 9] = [
+        TimePart::Think,
+        TimePart::RequestTransfer,
+        TimePart::Network,
+        TimePart::Server,
+        TimePart::ServerOrNetwork,
+        TimePart::ResponseTransfer,
+        TimePart::Waiting,
+        TimePart::Idle,
+        TimePart::Unknown,
     ];
 }
 
@@ -83,12 +83,12 @@ pub struct TimeSplit {
     pub busy: Nanos,
     /// Sum over the commands of the time for which each was outstanding.
     pub outstanding: Nanos,
-    parts: [i64; Part::ALL.len()],
+    parts: [i64; TimePart::ALL.len()],
 }
 
 impl TimeSplit {
     /// What went to a part.
-    pub fn part(&self, part: Part) -> Nanos {
+    pub fn part(&self, part: TimePart) -> Nanos {
         Nanos(self.parts[part as usize])
     }
 

@@ -1,8 +1,8 @@
 //! Adds up stretches of time that are divided among several, so that nothing is lost by rounding.
 
-use super::{Part, TimeSplit};
+use super::{TimePart, TimeSplit};
 
-const PARTS: usize = Part::ALL.len();
+const PARTS: usize = TimePart::ALL.len();
 
 /// Time by part. Undivided time is kept in nanoseconds, shares of divided time in 2⁻³² of one.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +15,7 @@ pub(super) struct Shares {
 
 impl Shares {
     /// A stretch that belongs to one part.
-    pub(super) fn add(&mut self, part: Part, length: i64) {
+    pub(super) fn add(&mut self, part: TimePart, length: i64) {
         self.whole[part as usize] += length;
     }
 
@@ -53,23 +53,26 @@ mod tests {
     fn thirds_of_a_nanosecond_are_not_lost() {
         let mut shares = Shares::default();
         let mut counts = [0; PARTS];
-        (counts[Part::Server as usize], counts[Part::Network as usize]) = (2, 1);
+        (counts[TimePart::Server as usize], counts[TimePart::Network as usize]) = (2, 1);
         (0..1_000).for_each(|_| shares.divide(&counts, 1));
         let mut split = TimeSplit::default();
         shares.finish(&mut split);
         // 1,000 ns in thirds: 666.67 and 333.33.
-        assert_eq!((split.part(Part::Server).0, split.part(Part::Network).0, split.elapsed().0), (667, 333, 1_000));
+        assert_eq!(
+            (split.part(TimePart::Server).0, split.part(TimePart::Network).0, split.elapsed().0),
+            (667, 333, 1_000)
+        );
     }
 
     #[test]
     fn years_do_not_overflow() {
         let mut shares = Shares::default();
         let mut counts = [0; PARTS];
-        counts[Part::Server as usize] = u32::MAX;
+        counts[TimePart::Server as usize] = u32::MAX;
         shares.divide(&counts, i64::MAX / 2);
-        shares.add(Part::Idle, 5);
+        shares.add(TimePart::Idle, 5);
         let mut split = TimeSplit::default();
         shares.finish(&mut split);
-        assert_eq!((split.part(Part::Server).0, split.part(Part::Idle).0), (i64::MAX / 2, 5));
+        assert_eq!((split.part(TimePart::Server).0, split.part(TimePart::Idle).0), (i64::MAX / 2, 5));
     }
 }

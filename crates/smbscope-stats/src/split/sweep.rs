@@ -1,7 +1,7 @@
 //! Goes through the exchanges of one connection in the order of time.
 
 use super::shares::Shares;
-use super::{Part, TimeSplit};
+use super::{TimePart, TimeSplit};
 use smbscope_model::{Connection, Exchange, Group, Nanos, Outcome, Settled, Timestamp};
 
 /// How long a client thinks at most; a longer pause is idle.
@@ -13,7 +13,7 @@ pub(super) const HELD_MAX: usize = 256;
 /// Waits by design, and waits for segments to be sent again, that may lie in a pause; the oldest are left out.
 pub(super) const PAUSE_NOTES_MAX: usize = 64;
 
-const PARTS: usize = Part::ALL.len();
+const PARTS: usize = TimePart::ALL.len();
 
 /// What the sweep needs of a command that somebody waits for. The times ascend.
 #[derive(Debug, Clone, Copy)]
@@ -73,21 +73,21 @@ impl Stretch {
     }
 
     /// Its phases, in the order of time; some are empty.
-    fn phases(&self) -> [(Part, i64, i64); 5] {
+    fn phases(&self) -> [(TimePart, i64, i64); 5] {
         let Stretch { start, sent, answered, end, .. } = *self;
         let (service, there, back) = match self.network() {
             Some(network) => {
                 let there = network.0 / 2;
-                (Part::Server, sent.0 + there, answered.0 - (network.0 - there))
+                (TimePart::Server, sent.0 + there, answered.0 - (network.0 - there))
             }
-            None => (Part::ServerOrNetwork, sent.0, answered.0),
+            None => (TimePart::ServerOrNetwork, sent.0, answered.0),
         };
         [
-            (Part::RequestTransfer, start.0, sent.0),
-            (Part::Network, sent.0, there),
+            (TimePart::RequestTransfer, start.0, sent.0),
+            (TimePart::Network, sent.0, there),
             (service, there, back),
-            (Part::Network, back, answered.0),
-            (Part::ResponseTransfer, answered.0, end.0),
+            (TimePart::Network, back, answered.0),
+            (TimePart::ResponseTransfer, answered.0, end.0),
         ]
     }
 }
@@ -102,7 +102,7 @@ enum Note {
     /// A subscription to changes is outstanding.
     Subscribed,
     /// A request will never be answered.
-    Unanswered(Part),
+    Unanswered(TimePart),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -155,7 +155,7 @@ impl Sweeper {
         let Some(stretch) = Stretch::of(exchange) else { return };
         self.outstanding = self.outstanding.saturating_add((stretch.end - stretch.start).0);
         if exchange.outcome == Outcome::Unanswered {
-            let part = if exchange.server_round_trip.is_some() { Part::Server } else { Part::ServerOrNetwork };
+            let part = if exchange.server_round_trip.is_some() { TimePart::Server } else { TimePart::ServerOrNetwork };
             self.note(Note::Unanswered(part), stretch.end.0, i64::MAX);
         }
         self.held.push(stretch);
@@ -197,7 +197,7 @@ impl Sweeper {
             self.pause(last, false, true);
         }
         let before = self.origin.map_or(0, |origin| origin - first);
-        self.shares.add(Part::Idle, before);
+        self.shares.add(TimePart::Idle, before);
         let mut split = TimeSplit {
             connections: 1,
             busy: Nanos(self.busy),
@@ -272,15 +272,15 @@ impl Sweeper {
     /// A command with nothing beside it.
     fn alone(&mut self, stretch: &Stretch) {
         let Stretch { start, sent, answered, end, .. } = *stretch;
-        self.shares.add(Part::RequestTransfer, (sent - start).0);
+        self.shares.add(TimePart::RequestTransfer, (sent - start).0);
         match stretch.network() {
             Some(network) => {
-                self.shares.add(Part::Network, network.0);
-                self.shares.add(Part::Server, (stretch.service() - network).0);
+                self.shares.add(TimePart::Network, network.0);
+                self.shares.add(TimePart::Server, (stretch.service() - network).0);
             }
-            None => self.shares.add(Part::ServerOrNetwork, stretch.service().0),
+            None => self.shares.add(TimePart::ServerOrNetwork, stretch.service().0),
         }
-        self.shares.add(Part::ResponseTransfer, (end - answered).0);
+        self.shares.add(TimePart::ResponseTransfer, (end - answered).0);
     }
 
     /// From the position to `limit`, where there is a command at every moment.
@@ -310,13 +310,13 @@ impl Sweeper {
                 let length = time - at;
                 let mut present = (0..PARTS).filter(|part| counts[*part] > 0);
                 match (present.next(), present.next()) {
-                    _ if resent > 0 => self.shares.add(Part::Network, length),
-                    _ if counts[Part::ResponseTransfer as usize] > 0 => {
-                        self.shares.add(Part::ResponseTransfer, length);
+                    _ if resent > 0 => self.shares.add(TimePart::Network, length),
+                    _ if counts[TimePart::ResponseTransfer as usize] > 0 => {
+                        self.shares.add(TimePart::ResponseTransfer, length);
                     }
-                    (Some(only), None) => self.shares.add(Part::ALL[only], length),
+                    (Some(only), None) => self.shares.add(TimePart::ALL[only], length),
                     (Some(_), Some(_)) => self.shares.divide(&counts, length),
-                    (None, _) => self.shares.add(Part::Unknown, length),
+                    (None, _) => self.shares.add(TimePart::Unknown, length),
                 }
                 at = time;
             }
@@ -336,7 +336,7 @@ impl Sweeper {
             return;
         }
         if unknown {
-            return self.shares.add(Part::Unknown, to - from);
+            return self.shares.add(TimePart::Unknown, to - from);
         }
         let mut thought = 0;
         for (from, to) in self.pieces(from, to) {
@@ -344,9 +344,9 @@ impl Sweeper {
                 self.notes.iter().find(|noted| wanted(noted.note) && noted.from <= from && to <= noted.to)
             };
             let part = if brief && has(|note| note == Note::Resent).is_some() {
-                Part::Network
+                TimePart::Network
             } else if has(|note| note == Note::Held).is_some() {
-                Part::Waiting
+                TimePart::Waiting
             } else if let Some(Note::Unanswered(part)) =
                 has(|note| matches!(note, Note::Unanswered(_))).map(|noted| noted.note)
             {
@@ -355,15 +355,15 @@ impl Sweeper {
                 thought += to - from;
                 continue;
             } else if has(|note| note == Note::Subscribed).is_some() {
-                Part::Waiting
+                TimePart::Waiting
             } else {
-                Part::Idle
+                TimePart::Idle
             };
             self.shares.add(part, to - from);
         }
         let network = self.client_round_trip.map_or(0, |round_trip| round_trip.0.clamp(0, thought));
-        self.shares.add(Part::Network, network);
-        self.shares.add(Part::Think, thought - network);
+        self.shares.add(TimePart::Network, network);
+        self.shares.add(TimePart::Think, thought - network);
     }
 
     /// A pause, cut where something beside it begins or ends.

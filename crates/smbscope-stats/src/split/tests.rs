@@ -79,8 +79,8 @@ fn split(connection: &Connection, exchanges: &[Exchange]) -> TimeSplit {
 }
 
 /// The parts that are not empty.
-fn parts(split: &TimeSplit) -> Vec<(Part, i64)> {
-    Part::ALL.into_iter().map(|part| (part, split.part(part).0)).filter(|(_, time)| *time != 0).collect()
+fn parts(split: &TimeSplit) -> Vec<(TimePart, i64)> {
+    TimePart::ALL.into_iter().map(|part| (part, split.part(part).0)).filter(|(_, time)| *time != 0).collect()
 }
 
 #[test]
@@ -90,12 +90,12 @@ fn one_command_after_the_other_has_every_phase_to_itself() {
     let exchanges = [command(5, 15, 115, 145, Some(20)), command(345, 355, 455, 485, Some(20))];
     let split = split(&connection(0, 492, Some(15)), &exchanges);
     let expected = [
-        (Part::Think, 185),
-        (Part::RequestTransfer, 20),
-        (Part::Network, 55),
-        (Part::Server, 160),
-        (Part::ResponseTransfer, 60),
-        (Part::Idle, 12),
+        (TimePart::Think, 185),
+        (TimePart::RequestTransfer, 20),
+        (TimePart::Network, 55),
+        (TimePart::Server, 160),
+        (TimePart::ResponseTransfer, 60),
+        (TimePart::Idle, 12),
     ];
     assert_eq!(parts(&split), expected);
     assert_eq!((split.elapsed().0, split.busy.0, split.outstanding.0), (492, 280, 280));
@@ -110,7 +110,7 @@ fn what_overlaps_is_divided_equally() {
     let exchanges =
         [command(0, 0, 100, 100, Some(0)), command(40, 60, 130, 130, Some(0)), command(80, 80, 140, 140, Some(0))];
     let split = split(&connection(0, 140, None), &exchanges);
-    assert_eq!(parts(&split), [(Part::RequestTransfer, 10), (Part::Server, 130)]);
+    assert_eq!(parts(&split), [(TimePart::RequestTransfer, 10), (TimePart::Server, 130)]);
     assert_eq!((split.busy.0, split.outstanding.0), (140, 100 + 90 + 60));
     assert_eq!(split.concurrency(), Some(250.0 / 140.0));
 }
@@ -120,13 +120,16 @@ fn a_response_that_comes_in_takes_the_whole_moment() {
     // While the first response comes in, 10 to 90, the second cannot.
     let exchanges = [command(0, 0, 10, 90, Some(0)), command(0, 0, 95, 100, Some(0))];
     let split = split(&connection(0, 100, None), &exchanges);
-    assert_eq!(parts(&split), [(Part::Server, 15), (Part::ResponseTransfer, 85)]);
+    assert_eq!(parts(&split), [(TimePart::Server, 15), (TimePart::ResponseTransfer, 85)]);
 }
 
 #[test]
 fn without_a_round_trip_server_and_network_are_not_told_apart() {
     let split = split(&connection(0, 100, None), &[command(0, 10, 90, 100, None)]);
-    assert_eq!(parts(&split), [(Part::RequestTransfer, 10), (Part::ServerOrNetwork, 80), (Part::ResponseTransfer, 10)]);
+    assert_eq!(
+        parts(&split),
+        [(TimePart::RequestTransfer, 10), (TimePart::ServerOrNetwork, 80), (TimePart::ResponseTransfer, 10)]
+    );
 }
 
 #[test]
@@ -137,8 +140,8 @@ fn a_pause_is_thought_up_to_its_limit_and_idle_above() {
             &[command(0, 0, 10, 10, Some(0)), command(length + 10, length + 10, length + 20, length + 20, Some(0))],
         )
     };
-    assert_eq!(parts(&gap(10 * S)), [(Part::Think, 10 * S), (Part::Server, 20)]);
-    assert_eq!(parts(&gap(10 * S + 1)), [(Part::Server, 20), (Part::Idle, 10 * S + 1)]);
+    assert_eq!(parts(&gap(10 * S)), [(TimePart::Think, 10 * S), (TimePart::Server, 20)]);
+    assert_eq!(parts(&gap(10 * S + 1)), [(TimePart::Server, 20), (TimePart::Idle, 10 * S + 1)]);
 }
 
 #[test]
@@ -150,10 +153,13 @@ fn a_blocking_lock_is_a_wait_and_a_subscription_lets_the_client_think() {
         parts(&split(&connection(0, pause + 20, None), &[first, wait, second]))
     };
     // The lock waits from 5 to 60: beside the command until 10, alone from then on.
-    assert_eq!(with(100, lock(5, 60)), [(Part::Think, 50), (Part::Server, 20), (Part::Waiting, 50)]);
-    assert_eq!(with(100, notify(5, 60)), [(Part::Think, 100), (Part::Server, 20)]);
+    assert_eq!(with(100, lock(5, 60)), [(TimePart::Think, 50), (TimePart::Server, 20), (TimePart::Waiting, 50)]);
+    assert_eq!(with(100, notify(5, 60)), [(TimePart::Think, 100), (TimePart::Server, 20)]);
     // Longer than anybody thinks.
-    assert_eq!(with(20 * S, notify(5, 60)), [(Part::Server, 20), (Part::Waiting, 50), (Part::Idle, 20 * S - 50)]);
+    assert_eq!(
+        with(20 * S, notify(5, 60)),
+        [(TimePart::Server, 20), (TimePart::Waiting, 50), (TimePart::Idle, 20 * S - 50)]
+    );
 }
 
 #[test]
@@ -161,7 +167,7 @@ fn a_lost_segment_holds_up_all_that_is_outstanding() {
     let mut lost = command(0, 0, 100, 100, Some(0));
     (lost.resent, lost.retransmission_delay) = (Some(Timestamp(80)), Some(Nanos(80)));
     let split = split(&connection(0, 120, None), &[lost, command(60, 60, 120, 120, Some(0))]);
-    assert_eq!(parts(&split), [(Part::Network, 80), (Part::Server, 40)]);
+    assert_eq!(parts(&split), [(TimePart::Network, 80), (TimePart::Server, 40)]);
 }
 
 #[test]
@@ -173,7 +179,7 @@ fn around_a_command_without_its_other_half_time_is_unknown() {
     let lost_response = split(without_response(50, Outcome::ResponseNotCaptured));
     assert_eq!(
         lost_response,
-        [(Part::Think, 40), (Part::RequestTransfer, 10), (Part::Server, 20), (Part::Unknown, 140)]
+        [(TimePart::Think, 40), (TimePart::RequestTransfer, 10), (TimePart::Server, 20), (TimePart::Unknown, 140)]
     );
     let mut lost_request = command(0, 0, 100, 120, Some(0));
     (lost_request.request.first, lost_request.request.last) = (None, None);
@@ -181,7 +187,7 @@ fn around_a_command_without_its_other_half_time_is_unknown() {
     // From the last response to the first packet of the one whose request is missing: 10 to 100.
     assert_eq!(
         split(lost_request),
-        [(Part::Think, 80), (Part::Server, 20), (Part::ResponseTransfer, 20), (Part::Unknown, 90)]
+        [(TimePart::Think, 80), (TimePart::Server, 20), (TimePart::ResponseTransfer, 20), (TimePart::Unknown, 90)]
     );
 }
 
@@ -189,7 +195,7 @@ fn around_a_command_without_its_other_half_time_is_unknown() {
 fn a_request_without_an_answer_keeps_its_client_waiting_to_the_end() {
     let exchanges = [without_response(0, Outcome::Unanswered)];
     let split = split(&connection(0, 30 * S, None), &exchanges);
-    assert_eq!(parts(&split), [(Part::RequestTransfer, 10), (Part::Server, 30 * S - 10)]);
+    assert_eq!(parts(&split), [(TimePart::RequestTransfer, 10), (TimePart::Server, 30 * S - 10)]);
 }
 
 #[test]
@@ -203,10 +209,10 @@ fn a_command_that_is_outstanding_beside_very_many_counts_from_then_on_and_nothin
 }
 
 /// The same rule, for every nanosecond by itself.
-fn by_every_nanosecond(connection: &Connection, exchanges: &[Exchange]) -> [f64; Part::ALL.len()] {
+fn by_every_nanosecond(connection: &Connection, exchanges: &[Exchange]) -> [f64; TimePart::ALL.len()] {
     let commands: Vec<&Exchange> = exchanges.iter().filter(|exchange| exchange.group != Group::Waiting).collect();
     let at = |stamp: Option<Stamp>| stamp.expect("all four are known").time.0;
-    let mut sums = [0.0; Part::ALL.len()];
+    let mut sums = [0.0; TimePart::ALL.len()];
     for now in connection.first.0..connection.last.0 {
         let outstanding: Vec<&&Exchange> = commands
             .iter()
@@ -216,22 +222,22 @@ fn by_every_nanosecond(connection: &Connection, exchanges: &[Exchange]) -> [f64;
             let (sent, answered) = (at(exchange.request.last), at(exchange.response.first));
             let Some(round_trip) = exchange.server_round_trip else {
                 return match now {
-                    _ if now < sent => Part::RequestTransfer,
-                    _ if now < answered => Part::ServerOrNetwork,
-                    _ => Part::ResponseTransfer,
+                    _ if now < sent => TimePart::RequestTransfer,
+                    _ if now < answered => TimePart::ServerOrNetwork,
+                    _ => TimePart::ResponseTransfer,
                 };
             };
             let network = round_trip.0.min(answered - sent);
             match now {
-                _ if now < sent => Part::RequestTransfer,
-                _ if now < sent + network / 2 => Part::Network,
-                _ if now < answered - (network - network / 2) => Part::Server,
-                _ if now < answered => Part::Network,
-                _ => Part::ResponseTransfer,
+                _ if now < sent => TimePart::RequestTransfer,
+                _ if now < sent + network / 2 => TimePart::Network,
+                _ if now < answered - (network - network / 2) => TimePart::Server,
+                _ if now < answered => TimePart::Network,
+                _ => TimePart::ResponseTransfer,
             }
         };
-        if outstanding.iter().any(|exchange| phase(exchange) == Part::ResponseTransfer) {
-            sums[Part::ResponseTransfer as usize] += 1.0;
+        if outstanding.iter().any(|exchange| phase(exchange) == TimePart::ResponseTransfer) {
+            sums[TimePart::ResponseTransfer as usize] += 1.0;
             continue;
         }
         for exchange in &outstanding {
@@ -249,10 +255,10 @@ fn by_every_nanosecond(connection: &Connection, exchanges: &[Exchange]) -> [f64;
                 exchange.is_subscription() && (at(exchange.request.first)..at(exchange.response.last)).contains(&now)
             });
             let part = match (before && after, held, subscribed) {
-                (_, true, _) => Part::Waiting,
-                (true, false, _) => Part::Think,
-                (false, false, true) => Part::Waiting,
-                (false, false, false) => Part::Idle,
+                (_, true, _) => TimePart::Waiting,
+                (true, false, _) => TimePart::Think,
+                (false, false, true) => TimePart::Waiting,
+                (false, false, false) => TimePart::Idle,
             };
             sums[part as usize] += 1.0;
         }
@@ -315,7 +321,7 @@ proptest! {
         let split = sweeper.finish(&whole, &mut |from, to| busy += to - from);
         prop_assert_eq!(split.elapsed(), whole.last - whole.first);
         prop_assert_eq!(split.busy.0, busy);
-        for (part, expected) in Part::ALL.into_iter().zip(by_every_nanosecond(&whole, &exchanges)) {
+        for (part, expected) in TimePart::ALL.into_iter().zip(by_every_nanosecond(&whole, &exchanges)) {
             // Rounding to whole nanoseconds moves a part by less than one.
             prop_assert!((split.part(part).0 as f64 - expected).abs() < 1.0, "{:?}: {} and {expected}", part, split.part(part).0);
         }

@@ -1,0 +1,137 @@
+//! `smbscope man`: the manual pages, made from the definition of the command line.
+//!
+//! Title, synopsis and options are clap's. What stands behind the options in `--help` becomes sections of its own: a
+//! paragraph that begins with `Examples:` is the section EXAMPLES.
+
+use crate::arguments::Arguments;
+use crate::output::Output;
+use anyhow::{Context, bail};
+use clap::{Args, Command, CommandFactory};
+use clap_mangen::Man;
+use clap_mangen::roff::{Inline, Roff, bold, roman};
+use std::io;
+use std::path::PathBuf;
+
+/// Arguments of `smbscope man`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope man analyze | man -l -
+  smbscope man --output /usr/local/share/man/man1")]
+pub struct ManArguments {
+    /// The command whose page to print, instead of smbscope's own.
+    #[arg(value_name = "COMMAND", conflicts_with = "output")]
+    pub command: Option<String>,
+
+    /// Write all pages into this directory, which is made if it is not there, instead of printing one.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &ManArguments) -> anyhow::Result<()> {
+    let pages = pages()?;
+    if let Some(directory) = &arguments.output {
+        std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        for page in &pages {
+            let path = directory.join(format!("{}.1", page.name));
+            std::fs::write(&path, &page.roff).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        return Ok(());
+    }
+    let wanted = arguments.command.as_ref().map_or(ROOT.to_owned(), |command| format!("{ROOT}-{command}"));
+    let Some(page) = pages.iter().find(|page| page.name == wanted) else {
+        let known: Vec<&str> = pages.iter().filter_map(|page| page.name.strip_prefix("smbscope-")).collect();
+        bail!("no manual page {wanted}; there are pages for {}", known.join(", "));
+    };
+    let mut output = Output::open(None, &[])?;
+    let result = output.writer().write_all(&page.roff).and_then(|()| output.writer().flush());
+    output.settle(result)
+}
+
+const ROOT: &str = "smbscope";
+
+/// A page: `smbscope` or `smbscope-VERB`, as the file is called without `.1`.
+struct Page {
+    name: String,
+    roff: Vec<u8>,
+}
+
+/// All of them, the command's own first.
+fn pages() -> io::Result<Vec<Page>> {
+    let mut command = Arguments::command().disable_help_subcommand(true);
+    command.build();
+    let mut commands = vec![command.clone()];
+    commands.extend(command.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned());
+    let names: Vec<String> = commands.iter().map(name).collect();
+    commands.into_iter().map(|command| page(command, &names)).collect()
+}
+
+fn name(command: &Command) -> String {
+    command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned()
+}
+
+fn page(command: Command, names: &[String]) -> io::Result<Page> {
+    let name = name(&command);
+    let behind = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
+    let has_verbs = command.has_subcommands();
+    // No date: the same version gives the same pages.
+    let man = Man::new(command).source(format!("{ROOT} {}", env!("CARGO_PKG_VERSION"))).manual("smbscope manual");
+    let mut roff = Vec::new();
+    man.render_title(&mut roff)?;
+    man.render_name_section(&mut roff)?;
+    man.render_synopsis_section(&mut roff)?;
+    man.render_description_section(&mut roff)?;
+    man.render_options_section(&mut roff)?;
+    if has_verbs {
+        man.render_subcommands_section(&mut roff)?;
+    }
+    let mut rest = Roff::default();
+    behind.iter().flat_map(|behind| behind.split("\n\n")).for_each(|paragraph| section(&mut rest, paragraph));
+    see_also(&mut rest, &name, names);
+    rest.to_writer(&mut roff)?;
+    Ok(Page { name, roff })
+}
+
+/// Writes `Title: text` as a section; lines that are indented stay lines. A paragraph without title goes on with the
+/// section before.
+fn section(roff: &mut Roff, paragraph: &str) {
+    let is_title = |title: &str| title.len() < 30 && title.chars().all(|c| c.is_ascii_alphabetic() || c == ' ');
+    let text = match paragraph.split_once(':').filter(|(title, _)| is_title(title)) {
+        Some((title, text)) => {
+            roff.control("SH", [title.to_uppercase().as_str()]);
+            text
+        }
+        None => {
+            roff.control("PP", []);
+            paragraph
+        }
+    };
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        match line.strip_prefix("  ") {
+            Some(example) => {
+                roff.control("EX", []);
+                roff.text([roman(example)]);
+                roff.control("EE", []);
+            }
+            None => {
+                roff.text([roman(line.trim())]);
+            }
+        }
+    }
+}
+
+/// The other pages.
+fn see_also(roff: &mut Roff, own: &str, names: &[String]) {
+    let mut line: Vec<Inline> = Vec::new();
+    for other in names.iter().filter(|name| *name != own) {
+        if !line.is_empty() {
+            line.push(roman(", "));
+        }
+        line.extend([bold(other.as_str()), roman("(1)")]);
+    }
+    if !line.is_empty() {
+        roff.control("SH", ["SEE ALSO"]);
+        roff.text(line);
+    }
+}

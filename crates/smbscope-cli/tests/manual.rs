@@ -1,0 +1,120 @@
+//! What `make install` puts beside the binary: manual pages and completion scripts.
+
+mod common;
+
+use clap::CommandFactory;
+use common::{Said, directory, finish};
+use smbscope_cli::Arguments;
+use std::process::{Command, Stdio};
+
+fn smbscope(arguments: &[&str]) -> Said {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    command.args(arguments);
+    finish(command)
+}
+
+/// The lines of a page between this heading and the next one, without roff's escapes of dashes.
+fn section(page: &str, heading: &str) -> String {
+    let heading = [format!(".SH {heading}"), format!(".SH \"{heading}\"")];
+    let lines = page.lines().skip_while(|line| !heading.contains(&line.to_string())).skip(1);
+    lines.take_while(|line| !line.starts_with(".SH")).map(|line| line.replace("\\-", "-") + "\n").collect()
+}
+
+#[test]
+fn there_is_a_page_for_every_verb_that_shows_all_its_options() {
+    let directory = directory("pages").join("share/man/man1");
+    assert_eq!(smbscope(&["man", "--output", directory.to_str().expect("the path is UTF-8")]).output(), "");
+    let mut command = Arguments::command();
+    command.build();
+    let verbs: Vec<_> = command.get_subcommands().filter(|verb| verb.get_name() != "help").collect();
+    let mut expected: Vec<String> = verbs.iter().map(|verb| format!("smbscope-{}.1", verb.get_name())).collect();
+    expected.push("smbscope.1".to_owned());
+    expected.sort();
+    let listing = std::fs::read_dir(&directory).expect("the pages were written");
+    let mut written: Vec<String> =
+        listing.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
+    written.sort();
+    assert_eq!(written, expected);
+
+    for verb in verbs {
+        let name = verb.get_name();
+        let page = std::fs::read_to_string(directory.join(format!("smbscope-{name}.1")))
+            .expect("there is a page for the verb");
+        assert!(page.contains(&format!(".TH smbscope-{name} 1 ")), "{page}");
+        let about = verb.get_about().expect("a verb says what it does").to_string();
+        let about = about.replace('\'', "\\*(Aq");
+        assert!(section(&page, "NAME").contains(&format!("smbscope-{name} - {about}")), "{page}");
+        let synopsis = section(&page, "SYNOPSIS");
+        assert!(synopsis.starts_with(&format!("\\fBsmbscope {name}\\fR ")), "{synopsis}");
+        let options = section(&page, "OPTIONS");
+        for long in verb.get_arguments().filter(|argument| !argument.is_hide_set()).filter_map(|a| a.get_long()) {
+            for place in [&synopsis, &options] {
+                assert!(place.contains(&format!("\\fB--{long}\\fR")), "--{long} is missing in {place}");
+            }
+        }
+        assert!(section(&page, "SEE ALSO").starts_with("\\fBsmbscope\\fR(1), "), "{page}");
+    }
+}
+
+#[test]
+fn a_page_has_its_examples_and_exit_status_as_sections() {
+    let said = smbscope(&["man", "analyze"]);
+    let page = said.output();
+    assert!(section(page, "EXAMPLES").contains(".EX\nsmbscope analyze capture.pcapng\n.EE\n"), "{page}");
+    assert!(section(page, "EXIT STATUS").starts_with("0 done, "), "{page}");
+    assert!(section(smbscope(&["man"]).output(), "SUBCOMMANDS").contains("smbscope-analyze(1)"));
+}
+
+#[test]
+fn a_page_that_is_not_there_is_an_error_that_says_which_there_are() {
+    let said = smbscope(&["man", "nix"]);
+    assert!(said.error(1).starts_with("no manual page smbscope-nix; there are pages for analyze, "), "{}", said.err);
+}
+
+/// What bash offers for this command line, whose last word is being typed.
+fn bash_offers(words: &[&str]) -> Vec<String> {
+    let script = format!(
+        "set -eu\nsource <(printf '%s' \"$SCRIPT\")\nCOMP_WORDS=({})\nCOMP_CWORD={}\n\
+         _smbscope smbscope '{}' '{}' || true\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        words.join(" "),
+        words.len() - 1,
+        words[words.len() - 1],
+        words[words.len() - 2],
+    );
+    let mut command = Command::new("bash");
+    command.args(["--norc", "-c", &script]).env("SCRIPT", smbscope(&["completions", "bash"]).output());
+    finish(command).output().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_completes_verbs_options_and_values() {
+    assert_eq!(bash_offers(&["smbscope", "ana"]), ["analyze"]);
+    assert_eq!(bash_offers(&["smbscope", "analyze", "--for"]), ["--format"]);
+    let formats = bash_offers(&["smbscope", "analyze", "--format", "''"]);
+    assert!(["text", "json", "csv"].iter().all(|format| formats.contains(&format.to_string())), "{formats:?}");
+}
+
+#[test]
+fn every_shell_has_its_script_and_the_shells_at_hand_can_read_it() {
+    for (shell, offers_format) in [
+        ("bash", "--format"),
+        ("zsh", "--format="),
+        ("fish", "-l format"),
+        ("powershell", "'--format'"),
+        ("elvish", "--format"),
+    ] {
+        let said = smbscope(&["completions", shell]);
+        assert!(said.output().contains(offers_format), "{shell}: {}", said.out);
+        if !["bash", "zsh", "fish"].contains(&shell) {
+            continue;
+        }
+        let file = directory(&format!("completions-{shell}")).join("script");
+        std::fs::write(&file, &said.out).expect("a file can be written");
+        let check = Command::new(shell).arg("-n").arg(&file).stdin(Stdio::null()).output();
+        match check {
+            Ok(check) => assert!(check.status.success(), "{shell}: {}", String::from_utf8_lossy(&check.stderr)),
+            // zsh and fish need not be installed; bash is, as the Makefile uses it.
+            Err(error) => assert!(shell != "bash" && error.kind() == std::io::ErrorKind::NotFound, "{shell}: {error}"),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! How the exchanges of a whole capture ended, whatever a filter leaves of them for the tables.
+
+use crate::derived;
+use smbscope_model::{Exchange, Group, Outcome};
+
+/// Exchanges by their ends.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Census {
+    /// Exchanges: the rows of the exchange table.
+    pub exchanges: u64,
+    /// Commands that are encrypted frames.
+    pub encrypted: u64,
+    outcomes: [u64; Outcome::ALL.len()],
+}
+
+impl Census {
+    /// Counts an exchange.
+    pub fn record(&mut self, exchange: &Exchange) {
+        self.exchanges += 1;
+        if !derived::is_apart(exchange) {
+            self.encrypted += u64::from(exchange.group == Group::Encrypted);
+            self.outcomes[exchange.outcome as usize] += 1;
+        }
+    }
+
+    /// Adds what another part counted.
+    pub fn merge(&mut self, other: &Census) {
+        self.exchanges += other.exchanges;
+        self.encrypted += other.encrypted;
+        self.outcomes.iter_mut().zip(other.outcomes).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    /// How the commands ended; only what occurred.
+    pub fn outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> {
+        Outcome::ALL.into_iter().zip(self.outcomes).filter(|(_, count)| *count > 0)
+    }
+
+    /// Commands.
+    pub fn commands(&self) -> u64 {
+        self.outcomes.iter().sum()
+    }
+
+    /// Commands that should have been timed and could not be.
+    pub fn untimed(&self) -> u64 {
+        let by_design = [Outcome::Complete, Outcome::NoResponseByDesign, Outcome::ServerInitiated];
+        self.commands() - by_design.iter().map(|outcome| self.outcomes[*outcome as usize]).sum::<u64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Aggregator;
+    use crate::testing::read;
+    use smbscope_model::Subcommand;
+
+    #[test]
+    fn a_census_counts_as_the_tables_do() {
+        let mut census = Census::default();
+        let mut aggregator = Aggregator::new();
+        for (number, outcome) in Outcome::ALL.into_iter().enumerate() {
+            for _ in 0..=number {
+                let mut one = read(0, 1_000);
+                one.outcome = outcome;
+                one.group = if number % 3 == 0 { Group::Encrypted } else { Group::Read };
+                one.subcommand = (number == 5).then_some(Subcommand::AsyncPortion);
+                census.record(&one);
+                aggregator.record(&one);
+            }
+        }
+        let aggregate = aggregator.finish();
+        // 1 + 2 + … + 12.
+        assert_eq!(census.exchanges, 78);
+        assert_eq!((census.commands(), census.untimed()), (aggregate.count, aggregate.untimed));
+        assert_eq!(census.outcomes().collect::<Vec<_>>(), aggregate.outcomes);
+        let encrypted = aggregate.groups.iter().find(|row| row.group == Group::Encrypted).map(|row| row.row.count);
+        assert_eq!(Some(census.encrypted), encrypted);
+        let mut twice = census.clone();
+        twice.merge(&census);
+        assert_eq!((twice.exchanges, twice.untimed()), (156, 2 * census.untimed()));
+    }
+}

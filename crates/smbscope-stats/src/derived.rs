@@ -1,0 +1,78 @@
+//! What an exchange tells without saying it: when it began, where its file lies, how many bytes it moved.
+//!
+//! Paths are those of the protocol: `\` separates, and whether one stands in front depends on the dialect.
+
+use smbscope_model::{Exchange, Group, Outcome, Subcommand, Timestamp};
+
+/// When it began: the earliest packet that is known of it.
+pub(crate) fn start(exchange: &Exchange) -> Option<Timestamp> {
+    let Exchange { request, response, .. } = exchange;
+    request.first.or(request.last).or(response.first).or(response.last).map(|stamp| stamp.time)
+}
+
+/// Not a command of its own: what the server sent unasked, and the second part of a Write_Raw.
+pub(crate) fn is_apart(exchange: &Exchange) -> bool {
+    exchange.outcome == Outcome::ServerInitiated
+        || matches!(exchange.subcommand, Some(Subcommand::AsyncPortion | Subcommand::ServerInitiated))
+}
+
+/// Whether the final response has an error status.
+pub(crate) fn failed(exchange: &Exchange) -> bool {
+    exchange.status.is_some_and(|status| status.is_error())
+}
+
+/// The bytes it moved: of a read the length asked for, at most what the response holds; of a write the length given;
+/// of everything else, and where the length is not known, its messages.
+pub(crate) fn size(exchange: &Exchange) -> u64 {
+    match (exchange.group, exchange.length) {
+        (Group::Read, Some(length)) => length.min(exchange.response.bytes),
+        (Group::Write, Some(length)) => length,
+        _ => exchange.request.bytes + exchange.response.bytes,
+    }
+}
+
+/// The path without a separator in front.
+pub(crate) fn below_share(path: &str) -> &str {
+    path.trim_start_matches('\\')
+}
+
+/// The directory that holds what a path names; empty in the share's root.
+pub(crate) fn directory(path: &str) -> &str {
+    below_share(path).rsplit_once('\\').map_or("", |(directory, _)| directory)
+}
+
+/// The file name's extension, without the dot and without the name of a stream; empty where it has none.
+pub(crate) fn extension(path: &str) -> &str {
+    let name = path.rsplit('\\').next().unwrap_or_default();
+    let name = name.split(':').next().unwrap_or_default();
+    match name.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => extension,
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::read;
+
+    #[test]
+    fn directories_and_extensions_are_those_of_the_last_name() {
+        let parts = |path| (directory(path), extension(path));
+        assert_eq!(parts(r"docs\2024.old\report.DOCX"), (r"docs\2024.old", "DOCX"));
+        assert_eq!(parts(r"\docs\report"), ("docs", ""));
+        assert_eq!(parts(r"archive.tar.gz:Zone.Identifier:$DATA"), ("", "gz"));
+        assert_eq!((parts(r"home\.profile"), parts("")), (("home", ""), ("", "")));
+    }
+
+    #[test]
+    fn the_size_of_a_read_is_what_came_and_that_of_a_write_what_went() {
+        let mut short = read(0, 1_000);
+        // Asked for 4,096, and the response message has 164 bytes.
+        (short.length, short.response.bytes) = (Some(4_096), 164);
+        let write = Exchange { group: Group::Write, ..short.clone() };
+        // 100 bytes there and 164 back.
+        let lock = Exchange { group: Group::Locking, ..short.clone() };
+        assert_eq!([size(&short), size(&write), size(&lock)], [164, 4_096, 264]);
+    }
+}

@@ -1,0 +1,243 @@
+//! The columns that an expression may use: their names, their types, and where an exchange has their values.
+//!
+//! The names are those of the exchange table (all but `exchange_id`, which is the number of a row and known only when
+//! it is written), and some that are derived from them.
+
+use super::literal::{Unit, rank};
+use crate::derived;
+use smbscope_model::{Command, Exchange, Group, Half, Outcome, Protocol, Stamp, Status, Subcommand, TimeKind};
+use std::fmt::{Display, Write};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// What an evaluation needs beside the exchange.
+#[derive(Debug, Clone)]
+pub(super) struct Context {
+    /// Names of the captures, by their ids.
+    pub(super) captures: Arc<[String]>,
+    /// Where names are written that no exchange holds as text.
+    pub(super) scratch: String,
+}
+
+/// A column.
+pub(super) struct Column {
+    pub(super) name: &'static str,
+    pub(super) value: Value,
+}
+
+/// The type of a column, and how to get its value; none where that is unknown.
+pub(super) enum Value {
+    Flag(fn(&Exchange) -> bool),
+    Scalar(Unit, fn(&Exchange) -> Option<i128>),
+    Address(fn(&Exchange) -> IpAddr),
+    Text(Names, for<'a> fn(&'a Exchange, &'a mut Context) -> Option<&'a str>),
+}
+
+/// What a text may be.
+pub(super) enum Names {
+    /// Anything.
+    Any,
+    /// A path, in which `/` stands for `\` and one in front makes no difference.
+    Path,
+    /// One of the specification's names, or a code. A prefix that all of a kind have may be left out.
+    Known { all: fn() -> Vec<String>, prefixes: &'static [&'static str], codes: bool },
+}
+
+impl Column {
+    /// The type's name, as the documentation has it.
+    pub(super) fn type_name(&self) -> &'static str {
+        match &self.value {
+            Value::Flag(_) => "yes or no",
+            Value::Scalar(Unit::Count, _) => "number",
+            Value::Scalar(Unit::Bytes, _) => "size",
+            Value::Scalar(Unit::Duration, _) => "duration",
+            Value::Scalar(Unit::Time, _) => "time",
+            Value::Scalar(Unit::Dialect, _) => "dialect",
+            Value::Address(_) => "address",
+            Value::Text(Names::Any, _) => "text",
+            Value::Text(Names::Path, _) => "path",
+            Value::Text(Names::Known { .. }, _) => "name",
+        }
+    }
+}
+
+impl std::fmt::Debug for Column {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// A name stands once only.
+impl PartialEq for Column {
+    fn eq(&self, other: &Column) -> bool {
+        self.name == other.name
+    }
+}
+
+/// A column by its name.
+pub(super) fn find(name: &str) -> Option<&'static Column> {
+    COLUMNS.iter().find(|column| column.name == name)
+}
+
+/// Every column, in the order of the exchange table; those that it has not stand behind.
+pub(super) static COLUMNS: &[Column] = &[
+    count("flow_id", |x| Some(x.flow.0.into())),
+    address("client", |x| x.endpoints.client.ip()),
+    count("client_port", |x| Some(x.endpoints.client.port().into())),
+    address("server", |x| x.endpoints.server.ip()),
+    count("server_port", |x| Some(x.endpoints.server.port().into())),
+    named("protocol", protocols, &[], false, |x, context| context.shown(x.command.protocol())),
+    scalar("dialect", Unit::Dialect, |x| x.dialect.map(rank)),
+    named("command", commands, &["SMB_COM_"], true, |x, context| context.shown(x.command)),
+    named("subcommand", subcommands, &["TRANS2_", "NT_TRANSACT_", "TRANS_", "FSCTL_"], true, |x, context| {
+        x.subcommand.and_then(|subcommand| context.shown(subcommand))
+    }),
+    count("message_id", |x| x.message_id.map(i128::from)),
+    count("session_id", |x| x.session_id.map(i128::from)),
+    text("user", |x, _| x.user.as_deref()),
+    count("tree_id", |x| x.tree_id.map(i128::from)),
+    text("share", |x, _| x.share.as_deref()),
+    text("file_id", |x, context| x.file_id.and_then(|id| context.shown(id))),
+    path("path", |x, _| x.path.as_deref().map(derived::below_share)),
+    named("status", statuses, &["STATUS_"], true, |x, context| x.status.and_then(|status| context.shown(status))),
+    text("capture", |x, context| context.capture(x.request).or(context.capture(x.response))),
+    count("request_first_packet", |x| packet(x.request.first)),
+    count("request_last_packet", |x| packet(x.request.last)),
+    count("response_first_packet", |x| packet(x.response.first)),
+    count("response_last_packet", |x| packet(x.response.last)),
+    count("request_first_ns", |x| time(x.request.first)),
+    count("request_last_ns", |x| time(x.request.last)),
+    count("interim_ns", |x| time(x.interim)),
+    count("response_first_ns", |x| time(x.response.first)),
+    count("response_last_ns", |x| time(x.response.last)),
+    scalar("request_bytes", Unit::Bytes, |x| Some(x.request.bytes.into())),
+    scalar("response_bytes", Unit::Bytes, |x| Some(x.response.bytes.into())),
+    scalar("offset", Unit::Bytes, |x| x.offset.map(i128::from)),
+    scalar("length", Unit::Bytes, |x| x.length.map(i128::from)),
+    flag("compounded", |x| x.compounded),
+    flag("signed", |x| x.signed),
+    flag("encrypted", |x| x.encrypted),
+    named("outcome", outcomes, &[], false, |x, _| Some(x.outcome.name())),
+    count("request_packets", |x| Some(x.request.packets.into())),
+    count("response_packets", |x| Some(x.response.packets.into())),
+    count("retransmitted", |x| Some(x.retransmitted.into())),
+    named("group", groups, &[], false, |x, _| Some(x.group.name())),
+    text("response_capture", |x, context| {
+        let request = context.capture(x.request);
+        context.capture(x.response).filter(|response| request.is_some_and(|request| request != *response))
+    }),
+    count("response_time_ns", |x| nanos(x, TimeKind::ResponseTime)),
+    count("service_time_ns", |x| nanos(x, TimeKind::ServiceTime)),
+    count("server_time_ns", |x| nanos(x, TimeKind::ServerTime)),
+    count("retransmission_delay_ns", |x| nanos(x, TimeKind::RetransmissionDelay)),
+    count("think_time_ns", |x| nanos(x, TimeKind::ThinkTime)),
+    // From here on what the table has not.
+    scalar("time", Unit::Time, |x| derived::start(x).map(|time| time.0.into())),
+    scalar("request_first", Unit::Time, |x| time(x.request.first)),
+    scalar("request_last", Unit::Time, |x| time(x.request.last)),
+    scalar("interim", Unit::Time, |x| time(x.interim)),
+    scalar("response_first", Unit::Time, |x| time(x.response.first)),
+    scalar("response_last", Unit::Time, |x| time(x.response.last)),
+    scalar("response_time", Unit::Duration, |x| nanos(x, TimeKind::ResponseTime)),
+    scalar("service_time", Unit::Duration, |x| nanos(x, TimeKind::ServiceTime)),
+    scalar("server_time", Unit::Duration, |x| nanos(x, TimeKind::ServerTime)),
+    scalar("request_transfer", Unit::Duration, |x| nanos(x, TimeKind::RequestTransfer)),
+    scalar("response_transfer", Unit::Duration, |x| nanos(x, TimeKind::ResponseTransfer)),
+    scalar("srt", Unit::Duration, |x| nanos(x, TimeKind::Srt)),
+    scalar("retransmission_delay", Unit::Duration, |x| nanos(x, TimeKind::RetransmissionDelay)),
+    scalar("think_time", Unit::Duration, |x| nanos(x, TimeKind::ThinkTime)),
+    scalar("size", Unit::Bytes, |x| Some(derived::size(x).into())),
+    path("directory", |x, _| x.path.as_deref().map(derived::directory)),
+    text("extension", |x, _| x.path.as_deref().map(derived::extension)),
+    flag("error", derived::failed),
+];
+
+type ScalarOf = fn(&Exchange) -> Option<i128>;
+type TextOf = for<'a> fn(&'a Exchange, &'a mut Context) -> Option<&'a str>;
+
+const fn flag(name: &'static str, get: fn(&Exchange) -> bool) -> Column {
+    Column { name, value: Value::Flag(get) }
+}
+
+const fn scalar(name: &'static str, unit: Unit, get: ScalarOf) -> Column {
+    Column { name, value: Value::Scalar(unit, get) }
+}
+
+const fn count(name: &'static str, get: ScalarOf) -> Column {
+    scalar(name, Unit::Count, get)
+}
+
+const fn address(name: &'static str, get: fn(&Exchange) -> IpAddr) -> Column {
+    Column { name, value: Value::Address(get) }
+}
+
+const fn text(name: &'static str, get: TextOf) -> Column {
+    Column { name, value: Value::Text(Names::Any, get) }
+}
+
+const fn path(name: &'static str, get: TextOf) -> Column {
+    Column { name, value: Value::Text(Names::Path, get) }
+}
+
+const fn named(
+    name: &'static str,
+    all: fn() -> Vec<String>,
+    prefixes: &'static [&'static str],
+    codes: bool,
+    get: TextOf,
+) -> Column {
+    Column { name, value: Value::Text(Names::Known { all, prefixes, codes }, get) }
+}
+
+impl Context {
+    fn shown(&mut self, value: impl Display) -> Option<&str> {
+        self.scratch.clear();
+        write!(self.scratch, "{value}").ok()?;
+        Some(&self.scratch)
+    }
+
+    fn capture(&self, half: Half) -> Option<&str> {
+        let stamp = half.first.or(half.last)?;
+        self.captures.get(usize::from(stamp.packet.capture.0)).map(String::as_str)
+    }
+}
+
+fn packet(stamp: Option<Stamp>) -> Option<i128> {
+    stamp.map(|stamp| stamp.packet.number.into())
+}
+
+fn time(stamp: Option<Stamp>) -> Option<i128> {
+    stamp.map(|stamp| stamp.time.0.into())
+}
+
+fn nanos(exchange: &Exchange, kind: TimeKind) -> Option<i128> {
+    exchange.time(kind).map(|time| time.0.into())
+}
+
+fn names_of<T: ToString>(known: impl IntoIterator<Item = T>) -> Vec<String> {
+    known.into_iter().map(|value| value.to_string()).collect()
+}
+
+fn protocols() -> Vec<String> {
+    names_of([Protocol::Smb1, Protocol::Smb2])
+}
+
+fn commands() -> Vec<String> {
+    names_of(Command::known())
+}
+
+fn subcommands() -> Vec<String> {
+    names_of(Subcommand::known())
+}
+
+fn statuses() -> Vec<String> {
+    names_of(Status::known())
+}
+
+fn outcomes() -> Vec<String> {
+    names_of(Outcome::ALL)
+}
+
+fn groups() -> Vec<String> {
+    names_of(Group::ALL)
+}

@@ -1,0 +1,88 @@
+//! What is wrong with an expression: one sentence that says where and what was expected, a hint where one can be given,
+//! and the expression with a mark below the place.
+
+use std::fmt;
+use std::ops::Range;
+
+/// An expression that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterError {
+    /// Bytes of the expression that are wrong; empty at its end.
+    place: Range<usize>,
+    expression: String,
+    problem: Problem,
+}
+
+impl std::error::Error for FilterError {}
+
+impl FilterError {
+    /// The character, counted from 1, at which the trouble begins.
+    pub fn position(&self) -> usize {
+        self.expression.get(..self.place.start).map_or(0, |before| before.chars().count()) + 1
+    }
+
+    /// What is wrong, without the place: for a literal that is all there is.
+    pub fn sentence(&self) -> String {
+        self.problem.to_string()
+    }
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "character {}: {}", self.position(), self.problem)?;
+        // A mark below the place lines up only where the expression is one line.
+        let line: String = self.expression.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let width = self.expression.get(self.place.clone()).map_or(1, |wrong| wrong.chars().count().max(1));
+        write!(f, "\n  {line}\n  {:indent$}{}", "", "^".repeat(width), indent = self.position() - 1)
+    }
+}
+
+/// The trouble, wherever it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Problem {
+    what: String,
+    hint: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        self.hint.iter().try_for_each(|hint| write!(f, "; {hint}"))
+    }
+}
+
+impl Problem {
+    pub(super) fn new(what: impl Into<String>) -> Problem {
+        Problem { what: what.into(), hint: None }
+    }
+
+    /// What to write instead.
+    pub(super) fn hint(self, hint: impl Into<String>) -> Problem {
+        Problem { hint: Some(hint.into()), ..self }
+    }
+
+    /// The same where there may be no hint.
+    pub(super) fn maybe(self, hint: Option<String>) -> Problem {
+        Problem { hint: hint.or(self.hint), ..self }
+    }
+
+    pub(super) fn at(self, expression: &str, place: Range<usize>) -> FilterError {
+        FilterError { place, expression: expression.to_owned(), problem: self }
+    }
+}
+
+/// `did you mean response_time?`, where something is near enough.
+pub(super) fn did_you_mean<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
+    // As near as a slip of the finger or a forgotten word; what is further away misleads.
+    const NEAR: f64 = 0.8;
+    let wrong = wrong.to_lowercase();
+    let mut near: Vec<(f64, &str)> = names
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&wrong, &name.to_lowercase()), name))
+        .filter(|(likeness, _)| *likeness >= NEAR)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    near.dedup_by_key(|(_, name)| *name);
+    let named: Vec<&str> = near.iter().take(3).map(|(_, name)| *name).collect();
+    (!named.is_empty()).then(|| format!("did you mean {}?", named.join(" or ")))
+}

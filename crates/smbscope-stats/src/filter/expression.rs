@@ -1,0 +1,229 @@
+//! A parsed expression: whether it holds for an exchange, and how it is written.
+//!
+//! A comparison with an unknown value does not hold, neither `==` nor `!=`; only `== null` asks whether a value is
+//! unknown. `not` turns an answer around, whatever led to it.
+
+use super::columns::{Column, Context, Names, Value};
+use super::literal::{Pattern, Prefix, Scalar, Unit, Word};
+use smbscope_model::{Exchange, Timestamp};
+use std::fmt;
+
+/// A node of the tree.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Expression {
+    /// One of them holds; there are at least two.
+    Or(Vec<Expression>),
+    /// All of them hold; there are at least two.
+    And(Vec<Expression>),
+    Not(Box<Expression>),
+    Test(&'static Column, Condition),
+}
+
+/// What is asked of a column's value. Which kinds go with which types is the parser's business.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Condition {
+    /// It is known, or it is not.
+    Known(bool),
+    /// It is this, yes or no.
+    Flag(bool),
+    /// It is on this side of a limit.
+    Order(Order, Scalar),
+    /// It is one of these, or (negated) none of them.
+    Scalars(bool, Vec<Scalar>),
+    Words(bool, Vec<Word>),
+    Prefixes(bool, Vec<Prefix>),
+    /// It looks like this, or (negated) it does not.
+    Like(bool, Pattern),
+}
+
+/// `<` and its like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Order {
+    pub(super) const ALL: [Order; 4] = [Order::Less, Order::LessOrEqual, Order::Greater, Order::GreaterOrEqual];
+
+    pub(super) fn sign(self) -> &'static str {
+        match self {
+            Order::Less => "<",
+            Order::LessOrEqual => "<=",
+            Order::Greater => ">",
+            Order::GreaterOrEqual => ">=",
+        }
+    }
+
+    fn holds(self, value: i128, limit: i128) -> bool {
+        match self {
+            Order::Less => value < limit,
+            Order::LessOrEqual => value <= limit,
+            Order::Greater => value > limit,
+            Order::GreaterOrEqual => value >= limit,
+        }
+    }
+}
+
+impl Expression {
+    pub(super) fn holds(&self, exchange: &Exchange, start: Timestamp, context: &mut Context) -> bool {
+        match self {
+            Expression::Or(parts) => parts.iter().any(|part| part.holds(exchange, start, context)),
+            Expression::And(parts) => parts.iter().all(|part| part.holds(exchange, start, context)),
+            Expression::Not(inner) => !inner.holds(exchange, start, context),
+            Expression::Test(column, condition) => condition.holds(&column.value, exchange, start, context),
+        }
+    }
+}
+
+impl Condition {
+    fn holds(&self, column: &Value, exchange: &Exchange, start: Timestamp, context: &mut Context) -> bool {
+        match column {
+            Value::Flag(get) => match self {
+                Condition::Flag(wanted) => get(exchange) == *wanted,
+                _ => false,
+            },
+            Value::Scalar(_, get) => {
+                let value = get(exchange);
+                let value = match self {
+                    Condition::Known(wanted) => return value.is_some() == *wanted,
+                    _ => value,
+                };
+                value.is_some_and(|value| match self {
+                    Condition::Order(order, limit) => order.holds(value, limit.value(start.0)),
+                    Condition::Scalars(negated, wanted) => {
+                        wanted.iter().any(|wanted| wanted.value(start.0) == value) != *negated
+                    }
+                    _ => false,
+                })
+            }
+            Value::Address(get) => match self {
+                Condition::Prefixes(negated, wanted) => {
+                    let address = get(exchange);
+                    wanted.iter().any(|prefix| prefix.contains(address)) != *negated
+                }
+                _ => false,
+            },
+            Value::Text(names, get) => {
+                let value = get(exchange, context);
+                if let Condition::Known(wanted) = self {
+                    return value.is_some() == *wanted;
+                }
+                value.is_some_and(|value| match self {
+                    Condition::Words(negated, wanted) => {
+                        wanted.iter().any(|word| names.any_form(value, |form| word.is(form))) != *negated
+                    }
+                    Condition::Like(negated, pattern) => {
+                        names.any_form(value, |form| pattern.matches(form)) != *negated
+                    }
+                    _ => false,
+                })
+            }
+        }
+    }
+}
+
+impl Names {
+    /// Whether a name passes in any of its forms.
+    #[inline]
+    pub(super) fn any_form(&self, name: &str, passes: impl Fn(&str) -> bool) -> bool {
+        self.forms(name).any(passes)
+    }
+
+    /// A name as it is, and without a prefix that may be left out.
+    #[inline]
+    pub(super) fn forms<'n>(&self, name: &'n str) -> impl Iterator<Item = &'n str> + use<'n> {
+        let prefixes = match self {
+            Names::Known { prefixes, .. } => prefixes,
+            Names::Any | Names::Path => &[][..],
+        };
+        std::iter::once(name).chain(prefixes.iter().filter_map(|prefix| name.strip_prefix(prefix)))
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Expression::Or(parts) => joined(parts, " or ", f, |part| matches!(part, Expression::Or(_))),
+            Expression::And(parts) => {
+                joined(parts, " and ", f, |part| matches!(part, Expression::Or(_) | Expression::And(_)))
+            }
+            Expression::Not(inner) => {
+                f.write_str("not ")?;
+                in_parentheses_if(matches!(**inner, Expression::Or(_) | Expression::And(_)), inner, f)
+            }
+            Expression::Test(column, condition) => {
+                let unit = match column.value {
+                    Value::Scalar(unit, _) => unit,
+                    _ => Unit::Count,
+                };
+                f.write_str(column.name)?;
+                condition.write(unit, f)
+            }
+        }
+    }
+}
+
+impl Condition {
+    /// What stands behind the column's name.
+    fn write(&self, unit: Unit, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Condition::Known(true) => f.write_str(" != null"),
+            Condition::Known(false) => f.write_str(" == null"),
+            Condition::Flag(true) => Ok(()),
+            Condition::Flag(false) => f.write_str(" == false"),
+            Condition::Order(order, limit) => {
+                write!(f, " {} {}", order.sign(), Literal(unit, *limit))
+            }
+            Condition::Scalars(negated, wanted) => {
+                let wanted: Vec<Literal> = wanted.iter().map(|scalar| Literal(unit, *scalar)).collect();
+                one_of(*negated, &wanted, true, f)
+            }
+            Condition::Words(negated, wanted) => one_of(*negated, wanted, true, f),
+            Condition::Prefixes(negated, wanted) => one_of(*negated, wanted, wanted.iter().all(Prefix::is_single), f),
+            Condition::Like(negated, pattern) => {
+                write!(f, " {} {pattern}", if *negated { "!~" } else { "~" })
+            }
+        }
+    }
+}
+
+/// A scalar as its column writes it.
+struct Literal(Unit, Scalar);
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.1.write(self.0, f)
+    }
+}
+
+/// `== a`, where `equal` makes sense and there is one; otherwise `in (a, b)`.
+fn one_of(negated: bool, wanted: &[impl fmt::Display], equal: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if let (true, [only]) = (equal, wanted) {
+        return write!(f, " {} {only}", if negated { "!=" } else { "==" });
+    }
+    f.write_str(if negated { " not in (" } else { " in (" })?;
+    for (i, one) in wanted.iter().enumerate() {
+        write!(f, "{}{one}", if i > 0 { ", " } else { "" })?;
+    }
+    f.write_str(")")
+}
+
+fn joined(
+    parts: &[Expression],
+    separator: &str,
+    f: &mut fmt::Formatter<'_>,
+    needs_parentheses: impl Fn(&Expression) -> bool,
+) -> fmt::Result {
+    for (i, part) in parts.iter().enumerate() {
+        f.write_str(if i > 0 { separator } else { "" })?;
+        in_parentheses_if(needs_parentheses(part), part, f)?;
+    }
+    Ok(())
+}
+
+fn in_parentheses_if(needed: bool, part: &Expression, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if needed { write!(f, "({part})") } else { write!(f, "{part}") }
+}

@@ -1,0 +1,370 @@
+//! Literals: what a number, duration, size, point in time, address or pattern looks like, read and written.
+//!
+//! Everything that has an order is a whole number inside: nanoseconds, bytes, a dialect's revision.
+
+use super::error::Problem;
+use jiff::civil::{DateTime, Time};
+use jiff::tz::TimeZone;
+use regex::{Regex, RegexBuilder};
+use smbscope_model::Dialect;
+use std::fmt::{self, Write as _};
+use std::net::{IpAddr, SocketAddr};
+
+/// What a column with an order counts in, which is also how its literals look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// A plain number: ports, ids, packet numbers, counts.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Nanoseconds.
+    Duration,
+    /// Nanoseconds since the Unix epoch.
+    Time,
+    /// The rank of a dialect.
+    Dialect,
+}
+
+/// A literal with an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scalar {
+    /// The value itself.
+    Plain(i128),
+    /// Nanoseconds after the beginning of the captures.
+    SinceStart(i64),
+    /// Nanoseconds after midnight of the day, in UTC, on which the captures begin.
+    TimeOfDay(i64),
+}
+
+const DAY_NS: i128 = 86_400_000_000_000;
+
+impl Scalar {
+    /// The value to compare with, for captures that begin at `start`.
+    pub(super) fn value(self, start: i64) -> i128 {
+        let start = i128::from(start);
+        match self {
+            Scalar::Plain(value) => value,
+            Scalar::SinceStart(nanos) => start + i128::from(nanos),
+            Scalar::TimeOfDay(nanos) => start.div_euclid(DAY_NS) * DAY_NS + i128::from(nanos),
+        }
+    }
+
+    pub(super) fn parse(unit: Unit, text: &str) -> Result<Scalar, Problem> {
+        match unit {
+            Unit::Count => number(text).map(|n| Scalar::Plain(n.into())),
+            Unit::Bytes => size(text).map(Scalar::Plain),
+            Unit::Duration => duration(text).map(|n| Scalar::Plain(n.into())),
+            Unit::Time => time(text),
+            Unit::Dialect => dialect(text).map(|dialect| Scalar::Plain(rank(dialect))),
+        }
+    }
+
+    pub(super) fn write(self, unit: Unit, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self, unit) {
+            (Scalar::Plain(value), Unit::Count) => write!(f, "{value}"),
+            (Scalar::Plain(value), Unit::Bytes) => write_size(value, f),
+            (Scalar::Plain(value), Unit::Duration) => write_duration(value, f),
+            (Scalar::SinceStart(value), _) => write_duration(value.into(), f),
+            (Scalar::Plain(value), Unit::Dialect) => {
+                let known = Dialect::KNOWN.into_iter().find(|dialect| rank(*dialect) == value);
+                let dialect = known.unwrap_or(Dialect::Smb2(value.clamp(0, u16::MAX.into()) as u16));
+                write_text(&dialect.to_string(), f)
+            }
+            (Scalar::Plain(value), Unit::Time) => match jiff::Timestamp::from_nanosecond(value) {
+                Ok(time) => write!(f, "{time}"),
+                Err(_) => write!(f, "{value}"),
+            },
+            (Scalar::TimeOfDay(value), _) => {
+                let time = Time::midnight().saturating_add(jiff::SignedDuration::from_nanos(value));
+                write!(f, "{time}")
+            }
+        }
+    }
+}
+
+/// A place in the order of dialects, the oldest first.
+pub(super) fn rank(dialect: Dialect) -> i128 {
+    match dialect {
+        Dialect::Core => 0,
+        Dialect::CorePlus => 1,
+        Dialect::Lanman1 => 2,
+        Dialect::Lanman2 => 3,
+        Dialect::Lanman21 => 4,
+        Dialect::NtLm012 => 5,
+        Dialect::OtherSmb1 => 6,
+        // From 0x0202 on.
+        Dialect::Smb2(revision) => revision.into(),
+    }
+}
+
+fn dialect(text: &str) -> Result<Dialect, Problem> {
+    let known = Dialect::KNOWN.into_iter().find(|dialect| dialect.to_string().eq_ignore_ascii_case(text));
+    let by_code = || {
+        let code = u16::from_str_radix(text.strip_prefix("0x")?, 16).ok()?;
+        (code >= 0x0202).then_some(Dialect::Smb2(code))
+    };
+    known.or_else(by_code).ok_or_else(|| {
+        let names = Dialect::KNOWN.map(|dialect| dialect.to_string());
+        Problem::new(format!("expected a dialect: {}", names.join(", ")))
+    })
+}
+
+fn number(text: &str) -> Result<u64, Problem> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    // `+5` is a number to Rust and a slip in a filter.
+    parsed.ok().filter(|_| !text.contains('+')).ok_or_else(|| Problem::new("expected a number, such as 445 or 0x1bd"))
+}
+
+const DURATIONS: [(&str, i64); 9] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("μs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+];
+
+pub(super) fn duration(text: &str) -> Result<i64, Problem> {
+    let expected = Problem::new("expected a duration, such as 50ms, 1.5s, 200us or 2min");
+    let (digits, unit) = quantity(text);
+    let Some((_, scale)) = DURATIONS.iter().find(|(name, _)| *name == unit) else {
+        let hint = match unit {
+            _ if digits.is_empty() => None,
+            "" => Some(format!("a time needs its unit: did you mean {digits}ms?")),
+            "m" => Some(format!("minutes are {digits}min, milliseconds {digits}ms")),
+            _ => Some("the units are ns, us, ms, s, min, h and d".to_owned()),
+        };
+        return Err(expected.maybe(hint));
+    };
+    scaled(digits, (*scale).into()).and_then(|nanos| i64::try_from(nanos).ok()).ok_or(expected)
+}
+
+/// Single letters are powers of 1024, as disk tools have it.
+const SIZES: [(&str, i128); 14] = [
+    ("", 1),
+    ("b", 1),
+    ("k", 1 << 10),
+    ("m", 1 << 20),
+    ("g", 1 << 30),
+    ("t", 1 << 40),
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
+    ("tib", 1 << 40),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("tb", 1_000_000_000_000),
+];
+
+fn size(text: &str) -> Result<i128, Problem> {
+    let expected = || Problem::new("expected a size, such as 4096, 64KiB, 4k (of 1024) or 1MB (of 1000)");
+    if text.starts_with("0x") {
+        return number(text).map(i128::from).map_err(|_| expected());
+    }
+    let (digits, unit) = quantity(text);
+    let scale = SIZES.iter().find(|(name, _)| unit.eq_ignore_ascii_case(name)).map(|(_, scale)| *scale);
+    scale.and_then(|scale| scaled(digits, scale)).filter(|bytes| *bytes >= 0).ok_or_else(expected)
+}
+
+/// The digits in front and the unit behind.
+fn quantity(text: &str) -> (&str, &str) {
+    let digits = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
+    text.split_at(text.find(|c| !digits(c)).unwrap_or(text.len()))
+}
+
+/// Digits with at most one point, times a scale; none unless that is a whole number.
+fn scaled(digits: &str, scale: i128) -> Option<i128> {
+    let (sign, digits) = digits.strip_prefix('-').map_or((1, digits), |digits| (-1, digits));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    // More digits than any time or size has.
+    if whole.is_empty() || whole.len() > 20 || fraction.len() > 18 || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    let one = 10i128.pow(fraction.len() as u32);
+    let parts = format!("{whole}{fraction}").parse::<i128>().ok()?.checked_mul(scale)?;
+    (parts % one == 0).then_some(sign * parts / one)
+}
+
+fn time(text: &str) -> Result<Scalar, Problem> {
+    if let Ok(nanos) = duration(text) {
+        return Ok(Scalar::SinceStart(nanos));
+    }
+    if let Ok(time) = text.parse::<jiff::Timestamp>() {
+        return Ok(Scalar::Plain(time.as_nanosecond()));
+    }
+    let has_date = text.get(4..5) == Some("-");
+    if let (true, Ok(time)) = (has_date, text.parse::<DateTime>().and_then(|time| time.to_zoned(TimeZone::UTC))) {
+        return Ok(Scalar::Plain(time.timestamp().as_nanosecond()));
+    }
+    if let (false, true, Ok(time)) = (has_date, text.contains(':'), text.parse::<Time>()) {
+        let nanos = (time - Time::midnight()).total(jiff::Unit::Nanosecond);
+        if let Ok(nanos) = nanos {
+            return Ok(Scalar::TimeOfDay(nanos as i64));
+        }
+    }
+    let hint = quantity(text).1.is_empty().then(|| format!("a time needs its unit: did you mean {text}s?"));
+    Err(Problem::new("expected a time: 30s after the start, 09:30, 2024-05-17 or 2024-05-17T09:30:00Z").maybe(hint))
+}
+
+fn write_duration(nanos: i128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    // The names with Greek letters are for reading only.
+    let units = DURATIONS.iter().rev().filter(|(name, _)| name.is_ascii());
+    let fitting = units.map(|(name, scale)| (name, i128::from(*scale))).find(|(_, scale)| nanos % scale == 0);
+    match fitting {
+        Some((name, scale)) if nanos != 0 => write!(f, "{}{name}", nanos / scale),
+        _ => f.write_str("0s"),
+    }
+}
+
+fn write_size(bytes: i128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let units = [("TiB", 1i128 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.into_iter().find(|(_, scale)| bytes > 0 && bytes % scale == 0) {
+        Some((name, scale)) => write!(f, "{}{name}", bytes / scale),
+        None => write!(f, "{bytes}"),
+    }
+}
+
+/// Addresses that share their first bits; a single address shares all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Prefix {
+    address: IpAddr,
+    length: u8,
+}
+
+impl Prefix {
+    pub(super) fn parse(text: &str) -> Result<Prefix, Problem> {
+        let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
+        let expected = || {
+            let hint = text.parse::<SocketAddr>().is_ok().then_some("the port has a column of its own".to_owned());
+            Problem::new("expected an address or a prefix, such as 10.0.0.5, 10.0.0.0/8 or fd00::/8").maybe(hint)
+        };
+        let address: IpAddr = address.parse().map_err(|_| expected())?;
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let length = match length {
+            None => bits,
+            Some(length) => length.parse::<u8>().ok().filter(|length| *length <= bits).ok_or_else(expected)?,
+        };
+        Ok(Prefix { address: masked(address, length), length })
+    }
+
+    pub(super) fn is_single(&self) -> bool {
+        self.length == if self.address.is_ipv4() { 32 } else { 128 }
+    }
+
+    pub(super) fn contains(&self, address: IpAddr) -> bool {
+        address.is_ipv4() == self.address.is_ipv4() && masked(address, self.length) == self.address
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.address.fmt(f)?;
+        if self.is_single() { Ok(()) } else { write!(f, "/{}", self.length) }
+    }
+}
+
+/// The first `length` bits, the others zero.
+fn masked(address: IpAddr, length: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(length.min(32))).unwrap_or(0);
+            IpAddr::V4((v4.to_bits() & mask).into())
+        }
+        IpAddr::V6(v6) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(length.min(128))).unwrap_or(0);
+            IpAddr::V6((v6.to_bits() & mask).into())
+        }
+    }
+}
+
+/// Text that is compared without regard to case, as SMB compares names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Word {
+    text: String,
+    folded: String,
+}
+
+impl Word {
+    pub(super) fn new(text: &str) -> Word {
+        Word { text: text.to_owned(), folded: fold(text).collect() }
+    }
+
+    #[inline]
+    pub(super) fn is(&self, text: &str) -> bool {
+        fold(text).eq(self.folded.chars())
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_text(&self.text, f)
+    }
+}
+
+fn fold(text: &str) -> impl Iterator<Item = char> {
+    text.chars().flat_map(char::to_lowercase)
+}
+
+/// Text with wildcards, as Windows has them: `*` is any characters (`\` too), `?` is one. Case does not matter.
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    text: String,
+    regex: Regex,
+}
+
+impl Pattern {
+    pub(super) fn new(text: &str) -> Result<Pattern, Problem> {
+        let mut regex = String::from("^");
+        for c in text.chars() {
+            match c {
+                '*' => regex.push_str(".*"),
+                '?' => regex.push('.'),
+                c => regex.push_str(&regex::escape(c.encode_utf8(&mut [0; 4]))),
+            }
+        }
+        regex.push('$');
+        let regex = RegexBuilder::new(&regex).case_insensitive(true).dot_matches_new_line(true).build();
+        let regex = regex.map_err(|_| Problem::new("the pattern is too long"))?;
+        Ok(Pattern { text: text.to_owned(), regex })
+    }
+
+    #[inline]
+    pub(super) fn matches(&self, text: &str) -> bool {
+        self.regex.is_match(text)
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Pattern) -> bool {
+        self.text == other.text
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_text(&self.text, f)
+    }
+}
+
+/// Whether a character may stand in a word without quotes.
+pub(super) fn is_bare(c: char) -> bool {
+    !c.is_whitespace() && !matches!(c, '(' | ')' | ',' | '"' | '\'' | '=' | '!' | '<' | '>' | '~' | '&' | '|')
+}
+
+/// Text as a literal: in quotes where it needs them.
+pub(super) fn write_text(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if !text.is_empty() && text.chars().all(is_bare) && !text.eq_ignore_ascii_case("null") {
+        return f.write_str(text);
+    }
+    f.write_char('"')?;
+    f.write_str(&text.replace('"', "\"\""))?;
+    f.write_char('"')
+}

@@ -1,0 +1,270 @@
+//! What exchanges can be divided by, and what an exchange has there.
+
+use crate::derived;
+use smbscope_model::{Command, Dialect, Exchange, FlowId, Group, Status};
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// What exchanges can be divided by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dimension {
+    /// The client's address.
+    Client,
+    /// The server's address and port.
+    Server,
+    /// The user.
+    User,
+    /// The share.
+    Share,
+    /// The file: share and path.
+    File,
+    /// The directory that holds the file: share and path.
+    Directory,
+    /// The file name's extension.
+    Extension,
+    /// The command.
+    Command,
+    /// The group.
+    Group,
+    /// The dialect.
+    Dialect,
+    /// The TCP connection.
+    Connection,
+    /// The final response's status.
+    Status,
+    /// The bytes moved, by powers of two.
+    Size,
+}
+
+impl Dimension {
+    /// Every dimension.
+    pub const ALL: [Dimension; 13] = [
+        Dimension::Client,
+        Dimension::Server,
+        Dimension::User,
+        Dimension::Share,
+        Dimension::File,
+        Dimension::Directory,
+        Dimension::Extension,
+        Dimension::Command,
+        Dimension::Group,
+        Dimension::Dialect,
+        Dimension::Connection,
+        Dimension::Status,
+        Dimension::Size,
+    ];
+
+    /// Its name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dimension::Client => "client",
+            Dimension::Server => "server",
+            Dimension::User => "user",
+            Dimension::Share => "share",
+            Dimension::File => "file",
+            Dimension::Directory => "directory",
+            Dimension::Extension => "extension",
+            Dimension::Command => "command",
+            Dimension::Group => "group",
+            Dimension::Dialect => "dialect",
+            Dimension::Connection => "connection",
+            Dimension::Status => "status",
+            Dimension::Size => "size",
+        }
+    }
+
+    /// What it adds to a key.
+    pub(super) fn fields(self) -> &'static [Field] {
+        match self {
+            Dimension::Client => &[Field::Client],
+            Dimension::Server => &[Field::Server],
+            Dimension::User => &[Field::User],
+            Dimension::Share => &[Field::Share],
+            Dimension::File => &[Field::Share, Field::File],
+            Dimension::Directory => &[Field::Share, Field::Directory],
+            Dimension::Extension => &[Field::Extension],
+            Dimension::Command => &[Field::Command],
+            Dimension::Group => &[Field::Group],
+            Dimension::Dialect => &[Field::Dialect],
+            Dimension::Connection => &[Field::FlowId, Field::Connection],
+            Dimension::Status => &[Field::Status],
+            Dimension::Size => &[Field::Size],
+        }
+    }
+}
+
+/// A part of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// The client's address.
+    Client,
+    /// The server's address and port.
+    Server,
+    /// The user.
+    User,
+    /// The share.
+    Share,
+    /// The file's path below the share.
+    File,
+    /// The directory's path below the share; empty for the share's root.
+    Directory,
+    /// The extension in lower case; empty where the name has none.
+    Extension,
+    /// The command.
+    Command,
+    /// The group.
+    Group,
+    /// The dialect.
+    Dialect,
+    /// The connection's number.
+    FlowId,
+    /// The connection's two ends.
+    Connection,
+    /// The status.
+    Status,
+    /// The least size of a power of two.
+    Size,
+}
+
+impl Field {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Field::Client => "client",
+            Field::Server => "server",
+            Field::User => "user",
+            Field::Share => "share",
+            Field::File => "file",
+            Field::Directory => "directory",
+            Field::Extension => "extension",
+            Field::Command => "command",
+            Field::Group => "group",
+            Field::Dialect => "dialect",
+            Field::FlowId => "flow_id",
+            Field::Connection => "connection",
+            Field::Status => "status",
+            Field::Size => "size",
+        }
+    }
+
+    /// What an exchange has there.
+    pub(super) fn of(self, exchange: &Exchange) -> Part {
+        let name = |name: &Option<Arc<str>>| name.as_ref().map(|name| Part::Text(Piece::whole(name)));
+        let path = |piece: fn(&str) -> &str| exchange.path.as_ref().map(|path| Part::Text(Piece::of(path, piece)));
+        let part = match self {
+            Field::Client => Some(Part::Address(exchange.endpoints.client.ip())),
+            Field::Server => Some(Part::Socket(exchange.endpoints.server)),
+            Field::User => name(&exchange.user),
+            Field::Share => name(&exchange.share),
+            Field::File => path(derived::below_share),
+            Field::Directory => path(derived::directory),
+            Field::Extension => exchange.path.as_ref().map(|path| {
+                let extension = derived::extension(path);
+                Part::Text(match extension.chars().any(char::is_uppercase) {
+                    true => Piece::whole(&extension.to_lowercase().into()),
+                    false => Piece::of(path, derived::extension),
+                })
+            }),
+            Field::Command => Some(Part::Command(exchange.command)),
+            Field::Group => Some(Part::Group(exchange.group)),
+            Field::Dialect => exchange.dialect.map(Part::Dialect),
+            Field::FlowId => Some(Part::Flow(exchange.flow)),
+            Field::Connection => Some(Part::Ends(exchange.endpoints.client, exchange.endpoints.server)),
+            Field::Status => exchange.status.map(Part::Status),
+            Field::Size => Some(Part::Size(bucket(derived::size(exchange)))),
+        };
+        part.unwrap_or(Part::Unknown)
+    }
+}
+
+/// The largest power of two that is not above a size; 0 for nothing.
+fn bucket(size: u64) -> u64 {
+    size.checked_ilog2().map_or(0, |exponent| 1 << exponent)
+}
+
+/// The value of a [`Field`].
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// A host.
+    Address(IpAddr),
+    /// A host's port.
+    Socket(SocketAddr),
+    /// A name or path.
+    Text(Piece),
+    /// A command.
+    Command(Command),
+    /// A group.
+    Group(Group),
+    /// A dialect.
+    Dialect(Dialect),
+    /// A connection.
+    Flow(FlowId),
+    /// Its client and server.
+    Ends(SocketAddr, SocketAddr),
+    /// A status.
+    Status(Status),
+    /// From this many bytes on, to less than twice as many.
+    Size(u64),
+    /// The capture does not tell.
+    Unknown,
+}
+
+/// A piece of a shared text, compared by what it says.
+#[derive(Debug, Clone)]
+pub struct Piece {
+    whole: Arc<str>,
+    start: usize,
+    end: usize,
+}
+
+impl Piece {
+    /// All of it.
+    pub fn whole(text: &Arc<str>) -> Piece {
+        Piece { whole: Arc::clone(text), start: 0, end: text.len() }
+    }
+
+    /// What `piece` cuts out of it.
+    fn of(text: &Arc<str>, piece: fn(&str) -> &str) -> Piece {
+        let part = piece(text);
+        // An empty piece may come from elsewhere.
+        let start = if part.is_empty() { 0 } else { part.as_ptr() as usize - text.as_ptr() as usize };
+        Piece { whole: Arc::clone(text), start, end: start + part.len() }
+    }
+}
+
+impl Deref for Piece {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.whole.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+impl PartialEq for Piece {
+    fn eq(&self, other: &Piece) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Piece {}
+
+impl PartialOrd for Piece {
+    fn partial_cmp(&self, other: &Piece) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Piece {
+    fn cmp(&self, other: &Piece) -> Ordering {
+        (**self).cmp(&**other)
+    }
+}
+
+impl Hash for Piece {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}

@@ -1,0 +1,193 @@
+//! Exchanges divided by what they have in common: `--by client,share`.
+//!
+//! As long as there are no more than [`SLICES_MAX`] different keys, every slice is exact. Beyond that, those that waited
+//! longest are kept: see `table` for how, and for what is guaranteed. Whatever is given up is added up in one slice, so
+//! that the slices always add up to all commands.
+//!
+//! The order of the exchanges decides which slices are given up. So a slicer is to see them in one order, and there is no
+//! merge.
+
+mod dimension;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub use dimension::{Dimension, Field, Part, Piece};
+pub use table::{HISTOGRAMS_MAX, SLICES_KEPT, SLICES_MAX};
+
+use crate::derived;
+use crate::entity::Entity;
+use crate::summary::Figures;
+use smbscope_model::Exchange;
+use std::cmp::Reverse;
+use table::Table;
+
+/// Divides exchanges.
+#[derive(Debug, Clone)]
+pub struct Slicer {
+    by: Vec<Dimension>,
+    fields: Vec<Field>,
+    table: Table,
+    /// The key of the exchange at hand.
+    key: Vec<Part>,
+}
+
+impl Slicer {
+    /// Slices by these dimensions together.
+    pub fn new(by: &[Dimension]) -> Slicer {
+        Slicer::with_table(by, Table::new(SLICES_MAX, SLICES_KEPT))
+    }
+
+    fn with_table(by: &[Dimension], table: Table) -> Slicer {
+        let mut fields: Vec<Field> = Vec::new();
+        for field in by.iter().flat_map(|dimension| dimension.fields()) {
+            if !fields.contains(field) {
+                fields.push(*field);
+            }
+        }
+        Slicer { by: by.to_vec(), fields, table, key: Vec::new() }
+    }
+
+    /// Counts an exchange in its slice.
+    pub fn record(&mut self, exchange: &Exchange) {
+        if derived::is_apart(exchange) {
+            return;
+        }
+        self.key.clear();
+        self.key.extend(self.fields.iter().map(|field| field.of(exchange)));
+        self.table.record(&self.key, exchange);
+    }
+
+    /// The finished slices, in this order.
+    pub fn finish(&self, sort: Sort) -> Slices {
+        let mut entries = self.table.finish();
+        // What compares equal comes in the order of its keys.
+        match sort {
+            Sort::Key => entries.sort_by(|a, b| a.key.cmp(&b.key)),
+            _ => entries
+                .sort_by(|a, b| Reverse(sort.weight(a)).cmp(&Reverse(sort.weight(b))).then_with(|| a.key.cmp(&b.key))),
+        }
+        Slices {
+            by: self.by.clone(),
+            fields: self.fields.clone(),
+            sort,
+            entries,
+            other: self.table.other(),
+            missed_at_most_ns: self.table.floor(),
+        }
+    }
+}
+
+/// The finished slices.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slices {
+    /// What they are divided by.
+    pub by: Vec<Dimension>,
+    /// What their keys consist of.
+    pub fields: Vec<Field>,
+    /// Their order.
+    pub sort: Sort,
+    /// Every slice that was kept.
+    pub entries: Vec<Slice>,
+    /// What was given up, added up; its key is empty.
+    pub other: Option<Slice>,
+    /// A key without a slice of its own waited no longer than this in all: 0 as long as every key has one, and never
+    /// more than a [`SLICES_KEPT`]th of the response time of all slices.
+    pub missed_at_most_ns: i128,
+}
+
+/// One slice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slice {
+    /// What its exchanges have in common, by [`Slices::fields`].
+    pub key: Vec<Part>,
+    /// Counts, bytes and response time.
+    pub figures: Entity,
+    /// Service time.
+    pub service_time: Figures,
+    /// Response time of this key that [`Slices::other`] holds, because it was given up before it came back: at most
+    /// this. 0 where the slice has all of it.
+    pub missed_at_most_ns: i128,
+}
+
+/// What comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// The most response time in total.
+    ResponseTime,
+    /// The most service time in total.
+    ServiceTime,
+    /// The most commands.
+    Count,
+    /// The most error responses.
+    Errors,
+    /// The most bytes read and written.
+    Bytes,
+    /// The longest mean response time.
+    Mean,
+    /// The longest median response time.
+    P50,
+    /// The longest 95th percentile.
+    P95,
+    /// The longest 99th percentile.
+    P99,
+    /// The longest response time of a single command.
+    Max,
+    /// The first key.
+    Key,
+}
+
+impl Sort {
+    /// Every order.
+    pub const ALL: [Sort; 11] = [
+        Sort::ResponseTime,
+        Sort::ServiceTime,
+        Sort::Count,
+        Sort::Errors,
+        Sort::Bytes,
+        Sort::Mean,
+        Sort::P50,
+        Sort::P95,
+        Sort::P99,
+        Sort::Max,
+        Sort::Key,
+    ];
+
+    /// Its name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Sort::ResponseTime => "response_time",
+            Sort::ServiceTime => "service_time",
+            Sort::Count => "count",
+            Sort::Errors => "errors",
+            Sort::Bytes => "bytes",
+            Sort::Mean => "mean",
+            Sort::P50 => "p50",
+            Sort::P95 => "p95",
+            Sort::P99 => "p99",
+            Sort::Max => "max",
+            Sort::Key => "key",
+        }
+    }
+
+    /// What is compared; what is absent is least.
+    fn weight(self, slice: &Slice) -> Option<i128> {
+        let Slice { figures, service_time, .. } = slice;
+        let Entity { response_time, .. } = figures;
+        let time = match self {
+            Sort::ResponseTime => return Some(response_time.sum_ns),
+            Sort::ServiceTime => return Some(service_time.sum_ns),
+            Sort::Count => return Some(figures.count.into()),
+            Sort::Errors => return Some(figures.errors.into()),
+            Sort::Bytes => return Some(i128::from(figures.bytes_read) + i128::from(figures.bytes_written)),
+            Sort::Key => None,
+            Sort::Mean => response_time.mean,
+            Sort::P50 => response_time.p50,
+            Sort::P95 => response_time.p95,
+            Sort::P99 => response_time.p99,
+            Sort::Max => response_time.max,
+        };
+        time.map(|time| time.0.into())
+    }
+}

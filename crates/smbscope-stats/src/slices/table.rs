@@ -1,0 +1,169 @@
+//! A table of bounded size that keeps the keys with the most response time.
+//!
+//! It is a sketch of heavy hitters: Space-Saving (Metwally, Agrawal and El Abbadi, "Efficient Computation of Frequent and
+//! Top-k Elements in Data Streams", ICDT 2005), weighted by response time, which gives keys up many at a time and not one
+//! by one (as Anderson et al., "A High-Performance Algorithm for Identifying Frequent Items in Data Streams", IMC 2017).
+//!
+//! A key's *upper bound* is what was recorded of it since it is in the table, plus what may have been recorded before.
+//! When the table is full, the `kept` keys with the largest upper bounds stay. The largest upper bound of those that go is
+//! the new *floor*: no key outside the table has a larger total, and so it is what a key that comes (back) may have had
+//! before. Hence
+//!
+//! - a key whose total is above the floor is in the table;
+//! - a key's total is at least what its entry says, and at most that plus `missed_at_most`;
+//! - the floor is at most a (`kept` + 1)th of the total of all keys: raising it by some amount takes that amount from the
+//!   bounds above the floor of `kept` + 1 keys, and these were recorded.
+
+use super::{Part, Slice};
+use crate::entity::Tally;
+use crate::summary::{Limit, Summary};
+use smbscope_model::{Exchange, TimeKind};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// Slices that are told apart; up to here everything is exact.
+pub const SLICES_MAX: usize = 20_000;
+
+/// Slices that stay when there are more.
+pub const SLICES_KEPT: usize = 10_000;
+
+/// Slices whose percentiles come from a histogram, when they have more than a few hundred values. They take 20 to 400 KB
+/// each, so the slices that get there first have them, and others have no percentiles.
+pub const HISTOGRAMS_MAX: usize = 128;
+
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    capacity: usize,
+    kept: usize,
+    index: HashMap<Box<[Part]>, usize, ahash::RandomState>,
+    /// In the order in which they came.
+    entries: Vec<Entry>,
+    other: Counts,
+    floor: i128,
+    histograms: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    key: Box<[Part]>,
+    counts: Counts,
+    missed_at_most: i128,
+    has_histograms: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Counts {
+    tally: Tally,
+    /// Absent until the first timed exchange.
+    service_time: Option<Box<Summary>>,
+}
+
+impl Table {
+    pub(super) fn new(capacity: usize, kept: usize) -> Table {
+        assert!(kept < capacity, "a full table has to give something up");
+        // Fixed seeds: nothing depends on them, but runs should not differ even in speed.
+        let index = HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4));
+        Table { capacity, kept, index, entries: Vec::new(), other: Counts::default(), floor: 0, histograms: 0 }
+    }
+
+    pub(super) fn record(&mut self, key: &[Part], exchange: &Exchange) {
+        let slot = match self.index.get(key) {
+            Some(slot) => *slot,
+            None => self.admit(key),
+        };
+        let Some(entry) = self.entries.get_mut(slot) else { return };
+        if !entry.has_histograms && self.histograms < HISTOGRAMS_MAX && entry.counts.is_full() {
+            entry.counts.allow_histograms();
+            entry.has_histograms = true;
+            self.histograms += 1;
+        }
+        entry.counts.record(exchange);
+    }
+
+    pub(super) fn finish(&self) -> Vec<Slice> {
+        self.entries.iter().map(|entry| entry.counts.finish(entry.key.to_vec(), entry.missed_at_most)).collect()
+    }
+
+    pub(super) fn other(&self) -> Option<Slice> {
+        (self.other.tally.count > 0).then(|| self.other.finish(Vec::new(), 0))
+    }
+
+    pub(super) fn floor(&self) -> i128 {
+        self.floor
+    }
+
+    fn admit(&mut self, key: &[Part]) -> usize {
+        if self.entries.len() == self.capacity {
+            self.purge();
+        }
+        let slot = self.entries.len();
+        self.index.insert(key.into(), slot);
+        self.entries.push(Entry {
+            key: key.into(),
+            counts: Counts::default(),
+            missed_at_most: self.floor,
+            has_histograms: false,
+        });
+        slot
+    }
+
+    /// Gives up all but the `kept` keys with the largest upper bounds; of equals, those that came first stay.
+    fn purge(&mut self) {
+        let mut order: Vec<usize> = (0..self.entries.len()).collect();
+        order.sort_by_key(|slot| Reverse(self.entries[*slot].upper_bound()));
+        let mut stays = vec![false; order.len()];
+        order.iter().take(self.kept).for_each(|slot| stays[*slot] = true);
+        if let Some(highest) = order.get(self.kept) {
+            self.floor = self.floor.max(self.entries[*highest].upper_bound());
+        }
+        self.index.clear();
+        for (entry, stays) in std::mem::take(&mut self.entries).into_iter().zip(stays) {
+            if stays {
+                self.index.insert(entry.key.clone(), self.entries.len());
+                self.entries.push(entry);
+            } else {
+                self.histograms -= usize::from(entry.has_histograms);
+                self.other.absorb(&entry.counts);
+            }
+        }
+    }
+}
+
+impl Entry {
+    fn upper_bound(&self) -> i128 {
+        self.missed_at_most + self.counts.tally.response_time_sum()
+    }
+}
+
+impl Counts {
+    fn record(&mut self, exchange: &Exchange) {
+        self.tally.record(exchange, Limit::ENTITY);
+        let is_timed = exchange.is_complete() && exchange.group.in_headline();
+        if let Some(time) = exchange.time(TimeKind::ServiceTime).filter(|_| is_timed) {
+            self.service_time.get_or_insert_with(|| Box::new(Summary::new(Limit::ENTITY))).record(time);
+        }
+    }
+
+    /// Whether the next value would cost the percentiles.
+    fn is_full(&self) -> bool {
+        [&self.tally.response_time, &self.service_time].into_iter().flatten().any(|summary| summary.is_full())
+    }
+
+    fn allow_histograms(&mut self) {
+        let summaries = [&mut self.tally.response_time, &mut self.service_time];
+        summaries.into_iter().flatten().for_each(|summary| summary.allow_histogram());
+    }
+
+    /// Adds what another entry counted; percentiles are lost.
+    fn absorb(&mut self, other: &Counts) {
+        self.tally.absorb(&other.tally);
+        if let Some(theirs) = &other.service_time {
+            self.service_time.get_or_insert_with(|| Box::new(Summary::new(Limit::NONE))).absorb(theirs);
+        }
+    }
+
+    fn finish(&self, key: Vec<Part>, missed_at_most_ns: i128) -> Slice {
+        let service_time = self.service_time.as_ref().map(|summary| summary.figures()).unwrap_or_default();
+        Slice { key, figures: self.tally.finish(), service_time, missed_at_most_ns }
+    }
+}

@@ -1,0 +1,167 @@
+//! What a slice holds, and what the bounded table guarantees, with totals added up here.
+
+use super::table::Table;
+use super::*;
+use crate::testing::read;
+use proptest::prelude::*;
+use smbscope_model::{FlowId, Group, Nanos, Outcome, Subcommand};
+use std::collections::BTreeMap;
+
+fn text(part: &Part) -> &str {
+    match part {
+        Part::Text(text) => text,
+        other => panic!("{other:?} is no text"),
+    }
+}
+
+fn sliced(by: &[Dimension], exchanges: &[Exchange]) -> Slices {
+    let mut slicer = Slicer::new(by);
+    exchanges.iter().for_each(|exchange| slicer.record(exchange));
+    slicer.finish(Sort::ResponseTime)
+}
+
+fn at_path(path: &str, response_time_ns: i64) -> Exchange {
+    Exchange { path: Some(path.into()), ..read(0, response_time_ns) }
+}
+
+#[test]
+fn slices_by_two_dimensions_have_a_key_of_both() {
+    let of = |client: &str, group| {
+        let mut one = Exchange { group, ..read(0, 100) };
+        one.endpoints.client = format!("{client}:50000").parse().expect("a socket address");
+        one
+    };
+    let exchanges = [of("10.0.0.1", Group::Read), of("10.0.0.2", Group::Read), of("10.0.0.1", Group::Write)];
+    let slices = sliced(&[Dimension::Client, Dimension::Group], &[&exchanges[..], &exchanges[..1]].concat());
+    let counts: Vec<u64> = slices.entries.iter().map(|slice| slice.figures.count).collect();
+    assert_eq!((counts, slices.fields), (vec![2, 1, 1], vec![Field::Client, Field::Group]));
+    assert_eq!(slices.entries[0].key, [Part::Address([10, 0, 0, 1].into()), Part::Group(Group::Read)]);
+}
+
+#[test]
+fn extensions_are_in_lower_case_and_the_unknown_is_a_slice() {
+    let exchanges = [at_path(r"a\B.DOCX", 5), at_path("c.docx", 4), at_path(r"a.d\plain", 2), read(0, 1)];
+    let slices = sliced(&[Dimension::Extension], &exchanges);
+    let sums: Vec<i128> = slices.entries.iter().map(|slice| slice.figures.response_time.sum_ns).collect();
+    assert_eq!(sums, [9, 2, 1]);
+    assert_eq!((text(&slices.entries[0].key[0]), text(&slices.entries[1].key[0])), ("docx", ""));
+    assert_eq!(slices.entries[2].key, [Part::Unknown]);
+}
+
+#[test]
+fn files_and_directories_are_told_apart_by_share_and_once() {
+    let on = |share: &str, path| Exchange { share: Some(share.into()), ..at_path(path, 1) };
+    // A leading separator is the dialect's, not the path's.
+    let exchanges = [on("a", r"\x\1"), on("a", r"x\1"), on("a", r"x\2"), on("b", r"x\1")];
+    let by = |by: &[Dimension]| sliced(by, &exchanges).entries.iter().map(|s| s.figures.count).collect::<Vec<_>>();
+    assert_eq!(by(&[Dimension::File]), [2, 1, 1]);
+    assert_eq!(by(&[Dimension::Directory]), [3, 1]);
+    let fields = sliced(&[Dimension::Share, Dimension::File], &[]).fields;
+    assert_eq!(fields, [Field::Share, Field::File]);
+}
+
+#[test]
+fn sizes_are_divided_at_powers_of_two() {
+    let sized = |length| {
+        let mut one = Exchange { group: Group::Write, length: Some(length), ..read(0, 1) };
+        one.request.bytes = length;
+        one
+    };
+    let exchanges = [0, 1, 4_095, 4_096, 8_191, 8_192, u64::MAX].map(sized);
+    let mut slicer = Slicer::new(&[Dimension::Size]);
+    exchanges.iter().for_each(|exchange| slicer.record(exchange));
+    let found: Vec<(Part, u64)> =
+        slicer.finish(Sort::Key).entries.into_iter().map(|slice| (slice.key[0].clone(), slice.figures.count)).collect();
+    let expected = [(0, 1), (1, 1), (2_048, 1), (4_096, 2), (8_192, 1), (1 << 63, 1)];
+    assert_eq!(found, expected.map(|(size, count)| (Part::Size(size), count)));
+}
+
+#[test]
+fn what_is_no_command_of_its_own_is_in_no_slice() {
+    let mut block = read(0, 1);
+    block.subcommand = Some(Subcommand::AsyncPortion);
+    let mut notice = read(0, 1);
+    notice.outcome = Outcome::ServerInitiated;
+    assert_eq!(sliced(&[Dimension::Command], &[block, notice]).entries, []);
+}
+
+#[test]
+fn every_order_puts_the_largest_first_and_what_is_absent_last() {
+    // One of 90 ns; thirty of 10 ns; and one without an answer.
+    let mut exchanges = vec![at_path("rare.a", 90)];
+    exchanges.extend((0..30).map(|_| at_path("often.b", 10)));
+    exchanges.push(Exchange { outcome: Outcome::Unanswered, ..at_path("never.c", 1) });
+    let mut slicer = Slicer::new(&[Dimension::Extension]);
+    exchanges.iter().for_each(|exchange| slicer.record(exchange));
+    let order =
+        |sort| -> String { slicer.finish(sort).entries.iter().map(|slice| text(&slice.key[0]).to_owned()).collect() };
+    assert_eq!([Sort::ResponseTime, Sort::Count, Sort::Key].map(order), ["bac", "bac", "abc"]);
+    assert_eq!([Sort::Mean, Sort::P50, Sort::Max].map(order), ["abc"; 3]);
+    // 30 values support a 95th percentile, one does not.
+    assert_eq!(order(Sort::P95), "bac");
+}
+
+#[test]
+fn busy_slices_have_percentiles_from_a_histogram_as_long_as_there_are_few() {
+    let mut slicer = Slicer::new(&[Dimension::Connection]);
+    let busy = |flow: u64| (1..=300).map(move |n| Exchange { flow: FlowId(flow), ..read(0, n * 1_000) });
+    (0..HISTOGRAMS_MAX as u64 + 2).flat_map(busy).for_each(|exchange| slicer.record(&exchange));
+    let slices = slicer.finish(Sort::Key);
+    let with = slices.entries.iter().filter(|slice| slice.figures.response_time.p95.is_some()).count();
+    assert_eq!((with, slices.entries.len()), (HISTOGRAMS_MAX, HISTOGRAMS_MAX + 2));
+    // The median of 1,000, 2,000 … 300,000 is 150,500; a histogram of three digits is within a thousandth.
+    let p50 = slices.entries[0].figures.response_time.p50.map_or(0, |Nanos(ns)| ns);
+    assert!((150_350..=150_650).contains(&p50), "{p50}");
+    assert_eq!(slices.entries[0].service_time.count, 300);
+}
+
+const CAPACITY: usize = 8;
+const KEPT: usize = 4;
+
+proptest! {
+    /// Few heavy keys among many light ones, in any order.
+    #[test]
+    fn the_bounded_table_keeps_its_promises(
+        stream in prop::collection::vec(prop_oneof![(0u64..3, 0i64..1_000), (3u64..40, 0i64..60)], 0..300)
+    ) {
+        let mut slicer = Slicer::with_table(&[Dimension::Connection], Table::new(CAPACITY, KEPT));
+        let mut truth: BTreeMap<u64, (u64, i128)> = BTreeMap::new();
+        for (key, time) in &stream {
+            slicer.record(&Exchange { flow: FlowId(*key), ..read(0, *time) });
+            let (count, sum) = truth.entry(*key).or_default();
+            *count += 1;
+            *sum += i128::from(*time);
+        }
+        let slices = slicer.finish(Sort::ResponseTime);
+        let total: i128 = truth.values().map(|(_, sum)| sum).sum();
+        let entries: BTreeMap<u64, &Slice> = slices.entries.iter().map(|slice| match slice.key[0] {
+            Part::Flow(FlowId(flow)) => (flow, slice),
+            ref other => panic!("{other:?} is no flow"),
+        }).collect();
+
+        // The bound, and everything adds up.
+        prop_assert!(slices.entries.len() <= CAPACITY && entries.len() == slices.entries.len());
+        let all = || slices.entries.iter().chain(&slices.other);
+        prop_assert_eq!(all().map(|slice| slice.figures.count).sum::<u64>(), stream.len() as u64);
+        prop_assert_eq!(all().map(|slice| slice.figures.response_time.sum_ns).sum::<i128>(), total);
+
+        // Who is not there had no more than the floor, and that is no more than its share.
+        prop_assert!(slices.missed_at_most_ns * (KEPT as i128 + 1) <= total);
+        for (key, (_, sum)) in &truth {
+            prop_assert!(*sum <= slices.missed_at_most_ns || entries.contains_key(key), "{} of {} lost", sum, total);
+        }
+        // Each entry within its error.
+        for (key, slice) in &entries {
+            let (said, missed) = (slice.figures.response_time.sum_ns, slice.missed_at_most_ns);
+            let (count, sum) = truth[key];
+            prop_assert!(said <= sum && sum <= said + missed, "{} + {} for {}", said, missed, sum);
+            prop_assert!(missed <= slices.missed_at_most_ns);
+            prop_assert!(missed > 0 || sum == said);
+            prop_assert!(slice.figures.count <= count);
+        }
+        // As long as the keys fit, everything is exact.
+        if truth.len() <= CAPACITY {
+            prop_assert_eq!((slices.other, slices.missed_at_most_ns), (None, 0));
+        }
+    }
+}

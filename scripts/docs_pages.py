@@ -1,0 +1,104 @@
+"""The Markdown pages of the repository: their headings, links and texts, read with a CommonMark parser."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+ROOT = Path(__file__).resolve().parent.parent
+PATTERNS = ("*.md", "docs/**/*.md", "fuzz/*.md", "tests/data/*.md")
+# Parts that scripts put into a page; no pages themselves.
+PARTS = {ROOT / "docs" / "performance-notes.md"}
+
+
+@dataclass(frozen=True)
+class Heading:
+    level: int
+    text: str
+    anchor: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Link:
+    target: str
+    text: str
+    line: int
+    is_image: bool
+
+
+@dataclass
+class Page:
+    path: Path
+    tokens: list[Token]
+    headings: list[Heading] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    # Text outside of code, with its line.
+    texts: list[tuple[int, str]] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return str(self.path.relative_to(ROOT))
+
+    @property
+    def title(self) -> str:
+        return self.headings[0].text if self.headings else self.name
+
+
+def parser() -> MarkdownIt:
+    """CommonMark with tables, and without HTML: it would be shown as text."""
+    return MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
+def load() -> dict[Path, Page]:
+    """All pages by their path, in a fixed order."""
+    paths = {path for pattern in PATTERNS for path in ROOT.glob(pattern)} - PARTS
+    return {path: read(path, path.read_text(encoding="utf-8")) for path in sorted(paths)}
+
+
+def read(path: Path, text: str) -> Page:
+    page = Page(path, parser().parse(text))
+    anchors: Counter[str] = Counter()
+    for token, following in zip(page.tokens, [*page.tokens[1:], None], strict=True):
+        if token.type == "heading_open" and following is not None:
+            title = plain(following)
+            anchor = slug(title)
+            number = anchors[anchor]
+            anchors[anchor] += 1
+            anchor = f"{anchor}-{number}" if number else anchor
+            token.attrSet("id", anchor)
+            page.headings.append(Heading(int(token.tag[1:]), title, anchor, line_of(token)))
+        if token.type == "inline":
+            page.links.extend(links(token))
+            page.texts.extend((line_of(token), child.content) for child in token.children or [] if child.type == "text")
+    return page
+
+
+def links(inline: Token) -> Iterator[Link]:
+    children = inline.children or []
+    for place, child in enumerate(children):
+        if child.type == "image":
+            yield Link(str(child.attrs["src"]), child.content, line_of(inline), is_image=True)
+        elif child.type == "link_open":
+            label = "".join(part.content for part in children[place + 1 :])
+            yield Link(str(child.attrs["href"]), label, line_of(inline), is_image=False)
+
+
+def line_of(token: Token) -> int:
+    return token.map[0] + 1 if token.map else 0
+
+
+def plain(inline: Token) -> str:
+    """The text of a heading without its marks."""
+    return "".join(child.content for child in inline.children or [])
+
+
+def slug(title: str) -> str:
+    """The anchor that GitHub gives a heading: lower case, no punctuation, dashes for spaces."""
+    kept = (char for char in title.strip().lower() if char in "-_ " or unicodedata.category(char)[0] in "LN")
+    return re.sub(r" ", "-", "".join(kept))

@@ -1,0 +1,158 @@
+"""Writes the pages as HTML: one style, light and dark, and a list of the pages of docs/ in the order of its index."""
+
+import html
+import os
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from markdown_it.token import Token
+
+from docs_pages import ROOT, Page, parser
+
+STYLE = """
+:root {
+  color-scheme: light dark;
+  --text: #1f2328; --ground: #ffffff; --soft: #f4f5f7; --line: #d4d8dd; --link: #0a58ca;
+}
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e3e6ea; --ground: #15181c; --soft: #20252b; --line: #3a4149; --link: #7db3ff; }
+}
+* { box-sizing: border-box; }
+body { margin: 0; color: var(--text); background: var(--ground); font: 16px/1.6 system-ui, sans-serif; }
+a { color: var(--link); }
+.page { display: flex; flex-wrap: wrap; max-width: 76rem; margin: 0 auto; }
+nav { flex: 1 1 12rem; padding: 2rem 1.5rem; font-size: .95rem; }
+nav ul { list-style: none; margin: 0; padding: 0; }
+nav li { margin: .3rem 0; }
+nav a { text-decoration: none; }
+nav a[aria-current] { font-weight: 600; color: inherit; }
+main { flex: 4 1 30rem; min-width: 0; padding: 1rem 1.5rem 4rem; }
+h1, h2, h3, h4 { line-height: 1.25; margin: 2em 0 .6em; }
+h1 { margin-top: .8em; }
+h2 { border-bottom: 1px solid var(--line); padding-bottom: .2em; }
+pre, code { font: .875em/1.5 ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
+code { background: var(--soft); border-radius: 4px; padding: .1em .3em; }
+pre { background: var(--soft); border-radius: 6px; padding: .8rem 1rem; overflow-x: auto; line-height: 1.35; }
+pre code { padding: 0; background: none; font-size: inherit; line-height: inherit; }
+table { border-collapse: collapse; display: block; overflow-x: auto; }
+th, td { border: 1px solid var(--line); padding: .35rem .7rem; text-align: left; vertical-align: top; }
+img { max-width: 100%; height: auto; }
+blockquote { margin: 1em 0; padding-left: 1em; border-left: 4px solid var(--line); }
+""".strip()
+
+PAGE = """<!doctype html>
+<html lang="en-GB">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+{style}
+</style>
+</head>
+<body>
+<div class="page">
+<nav aria-label="Pages">
+<ul>
+{navigation}
+</ul>
+</nav>
+<main>
+{content}</main>
+</div>
+</body>
+</html>
+"""
+
+
+class LinkReader(HTMLParser):
+    """Collects where the links and pictures of a page lead, and the places in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.ids: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if value is not None and (tag, name) in {("a", "href"), ("img", "src")}:
+                self.targets.append(value)
+            elif value is not None and name == "id":
+                self.ids.add(value)
+
+
+def build(pages: dict[Path, Page], output: Path) -> None:
+    """Writes the pages, and the files that they link to, into the output directory, which is emptied before."""
+    if output.exists():
+        shutil.rmtree(output)
+    order = navigation(pages)
+    copied: set[Path] = set()
+    for page in pages.values():
+        for token in page.tokens:
+            for child in token.children or []:
+                retarget(page, child, pages, copied)
+        content = parser().renderer.render(page.tokens, parser().options, {})
+        written = output / as_html(page.path).relative_to(ROOT)
+        written.parent.mkdir(parents=True, exist_ok=True)
+        title = page.title if "smbscope" in page.title else f"{page.title} – smbscope"
+        written.write_text(
+            PAGE.format(
+                title=html.escape(title), style=STYLE, navigation="\n".join(entries(page, order)), content=content
+            ),
+            encoding="utf-8",
+        )
+    for path in copied:
+        copy = output / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+    (output / "index.html").write_text(
+        '<!doctype html><html lang="en-GB"><meta charset="utf-8"><title>smbscope</title>'
+        '<meta http-equiv="refresh" content="0; url=docs/README.html"><a href="docs/README.html">smbscope</a></html>\n',
+        encoding="utf-8",
+    )
+
+
+def navigation(pages: dict[Path, Page]) -> list[Page]:
+    """The index and the pages of docs/ in the order in which it names them."""
+    index = pages[ROOT / "docs" / "README.md"]
+    order = [index]
+    for link in index.links:
+        page = pages.get((index.path.parent / urlsplit(link.target).path).resolve())
+        if page is not None and page.path.is_relative_to(index.path.parent) and page not in order:
+            order.append(page)
+    return order
+
+
+def entries(page: Page, order: list[Page]) -> list[str]:
+    """The list of pages as it stands beside this one."""
+    lines = []
+    for other in order:
+        target = os.path.relpath(as_html(other.path), page.path.parent)
+        current = ' aria-current="page"' if other is page else ""
+        lines.append(f'<li><a href="{html.escape(target)}"{current}>{html.escape(other.title)}</a></li>')
+    return lines
+
+
+def retarget(page: Page, token: Token, pages: dict[Path, Page], copied: set[Path]) -> None:
+    """Lets a link to a page lead to its HTML, and remembers other files of the repository that are linked to."""
+    attribute = {"link_open": "href", "image": "src"}.get(token.type)
+    if attribute is None:
+        return
+    target = str(token.attrs[attribute])
+    parts = urlsplit(target)
+    if parts.scheme or not parts.path:
+        return
+    path = (page.path.parent / parts.path).resolve()
+    if path in pages:
+        token.attrSet(
+            attribute, re.sub(r"\.md$", ".html", parts.path) + (f"#{parts.fragment}" if parts.fragment else "")
+        )
+    else:
+        copied.add(path)
+
+
+def as_html(path: Path) -> Path:
+    return path.with_suffix(".html")
