@@ -14,6 +14,8 @@ export interface Series {
   points: [number, number][];
   /** With a dot at each point. */
   dots?: boolean;
+  /** Not shown until asked for. */
+  hidden?: boolean;
 }
 
 export interface Panel {
@@ -61,15 +63,16 @@ class Lines {
   private readonly options: LinesOptions;
   private readonly hidden = new Set<string>();
   private readonly readout = h("p", { class: "readout" });
-  private readonly positions: number[];
+  private positions: number[] = [];
   private x: Scale = scaleLinear();
   private cursor: SVGElement = s("g");
   private at = -1;
 
   constructor(options: LinesOptions) {
     this.options = options;
-    const all = options.panels.flatMap((panel) => panel.series.flatMap(({ points }) => points.map(([x]) => x)));
-    this.positions = [...new Set(all)].sort((a, b) => a - b);
+    for (const panel of options.panels) {
+      for (const series of panel.series) if (series.hidden) this.hidden.add(series.name);
+    }
     const height = options.panels.reduce((sum, panel) => sum + panel.height + 44, 0) + 14;
     const setup: FigureOptions = {
       label: options.label,
@@ -97,10 +100,11 @@ class Lines {
         {
           type: "button",
           class: "item",
-          "aria-pressed": "true",
+          "aria-pressed": String(!this.hidden.has(name)),
           click: () => {
             if (!this.hidden.delete(name)) this.hidden.add(name);
             button.setAttribute("aria-pressed", String(!this.hidden.has(name)));
+            this.at = -1;
             this.redraw();
             this.say();
           },
@@ -116,6 +120,8 @@ class Lines {
   private draw(svg: SVGSVGElement, width: number): void {
     const { options } = this;
     const { x: axis, panels } = options;
+    const shown = panels.flatMap((panel) => panel.series.filter((series) => !this.hidden.has(series.name)));
+    this.positions = [...new Set(shown.flatMap(({ points }) => points.map(([x]) => x)))].sort((a, b) => a - b);
     const [first, last] = ends(this.positions, axis.logarithmic);
     this.x = (axis.logarithmic ? scaleLog : scaleLinear)([first, last], [LEFT, width - 14]);
     const room = Math.max(2, Math.floor((width - LEFT) / 76));
