@@ -1,4 +1,7 @@
 // Entry: reads the document that was put into the page and shows it with the view that its schema asks for.
+
+import { benchPage } from "./bench/index";
+import { comparePage } from "./compare/index";
 import { h } from "./lib/dom";
 import { type Page, page } from "./lib/page";
 import { reportPage } from "./report/index";
@@ -6,10 +9,14 @@ import "./styles/base.css";
 import "./styles/charts.css";
 import "./styles/tables.css";
 import "./styles/print.css";
+import type { SmbscopeBenchDocument } from "./types/bench";
+import type { SmbscopeComparisonDocument } from "./types/compare";
 import type { SmbscopeReportDocument } from "./types/report";
 
 const VIEWS: Record<string, (document: unknown) => Page> = {
   "smbscope.report/1": (document) => reportPage(document as SmbscopeReportDocument),
+  "smbscope.bench/1": (document) => benchPage(document as SmbscopeBenchDocument),
+  "smbscope.compare/1": (document) => comparePage(document as SmbscopeComparisonDocument),
 };
 
 function show(): HTMLElement[] {

@@ -65,14 +65,19 @@ function crisp(position: number): number {
   return Math.round(position) + 0.5;
 }
 
-/** Marks on a logarithmic axis: decades, and their 2 and 5 where there is room for them. */
+/** Marks on a logarithmic axis: decades, and parts of them where there is room. */
 export function logTicks(from: number, to: number, most: number): number[] {
   const first = Math.floor(Math.log10(from));
   const last = Math.ceil(Math.log10(to));
   const within = (values: number[]) => values.filter((value) => value >= from * 0.999_999 && value <= to * 1.000_001);
   const decades = Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i));
-  const fine = within(decades.flatMap((decade) => [decade, 2 * decade, 5 * decade]));
-  if (fine.length <= most) return fine;
+  for (const parts of [
+    [1, 2, 5],
+    [1, 3],
+  ]) {
+    const fine = within(decades.flatMap((decade) => parts.map((part) => part * decade)));
+    if (fine.length <= most) return fine;
+  }
   const coarse = within(decades);
   const step = Math.ceil(coarse.length / Math.max(1, most));
   return coarse.filter((_, i) => i % step === 0);

@@ -39,7 +39,8 @@ export function bucketHigh(map: Heatmap, bucket: number): number {
 export function cells(map: Heatmap, origin: number, across: number, up: number): Cell[] {
   const found = new Map<string, Cell>();
   for (const bin of map.bins) {
-    const interval = Math.round((bin.start_ns - origin) / map.width_ns / across - 0.499_999);
+    // Rounded, as a double holds points in time to 256 ns only.
+    const interval = Math.floor(Math.round((bin.start_ns - origin) / map.width_ns) / across);
     for (const [bucket, count] of bin.counts) {
       const row = Math.floor(bucket / up);
       const key = `${interval} ${row}`;

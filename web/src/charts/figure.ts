@@ -10,7 +10,8 @@ export interface Numbers {
 export interface FigureOptions {
   /** What the chart shows, for those who do not see it. */
   label: string;
-  height: number;
+  /** In pixels; may depend on the width. */
+  height: number | ((width: number) => number);
   /** Draws into the empty drawing; called again when the width changes. */
   draw(svg: SVGSVGElement, width: number): void;
   numbers(): Numbers;
@@ -27,19 +28,21 @@ export interface Figure {
 }
 
 export function figure(options: FigureOptions): Figure {
-  const svg = s("svg", { role: "img", "aria-label": options.label, height: options.height, class: "chart" });
+  const svg = s("svg", { role: "img", "aria-label": options.label, class: "chart" });
   if (options.key) {
     svg.setAttribute("tabindex", "0");
     svg.addEventListener("keydown", (event) => {
       if (options.key?.(event)) event.preventDefault();
     });
   }
-  const place = h("div", { class: "chart-place", style: `min-height: ${options.height}px` }, svg);
+  const place = h("div", { class: "chart-place" }, svg);
   const element = h("figure", {}, ...(options.above ?? []), place, numbersElement(options));
   let width = 0;
   const draw = () => {
+    const height = typeof options.height === "number" ? options.height : options.height(width);
     // Drawn for this width; on paper the whole is scaled.
-    svg.setAttribute("viewBox", `0 0 ${width} ${options.height}`);
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    svg.setAttribute("height", String(height));
     svg.replaceChildren();
     options.draw(svg, width);
   };

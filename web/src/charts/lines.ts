@@ -14,6 +14,8 @@ export interface Series {
   points: [number, number][];
   /** With a dot at each point. */
   dots?: boolean;
+  /** Not shown until asked for. */
+  hidden?: boolean;
 }
 
 export interface Panel {
@@ -40,6 +42,8 @@ export interface LinesOptions {
     ticks?: number[];
   };
   panels: Panel[];
+  /** A line across all panels, with what it means. */
+  mark?: { x: number; text: string } | undefined;
   /** What a position on the x axis is, in front of the readout. */
   at: string;
   /** Between points: the line goes straight, or keeps its last value. */
@@ -59,15 +63,16 @@ class Lines {
   private readonly options: LinesOptions;
   private readonly hidden = new Set<string>();
   private readonly readout = h("p", { class: "readout" });
-  private readonly positions: number[];
+  private positions: number[] = [];
   private x: Scale = scaleLinear();
   private cursor: SVGElement = s("g");
   private at = -1;
 
   constructor(options: LinesOptions) {
     this.options = options;
-    const all = options.panels.flatMap((panel) => panel.series.flatMap(({ points }) => points.map(([x]) => x)));
-    this.positions = [...new Set(all)].sort((a, b) => a - b);
+    for (const panel of options.panels) {
+      for (const series of panel.series) if (series.hidden) this.hidden.add(series.name);
+    }
     const height = options.panels.reduce((sum, panel) => sum + panel.height + 44, 0) + 14;
     const setup: FigureOptions = {
       label: options.label,
@@ -95,10 +100,11 @@ class Lines {
         {
           type: "button",
           class: "item",
-          "aria-pressed": "true",
+          "aria-pressed": String(!this.hidden.has(name)),
           click: () => {
             if (!this.hidden.delete(name)) this.hidden.add(name);
             button.setAttribute("aria-pressed", String(!this.hidden.has(name)));
+            this.at = -1;
             this.redraw();
             this.say();
           },
@@ -112,7 +118,10 @@ class Lines {
   }
 
   private draw(svg: SVGSVGElement, width: number): void {
-    const { x: axis, panels } = this.options;
+    const { options } = this;
+    const { x: axis, panels } = options;
+    const shown = panels.flatMap((panel) => panel.series.filter((series) => !this.hidden.has(series.name)));
+    this.positions = [...new Set(shown.flatMap(({ points }) => points.map(([x]) => x)))].sort((a, b) => a - b);
     const [first, last] = ends(this.positions, axis.logarithmic);
     this.x = (axis.logarithmic ? scaleLog : scaleLinear)([first, last], [LEFT, width - 14]);
     const room = Math.max(2, Math.floor((width - LEFT) / 76));
@@ -136,6 +145,7 @@ class Lines {
     }
     this.cursor = s("g", { class: "cursor" });
     const bottom = top - 44;
+    if (options.mark) svg.append(marked(this.x(options.mark.x), options.mark.text, bottom, width));
     const surface = s("rect", {
       class: "surface",
       x: LEFT,
@@ -218,6 +228,17 @@ class Lines {
     );
     this.readout.textContent = `${at} ${x.text(position)}:  ${values.join("  ·  ")}`;
   }
+}
+
+/** A position on the x axis that has a meaning of its own. */
+function marked(x: number, text: string, bottom: number, width: number): SVGElement {
+  const late = x > width * 0.7;
+  return s(
+    "g",
+    { class: "mark" },
+    s("line", { x1: x, x2: x, y1: 26, y2: bottom }),
+    s("text", { x: late ? x - 6 : x + 6, y: 38, "text-anchor": late ? "end" : "start" }, text),
+  );
 }
 
 /** The value of a line at a position, `null` where the line is not. */

@@ -4,7 +4,7 @@
 /** Groups of commands: colour, and the dashes of their lines. */
 const GROUPS: Record<string, [string, string]> = {
   Read: ["blue", ""],
-  Write: ["vermilion", ""],
+  Write: ["vermilion", "12 3"],
   "Open/Close": ["green", "7 3"],
   Other: ["purple", "2 3"],
   Session: ["sky", "9 3 2 3"],

@@ -40,6 +40,7 @@ export function span(ns: number | null | undefined): string {
 
 /** A mark on an axis of time: `10 µs`, `2.5 ms`, `300 s`. */
 export function tickDuration(ns: number): string {
+  if (ns === 0) return "0";
   const units: [number, string][] = [
     [1e9, "s"],
     [1e6, "ms"],

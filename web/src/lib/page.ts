@@ -19,7 +19,6 @@ export interface Page {
 }
 
 export function page({ title, facts, sections, version }: Page): HTMLElement[] {
-  document.title = title;
   const shown = sections.filter((section): section is Section => section !== null);
   const links = shown.map(({ id, title, link }) => h("a", { href: `#${id}` }, link ?? title));
   const bar = h(

@@ -61,7 +61,7 @@ function openDetails(connection: Connection): void {
     { "aria-label": `Connection ${title}` },
     h("div", { class: "dialog-head" }, h("h2", {}, title), close),
     facts(known(connection)),
-    connection.time_split.elapsed_ns > 0
+    connection.time_split && connection.time_split.elapsed_ns > 0
       ? splitFigure(connection.time_split, "Where the time of this connection went")
       : null,
     directions(connection),
@@ -110,7 +110,7 @@ function known(connection: Connection): [string, Child][] {
       "Commands",
       `${thousands(connection.exchanges)}, at most ${thousands(connection.max_outstanding)} under way at once`,
     ],
-    ["Mean under way", split.busy_ns > 0 ? (split.outstanding_ns / split.busy_ns).toFixed(2) : "–"],
+    ["Mean under way", split && split.busy_ns > 0 ? (split.outstanding_ns / split.busy_ns).toFixed(2) : "–"],
     [
       "Credits",
       connection.max_credits_granted > 0 ? `${thousands(connection.max_credits_granted)} at most` : "none granted",

@@ -76,6 +76,8 @@ export function cumulative(report: SmbscopeReportDocument): HTMLElement | null {
   const series: Series[] = groups.map((group) => ({
     name: group.group,
     stroke: groupStroke(group.group),
+    // Waits by design would stretch the axis.
+    hidden: !group.headline && groups.some((other) => other.headline),
     points: group.cumulative.map(([time, share]) => [Math.max(1, time), share]),
   }));
   const marks = [0.5, 0.9, 0.95, 0.99, 1];

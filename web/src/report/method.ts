@@ -52,7 +52,7 @@ export function method(report: SmbscopeReportDocument): HTMLElement {
       h(
         "p",
         {},
-        "Each moment of a connection is divided equally among the commands under way on it, and each share goes to the phase in which its command is. With nothing under way it is the client's own time for at most 10 s after a response, and idle after that. The parts add up to the time from the first to the last packet of all connections.",
+        "Each moment of a connection is divided equally among the commands under way on it, and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being sent again, the moment is the transfer's, or the network's. With nothing under way it is the client's own time for at most 10 s after a response, and idle after that. The parts add up to the time from the first to the last packet of all connections.",
       ),
     ),
     part(

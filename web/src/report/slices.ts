@@ -1,59 +1,81 @@
-// A breakdown that was asked for on the command line: a row for each combination of keys.
-
+// The breakdown that was asked for with --by: a row for each combination of keys.
 import { h } from "../lib/dom";
-import { span, thousands } from "../lib/format";
+import { bytes, counted, span, thousands } from "../lib/format";
 import { lead } from "../lib/page";
 import { bytesColumn, type Column, countColumn, numberColumn, textColumn, timeColumn } from "../table/columns";
 import { table } from "../table/table";
 import type { Times } from "../types/report";
-import { errorCount, waited } from "./figures";
 
-/** What is read of the document; further keys are left alone. */
-export interface Slices {
-  by: string[];
-  sort?: string;
-  entries: Slice[];
-  omitted?: number;
+interface Figures {
+  count: number;
+  errors: number;
+  bytes_read: number;
+  bytes_written: number;
+  response_time_sum_ns: number;
+  response_time: Times;
+  service_time: Times;
 }
 
-interface Slice {
-  key: Record<string, string | null>;
-  count: number;
-  errors?: number | Record<string, number>;
-  bytes_read?: number;
-  bytes_written?: number;
-  request_bytes?: number;
-  response_bytes?: number;
-  response_time: Times;
+interface Slice extends Figures {
+  key: Record<string, string | number | null>;
+  missed_at_most_ns: number;
+}
+
+export interface Slices {
+  by: string[];
+  sort: string;
+  missed_at_most_ns: number;
+  entries: Slice[];
+  other: Figures | null;
 }
 
 export function slicesTable(slices: Slices): HTMLElement {
-  const has = (key: keyof Slice) => slices.entries.some((entry) => entry[key] !== undefined);
-  const errors = (row: Slice) =>
-    row.errors === undefined ? null : typeof row.errors === "number" ? row.errors : errorCount({ errors: row.errors });
+  const { by, entries, other, missed_at_most_ns: missed } = slices;
+  const rows: Slice[] = other ? [...entries, { ...other, key: {}, missed_at_most_ns: 0 }] : entries;
+  const key = (name: string) => (row: Slice) => keyText(name, row.key);
   const columns: Column<Slice>[] = [
-    ...slices.by.map((key) =>
-      textColumn<Slice>(key.charAt(0).toUpperCase() + key.slice(1), (row) => row.key[key] ?? null),
-    ),
+    ...by.map((name) => textColumn<Slice>(name.charAt(0).toUpperCase() + name.slice(1), key(name))),
     countColumn("Commands", (row) => row.count),
-    ...(has("errors") ? [countColumn<Slice>("Errors", errors)] : []),
-    ...(has("bytes_read") ? [bytesColumn<Slice>("Read", (row) => row.bytes_read ?? null)] : []),
-    ...(has("bytes_written") ? [bytesColumn<Slice>("Written", (row) => row.bytes_written ?? null)] : []),
+    countColumn("Errors", (row) => row.errors),
+    bytesColumn("Read", (row) => row.bytes_read),
+    bytesColumn("Written", (row) => row.bytes_written),
     timeColumn("p50", (row) => row.response_time.p50),
     timeColumn("Mean", (row) => row.response_time.mean),
     timeColumn("p95", (row) => row.response_time.p95),
     timeColumn("p99", (row) => row.response_time.p99),
     timeColumn("Slowest", (row) => row.response_time.max),
-    numberColumn("Waited", (row) => waited(row.response_time), span, {
+    timeColumn("Service", (row) => row.service_time.p50, {
+      help: "Median from the last packet of the request to the first of the response",
+      exported: "Service p50 (ns)",
+    }),
+    numberColumn("Waited", (row) => row.response_time_sum_ns, span, {
       exported: "Waited (ns)",
       help: "Sum of the response times",
     }),
   ];
-  const note = slices.omitted ? `${thousands(slices.omitted)} further combinations are left out.` : undefined;
+  const note =
+    missed > 0
+      ? `There were more combinations than are kept: one without a row waited for ${span(missed)} at most.`
+      : undefined;
   return h(
     "div",
     {},
-    lead(`By ${slices.by.join(", ")}.`),
-    table({ caption: `Breakdown by ${slices.by.join(", ")}`, columns, rows: slices.entries, note }),
+    lead(
+      `By ${by.join(", ")}: ${counted(entries.length, "combination")}, sorted by ${slices.sort.replaceAll("_", " ")}.`,
+    ),
+    table({ caption: `Breakdown by ${by.join(", ")}`, columns, rows, note }),
   );
+}
+
+/** What the exchanges of a row have in common. */
+export function keyText(name: string, key: Slice["key"]): string | null {
+  const value = key[name];
+  if (value === undefined) return "(other)";
+  if (value === null) return null;
+  if (name === "size" && typeof value === "number") {
+    return value === 0 ? "none" : `${bytes(value)} to ${bytes(value * 2)}`;
+  }
+  if (typeof value === "number") return thousands(value);
+  if (value !== "") return value;
+  return name === "directory" ? "(root)" : "(none)";
 }

@@ -25,6 +25,7 @@ export function slowestTable(report: SmbscopeReportDocument): HTMLElement {
     }),
     {
       title: "Where the time went",
+      screenOnly: true,
       kind: "other",
       width: 18,
       private: true,
@@ -41,6 +42,7 @@ export function slowestTable(report: SmbscopeReportDocument): HTMLElement {
     {
       title: "Wireshark",
       exported: "Wireshark filter",
+      screenOnly: true,
       kind: "other",
       width: 11,
       value: (row) => wiresharkFilter(row),
@@ -53,10 +55,13 @@ export function slowestTable(report: SmbscopeReportDocument): HTMLElement {
     },
     textColumn("At (UTC)", (row) => clock(row.request_first_ns)),
     textColumn("Client", (row) => endpoint(row.client, row.client_port)),
-    textColumn("User", (row) => row.user, { width: 12 }),
-    textColumn("Status", (row) => row.status, { width: 18 }),
+    textColumn("User", (row) => row.user, { width: 12, screenOnly: true }),
+    textColumn("Status", (row) => row.status, { width: 18, screenOnly: true }),
     textColumn("File", (row) => row.capture, { width: 20 }),
-    countColumn("Flow", (row) => row.flow_id, { help: "Number of the packet that opened the connection" }),
+    countColumn("Flow", (row) => row.flow_id, {
+      help: "Number of the packet that opened the connection",
+      screenOnly: true,
+    }),
   ];
   return table({
     caption: "The slowest exchanges",

@@ -22,6 +22,8 @@ export interface Column<Row> {
   width?: number;
   /** Not in copies and downloads. */
   private?: boolean;
+  /** Not on paper: a button does nothing there. */
+  screenOnly?: boolean;
 }
 
 export function textColumn<Row>(

@@ -51,6 +51,10 @@ function withValues<Row>(columns: Column<Row>[], rows: readonly Row[]): Column<R
   return columns.filter(({ kind, value }) => kind !== "number" || rows.some((row) => value(row) !== null));
 }
 
+function onScreen<Row>(column: Column<Row>): string {
+  return column.screenOnly ? "no-print" : "";
+}
+
 class Table<Row> {
   readonly element: HTMLElement;
   private readonly options: TableOptions<Row>;
@@ -76,7 +80,11 @@ class Table<Row> {
     this.descending = options.sort?.descending ?? true;
     const caption = h("caption", { class: "visually-hidden" }, options.caption);
     const head = h("thead", {}, h("tr", {}, ...options.columns.map((column) => this.heading(column))));
-    const columns = h("colgroup", {}, ...options.columns.map((column) => h("col", { style: this.width(column) })));
+    const columns = h(
+      "colgroup",
+      {},
+      ...options.columns.map((column) => h("col", { style: this.width(column), class: onScreen(column) })),
+    );
     const grid = h("table", {}, caption, columns, head, this.body);
     const characters = options.columns.reduce((sum, column) => sum + this.characters(column), 0);
     grid.style.minWidth = `calc(${characters}ch + ${options.columns.length * PADDING}rem)`;
@@ -141,7 +149,7 @@ class Table<Row> {
   private heading(column: Column<Row>): HTMLElement {
     const button = h("button", { type: "button", click: () => this.sortBy(column) }, column.title);
     if (column.help) button.title = column.help;
-    const cell = h("th", { scope: "col", class: column.kind }, button);
+    const cell = h("th", { scope: "col", class: `${column.kind} ${onScreen(column)}`.trim() }, button);
     this.headings.push(cell);
     return cell;
   }
@@ -240,7 +248,7 @@ class Table<Row> {
   private rowElement(line: Line<Row>, index: number): HTMLElement {
     let toggleDone = line.open === null;
     const cells = this.options.columns.map((column) => {
-      const cell = h("td", { class: column.kind });
+      const cell = h("td", { class: `${column.kind} ${onScreen(column)}`.trim() });
       const text = cellText(column, line.row);
       if (!toggleDone && column.kind === "text") {
         toggleDone = true;

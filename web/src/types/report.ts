@@ -299,7 +299,7 @@ export interface Verdict {
   sentences: string[];
 }
 /**
- * Where the time of connections went. Each moment is divided equally among the commands outstanding on its connection, and each share goes to the phase in which its command is.
+ * Where the time of connections went. Each moment is divided equally among the commands outstanding on its connection, and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being sent again, the moment is the transfer's, or the network's.
  */
 export interface TimeSplit {
   connections: Count;
@@ -348,7 +348,10 @@ export interface Connection {
   shares: string[];
   to_server: Direction;
   to_client: Direction;
-  time_split: TimeSplit;
+  /**
+   * Null for connections beyond the first 100,000.
+   */
+  time_split: TimeSplit | null;
 }
 export interface Direction {
   packets: Count;
@@ -396,7 +399,7 @@ export interface Timeline {
   }[];
 }
 /**
- * Response times of the headline groups over time.
+ * Response times over time; waits by design are left out.
  */
 export interface Heatmap {
   width_ns: Positive;
@@ -444,7 +447,7 @@ export interface Concurrency {
   };
 }
 /**
- * One of the slowest exchanges of the headline groups.
+ * One of the slowest exchanges; waits by design are left out.
  */
 export interface SlowExchange {
   flow_id: Count;

@@ -2,6 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { comparison } from "../documents/comparison";
+import { ramp } from "../documents/ramp";
 import { simulate } from "../documents/simulate";
 import { expect, test } from "./page";
 
@@ -121,19 +123,26 @@ test("the first thing that Tab finds leads past the bar", async ({ open, page })
 });
 
 for (const colorScheme of ["light", "dark"] as const) {
-  test(`no rule of accessibility is broken in ${colorScheme} colours`, async ({ open, page }) => {
-    await page.emulateMedia({ colorScheme });
-    await open(report);
-    await page.locator("#time summary").click();
-    const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-    await page.evaluate(axe);
-    const violations = await page.evaluate(async () => {
-      const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
-      const result = await axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"] });
-      return result.violations.map(
-        (found) => `${found.id}: ${found.nodes.map((node) => node.target.join(" ")).join("; ")}`,
-      );
+  for (const [name, document] of [
+    ["report", report],
+    ["ramp", ramp()],
+    ["comparison", comparison()],
+  ] as const) {
+    test(`a ${name} breaks no rule of accessibility in ${colorScheme} colours`, async ({ open, page }) => {
+      await page.emulateMedia({ colorScheme });
+      await open(document);
+      await page.getByText("The numbers").first().click();
+      const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+      await page.evaluate(axe);
+      const violations = await page.evaluate(async () => {
+        const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
+        const rules = ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"];
+        const result = await axe.run(globalThis.document, { runOnly: rules });
+        return result.violations.map(
+          (found) => `${found.id}: ${found.nodes.map((node) => node.target.join(" ")).join("; ")}`,
+        );
+      });
+      expect(violations).toEqual([]);
     });
-    expect(violations).toEqual([]);
-  });
+  }
 }

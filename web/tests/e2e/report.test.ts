@@ -21,7 +21,8 @@ async function column(table: Locator, title: string): Promise<string[]> {
 
 test("the first screen says whose the time is", async ({ open }) => {
   const page = await open(report);
-  await expect(page).toHaveTitle("SMB response times");
+  await expect(page).toHaveTitle("A report");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("SMB response times");
   await expect(page.locator(".verdict .who")).toHaveText("Verdict: Server");
   await expect(page.locator(".verdict .headline")).toHaveText(report.verdict.headline);
   await expect(page.locator(".verdict li")).toHaveCount(report.verdict.sentences.length);

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import Ajv2020 from "ajv/dist/2020";
 import { describe, expect, it } from "vitest";
+import { comparison } from "../documents/comparison";
+import { ramp } from "../documents/ramp";
 import { simulate } from "../documents/simulate";
 
 const schema = (name: string) =>
@@ -8,10 +10,28 @@ const schema = (name: string) =>
 
 describe("the documents of the tests", () => {
   it("are reports by the schema", () => {
-    const validate = new Ajv2020({ allowUnionTypes: true, strictTuples: false }).compile(schema("report"));
+    const validate = new Ajv2020({ strict: false }).compile(schema("report"));
     for (const document of [simulate(), simulate({ exchanges: 3, clients: 1, files: 1 })]) {
       validate(document);
       expect(validate.errors).toBeNull();
     }
+  });
+
+  it("are ramps by the schema", () => {
+    const validate = new Ajv2020({ strict: false }).compile(schema("bench"));
+    for (const document of [ramp(), ramp([5]), ramp([])]) {
+      validate(document);
+      expect(validate.errors).toBeNull();
+    }
+  });
+
+  it("are comparisons by the schema", () => {
+    const validate = new Ajv2020({ strict: false }).compile(schema("compare"));
+    validate(comparison());
+    expect(validate.errors).toBeNull();
+  });
+
+  it("have the same times in all schemas", () => {
+    expect(schema("bench").$defs.times).toEqual(schema("report").$defs.times);
   });
 });

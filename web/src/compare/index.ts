@@ -1,0 +1,278 @@
+// The page of a comparison, `smbscope.compare/1`: captures or reports side by side, each against the first.
+import { type DotRow, dots } from "../charts/dots";
+import { append, type Child, h } from "../lib/dom";
+import { bytes, counted, date, duration, rate, ratio, span, thousands } from "../lib/format";
+import { facts, type Page, part } from "../lib/page";
+import { type Column, countColumn, numberColumn, textColumn } from "../table/columns";
+import { table } from "../table/table";
+import type { Cell, Cells, SmbscopeComparisonDocument } from "../types/compare";
+
+type Metric = keyof Cell["response_time"];
+
+const METRICS: [Metric, string][] = [
+  ["mean", "Mean"],
+  ["p50", "Median"],
+  ["p95", "95 % within"],
+  ["p99", "99 % within"],
+  ["max", "Slowest"],
+  ["sum", "Waited in all"],
+];
+
+export function comparePage(document: SmbscopeComparisonDocument): Page {
+  const { columns, notes, generator } = document;
+  return {
+    title: document.title ? `SMB response times compared: ${document.title}` : "SMB response times compared",
+    facts: [
+      facts(
+        columns.map((column, i): [string, Child] => [
+          i === 0 ? "Base" : `Compared ${i}`,
+          `${column.name}${column.source === column.name ? "" : ` (${column.source})`}`,
+        ]),
+      ),
+      notes.length > 0 ? noteList(document) : null,
+    ],
+    version: generator.version,
+    sections: [
+      { id: "response-times", title: "Response times", content: [chosen(document)] },
+      {
+        id: "overview",
+        title: "What was compared",
+        link: "Overview",
+        content: [
+          overview(document),
+          part("Quality of the captures", facts(columns.map((column) => [column.name, column.quality]))),
+        ],
+      },
+      { id: "method", title: "How it was computed", link: "Method", content: [method()] },
+    ],
+  };
+}
+
+const KINDS: Record<SmbscopeComparisonDocument["notes"][number]["kind"], string> = {
+  few: "Few commands",
+  mix: "Different work",
+  damage: "Damaged capture",
+  encrypted: "Encrypted",
+  warning: "Warning",
+};
+
+/** Where the comparison is weak comes before its figures. */
+function noteList({ notes, columns }: SmbscopeComparisonDocument): HTMLElement {
+  const item = (note: (typeof notes)[number]) => {
+    const about = columns[note.column]?.name ?? "";
+    return h(
+      "li",
+      {},
+      h("strong", {}, KINDS[note.kind]),
+      note.text.includes(about) ? ". " : ` in ${about}. `,
+      note.text,
+    );
+  };
+  return h(
+    "div",
+    { class: "verdict who-unknown" },
+    h("p", { class: "who" }, "Where the comparison is weak"),
+    h("ul", {}, ...notes.map(item)),
+  );
+}
+
+/** The chart and the tables of one statistic, which can be chosen. */
+function chosen(document: SmbscopeComparisonDocument): HTMLElement {
+  const place = h("div");
+  const show = (metric: Metric) => place.replaceChildren(...metricView(document, metric));
+  const choice = h(
+    "select",
+    { change: () => show(choice.value as Metric) },
+    ...METRICS.map(([metric, name]) => h("option", { value: metric, selected: metric === "p95" }, name)),
+  );
+  show("p95");
+  return h("div", {}, h("label", { class: "choice no-print" }, "Statistic", choice), place);
+}
+
+interface Entry {
+  name: string;
+  part: boolean;
+  cells: Cells;
+}
+
+function metricView(document: SmbscopeComparisonDocument, metric: Metric): HTMLElement[] {
+  const title = METRICS.find(([key]) => key === metric)?.[1] ?? "";
+  const groups: Entry[] = [
+    { name: "All", part: false, cells: document.headline.cells },
+    ...document.groups.map((group) => ({ name: group.group, part: group.part_of !== null, cells: group.cells })),
+  ];
+  const commands: Entry[] = document.commands.map((command) => ({
+    name: `${command.command}${command.protocol === "SMB1" && !command.command.startsWith("SMB_COM") ? " (SMB1)" : ""}${command.waiting ? " (waits)" : ""}`,
+    part: false,
+    cells: command.cells,
+  }));
+  const names = document.columns.map((column) => column.name);
+  const chart = dots({
+    label: `${title} of the response times by group, and the ratio to ${names[0] ?? "the base"}`,
+    title,
+    columns: names,
+    rows: groups
+      .filter((group) => group.cells.some((cell) => cell?.response_time[metric]))
+      .map((group) => dotRow(group, metric, names)),
+    numbers: () => ({
+      headings: ["Group", ...names.flatMap((name, i) => (i === 0 ? [name] : [name, "Ratio"]))],
+      rows: groups.map((group) => [
+        group.name,
+        ...group.cells.flatMap((cell, i) => {
+          const value = duration(cell?.response_time[metric]);
+          return i === 0 ? [value] : [value, ratio(cell?.ratios?.[metric]?.value)];
+        }),
+      ]),
+    }),
+  });
+  return [
+    chart,
+    part("By group", entryTable("Groups", "Group", groups, metric, names)),
+    part("By command", entryTable("Commands", "Command", commands, metric, names)),
+  ];
+}
+
+function dotRow(entry: Entry, metric: Metric, names: string[]): DotRow {
+  return {
+    name: entry.name,
+    part: entry.part,
+    dots: entry.cells.map((cell, i) => {
+      if (!cell) return null;
+      const value = cell.response_time[metric];
+      const found = cell.ratios?.[metric] ?? null;
+      return {
+        value,
+        ratio: found?.value ?? null,
+        interval: found?.interval ?? null,
+        text: `${names[i]}: ${duration(value)}`,
+      };
+    }),
+  };
+}
+
+function entryTable(caption: string, title: string, rows: Entry[], metric: Metric, names: string[]): HTMLElement {
+  const columns: Column<Entry>[] = [textColumn(title, (row) => (row.part ? `— ${row.name}` : row.name))];
+  for (const [i, name] of names.entries()) {
+    columns.push(
+      countColumn(i === 0 ? "Count" : `Count ${i + 1}`, (row) => row.cells[i]?.count ?? null, {
+        help: `Commands of ${name}`,
+      }),
+      numberColumn(
+        shortened(name),
+        (row) => row.cells[i]?.response_time[metric] ?? null,
+        metric === "sum" ? span : duration,
+        { exported: `${name} (ns)`, help: name },
+      ),
+    );
+    if (i > 0) {
+      columns.push(
+        numberColumn(
+          names.length > 2 ? `Ratio ${i + 1}` : "Ratio",
+          (row) => row.cells[i]?.ratios?.[metric]?.value ?? null,
+          ratio,
+          {
+            help: `${name} divided by ${names[0]}`,
+            exported: `Ratio of ${name}`,
+            cell: (row) => ratioCell(row.cells[i] ?? null, metric),
+          },
+        ),
+      );
+    }
+  }
+  return table({ caption, columns, rows, filter: rows.length > 12 });
+}
+
+/** A ratio that is clearly one or the other says so by its weight, and in words when pointed at. */
+function ratioCell(cell: Cell | null, metric: Metric): Child {
+  const found = cell?.ratios?.[metric];
+  if (!found) return h("span", { class: "muted" }, "–");
+  const { value, interval } = found;
+  const sure = interval ? interval.low > 1 || interval.high < 1 : Math.abs(Math.log(value)) > Math.log(1.1);
+  const text = interval
+    ? `${ratio(interval.low)} to ${ratio(interval.high)} with ${interval.level * 100} % confidence`
+    : "";
+  return h("span", { class: sure ? (value > 1 ? "worse" : "better") : "", title: text || undefined }, ratio(value));
+}
+
+function shortened(name: string): string {
+  return name.length > 22 ? `${name.slice(0, 21)}…` : name;
+}
+
+function overview({ columns }: SmbscopeComparisonDocument): HTMLElement {
+  type Overview = (typeof columns)[number]["overview"];
+  const withRatio = (text: string, value: number | undefined) =>
+    value === undefined ? text : `${text} (${ratio(value)})`;
+  const rows: [string, (overview: Overview, column: (typeof columns)[number]) => string][] = [
+    ["Captures", (_, column) => column.captures.map((capture) => capture.name).join(", ")],
+    ["From (UTC)", (_, column) => date(column.captures[0]?.first_ns)],
+    ["Length", (of) => span(of.elapsed_ns)],
+    ["Commands", (of) => thousands(of.commands)],
+    ["Timed", (of) => thousands(of.timed)],
+    ["Not timed", (of) => thousands(of.untimed)],
+    ["Errors", (of) => thousands(of.errors)],
+    ["Connections", (of) => thousands(of.connections)],
+    [
+      "Dialects",
+      (of) => of.dialects.map((entry) => `${entry.dialect ?? "not captured"} (${entry.connections})`).join(", "),
+    ],
+    ["Read", (of) => bytes(of.bytes_read)],
+    ["Written", (of) => bytes(of.bytes_written)],
+    [
+      "Throughput",
+      (of) =>
+        of.bytes_per_second === null ? "–" : withRatio(rate(of.bytes_per_second), of.ratios?.bytes_per_second?.value),
+    ],
+    [
+      "Commands each second",
+      (of) =>
+        of.commands_per_second === null
+          ? "–"
+          : withRatio(thousands(Math.round(of.commands_per_second)), of.ratios?.commands_per_second?.value),
+    ],
+    ["Made by", (_, column) => `smbscope ${column.version}`],
+  ];
+  const head = h("tr", {}, h("td"), ...columns.map((column) => h("th", { scope: "col" }, column.name)));
+  const body = rows.map(([name, text]) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, name),
+      ...columns.map((column) => h("td", {}, text(column.overview, column))),
+    ),
+  );
+  const grid = h(
+    "table",
+    {},
+    h("caption", { class: "visually-hidden" }, "What was compared"),
+    h("thead", {}, head),
+    h("tbody", {}, ...body),
+  );
+  return h(
+    "div",
+    {
+      class: "plain-table wide",
+      tabindex: 0,
+      role: "region",
+      "aria-label": `What was compared: ${counted(columns.length, "column")}`,
+    },
+    grid,
+  );
+}
+
+function method(): HTMLElement {
+  const text = h("dl", { class: "meanings" });
+  const entries: [string, string][] = [
+    [
+      "Response time",
+      "From the first packet of the request to the last of the final response, as in every report of smbscope.",
+    ],
+    [
+      "Ratio",
+      "A column divided by the base, which is the first column: above one is slower, or more. Where it has a confidence interval, the interval is drawn, and only a ratio whose interval does not hold one stands out; without one, only a ratio of more than 1.1 either way does.",
+    ],
+    ["All", "The groups that are no wait by design and not encrypted."],
+    ["A dash", "The value is not known: too few commands, or none."],
+  ];
+  for (const [name, meaning] of entries) append(text, h("dt", {}, name), h("dd", {}, meaning));
+  return h("div", { class: "prose" }, text);
+}

@@ -1,0 +1,134 @@
+// A comparison of captures that were never made: reports from seeds, put side by side by the definitions of the schema.
+import type { Cell, Cells, Ratio, SmbscopeComparisonDocument } from "../../src/types/compare";
+import type { Row, SmbscopeReportDocument } from "../../src/types/report";
+import { simulate } from "./simulate";
+
+type Column = SmbscopeComparisonDocument["columns"][number];
+
+export function comparison(
+  names = ["without antivirus", "with antivirus", "with antivirus and signing"],
+  reports = [
+    simulate({ seed: 3, exchanges: 8_000 }),
+    simulate({ seed: 4, exchanges: 9_000 }),
+    simulate({ seed: 5, exchanges: 3_000 }),
+  ],
+): SmbscopeComparisonDocument {
+  const [first, second, ...rest] = reports.map((report, i) =>
+    column(report, names[i] ?? `capture ${i}`, reports[0] ?? report, i > 0),
+  );
+  if (!first || !second) throw new Error("a comparison has two columns");
+  const groups = reports[0]?.groups.flatMap((group) => [group, ...group.parts]) ?? [];
+  const all = (report: SmbscopeReportDocument) => report.groups.flatMap((group) => [group, ...group.parts]);
+  return {
+    schema: "smbscope.compare/1",
+    generator: { name: "smbscope", version: "0.1.0" },
+    title: null,
+    columns: [first, second, ...rest],
+    headline: { cells: cells(reports.map((report) => report.totals.headline)) },
+    groups: groups.map((group) => ({
+      group: group.group,
+      part_of: ["Attributes", "Directory", "Locking"].includes(group.group) ? "Other" : null,
+      headline: true,
+      cells: cells(reports.map((report) => all(report).find((found) => found.group === group.group))),
+    })),
+    commands: (reports[0]?.commands ?? []).map((command) => ({
+      protocol: command.protocol,
+      command: command.command,
+      waiting: false,
+      cells: cells(reports.map((report) => report.commands.find((found) => found.command === command.command))),
+    })),
+    notes: [
+      {
+        kind: "few",
+        column: 2,
+        text: "with antivirus and signing: Locking has too few timed commands (61) for a 99th percentile.",
+      },
+    ],
+  };
+}
+
+function ratio(value: number | null, base: number | null, interval = false): Ratio {
+  if (value === null || base === null || base === 0) return null;
+  const found = value / base;
+  return { value: found, interval: interval ? { low: found * 0.94, high: found * 1.07, level: 0.95 } : null };
+}
+
+function cells(rows: (Row | undefined)[]): Cells {
+  const base = rows[0] ? cell(rows[0]) : null;
+  return rows.map((row, i) => {
+    if (!row) return null;
+    const found = cell(row);
+    if (i === 0 || !base) return found;
+    const of = (key: keyof Cell["response_time"]) =>
+      ratio(found.response_time[key], base.response_time[key], key === "mean");
+    return {
+      ...found,
+      ratios: {
+        count: ratio(found.count, base.count),
+        mean: of("mean"),
+        p50: of("p50"),
+        p95: of("p95"),
+        p99: of("p99"),
+        max: of("max"),
+        sum: of("sum"),
+      },
+    };
+  });
+}
+
+function cell(row: Row): Cell {
+  const { mean, p50, p95, p99, max, count } = row.response_time;
+  return {
+    count: row.count,
+    timed: row.timed,
+    errors: Object.values(row.errors).reduce((a, b) => a + b, 0),
+    response_time: { mean, p50, p95, p99, max, sum: mean === null ? null : mean * count },
+    ratios: null,
+  };
+}
+
+function column(report: SmbscopeReportDocument, name: string, base: SmbscopeReportDocument, compared: boolean): Column {
+  const rates = (of: SmbscopeReportDocument) => {
+    const seconds = (of.totals.elapsed_ns ?? 1e9) / 1e9;
+    const { request_bytes, response_bytes, count } = of.totals.headline;
+    return { bytes: (request_bytes + response_bytes) / seconds, commands: count / seconds };
+  };
+  const own = rates(report);
+  return {
+    name,
+    source: `captures/${name}.pcapng`,
+    title: report.title,
+    version: "0.1.0",
+    captures: report.captures.map(({ name, format, packets, bytes, first_ns, last_ns }) => ({
+      name,
+      format,
+      packets,
+      bytes,
+      first_ns,
+      last_ns,
+    })),
+    quality: report.quality.sentence,
+    overview: {
+      elapsed_ns: report.totals.elapsed_ns,
+      commands: report.totals.commands,
+      timed: report.totals.headline.timed,
+      untimed: report.totals.untimed,
+      errors: Object.values(report.totals.headline.errors).reduce((a, b) => a + b, 0),
+      connections: report.connections.length,
+      bytes_read: report.totals.headline.response_bytes,
+      bytes_written: report.totals.headline.request_bytes,
+      bytes_per_second: own.bytes,
+      commands_per_second: own.commands,
+      dialects: [
+        { dialect: "SMB 3.1.1", connections: 10 },
+        { dialect: null, connections: 2 },
+      ],
+      ratios: compared
+        ? {
+            bytes_per_second: ratio(own.bytes, rates(base).bytes),
+            commands_per_second: ratio(own.commands, rates(base).commands),
+          }
+        : null,
+    },
+  };
+}

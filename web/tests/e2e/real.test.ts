@@ -1,0 +1,72 @@
+// What smbscope really writes of the bundled captures, whole and damaged, in Chromium.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { SmbscopeReportDocument } from "../../src/types/report";
+import { expect, test } from "./page";
+
+const root = fileURLToPath(new URL("../../../", import.meta.url));
+const SMBSCOPE = process.env.SMBSCOPE ?? join(root, "target/release/smbscope");
+const directory = mkdtempSync(join(tmpdir(), "smbscope-real-"));
+
+/** Writes the report of a capture as a page. */
+function written(capture: string, ...more: string[]): string {
+  const path = join(directory, `${capture.replaceAll("/", "-")}${more.join("")}.html`);
+  execFileSync(SMBSCOPE, ["analyze", join("tests/data", capture), "--format", "html", "-o", path, ...more], {
+    cwd: root,
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  return path;
+}
+
+/** Text that says that something was computed of nothing. */
+const NONSENSE = /\b(NaN|undefined|Infinity|null|\[object)/;
+
+for (const capture of ["demo-smb1-netbench.pcap.zst", "demo-smb311-office.pcap.zst"]) {
+  test(`the page of ${capture} says what its document says`, async ({ openFile }) => {
+    const page = await openFile(written(capture));
+    const text = (await page.locator("#smbscope-data").textContent()) ?? "";
+    const report = JSON.parse(text) as SmbscopeReportDocument;
+    expect(report.schema).toBe("smbscope.report/1");
+    await expect(page.locator(".verdict .headline")).toHaveText(report.verdict.headline);
+    await expect(page.locator(".tiles .value").first()).toHaveText(report.totals.commands.toLocaleString("en"));
+    const groups = page.locator(".table").filter({ has: page.getByRole("table", { name: "Response times by group" }) });
+    for (const group of report.groups.filter((group) => group.count > 0)) {
+      const row = groups.getByRole("row").filter({ hasText: group.group }).first();
+      await expect(row).toContainText(group.count.toLocaleString("en"));
+    }
+    // Every time of the heat map is in its numbers.
+    await page.locator("#time summary").click();
+    const counts = await page.locator("#time .numbers tbody td:nth-child(2)").allInnerTexts();
+    const began = report.heatmap.bins.flatMap((bin) => bin.counts).reduce((sum, [, count]) => sum + count, 0);
+    expect(began).toBeGreaterThan(1_000);
+    expect(counts.reduce((sum, count) => sum + Number(count.replaceAll(",", "")), 0)).toBe(began);
+    const slowest = page.locator(".table").filter({ has: page.getByRole("table", { name: "The slowest exchanges" }) });
+    await expect(slowest.locator('tbody tr[aria-rowindex="2"]')).toContainText(report.slowest[0]?.command ?? "?");
+    await expect(page.locator("#quality .counters tbody tr").first()).toBeVisible();
+    expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
+  });
+}
+
+test("no capture makes a page that stumbles", async ({ openFile, page }) => {
+  test.setTimeout(300_000);
+  const captures = ["own", "damaged"].flatMap((kind) =>
+    readdirSync(join(root, "tests/data", kind))
+      .filter((name) => /\.pcap(ng)?(\.zst)?$/.test(name))
+      .map((name) => `${kind}/${name}`),
+  );
+  expect(captures.length).toBeGreaterThan(50);
+  for (const capture of captures) {
+    await openFile(written(capture));
+    await expect(page.locator("h1"), capture).toContainText("SMB response times");
+    const text = await page.locator("body").innerText();
+    expect(text, capture).not.toMatch(NONSENSE);
+    for (const line of await page
+      .locator("svg.chart path")
+      .evaluateAll((all) => all.map((path) => path.getAttribute("d") ?? ""))) {
+      expect(line, capture).not.toMatch(NONSENSE);
+    }
+  }
+});

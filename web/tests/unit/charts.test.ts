@@ -1,0 +1,224 @@
+import { describe, expect, it } from "vitest";
+import { spaced } from "../../src/bench/charts";
+import { logTicks, timeText, timeTicks } from "../../src/charts/axes";
+import { bucketHigh, bucketLow, cells, classes, classOf, latencyRange, quantile } from "../../src/charts/bins";
+import { ratioTicks } from "../../src/charts/dots";
+import { valueAt } from "../../src/charts/lines";
+import { splitShares, waitedTime } from "../../src/charts/split";
+import { levelOf } from "../../src/report/groups";
+import { keyText } from "../../src/report/slices";
+import { wiresharkFilter } from "../../src/report/slowest";
+import type { Heatmap, SlowExchange, TimeSplit } from "../../src/types/report";
+
+const bin = (start_ns: number, counts: [number, number][]) => ({
+  start_ns,
+  outstanding_ns: 0,
+  request_bytes: 0,
+  response_bytes: 0,
+  counts,
+});
+const map: Heatmap = {
+  width_ns: 100,
+  edges_ns: [0, 1_000, 10_000, 100_000],
+  bins: [
+    bin(5_000, [
+      [0, 2],
+      [2, 1],
+    ]),
+    bin(5_100, [[2, 4]]),
+    bin(5_400, [[3, 1]]),
+  ],
+};
+
+describe("the heat map", () => {
+  it("draws the bucket from zero as wide as its neighbour, and the endless one as wide as the last", () => {
+    expect([bucketLow(map, 0), bucketHigh(map, 0), bucketLow(map, 3), bucketHigh(map, 3)]).toEqual([
+      100, 1_000, 100_000, 1_000_000,
+    ]);
+    expect(latencyRange(map)).toEqual([100, 1_000_000]);
+    expect(latencyRange({ ...map, bins: [] })).toEqual([1_000, 1_000_000_000]);
+  });
+
+  it("has a cell for each pair of interval and bucket", () => {
+    expect(cells(map, 5_000, 1, 1).map(({ from, to, low, count }) => [from, to, low, count])).toEqual([
+      [0, 100, 100, 2],
+      [0, 100, 10_000, 1],
+      [100, 200, 10_000, 4],
+      [400, 500, 100_000, 1],
+    ]);
+  });
+
+  it("adds up the counts of cells that are put together", () => {
+    // Two intervals and two buckets in one: 2 alone, 1 + 4 together, 1 alone.
+    expect(cells(map, 5_000, 2, 2).map(({ from, low, high, count }) => [from, low, high, count])).toEqual([
+      [0, 100, 10_000, 2],
+      [0, 10_000, 1_000_000, 5],
+      [400, 10_000, 1_000_000, 1],
+    ]);
+  });
+
+  it("finds intervals whose points in time a double cannot hold", () => {
+    // At 1.7e18 doubles are 256 apart; the second interval is given as 1 ms later, rounded down.
+    const origin = 1_763_757_000_000_000_000;
+    const far = {
+      ...map,
+      width_ns: 1_000_000,
+      bins: [bin(origin, [[0, 1]]), bin(origin + 1_000_000 - 256, [[0, 1]]), bin(origin + 2_000_000 + 256, [[0, 1]])],
+    };
+    expect(cells(far, origin, 1, 1).map((cell) => cell.from)).toEqual([0, 1_000_000, 2_000_000]);
+  });
+
+  it("divides counts into classes that all occur", () => {
+    expect(classes(1, 7)).toEqual([1]);
+    expect(classes(5, 7)).toEqual([1, 2, 3, 4, 5]);
+    // 128 is 2 to the 7th: each class is twice as wide as the one before.
+    expect(classes(128, 7)).toEqual([1, 2, 4, 8, 16, 32, 64]);
+    for (let highest = 1; highest < 500; highest += 1) {
+      const bounds = classes(highest, 7);
+      expect(bounds.length).toBe(Math.min(7, highest));
+      expect(bounds.every((bound, i) => i === 0 || bound > (bounds[i - 1] ?? 0))).toBe(true);
+      expect(bounds.at(-1)).toBeLessThanOrEqual(highest);
+    }
+    expect([1, 3, 4, 64, 9_999].map((count) => classOf([1, 2, 4, 8, 16, 32, 64], count))).toEqual([0, 1, 2, 6, 6]);
+  });
+
+  it("tells the median of an interval as the middle of its bucket", () => {
+    // 2 of 3 are in the first bucket, from 100 to 1,000: its middle by factors is 316.
+    expect(quantile(map, map.bins[0]?.counts ?? [], 0.5)).toBeCloseTo(316.2, 1);
+    expect(quantile(map, map.bins[0]?.counts ?? [], 1)).toBeCloseTo(31_622.8, 0);
+    expect(quantile(map, [], 0.5)).toBeNull();
+  });
+});
+
+describe("axes", () => {
+  it("mark decades, and parts of them where there is room", () => {
+    expect(logTicks(1_000, 100_000, 10)).toEqual([1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000]);
+    expect(logTicks(1_000, 100_000, 5)).toEqual([1_000, 3_000, 10_000, 30_000, 100_000]);
+    expect(logTicks(1_000, 100_000, 3)).toEqual([1_000, 10_000, 100_000]);
+    expect(logTicks(1, 1e9, 5)).toEqual([1, 100, 1e4, 1e6, 1e8]);
+  });
+
+  it("mark round times of the day and not times since the beginning", () => {
+    // The origin is 3 s past a full 10 s.
+    const origin = 1_000_003e9;
+    const ticks = timeTicks(0, 40e9, origin, 5);
+    expect(ticks.map((tick) => ((origin + tick) / 1e9) % 10)).toEqual([0, 0, 0, 0]);
+    expect(timeText(7e9, 0, [7e9, 17e9])).toBe("00:00:07");
+    expect(timeText(7.25e9, 0, [7e9, 7.25e9])).toBe("00:07.2");
+    expect(timeText(3_600e9, 0, [0, 3_600e9])).toBe("01:00");
+  });
+
+  it("of ratios are the same factors up and down", () => {
+    for (const widest of [1.2, 2.2, 5, 30, 5_000]) {
+      const ticks = ratioTicks(widest, 9);
+      expect(ticks).toContain(1);
+      expect(
+        ticks
+          .map((tick) => 1 / tick)
+          .reverse()
+          .map((tick) => tick.toFixed(6)),
+      ).toEqual(ticks.map((tick) => tick.toFixed(6)));
+      expect(ticks.length).toBeLessThanOrEqual(9);
+    }
+  });
+
+  it("of users leave out load points that would crowd", () => {
+    expect(spaced([1, 2, 3, 100, 200, 240])).toEqual([1, 100, 200, 240]);
+  });
+});
+
+describe("lines", () => {
+  const points: [number, number][] = [
+    [10, 1],
+    [20, 3],
+    [20, 4],
+    [30, 5],
+  ];
+
+  it("go straight between points, and are nowhere else", () => {
+    expect([5, 10, 15, 20, 25, 31].map((x) => valueAt(points, x, true))).toEqual([null, 1, 2, 4, 4.5, null]);
+  });
+
+  it("of a distribution keep their value up to the next point, from zero on", () => {
+    expect([5, 10, 15, 20, 29, 31].map((x) => valueAt(points, x, false))).toEqual([0, 1, 1, 4, 4, 5]);
+  });
+});
+
+describe("the time split", () => {
+  const none: TimeSplit = {
+    connections: 1,
+    elapsed_ns: 1_000,
+    think_ns: 0,
+    request_transfer_ns: 0,
+    network_ns: 0,
+    server_ns: 0,
+    server_or_network_ns: 0,
+    response_transfer_ns: 0,
+    waiting_ns: 0,
+    idle_ns: 0,
+    unknown_ns: 0,
+    busy_ns: 0,
+    outstanding_ns: 0,
+  };
+
+  it("is divided into parts that begin where the one before ends", () => {
+    const shares = splitShares({ ...none, server_ns: 250, think_ns: 500, idle_ns: 250 });
+    expect(shares.map(({ part, from, to }) => [part.name, from, to])).toEqual([
+      ["Server", 0, 0.25],
+      ["Client", 0.25, 0.75],
+      ["Idle", 0.75, 1],
+    ]);
+    expect(splitShares(none)).toEqual([]);
+  });
+
+  it("counts as waited what lies between a request and its response", () => {
+    const split = {
+      ...none,
+      server_ns: 1,
+      network_ns: 10,
+      request_transfer_ns: 100,
+      think_ns: 1_000,
+      waiting_ns: 10_000,
+    };
+    expect(waitedTime(split)).toBe(111);
+  });
+});
+
+describe("a level of load", () => {
+  it("is in the middle of its bounds by factors, and halfway where it begins at none", () => {
+    expect([
+      levelOf({ outstanding_from: 2, outstanding_to: 8 }),
+      levelOf({ outstanding_from: 0, outstanding_to: 1 }),
+    ]).toEqual([4, 0.5]);
+  });
+});
+
+describe("a filter for Wireshark", () => {
+  const exchange = {
+    capture: "a.pcap",
+    response_capture: null,
+    request_first_packet: 123,
+    request_last_packet: 123,
+    response_first_packet: 130,
+    response_last_packet: 125,
+  } as SlowExchange;
+
+  it("names each packet once, in order", () => {
+    expect(wiresharkFilter(exchange)).toBe("frame.number in {123, 125, 130}");
+  });
+
+  it("leaves out packets of another file and those that are not known", () => {
+    expect(wiresharkFilter({ ...exchange, response_capture: "b.pcap" })).toBe("frame.number in {123}");
+    expect(wiresharkFilter({ ...exchange, response_first_packet: 0, response_last_packet: 0 })).toBe(
+      "frame.number in {123}",
+    );
+  });
+});
+
+describe("a key of a breakdown", () => {
+  it("reads as words where it is empty, unknown or the rest", () => {
+    const key = { file: null, directory: "", extension: "", size: 4_096, flow_id: 1_234 };
+    const texts = ["file", "directory", "extension", "size", "flow_id", "user"].map((name) => keyText(name, key));
+    expect(texts).toEqual([null, "(root)", "(none)", "4.10\u00a0kB to 8.19\u00a0kB", "1,234", "(other)"]);
+  });
+});
