@@ -18,7 +18,7 @@ FUZZ_TARGETS ?=
 BENCH_BYTES ?= 1G
 BENCH_OPTIONS ?=
 
-.PHONY: help setup setup-all build demo test lint fmt lint-rust lint-python licences test-rust test-readme test-accuracy bench bench-functions accuracy demo-captures fuzz clean
+.PHONY: help setup setup-all build demo test lint fmt lint-rust lint-python licences test-rust test-readme test-accuracy test-verdicts bench bench-functions accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -38,7 +38,7 @@ demo: build ## analyse the two bundled captures and print the reports
 	@echo; echo '== An office mix of 4 users over SMB 3.1.1'; echo
 	$(SMBSCOPE) analyze tests/data/demo-smb311-office.pcap.zst
 
-test: lint test-rust test-readme test-accuracy ## everything that CI checks
+test: lint test-rust test-readme test-accuracy test-verdicts ## everything that CI checks
 	@echo "make test: all passed"
 
 lint: lint-rust lint-python licences ## formatting, clippy, documentation, Python, licences
@@ -69,6 +69,9 @@ test-readme: build
 
 test-accuracy: build
 	$(PYTHON) scripts/accuracy.py --quiet --captures tests/data --smbscope $(SMBSCOPE) -o $(TARGET)/accuracy-of-the-bundled.md
+
+test-verdicts: build ## make a real Samba, a network and a client slow, and check the verdict (root; else skipped)
+	$(PYTHON) scripts/verdicts.py --smbscope $(SMBSCOPE)
 
 bench: setup-all build ## speed and memory next to tshark on generated captures of BENCH_BYTES; writes docs/performance.md
 	$(CARGO) build --release --locked -p smbscope-testkit --examples
