@@ -22,7 +22,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALLED := $(DESTDIR)$(PREFIX)
 
-.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-scripts test-install test-readme test-accuracy test-table web test-web bench bench-functions accuracy demo-captures fuzz clean
+.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-scripts test-install test-readme test-accuracy test-table test-verdicts web test-web bench bench-functions accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -55,7 +55,7 @@ demo: build ## analyse the two bundled captures and print the reports
 	@echo; echo '== An office mix of 4 users over SMB 3.1.1'; echo
 	$(SMBSCOPE) analyze tests/data/demo-smb311-office.pcap.zst
 
-test: lint test-rust test-scripts test-install docs test-readme test-accuracy test-table test-web ## everything that CI checks
+test: lint test-rust test-scripts test-install docs test-readme test-accuracy test-table test-web test-verdicts ## everything that CI checks
 	@echo "make test: all passed"
 
 lint: lint-rust lint-python licences ## formatting, clippy, documentation, Python, licences
@@ -114,6 +114,9 @@ test-web: build ## the page: types, lint, unit tests, whether what is committed 
 	$(CARGO) build --locked --profile test -p smbscope-report --example html_page
 	cd web && SMBSCOPE='$(abspath $(SMBSCOPE))' HTML_PAGE='$(abspath $(TARGET))/debug/examples/html_page' \
 	    npm run --silent test-e2e
+
+test-verdicts: build ## make a real Samba, a network and a client slow, and check the verdict (root; else skipped)
+	$(PYTHON) scripts/verdicts.py --smbscope $(SMBSCOPE)
 
 bench: setup-all build ## speed and memory next to tshark on generated captures of BENCH_BYTES; writes docs/performance.md
 	$(CARGO) build --release --locked -p smbscope-testkit --examples

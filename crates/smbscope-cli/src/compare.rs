@@ -6,6 +6,7 @@ use crate::output::Output;
 use anyhow::{Context, bail};
 use smbscope_capture::reader::Input as Source;
 use smbscope_report::compare::{self, Comparison, Input, SavedReport};
+use smbscope_report::html;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
@@ -24,6 +25,9 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
         file.metadata().with_context(|| format!("cannot open {}", file.display()))?;
     }
     let mut output = Output::open(arguments.output.as_deref(), &sources)?;
+    if arguments.format == CompareFormat::Html {
+        output.refuse_terminal("HTML")?;
+    }
     let names = names(&arguments.files, &arguments.names);
     let mut inputs = Vec::new();
     for (file, name) in arguments.files.iter().zip(names) {
@@ -33,6 +37,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     let comparison = Comparison::of(arguments.title.clone(), &inputs);
     let result = match arguments.format {
         CompareFormat::Json => compare::write(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
+        CompareFormat::Html => html::write_comparison(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
         CompareFormat::Text => {
             let (width, color) = (output.width(arguments.width), output.takes_color(arguments.color));
             output.writer().write_all(compare::render(&comparison, width, color).as_bytes())

@@ -92,6 +92,8 @@ impl CompareArguments {
 pub enum CompareFormat {
     /// Tables for a terminal.
     Text,
+    /// A page with pictures, to open in a browser or send on; needs nothing else.
+    Html,
     /// One object, `smbscope.compare/1`; times in nanoseconds.
     Json,
 }

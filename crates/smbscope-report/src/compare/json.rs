@@ -8,7 +8,7 @@ use std::io::{self, Write};
 pub const SCHEMA: &str = "smbscope.compare/1";
 
 #[derive(Serialize)]
-struct Document<'a> {
+pub(crate) struct Document<'a> {
     schema: &'static str,
     generator: Generator<'a>,
     #[serde(flatten)]
@@ -21,9 +21,14 @@ struct Generator<'a> {
     version: &'a str,
 }
 
+impl<'a> Document<'a> {
+    pub(crate) fn of(comparison: &'a Comparison, version: &'a str) -> Document<'a> {
+        Document { schema: SCHEMA, generator: Generator { name: "smbscope", version }, comparison }
+    }
+}
+
 /// Writes the comparison, indented, with a line end after it. `version` is that of smbscope.
 pub fn write(comparison: &Comparison, version: &str, mut out: impl Write) -> io::Result<()> {
-    let document = Document { schema: SCHEMA, generator: Generator { name: "smbscope", version }, comparison };
-    serde_json::to_writer_pretty(&mut out, &document)?;
+    serde_json::to_writer_pretty(&mut out, &Document::of(comparison, version))?;
     out.write_all(b"\n")
 }

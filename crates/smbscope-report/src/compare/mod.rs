@@ -11,6 +11,7 @@ mod saved;
 mod text;
 
 pub use cells::{Cell, Interval, Ratio, Ratios, ResponseTime};
+pub(crate) use json::Document;
 pub use json::{SCHEMA, write};
 pub use notes::{FEW, MIX_PERCENT, Note, NoteKind, UNTIMED_PERCENT};
 pub use saved::{SavedError, SavedReport};
