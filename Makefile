@@ -49,11 +49,18 @@ uninstall: ## take away what `make install` put into PREFIX
 	rm -f $(INSTALLED)/bin/smbscope $(INSTALLED)/share/man/man1/smbscope.1 $(INSTALLED)/share/man/man1/smbscope-*.1
 	rm -f $(INSTALLED)/share/bash-completion/completions/smbscope $(INSTALLED)/share/zsh/site-functions/_smbscope $(INSTALLED)/share/fish/vendor_completions.d/smbscope.fish
 
-demo: build ## analyse the two bundled captures and print the reports
+demo: build ## analyse the two bundled captures: the reports here, and as pages to open in a browser
 	@echo; echo '== A NetBench-like mix of 8 clients over SMB1'; echo
 	$(SMBSCOPE) analyze tests/data/demo-smb1-netbench.pcap.zst
 	@echo; echo '== An office mix of 4 users over SMB 3.1.1'; echo
 	$(SMBSCOPE) analyze tests/data/demo-smb311-office.pcap.zst
+	@mkdir -p out
+	@$(SMBSCOPE) analyze -q --format html -o out/netbench.html tests/data/demo-smb1-netbench.pcap.zst
+	@$(SMBSCOPE) analyze -q --format html -o out/office.html tests/data/demo-smb311-office.pcap.zst
+	@$(SMBSCOPE) compare -q --format html -o out/compared.html tests/data/demo-smb1-netbench.pcap.zst \
+	    tests/data/demo-smb311-office.pcap.zst
+	@echo; echo 'The same with pictures, to open in a browser:'
+	@for page in netbench office compared; do echo "  file://$(CURDIR)/out/$$page.html"; done
 
 test: lint test-rust test-scripts test-install docs test-readme test-accuracy test-table test-web test-verdicts ## everything that CI checks
 	@echo "make test: all passed"
