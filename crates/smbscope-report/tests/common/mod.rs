@@ -91,9 +91,6 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
         snap_length: None,
         link_types: vec![1],
         warnings: Vec::new(),
-        filter: None,
-        slices: None,
-        interval: None,
     };
     Report {
         title: None,
