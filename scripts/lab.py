@@ -128,6 +128,14 @@ class Capture:
         self._process = process
         self._log = log
 
+    def wait_for(self, size: int) -> None:
+        """Waits until so many bytes have been captured: work is under way."""
+        end_by = time.monotonic() + PATIENCE_S
+        while self.path.stat().st_size < size:
+            if time.monotonic() > end_by:
+                raise LabError(f"the clients did not get to work: {self.path.stat().st_size} bytes were captured")
+            time.sleep(0.01)
+
     def stop(self) -> None:
         """Ends it; a capture that lost packets proves nothing."""
         # The last packets may not have come to tcpdump yet.
