@@ -22,7 +22,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALLED := $(DESTDIR)$(PREFIX)
 
-.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-scripts test-install test-readme test-accuracy test-table web test-web bench bench-functions accuracy demo-captures fuzz clean
+.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-scripts test-install test-readme test-accuracy test-table test-verdicts web test-web bench bench-functions accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -49,13 +49,20 @@ uninstall: ## take away what `make install` put into PREFIX
 	rm -f $(INSTALLED)/bin/smbscope $(INSTALLED)/share/man/man1/smbscope.1 $(INSTALLED)/share/man/man1/smbscope-*.1
 	rm -f $(INSTALLED)/share/bash-completion/completions/smbscope $(INSTALLED)/share/zsh/site-functions/_smbscope $(INSTALLED)/share/fish/vendor_completions.d/smbscope.fish
 
-demo: build ## analyse the two bundled captures and print the reports
+demo: build ## analyse the two bundled captures: the reports here, and as pages to open in a browser
 	@echo; echo '== A NetBench-like mix of 8 clients over SMB1'; echo
 	$(SMBSCOPE) analyze tests/data/demo-smb1-netbench.pcap.zst
 	@echo; echo '== An office mix of 4 users over SMB 3.1.1'; echo
 	$(SMBSCOPE) analyze tests/data/demo-smb311-office.pcap.zst
+	@mkdir -p out
+	@$(SMBSCOPE) analyze -q --format html -o out/netbench.html tests/data/demo-smb1-netbench.pcap.zst
+	@$(SMBSCOPE) analyze -q --format html -o out/office.html tests/data/demo-smb311-office.pcap.zst
+	@$(SMBSCOPE) compare -q --format html -o out/compared.html tests/data/demo-smb1-netbench.pcap.zst \
+	    tests/data/demo-smb311-office.pcap.zst
+	@echo; echo 'The same with pictures, to open in a browser:'
+	@for page in netbench office compared; do echo "  file://$(CURDIR)/out/$$page.html"; done
 
-test: lint test-rust test-scripts test-install docs test-readme test-accuracy test-table test-web ## everything that CI checks
+test: lint test-rust test-scripts test-install docs test-readme test-accuracy test-table test-web test-verdicts ## everything that CI checks
 	@echo "make test: all passed"
 
 lint: lint-rust lint-python licences ## formatting, clippy, documentation, Python, licences
@@ -112,6 +119,9 @@ web: setup ## build the page of the HTML report and the types of its documents
 test-web: build ## the page: types, lint, unit tests, whether what is committed is up to date, and tests in Chromium
 	cd web && npm run --silent lint && npm run --silent check && npm run --silent test
 	cd web && SMBSCOPE='$(abspath $(SMBSCOPE))' npm run --silent test-e2e
+
+test-verdicts: build ## make a real Samba, a network and a client slow, and check the verdict (root; else skipped)
+	$(PYTHON) scripts/verdicts.py --smbscope $(SMBSCOPE)
 
 bench: setup-all build ## speed and memory next to tshark on generated captures of BENCH_BYTES; writes docs/performance.md
 	$(CARGO) build --release --locked -p smbscope-testkit --examples

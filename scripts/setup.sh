@@ -34,6 +34,25 @@ install_packages() {
         wanting+=("$@")
 }
 
+# What `make test-verdicts` needs: a Samba server and its clients, captures, and a network that can be made slow.
+install_laboratory() {
+    local packages=() path=$PATH:/usr/sbin:/sbin had_samba=1
+    PATH=$path command -v smbd >/dev/null || { packages+=(samba); had_samba=; }
+    PATH=$path command -v smbclient >/dev/null || packages+=(smbclient)
+    PATH=$path command -v smbtorture >/dev/null || packages+=(samba-testsuite)
+    PATH=$path command -v tcpdump >/dev/null || packages+=(tcpdump)
+    PATH=$path command -v tc >/dev/null || packages+=(iproute2)
+    PATH=$path command -v ethtool >/dev/null || packages+=(ethtool)
+    if [ ${#packages[@]} -eq 0 ]; then return 0; fi
+    install_packages "${packages[@]}"
+    # The package starts a file server for the whole network; the test starts its own, in private.
+    if [ -z "$had_samba" ] && command -v systemctl >/dev/null; then
+        local sudo=()
+        [ "$(id -u)" = 0 ] || sudo=(sudo -n)
+        "${sudo[@]}" systemctl disable --quiet --now smbd nmbd 2>/dev/null || true
+    fi
+}
+
 if [ "${1:-}" = --source-only ]; then return 0; fi
 
 cd "$(dirname "$0")/.."
@@ -56,6 +75,7 @@ chromium=${SMBSCOPE_CHROMIUM:-$(command -v chromium || command -v chromium-brows
 [ -n "$chromium" ] || packages+=(chromium)
 if [ "${1:-}" = --with-tshark ] && ! command -v tshark >/dev/null; then packages+=(tshark); fi
 if [ ${#packages[@]} -gt 0 ]; then install_packages "${packages[@]}"; fi
+install_laboratory
 
 problems=()
 if [ ${#wanting[@]} -gt 0 ]; then

@@ -1,48 +1,37 @@
 //! `smbscope analyze`: packets → flows → exchanges → a report or a table.
 
-use crate::arguments::{AnalyzeArguments, ColorChoice, Format};
+use crate::arguments::{AnalyzeArguments, Format};
 use crate::interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::readable_name;
+use crate::recorder::{Chooser, Recorder};
 use anyhow::bail;
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Failure, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureInfo, CaptureSet, Input};
-use smbscope_model::{Connection, Exchange, Quality, Settled};
+use smbscope_model::{Exchange, Quality};
 use smbscope_report::table::{ExchangeTable, Provenance};
 use smbscope_report::text::TextOptions;
-use smbscope_report::{CaptureEntry, Report, classic, counted, csv, html, json, parquet, text};
-use smbscope_stats::Aggregator;
+use smbscope_report::{CaptureEntry, Report, classic, counted, csv, html, json, parquet, slice_table, text};
+use smbscope_stats::BINS_MAX;
 use std::io;
 use std::sync::atomic::Ordering;
-
-/// Columns of a report that does not go to a terminal.
-const DEFAULT_WIDTH: usize = 100;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
-    if matches!(arguments.format, Format::Csv | Format::Parquet) {
+    if arguments.format == Format::Parquet || arguments.format == Format::Csv && !arguments.slices() {
         return write_table(arguments, &inputs);
     }
-    let mut pass = Pass::first(&inputs);
-    let mut set = pass.open(&inputs)?;
+    let work = Work::begin(&inputs, arguments)?;
     let mut output = Output::open(arguments.output.as_deref(), &inputs)?;
     if arguments.format == Format::Html {
         output.refuse_terminal("HTML")?;
     }
-    let (analysis, aggregator) = loop {
-        match summarize(arguments, pass.sharding, &mut set) {
-            Ok(done) => break done,
-            Err(failure) => pass.learn(failure),
-        }
-        set = pass.open(&inputs)?;
-    };
-    analysis.refuse_without_smb(arguments, &set)?;
-    let notes = analysis.notes(arguments.format, &set);
-    let report = report(arguments, &set, analysis, &aggregator);
+    let Done { report, notes, .. } = work.finish(arguments, &inputs)?;
     let result = match arguments.format {
+        Format::Csv => slice_table::write(&report, output.writer()),
         Format::Json => json::write(&report, output.writer()),
         Format::Html => html::write_report(&report, output.writer()),
         _ if arguments.classic => output.writer().write_all(classic::render(&report).as_bytes()),
@@ -57,6 +46,49 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The report on a capture, for who has another use for it than to print it.
+pub(crate) fn report_on(arguments: &AnalyzeArguments) -> anyhow::Result<Done> {
+    let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
+    Work::begin(&inputs, arguments)?.finish(arguments, &inputs)
+}
+
+/// An analysis whose inputs are open.
+struct Work {
+    pass: Pass,
+    set: CaptureSet,
+}
+
+/// An analysis that is over.
+pub(crate) struct Done {
+    pub(crate) report: Report,
+    /// Lines for standard error.
+    pub(crate) notes: Vec<String>,
+    /// Ended early by Ctrl-C.
+    pub(crate) interrupted: bool,
+}
+
+impl Work {
+    fn begin(inputs: &[Input], arguments: &AnalyzeArguments) -> anyhow::Result<Work> {
+        let pass = Pass::first(inputs, arguments);
+        Ok(Work { set: pass.open(inputs)?, pass })
+    }
+
+    fn finish(self, arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result<Done> {
+        let Work { mut pass, mut set } = self;
+        let (analysis, recorder) = loop {
+            match summarize(arguments, pass.sharding, &mut set) {
+                Ok(done) => break done,
+                Err(failure) => pass.learn(failure),
+            }
+            set = pass.open(inputs)?;
+        };
+        analysis.refuse_without_smb(arguments, &set)?;
+        let notes = analysis.notes(arguments.format, &set);
+        let interrupted = analysis.interrupted;
+        Ok(Done { report: report(arguments, &set, analysis, &recorder), notes, interrupted })
+    }
+}
+
 /// What is taken for granted about the inputs until it proves wrong; then they are read once more without it.
 struct Pass {
     in_order: bool,
@@ -64,9 +96,10 @@ struct Pass {
 }
 
 impl Pass {
-    /// The fastest way, for inputs that can be read again.
-    fn first(inputs: &[Input]) -> Pass {
+    /// The fastest way, for inputs that can be read again. Slices depend on the order of the exchanges.
+    fn first(inputs: &[Input], arguments: &AnalyzeArguments) -> Pass {
         match inputs.iter().all(Input::can_be_read_again) {
+            true if arguments.slices() => Pass { in_order: true, sharding: Sharding::None },
             true => Pass { in_order: true, sharding: Sharding::Connections },
             false => Pass { in_order: false, sharding: Sharding::None },
         }
@@ -91,40 +124,18 @@ impl Pass {
 }
 
 /// Counts every exchange.
-fn summarize(
-    arguments: &AnalyzeArguments,
+fn summarize<'a>(
+    arguments: &'a AnalyzeArguments,
     sharding: Sharding,
     set: &mut CaptureSet,
-) -> Result<(Analysis, Aggregator), Failure> {
+) -> Result<(Analysis, Recorder<'a>), Failure> {
     let workers = if sharding == Sharding::None { 1 } else { arguments.threads() };
-    let mut aggregators: Vec<Aggregator> = (0..workers).map(|_| Aggregator::new()).collect();
-    let mut sinks: Vec<Counting> = aggregators.iter_mut().map(|aggregator| Counting { aggregator }).collect();
+    let mut recorders: Vec<Recorder> = (0..workers).map(|_| Recorder::new(arguments, set)).collect();
     let threading = if arguments.threads() == 1 { Threading::Inline } else { Threading::Workers };
-    let analysis = analyze(arguments, set, sharding, threading, &mut sinks)?;
-    drop(sinks);
-    let mut all = Aggregator::new();
-    aggregators.into_iter().for_each(|aggregator| all.merge(aggregator));
+    let analysis = analyze(arguments, set, sharding, threading, &mut recorders)?;
+    let mut all = recorders.swap_remove(0);
+    recorders.into_iter().for_each(|other| all.merge(other));
     Ok((analysis, all))
-}
-
-/// Counts exchanges, and follows where the time of connections goes.
-struct Counting<'a> {
-    aggregator: &'a mut Aggregator,
-}
-
-impl Sink for Counting<'_> {
-    fn exchange(&mut self, exchange: &Exchange) {
-        self.aggregator.record(exchange);
-        self.aggregator.follow(exchange, true);
-    }
-
-    fn settled(&mut self, settled: &Settled) {
-        self.aggregator.settled(settled);
-    }
-
-    fn closed(&mut self, connection: &Connection) {
-        self.aggregator.closed(connection);
-    }
 }
 
 /// Writes the exchange table.
@@ -161,9 +172,12 @@ fn stream_table<T: ExchangeTable + Send>(
     let mut written = Ok(());
     let mut table = table.map_err(|error| written = Err(error)).ok();
     let mut exchange_id = 0;
+    let mut chooser = Chooser::new(arguments.filter.as_ref(), set);
     let sink = |exchange: &Exchange| {
         if let (Ok(()), Some(table)) = (&written, &mut table) {
-            written = table.write(exchange, exchange_id, &names);
+            if chooser.chooses(exchange) {
+                written = table.write(exchange, exchange_id, &names);
+            }
             exchange_id += 1;
         }
         if written.is_err() {
@@ -175,7 +189,9 @@ fn stream_table<T: ExchangeTable + Send>(
     if let (Ok(()), Some(table)) = (&written, table) {
         let captures: Vec<CaptureEntry> = set.captures().iter().map(capture_entry).collect();
         let quality = &analysis.found.quality;
-        written = table.finish(&Provenance { version: env!("CARGO_PKG_VERSION"), captures: &captures, quality });
+        let filter = chooser.filtered();
+        written =
+            table.finish(&Provenance { version: env!("CARGO_PKG_VERSION"), captures: &captures, quality, filter });
     }
     Ok((analysis, written))
 }
@@ -266,13 +282,13 @@ impl Analysis {
 }
 
 /// Writes lines to standard error.
-fn say(notes: &[String]) {
+pub(crate) fn say(notes: &[String]) {
     for note in notes {
         eprintln!("smbscope: warning: {}", readable_name(note));
     }
 }
 
-fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, aggregator: &Aggregator) -> Report {
+fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, recorder: &Recorder) -> Report {
     let mut warnings = Vec::new();
     if analysis.interrupted {
         warnings.push("interrupted: the report covers what was read until then".to_owned());
@@ -281,16 +297,25 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, ag
         let count = analysis.found.connections_left_out;
         warnings.push(format!("{count} connections are not listed because the list was full; their commands count"));
     }
+    let aggregate = recorder.aggregator.finish();
+    if let Some(asked) = arguments.interval.filter(|asked| *asked < aggregate.timeline.width) {
+        let (width, most) = (aggregate.timeline.width, BINS_MAX);
+        warnings
+            .push(format!("the bins of the time line are {width} wide: of {asked} there would be more than {most}"));
+    }
     Report {
         title: arguments.title.clone(),
         captures: set.captures().iter().map(capture_entry).collect(),
         quality: analysis.found.quality,
         connections: analysis.found.connections,
-        aggregate: aggregator.finish(),
+        aggregate,
         first: analysis.found.first,
         last: analysis.found.last,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         warnings,
+        filter: recorder.chooser.filtered(),
+        slices: recorder.slicer.as_ref().map(|slicer| slicer.finish(arguments.sort)),
+        interval: arguments.interval,
     }
 }
 
@@ -311,13 +336,9 @@ fn capture_entry(info: &CaptureInfo) -> CaptureEntry {
 }
 
 fn text_options(arguments: &AnalyzeArguments, output: &Output) -> TextOptions {
-    let terminal = output.is_terminal().then(terminal_size::terminal_size).flatten();
-    let width =
-        arguments.width.map(usize::from).or(terminal.map(|(width, _)| usize::from(width.0))).unwrap_or(DEFAULT_WIDTH);
-    let color = match arguments.color {
-        ColorChoice::Always => true,
-        ColorChoice::Never => false,
-        ColorChoice::Auto => output.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-    };
-    TextOptions { width, color }
+    TextOptions {
+        width: output.width(arguments.width),
+        color: output.takes_color(arguments.color),
+        top: arguments.top as usize,
+    }
 }

@@ -1,10 +1,16 @@
 //! The command line.
 
+mod compare;
+
 use crate::completions::CompletionsArguments;
 use crate::manual::ManArguments;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use smbscope_model::Limits;
+pub use compare::{CompareArguments, CompareFormat};
+use smbscope_model::{Limits, Nanos};
+use smbscope_stats::filter::{self, Filter};
+use smbscope_stats::{Dimension, Sort};
 use std::path::PathBuf;
 
 /// See what an SMB file server makes its users wait for, and why.
@@ -19,11 +25,19 @@ pub struct Arguments {
 impl Arguments {
     /// What clap can't see by itself.
     pub fn check(&self) -> Result<(), clap::Error> {
-        let Verb::Analyze(arguments) = &self.verb else { return Ok(()) };
+        let arguments = match &self.verb {
+            Verb::Analyze(arguments) => arguments,
+            Verb::Compare(arguments) => return arguments.check(),
+            Verb::Completions(_) | Verb::Man(_) => return Ok(()),
+        };
         let conflict = if arguments.classic && arguments.format != Format::Text {
             "--classic is a layout of the text report; it goes with --format text"
         } else if arguments.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
             "standard input (-) can be read only once"
+        } else if arguments.classic && arguments.slices() {
+            "--classic is the layout of 1997, which has no place for slices; leave --classic or --by out"
+        } else if arguments.interval.is_some() && (arguments.classic || arguments.format == Format::Csv) {
+            "--interval is about the time line, which is part of the text report and of --format json"
         } else {
             return Ok(());
         };
@@ -40,6 +54,12 @@ pub enum Verb {
     /// any port. Several files are one capture, in time order.
     Analyze(AnalyzeArguments),
 
+    /// Put captures side by side: what got slower, by how much, and how far that can be believed.
+    ///
+    /// Each argument is a capture, or a report that `analyze --format json` has saved; they are told apart by content.
+    /// The first one is the base that the others are compared with.
+    Compare(CompareArguments),
+
     /// Print the script with which a shell completes smbscope's command line.
     Completions(CompletionsArguments),
 
@@ -53,6 +73,7 @@ pub enum Verb {
 Examples:
   smbscope analyze capture.pcapng
   smbscope analyze --format csv -o exchanges.csv rotated-*.pcap.zst
+  smbscope analyze --filter 'group == Read and response_time > 50ms' --by client,file capture.pcapng
   tcpdump -i eth0 -s 256 -w - port 445 | smbscope analyze -
 
 Exit status: 0 done, 1 unusable input or output, 2 bad arguments.")]
@@ -77,6 +98,30 @@ pub struct AnalyzeArguments {
     /// any port by its content.
     #[arg(long = "port", value_name = "N")]
     pub ports: Vec<u16>,
+
+    /// Look only at exchanges for which an expression holds, such as 'command == WRITE and response_time > 50ms',
+    /// 'path ~ *.docx', 'client in 10.0.0.0/8', 'time < 30s'. docs/filter.md describes it.
+    #[arg(long, value_name = "EXPR", help_heading = "Slices")]
+    pub filter: Option<Filter>,
+
+    /// Divide the commands by what they have in common; several, with commas between or repeated, divide by all of
+    /// them together. With --format csv, the table of slices takes the place of the exchange table.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension(), help_heading = "Slices")]
+    pub by: Vec<Dimension>,
+
+    /// How many slices the text report lists.
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "by", help_heading = "Slices",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub top: u32,
+
+    /// Which slices come first: those with the most of it, response_time and service_time in total.
+    #[arg(long, value_name = "FIGURE", default_value = "response_time", value_parser = sort(), requires = "by",
+        help_heading = "Slices")]
+    pub sort: Sort,
+
+    /// Show a time line in the text report, and give the one of JSON bins of this width: 100ms, 1s, 5min.
+    #[arg(long, value_name = "DURATION", value_parser = interval, help_heading = "Slices")]
+    pub interval: Option<Nanos>,
 
     /// Title of the report.
     #[arg(long)]
@@ -112,11 +157,42 @@ impl AnalyzeArguments {
         Limits::for_memory((self.memory as usize) << 20)
     }
 
+    /// Whether the commands are to be divided.
+    pub fn slices(&self) -> bool {
+        !self.by.is_empty()
+    }
+
     /// The threads asked for, or as many as there are cores.
     pub fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(cores, usize::from)
     }
+}
+
+fn dimension() -> impl TypedValueParser<Value = Dimension> {
+    named(Dimension::ALL.map(|dimension| (dimension.name(), dimension)))
+}
+
+fn sort() -> impl TypedValueParser<Value = Sort> {
+    named(Sort::ALL.map(|sort| (sort.name(), sort)))
+}
+
+/// One of a few values by its name.
+fn named<T: Copy + Send + Sync + 'static, const N: usize>(
+    values: [(&'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(values.map(|(name, _)| name)).map(move |chosen: String| {
+        let found = values.iter().find(|(name, _)| *name == chosen);
+        found.expect("clap lets no other name pass").1
+    })
+}
+
+/// The width of bins on the time line.
+fn interval(text: &str) -> Result<Nanos, String> {
+    const LEAST: Nanos = Nanos(1_000);
+    const MOST: Nanos = Nanos(86_400_000_000_000);
+    let interval = filter::duration(text).map_err(|error| error.sentence())?;
+    if (LEAST..=MOST).contains(&interval) { Ok(interval) } else { Err("expected 1us to 1d".to_owned()) }
 }
 
 /// What to write.

@@ -5,13 +5,15 @@
 
 mod analyze;
 mod arguments;
+mod compare;
 mod completions;
 mod interrupt;
 mod manual;
 mod output;
 mod progress;
+mod recorder;
 
-pub use arguments::{AnalyzeArguments, Arguments, ColorChoice, Format, Verb};
+pub use arguments::{AnalyzeArguments, Arguments, ColorChoice, CompareArguments, CompareFormat, Format, Verb};
 pub use completions::CompletionsArguments;
 pub use manual::ManArguments;
 
@@ -37,6 +39,7 @@ fn readable_name(message: &str) -> String {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.verb {
         Verb::Analyze(arguments) => analyze::run(arguments),
+        Verb::Compare(arguments) => compare::run(arguments),
         Verb::Completions(arguments) => completions::run(arguments),
         Verb::Man(arguments) => manual::run(arguments),
     }

@@ -1,10 +1,14 @@
 //! Where results go: a file or standard output, opened before any work is done.
 
+use crate::arguments::ColorChoice;
 use anyhow::{Context, bail};
 use smbscope_capture::reader::Input;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
+
+/// Columns of a page that does not go to a terminal.
+const DEFAULT_WIDTH: usize = 100;
 
 /// An open output.
 pub(crate) struct Output {
@@ -14,7 +18,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Opens the file, or standard output. A capture is never overwritten by its own report.
+    /// Opens the file, or standard output. An input is never overwritten by what is made of it.
     pub(crate) fn open(path: Option<&Path>, inputs: &[Input]) -> anyhow::Result<Output> {
         let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
             let stdout = io::stdout();
@@ -31,15 +35,26 @@ impl Output {
             Input::Stdin => false,
         };
         if let Some(input) = inputs.iter().find(is_output) {
-            bail!("cannot write {name}: it is the capture {}; choose another name for the output", input.name());
+            bail!("cannot write {name}: it is the input {}; choose another name for the output", input.name());
         }
         let file = File::create(path).with_context(|| format!("cannot write {name}"))?;
         Ok(Output { writer: Box::new(BufWriter::new(file)), name, is_terminal: false })
     }
 
-    /// Whether a person is watching.
-    pub(crate) fn is_terminal(&self) -> bool {
-        self.is_terminal
+    /// Columns of a page: those asked for, or the terminal's.
+    pub(crate) fn width(&self, wanted: Option<u16>) -> usize {
+        let terminal = self.is_terminal.then(terminal_size::terminal_size).flatten();
+        let columns = wanted.or(terminal.map(|(width, _)| width.0));
+        columns.map_or(DEFAULT_WIDTH, usize::from)
+    }
+
+    /// Whether to use colour.
+    pub(crate) fn takes_color(&self, choice: ColorChoice) -> bool {
+        match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => self.is_terminal && std::env::var_os("NO_COLOR").is_none(),
+        }
     }
 
     /// An error where a person would have to look at bytes.

@@ -150,7 +150,7 @@ fn a_capture_is_not_overwritten_by_its_report() {
     let capture = pcap::micros(&conversation().packets());
     write(&directory, "smb.pcap", &capture);
     let said = analyze(&directory, &["smb.pcap", "-o", "./smb.pcap"]);
-    let expected = "cannot write ./smb.pcap: it is the capture smb.pcap; choose another name for the output";
+    let expected = "cannot write ./smb.pcap: it is the input smb.pcap; choose another name for the output";
     assert_eq!(said.error(1), expected);
     assert_eq!(std::fs::read(directory.join("smb.pcap")).expect("the capture is still there"), capture);
 }

@@ -84,7 +84,7 @@ fn every_value_of_every_bundled_capture_is_that_of_the_csv() {
         }
         seen += found.1.len();
     }
-    assert!(seen > 50_000, "only {seen} rows were compared");
+    assert!(seen > 40_000, "only {seen} rows were compared");
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub fn pipeline(data: &[u8]) {
     }
     let table = analysis.table();
     let report = analysis.report();
-    let shown = text::render(&report, &TextOptions { width: WIDTH, color: false });
+    let shown = text::render(&report, &TextOptions { width: WIDTH, color: false, ..TextOptions::default() });
     check_text(&shown);
     for line in shown.lines() {
         assert!(line.chars().count() <= WIDTH, "a line of {} columns: {line}", line.chars().count());
@@ -161,6 +161,9 @@ impl Analysis {
             last: self.last,
             version: String::new(),
             warnings: Vec::new(),
+            filter: None,
+            slices: None,
+            interval: None,
         }
     }
 }

@@ -7,6 +7,7 @@
 use crate::Report;
 use crate::format::{average_packets, clean, clock, percent, seconds};
 use crate::packets::{PacketCounts, control};
+use crate::text::filter_note;
 use crate::{names, warnings};
 use smbscope_model::{DirectionCounts, Group, Subcommand, TimeKind};
 use smbscope_stats::{CommandRow, Distribution, Row};
@@ -23,6 +24,9 @@ const STARS: f64 = 40.0;
 pub fn render(report: &Report) -> String {
     let mut out = String::new();
     banner(&mut out, report);
+    if let Some(note) = filter_note(report) {
+        put(&mut out, &clean(&note));
+    }
     put(&mut out, &format!("{}\n", report.quality_sentence()));
     packets(&mut out, report);
     let commands = by_name(report);

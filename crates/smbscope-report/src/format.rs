@@ -101,6 +101,44 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     kept + "…"
 }
 
+/// At most `width` characters, the beginning replaced by `…` where it does not fit: the end of a path tells more.
+pub(crate) fn shorten_path(text: &str, width: usize) -> String {
+    match text.chars().count().saturating_sub(width) {
+        0 => text.to_owned(),
+        too_many => text.chars().skip(too_many + 1).fold("…".to_owned(), |kept, c| kept + c.encode_utf8(&mut [0; 4])),
+    }
+}
+
+/// Bytes in at most six characters: `842B`, `1.43kB`, `14.3MB`; powers of 1000, as rates have them.
+pub(crate) fn bytes(n: u64) -> String {
+    let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+    // What would be rounded to 1000 of a unit is 1.00 of the next.
+    let (mut value, mut unit) = (n as f64, 0);
+    while value >= 999.5 && unit + 1 < units.len() {
+        value /= 1_000.0;
+        unit += 1;
+    }
+    let digits = match value {
+        _ if unit == 0 => 0,
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$}{}", units[unit])
+}
+
+/// The time of day in UTC, with so many decimals: `09:30:00.25`.
+pub(crate) fn time_of_day(time: Timestamp, decimals: usize) -> String {
+    const DAY_NS: i64 = 86_400_000_000_000;
+    let nanos = time.0.rem_euclid(DAY_NS);
+    let (total, fraction) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+    let clock = format!("{:02}:{:02}:{:02}", total / 3_600, total / 60 % 60, total % 60);
+    match decimals.min(9) {
+        0 => clock,
+        decimals => format!("{clock}.{:0decimals$}", fraction / 10i64.pow(9 - decimals as u32)),
+    }
+}
+
 /// A piece of a sentence that [`wrap`] keeps on one line: a number must not lose its unit.
 pub(crate) fn unbroken(text: impl ToString) -> String {
     text.to_string().replace(' ', NO_BREAK)
@@ -182,6 +220,26 @@ mod tests {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("a toolongword", 6), ["a", "toolo…"]);
         assert_eq!(wrap(&format!("took {}.", unbroken("13.6 ms")), 10), ["took", "13.6 ms."]);
+    }
+
+    #[test]
+    fn bytes_have_three_digits_and_a_unit() {
+        let shown = [0, 999, 1_000, 1_434, 99_950, 999_499, 999_500, 14_300_000, u64::MAX].map(bytes);
+        assert_eq!(shown, ["0B", "999B", "1.00kB", "1.43kB", "100kB", "999kB", "1.00MB", "14.3MB", "18.4EB"]);
+    }
+
+    #[test]
+    fn long_paths_keep_their_end() {
+        assert_eq!(shorten_path(r"office\report.docx", 12), "…report.docx");
+        assert_eq!(shorten_path("short", 5), "short");
+    }
+
+    #[test]
+    fn times_of_day_have_the_decimals_asked_for() {
+        // 1997-08-11 09:30:00 and a quarter of a second; a second before 1970.
+        let at = Timestamp(871_291_800_250_000_000);
+        assert_eq!((time_of_day(at, 0), time_of_day(at, 3)), ("09:30:00".into(), "09:30:00.250".into()));
+        assert_eq!(time_of_day(Timestamp(-1_000_000_000), 0), "23:59:59");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! for text up to the next `</script`: hence no `<` may be in it. JSON writes it as `\u003c`.
 
 use crate::Report;
+use crate::compare::{self, Comparison};
 use crate::json::Document;
 use serde::Serialize;
 use serde_json::ser::Formatter;
@@ -30,6 +31,12 @@ pub fn write_report(report: &Report, out: impl Write) -> io::Result<()> {
         (None, captures) => format!("SMB response times: {} captures", captures.len()),
     };
     write(&Document::within(report, LISTED_MAX), &title, out)
+}
+
+/// Writes a comparison as a page. `version` is that of smbscope.
+pub fn write_comparison(comparison: &Comparison, version: &str, out: impl Write) -> io::Result<()> {
+    let title = comparison.title.as_deref().unwrap_or("SMB response times compared");
+    write(&compare::Document::of(comparison, version), title, out)
 }
 
 /// Writes a page that shows the document, which has to be one that serialises to a JSON object with a key `schema`.

@@ -6,14 +6,18 @@
 //! | [`classic`] | the layout of Swartz (1997), appendix A | comparison with reports of that kind |
 //! | [`json`] | one object, `smbscope.report/1` | programs |
 //! | [`html`] | one self-contained page that shows a JSON document | people |
+//! | [`compare`] | several of them side by side, `smbscope.compare/1` | people and programs |
 //! | [`csv`] | a row an exchange, streamed | checking every match from outside |
 //! | [`parquet`] | the same rows, typed and compressed | data frames, SQL |
+//! | [`slice_table`] | a row a slice, as CSV | spreadsheets |
 
 pub mod classic;
+pub mod compare;
 pub mod csv;
 pub mod html;
 pub mod json;
 pub mod parquet;
+pub mod slice_table;
 pub mod table;
 pub mod text;
 
@@ -22,14 +26,16 @@ mod format;
 mod names;
 mod packets;
 mod sentence;
+mod slices;
 mod verdict;
 mod warnings;
+mod whole;
 
 pub use format::counted;
 pub use verdict::{Verdict, Who};
 
-use smbscope_model::{Connection, Quality, Timestamp};
-use smbscope_stats::Aggregate;
+use smbscope_model::{Connection, Nanos, Quality, Timestamp};
+use smbscope_stats::{Aggregate, Census, Slices};
 
 /// Everything that a report says.
 #[derive(Debug, Clone)]
@@ -52,6 +58,23 @@ pub struct Report {
     pub version: String,
     /// Further warnings, a sentence each.
     pub warnings: Vec<String>,
+    /// The filter, where the statistics are about chosen exchanges only.
+    pub filter: Option<Filtered>,
+    /// The commands divided by what they have in common, where that was asked for.
+    pub slices: Option<Slices>,
+    /// The width of bins that was asked for; the time line is shown only then, and its bins may be wider.
+    pub interval: Option<Nanos>,
+}
+
+/// What a filter chose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filtered {
+    /// The filter's expression.
+    pub expression: String,
+    /// Exchanges that it lets pass.
+    pub matched: u64,
+    /// The exchanges of the whole capture.
+    pub whole: Census,
 }
 
 impl Report {

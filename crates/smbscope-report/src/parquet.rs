@@ -40,6 +40,8 @@ pub const SCHEMA_VALUE: &str = "smbscope.exchanges/1";
 pub const CAPTURES: &str = "smbscope.captures";
 /// Metadata key: what the captures could not show, as the object `quality` of the JSON report.
 pub const QUALITY: &str = "smbscope.quality";
+/// Metadata key: the filter that chose the rows; absent where there was none.
+pub const FILTER: &str = "smbscope.filter";
 
 /// Rows encoded at once.
 pub const BATCH_ROWS: usize = 8 << 10;
@@ -104,11 +106,17 @@ impl<W: Write + Send> ExchangeTable for ExchangeWriter<W> {
             last: None,
             version: provenance.version.to_owned(),
             warnings: Vec::new(),
+            filter: provenance.filter.clone(),
+            slices: None,
+            interval: None,
         };
         self.describe(VERSION, report.version.clone());
         self.describe(SCHEMA, SCHEMA_VALUE.to_owned());
         self.describe(CAPTURES, json::captures(&report)?);
         self.describe(QUALITY, json::quality(&report)?);
+        if let Some(filter) = &report.filter {
+            self.describe(FILTER, filter.expression.clone());
+        }
         // Closing would take the output along, and with it whatever went wrong when its buffer is written.
         self.out.finish().map_err(io_error)?;
         self.out.inner_mut().flush()

@@ -7,7 +7,8 @@
 
 use crate::Report;
 use crate::format::{counted, thousands};
-use smbscope_model::{Group, Outcome};
+use crate::whole::Whole;
+use smbscope_model::Outcome;
 
 /// Why commands could not be timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +48,8 @@ pub(crate) struct Coverage {
 
 impl Coverage {
     pub(crate) fn of(report: &Report) -> Coverage {
-        let outcomes = &report.aggregate.outcomes;
-        let count = |wanted| outcomes.iter().find(|(outcome, _)| *outcome == wanted).map_or(0, |(_, count)| *count);
+        let whole = Whole::of(report);
+        let count = |wanted| whole.ended(wanted);
         let timed = count(Outcome::Complete);
         let requests = count(Outcome::ResponseNotCaptured);
         let responses = count(Outcome::RequestNotCaptured);
@@ -57,7 +58,7 @@ impl Coverage {
         // A message whose header was cut off is half of a command: one of which the other half is counted already, as
         // long as there are such, then one of which both halves are cut.
         let cut = report.quality.headers_truncated.saturating_sub(halves).div_ceil(2);
-        let others = report.aggregate.untimed.saturating_sub(halves + both_halves);
+        let others = whole.untimed.saturating_sub(halves + both_halves);
         let seen_whole = timed + both_halves;
         // Two looks at the same commands, one at the requests and one at the responses: how many both missed follows
         // from how many each missed (Lincoln 1930). It is too low where packets are lost in bursts.
@@ -115,18 +116,15 @@ pub(crate) fn quality(report: &Report) -> String {
 
 /// The sentence where damage cost no command its time.
 fn undamaged(report: &Report, coverage: &Coverage) -> String {
-    let count = report.aggregate.count;
-    let encrypted = report.aggregate.groups.iter().find(|row| row.group == Group::Encrypted);
-    let encrypted = encrypted.map_or(0, |found| found.row.count);
-    let what = match encrypted {
+    let whole = Whole::of(report);
+    let count = whole.count;
+    let what = match whole.encrypted {
         _ if count == 0 => return "No SMB command was seen.".to_owned(),
         0 => "command",
         n if n == count => "encrypted frame",
         _ => "command and encrypted frame",
     };
-    let outcomes = &report.aggregate.outcomes;
-    let unanswered =
-        outcomes.iter().find(|(outcome, _)| *outcome == Outcome::Unanswered).map_or(0, |(_, count)| *count);
+    let unanswered = whole.ended(Outcome::Unanswered);
     let others = coverage.others.saturating_sub(unanswered);
     let answers = match unanswered {
         0 => String::new(),

@@ -3,6 +3,7 @@
 use crate::Report;
 use crate::format::{counted, thousands};
 use crate::sentence::Coverage;
+use crate::whole::Whole;
 use smbscope_model::Outcome;
 #[cfg(doc)]
 use smbscope_model::Quality;
@@ -76,6 +77,7 @@ const COUNTERS: &[(&str, Of, &str)] = &[
 pub(crate) fn all(report: &Report) -> Vec<Warning> {
     let quality = &report.quality;
     let aggregate = &report.aggregate;
+    let whole = Whole::of(report);
     let counters: HashMap<&str, u64> = quality.entries().into_iter().collect();
     let counter = |name: &str| counters.get(name).copied().unwrap_or(0);
     let mut warnings: Vec<Warning> = COUNTERS
@@ -83,21 +85,21 @@ pub(crate) fn all(report: &Report) -> Vec<Warning> {
         .map(|(name, of, text)| (counter(name), of, text))
         .filter(|(count, _, _)| *count > 0)
         .map(|(count, of, text)| {
-            let whole = match of {
+            let share = match of {
                 Of::Nothing => None,
                 Of::Packets => Some((quality.packets, "packets")),
                 Of::SmbPackets => Some((quality.smb_flow_packets, "SMB packets")),
-                Of::Commands => Some((aggregate.count, "commands")),
+                Of::Commands => Some((whole.count, "commands")),
                 Of::Connections => Some((report.connections.len() as u64, "connections")),
             };
-            Warning { text: inflected(text, count), count: Some(count), share: whole.filter(|(whole, _)| *whole > 0) }
+            Warning { text: inflected(text, count), count: Some(count), share: share.filter(|(whole, _)| *whole > 0) }
         })
         .collect();
     let plain = |text: String| Warning { text, count: None, share: None };
-    let unpaired = aggregate.outcomes.iter().find(|(outcome, _)| *outcome == Outcome::NotPairable);
-    if let Some((_, count)) = unpaired {
-        let text = inflected("encrypted request[s] not paired with an answer, others were under way", *count);
-        warnings.push(Warning { text, count: Some(*count), share: Some((aggregate.count, "commands")) });
+    let unpaired = whole.ended(Outcome::NotPairable);
+    if unpaired > 0 {
+        let text = inflected("encrypted request[s] not paired with an answer, others were under way", unpaired);
+        warnings.push(Warning { text, count: Some(unpaired), share: Some((whole.count, "commands")) });
     }
     if aggregate.folded > 0 {
         let commands = counted(aggregate.folded, "command is", "commands are");
@@ -141,9 +143,9 @@ fn inflected(text: &str, count: u64) -> String {
 /// What the capture is like, and how many commands it shows in part.
 pub(crate) fn verdict(report: &Report) -> String {
     let quality = &report.quality;
-    let aggregate = &report.aggregate;
+    let whole = Whole::of(report);
     let headers = quality.headers_truncated;
-    if aggregate.count == 0 {
+    if whole.count == 0 {
         return match headers {
             0 => "no command was seen".to_owned(),
             n => {
@@ -170,7 +172,7 @@ pub(crate) fn verdict(report: &Report) -> String {
         return format!("{capture}; {commands} seen in part only");
     }
     let seen = if quality.encrypted_frames > 0 { "every command or encrypted frame" } else { "every command" };
-    match (aggregate.untimed, quality.requests_unanswered) {
+    match (whole.untimed, quality.requests_unanswered) {
         (0, _) if complete => format!("{capture}: {seen} was timed"),
         (0, _) => format!("{capture}, but {seen} that it holds was timed"),
         (n, unanswered) if n == unanswered => {

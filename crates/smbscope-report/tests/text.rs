@@ -7,7 +7,7 @@ use smbscope_report::Report;
 use smbscope_report::text::{TextOptions, render};
 
 fn at(report: &Report, width: usize) -> String {
-    render(report, &TextOptions { width, color: false })
+    render(report, &TextOptions { width, color: false, ..TextOptions::default() })
 }
 
 /// The first line that begins with `start` once its indentation is gone.
@@ -61,7 +61,7 @@ fn nothing_is_wider_than_the_page() {
 fn colour_only_when_asked_for() {
     let plain = at(&common::office(), 100);
     assert!(!plain.contains('\u{1b}'));
-    let coloured = render(&common::office(), &TextOptions { width: 100, color: true });
+    let coloured = render(&common::office(), &TextOptions { width: 100, color: true, ..TextOptions::default() });
     assert!(coloured.contains("\u{1b}[1m\u{1b}[31mSMB1 (NT LM 0.12) in use on 1 of 8 connections"), "{coloured}");
     // Without its colours it is the same text.
     let stripped: String = coloured.split('\u{1b}').enumerate().fold(String::new(), |text, (i, part)| {

@@ -3,7 +3,8 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use smbscope_model::exchange::{Endpoints, Half};
 use smbscope_model::{Command, Exchange, FlowId, Group, Outcome, PacketRef, Stamp, Timestamp};
-use smbscope_stats::Aggregator;
+use smbscope_stats::filter::Filter;
+use smbscope_stats::{Aggregator, Dimension, Slicer};
 use smbscope_wire::smb2;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -70,6 +71,22 @@ fn record(criterion: &mut Criterion) {
         let mut aggregator = Aggregator::new();
         bencher.iter(|| exchanges.iter().for_each(|exchange| aggregator.record(exchange)));
     });
+    for (name, expression) in [
+        ("filter by numbers", "response_time > 500us and client in 10.0.0.0/27"),
+        ("filter by names", "command in (READ, WRITE) or status == ACCESS_DENIED"),
+        ("filter by pattern", "path ~ *report*7*"),
+    ] {
+        let filter: Filter = expression.parse().expect("the expression is right");
+        let mut matcher = filter.matcher(&[]);
+        let mut matches = |exchange| matcher.matches(exchange, Timestamp(0));
+        group.bench_function(name, |bencher| bencher.iter(|| exchanges.iter().filter(|one| matches(one)).count()));
+    }
+    for (name, by) in [("slices by client", Dimension::Client), ("slices by file", Dimension::File)] {
+        let mut slicer = Slicer::new(&[by]);
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| exchanges.iter().for_each(|exchange| slicer.record(exchange)));
+        });
+    }
     group.finish();
 }
 

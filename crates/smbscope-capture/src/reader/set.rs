@@ -10,8 +10,8 @@ use smbscope_model::{CaptureId, PacketRef, Quality, Stamp, Timestamp};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Read;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 /// What decides which packet comes first: time, capture, position in the file.
 type Key = (i64, usize, u64);
@@ -34,6 +34,7 @@ pub struct CaptureSet {
     trust: Trust,
     out_of_order: bool,
     stop: Arc<AtomicBool>,
+    first: Arc<OnceLock<Timestamp>>,
 }
 
 impl CaptureSet {
@@ -84,6 +85,7 @@ impl CaptureSet {
             trust,
             out_of_order: false,
             stop: shared.stop,
+            first: Arc::default(),
         };
         for index in 0..set.captures.len() {
             if !set.captures[index].surveyed_on_the_way {
@@ -198,6 +200,11 @@ impl CaptureSet {
         Arc::clone(&self.stop)
     }
 
+    /// The time of the first packet: known from the moment on when that is delivered, on every thread.
+    pub fn first_packet(&self) -> Arc<OnceLock<Timestamp>> {
+        Arc::clone(&self.first)
+    }
+
     fn add_lanes(&mut self, index: usize) {
         let capture = &mut self.captures[index];
         let mut lanes = Vec::new();
@@ -272,6 +279,7 @@ impl CaptureSet {
 
     #[inline]
     fn deliver(&mut self, head: &Head, index: usize) {
+        self.first.get_or_init(|| Timestamp(head.time));
         if head.time < self.last_time {
             self.quality.packets_out_of_time_order += 1;
             self.out_of_order |= self.trust == Trust::Order;

@@ -326,7 +326,7 @@ pub(super) struct Entity<N> {
 }
 
 /// As [`Times`], owned.
-struct OwnedTimes(Figures);
+pub(super) struct OwnedTimes(pub(super) Figures);
 
 impl Serialize for OwnedTimes {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -3,6 +3,7 @@
 //! Times are integers in nanoseconds; what is unknown or absent is `null`. The order of keys and entries is fixed.
 
 mod entries;
+mod slices;
 mod waits;
 
 use crate::Report;
@@ -39,6 +40,8 @@ pub(crate) struct Document<'a> {
     schema: &'static str,
     generator: Generator<'a>,
     title: Option<&'a str>,
+    filter: Option<&'a str>,
+    matched: Option<Matched>,
     captures: Vec<Capture<'a>>,
     quality: QualityEntry<'a>,
     totals: Totals<'a>,
@@ -52,6 +55,7 @@ pub(crate) struct Document<'a> {
     clients: Vec<Entity<ClientName>>,
     servers: Vec<Entity<ServerName>>,
     users: Vec<Entity<UserName<'a>>>,
+    slices: Option<slices::Slices<'a>>,
     timeline: Timeline,
     heatmap: HeatMap<'a>,
     concurrency: Vec<Concurrency>,
@@ -59,6 +63,13 @@ pub(crate) struct Document<'a> {
     findings: [(); 0],
     omitted: Omitted,
     warnings: &'a [String],
+}
+
+/// How many exchanges a filter chose.
+#[derive(Serialize)]
+struct Matched {
+    exchanges: u64,
+    of: u64,
 }
 
 #[derive(Serialize)]
@@ -154,6 +165,11 @@ impl<'a> Document<'a> {
             schema: SCHEMA,
             generator: Generator { name: "smbscope", version: &report.version },
             title: report.title.as_deref(),
+            filter: report.filter.as_ref().map(|filter| filter.expression.as_str()),
+            matched: report
+                .filter
+                .as_ref()
+                .map(|filter| Matched { exchanges: filter.matched, of: filter.whole.exchanges }),
             captures: report.captures.iter().map(Capture::of).collect(),
             quality: QualityEntry::of(report),
             totals: Totals {
@@ -202,6 +218,7 @@ impl<'a> Document<'a> {
                 || ServerName { server: OTHER.to_owned(), server_port: None, time_split: None },
             ),
             users: Entity::table(&aggregate.users, listed, |user| UserName { user }, || UserName { user: OTHER }),
+            slices: report.slices.as_ref().map(slices::Slices::of),
             timeline: Timeline::of(&aggregate.timeline),
             heatmap: HeatMap::of(&aggregate.heat_map),
             concurrency: aggregate.concurrency.iter().map(Concurrency::of).collect(),

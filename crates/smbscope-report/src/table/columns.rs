@@ -138,8 +138,9 @@ macro_rules! kind {
     };
 }
 
+/// The list of columns: each with its name, and the call that hands its value out, which also says its kind.
 macro_rules! columns {
-    ($row:ident, $exchange:ident: $($name:ident: $method:ident $value:expr;)*) => {
+    ($row:ident, $exchange:ident: $($name:ident => $method:ident($value:expr);)*) => {
         /// The columns in order.
         pub const COLUMNS: [Column; 46] = [$(Column { name: stringify!($name), kind: kind!($method) },)*];
 
@@ -155,52 +156,52 @@ macro_rules! columns {
 }
 
 columns! { row, exchange:
-    exchange_id: ordinal Some(row.exchange_id);
-    flow_id: ordinal Some(exchange.flow.0);
-    client: name Some(Shown(exchange.endpoints.client.ip()));
-    client_port: port exchange.endpoints.client.port();
-    server: name Some(Shown(exchange.endpoints.server.ip()));
-    server_port: port exchange.endpoints.server.port();
-    protocol: name Some(Shown(row.protocol));
-    dialect: name exchange.dialect.map(Shown);
-    command: name Some(Shown(exchange.command));
-    subcommand: name exchange.subcommand.map(Shown);
-    message_id: wide exchange.message_id;
-    session_id: text exchange.session_id.map(|id| Shown(Hex { id, digits: row.id_digits(16) }));
-    user: name exchange.user.as_deref();
-    tree_id: text exchange.tree_id.map(|id| Shown(Hex { id: id.into(), digits: row.id_digits(8) }));
-    share: name exchange.share.as_deref();
-    file_id: text exchange.file_id.map(Shown::<FileId>);
-    path: text exchange.path.as_deref();
-    status: name exchange.status.map(Shown);
-    capture: name row.capture;
-    request_first_packet: ordinal number(exchange.request.first);
-    request_last_packet: ordinal number(exchange.request.last);
-    response_first_packet: ordinal number(exchange.response.first);
-    response_last_packet: ordinal number(exchange.response.last);
-    request_first_ns: instant time(exchange.request.first);
-    request_last_ns: instant time(exchange.request.last);
-    interim_ns: instant time(exchange.interim);
-    response_first_ns: instant time(exchange.response.first);
-    response_last_ns: instant time(exchange.response.last);
-    request_bytes: bytes exchange.request.bytes;
-    response_bytes: bytes exchange.response.bytes;
-    offset: wide exchange.offset;
-    length: wide exchange.length;
-    compounded: flag exchange.compounded;
-    signed: flag exchange.signed;
-    encrypted: flag exchange.encrypted;
-    outcome: name Some(exchange.outcome.name());
-    request_packets: packets exchange.request.packets;
-    response_packets: packets exchange.response.packets;
-    retransmitted: packets exchange.retransmitted;
-    group: name Some(exchange.group.name());
-    response_capture: name row.response_capture;
-    response_time_ns: duration row.duration(TimeKind::ResponseTime);
-    service_time_ns: duration row.duration(TimeKind::ServiceTime);
-    server_time_ns: duration row.duration(TimeKind::ServerTime);
-    retransmission_delay_ns: duration row.duration(TimeKind::RetransmissionDelay);
-    think_time_ns: duration row.duration(TimeKind::ThinkTime);
+    exchange_id => ordinal(Some(row.exchange_id));
+    flow_id => ordinal(Some(exchange.flow.0));
+    client => name(Some(Shown(exchange.endpoints.client.ip())));
+    client_port => port(exchange.endpoints.client.port());
+    server => name(Some(Shown(exchange.endpoints.server.ip())));
+    server_port => port(exchange.endpoints.server.port());
+    protocol => name(Some(Shown(row.protocol)));
+    dialect => name(exchange.dialect.map(Shown));
+    command => name(Some(Shown(exchange.command)));
+    subcommand => name(exchange.subcommand.map(Shown));
+    message_id => wide(exchange.message_id);
+    session_id => text(exchange.session_id.map(|id| Shown(Hex { id, digits: row.id_digits(16) })));
+    user => name(exchange.user.as_deref());
+    tree_id => text(exchange.tree_id.map(|id| Shown(Hex { id: id.into(), digits: row.id_digits(8) })));
+    share => name(exchange.share.as_deref());
+    file_id => text(exchange.file_id.map(Shown::<FileId>));
+    path => text(exchange.path.as_deref());
+    status => name(exchange.status.map(Shown));
+    capture => name(row.capture);
+    request_first_packet => ordinal(number(exchange.request.first));
+    request_last_packet => ordinal(number(exchange.request.last));
+    response_first_packet => ordinal(number(exchange.response.first));
+    response_last_packet => ordinal(number(exchange.response.last));
+    request_first_ns => instant(time(exchange.request.first));
+    request_last_ns => instant(time(exchange.request.last));
+    interim_ns => instant(time(exchange.interim));
+    response_first_ns => instant(time(exchange.response.first));
+    response_last_ns => instant(time(exchange.response.last));
+    request_bytes => bytes(exchange.request.bytes);
+    response_bytes => bytes(exchange.response.bytes);
+    offset => wide(exchange.offset);
+    length => wide(exchange.length);
+    compounded => flag(exchange.compounded);
+    signed => flag(exchange.signed);
+    encrypted => flag(exchange.encrypted);
+    outcome => name(Some(exchange.outcome.name()));
+    request_packets => packets(exchange.request.packets);
+    response_packets => packets(exchange.response.packets);
+    retransmitted => packets(exchange.retransmitted);
+    group => name(Some(exchange.group.name()));
+    response_capture => name(row.response_capture);
+    response_time_ns => duration(row.duration(TimeKind::ResponseTime));
+    service_time_ns => duration(row.duration(TimeKind::ServiceTime));
+    server_time_ns => duration(row.duration(TimeKind::ServerTime));
+    retransmission_delay_ns => duration(row.duration(TimeKind::RetransmissionDelay));
+    think_time_ns => duration(row.duration(TimeKind::ThinkTime));
 }
 
 impl Row<'_> {

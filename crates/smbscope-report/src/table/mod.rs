@@ -9,7 +9,7 @@ mod columns;
 pub use columns::{COLUMNS, Column, Kind};
 pub(crate) use columns::{Cells, Row, Written};
 
-use crate::CaptureEntry;
+use crate::{CaptureEntry, Filtered};
 use smbscope_model::{Exchange, Quality};
 use std::io;
 
@@ -23,7 +23,7 @@ pub trait ExchangeTable {
 }
 
 /// What a table was made from: known when all rows are written.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Provenance<'a> {
     /// Version of smbscope.
     pub version: &'a str,
@@ -31,4 +31,6 @@ pub struct Provenance<'a> {
     pub captures: &'a [CaptureEntry],
     /// What the captures could not show.
     pub quality: &'a Quality,
+    /// The filter that chose the rows.
+    pub filter: Option<Filtered>,
 }

@@ -3,9 +3,13 @@
 mod commands;
 mod distribution;
 mod overview;
-mod style;
-mod table;
+mod slices;
+pub(crate) mod style;
+pub(crate) mod table;
+mod timeline;
 mod waits;
+
+pub(crate) use overview::filter_note;
 
 use crate::Report;
 use crate::format::{clean, thousands, unbroken, visible_percent, wrap};
@@ -19,11 +23,13 @@ pub struct TextOptions {
     pub width: usize,
     /// Whether to use colour.
     pub color: bool,
+    /// Slices that are listed one by one.
+    pub top: usize,
 }
 
 impl Default for TextOptions {
     fn default() -> TextOptions {
-        TextOptions { width: 100, color: false }
+        TextOptions { width: 100, color: false, top: 20 }
     }
 }
 
@@ -37,6 +43,8 @@ pub fn render(report: &Report, options: &TextOptions) -> String {
     overview::render(&mut out, report, &options);
     waits::render(&mut out, report, &options);
     if report.aggregate.count > 0 {
+        slices::render(&mut out, report, &options);
+        timeline::render(&mut out, report, &options);
         commands::render(&mut out, report, &options);
         distribution::render(&mut out, report, &options);
     }

@@ -5,7 +5,7 @@ use super::{TextOptions, percent_sign};
 use crate::format::{clean, clock, counted, date, seconds, shorten, span, thousands, unbroken, wrap};
 use crate::packets::{PacketCounts, control};
 use crate::sentence::Coverage;
-use crate::{CaptureEntry, Report, dialects, names, verdict, warnings};
+use crate::{CaptureEntry, Filtered, Report, dialects, names, verdict, warnings};
 use smbscope_model::{DirectionCounts, Group, Nanos, TimeKind};
 use smbscope_stats::{Entities, Row};
 use std::collections::HashMap;
@@ -28,6 +28,9 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
         None => "SMB response times".to_owned(),
     };
     Paint::Heading.line(out, &shorten(&title, options.width), options.color);
+    if let Some(note) = filter_note(report) {
+        wrap(&clean(&note), options.width).iter().for_each(|line| Paint::Warning.line(out, line, options.color));
+    }
     wrap(&summary(report), options.width).iter().for_each(|line| Paint::Plain.line(out, line, options.color));
     // A number must not lose its unit.
     let sentence = report.quality_sentence().replace(" %", &unbroken(" %"));
@@ -41,6 +44,13 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
     facts(out, report, options);
     out.push('\n');
     packets(out, report, options);
+}
+
+/// That the figures are those of chosen exchanges only.
+pub(crate) fn filter_note(report: &Report) -> Option<String> {
+    let Filtered { expression, matched, whole } = report.filter.as_ref()?;
+    let exchanges = counted(whole.exchanges, "exchange matches", "exchanges match");
+    Some(format!("Filtered: {} of {exchanges} {expression}", thousands(*matched)))
 }
 
 /// What was measured, in a sentence or two.
@@ -59,6 +69,9 @@ fn summary(report: &Report) -> String {
         if in_clear == 0 {
             return text.trim_end().to_owned();
         }
+    }
+    if in_clear == 0 && report.filter.is_some() {
+        return "No command matches the filter.".to_owned();
     }
     if in_clear == 0 {
         return "No SMB command could be read.".to_owned();

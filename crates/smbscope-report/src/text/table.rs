@@ -2,6 +2,7 @@
 
 use crate::format::shorten;
 use crate::text::style::Paint;
+use std::ops::RangeInclusive;
 
 /// A column right of the name column.
 #[derive(Debug, Clone)]
@@ -34,23 +35,34 @@ pub(crate) struct Table {
     pub(crate) sections: Vec<Section>,
 }
 
-/// Narrowest name column before a column is given up for it.
-const NAME_MIN: usize = 16;
-/// Widest name column.
-const NAME_MAX: usize = 34;
+/// How the table fits its page.
+struct Layout {
+    /// Of all columns.
+    widths: Vec<usize>,
+    /// The columns that there is room for.
+    kept: Vec<usize>,
+    name_width: usize,
+}
+
+/// The name column: narrowest before a column is given up for it, and widest.
+const NAMES: RangeInclusive<usize> = 16..=34;
 
 impl Table {
     /// Prints the sections in at most `width` columns, with an empty line before each. Returns the heads of the
     /// columns that had something to say and no room.
     pub(crate) fn render(&self, out: &mut String, width: usize, color: bool) -> Vec<&'static str> {
-        let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.column_width(column)).collect();
-        let named = self.lines().map(|line| line.indent + chars(&line.name));
-        let headings = self.sections.iter().map(|section| chars(&section.heading));
-        let wanted = named.chain(headings).max().unwrap_or(0).clamp(1, NAME_MAX);
-        let kept = self.fitting_columns(&widths, width.saturating_sub(wanted.min(NAME_MIN)));
-        let taken: usize = kept.iter().map(|column| 1 + widths[*column]).sum();
-        let name_width = wanted.min(width.saturating_sub(taken).max(NAME_MIN));
+        self.render_named(out, width, color, &NAMES)
+    }
 
+    /// The same with another room for names.
+    pub(crate) fn render_named(
+        &self,
+        out: &mut String,
+        width: usize,
+        color: bool,
+        names: &RangeInclusive<usize>,
+    ) -> Vec<&'static str> {
+        let Layout { widths, kept, name_width } = self.layout(width, names);
         for section in &self.sections {
             let mut head = format!("{:<name_width$}", section.heading);
             for column in &kept {
@@ -70,6 +82,22 @@ impl Table {
             }
         }
         self.used_columns().filter(|column| !kept.contains(column)).map(|column| self.columns[column].head).collect()
+    }
+
+    /// The room for names.
+    pub(crate) fn name_width(&self, width: usize, names: &RangeInclusive<usize>) -> usize {
+        self.layout(width, names).name_width
+    }
+
+    fn layout(&self, width: usize, names: &RangeInclusive<usize>) -> Layout {
+        let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.column_width(column)).collect();
+        let named = self.lines().map(|line| line.indent + chars(&line.name));
+        let headings = self.sections.iter().map(|section| chars(&section.heading));
+        let wanted = named.chain(headings).max().unwrap_or(0).clamp(1, *names.end());
+        let kept = self.fitting_columns(&widths, width.saturating_sub(wanted.min(*names.start())));
+        let taken: usize = kept.iter().map(|column| 1 + widths[*column]).sum();
+        let name_width = wanted.min(width.saturating_sub(taken).max(*names.start()));
+        Layout { widths, kept, name_width }
     }
 
     /// Columns that have a cell at all.

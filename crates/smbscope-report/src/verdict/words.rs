@@ -4,7 +4,7 @@ use super::stall::Stall;
 use super::{Who, Work};
 use crate::format::{clean, counted, date, percent, shorten, span, unbroken};
 use crate::{Report, dialects, names};
-use smbscope_model::{Exchange, Nanos, TimeKind};
+use smbscope_model::{Command, Exchange, Nanos, TimeKind};
 use smbscope_stats::{CommandRow, TimePart, TimeSplit};
 
 /// Longest name of a file in a sentence.
@@ -59,6 +59,7 @@ pub(super) fn sentences(report: &Report, who: Who, work: &Work, stall: Option<&S
     let mut sentences = Vec::new();
     sentences.extend(stall.map(|stall| kept_waiting(stall)));
     sentences.extend(seconds(work));
+    sentences.extend(encrypted(report));
     sentences.extend(hurts_most(report));
     if stall.is_none() {
         sentences.extend(slowest(report));
@@ -104,6 +105,19 @@ fn seconds(work: &Work) -> Option<String> {
     Some(format!("Of {} with work in hand, {first}{}.", unbroken(span(total)), rest.concat()))
 }
 
+/// What encryption hides.
+fn encrypted(report: &Report) -> Option<String> {
+    let frames = report.quality.encrypted_frames;
+    let messages: u64 = report.connections.iter().map(|connection| connection.messages).sum();
+    (frames > 0).then(|| {
+        format!(
+            "Encryption hides the commands in {}; {} can be read.",
+            counted(frames, "frame", "frames"),
+            counted(messages, "other message", "other messages"),
+        )
+    })
+}
+
 /// The command that users waited for longest, all its exchanges together.
 fn hurts_most(report: &Report) -> Option<String> {
     let rows = report.aggregate.commands.iter().filter(|row| !row.waiting && row.row.timed > 0);
@@ -116,7 +130,7 @@ fn hurts_most(report: &Report) -> Option<String> {
     let time = most.row.time(TimeKind::ResponseTime);
     let mut text = format!(
         "Most of the waiting was for {}: {} of it, {}",
-        names::command(most.command),
+        name(most.command),
         share(clamp(sum(most)), clamp(all)),
         counted(time.count, "command", "commands"),
     );
@@ -137,8 +151,11 @@ fn slowest(report: &Report) -> Option<String> {
 
 /// `a READ of report.docx (request packet 17, response packet 20)`.
 fn one(exchange: &Exchange) -> String {
-    let name = names::command(exchange.command);
-    let article = if name.starts_with(['A', 'E', 'I', 'O', 'U']) || name.starts_with("NT_") { "an" } else { "a" };
+    let name = match exchange.command {
+        Command::EncryptedFrame => "encrypted frame".to_owned(),
+        command => names::command(command),
+    };
+    let article = if name.starts_with(['A', 'E', 'I', 'O', 'U', 'e']) || name.starts_with("NT_") { "an" } else { "a" };
     let path = exchange.path.as_deref().filter(|path| !path.is_empty());
     let on = path.map_or_else(String::new, |path| format!(" of {}", shorten(&clean(path), NAME_MAX)));
     let packets = match (exchange.request.first, exchange.response.last) {
@@ -227,6 +244,13 @@ fn left_out(split: &TimeSplit) -> Option<String> {
         n => format!("all {n} connections"),
     };
     (!parts.is_empty()).then(|| format!("Left out of the {of} of {connections}: {}.", parts.join(", ")))
+}
+
+fn name(command: Command) -> String {
+    match command {
+        Command::EncryptedFrame => "encrypted frames".to_owned(),
+        command => names::command(command),
+    }
 }
 
 fn clamp(sum: i128) -> Nanos {

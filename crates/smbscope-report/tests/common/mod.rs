@@ -91,6 +91,9 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
         snap_length: None,
         link_types: vec![1],
         warnings: Vec::new(),
+        filter: None,
+        slices: None,
+        interval: None,
     };
     Report {
         title: None,
@@ -102,6 +105,9 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
         last,
         version: "0.0.0".into(),
         warnings: Vec::new(),
+        filter: None,
+        slices: None,
+        interval: None,
     }
 }
 

@@ -1,0 +1,99 @@
+//! Arguments of `smbscope compare`.
+
+use super::{AnalyzeArguments, Arguments, ColorChoice, Verb};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, ValueEnum};
+use smbscope_model::Limits;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `smbscope compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope compare before.pcapng after.pcapng
+  smbscope compare --name signing-off --name signing-on off.json on.json
+
+Exit status: 0 done, 1 unusable input or output, 2 bad arguments.")]
+pub struct CompareArguments {
+    /// Captures, or reports saved as JSON: at least two. `-` is a capture on standard input.
+    #[arg(required = true, num_args = 2.., value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// What a file is called in the comparison: for the first of them, and again for the next; otherwise by its name.
+    #[arg(long = "name", value_name = "NAME")]
+    pub names: Vec<String>,
+
+    /// What to write.
+    #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
+    pub format: CompareFormat,
+
+    /// Where to write it, instead of standard output.
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+
+    /// Look only at connections with this TCP port at either end; may be repeated. Without it, SMB is recognised on
+    /// any port by its content.
+    #[arg(long = "port", value_name = "N")]
+    pub ports: Vec<u16>,
+
+    /// Title of the comparison.
+    #[arg(long)]
+    pub title: Option<String>,
+
+    /// When to use colour.
+    #[arg(long, value_enum, default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
+
+    /// Columns of the page, instead of the terminal's.
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400))]
+    pub width: Option<u16>,
+
+    /// Threads that follow connections, as for `analyze`. [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+
+    /// Memory in MiB for the analysis of a capture, as for `analyze`.
+    #[arg(long, value_name = "MIB", default_value_t = (Limits::DEFAULT_MEMORY >> 20) as u32,
+        value_parser = clap::value_parser!(u32).range((Limits::LEAST_MEMORY >> 20) as i64..=1 << 20))]
+    pub memory: u32,
+
+    /// No progress bar.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+impl CompareArguments {
+    /// What clap can't see by itself.
+    pub(super) fn check(&self) -> Result<(), clap::Error> {
+        let conflict = if self.names.len() > self.files.len() {
+            "there are more names than files"
+        } else if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+            "standard input (-) can be read only once"
+        } else {
+            return Ok(());
+        };
+        Err(Arguments::command().error(ErrorKind::ArgumentConflict, conflict))
+    }
+
+    /// The arguments with which `analyze` reads one of the files.
+    pub(crate) fn analysis_of(&self, file: &Path) -> AnalyzeArguments {
+        let line = [OsStr::new("smbscope"), OsStr::new("analyze"), OsStr::new("--"), file.as_os_str()];
+        let Verb::Analyze(defaults) = Arguments::parse_from(line).verb else {
+            unreachable!("the line says analyze");
+        };
+        let (ports, threads, memory, quiet) = (self.ports.clone(), self.threads, self.memory, self.quiet);
+        AnalyzeArguments { ports, threads, memory, quiet, ..defaults }
+    }
+}
+
+/// How to write a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CompareFormat {
+    /// Tables for a terminal.
+    Text,
+    /// A page with pictures, to open in a browser or send on; needs nothing else.
+    Html,
+    /// One object, `smbscope.compare/1`; times in nanoseconds.
+    Json,
+}

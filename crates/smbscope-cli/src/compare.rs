@@ -1,0 +1,141 @@
+//! `smbscope compare`: captures and saved reports → reports → one comparison.
+
+use crate::analyze::{self, Done};
+use crate::arguments::{CompareArguments, CompareFormat};
+use crate::output::Output;
+use anyhow::{Context, bail};
+use smbscope_capture::reader::Input as Source;
+use smbscope_report::compare::{self, Comparison, Input, SavedReport};
+use smbscope_report::html;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Bytes at which a file is no saved report any more: they have bounded lists and take some ten megabytes at most.
+const SAVED_MAX: u64 = 256 << 20;
+/// Bytes that tell a saved report from a capture.
+const HEAD: u64 = 64;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
+    let sources: Vec<Source> = arguments.files.iter().map(Source::from_argument).collect();
+    // A missing file must not cost what the output held.
+    for file in arguments.files.iter().filter(|file| file.as_os_str() != "-") {
+        file.metadata().with_context(|| format!("cannot open {}", file.display()))?;
+    }
+    let mut output = Output::open(arguments.output.as_deref(), &sources)?;
+    if arguments.format == CompareFormat::Html {
+        output.refuse_terminal("HTML")?;
+    }
+    let names = names(&arguments.files, &arguments.names);
+    let mut inputs = Vec::new();
+    for (file, name) in arguments.files.iter().zip(names) {
+        let source = file.display().to_string();
+        inputs.push(Input { name, source, report: read(arguments, file)? });
+    }
+    let comparison = Comparison::of(arguments.title.clone(), &inputs);
+    let result = match arguments.format {
+        CompareFormat::Json => compare::write(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
+        CompareFormat::Html => html::write_comparison(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
+        CompareFormat::Text => {
+            let (width, color) = (output.width(arguments.width), output.takes_color(arguments.color));
+            output.writer().write_all(compare::render(&comparison, width, color).as_bytes())
+        }
+    };
+    let result = result.and_then(|()| output.writer().flush());
+    output.settle(result)
+}
+
+/// The report on a file, which may be one.
+fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<SavedReport> {
+    let name = file.display().to_string();
+    if let Some(text) = saved(file).with_context(|| format!("cannot read {name}"))? {
+        return SavedReport::parse(&text).with_context(|| format!("{name}: no report"));
+    }
+    let Done { report, notes, interrupted } = analyze::report_on(&arguments.analysis_of(file))?;
+    if interrupted {
+        bail!("interrupted while reading {name}; nothing was compared");
+    }
+    let named = |note: &String| if note.starts_with(&name) { note.clone() } else { format!("{name}: {note}") };
+    analyze::say(&notes.iter().map(named).collect::<Vec<_>>());
+    Ok(SavedReport::of(&report))
+}
+
+/// The contents of a file that begins as JSON does; nothing of any other, and nothing of a pipe, which cannot be read
+/// again.
+fn saved(file: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    if file.as_os_str() == "-" || !file.is_file() {
+        return Ok(None);
+    }
+    let mut open = File::open(file)?;
+    let mut text = Vec::new();
+    open.by_ref().take(HEAD).read_to_end(&mut text)?;
+    if !begins_as_json(&text) {
+        return Ok(None);
+    }
+    open.take(SAVED_MAX).read_to_end(&mut text)?;
+    if text.len() as u64 > SAVED_MAX {
+        let most = SAVED_MAX >> 20;
+        return Err(std::io::Error::other(format!("it begins as a report does, but is larger than {most} MiB")));
+    }
+    Ok(Some(text))
+}
+
+/// An object, after blanks. What begins with the block type of pcapng is a capture, although that is made of line ends.
+fn begins_as_json(head: &[u8]) -> bool {
+    !head.starts_with(b"\n\r\r\n") && head.trim_ascii_start().first() == Some(&b'{')
+}
+
+/// What the columns are called: as asked for, otherwise by the file without directory and endings. A name that is
+/// taken gets a number.
+fn names(files: &[impl AsRef<Path>], wanted: &[String]) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let mut names = Vec::new();
+    for (at, file) in files.iter().enumerate() {
+        let name = wanted.get(at).cloned().unwrap_or_else(|| stem(file.as_ref()));
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name));
+        let free = free.expect("there are more numbers than files");
+        taken.insert(free.clone());
+        names.push(free);
+    }
+    names
+}
+
+/// Endings of captures and reports.
+const ENDINGS: [&str; 11] = ["gz", "zst", "lz4", "xz", "pcap", "pcapng", "cap", "snoop", "dmp", "ntar", "json"];
+
+fn stem(file: &Path) -> String {
+    if file.as_os_str() == "-" {
+        return "standard input".to_owned();
+    }
+    let mut name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+    while let Some((rest, ending)) = name.rsplit_once('.')
+        && !rest.is_empty()
+        && ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending))
+    {
+        name = rest.to_owned();
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_called_by_their_files_and_never_the_same() {
+        let files = ["a/monday.pcap.zst", "b/monday.JSON", "10.0.0.1.cap", ".json", "-", "monday-2"];
+        let expected = ["monday", "monday-2", "10.0.0.1", ".json", "standard input", "monday-2-2"];
+        assert_eq!(names(&files, &[]), expected);
+        assert_eq!(names(&files[..3], &["before".to_owned(), "before".to_owned()]), ["before", "before-2", "10.0.0.1"]);
+    }
+
+    #[test]
+    fn a_report_is_told_from_a_capture_by_its_first_character() {
+        assert!(begins_as_json(b"{\"schema\"") && begins_as_json(b"\n  {"));
+        // pcapng whose first block is 0x7b000000 bytes long in one byte order; pcap; nothing.
+        assert!(![&b"\n\r\r\n{\0\0\0"[..], b"\xd4\xc3\xb2\xa1", b"", b"[]"].into_iter().any(begins_as_json));
+    }
+}

@@ -1,0 +1,99 @@
+//! What is done with an exchange: the filter first, then the tables, then the slices.
+
+use crate::arguments::AnalyzeArguments;
+use smbscope_analyze::pipeline::Sink;
+use smbscope_capture::reader::CaptureSet;
+use smbscope_model::{Connection, Exchange, Settled, Timestamp};
+use smbscope_report::Filtered;
+use smbscope_stats::filter::{Filter, Matcher};
+use smbscope_stats::{Aggregator, Census, Slicer};
+use std::sync::{Arc, OnceLock};
+
+/// Chooses exchanges and counts what it chose from.
+pub(crate) struct Chooser<'f> {
+    filter: Option<(&'f Filter, Matcher<'f>)>,
+    /// When the captures begin.
+    start: Arc<OnceLock<Timestamp>>,
+    matched: u64,
+    /// Kept only where there is a filter; otherwise the tables hold all of it.
+    census: Census,
+}
+
+impl<'f> Chooser<'f> {
+    /// For the captures of a set.
+    pub(crate) fn new(filter: Option<&'f Filter>, set: &CaptureSet) -> Chooser<'f> {
+        let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
+        let filter = filter.map(|filter| (filter, filter.matcher(&names)));
+        Chooser { filter, start: set.first_packet(), matched: 0, census: Census::default() }
+    }
+
+    /// Whether an exchange is to be looked at.
+    pub(crate) fn chooses(&mut self, exchange: &Exchange) -> bool {
+        let Some((_, matcher)) = &mut self.filter else { return true };
+        self.census.record(exchange);
+        // There is no exchange without a packet.
+        let start = self.start.get().copied().unwrap_or_default();
+        let chosen = matcher.matches(exchange, start);
+        self.matched += u64::from(chosen);
+        chosen
+    }
+
+    fn merge(&mut self, other: &Chooser<'_>) {
+        self.matched += other.matched;
+        self.census.merge(&other.census);
+    }
+
+    /// What the report says of it.
+    pub(crate) fn filtered(&self) -> Option<Filtered> {
+        let (filter, _) = self.filter.as_ref()?;
+        Some(Filtered { expression: filter.to_string(), matched: self.matched, whole: self.census.clone() })
+    }
+}
+
+/// Counts the exchanges of one thread.
+pub(crate) struct Recorder<'f> {
+    pub(crate) chooser: Chooser<'f>,
+    pub(crate) aggregator: Aggregator,
+    /// Sees every exchange in one order, so there is one thread for exchanges then.
+    pub(crate) slicer: Option<Slicer>,
+}
+
+impl<'f> Recorder<'f> {
+    pub(crate) fn new(arguments: &'f AnalyzeArguments, set: &CaptureSet) -> Recorder<'f> {
+        Recorder {
+            chooser: Chooser::new(arguments.filter.as_ref(), set),
+            aggregator: arguments.interval.map_or_else(Aggregator::new, Aggregator::with_interval),
+            slicer: arguments.slices().then(|| Slicer::new(&arguments.by)),
+        }
+    }
+
+    /// Adds what another thread counted.
+    pub(crate) fn merge(&mut self, other: Recorder<'_>) {
+        self.chooser.merge(&other.chooser);
+        self.aggregator.merge(other.aggregator);
+        debug_assert!(other.slicer.is_none(), "slices are made by one thread");
+    }
+}
+
+impl Sink for Recorder<'_> {
+    fn exchange(&mut self, exchange: &Exchange) {
+        let chosen = self.chooser.chooses(exchange);
+        // Time is that of whole connections.
+        self.aggregator.follow(exchange, chosen);
+        if !chosen {
+            return;
+        }
+        self.aggregator.record(exchange);
+        if let Some(slicer) = &mut self.slicer {
+            slicer.record(exchange);
+        }
+    }
+
+    fn settled(&mut self, settled: &Settled) {
+        self.aggregator.settled(settled);
+    }
+
+    fn closed(&mut self, connection: &Connection) {
+        self.aggregator.closed(connection);
+    }
+}

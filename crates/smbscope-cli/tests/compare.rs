@@ -1,0 +1,215 @@
+//! `smbscope compare`: captures and saved reports, what is made of them, and what a stranger gets to read when
+//! something is wrong.
+
+mod common;
+
+use common::{Said, analyze, bundled, contents, directory, finish, write};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+const OFFICE: &str = "demo-smb311-office.pcap.zst";
+const NETBENCH: &str = "demo-smb1-netbench.pcap.zst";
+const DAMAGED: &str = "damaged/smb1_mux__drop10.pcap.zst";
+
+fn path(name: &str) -> String {
+    bundled(name).to_str().expect("the path is UTF-8").to_owned()
+}
+
+fn command(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    command.current_dir(directory).arg("compare").args(arguments).env_remove("NO_COLOR").env("COLUMNS", "100");
+    command
+}
+
+fn compare(directory: &Path, arguments: &[&str]) -> Said {
+    finish(command(directory, arguments))
+}
+
+fn document(said: &Said) -> Value {
+    serde_json::from_str(said.output()).expect("the comparison is JSON")
+}
+
+#[test]
+fn a_capture_and_its_saved_report_compare_as_equal() {
+    for capture in [OFFICE, NETBENCH, DAMAGED] {
+        let directory = directory("compare_saved");
+        analyze(&directory, &[&path(capture), "--format", "json", "-o", "saved.json"]).output();
+        let found = document(&compare(&directory, &[&path(capture), "saved.json", "--format", "json"]));
+        let mut cells = vec![&found["headline"]["cells"]];
+        for table in ["groups", "commands"] {
+            let rows = found[table].as_array().expect("an array");
+            assert!(!rows.is_empty());
+            cells.extend(rows.iter().map(|row| &row["cells"]));
+        }
+        for pair in cells {
+            for (key, value) in pair[0].as_object().expect("a cell") {
+                assert!(key == "ratios" || *value == pair[1][key], "{capture}: {key} of {pair}");
+            }
+            let ratios = pair[1]["ratios"].as_object().expect("ratios to the base");
+            assert!(ratios.values().all(|ratio| ratio.is_null() || ratio["value"] == 1.0), "{capture}: {pair}");
+        }
+        let (mut base, mut saved) = (found["columns"][0].clone(), found["columns"][1].clone());
+        for column in [&mut base, &mut saved] {
+            let column = column.as_object_mut().expect("a column");
+            column.retain(|key, _| !["name", "source"].contains(&key.as_str()));
+            column["overview"].as_object_mut().expect("an overview").remove("ratios");
+        }
+        assert_eq!(base, saved, "{capture}");
+    }
+}
+
+#[test]
+fn json_of_real_captures_follows_the_schema() {
+    let schema = include_str!("../../../schema/smbscope.compare-1.schema.json");
+    let schema: Value = serde_json::from_str(schema).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is valid");
+    let files = [OFFICE, NETBENCH, DAMAGED, "own/tso_SMB3_11.pcap.zst"].map(path);
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let said = compare(&directory("compare_schema"), &[&files[..], &["--format", "json", "--title", "x"]].concat());
+    let found = document(&said);
+    let problems: Vec<String> =
+        validator.iter_errors(&found).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert_eq!(problems, Vec::<String>::new());
+    let of = |key: &str| -> Vec<String> {
+        let columns = found["columns"].as_array().expect("an array").iter();
+        columns.map(|column| column[key].as_str().expect("text").to_owned()).collect()
+    };
+    assert_eq!(of("name"), ["demo-smb311-office", "demo-smb1-netbench", "smb1_mux__drop10", "tso_SMB3_11"]);
+    assert_eq!(of("source"), files);
+}
+
+#[test]
+fn figures_are_those_of_the_reports() {
+    let directory = directory("compare_figures");
+    let (office, netbench) = (path(OFFICE), path(NETBENCH));
+    let found = document(&compare(&directory, &[&office, &netbench, "--format", "json"]));
+    for (column, capture) in [office, netbench].iter().enumerate() {
+        let report: Value = serde_json::from_str(analyze(&directory, &[capture, "--format", "json"]).output())
+            .expect("the report is JSON");
+        let overview = &found["columns"][column]["overview"];
+        assert_eq!(overview["commands"], report["totals"]["commands"]);
+        assert_eq!(overview["timed"], report["totals"]["outcomes"]["complete"]);
+        assert_eq!(found["columns"][column]["quality"], report["quality"]["sentence"]);
+        let bytes = |key: &str| -> u64 {
+            let servers = report["servers"].as_array().expect("an array").iter();
+            servers.map(|server| server[key].as_u64().expect("a count")).sum()
+        };
+        assert_eq!(overview["bytes_read"], bytes("bytes_read"));
+        assert_eq!(overview["bytes_written"], bytes("bytes_written"));
+        for command in report["commands"].as_array().expect("an array") {
+            let waiting = command["groups"] == serde_json::json!(["Waiting"]);
+            let key = |entry: &&Value| {
+                entry["protocol"] == command["protocol"]
+                    && entry["command"] == command["command"]
+                    && entry["waiting"] == waiting
+            };
+            let entry = found["commands"].as_array().expect("an array").iter().find(key);
+            let cell = &entry.expect("every command is in the union")["cells"][column];
+            for figure in ["mean", "p50", "p95", "p99", "max"] {
+                assert_eq!(cell["response_time"][figure], command["response_time"][figure], "{command}");
+            }
+            assert_eq!((&cell["count"], &cell["timed"]), (&command["count"], &command["timed"]));
+        }
+    }
+}
+
+#[test]
+fn names_are_those_asked_for_and_never_the_same() {
+    let directory = directory("compare_names");
+    let capture = path(OFFICE);
+    let said = compare(&directory, &[&capture, &capture, "--name", "monday", "--format", "json"]);
+    let found = document(&said);
+    assert_eq!([&found["columns"][0]["name"], &found["columns"][1]["name"]], ["monday", "demo-smb311-office"]);
+    let twice = document(&compare(&directory, &[&capture, &capture, "--format", "json"]));
+    assert_eq!(twice["columns"][1]["name"], "demo-smb311-office-2");
+}
+
+#[test]
+fn the_page_is_as_wide_as_asked_for_and_goes_where_asked_for() {
+    let directory = directory("compare_output");
+    let (office, netbench) = (path(OFFICE), path(NETBENCH));
+    for width in ["80", "100"] {
+        let said = compare(&directory, &[&office, &netbench, "--width", width, "--title", "two"]);
+        assert!(said.output().starts_with("SMB response times compared: two\n"), "{}", said.out);
+        let widest = said.out.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        assert!(widest <= width.parse().expect("a number"), "{widest} > {width}");
+    }
+    let printed = compare(&directory, &[&office, &netbench]);
+    assert_eq!(compare(&directory, &[&office, &netbench, "-o", "out.txt"]).output(), "");
+    let written = std::fs::read_to_string(directory.join("out.txt")).expect("the file was written");
+    assert_eq!(written, printed.output());
+    assert!(!printed.out.contains('\u{1b}'));
+    assert!(compare(&directory, &[&office, &netbench, "--color", "always"]).output().contains('\u{1b}'));
+}
+
+#[test]
+fn a_capture_may_come_on_standard_input() {
+    let directory = directory("compare_stdin");
+    let mut piped = command(&directory, &["-", &path(DAMAGED), "--format", "json"]);
+    let (reader, mut writer) = std::io::pipe().expect("a pipe can be made");
+    piped.stdin(reader);
+    let feeder = std::thread::spawn(move || std::io::Write::write_all(&mut writer, &contents(DAMAGED)));
+    let found = document(&finish(piped));
+    feeder.join().expect("the thread ends").expect("the program reads its input");
+    assert_eq!(found["columns"][0]["name"], "standard input");
+    assert_eq!(found["groups"][0]["cells"][1]["ratios"]["p50"]["value"], 1.0);
+}
+
+#[test]
+fn what_cannot_be_compared_is_said_in_one_line() {
+    let directory = directory("compare_errors");
+    let capture = path(DAMAGED);
+    write(&directory, "other.json", r#"{"schema": "smbscope.compare/1"}"#);
+    write(&directory, "torn.json", r#"{"schema": "smbscope.report/1", "#);
+    write(&directory, "false.json", r#"{"schema": "smbscope.report/1"}"#);
+    write(&directory, "notes.txt", "Dear diary, today the share was slow.");
+    let error = |file: &str| compare(&directory, &[&capture, file, "-o", "out.txt"]).error(1).to_owned();
+    let expected = "other.json: no report: its `schema` is \"smbscope.compare/1\", and not \"smbscope.report/1\": give \
+                    a report made with analyze";
+    assert_eq!(error("other.json"), expected);
+    assert!(error("torn.json").starts_with("torn.json: no report: not JSON, or not all of it: "));
+    assert!(error("false.json").starts_with("false.json: no report: not as \"smbscope.report/1\" describes it: "));
+    assert!(error("notes.txt").starts_with("notes.txt: not a capture file"));
+    let absent = "cannot open nowhere.pcap: No such file or directory (os error 2)";
+    write(&directory, "out.txt", "precious");
+    assert_eq!(error("nowhere.pcap"), absent);
+    assert_eq!(std::fs::read(directory.join("out.txt")).expect("it is still there"), b"precious");
+    let own = compare(&directory, &[&capture, "false.json", "-o", "false.json"]);
+    assert_eq!(own.error(1), "cannot write false.json: it is the input false.json; choose another name for the output");
+}
+
+#[test]
+fn bad_arguments_have_exit_status_2() {
+    let directory = directory("compare_arguments");
+    let bad: [&[&str]; 5] = [
+        &[],
+        &["only-one.pcap"],
+        &["a.pcap", "b.pcap", "--name", "a", "--name", "b", "--name", "c"],
+        &["-", "-"],
+        &["a.pcap", "b.pcap", "--format", "csv"],
+    ];
+    for arguments in bad {
+        let said = compare(&directory, arguments);
+        assert_eq!((said.status, said.out.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(said.err.starts_with("error: "), "{arguments:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_capture_is_part_of_the_comparison() {
+    let directory = directory("compare_warnings");
+    let mut cut = contents(DAMAGED);
+    cut.truncate(cut.len() - 7);
+    write(&directory, "cut.pcap", &cut);
+    let found = document(&compare(&directory, &["cut.pcap", &path(OFFICE), "--format", "json"]));
+    let notes = found["notes"].as_array().expect("an array");
+    let is_warning = |note: &&Value| note["kind"] == "warning" && note["column"] == 0;
+    let text = notes.iter().find(is_warning).and_then(|note| note["text"].as_str()).expect("a warning");
+    assert!(text.starts_with("cut.pcap: the file ends in the middle of a record"), "{text}");
+}
+
+#[test]
+fn help() {
+    insta::assert_snapshot!("help_of_compare", compare(&directory("compare_help"), &["--help"]).output());
+}

@@ -1,0 +1,179 @@
+//! What a column says of a group or command, and how that relates to the base.
+
+use super::saved::Row;
+use serde::Serialize;
+use smbscope_model::Nanos;
+
+/// What a column says of a group or command.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cell {
+    /// Commands, timed or not.
+    pub count: u64,
+    /// Commands that entered the times.
+    pub timed: u64,
+    /// Error responses.
+    pub errors: u64,
+    /// Response times.
+    pub response_time: ResponseTime,
+    /// Response times by decade.
+    pub distribution: [u64; 10],
+    /// To the base; absent in the base itself, and where the base has no cell.
+    pub ratios: Option<Ratios>,
+}
+
+/// Figures of response times. What too few values support is absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct ResponseTime {
+    /// Arithmetic mean.
+    pub mean: Option<Nanos>,
+    /// Median.
+    pub p50: Option<Nanos>,
+    /// 95th percentile.
+    pub p95: Option<Nanos>,
+    /// 99th percentile.
+    pub p99: Option<Nanos>,
+    /// Largest value.
+    pub max: Option<Nanos>,
+    /// All of them together: what clients waited. Mean times number, and so right to half a nanosecond a command.
+    pub sum: Option<Nanos>,
+}
+
+/// Figures as multiples of the base's.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Ratios {
+    /// Of [`Cell::count`].
+    pub count: Option<Ratio>,
+    /// Of [`ResponseTime::mean`].
+    pub mean: Option<Ratio>,
+    /// Of [`ResponseTime::p50`].
+    pub p50: Option<Ratio>,
+    /// Of [`ResponseTime::p95`].
+    pub p95: Option<Ratio>,
+    /// Of [`ResponseTime::p99`].
+    pub p99: Option<Ratio>,
+    /// Of [`ResponseTime::max`].
+    pub max: Option<Ratio>,
+    /// Of [`ResponseTime::sum`].
+    pub sum: Option<Ratio>,
+}
+
+/// A value divided by the base's.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Ratio {
+    /// 2 is twice as much as the base.
+    pub value: f64,
+    /// How far chance alone may move the ratio. Not computed yet, and therefore absent.
+    pub interval: Option<Interval>,
+}
+
+/// A confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// In how many of such intervals the truth lies, as 0.95.
+    pub level: f64,
+}
+
+impl Ratio {
+    /// Absent unless both values are known; nothing is a multiple of 0.
+    pub(super) fn of(value: Option<f64>, base: Option<f64>) -> Option<Ratio> {
+        let (value, base) = (value?, base?);
+        (value >= 0.0 && base > 0.0).then(|| Ratio { value: value / base, interval: None })
+    }
+}
+
+impl Ratios {
+    fn of(cell: &Cell, base: &Cell) -> Ratios {
+        let (mine, bases) = (&cell.response_time, &base.response_time);
+        let times = |figure: fn(&ResponseTime) -> Option<Nanos>| {
+            let value = |times| figure(times).map(|time| time.0 as f64);
+            Ratio::of(value(mine), value(bases))
+        };
+        Ratios {
+            count: Ratio::of(Some(cell.count as f64), Some(base.count as f64)),
+            mean: times(|times| times.mean),
+            p50: times(|times| times.p50),
+            p95: times(|times| times.p95),
+            p99: times(|times| times.p99),
+            max: times(|times| times.max),
+            sum: times(|times| times.sum),
+        }
+    }
+}
+
+impl Cell {
+    fn of(row: &Row) -> Cell {
+        let times = &row.response_time;
+        let sum = |mean: i64| (i128::from(mean) * i128::from(row.timed)).clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        Cell {
+            count: row.count,
+            timed: row.timed,
+            errors: row.errors(),
+            response_time: ResponseTime {
+                mean: times.mean.map(Nanos),
+                p50: times.p50.map(Nanos),
+                p95: times.p95.map(Nanos),
+                p99: times.p99.map(Nanos),
+                max: times.max.map(Nanos),
+                sum: times.mean.map(sum).map(Nanos),
+            },
+            distribution: row.distribution,
+            ratios: None,
+        }
+    }
+}
+
+/// The cells of all columns, the base first; a column without a row has no cell.
+pub(super) fn row_of<'a>(rows: impl Iterator<Item = Option<&'a Row>>) -> Vec<Option<Cell>> {
+    let mut cells: Vec<Option<Cell>> = rows.map(|row| row.map(Cell::of)).collect();
+    if let Some((Some(base), others)) = cells.split_first_mut() {
+        others.iter_mut().flatten().for_each(|cell| cell.ratios = Some(Ratios::of(cell, base)));
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::saved::Times;
+
+    fn row(timed: u64, mean: i64, p95: Option<i64>) -> Row {
+        let response_time = Times { mean: Some(mean), p50: Some(0), p95, p99: None, max: Some(9) };
+        Row { count: timed + 1, timed, response_time, ..Row::default() }
+    }
+
+    #[test]
+    fn a_ratio_needs_both_values_and_a_base_above_zero() {
+        assert_eq!(Ratio::of(Some(3.0), Some(2.0)).map(|ratio| ratio.value), Some(1.5));
+        assert_eq!(Ratio::of(Some(0.0), Some(2.0)).map(|ratio| ratio.value), Some(0.0));
+        assert_eq!(
+            [Ratio::of(Some(3.0), None), Ratio::of(None, Some(2.0)), Ratio::of(Some(3.0), Some(0.0))],
+            [None; 3]
+        );
+    }
+
+    #[test]
+    fn ratios_are_those_of_each_figure_to_the_base() {
+        let (base, other) = (row(4, 1_000, Some(2_000)), row(9, 2_500, None));
+        let cells = row_of([Some(&base), Some(&other), None].into_iter());
+        let [Some(base), Some(other), None] = cells.as_slice() else { panic!("{cells:?}") };
+        // 4 · 1,000 ns and 9 · 2,500 ns.
+        assert_eq!((base.response_time.sum, other.response_time.sum), (Some(Nanos(4_000)), Some(Nanos(22_500))));
+        assert_eq!(base.ratios, None);
+        let ratios = other.ratios.expect("the base has a cell");
+        let value = |ratio: Option<Ratio>| ratio.map(|ratio| ratio.value);
+        assert_eq!([value(ratios.count), value(ratios.mean), value(ratios.sum)], [Some(2.0), Some(2.5), Some(5.625)]);
+        // Too few values for a 95th percentile; the base's median is 0; the maxima are equal.
+        assert_eq!([value(ratios.p95), value(ratios.p50), value(ratios.max)], [None, None, Some(1.0)]);
+    }
+
+    #[test]
+    fn what_the_base_does_not_have_has_no_ratio() {
+        let other = row(4, 1_000, None);
+        let cells = row_of([None, Some(&other)].into_iter());
+        assert!(cells[0].is_none() && cells[1].as_ref().is_some_and(|cell| cell.ratios.is_none()));
+    }
+}

@@ -1,0 +1,34 @@
+//! The comparison as one JSON object, `smbscope.compare/1`, described by `schema/smbscope.compare-1.schema.json`.
+
+use super::Comparison;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// The value of the key `schema`.
+pub const SCHEMA: &str = "smbscope.compare/1";
+
+#[derive(Serialize)]
+pub(crate) struct Document<'a> {
+    schema: &'static str,
+    generator: Generator<'a>,
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+}
+
+#[derive(Serialize)]
+struct Generator<'a> {
+    name: &'static str,
+    version: &'a str,
+}
+
+impl<'a> Document<'a> {
+    pub(crate) fn of(comparison: &'a Comparison, version: &'a str) -> Document<'a> {
+        Document { schema: SCHEMA, generator: Generator { name: "smbscope", version }, comparison }
+    }
+}
+
+/// Writes the comparison, indented, with a line end after it. `version` is that of smbscope.
+pub fn write(comparison: &Comparison, version: &str, mut out: impl Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut out, &Document::of(comparison, version))?;
+    out.write_all(b"\n")
+}

@@ -1,0 +1,280 @@
+//! Captures side by side: what changed for whom, and how far that can be believed.
+//!
+//! Every column comes from a report as `smbscope.report/1` says it, whether it was saved or has just been made, so that
+//! a capture and its saved report compare as equal. The first column is the base; a ratio is a column's value divided
+//! by the base's.
+
+mod cells;
+mod json;
+mod notes;
+mod saved;
+mod text;
+
+pub use cells::{Cell, Interval, Ratio, Ratios, ResponseTime};
+pub(crate) use json::Document;
+pub use json::{SCHEMA, write};
+pub use notes::{FEW, MIX_PERCENT, Note, NoteKind, UNTIMED_PERCENT};
+pub use saved::{SavedError, SavedReport};
+pub use text::render;
+
+use cells::row_of;
+use saved::Row;
+use serde::Serialize;
+use smbscope_model::{Nanos, Protocol};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The group that is the sum of several.
+const OTHER: &str = "Other";
+
+/// A report, and what it is called in the comparison.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// Unique among the inputs.
+    pub name: String,
+    /// Where it comes from: the argument as given.
+    pub source: String,
+    /// What it says.
+    pub report: SavedReport,
+}
+
+/// Reports side by side. Cells stand in the order of the columns.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// A title given by the user.
+    pub title: Option<String>,
+    /// What is compared; the first is the base.
+    pub columns: Vec<Column>,
+    /// All groups that are no wait by design and not encrypted.
+    pub headline: Headline,
+    /// Groups that occur in any column, in the order of the report; *Other* is followed by its parts.
+    pub groups: Vec<Group>,
+    /// Commands that occur in any column, those that were waited for longest in any of them first.
+    pub commands: Vec<Command>,
+    /// Where the comparison is weak.
+    pub notes: Vec<Note>,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Column {
+    /// Unique among the columns.
+    pub name: String,
+    /// The argument as given.
+    pub source: String,
+    /// Title of the report.
+    pub title: Option<String>,
+    /// Version of smbscope that made the report.
+    pub version: String,
+    /// Its captures.
+    pub captures: Vec<saved::Capture>,
+    /// How far the figures cover the capture, in one sentence.
+    pub quality: String,
+    /// The capture as a whole.
+    pub overview: Overview,
+}
+
+/// A capture as a whole.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Overview {
+    /// First to last packet.
+    pub elapsed_ns: Option<Nanos>,
+    /// Commands of every group.
+    pub commands: u64,
+    /// Those of them that were timed.
+    pub timed: u64,
+    /// Those of them that should have been timed and could not be.
+    pub untimed: u64,
+    /// Error responses.
+    pub errors: u64,
+    /// Connections that carried SMB.
+    pub connections: u64,
+    /// Bytes of successful reads.
+    pub bytes_read: u64,
+    /// Bytes of successful writes.
+    pub bytes_written: u64,
+    /// Bytes read and written.
+    pub bytes_per_second: Option<f64>,
+    /// Commands of every group.
+    pub commands_per_second: Option<f64>,
+    /// Connections by dialect, the most first; what was not seen after what was.
+    pub dialects: Vec<Dialect>,
+    /// To the base; absent in the base itself.
+    pub ratios: Option<OverviewRatios>,
+}
+
+/// Connections of one dialect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Dialect {
+    /// Its name; absent where the negotiation was not captured.
+    pub dialect: Option<String>,
+    /// Connections.
+    pub connections: u64,
+}
+
+/// What a capture as a whole did, as multiples of the base.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OverviewRatios {
+    /// Of `bytes_per_second`.
+    pub bytes_per_second: Option<Ratio>,
+    /// Of `commands_per_second`.
+    pub commands_per_second: Option<Ratio>,
+}
+
+/// The sum of the headline groups.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Headline {
+    /// One for each column.
+    pub cells: Vec<Option<Cell>>,
+}
+
+/// A group.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Group {
+    /// Its name.
+    pub group: String,
+    /// The group that it is a part of, and is counted in as well.
+    pub part_of: Option<String>,
+    /// Whether it counts in the headline.
+    pub headline: bool,
+    /// One for each column; absent where it does not occur.
+    pub cells: Vec<Option<Cell>>,
+}
+
+/// A command.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Command {
+    /// Its protocol.
+    pub protocol: Protocol,
+    /// The specification's name.
+    pub command: String,
+    /// The waits by design of the command.
+    pub waiting: bool,
+    /// One for each column; absent where it does not occur.
+    pub cells: Vec<Option<Cell>>,
+}
+
+impl Comparison {
+    /// Compares reports with the first of them.
+    pub fn of(title: Option<String>, inputs: &[Input]) -> Comparison {
+        let groups = groups(inputs);
+        let rows = inputs.iter().map(|input| Some(&input.report.totals.headline));
+        let mut columns: Vec<Column> = inputs.iter().map(Column::of).collect();
+        if let Some((base, others)) = columns.split_first_mut() {
+            others.iter_mut().for_each(|column| column.overview.compare(&base.overview));
+        }
+        Comparison {
+            title,
+            columns,
+            headline: Headline { cells: row_of(rows) },
+            notes: notes::of(inputs, &groups),
+            groups,
+            commands: commands(inputs),
+        }
+    }
+}
+
+impl Column {
+    fn of(input: &Input) -> Column {
+        let report = &input.report;
+        Column {
+            name: input.name.clone(),
+            source: input.source.clone(),
+            title: report.title.clone(),
+            version: report.generator.version.clone(),
+            captures: report.captures.clone(),
+            quality: report.quality.sentence.clone(),
+            overview: Overview::of(report),
+        }
+    }
+}
+
+impl Overview {
+    fn of(report: &SavedReport) -> Overview {
+        let totals = &report.totals;
+        // Every command has one client, so the clients add up to the whole.
+        let bytes_read = sum(report.clients.iter().map(|client| client.bytes_read));
+        let bytes_written = sum(report.clients.iter().map(|client| client.bytes_written));
+        let seconds = totals.elapsed_ns.filter(|elapsed| *elapsed > 0).map(|elapsed| elapsed as f64 / 1e9);
+        let mut dialects: BTreeMap<Option<&str>, u64> = BTreeMap::new();
+        for connection in &report.connections {
+            *dialects.entry(connection.dialect.as_deref()).or_default() += 1;
+        }
+        let mut dialects: Vec<Dialect> = dialects
+            .into_iter()
+            .map(|(dialect, connections)| Dialect { dialect: dialect.map(str::to_owned), connections })
+            .collect();
+        dialects.sort_by_key(|found| (Reverse(found.connections), found.dialect.is_none()));
+        Overview {
+            elapsed_ns: totals.elapsed_ns.map(Nanos),
+            commands: totals.commands,
+            timed: totals.outcomes.get("complete").copied().unwrap_or(0),
+            untimed: totals.untimed,
+            errors: sum(report.groups.iter().map(|group| group.row.errors())),
+            connections: report.connections.len() as u64,
+            bytes_read,
+            bytes_written,
+            bytes_per_second: seconds.map(|seconds| bytes_read.saturating_add(bytes_written) as f64 / seconds),
+            commands_per_second: seconds.map(|seconds| totals.commands as f64 / seconds),
+            dialects,
+            ratios: None,
+        }
+    }
+
+    fn compare(&mut self, base: &Overview) {
+        self.ratios = Some(OverviewRatios {
+            bytes_per_second: Ratio::of(self.bytes_per_second, base.bytes_per_second),
+            commands_per_second: Ratio::of(self.commands_per_second, base.commands_per_second),
+        });
+    }
+}
+
+/// Groups of every column in the order of the report.
+fn groups(inputs: &[Input]) -> Vec<Group> {
+    let mut named = Vec::new();
+    for group in smbscope_model::Group::ALL {
+        if group == smbscope_model::Group::OTHER[0] {
+            named.push((OTHER, None, true));
+        }
+        named.push((group.name(), group.is_other().then_some(OTHER), group.in_headline()));
+    }
+    let of_all = named.into_iter().map(|(name, part_of, headline)| Group {
+        group: name.to_owned(),
+        part_of: part_of.map(str::to_owned),
+        headline,
+        cells: row_of(inputs.iter().map(|input| input.report.group(name))),
+    });
+    of_all.filter(|group| group.cells.iter().any(Option::is_some)).collect()
+}
+
+/// Commands of every column, by the longest sum of their response times in any column.
+fn commands(inputs: &[Input]) -> Vec<Command> {
+    let mut keys: BTreeMap<(Protocol, &str, bool), Vec<Option<&Row>>> = BTreeMap::new();
+    for (at, input) in inputs.iter().enumerate() {
+        // An entry without a count holds only what stands apart from commands.
+        for command in input.report.commands.iter().filter(|command| command.row.count > 0) {
+            let key = (command.protocol.into(), command.command.as_str(), command.is_waiting());
+            keys.entry(key).or_insert_with(|| vec![None; inputs.len()])[at] = Some(&command.row);
+        }
+    }
+    let mut commands: Vec<Command> = keys
+        .into_iter()
+        .map(|((protocol, command, waiting), rows)| Command {
+            protocol,
+            command: command.to_owned(),
+            waiting,
+            cells: row_of(rows.into_iter()),
+        })
+        .collect();
+    let longest = |command: &Command| {
+        let sums = command.cells.iter().flatten().filter_map(|cell| cell.response_time.sum);
+        sums.max()
+    };
+    commands.sort_by_key(|command| (command.waiting, Reverse(longest(command))));
+    commands
+}
+
+/// A sum of what a file says: it may say anything.
+fn sum(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}

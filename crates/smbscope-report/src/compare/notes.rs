@@ -1,0 +1,122 @@
+//! Where a comparison is weak: too few commands, different work, damaged captures, encryption.
+
+use super::{Group, Input};
+use crate::format::{counted, share, thousands, unbroken};
+use serde::Serialize;
+
+/// A group with fewer timed commands than this tells little: one of them moves the 99th percentile.
+pub const FEW: u64 = 100;
+/// Columns whose work differs by more than this share of their commands, in percent, do different work.
+pub const MIX_PERCENT: f64 = 10.0;
+/// A column that left more than this share of its commands untimed, in percent, is worth a note.
+pub const UNTIMED_PERCENT: f64 = 1.0;
+
+/// A weakness of the comparison.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// What it is about.
+    pub kind: NoteKind,
+    /// Index of the column that it is about.
+    pub column: usize,
+    /// A sentence.
+    pub text: String,
+}
+
+/// What a note is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteKind {
+    /// Too few timed commands.
+    Few,
+    /// Other work than the base's.
+    Mix,
+    /// Commands could not be timed.
+    Damage,
+    /// Commands are not known.
+    Encrypted,
+    /// A warning of the report itself, or about one of its captures.
+    Warning,
+}
+
+/// Every weakness, column by column.
+pub(super) fn of(inputs: &[Input], groups: &[Group]) -> Vec<Note> {
+    let mut notes = Vec::new();
+    for (column, input) in inputs.iter().enumerate() {
+        let mut add = |kind, text| notes.push(Note { kind, column, text });
+        let report = &input.report;
+        if let Some(text) = mix(groups, column, &inputs[0].name) {
+            add(NoteKind::Mix, text);
+        }
+        if let Some(text) = few(groups, column) {
+            add(NoteKind::Few, text);
+        }
+        let totals = &report.totals;
+        let untimed = share(totals.untimed, totals.commands);
+        if untimed > UNTIMED_PERCENT {
+            let share = unbroken(format!("{untimed:.1} %"));
+            add(NoteKind::Damage, format!("{share} of the commands have no time, and may be those that took longest"));
+        }
+        if report.quality.encrypted_frames > 0 {
+            let frames = counted(report.quality.encrypted_frames, "frame is", "frames are");
+            add(NoteKind::Encrypted, format!("{frames} encrypted; groups and commands are those in the clear"));
+        }
+        let warnings = report.captures.iter().flat_map(|capture| &capture.warnings).chain(&report.warnings);
+        warnings.for_each(|warning| add(NoteKind::Warning, warning.clone()));
+    }
+    notes
+}
+
+/// Groups that are no sum of others, of the headline.
+fn leaves(groups: &[Group]) -> impl Iterator<Item = &Group> {
+    groups.iter().filter(|group| group.headline && group.group != super::OTHER)
+}
+
+/// Names the groups in which few commands were timed, where there is something to compare.
+fn few(groups: &[Group], column: usize) -> Option<String> {
+    let comparable =
+        leaves(groups).filter(|group| group.cells.iter().flatten().filter(|cell| cell.timed > 0).count() > 1);
+    let few: Vec<String> = comparable
+        .filter_map(|group| Some((group, group.cells[column].as_ref()?)))
+        .filter(|(_, cell)| (1..FEW).contains(&cell.timed))
+        .map(|(group, cell)| unbroken(format!("{} ({})", group.group, thousands(cell.timed))))
+        .collect();
+    let commands = unbroken(format!("{FEW} commands"));
+    (!few.is_empty())
+        .then(|| format!("fewer than {commands} were timed in {}: chance moves these figures", few.join(", ")))
+}
+
+/// Says so where the column's commands are divided among the groups in another way than the base's.
+fn mix(groups: &[Group], column: usize, base: &str) -> Option<String> {
+    let counts = |column: usize| -> Vec<u64> {
+        leaves(groups).map(|group| group.cells[column].as_ref().map_or(0, |cell| cell.count)).collect()
+    };
+    let shares = |counts: &[u64]| -> Vec<f64> {
+        let whole = super::sum(counts.iter().copied());
+        counts.iter().map(|count| share(*count, whole)).collect()
+    };
+    let (bases, mine) = (counts(0), counts(column));
+    if super::sum(bases.iter().copied()) == 0 || super::sum(mine.iter().copied()) == 0 {
+        return None;
+    }
+    let (bases, mine) = (shares(&bases), shares(&mine));
+    // Half the sum of the differences is the share of commands that would have to be of another group: the total
+    // variation distance.
+    let differences = bases.iter().zip(&mine).map(|(base, mine)| (base - mine).abs());
+    let distance = differences.clone().sum::<f64>() / 2.0;
+    if distance <= MIX_PERCENT {
+        return None;
+    }
+    let (largest, group) = differences
+        .zip(leaves(groups))
+        .enumerate()
+        .max_by(|(_, (a, _)), (_, (b, _))| a.total_cmp(b))
+        .map(|(at, (_, group))| (at, &group.group))?;
+    let percent = |value: f64| unbroken(format!("{value:.0} %"));
+    Some(format!(
+        "other work than {base}: {} of the commands are of another group ({group} {}, in {base} {}); compare groups and \
+         commands rather than totals",
+        percent(distance),
+        percent(mine[largest]),
+        percent(bases[largest]),
+    ))
+}

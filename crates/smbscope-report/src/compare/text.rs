@@ -1,0 +1,291 @@
+//! The comparison for a terminal: the captures side by side, then groups and commands with a line a column.
+
+use super::{Cell, Column, Command, Comparison, Dialect, Note, Ratio, ResponseTime};
+use crate::format::{clean, compact, shorten, span, thousands, wrap};
+use crate::names;
+use crate::text::style::Paint;
+use crate::text::table;
+use smbscope_model::{Nanos, Protocol};
+
+/// Narrowest and widest page.
+const WIDTHS: std::ops::RangeInclusive<usize> = 60..=160;
+/// Width of the facts' names.
+const LABEL: usize = 14;
+/// Widest column of facts.
+const FACT_MAX: usize = 26;
+/// Longest name of a column in the tables.
+const NAME_MAX: usize = 18;
+/// Head of the ratios.
+const TIMES: &str = "×";
+
+/// The comparison in at most `width` columns.
+pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
+    let width = width.clamp(*WIDTHS.start(), *WIDTHS.end());
+    let mut out = String::new();
+    let title = match &comparison.title {
+        Some(title) => format!("SMB response times compared: {}", clean(title)),
+        None => "SMB response times compared".to_owned(),
+    };
+    Paint::Heading.line(&mut out, &shorten(&title, width), color);
+    overview(&mut out, comparison, width, color);
+    quality(&mut out, comparison, width, color);
+    tables(&mut out, comparison, width, color);
+    notes(&mut out, comparison, width, color);
+    out
+}
+
+/// Facts of the captures side by side, as many on a line as fit.
+fn overview(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
+    let facts: Vec<Vec<(&str, String)>> = comparison.columns.iter().map(facts).collect();
+    let names: Vec<String> = comparison.columns.iter().map(|column| clean(&column.name)).collect();
+    let cells = facts.iter().flatten().map(|(_, value)| value.chars().count());
+    let widest = cells.chain(names.iter().map(|name| name.chars().count())).max().unwrap_or(0).min(FACT_MAX);
+    let fitting = ((width - LABEL) / (widest + 2)).max(1);
+    for (names, columns) in names.chunks(fitting).zip(facts.chunks(fitting)) {
+        let line = |label: &str, cells: &mut dyn Iterator<Item = &str>| {
+            let mut line = format!("{label:<LABEL$}");
+            cells.for_each(|cell| line += &format!("  {:>widest$}", shorten(cell, widest)));
+            line
+        };
+        out.push('\n');
+        Paint::Heading.line(out, &line("", &mut names.iter().map(String::as_str)), color);
+        for (at, (label, _)) in columns[0].iter().enumerate() {
+            let text = line(label, &mut columns.iter().map(|facts| facts[at].1.as_str()));
+            Paint::Plain.line(out, text.trim_end(), color);
+        }
+    }
+}
+
+/// What is told of every column, in the same order.
+fn facts(column: &Column) -> Vec<(&'static str, String)> {
+    let overview = &column.overview;
+    let ratios = overview.ratios.as_ref();
+    let rate = |rate: Option<f64>, ratio: Option<Ratio>, shown: fn(f64) -> String| {
+        let rate = rate.map_or_else(|| "-".to_owned(), shown);
+        ratio.map_or(rate.clone(), |ratio| format!("{rate}  {TIMES} {}", multiple(ratio)))
+    };
+    vec![
+        ("Elapsed", overview.elapsed_ns.map_or_else(|| "-".to_owned(), span)),
+        ("Connections", thousands(overview.connections)),
+        ("Dialects", dialects(&overview.dialects)),
+        ("Commands", thousands(overview.commands)),
+        ("  timed", thousands(overview.timed)),
+        ("  not timed", thousands(overview.untimed)),
+        ("Errors", thousands(overview.errors)),
+        ("Commands/s", {
+            let ratio = ratios.and_then(|ratios| ratios.commands_per_second);
+            rate(overview.commands_per_second, ratio, |rate| {
+                if rate < 99.95 { format!("{rate:.1}") } else { thousands(rate.round() as u64) }
+            })
+        }),
+        ("Read", bytes(overview.bytes_read as f64)),
+        ("Written", bytes(overview.bytes_written as f64)),
+        ("Bytes/s", {
+            let ratio = ratios.and_then(|ratios| ratios.bytes_per_second);
+            rate(overview.bytes_per_second, ratio, bytes)
+        }),
+    ]
+}
+
+/// `3.1.1, 2.1 and 1 more`.
+fn dialects(dialects: &[Dialect]) -> String {
+    let names: Vec<&str> = dialects.iter().map(|found| found.dialect.as_deref().unwrap_or("not seen")).collect();
+    let names: Vec<String> = names.into_iter().map(clean).collect();
+    match names.as_slice() {
+        [] => "-".to_owned(),
+        [first, second, rest @ ..] if !rest.is_empty() => format!("{first}, {second} and {} more", rest.len()),
+        names => names.join(", "),
+    }
+}
+
+/// Three digits and a decimal unit: `12.3 MB`.
+fn bytes(count: f64) -> String {
+    let units = ["B", "kB", "MB", "GB", "TB", "PB"];
+    // What would be rounded to 1000 of a unit is 1.00 of the next.
+    let at = (0..units.len() - 1).find(|at| count < 999.5 * 1_000f64.powi(*at as i32)).unwrap_or(units.len() - 1);
+    let value = count / 1_000f64.powi(at as i32);
+    let decimals = if at == 0 || value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$} {}", units[at])
+}
+
+/// How often the base's value: three digits or so.
+fn multiple(ratio: Ratio) -> String {
+    match ratio.value {
+        value if value > 0.0 && value < 0.005 => "<0.01".to_owned(),
+        value if value < 9.995 => format!("{value:.2}"),
+        value if value < 99.95 => format!("{value:.1}"),
+        value if value < 99_999.5 => format!("{value:.0}"),
+        _ => ">99999".to_owned(),
+    }
+}
+
+/// How far each capture can be trusted.
+fn quality(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
+    out.push('\n');
+    Paint::Heading.line(out, "How much of the captures could be timed", color);
+    for column in &comparison.columns {
+        let name = shorten(&clean(&column.name), NAME_MAX);
+        hanging(out, &name, &column.quality.replace(" %", "\u{a0}%"), width, Paint::Plain, color);
+    }
+}
+
+/// A name, and a text beside it.
+fn hanging(out: &mut String, name: &str, text: &str, width: usize, paint: Paint, color: bool) {
+    let room = width - 2 - NAME_MAX - 2;
+    for (at, line) in wrap(&clean(text), room).iter().enumerate() {
+        let name = if at == 0 { name } else { "" };
+        paint.line(out, &format!("  {name:<NAME_MAX$}  {line}"), color);
+    }
+}
+
+/// Groups and commands: a line for each that names it, and below it a line a column.
+fn tables(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
+    let names: Vec<String> = comparison.columns.iter().map(|column| shorten(&clean(&column.name), NAME_MAX)).collect();
+    let mut groups: Vec<table::Line> = Vec::new();
+    let mut all_above = Some(&comparison.headline.cells);
+    for group in &comparison.groups {
+        if !group.headline
+            && let Some(cells) = all_above.take()
+        {
+            groups.extend(lines("All above", &names, cells));
+        }
+        let name = group.part_of.as_ref().map_or(group.group.clone(), |whole| format!("{whole}: {}", group.group));
+        groups.extend(lines(&name, &names, &group.cells));
+    }
+    if let Some(cells) = all_above {
+        groups.extend(lines("All above", &names, cells));
+    }
+    let mut sections = vec![table::Section { heading: "Groups".to_owned(), lines: groups }];
+    for protocol in [Protocol::Smb1, Protocol::Smb2] {
+        let commands = comparison.commands.iter().filter(|command| section_of(command, comparison) == protocol);
+        let lines: Vec<table::Line> =
+            commands.flat_map(|command| lines(&name_of(command, protocol), &names, &command.cells)).collect();
+        if !lines.is_empty() {
+            sections.push(table::Section { heading: format!("{} commands", names::protocol(protocol)), lines });
+        }
+    }
+    table::Table { columns: columns(), sections }.render(out, width, color);
+    let base = comparison.columns.first().map_or("", |column| column.name.as_str());
+    let text = format!(
+        "Times are response times; Waited is all of them together. {TIMES} is how often the value of {}, the first \
+         column. Chance alone moves such ratios; by how much is not computed yet. A capture that has no line has no \
+         such command.",
+        clean(base)
+    );
+    wrap(&text, width).iter().for_each(|line| Paint::Faint.line(out, line, color));
+}
+
+/// Below which protocol's heading a command stands: where no capture has another SMB1 command than the NEGOTIATE that
+/// opens connections of SMB2 (MS-SMB2 3.3.5.3), this must not look like SMB1 in use.
+fn section_of(command: &Command, comparison: &Comparison) -> Protocol {
+    let mut smb1 = comparison.commands.iter().filter(|command| command.protocol == Protocol::Smb1);
+    let only_opens = smb1.all(|command| command.command == "SMB_COM_NEGOTIATE")
+        && comparison.commands.iter().any(|command| command.protocol == Protocol::Smb2);
+    if only_opens { Protocol::Smb2 } else { command.protocol }
+}
+
+/// A command below the heading of `section`.
+fn name_of(command: &Command, section: Protocol) -> String {
+    let name = command.command.strip_prefix("SMB_COM_").unwrap_or(&command.command);
+    match command.waiting {
+        true => format!("{name} (waiting)"),
+        false if section != command.protocol => format!("{name} (SMB1)"),
+        false => name.to_owned(),
+    }
+}
+
+fn columns() -> Vec<table::Column> {
+    let column = |head, expendable| table::Column { head, expendable };
+    vec![
+        column("Count", 0),
+        column("Err", 5),
+        column("Median", 0),
+        column(TIMES, 0),
+        column("p95", 0),
+        column(TIMES, 0),
+        column("p99", 2),
+        column(TIMES, 2),
+        column("Average", 3),
+        column(TIMES, 3),
+        column("Slowest", 4),
+        column("Waited", 1),
+        column(TIMES, 1),
+    ]
+}
+
+fn lines(name: &str, names: &[String], cells: &[Option<Cell>]) -> Vec<table::Line> {
+    let mut lines = vec![table::Line { name: clean(name), indent: 0, cells: Vec::new() }];
+    lines.extend(names.iter().zip(cells).filter_map(|(name, cell)| {
+        Some(table::Line { name: name.clone(), indent: 2, cells: self::cells(cell.as_ref()?) })
+    }));
+    lines
+}
+
+fn cells(cell: &Cell) -> Vec<String> {
+    let ResponseTime { mean, p50, p95, p99, max, sum } = cell.response_time;
+    let errors = if cell.errors > 0 { thousands(cell.errors) } else { String::new() };
+    let mut cells = vec![thousands(cell.count), errors];
+    if cell.timed == 0 {
+        return cells;
+    }
+    let ratios = cell.ratios.as_ref();
+    let mut add = |time: Option<Nanos>, ratio: Option<Ratio>| {
+        cells.push(compact(time));
+        cells.push(ratio.map_or_else(String::new, multiple));
+    };
+    add(p50, ratios.and_then(|ratios| ratios.p50));
+    add(p95, ratios.and_then(|ratios| ratios.p95));
+    add(p99, ratios.and_then(|ratios| ratios.p99));
+    add(mean, ratios.and_then(|ratios| ratios.mean));
+    cells.push(compact(max));
+    cells.push(compact(sum));
+    cells.push(ratios.and_then(|ratios| ratios.sum).map_or_else(String::new, multiple));
+    cells
+}
+
+fn notes(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
+    if comparison.notes.is_empty() {
+        return;
+    }
+    out.push('\n');
+    Paint::Heading.line(out, "Where this comparison is weak", color);
+    for Note { column, text, .. } in &comparison.notes {
+        let name = comparison.columns.get(*column).map_or("", |column| column.name.as_str());
+        hanging(out, &shorten(&clean(name), NAME_MAX), text, width, Paint::Warning, color);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_three_digits_and_a_unit() {
+        let shown = [0.0, 999.0, 999.6, 1_234.0, 12_345_678.0, 999_600_000.0].map(bytes);
+        assert_eq!(shown, ["0 B", "999 B", "1.00 kB", "1.23 kB", "12.3 MB", "1.00 GB"]);
+    }
+
+    #[test]
+    fn multiples_have_three_digits() {
+        let shown =
+            [0.0, 0.001, 0.5, 1.0, 9.999, 25.04, 1_234.0, 1e9].map(|value| multiple(Ratio { value, interval: None }));
+        assert_eq!(shown, ["0.00", "<0.01", "0.50", "1.00", "10.0", "25.0", "1234", ">99999"]);
+    }
+
+    #[test]
+    fn more_than_two_dialects_are_counted() {
+        let of = |names: &[Option<&str>]| {
+            let all: Vec<Dialect> =
+                names.iter().map(|name| Dialect { dialect: name.map(str::to_owned), connections: 1 }).collect();
+            dialects(&all)
+        };
+        assert_eq!(of(&[Some("3.1.1"), None]), "3.1.1, not seen");
+        assert_eq!(of(&[Some("3.1.1"), Some("2.1"), None]), "3.1.1, 2.1 and 1 more");
+    }
+}

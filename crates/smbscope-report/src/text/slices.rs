@@ -1,0 +1,112 @@
+//! The table of slices: who, where or what waited, the longest first or in the order asked for.
+
+use super::TextOptions;
+use super::style::Paint;
+use super::table::{Column, Line, Section, Table};
+use crate::Report;
+use crate::format::{bytes, compact, counted, shorten_path, span, thousands, unbroken, visible_percent, wrap};
+use crate::slices::{Sum, heading, name};
+use smbscope_model::Nanos;
+use smbscope_stats::{SLICES_MAX, Slice, Slices};
+use std::ops::RangeInclusive;
+
+/// The name column, which holds paths and pairs of addresses.
+const NAMES: RangeInclusive<usize> = 38..=80;
+
+pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
+    let Some(slices) = &report.slices else { return };
+    if slices.entries.is_empty() {
+        return;
+    }
+    let waited = Sum::of(slices.entries.iter().chain(&slices.other)).response_time_ns;
+    let listed = slices.entries.len().min(options.top);
+    let mut lines: Vec<Line> = slices.entries[..listed]
+        .iter()
+        .map(|slice| Line { name: name(slices, slice), indent: 0, cells: cells(slice, waited) })
+        .collect();
+    let rest = Sum::of(slices.entries[listed..].iter().chain(&slices.other));
+    if rest.count > 0 {
+        let more = slices.entries.len() - listed;
+        let name = match &slices.other {
+            Some(_) => "(others)".to_owned(),
+            None => format!("({})", counted(more as u64, "other", "others")),
+        };
+        lines.push(Line { name, indent: 0, cells: sum_cells(&rest, waited) });
+    }
+    let mut table = Table { columns: columns(), sections: vec![Section { heading: heading(slices), lines }] };
+    let name_width = table.name_width(options.width, &NAMES);
+    for line in table.sections.iter_mut().flat_map(|section| &mut section.lines) {
+        line.name = shorten_path(&line.name, name_width);
+    }
+    let left_out = table.render_named(out, options.width, options.color, &NAMES);
+    note(out, slices, &left_out, options);
+}
+
+fn columns() -> Vec<Column> {
+    let column = |head, expendable| Column { head, expendable };
+    vec![
+        column("Count", 0),
+        column("Waited", 0),
+        column("%", 0),
+        column("Err", 4),
+        column("Read", 6),
+        column("Written", 7),
+        column("Median", 0),
+        column("Average", 1),
+        column("p95", 0),
+        column("p99", 2),
+        column("Slowest", 0),
+        column("Service", 3),
+    ]
+}
+
+fn cells(slice: &Slice, waited: i128) -> Vec<String> {
+    let sum = Sum::of([slice]);
+    let mut cells = sum_cells(&sum, waited);
+    if slice.figures.timed > 0 {
+        let time = &slice.figures.response_time;
+        let times = [time.p50, time.mean, time.p95, time.p99, time.max, slice.service_time.p50];
+        cells.splice(6.., times.map(compact));
+    }
+    cells
+}
+
+fn sum_cells(sum: &Sum, waited: i128) -> Vec<String> {
+    let if_any = |n: u64, show: fn(u64) -> String| if n > 0 { show(n) } else { String::new() };
+    let nanos = |ns: i128| Nanos(ns.clamp(0, i64::MAX.into()) as i64);
+    let mut cells = vec![
+        thousands(sum.count),
+        if sum.timed > 0 { compact(Some(nanos(sum.response_time_ns))) } else { String::new() },
+        if sum.timed > 0 { part_of(sum.response_time_ns, waited) } else { String::new() },
+        if_any(sum.errors, thousands),
+        if_any(sum.bytes_read, bytes),
+        if_any(sum.bytes_written, bytes),
+    ];
+    if sum.timed > 0 {
+        let mean = nanos(sum.response_time_ns / i128::from(sum.timed));
+        cells.extend([String::new(), compact(Some(mean)), String::new(), String::new(), compact(sum.slowest)]);
+    }
+    cells
+}
+
+/// A share of the time that was waited in all, in percent.
+fn part_of(part: i128, whole: i128) -> String {
+    let micros = |ns: i128| (ns.max(0) / 1_000) as u64;
+    visible_percent(micros(part), micros(whole))
+}
+
+fn note(out: &mut String, slices: &Slices, left_out: &[&str], options: &TextOptions) {
+    let mut text = "Waited is the sum of the response times; waits by design count as commands only.".to_owned();
+    if slices.missed_at_most_ns > 0 {
+        let most = thousands(SLICES_MAX as u64);
+        let missed = Nanos(slices.missed_at_most_ns.min(i64::MAX.into()) as i64);
+        text += &format!(
+            " There are more than {most} slices: those that waited longest are kept, and may lack up to {} each.",
+            unbroken(span(missed))
+        );
+    }
+    if !left_out.is_empty() {
+        text += &format!(" A wider page (--width) also shows {}.", left_out.join(", "));
+    }
+    wrap(&text, options.width).iter().for_each(|line| Paint::Faint.line(out, line, options.color));
+}

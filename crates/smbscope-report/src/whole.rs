@@ -1,0 +1,40 @@
+//! The commands of the whole capture, which its quality is about, whether or not a filter chose some for the tables.
+
+use crate::Report;
+use smbscope_model::{Group, Outcome};
+
+/// How the commands of the capture ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Whole {
+    pub(crate) count: u64,
+    pub(crate) untimed: u64,
+    pub(crate) encrypted: u64,
+    outcomes: Vec<(Outcome, u64)>,
+}
+
+impl Whole {
+    pub(crate) fn of(report: &Report) -> Whole {
+        if let Some(filtered) = &report.filter {
+            let census = &filtered.whole;
+            return Whole {
+                count: census.commands(),
+                untimed: census.untimed(),
+                encrypted: census.encrypted,
+                outcomes: census.outcomes().collect(),
+            };
+        }
+        let aggregate = &report.aggregate;
+        let encrypted = aggregate.groups.iter().find(|row| row.group == Group::Encrypted);
+        Whole {
+            count: aggregate.count,
+            untimed: aggregate.untimed,
+            encrypted: encrypted.map_or(0, |found| found.row.count),
+            outcomes: aggregate.outcomes.clone(),
+        }
+    }
+
+    /// Commands that ended in this way.
+    pub(crate) fn ended(&self, wanted: Outcome) -> u64 {
+        self.outcomes.iter().find(|(outcome, _)| *outcome == wanted).map_or(0, |(_, count)| *count)
+    }
+}

@@ -1,0 +1,225 @@
+//! Comparisons of reports: against their schema, against hand-computed figures, and as text to look at.
+
+mod common;
+
+use serde_json::{Value, json};
+use smbscope_model::{Dialect, Exchange, Group, Half, Nanos, Outcome, Quality};
+use smbscope_report::Report;
+use smbscope_report::compare::{self, Comparison, Input, NoteKind, SavedReport};
+
+fn input(name: &str, report: &Report) -> Input {
+    Input { name: name.to_owned(), source: format!("{name}.pcap"), report: SavedReport::of(report) }
+}
+
+fn compared(reports: &[(&str, Report)]) -> Comparison {
+    let inputs: Vec<Input> = reports.iter().map(|(name, report)| input(name, report)).collect();
+    Comparison::of(None, &inputs)
+}
+
+fn document(comparison: &Comparison) -> Value {
+    let mut text = Vec::new();
+    compare::write(comparison, "0.0.0", &mut text).expect("writing to memory does not fail");
+    serde_json::from_slice(&text).expect("the comparison is JSON")
+}
+
+fn problems(document: &Value) -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/smbscope.compare-1.schema.json");
+    let schema = std::fs::read_to_string(path).expect("the schema is in the repository");
+    let schema: Value = serde_json::from_str(&schema).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is valid");
+    validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect()
+}
+
+/// Reads that take these times, one a second, over one connection.
+fn reads(times: &[i64]) -> Vec<Exchange> {
+    let read = |(at, time): (usize, &i64)| {
+        common::exchange(common::smb2_command(8), Group::Read, common::START + at as i64 * 1_000_000_000, *time)
+    };
+    times.iter().enumerate().map(read).collect()
+}
+
+fn report(exchanges: &[Exchange]) -> Report {
+    common::report(exchanges, vec![common::connection(1, Some(Dialect::Smb2(0x0311)))], Quality::default())
+}
+
+fn group<'a>(comparison: &'a Comparison, name: &str) -> &'a compare::Group {
+    comparison.groups.iter().find(|group| group.group == name).expect("the group")
+}
+
+#[test]
+fn every_comparison_follows_the_schema() {
+    let empty = common::report(&[], Vec::new(), Quality::default());
+    let mut warned = common::office();
+    warned.title = Some("a title".into());
+    warned.warnings.push("a warning".into());
+    warned.quality.encrypted_frames = 3;
+    let both = compared(&[("office", common::office()), ("small", common::small())]);
+    let all = compared(&[("small", common::small()), ("office", warned), ("empty", empty.clone())]);
+    for comparison in [both, all, compared(&[("empty", empty), ("small", common::small())])] {
+        assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn mangled_comparisons_do_not_follow_the_schema() {
+    let good = document(&compared(&[("a", common::office()), ("b", common::office())]));
+    type Mangle = fn(&mut Value);
+    let mangle: [(&str, Mangle); 8] = [
+        ("another version", |d| d["schema"] = json!("smbscope.compare/2")),
+        ("a key too many", |d| d["extra"] = json!(1)),
+        ("one column", |d| drop(d["columns"].as_array_mut().map(|a| a.pop()))),
+        ("a time in seconds", |d| d["groups"][0]["cells"][0]["response_time"]["mean"] = json!(0.005)),
+        ("a ratio without its interval", |d| d["groups"][0]["cells"][1]["ratios"]["p50"] = json!({"value": 1.0})),
+        ("a negative ratio", |d| d["groups"][0]["cells"][1]["ratios"]["p50"]["value"] = json!(-1)),
+        ("an unknown group", |d| d["groups"][0]["group"] = json!("Misc")),
+        ("an unknown kind of note", |d| d["notes"] = json!([{"kind": "gossip", "column": 0, "text": ""}])),
+    ];
+    for (what, mangle) in mangle {
+        let mut bad = good.clone();
+        mangle(&mut bad);
+        assert_ne!(problems(&bad), Vec::<String>::new(), "{what}");
+    }
+}
+
+#[test]
+fn figures_and_ratios_are_those_computed_by_hand() {
+    // Medians 2 and 3 µs, means 2 and 5 µs, maxima 3 and 9 µs, sums 6 and 15 µs.
+    let before = report(&reads(&[1_000, 2_000, 3_000]));
+    let after = report(&reads(&[3_000, 9_000, 3_000]));
+    let comparison = compared(&[("before", before), ("after", after)]);
+    let read = group(&comparison, "Read");
+    let [Some(base), Some(other)] = read.cells.as_slice() else { panic!("{read:?}") };
+    assert_eq!((base.response_time.sum, other.response_time.sum), (Some(Nanos(6_000)), Some(Nanos(15_000))));
+    assert_eq!((base.ratios, other.response_time.p95), (None, None));
+    let ratios = other.ratios.expect("the base has the group");
+    let values = [ratios.count, ratios.p50, ratios.p95, ratios.mean, ratios.max, ratios.sum];
+    let values = values.map(|ratio| ratio.map(|ratio| ratio.value));
+    assert_eq!(values, [Some(1.0), Some(1.5), None, Some(2.5), Some(3.0), Some(2.5)]);
+    assert_eq!(comparison.headline.cells, read.cells);
+    assert_eq!(comparison.commands.len(), 1);
+    assert_eq!((comparison.commands[0].command.as_str(), &comparison.commands[0].cells), ("READ", &read.cells));
+    // The first packet at 0 s, the last one 2 s and 3 or 3 µs later: three commands in it.
+    let rate = comparison.columns[0].overview.commands_per_second.expect("time passed");
+    assert!((rate - 3.0 / 2.000_003).abs() < 1e-9, "{rate}");
+    let rates = comparison.columns[1].overview.ratios.as_ref().expect("not the base");
+    assert_eq!(rates.commands_per_second.map(|ratio| ratio.value), Some(1.0));
+}
+
+#[test]
+fn what_a_capture_does_not_have_is_absent_and_not_zero() {
+    let other = common::exchange(common::smb2_command(9), Group::Write, common::START, 5_000);
+    let comparison = compared(&[("reads", report(&reads(&[1_000]))), ("writes", report(&[other]))]);
+    let [read, write] = [group(&comparison, "Read"), group(&comparison, "Write")];
+    assert!(read.cells[0].is_some() && read.cells[1].is_none() && write.cells[0].is_none());
+    assert_eq!(write.cells[1].as_ref().and_then(|cell| cell.ratios), None);
+    // The longest wait comes first.
+    let commands: Vec<&str> = comparison.commands.iter().map(|command| command.command.as_str()).collect();
+    assert_eq!(commands, ["WRITE", "READ"]);
+    assert_eq!(document(&comparison)["groups"][0]["cells"][1], Value::Null);
+}
+
+#[test]
+fn parts_follow_their_whole_and_are_marked() {
+    let comparison = compared(&[("a", common::office()), ("b", common::small())]);
+    let groups: Vec<(&str, Option<&str>)> =
+        comparison.groups.iter().map(|group| (group.group.as_str(), group.part_of.as_deref())).collect();
+    let expected = [
+        ("Open/Close", None),
+        ("Other", None),
+        ("Attributes", Some("Other")),
+        ("Directory", Some("Other")),
+        ("Locking", Some("Other")),
+        ("Read", None),
+    ];
+    assert_eq!(groups[..6], expected);
+    let count = |name: &str, part_of: Option<&str>| -> u64 {
+        let groups = comparison.groups.iter().filter(|group| group.part_of.as_deref() == part_of);
+        groups
+            .filter(|group| name.is_empty() || group.group == name)
+            .flat_map(|group| &group.cells[0])
+            .map(|c| c.count)
+            .sum()
+    };
+    assert_eq!(count("Other", None), count("", Some("Other")));
+    assert_eq!(count("", None), comparison.columns[0].overview.commands);
+}
+
+#[test]
+fn weaknesses_are_named() {
+    let few = report(&reads(&[1_000; 99]));
+    let enough = report(&reads(&[1_000; 100]));
+    let kinds = |comparison: &Comparison| -> Vec<(NoteKind, usize)> {
+        comparison.notes.iter().map(|note| (note.kind, note.column)).collect()
+    };
+    assert_eq!(kinds(&compared(&[("a", enough.clone()), ("b", few)])), [(NoteKind::Few, 1)]);
+    assert_eq!(kinds(&compared(&[("a", enough.clone()), ("b", enough.clone())])), []);
+
+    // 100 reads; beside them so many writes that 10 % of the commands would have to be others, or a little more.
+    let with_writes = |writes: usize| {
+        let write = common::exchange(common::smb2_command(9), Group::Write, common::START, 1_000);
+        report(&[reads(&[1_000; 900]), vec![write; writes]].concat())
+    };
+    assert_eq!(kinds(&compared(&[("a", enough.clone()), ("b", with_writes(100))])), []);
+    let different = compared(&[("a", enough.clone()), ("b", with_writes(120))]);
+    assert_eq!(kinds(&different), [(NoteKind::Mix, 1)]);
+    // 120 of 1,020 are 11.8 %.
+    assert!(different.notes[0].text.contains("12\u{a0}% of the commands"), "{}", different.notes[0].text);
+
+    let mut lost = reads(&[1_000; 200]);
+    for read in lost.iter_mut().take(3) {
+        (read.outcome, read.response) = (Outcome::ResponseNotCaptured, Half::default());
+    }
+    let mut damaged = report(&lost);
+    damaged.quality.encrypted_frames = 1;
+    damaged.warnings.push("interrupted".to_owned());
+    let expected = [(NoteKind::Damage, 0), (NoteKind::Encrypted, 0), (NoteKind::Warning, 0)];
+    assert_eq!(kinds(&compared(&[("a", damaged), ("b", enough)])), expected);
+}
+
+#[test]
+fn a_file_that_says_anything_does_no_harm() {
+    let mut text = Vec::new();
+    smbscope_report::json::write(&common::office(), &mut text).expect("writing to memory does not fail");
+    let good: Value = serde_json::from_slice(&text).expect("the report is JSON");
+    fn set_all(value: &mut Value, number: &Value) {
+        match value {
+            Value::Number(_) => *value = number.clone(),
+            Value::Array(values) => values.iter_mut().for_each(|value| set_all(value, number)),
+            // Groups of other names would not be looked at.
+            Value::Object(values) => {
+                let values = values
+                    .iter_mut()
+                    .filter(|(key, _)| !["group", "groups", "protocol", "schema"].contains(&key.as_str()));
+                values.for_each(|(_, value)| set_all(value, number));
+            }
+            Value::String(text) => text.push_str("\u{1b}[2J\n"),
+            _ => {}
+        }
+    }
+    for number in [json!(0), json!(i64::MAX)] {
+        let mut odd = good.clone();
+        set_all(&mut odd, &number);
+        let report = SavedReport::parse(odd.to_string().as_bytes()).expect("it is as the schema describes it");
+        let input = Input { name: "odd\u{1b}[2J".to_owned(), source: String::new(), report };
+        let comparison = Comparison::of(Some("odd\u{1b}[2J".to_owned()), &[input.clone(), input]);
+        let text = compare::render(&comparison, 100, false);
+        assert!(!text.contains('\u{1b}'), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+    }
+}
+
+#[test]
+fn text_of_two_and_of_four() {
+    let named = |names: &[&str]| -> Comparison {
+        let reports = [common::office(), common::small(), common::office(), common::small()];
+        compared(&names.iter().copied().zip(reports).collect::<Vec<_>>())
+    };
+    insta::assert_snapshot!("two_at_100_columns", compare::render(&named(&["office", "f630"]), 100, false));
+    let four = ["a server with a long name", "b", "another one with a long name", "d"];
+    for width in [80, 100, 120] {
+        let text = compare::render(&named(&four), width, false);
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(width), "{widest:?} > {width}\n{text}");
+    }
+    insta::assert_snapshot!("four_at_80_columns", compare::render(&named(&four), 80, false));
+}

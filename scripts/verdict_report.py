@@ -1,0 +1,113 @@
+"""What smbscope says of a capture, as far as the tests of its verdict ask."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+# Parts that add up to the time of a connection.
+PARTS = (
+    "think",
+    "request_transfer",
+    "network",
+    "server",
+    "server_or_network",
+    "response_transfer",
+    "waiting",
+    "idle",
+    "unknown",
+)
+SECONDS = {"s": 1.0, "ms": 1e-3}
+
+
+class Report:
+    """The JSON report of a capture; times in seconds."""
+
+    def __init__(self, smbscope: Path, capture: Path) -> None:
+        command = [str(smbscope), "analyze", "--quiet", "--format", "json", str(capture)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        self._json: dict[str, Any] = json.loads(done.stdout)
+
+    @property
+    def who(self) -> str:
+        return str(self._json["verdict"]["who"])
+
+    @property
+    def headline(self) -> str:
+        return str(self._json["verdict"]["headline"])
+
+    def said(self) -> str:
+        """The headline and the sentences under it."""
+        return " ".join([self.headline, *self._json["verdict"]["sentences"]])
+
+    def names_seconds(self, seconds: float, *, within: float) -> bool:
+        """Whether a sentence names a time, give or take a share of it."""
+        named = re.findall(r"([0-9.]+) (s|ms)\b", self.said())
+        return any(abs(float(number) * SECONDS[unit] - seconds) <= within * seconds for number, unit in named)
+
+    def part(self, *names: str) -> float:
+        """What went to some parts, over all connections."""
+        split = self._json["time_split"]
+        return sum(int(split[f"{name}_ns"]) for name in names) / 1e9
+
+    def waited(self) -> float:
+        """With commands outstanding."""
+        return self.part("server", "server_or_network", "network", "request_transfer", "response_transfer")
+
+    def slowest(self, kind: str = "response_time") -> float:
+        """A time of the slowest exchange."""
+        first = self._json["slowest"][0]
+        return int(first[f"{kind}_ns"] or 0) / 1e9
+
+    def slow_at(self, at: float) -> list[dict[str, Any]]:
+        """The slow exchanges under way at a moment of the clock, slowest first."""
+        return [
+            slow
+            for slow in self._json["slowest"]
+            if slow["request_first_ns"] <= at * 1e9 <= slow["request_first_ns"] + slow["response_time_ns"]
+        ]
+
+    def slowest_of_all(self) -> dict[str, Any]:
+        return dict(self._json["slowest"][0])
+
+    def retransmitted(self) -> int:
+        """Segments that were sent again."""
+        return sum(
+            int(connection[direction]["retransmitted"])
+            for connection in self._json["connections"]
+            for direction in ("to_server", "to_client")
+        )
+
+    def round_trip(self) -> float:
+        """The longest between client and server."""
+        return (
+            max(
+                (connection["server_round_trip_ns"] or 0) + (connection["client_round_trip_ns"] or 0)
+                for connection in self._json["connections"]
+            )
+            / 1e9
+        )
+
+    def unsound(self) -> list[str]:
+        """What does not add up, if anything."""
+        wrong = []
+        splits = {f"connection {c['flow_id']}": c["time_split"] for c in self._json["connections"]}
+        whole = self._json["time_split"]
+        for name, split in {**splits, "the whole": whole}.items():
+            total = sum(split[f"{part}_ns"] for part in PARTS)
+            if total != split["elapsed_ns"]:
+                wrong.append(f"the parts of {name} add up to {total} ns instead of {split['elapsed_ns']} ns")
+        for connection in self._json["connections"]:
+            lasted = connection["last_ns"] - connection["first_ns"]
+            if connection["time_split"]["elapsed_ns"] != lasted:
+                wrong.append(f"connection {connection['flow_id']} lasted {lasted} ns, and its split says otherwise")
+        for key, value in whole.items():
+            if value != sum(split[key] for split in splits.values()):
+                wrong.append(f"{key} of all connections is not the sum over the connections")
+        return wrong
+
+    def table(self) -> str:
+        """Where the time went, in a line."""
+        parts = [(self.part(part), part) for part in PARTS if self.part(part) >= 0.000_5]
+        return ", ".join(f"{part.replace('_', ' ')} {seconds:.3f} s" for seconds, part in sorted(parts, reverse=True))

@@ -1,0 +1,347 @@
+#!/usr/bin/env python3
+"""Makes a server, a network and a client slow, each in turn, and checks that smbscope names the right one.
+
+    sudo scripts/verdicts.py --smbscope target/release/smbscope [--keep DIR] [WORD ...]
+
+A real Samba server and real clients work in network namespaces of their own while tcpdump takes captures; what is made
+slow, and for how long, is measured with a clock and compared with what smbscope says of the capture. With words, only
+the scenarios whose name holds one of them are played; `--keep` keeps the captures.
+
+Without root, or where a program is missing, it says so in a line and does nothing. Exit status 1 when a verdict is
+wrong.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from lab import PASSWORD, PATIENCE_S, SERVER, SHARE, USER, Capture, Lab, LabError, end, lacking, which
+from verdict_report import Report
+
+MIB = 1 << 20
+# How far smbscope's account of a stop may be from the clock's: the stop takes a moment to reach every process.
+CLOSE = 0.2
+DIALECTS = {"SMB 3.1.1": "SMB3_11", "SMB1": "NT1"}
+SMALL = "get small.txt /dev/null"
+
+
+class Judge:
+    """Prints what is said of each scenario, and keeps what is wrong."""
+
+    def __init__(self, smbscope: Path, keep: Path | None) -> None:
+        self._smbscope = smbscope
+        self._keep = keep
+        self.failures = 0
+        self.judged = 0
+
+    def hear(self, name: str, capture: Capture, *, who: str | None = None) -> "Case":
+        """Ends a capture, prints the verdict on it, and checks its name if one is given."""
+        capture.stop()
+        if self._keep is not None:
+            words = re.sub(r"\W+", "-", name.partition("(")[0]).strip("-")
+            shutil.copy(capture.path, self._keep / f"{words}.pcap")
+        report = Report(self._smbscope, capture.path)
+        capture.path.unlink()
+        print(f"{name}\n    {report.headline}", flush=True)
+        self.judged += 1
+        case = Case(self, report)
+        if who is not None:
+            case.expect(report.who == who, f"it is the {who}")
+        for wrong in report.unsound():
+            case.expect(False, wrong)
+        return case
+
+
+class Case:
+    """A scenario under judgement."""
+
+    def __init__(self, judge: Judge, report: Report) -> None:
+        self._judge = judge
+        self.report = report
+        self._told = False
+
+    def expect(self, holds: bool, claim: str) -> None:
+        if holds:
+            return
+        self._judge.failures += 1
+        print(f"    WRONG: {claim}", flush=True)
+        if not self._told:
+            self._told = True
+            print(f"        {self.report.said()}\n        {self.report.table()}", flush=True)
+            print(f"        slowest: {self.report.slowest_of_all()}", flush=True)
+
+
+# --- The server stops for a second
+
+
+def server_stopped(lab: Lab, judge: Judge) -> None:
+    """Clients work without pause, and the server is stopped for a second in the midst of it."""
+    upload = lab.folder / "upload.bin"
+    sparse(upload, 192 * MIB)
+    sparse(lab.share / "big.bin", 192 * MIB)
+    works = [
+        Work("small files", [";".join([SMALL] * 1_500)], MIB),
+        Work("small files, four clients", [";".join([SMALL] * 600)] * 4, 2 * MIB),
+        Work("a big file down", ["get big.bin /dev/null"], 32 * MIB),
+        # For a while, the server's kernel takes what the stopped server does not.
+        Work("a big file up", [f"put {upload} up.bin"], 32 * MIB, taken=0.4),
+    ]
+    for dialect, protocol in DIALECTS.items():
+        for work in works:
+            stop_during(lab, judge, work, dialect, protocol)
+    upload.unlink()
+
+
+@dataclass(frozen=True)
+class Work:
+    """What clients do, and how much of it they have done when the server is stopped."""
+
+    name: str
+    commands: Sequence[str]
+    captured: int
+    # How much of the stop may pass before somebody waits.
+    taken: float = 0.0
+
+
+def stop_during(lab: Lab, judge: Judge, work: Work, dialect: str, protocol: str) -> None:
+    capture = lab.capture("stopped")
+    clients = lab.clients(work.commands, dialect=protocol)
+    capture.wait_for(work.captured)
+    began = time.time()
+    stopped = lab.stop_server_for(1.0)
+    finish(clients)
+    name = f"server stopped: {work.name}, {dialect} (stopped for {stopped:.3f} s)"
+    case = judge.hear(name, capture, who="server")
+    report = case.report
+    close = max(CLOSE, work.taken)
+    case.expect(report.names_seconds(stopped, within=close), f"a sentence names the {stopped:.2f} s of the stop")
+    server = report.part("server", "server_or_network")
+    least = stopped * len(work.commands) * (1 - close)
+    case.expect(server >= least, f"at least {least:.2f} s went by in the server")
+    held = report.slow_at(began + stopped / 2)
+    case.expect(held[:1] == [report.slowest_of_all()], "the slowest command is one that the stop held up")
+    case.expect(len(held) >= len(work.commands), "a command of every client is among the slowest")
+    # Where the stop broke a message off, the pause is within its transfer.
+    phases = ("server_time", "request_transfer", "response_transfer")
+    longest = max((int(slow[f"{phase}_ns"] or 0) / 1e9 for slow in held for phase in phases), default=0.0)
+    case.expect(abs(longest - stopped) <= close * stopped, f"one of them stood still for {stopped:.2f} s")
+
+
+# --- The network is slow
+
+
+def narrow_network(lab: Lab, judge: Judge) -> None:
+    """Files are copied down and up over 10 Mbit/s."""
+    upload = lab.folder / "upload.bin"
+    sparse(upload, 2 * MIB)
+    sparse(lab.share / "file.bin", 2 * MIB)
+    commands = f"get file.bin /dev/null; put {upload} up.bin"
+    for dialect, protocol in DIALECTS.items():
+        with lab.bandwidth("10mbit"):
+            captures = both_sides(lab)
+            lab.smbclient(commands, dialect=protocol)
+        for side, capture in captures.items():
+            case = judge.hear(f"10 Mbit/s: captured at the {side}, {dialect}", capture, who="network")
+            report = case.report
+            transfers = report.part("request_transfer", "response_transfer")
+            case.expect(transfers > report.waited() / 2, "most of the time went by in transfers")
+
+
+def far_network(lab: Lab, judge: Judge) -> None:
+    """Small files and folders over a round trip of 25 ms."""
+    delay_s = 0.0125
+    commands = ";".join(["ls", *[SMALL] * 15])
+    for dialect, protocol in DIALECTS.items():
+        with lab.wire(delay_s=delay_s):
+            captures = both_sides(lab)
+            lab.smbclient(commands, dialect=protocol)
+        for side, capture in captures.items():
+            case = judge.hear(f"25 ms round trip: captured at the {side}, {dialect}", capture, who="network")
+            report = case.report
+            case.expect(report.part("network") > report.waited() / 2, "most of the time went by in round trips")
+            trip = report.round_trip()
+            case.expect(2 * delay_s <= trip <= 3 * delay_s, f"a round trip takes 25 ms (and not {trip * 1e3:.1f} ms)")
+
+
+def lossy_network(lab: Lab, judge: Judge) -> None:
+    """Small files over a network that loses packets; whoever lost one waits for a fifth of a second."""
+    for dialect, protocol in DIALECTS.items():
+        with lab.wire(loss=0.03):
+            capture = lab.capture("lossy")
+            lab.smbclient(";".join([SMALL] * 80), dialect=protocol)
+        case = judge.hear(f"3 % loss, {dialect}", capture, who="network")
+        report = case.report
+        case.expect(report.retransmitted() > 0, "segments were sent again")
+        case.expect(report.part("network") > report.waited() / 2, "most of the time went by in retransmissions")
+        case.expect("sent again" in report.said(), "a sentence says that segments were sent again")
+
+
+def both_sides(lab: Lab) -> dict[str, Capture]:
+    return {
+        "client": lab.capture("client", lab.client_side),
+        "server": lab.capture("server", lab.server_side),
+    }
+
+
+# --- The client thinks
+
+
+def thinking_client(lab: Lab, judge: Judge) -> None:
+    """A user who pauses between commands."""
+    for pause_s, commands in ((0.3, 10), (2.0, 3)):
+        capture = lab.capture("thinking")
+        thought = 0.0
+        reading, writing = os.pipe()
+        client = lab.start(lab.client_side, *lab.client_command(), output=lab.folder / "thinking.out", stdin=reading)
+        os.close(reading)
+        for _ in range(commands):
+            os.write(writing, f"{SMALL}\n".encode())
+            before = time.monotonic()
+            time.sleep(pause_s)
+            thought += time.monotonic() - before
+        os.write(writing, b"quit\n")
+        os.close(writing)
+        finish([client])
+        case = judge.hear(f"client thinks for {pause_s} s at a time", capture, who="client")
+        think = case.report.part("think")
+        # The first command is sent before the client is connected: some of that pause goes by before its end.
+        case.expect(
+            thought * (1 - CLOSE) - pause_s <= think <= thought * (1 + CLOSE),
+            f"about {thought:.1f} s went by in the client",
+        )
+
+
+# --- Nobody is slow, and waits by design
+
+
+def nobody_slow(lab: Lab, judge: Judge) -> None:
+    """A busy client, a fast network, a fast server."""
+    for dialect, protocol in DIALECTS.items():
+        capture = lab.capture("fast")
+        lab.smbclient(";".join([SMALL] * 800), dialect=protocol)
+        case = judge.hear(f"nothing slow, {dialect}", capture)
+        case.expect(case.report.who in ("server", "client"), "it is the server or the client")
+        case.expect(case.report.part("network") < case.report.waited() / 2, "little of it was the network")
+
+
+def waits_for_changes(lab: Lab, judge: Judge) -> None:
+    """A subscription to changes waits by design."""
+    folder = lab.share / "watched"
+    folder.mkdir()
+    for dialect, protocol in DIALECTS.items():
+        capture = lab.capture("changes")
+        client = lab.clients(["notify watched"], dialect=protocol)[0]
+        time.sleep(0.5)
+        began = time.monotonic()
+        for number in range(2):
+            time.sleep(1.0)
+            (folder / f"{protocol}{number}").write_text("x")
+        time.sleep(0.2)
+        lasted = time.monotonic() - began
+        end(client)
+        case = judge.hear(f"waits for changes, {dialect}", capture)
+        designed(case, lasted)
+
+
+def waits_for_lock(lab: Lab, judge: Judge) -> None:
+    """Someone waits for a lock that another holds, until a message has come from far away."""
+    if which("smbtorture") is None:
+        print("waits for a lock\n    skipped: smbtorture is missing (package samba-testsuite)")
+        return
+    delay_s = 0.025
+    command = ["smbtorture", f"//{SERVER}/{SHARE}", "-s", str(lab.conf), "-U", f"{USER}%{PASSWORD}", "smb2.lock.async"]
+    with lab.wire(delay_s=delay_s):
+        capture = lab.capture("lock", lab.server_side)
+        finish([lab.start(lab.client_side, *command, output=lab.folder / "smbtorture.out")])
+    case = judge.hear("waits for a lock: captured at the server", capture)
+    # The lock is given back in answer to the word that the other must wait: a round trip later.
+    designed(case, 2 * delay_s)
+
+
+def designed(case: Case, lasted: float) -> None:
+    """Nothing but waits by design in a time."""
+    held = case.report.part("waiting", "think")
+    case.expect(held >= lasted * (1 - CLOSE), f"{lasted:.2f} s went by in waits by design")
+    case.expect(case.report.part("waiting") > 0, "some of it is known as such")
+    server = case.report.slowest("server_time")
+    case.expect(server < lasted, "no command was in the server for so long")
+
+
+# --- All of it
+
+
+SCENARIOS: list[Callable[[Lab, Judge], None]] = [
+    server_stopped,
+    narrow_network,
+    far_network,
+    lossy_network,
+    thinking_client,
+    nobody_slow,
+    waits_for_changes,
+    waits_for_lock,
+]
+
+
+def sparse(path: Path, size: int) -> None:
+    """A file of zeros that takes no room."""
+    with path.open("wb") as file:
+        file.truncate(size)
+
+
+def finish(processes: Sequence[subprocess.Popen[str]]) -> None:
+    """Waits for programs to do what they were told; they must have done it."""
+    for process in processes:
+        if process.wait(PATIENCE_S * 3) != 0:
+            raise LabError(f"{process.args!r} ended with status {process.returncode}")
+
+
+def ended(number: int, frame: FrameType | None) -> None:
+    """Ends as Ctrl-C does, with everything cleaned up."""
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--smbscope", type=Path, default=Path("target/release/smbscope"), metavar="PROGRAM")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the captures here")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="play only scenarios with one of these in their name")
+    arguments = parser.parse_args()
+    reason = lacking()
+    if reason is not None:
+        print(f"verdicts: SKIPPED the test of the verdict with a real Samba server: {reason}")
+        return 0
+    wanted = [s for s in SCENARIOS if not arguments.words or any(word in s.__name__ for word in arguments.words)]
+    if not wanted:
+        parser.error(f"no such scenario; there are {', '.join(s.__name__ for s in SCENARIOS)}")
+    if arguments.keep is not None:
+        arguments.keep.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, ended)
+    judge = Judge(arguments.smbscope.resolve(strict=True), arguments.keep)
+    began = time.monotonic()
+    try:
+        with Lab() as lab:
+            (lab.share / "small.txt").write_text("x" * 3_000)
+            for scenario in wanted:
+                scenario(lab, judge)
+    except LabError as error:
+        print(f"verdicts: the test could not be done: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("verdicts: interrupted; everything is cleaned up", file=sys.stderr)
+        return 130
+    took = time.monotonic() - began
+    print(f"verdicts: {judge.judged} captures in {took:.0f} s, {judge.failures} claims wrong")
+    return 1 if judge.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
