@@ -4,6 +4,8 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ratio } from "../../src/lib/format";
+import type { SmbscopeComparisonDocument } from "../../src/types/compare";
 import type { SmbscopeReportDocument } from "../../src/types/report";
 import { expect, test } from "./page";
 
@@ -77,6 +79,43 @@ test("no capture makes a page that stumbles", async ({ openFile, page }) => {
       expect(line, capture).not.toMatch(NONSENSE);
     }
   }
+});
+
+test("the page of a comparison says what its document says", async ({ openFile }) => {
+  const path = join(directory, "comparison.html");
+  const captures = ["own/smbclient_NT1.pcap.zst", "demo-smb311-office.pcap.zst"].map((name) =>
+    join(root, "tests/data", name),
+  );
+  execFileSync(SMBSCOPE, [
+    "compare",
+    ...captures,
+    "--name",
+    "before",
+    "--name",
+    "after",
+    "--format",
+    "html",
+    "-o",
+    path,
+  ]);
+  const page = await openFile(path);
+  const document = JSON.parse((await page.locator("#smbscope-data").textContent()) ?? "") as SmbscopeComparisonDocument;
+  expect(document.columns.map((column) => column.name)).toEqual(["before", "after"]);
+  const row = page.locator("#response-times .scroller").first().locator('tbody tr[aria-rowindex="2"]');
+  for (const cell of document.headline.cells) await expect(row).toContainText(cell?.count.toLocaleString("en") ?? "?");
+  await expect(row).toContainText(ratio(document.headline.cells[1]?.ratios?.p95?.value));
+  expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
+});
+
+test("slices and the filter are those that were asked for", async ({ openFile }) => {
+  const path = written("demo-smb311-office.pcap.zst", "--by", "user", "--filter", "command == READ");
+  const page = await openFile(path);
+  const report = JSON.parse((await page.locator("#smbscope-data").textContent()) ?? "") as SmbscopeReportDocument;
+  await expect(page.locator(".head .facts code")).toHaveText("command == READ");
+  await expect(page.locator(".head .facts")).toContainText(`${report.matched?.exchanges} of`);
+  const rows = page.locator("#slices tbody tr");
+  await expect(rows).toHaveCount(report.slices?.entries.length ?? 0);
+  await expect(rows.first()).toContainText(report.slices?.entries[0]?.key.user ?? "?");
 });
 
 test("what a name holds never becomes markup, from the command line to the page", async ({ openFile }) => {
