@@ -118,9 +118,7 @@ web: setup ## build the page of the HTML report and the types of its documents
 
 test-web: build ## the page: types, lint, unit tests, whether what is committed is up to date, and tests in Chromium
 	cd web && npm run --silent lint && npm run --silent check && npm run --silent test
-	$(CARGO) build --locked --profile test -p smbscope-report --example html_page
-	cd web && SMBSCOPE='$(abspath $(SMBSCOPE))' HTML_PAGE='$(abspath $(TARGET))/debug/examples/html_page' \
-	    npm run --silent test-e2e
+	cd web && SMBSCOPE='$(abspath $(SMBSCOPE))' npm run --silent test-e2e
 
 test-verdicts: build ## make a real Samba, a network and a client slow, and check the verdict (root; else skipped)
 	$(PYTHON) scripts/verdicts.py --smbscope $(SMBSCOPE)

@@ -15,5 +15,5 @@ export default defineConfig({
     sourcemap: false,
     reportCompressedSize: false,
   },
-  test: { include: ["tests/unit/**/*.test.ts"], environment: "node" },
+  test: { include: ["tests/unit/**/*.test.ts"], environment: "node", testTimeout: 60_000 },
 });

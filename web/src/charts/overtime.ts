@@ -346,7 +346,8 @@ function merged(size: number, wanted: number): number {
   return factor;
 }
 
-/** The colour of a class: few classes are spread over all colours. */
+/** The colour of a class; few classes do without the palest. */
 function shade(index: number, count: number): number {
-  return count === 1 ? CLASSES - 2 : Math.round((index * (CLASSES - 1)) / (count - 1));
+  const palest = Math.floor((CLASSES - count) / 2);
+  return count === 1 ? palest + 1 : Math.round(palest + (index * (CLASSES - 1 - palest)) / (count - 1));
 }

@@ -1,7 +1,8 @@
 // The page of a comparison, `smbscope.compare/1`: captures or reports side by side, each against the first.
 import { type DotRow, dots } from "../charts/dots";
+import { numbersTable } from "../charts/figure";
 import { append, type Child, h } from "../lib/dom";
-import { bytes, counted, date, duration, rate, ratio, span, thousands } from "../lib/format";
+import { ABSENT, bytes, counted, date, duration, percent, rate, ratio, span, thousands } from "../lib/format";
 import { facts, type Page, part } from "../lib/page";
 import { type Column, countColumn, numberColumn, textColumn } from "../table/columns";
 import { table } from "../table/table";
@@ -34,6 +35,12 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
     version: generator.version,
     sections: [
       { id: "response-times", title: "Response times", content: [chosen(document)] },
+      {
+        id: "distribution",
+        title: "How response times spread",
+        link: "Distribution",
+        content: [decades(document)],
+      },
       {
         id: "overview",
         title: "What was compared",
@@ -180,6 +187,25 @@ function entryTable(caption: string, title: string, rows: Entry[], metric: Metri
     }
   }
   return table({ caption, columns, rows, filter: rows.length > 12 });
+}
+
+const DECADES = ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s"];
+
+/** All commands by decade of their response time, without decades that no column has. */
+function decades(document: SmbscopeComparisonDocument): HTMLElement {
+  const { cells } = document.headline;
+  const used = Array.from({ length: DECADES.length + 1 }, (_, i) => i).filter((i) =>
+    cells.some((cell) => cell?.distribution[i]),
+  );
+  const name = (i: number) => (i < DECADES.length ? `below ${DECADES[i]}` : "100 s and more");
+  const share = (cell: Cell | null, i: number) => {
+    const whole = cell?.distribution.reduce((sum, count) => sum + count, 0) ?? 0;
+    return cell && whole > 0 ? percent(cell.distribution[i] ?? 0, whole) : ABSENT;
+  };
+  return numbersTable("Response times by decade", {
+    headings: ["Answered", ...document.columns.map((column) => column.name)],
+    rows: used.map((i) => [name(i), ...cells.map((cell) => share(cell, i))]),
+  });
 }
 
 /** A ratio that is clearly one or the other says so by its weight, and in words when pointed at. */

@@ -113,9 +113,10 @@ export function decimal(value: number | null | undefined): string {
   return Math.abs(value) < 99.95 ? value.toFixed(1) : thousands(Math.round(value));
 }
 
-/** How many times as much: `1.40×`. */
+/** How many times as much: `1.40×`, `0.088×`, `12.5×`. */
 export function ratio(value: number | null | undefined): string {
-  return value === null || value === undefined || !Number.isFinite(value) ? ABSENT : `${significant(value)}×`;
+  if (value === null || value === undefined || !Number.isFinite(value)) return ABSENT;
+  return `${value > 0 && value < 0.0995 ? Number(value.toPrecision(2)) : significant(value)}×`;
 }
 
 /** A point in time in UTC to the second: `1997-08-11 09:30:00`. */

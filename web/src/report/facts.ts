@@ -21,8 +21,11 @@ export function title(report: SmbscopeReportDocument): string {
 }
 
 /** Captures, time and filter, beneath the title. */
-export function origin(report: SmbscopeReportDocument, filter: string | null): HTMLElement {
-  const { captures, totals } = report;
+export function origin(report: SmbscopeReportDocument): HTMLElement {
+  const { captures, totals, filter, matched } = report;
+  const chosen = matched
+    ? `: ${thousands(matched.exchanges)} of ${counted(matched.of, "command")}; quality and connections are those of the whole`
+    : "";
   const names = captures.slice(0, 4).map((capture) => h("span", { class: "name" }, capture.name));
   const more = captures.length > 4 ? [`and ${counted(captures.length - 4, "more", "more")}`] : [];
   const when: Child =
@@ -30,7 +33,7 @@ export function origin(report: SmbscopeReportDocument, filter: string | null): H
   return facts([
     [captures.length === 1 ? "Capture" : "Captures", h("span", { class: "names" }, ...names, ...more)],
     ["Time", when],
-    ...(filter === null ? [] : [["Only", h("code", {}, filter)] as [string, Child]]),
+    ...(filter === null ? [] : [["Only", h("span", {}, h("code", {}, filter), chosen)] as [string, Child]]),
   ]);
 }
 

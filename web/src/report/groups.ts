@@ -64,7 +64,7 @@ function waitedShare(total: number): Column<Group> {
           { class: "share-bar", "aria-hidden": "true" },
           h("span", { style: `width: ${(100 * share).toFixed(2)}%` }),
         ),
-        percent(share, 1),
+        h("span", { class: "share-text" }, percent(share, 1)),
       );
     },
   };

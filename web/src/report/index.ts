@@ -8,19 +8,13 @@ import { findings, keyFigures, origin, timeSplit, title, verdict } from "./facts
 import { cumulative, groupTable, loadCurve } from "./groups";
 import { method } from "./method";
 import { quality } from "./quality";
-import { type Slices, slicesTable } from "./slices";
+import { slicesTable } from "./slices";
 import { slowestTable } from "./slowest";
 import { commandTable, entityTable, errorTable } from "./tables";
 
-/** What an older report may lack. */
-interface Optional {
-  filter?: string | null;
-  slices?: Slices | null;
-}
-
-export function reportPage(report: SmbscopeReportDocument & Optional): Page {
+export function reportPage(report: SmbscopeReportDocument): Page {
   const { heatmap, totals, omitted } = report;
-  const facts = [origin(report, report.filter ?? null), verdict(report), keyFigures(report), timeSplit(report)];
+  const facts = [origin(report), verdict(report), keyFigures(report), timeSplit(report)];
   const groups = headPart("Response times by group", groupTable(report));
   const timed = heatmap.bins.length > 0 && totals.first_ns !== null && totals.last_ns !== null;
   const distribution = cumulative(report);

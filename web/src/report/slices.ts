@@ -4,30 +4,9 @@ import { bytes, counted, span, thousands } from "../lib/format";
 import { lead } from "../lib/page";
 import { bytesColumn, type Column, countColumn, numberColumn, textColumn, timeColumn } from "../table/columns";
 import { table } from "../table/table";
-import type { Times } from "../types/report";
+import type { Slices } from "../types/report";
 
-interface Figures {
-  count: number;
-  errors: number;
-  bytes_read: number;
-  bytes_written: number;
-  response_time_sum_ns: number;
-  response_time: Times;
-  service_time: Times;
-}
-
-interface Slice extends Figures {
-  key: Record<string, string | number | null>;
-  missed_at_most_ns: number;
-}
-
-export interface Slices {
-  by: string[];
-  sort: string;
-  missed_at_most_ns: number;
-  entries: Slice[];
-  other: Figures | null;
-}
+type Slice = Slices["entries"][number];
 
 export function slicesTable(slices: Slices): HTMLElement {
   const { by, entries, other, missed_at_most_ns: missed } = slices;
@@ -68,7 +47,7 @@ export function slicesTable(slices: Slices): HTMLElement {
 }
 
 /** What the exchanges of a row have in common. */
-export function keyText(name: string, key: Slice["key"]): string | null {
+export function keyText(name: string, key: Record<string, string | number | null>): string | null {
   const value = key[name];
   if (value === undefined) return "(other)";
   if (value === null) return null;

@@ -46,6 +46,11 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
   return new Table(options).element;
 }
 
+/** About how many digits wide a text is: capitals are wider than digits. */
+function widthOf(text: string): number {
+  return text.length + 0.22 * (text.match(/[A-Z_]/g)?.length ?? 0);
+}
+
 /** The columns but for those in which nothing is known of any row. */
 function withValues<Row>(columns: Column<Row>[], rows: readonly Row[]): Column<Row>[] {
   return columns.filter(({ kind, value }) => kind !== "number" || rows.some((row) => value(row) !== null));
@@ -170,9 +175,9 @@ class Table<Row> {
     let longest = column.title.length + 2;
     for (let i = 0; i < rows.length; i += step) {
       const row = rows[i];
-      if (row !== undefined) longest = Math.max(longest, cellText(column, row).length);
+      if (row !== undefined) longest = Math.max(longest, widthOf(cellText(column, row)));
     }
-    return Math.min(longest, column.kind === "text" ? 44 : 16);
+    return Math.min(Math.ceil(longest), column.kind === "text" ? 44 : 16);
   }
 
   private width(column: Column<Row>): string {

@@ -93,7 +93,7 @@ export interface SmbscopeComparisonDocument {
    */
   notes: {
     /**
-     * few: too few timed commands; mix: the columns do different work; damage: commands could not be timed; encrypted: commands are not known; warning: a warning of the report.
+     * few: too few timed commands; mix: the columns do different work; damage: commands could not be timed; encrypted: commands are not known; warning: a warning of the report, or about one of its captures.
      */
     kind: "few" | "mix" | "damage" | "encrypted" | "warning";
     /**
@@ -175,6 +175,13 @@ export interface Cell {
     max: Nanoseconds;
     sum: Nanoseconds;
   };
+  /**
+   * Response times by decade, as in smbscope.report/1: below 1 µs, 10 µs, … 100 s, and the rest.
+   *
+   * @minItems 10
+   * @maxItems 10
+   */
+  distribution: [Count, Count, Count, Count, Count, Count, Count, Count, Count, Count];
   /**
    * To the base; null in the base itself, and where the base has no cell.
    */

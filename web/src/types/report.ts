@@ -67,6 +67,17 @@ export interface SmbscopeReportDocument {
   };
   title: string | null;
   /**
+   * The expression of --filter, where the statistics are about chosen exchanges only; docs/filter.md describes it. Captures, quality and connections are those of the whole.
+   */
+  filter: string | null;
+  /**
+   * How many exchanges the filter chose, of how many.
+   */
+  matched: {
+    exchanges: Count;
+    of: Count;
+  } | null;
+  /**
    * The captures, in the order in which exchanges number them.
    */
   captures: Capture[];
@@ -120,6 +131,10 @@ export interface SmbscopeReportDocument {
   users: (Entity & {
     user: string;
   })[];
+  /**
+   * The commands divided by --by; null without it.
+   */
+  slices: null | Slices;
   timeline: Timeline;
   heatmap: Heatmap;
   concurrency: Concurrency[];
@@ -377,6 +392,100 @@ export interface Entity {
   bytes_read: Count;
   bytes_written: Count;
   response_time: Times;
+}
+export interface Slices {
+  /**
+   * @minItems 1
+   */
+  by: [
+    (
+      | "client"
+      | "server"
+      | "user"
+      | "share"
+      | "file"
+      | "directory"
+      | "extension"
+      | "command"
+      | "group"
+      | "dialect"
+      | "connection"
+      | "status"
+      | "size"
+    ),
+    ...(
+      | "client"
+      | "server"
+      | "user"
+      | "share"
+      | "file"
+      | "directory"
+      | "extension"
+      | "command"
+      | "group"
+      | "dialect"
+      | "connection"
+      | "status"
+      | "size"
+    )[]
+  ];
+  sort:
+    "response_time" | "service_time" | "count" | "errors" | "bytes" | "mean" | "p50" | "p95" | "p99" | "max" | "key";
+  missed_at_most_ns: Count;
+  entries: (SliceFigures & {
+    /**
+     * What the commands have in common; null is unknown.
+     */
+    key: {
+      client?: string;
+      /**
+       * Address and port.
+       */
+      server?: string;
+      user?: string | null;
+      share?: string | null;
+      /**
+       * Path below the share.
+       */
+      file?: string | null;
+      /**
+       * Path below the share; empty is the share's root.
+       */
+      directory?: string | null;
+      /**
+       * In lower case; empty where the name has none.
+       */
+      extension?: string | null;
+      command?: string;
+      group?: string;
+      dialect?: string | null;
+      flow_id?: Count;
+      /**
+       * Client and server.
+       */
+      connection?: string;
+      status?: string | null;
+      size?: Count;
+    };
+    missed_at_most_ns: Count;
+  })[];
+  /**
+   * What was given up because there were too many keys, added up.
+   */
+  other: null | SliceFigures;
+}
+export interface SliceFigures {
+  count: Count;
+  timed: Count;
+  errors: Count;
+  bytes_read: Count;
+  bytes_written: Count;
+  /**
+   * What was waited in all.
+   */
+  response_time_sum_ns: number;
+  response_time: Times;
+  service_time: Times;
 }
 export interface Timeline {
   width_ns: Positive;

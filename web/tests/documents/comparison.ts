@@ -81,6 +81,7 @@ function cell(row: Row): Cell {
   return {
     count: row.count,
     timed: row.timed,
+    distribution: row.distribution,
     errors: Object.values(row.errors).reduce((a, b) => a + b, 0),
     response_time: { mean, p50, p95, p99, max, sum: mean === null ? null : mean * count },
     ratios: null,

@@ -179,6 +179,9 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
     schema: "smbscope.report/1",
     generator: { name: "smbscope", version: "0.1.0" },
     title: null,
+    filter: null,
+    matched: null,
+    slices: slices(exchanges, names),
     captures: ["fileserver-01.pcapng.zst", "fileserver-02.pcapng.zst"].map((name, i) => ({
       name: `${prefix}${name}`,
       format: "pcapng",
@@ -299,6 +302,50 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
     findings: [],
     omitted: { connections: 0, shares: 0, files: 0, clients: 0, servers: 0, users: 0 },
     warnings: [],
+  };
+}
+
+/** The exchanges by user and share, the rest of them added up. */
+function slices(
+  exchanges: Exchange[],
+  names: { user(i: number): string; share(i: number): string },
+): SmbscopeReportDocument["slices"] {
+  const found = new Map<string, Exchange[]>();
+  for (const exchange of exchanges) {
+    const key = `${exchange.user} ${exchange.share}`;
+    found.set(key, [...(found.get(key) ?? []), exchange]);
+  }
+  const figures = (own: Exchange[]) => {
+    const { count, timed, errors, bytes_read, bytes_written } = entity(own);
+    const took = own.map((e) => e.took);
+    return {
+      count,
+      timed,
+      errors,
+      bytes_read,
+      bytes_written,
+      response_time_sum_ns: sum(took),
+      response_time: times(took),
+      service_time: times(took.map((ns) => Math.round(ns * 0.8))),
+    };
+  };
+  const kept = [...found.values()].slice(0, 30);
+  const rest = [...found.values()].slice(30).flat();
+  return {
+    by: ["user", "share"],
+    sort: "response_time",
+    missed_at_most_ns: rest.length > 0 ? 1_000_000 : 0,
+    entries: kept
+      .map((own) => ({
+        key: {
+          user: own[0] && own[0].user > 0 ? names.user(own[0].user) : null,
+          share: names.share(own[0]?.share ?? 0),
+        },
+        missed_at_most_ns: 0,
+        ...figures(own),
+      }))
+      .sort((a, b) => b.response_time_sum_ns - a.response_time_sum_ns),
+    other: rest.length > 0 ? figures(rest) : null,
   };
 }
 

@@ -40,7 +40,7 @@ test("a ramp sets the client beside the wire", async ({ open }) => {
   await expect(rows).toHaveCount(bench.runs.length - 1);
   // The simulated client adds 60 µs to the mean.
   await expect(rows.first()).toContainText("60.0\u00a0µs");
-  await page.locator("#sides").getByRole("button", { name: "2\u00a0users" }).click();
+  await page.locator("#sides").getByRole("button", { name: "2\u00a0users", exact: true }).click();
   await expect(page.locator("#sides tr.depth-1")).toHaveCount(4);
 });
 
@@ -69,14 +69,12 @@ test("a comparison has a dot for each column and group, at its ratio", async ({ 
   }
   await expect(page.locator('#response-times .dot[data-column="0"]')).toHaveCount(groups);
   const one = Number(await page.locator("#response-times .one").getAttribute("x1"));
-  const dots = await page
-    .locator('#response-times .dot[data-column="1"]')
-    .evaluateAll((found) =>
-      found.map((dot) => ({
-        x: Number(/translate\(([\d.]+)/.exec(dot.getAttribute("transform") ?? "")?.[1]),
-        text: dot.textContent ?? "",
-      })),
-    );
+  const dots = await page.locator('#response-times .dot[data-column="1"]').evaluateAll((found) =>
+    found.map((dot) => ({
+      x: Number(/translate\(([\d.]+)/.exec(dot.getAttribute("transform") ?? "")?.[1]),
+      text: dot.textContent ?? "",
+    })),
+  );
   const ratios = dots.filter((dot) => dot.text.includes("×"));
   expect(ratios.length).toBe(groups);
   for (const dot of ratios) {

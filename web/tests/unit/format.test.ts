@@ -7,6 +7,7 @@ import {
   date,
   duration,
   percent,
+  ratio,
   short,
   span,
   thousands,
@@ -99,6 +100,18 @@ describe("numbers", () => {
       "<0.1 %",
       "0.1 %",
       "0.0 %",
+    ]);
+  });
+
+  it("that are ratios keep two digits at least", () => {
+    expect([1.4, 0.088, 0.5, 12.49, 1_234, 0, null].map(ratio)).toEqual([
+      "1.40×",
+      "0.088×",
+      "0.50×",
+      "12.5×",
+      "1,234×",
+      "0.00×",
+      "–",
     ]);
   });
 
