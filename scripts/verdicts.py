@@ -178,7 +178,7 @@ def lossy_network(lab: Lab, judge: Judge) -> None:
     for dialect, protocol in DIALECTS.items():
         with lab.wire(loss=0.03):
             capture = lab.capture("lossy")
-            lab.smbclient(";".join([SMALL] * 80), dialect=protocol)
+            lab.smbclient(";".join([SMALL] * 50), dialect=protocol)
         case = judge.hear(f"3 % loss, {dialect}", capture, who="network")
         report = case.report
         case.expect(report.retransmitted() > 0, "segments were sent again")
