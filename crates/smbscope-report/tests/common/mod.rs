@@ -55,6 +55,7 @@ pub(crate) fn exchange(command: Command, group: Group, start_ns: i64, response_t
         retransmitted: 0,
         retransmission_delay: None,
         resent: None,
+        standstill: None,
         server_round_trip: None,
         think_time: None,
     }
