@@ -58,7 +58,10 @@ pub(super) fn of(inputs: &[Input], groups: &[Group]) -> Vec<Note> {
         }
         if report.quality.encrypted_frames > 0 {
             let frames = counted(report.quality.encrypted_frames, "frame is", "frames are");
-            add(NoteKind::Encrypted, format!("{frames} encrypted; groups and commands are those in the clear"));
+            add(
+                NoteKind::Encrypted,
+                format!("{frames} encrypted; the other groups, and commands, are those in the clear"),
+            );
         }
         let warnings = report.captures.iter().flat_map(|capture| &capture.warnings).chain(&report.warnings);
         warnings.for_each(|warning| add(NoteKind::Warning, warning.clone()));
