@@ -134,7 +134,7 @@ fn a_damaged_capture_is_as_damaged_with_a_filter() {
 fn slices_add_up_what_their_rows_have() {
     for (capture, filter) in [(OFFICE, "message_id != null"), (NETBENCH, "group != Locking")] {
         let report = report(capture, &["--by", "client,command", "--by", "share", "--filter", filter]);
-        let mut expected: BTreeMap<(String, String, String), (u64, u64, i64, Option<i64>)> = BTreeMap::new();
+        let mut expected: BTreeMap<_, (u64, u64, i64, Option<i64>)> = BTreeMap::new();
         for row in rows(capture, &["--filter", filter]).iter().filter(|row| is_command(row)) {
             let key = (row["client"].clone(), row["command"].clone(), row["share"].clone());
             let sum = expected.entry(key).or_default();

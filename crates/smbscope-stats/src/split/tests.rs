@@ -177,17 +177,28 @@ fn a_server_that_stands_still_in_the_midst_of_a_transfer_has_the_moment_to_itsel
     let mut broken_off = command(0, 10, 20, 100, Some(0));
     broken_off.standstill = Some(Standstill { from: Timestamp(30), length: Nanos(60) });
     let alone = split(&connection(0, 100, None), std::slice::from_ref(&broken_off));
-    assert_eq!(parts(&alone), [(TimePart::RequestTransfer, 10), (TimePart::Server, 70), (TimePart::ResponseTransfer, 20)]);
+    assert_eq!(
+        parts(&alone),
+        [(TimePart::RequestTransfer, 10), (TimePart::Server, 70), (TimePart::ResponseTransfer, 20)]
+    );
     // Of the first 10, half is the request's.
     let beside = [broken_off.clone(), command(0, 0, 100, 100, Some(0))];
     let together = split(&connection(0, 100, None), &beside);
-    assert_eq!(parts(&together), [(TimePart::RequestTransfer, 5), (TimePart::Server, 75), (TimePart::ResponseTransfer, 20)]);
+    assert_eq!(
+        parts(&together),
+        [(TimePart::RequestTransfer, 5), (TimePart::Server, 75), (TimePart::ResponseTransfer, 20)]
+    );
     // What was lost and sent again until 50 held it up, not the server.
     (broken_off.resent, broken_off.retransmission_delay) = (Some(Timestamp(50)), Some(Nanos(20)));
     let lost = split(&connection(0, 100, None), &[broken_off]);
     assert_eq!(
         parts(&lost),
-        [(TimePart::RequestTransfer, 10), (TimePart::Network, 20), (TimePart::Server, 50), (TimePart::ResponseTransfer, 20)]
+        [
+            (TimePart::RequestTransfer, 10),
+            (TimePart::Network, 20),
+            (TimePart::Server, 50),
+            (TimePart::ResponseTransfer, 20)
+        ]
     );
 }
 
