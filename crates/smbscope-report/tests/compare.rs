@@ -242,3 +242,15 @@ fn text_of_two_and_of_four() {
     }
     insta::assert_snapshot!("four_at_80_columns", compare::render(&named(&four), 80, false));
 }
+
+#[test]
+fn names_that_begin_alike_stay_apart_on_the_page() {
+    let long = ["file server, monday, before", "file server, monday, after"];
+    let text = compare::render(&compared(&long.map(|name| (name, common::small()))), 100, false);
+    let named = |start: &str| text.lines().filter(|line| line.trim_start().starts_with(start)).count();
+    // The head of the facts names both, and begins with the first.
+    let (first, second) = (named("1 file server"), named("2 file server"));
+    assert!(second > 2 && first == second + 1, "{first} and {second} of\n{text}");
+    let short = compare::render(&compared(&["before", "after"].map(|name| (name, common::small()))), 100, false);
+    assert!(short.contains("\n  before ") && short.contains("\n  after "), "{short}");
+}

@@ -6,6 +6,7 @@ use crate::names;
 use crate::text::style::Paint;
 use crate::text::table;
 use smbscope_model::{Nanos, Protocol};
+use std::collections::BTreeSet;
 
 /// Narrowest and widest page.
 const WIDTHS: std::ops::RangeInclusive<usize> = 60..=160;
@@ -15,6 +16,8 @@ const LABEL: usize = 14;
 const FACT_MAX: usize = 26;
 /// Longest name of a column in the tables.
 const NAME_MAX: usize = 18;
+/// As much of it as the narrowest table shows.
+const NAME_SHOWN: usize = 14;
 /// Head of the ratios.
 const TIMES: &str = "×";
 
@@ -34,10 +37,20 @@ pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
     out
 }
 
+/// What the columns are called on the page: numbered, where names that begin alike would look the same when shortened.
+fn labels(columns: &[Column]) -> Vec<String> {
+    let names: Vec<String> = columns.iter().map(|column| clean(&column.name)).collect();
+    let distinct: BTreeSet<String> = names.iter().map(|name| shorten(name, NAME_SHOWN)).collect();
+    if distinct.len() == names.len() {
+        return names;
+    }
+    names.iter().enumerate().map(|(at, name)| format!("{} {name}", at + 1)).collect()
+}
+
 /// Facts of the captures side by side, as many on a line as fit.
 fn overview(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
     let facts: Vec<Vec<(&str, String)>> = comparison.columns.iter().map(facts).collect();
-    let names: Vec<String> = comparison.columns.iter().map(|column| clean(&column.name)).collect();
+    let names = labels(&comparison.columns);
     let cells = facts.iter().flatten().map(|(_, value)| value.chars().count());
     let widest = cells.chain(names.iter().map(|name| name.chars().count())).max().unwrap_or(0).min(FACT_MAX);
     let fitting = ((width - LABEL) / (widest + 2)).max(1);
@@ -129,8 +142,8 @@ fn multiple(ratio: Ratio) -> String {
 fn quality(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
     out.push('\n');
     Paint::Heading.line(out, "How much of the captures could be timed", color);
-    for column in &comparison.columns {
-        let name = shorten(&clean(&column.name), NAME_MAX);
+    for (column, name) in comparison.columns.iter().zip(labels(&comparison.columns)) {
+        let name = shorten(&name, NAME_MAX);
         hanging(out, &name, &column.quality.replace(" %", "\u{a0}%"), width, Paint::Plain, color);
     }
 }
@@ -146,7 +159,7 @@ fn hanging(out: &mut String, name: &str, text: &str, width: usize, paint: Paint,
 
 /// Groups and commands: a line for each that names it, and below it a line a column.
 fn tables(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
-    let names: Vec<String> = comparison.columns.iter().map(|column| shorten(&clean(&column.name), NAME_MAX)).collect();
+    let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
     let mut groups: Vec<table::Line> = Vec::new();
     let mut all_above = Some(&comparison.headline.cells);
     for group in &comparison.groups {
@@ -255,9 +268,10 @@ fn notes(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
     }
     out.push('\n');
     Paint::Heading.line(out, "Where this comparison is weak", color);
+    let names = labels(&comparison.columns);
     for Note { column, text, .. } in &comparison.notes {
-        let name = comparison.columns.get(*column).map_or("", |column| column.name.as_str());
-        hanging(out, &shorten(&clean(name), NAME_MAX), text, width, Paint::Warning, color);
+        let name = names.get(*column).map_or("", String::as_str);
+        hanging(out, &shorten(name, NAME_MAX), text, width, Paint::Warning, color);
     }
 }
 
