@@ -6,7 +6,7 @@ use crate::encrypted::EncryptedFrames;
 use crate::framer::{Frame, Framer};
 use crate::losses::Losses;
 use crate::names::{ConnectionNames, Sessions};
-use crate::pending::{Pending, Recent, Span, Unassigned, note_retransmission};
+use crate::pending::{Pending, Recent, Span, Unassigned, note_retransmission, note_standstill};
 use crate::smb1::Smb1;
 use crate::smb2::Smb2;
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamCounts};
@@ -143,7 +143,8 @@ impl Connection {
             _ => None,
         };
         let request = Half { first: Some(frame.first), last: frame.last, packets: frame.packets, bytes: opening.bytes };
-        let exchange = Exchange { request, think_time, ..self.blank(&opening) };
+        let mut exchange = Exchange { request, think_time, ..self.blank(&opening) };
+        note_standstill(&mut exchange, frame, true);
         // Late copies may come in a row, or together in one packet: what the server said last was there before them all.
         let acknowledged_before = self.acknowledged.min(Some(self.server_seen));
         if frame.acknowledged_last.is_some() {
@@ -191,6 +192,7 @@ impl Connection {
             retransmitted: 0,
             retransmission_delay: None,
             resent: None,
+            standstill: None,
             server_round_trip: None,
             think_time: None,
         }

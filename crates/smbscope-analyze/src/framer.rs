@@ -7,7 +7,7 @@ use crate::content::{Content, MAX_HEAD, Reading, read};
 use crate::losses::Losses;
 use crate::resync::{self, Trust};
 use smbscope_capture::tcp::{Chunk, Gap};
-use smbscope_model::{PacketRef, Quality, Stamp, Timestamp};
+use smbscope_model::{PacketRef, Quality, STANDSTILL_LEAST, Stamp, Standstill, Timestamp};
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
 
 /// Segments of a flow that are searched for SMB before the flow is taken for something else.
@@ -29,6 +29,8 @@ pub(crate) struct Frame {
     pub(crate) last: Option<Stamp>,
     /// The latest of its packets that only a retransmission brought.
     pub(crate) resent: Option<Stamp>,
+    /// The longest pause between its packets.
+    pub(crate) pause: Option<Pause>,
     pub(crate) packets: u32,
     /// The least that any of the frame's packets acknowledges of the other direction: what its sender had got when it
     /// sent the first of them, whichever of them is captured as a later copy.
@@ -36,6 +38,15 @@ pub(crate) struct Frame {
     /// What any of the frame's packets acknowledges, but for those that may be late copies.
     pub(crate) acknowledged_last: Option<u64>,
     pub(crate) content: Content,
+}
+
+/// A time between two packets of a frame, of [`STANDSTILL_LEAST`] and more, in which nothing of it was captured and
+/// nothing of it was sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pause {
+    pub(crate) time: Standstill,
+    /// The receiver had no room for more.
+    pub(crate) receiver_full: bool,
 }
 
 impl Frame {
@@ -80,6 +91,9 @@ struct OpenFrame {
     last: Stamp,
     /// The latest packet that only a retransmission brought: the frame was not complete before.
     resent: Option<Stamp>,
+    /// Bytes before the next chunk are missing.
+    interrupted: bool,
+    pause: Option<Pause>,
     packets: u32,
     last_packet: PacketRef,
     acknowledged_last: Option<u64>,
@@ -88,6 +102,18 @@ struct OpenFrame {
     wanted: usize,
     /// Whether what follows it has to confirm it.
     trust: Trust,
+}
+
+impl OpenFrame {
+    /// Notes the time since the last packet, unless packets that were captured late or not at all account for it.
+    #[cold]
+    fn note_pause(&mut self, chunk: &Chunk<'_>) {
+        let time = Standstill { from: self.last.time, length: chunk.stamp.time - self.last.time };
+        let longest = self.pause.is_none_or(|known| known.time.length < time.length);
+        if longest && !self.interrupted && !chunk.sent_again && !chunk.others_missing {
+            self.pause = Some(Pause { time, receiver_full: chunk.receiver_full });
+        }
+    }
 }
 
 /// The deframer of one direction.
@@ -201,6 +227,7 @@ impl Framer {
                 if frame.content.is_none() {
                     frame.content = Some(last_reading(&self.head, frame.header.length));
                 }
+                frame.interrupted = true;
                 if gap.end() < frame.end {
                     return;
                 }
@@ -313,6 +340,8 @@ impl Framer {
             end: begin.position + HEADER_LENGTH as u64 + u64::from(header.length),
             last: chunk.stamp,
             resent: begin.resent,
+            interrupted: false,
+            pause: None,
             packets: begin.packets,
             last_packet: chunk.stamp.packet,
             acknowledged_last: timely_acknowledgment(chunk).max(begin.timely_acknowledgment),
@@ -342,6 +371,10 @@ impl Framer {
         if chunk.stamp.packet != frame.last_packet {
             frame.packets += 1;
             frame.last_packet = chunk.stamp.packet;
+            if chunk.stamp.time - frame.last.time >= STANDSTILL_LEAST {
+                frame.note_pause(chunk);
+            }
+            frame.interrupted = false;
         }
         frame.last = match frame.resent {
             Some(resent) if resent.time > chunk.stamp.time => resent,
@@ -391,6 +424,7 @@ impl Framer {
             first: frame.begin.stamp,
             last: whole.then_some(frame.last),
             resent: frame.resent,
+            pause: frame.pause,
             packets: frame.packets,
             acknowledged_first: frame.begin.acknowledged,
             acknowledged_last: timely,

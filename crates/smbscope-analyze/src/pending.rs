@@ -70,8 +70,9 @@ impl Pending {
 
     /// Adds another message of the request.
     pub(crate) fn extend_request(&mut self, frame: &Frame, bytes: u64) {
-        let half = &mut self.exchange.request;
         self.request_resent = later(self.request_resent, frame.resent);
+        note_standstill(&mut self.exchange, frame, true);
+        let half = &mut self.exchange.request;
         half.last = frame.last.and(later(frame.last, self.request_resent));
         half.packets += frame.packets;
         half.bytes += bytes;
@@ -81,11 +82,12 @@ impl Pending {
 
     /// Adds a message of the response.
     pub(crate) fn add_response(&mut self, frame: &Frame, bytes: u64, status: Status) {
+        self.response_resent = later(self.response_resent, frame.resent);
+        note_standstill(&mut self.exchange, frame, false);
         let half = &mut self.exchange.response;
         if self.response.is_none() {
             half.first = Some(frame.first);
         }
-        self.response_resent = later(self.response_resent, frame.resent);
         half.last = frame.last.and(later(frame.last, self.response_resent));
         half.packets += frame.packets;
         half.bytes += bytes;
@@ -120,6 +122,17 @@ impl Pending {
             self.exchange.resent = Some(retransmission.stamp.time);
         }
         true
+    }
+}
+
+/// Notes the pause in a frame where it is the server's: in a request when the server had no room for more, in a response
+/// when the client had.
+#[inline]
+pub(crate) fn note_standstill(exchange: &mut Exchange, frame: &Frame, from_client: bool) {
+    if let Some(pause) = frame.pause.filter(|pause| pause.receiver_full == from_client)
+        && exchange.standstill.is_none_or(|known| known.length < pause.time.length)
+    {
+        exchange.standstill = Some(pause.time);
     }
 }
 

@@ -126,6 +126,7 @@ impl Connection {
             retransmitted: 0,
             retransmission_delay: None,
             resent: None,
+            standstill: None,
             think_time: None,
             ..*synchronous
         };

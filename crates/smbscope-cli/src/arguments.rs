@@ -101,26 +101,26 @@ pub struct AnalyzeArguments {
 
     /// Look only at exchanges for which an expression holds, such as 'command == WRITE and response_time > 50ms',
     /// 'path ~ *.docx', 'client in 10.0.0.0/8', 'time < 30s'. docs/filter.md describes it.
-    #[arg(long, value_name = "EXPR", help_heading = "Slices")]
+    #[arg(long, value_name = "EXPR", help_heading = "Filter and slices")]
     pub filter: Option<Filter>,
 
     /// Divide the commands by what they have in common; several, with commas between or repeated, divide by all of
     /// them together. With --format csv, the table of slices takes the place of the exchange table.
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension(), help_heading = "Slices")]
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension(), help_heading = "Filter and slices")]
     pub by: Vec<Dimension>,
 
     /// How many slices the text report lists.
-    #[arg(long, value_name = "N", default_value_t = 20, requires = "by", help_heading = "Slices",
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "by", help_heading = "Filter and slices",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub top: u32,
 
     /// Which slices come first: those with the most of it, response_time and service_time in total.
     #[arg(long, value_name = "FIGURE", default_value = "response_time", value_parser = sort(), requires = "by",
-        help_heading = "Slices")]
+        help_heading = "Filter and slices")]
     pub sort: Sort,
 
     /// Show a time line in the text report, and give the one of JSON bins of this width: 100ms, 1s, 5min.
-    #[arg(long, value_name = "DURATION", value_parser = interval, help_heading = "Slices")]
+    #[arg(long, value_name = "DURATION", value_parser = interval, help_heading = "Filter and slices")]
     pub interval: Option<Nanos>,
 
     /// Title of the report.

@@ -50,6 +50,27 @@ impl Half {
     }
 }
 
+/// The shortest standstill that is noted: longer than the first retransmission time-out of common systems, as the capture
+/// cannot always tell that a segment was lost on its way to it.
+pub const STANDSTILL_LEAST: Nanos = Nanos(250_000_000);
+
+/// A time in which the server stood still in the midst of a message: it sent no more of a response that it had begun,
+/// though the client had room for it, or had no room for more of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standstill {
+    /// The packet after which nothing came.
+    pub from: Timestamp,
+    /// Until the next packet.
+    pub length: Nanos,
+}
+
+impl Standstill {
+    /// When the next packet came.
+    pub fn end(&self) -> Timestamp {
+        Timestamp(self.from.0.saturating_add(self.length.0))
+    }
+}
+
 /// The status of a response: an NTSTATUS, or the class and code of clients that did not ask for NTSTATUS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
@@ -282,6 +303,9 @@ pub struct Exchange {
     pub retransmission_delay: Option<Nanos>,
     /// The last copy of that segment.
     pub resent: Option<Timestamp>,
+    /// The longest time in which the server stood still in the midst of either half; only those of
+    /// [`STANDSTILL_LEAST`] and more are noted.
+    pub standstill: Option<Standstill>,
     /// The round trip between capture point and server, as known when the exchange ended.
     pub server_round_trip: Option<Nanos>,
     /// The client's own time before the request.

@@ -15,7 +15,7 @@ pub mod time;
 
 pub use command::{Command, Dialect, Protocol, Subcommand};
 pub use connection::{Connection, DirectionCounts, Settled};
-pub use exchange::{Endpoints, Exchange, FileId, Half, Outcome, Status, TimeKind};
+pub use exchange::{Endpoints, Exchange, FileId, Half, Outcome, STANDSTILL_LEAST, Standstill, Status, TimeKind};
 pub use group::Group;
 pub use ids::{CaptureId, Direction, FlowId, PacketRef, Role, Stamp};
 pub use limits::Limits;

@@ -9,7 +9,7 @@
 //!
 //! Memory is bounded: rows are gathered in batches of [`BATCH_ROWS`], or fewer where their texts take
 //! [`BATCH_TEXT_BYTES`], and encoded in row groups of [`GROUP_ROWS`], or fewer where these take [`GROUP_BYTES`]. Only
-//! the footer grows with the file: some 20 KB for each row group.
+//! the footer grows with the file: by 5 KB for each row group.
 
 use crate::table::{COLUMNS, Cells, ExchangeTable, Kind, Provenance, Row, Written};
 use crate::{Report, json};

@@ -196,6 +196,16 @@ mod tests {
     }
 
     #[test]
+    fn every_warning_is_explained_to_users() {
+        let page = include_str!("../../../docs/figures.md");
+        let warnings = page.split("## Warnings").nth(1).expect("the page explains warnings");
+        let warnings = warnings.split("\n## ").next().expect("a section has an end");
+        for (name, _, _) in COUNTERS {
+            assert!(warnings.contains(&format!("(`{name}`)")), "docs/figures.md says nothing of {name}");
+        }
+    }
+
+    #[test]
     fn one_is_not_plural() {
         assert_eq!([1, 2].map(|n| inflected("loss[es] of framing", n)), ["loss of framing", "losses of framing"]);
         assert_eq!(inflected("nothing to say", 2), "nothing to say");

@@ -177,6 +177,25 @@ fn weaknesses_are_named() {
 }
 
 #[test]
+fn reports_on_other_choices_of_exchanges_are_told_apart() {
+    let mut text = Vec::new();
+    smbscope_report::json::write(&report(&reads(&[1_000; 100])), &mut text).expect("writing to memory does not fail");
+    let input = |name: &str, filter: Value| {
+        let mut saved: Value = serde_json::from_slice(&text).expect("the report is JSON");
+        saved["filter"] = filter;
+        let report = SavedReport::parse(saved.to_string().as_bytes()).expect("a report");
+        Input { name: name.to_owned(), source: String::new(), report }
+    };
+    let (all, chosen) = (input("all", Value::Null), input("chosen", json!("command == READ")));
+    let same = Comparison::of(None, &[chosen.clone(), chosen.clone()]);
+    assert_eq!((same.notes.as_slice(), same.columns[1].filter.as_deref()), (&[][..], Some("command == READ")));
+    let other = Comparison::of(None, &[all, chosen]);
+    assert_eq!((other.notes[0].kind, other.notes[0].column), (NoteKind::Filter, 1));
+    assert_eq!(other.notes[0].text, "about 'command == READ', and all about all exchanges");
+    assert_eq!(problems(&document(&other)), Vec::<String>::new());
+}
+
+#[test]
 fn a_file_that_says_anything_does_no_harm() {
     let mut text = Vec::new();
     smbscope_report::json::write(&common::office(), &mut text).expect("writing to memory does not fail");

@@ -53,6 +53,7 @@ fn exchange(index: u64, shares: &[Arc<str>], users: &[Arc<str>], paths: &[Arc<st
         retransmitted: 0,
         retransmission_delay: None,
         resent: None,
+        standstill: None,
         server_round_trip: None,
         think_time: None,
     }

@@ -38,6 +38,7 @@ pub(crate) fn exchange() -> Exchange {
         retransmitted: 0,
         retransmission_delay: None,
         resent: None,
+        standstill: None,
         server_round_trip: None,
         think_time: None,
     }

@@ -269,6 +269,7 @@ impl<S> Flow<S> {
         let flags = segment.flags;
         if segment.window == 0 && flags.0 & (TcpFlags::SYN | TcpFlags::RST) == 0 {
             self.quality.zero_windows += 1;
+            self.streams[direction.reverse().index()].receiver_full = true;
         }
         let control = flags.0 & (TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST) != 0;
         if !control && segment.payload_length == 0 {
@@ -354,6 +355,9 @@ impl<S> Flow<S> {
         }
         let bytes = located.bytes.get(repeated as usize..).unwrap_or_default();
         let length = u64::from(located.segment.payload_length) - repeated;
+        let stream = &mut self.streams[direction.index()];
+        let receiver_full = std::mem::take(&mut stream.receiver_full);
+        let others_missing = std::mem::take(&mut stream.id_skipped) && stream.numbers_packets();
         let chunk = Chunk {
             position: next,
             length,
@@ -364,6 +368,8 @@ impl<S> Flow<S> {
             known_received: located.known_received,
             at_segment_start: repeated == 0,
             sent_again: located.sent_again,
+            receiver_full,
+            others_missing,
         };
         let stream = &mut self.streams[direction.index()];
         stream.delivered(next, length, located.segment.payload_length, located.segment.stamp);

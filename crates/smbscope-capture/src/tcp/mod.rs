@@ -75,6 +75,11 @@ pub struct Chunk<'a> {
     /// Only a copy that was sent again was captured, after bytes that follow: whoever waited for these bytes waited
     /// until then.
     pub sent_again: bool,
+    /// The receiver had closed its window since the chunk before: the sender had to wait for it.
+    pub receiver_full: bool,
+    /// The sender had sent other packets since the chunk before, by their numbers, that were not captured: lost on the
+    /// way to the capture point, or dropped there.
+    pub others_missing: bool,
 }
 
 impl Chunk<'_> {

@@ -104,6 +104,8 @@ pub(super) struct Stream {
     pub(super) fin: Option<u64>,
     /// Highest position that the other side acknowledged.
     pub(super) acknowledged: Option<u64>,
+    /// The receiver closed its window since data was handed on last.
+    pub(super) receiver_full: bool,
     pub(super) round_trip: RoundTrip,
     pub(super) counts: StreamCounts,
     largest_payload: u32,
@@ -116,6 +118,8 @@ pub(super) struct Stream {
     /// Packets whose IP identification follows that of the packet before, and others.
     id_steps: u32,
     id_jumps: u32,
+    /// There was such a jump since data was handed on last.
+    pub(super) id_skipped: bool,
     unacknowledged: VecDeque<u64>,
     gaps: Ring<Gap, RECENT_GAPS>,
 }
@@ -177,7 +181,10 @@ impl Stream {
         if let Some(id) = segment.ip_id {
             match self.last_id.replace(id) {
                 Some(last) if id == last.wrapping_add(1) => self.id_steps += 1,
-                Some(_) => self.id_jumps += 1,
+                Some(_) => {
+                    self.id_jumps += 1;
+                    self.id_skipped = true;
+                }
                 None => {}
             }
         }
@@ -242,9 +249,14 @@ impl Stream {
         counted.map_or(at_least, |counted| counted.max(at_least))
     }
 
-    fn packets_by_identification(&self, gap: &Gap) -> Option<u64> {
+    /// Whether the sender numbers its packets one by one.
+    pub(super) fn numbers_packets(&self) -> bool {
         // Drops make jumps too; a sender with a counter for all its connections makes many more.
-        if self.id_steps < 8 || self.id_jumps > self.id_steps / 3 {
+        self.id_steps >= 8 && self.id_jumps <= self.id_steps / 3
+    }
+
+    fn packets_by_identification(&self, gap: &Gap) -> Option<u64> {
+        if !self.numbers_packets() {
             return None;
         }
         let before = self.segments.iter().rev().find(|sighting| sighting.end() == gap.position)?;

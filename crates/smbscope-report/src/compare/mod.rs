@@ -64,6 +64,8 @@ pub struct Column {
     pub source: String,
     /// Title of the report.
     pub title: Option<String>,
+    /// The expression that chose the exchanges of the report; absent where it is about all of them.
+    pub filter: Option<String>,
     /// Version of smbscope that made the report.
     pub version: String,
     /// Its captures.
@@ -181,6 +183,7 @@ impl Column {
             name: input.name.clone(),
             source: input.source.clone(),
             title: report.title.clone(),
+            filter: report.filter.clone(),
             version: report.generator.version.clone(),
             captures: report.captures.clone(),
             quality: report.quality.sentence.clone(),

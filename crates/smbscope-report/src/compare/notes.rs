@@ -1,4 +1,4 @@
-//! Where a comparison is weak: too few commands, different work, damaged captures, encryption.
+//! Where a comparison is weak: too few commands, different work, damaged captures, encryption, filters.
 
 use super::{Group, Input};
 use crate::format::{counted, share, thousands, unbroken};
@@ -34,6 +34,8 @@ pub enum NoteKind {
     Damage,
     /// Commands are not known.
     Encrypted,
+    /// Its exchanges were chosen by another expression than the base's.
+    Filter,
     /// A warning of the report itself, or about one of its captures.
     Warning,
 }
@@ -44,6 +46,9 @@ pub(super) fn of(inputs: &[Input], groups: &[Group]) -> Vec<Note> {
     for (column, input) in inputs.iter().enumerate() {
         let mut add = |kind, text| notes.push(Note { kind, column, text });
         let report = &input.report;
+        if let Some(text) = filter(input, &inputs[0]) {
+            add(NoteKind::Filter, text);
+        }
         if let Some(text) = mix(groups, column, &inputs[0].name) {
             add(NoteKind::Mix, text);
         }
@@ -58,12 +63,23 @@ pub(super) fn of(inputs: &[Input], groups: &[Group]) -> Vec<Note> {
         }
         if report.quality.encrypted_frames > 0 {
             let frames = counted(report.quality.encrypted_frames, "frame is", "frames are");
-            add(NoteKind::Encrypted, format!("{frames} encrypted; groups and commands are those in the clear"));
+            add(
+                NoteKind::Encrypted,
+                format!("{frames} encrypted; the other groups, and commands, are those in the clear"),
+            );
         }
         let warnings = report.captures.iter().flat_map(|capture| &capture.warnings).chain(&report.warnings);
         warnings.for_each(|warning| add(NoteKind::Warning, warning.clone()));
     }
     notes
+}
+
+/// Says so where the exchanges were chosen by another expression than the base's.
+fn filter(input: &Input, base: &Input) -> Option<String> {
+    let (mine, bases) = (&input.report.filter, &base.report.filter);
+    let named =
+        |filter: &Option<String>| filter.as_ref().map_or("all exchanges".to_owned(), |text| format!("'{text}'"));
+    (mine != bases).then(|| format!("about {}, and {} about {}", named(mine), base.name, named(bases)))
 }
 
 /// Groups that are no sum of others, of the headline.

@@ -11,6 +11,8 @@ use std::fmt;
 pub struct SavedReport {
     pub(super) generator: Generator,
     pub(super) title: Option<String>,
+    /// The expression that chose the exchanges, where they are not all.
+    pub(super) filter: Option<String>,
     pub(super) captures: Vec<Capture>,
     pub(super) quality: Quality,
     pub(super) totals: Totals,

@@ -64,7 +64,7 @@ impl Table {
     ) -> Vec<&'static str> {
         let Layout { widths, kept, name_width } = self.layout(width, names);
         for section in &self.sections {
-            let mut head = format!("{:<name_width$}", section.heading);
+            let mut head = format!("{:<name_width$}", shorten(&section.heading, name_width));
             for column in &kept {
                 head += &format!(" {:>width$}", self.columns[*column].head, width = widths[*column]);
             }

@@ -6,10 +6,13 @@ use super::style::Paint;
 use crate::Report;
 use crate::format::{compact, date, span, thousands, time_of_day, wrap};
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_stats::{Bin, Timeline};
+use smbscope_stats::Bin;
 
 /// Widest bar.
 const BAR_MAX: usize = 40;
+
+/// What the bars show.
+const BAR_HEADING: &str = "Waited";
 
 pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
     let timeline = &report.aggregate.timeline;
@@ -18,15 +21,18 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
     }
     let decimals = decimals(timeline.width);
     let clock = 8 + if decimals > 0 { decimals + 1 } else { 0 };
-    out.push('\n');
-    Paint::Heading.line(out, &format!("Time line, {} a line", span(timeline.width)), options.color);
     let head = format!(
-        "  {:clock$}{:>9}{:>9}{:>8}{:>9}{:>10}{:>9}{:>9}  Waited",
+        "  {:clock$} {:>8} {:>8} {:>7} {:>8} {:>9} {:>8} {:>8}",
         "", "Commands", "/s", "Err", "MB/s up", "MB/s down", "Average", "Slowest",
     );
-    Paint::Heading.line(out, &head, options.color);
-    let most = timeline.bins.iter().map(|(_, bin)| bin.response_time_sum_ns).max().unwrap_or(0);
-    let bar_room = options.width.saturating_sub(clock + 67).min(BAR_MAX);
+    let room = options.width.saturating_sub(head.chars().count() + 2).min(BAR_MAX);
+    // A narrow page has no room for bars, nor for their heading.
+    let (bars, room) = if room < BAR_HEADING.len() { ("", 0) } else { (BAR_HEADING, room) };
+    out.push('\n');
+    Paint::Heading.line(out, &format!("Time line, in bins of {}", span(timeline.width)), options.color);
+    Paint::Heading.line(out, format!("{head}  {bars}").trim_end(), options.color);
+
+    let most = timeline.bins.iter().map(|(_, bin)| bin.response_time_sum_ns).max().unwrap_or(0).max(1);
     let mut day = None;
     let mut next: Option<Timestamp> = None;
     for (start, bin) in &timeline.bins {
@@ -38,36 +44,25 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
             out.push_str(&format!("  {} UTC\n", today.as_deref().unwrap_or("unknown date,")));
             day = today;
         }
-        line(
-            out,
-            *start,
-            bin,
-            timeline,
-            decimals,
-            bar(100.0 * bin.response_time_sum_ns as f64 / most.max(1) as f64, bar_room),
-            options,
-        );
+        let bar = bar(100.0 * bin.response_time_sum_ns as f64 / most as f64, room);
+        let text = format!("  {} {}  {bar}", time_of_day(*start, decimals), cells(bin, timeline.width));
+        Paint::Plain.line(out, text.trim_end(), options.color);
         next = Some(Timestamp(start.0.saturating_add(timeline.width.0)));
     }
-    let note = "MB/s are those of requests (up) and responses (down); Waited is the sum of the response times.";
-    wrap(note, options.width).iter().for_each(|line| Paint::Faint.line(out, line, options.color));
+    let mut note = "MB/s are those of requests (up) and responses (down).".to_owned();
+    if room > 0 {
+        note += &format!(" {BAR_HEADING} is the sum of the response times.");
+    }
+    wrap(&note, options.width).iter().for_each(|line| Paint::Faint.line(out, line, options.color));
 }
 
-fn line(
-    out: &mut String,
-    start: Timestamp,
-    bin: &Bin,
-    timeline: &Timeline,
-    decimals: usize,
-    bar: String,
-    options: &TextOptions,
-) {
-    let seconds = timeline.width.as_secs_f64();
+/// The figures of a bin.
+fn cells(bin: &Bin, width: Nanos) -> String {
+    let seconds = width.as_secs_f64();
     let megabytes = |bytes: u64| format!("{:.2}", bytes as f64 / 1e6 / seconds);
     let mean = (bin.timed > 0).then(|| Nanos((bin.response_time_sum_ns / i128::from(bin.timed)) as i64));
-    let text = format!(
-        "  {}{:>9}{:>9}{:>8}{:>9}{:>10}{:>9}{:>9}  {bar}",
-        time_of_day(start, decimals),
+    format!(
+        "{:>8} {:>8} {:>7} {:>8} {:>9} {:>8} {:>8}",
         thousands(bin.commands),
         rate(bin.commands as f64 / seconds),
         if bin.errors > 0 { thousands(bin.errors) } else { String::new() },
@@ -75,8 +70,7 @@ fn line(
         megabytes(bin.response_bytes),
         compact(mean),
         compact(bin.response_time_max),
-    );
-    Paint::Plain.line(out, text.trim_end(), options.color);
+    )
 }
 
 /// Decimals of a second that the starts of bins need.

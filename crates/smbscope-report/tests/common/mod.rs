@@ -55,6 +55,7 @@ pub(crate) fn exchange(command: Command, group: Group, start_ns: i64, response_t
         retransmitted: 0,
         retransmission_delay: None,
         resent: None,
+        standstill: None,
         server_round_trip: None,
         think_time: None,
     }
@@ -91,9 +92,6 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
         snap_length: None,
         link_types: vec![1],
         warnings: Vec::new(),
-        filter: None,
-        slices: None,
-        interval: None,
     };
     Report {
         title: None,

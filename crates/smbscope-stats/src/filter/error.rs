@@ -73,8 +73,9 @@ impl Problem {
 
 /// `did you mean response_time?`, where something is near enough.
 pub(super) fn did_you_mean<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
-    // As near as a slip of the finger or a forgotten word; what is further away misleads.
+    // As near as a slip of the finger or a forgotten word, and not much further than the nearest; more misleads.
     const NEAR: f64 = 0.8;
+    const AS_NEAR: f64 = 0.05;
     let wrong = wrong.to_lowercase();
     let mut near: Vec<(f64, &str)> = names
         .into_iter()
@@ -83,6 +84,8 @@ pub(super) fn did_you_mean<'n>(wrong: &str, names: impl IntoIterator<Item = &'n 
         .collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     near.dedup_by_key(|(_, name)| *name);
+    let nearest = near.first().map_or(1.0, |(likeness, _)| *likeness);
+    near.retain(|(likeness, _)| nearest - likeness <= AS_NEAR);
     let named: Vec<&str> = near.iter().take(3).map(|(_, name)| *name).collect();
     (!named.is_empty()).then(|| format!("did you mean {}?", named.join(" or ")))
 }

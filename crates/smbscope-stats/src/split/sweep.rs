@@ -2,7 +2,7 @@
 
 use super::shares::Shares;
 use super::{TimePart, TimeSplit};
-use smbscope_model::{Connection, Exchange, Group, Nanos, Outcome, Settled, Timestamp};
+use smbscope_model::{Connection, Exchange, Group, Nanos, Outcome, Settled, Standstill, Timestamp};
 
 /// How long a client thinks at most; a longer pause is idle.
 pub const THINK_MAX: Nanos = Nanos(10_000_000_000);
@@ -23,6 +23,8 @@ pub(crate) struct Stretch {
     answered: Timestamp,
     pub(crate) end: Timestamp,
     round_trip: Option<Nanos>,
+    /// In the midst of a transfer.
+    standstill: Option<Standstill>,
     /// Its request was not captured.
     begins_unknown: bool,
     /// Its end was not captured.
@@ -54,6 +56,7 @@ impl Stretch {
             answered,
             end,
             round_trip: exchange.server_round_trip,
+            standstill: exchange.standstill,
             begins_unknown,
             ends_unknown: !begins_unknown
                 && !matches!(
@@ -250,7 +253,14 @@ impl Sweeper {
                 busy(self.position, limit);
                 self.busy += limit - self.position;
                 match overlapping {
-                    [only] if only.start.0 == self.position && limit == end && !self.resending() => self.alone(only),
+                    [only]
+                        if only.start.0 == self.position
+                            && limit == end
+                            && only.standstill.is_none()
+                            && !self.resending() =>
+                    {
+                        self.alone(only);
+                    }
                     _ => self.together(overlapping, limit),
                 }
                 self.position = limit;
@@ -287,6 +297,8 @@ impl Sweeper {
     fn together(&mut self, stretches: &[Stretch], limit: i64) {
         /// Index of waits for lost segments, behind those of the parts.
         const RESENT: usize = PARTS;
+        /// Index of standstills of the server.
+        const STANDING: usize = PARTS + 1;
         let position = self.position;
         let mut edges = std::mem::take(&mut self.edges);
         let mut edge = |index: usize, from: i64, to: i64| {
@@ -301,9 +313,12 @@ impl Sweeper {
         for noted in self.notes.iter().filter(|noted| noted.note == Note::Resent) {
             edge(RESENT, noted.from, noted.to);
         }
+        for standstill in stretches.iter().filter_map(|stretch| stretch.standstill) {
+            edge(STANDING, standstill.from.0, standstill.end().0);
+        }
         edges.sort_unstable();
         let mut counts = [0u32; PARTS];
-        let mut resent = 0u32;
+        let (mut resent, mut standing) = (0u32, 0u32);
         let mut at = position;
         for (time, change, index) in edges.drain(..) {
             if time > at {
@@ -311,6 +326,7 @@ impl Sweeper {
                 let mut present = (0..PARTS).filter(|part| counts[*part] > 0);
                 match (present.next(), present.next()) {
                     _ if resent > 0 => self.shares.add(TimePart::Network, length),
+                    _ if standing > 0 => self.shares.add(TimePart::Server, length),
                     _ if counts[TimePart::ResponseTransfer as usize] > 0 => {
                         self.shares.add(TimePart::ResponseTransfer, length);
                     }
@@ -320,7 +336,11 @@ impl Sweeper {
                 }
                 at = time;
             }
-            let count = counts.get_mut(index).unwrap_or(&mut resent);
+            let count = match index {
+                RESENT => &mut resent,
+                STANDING => &mut standing,
+                _ => &mut counts[index],
+            };
             *count = count.wrapping_add_signed(change);
         }
         self.edges = edges;

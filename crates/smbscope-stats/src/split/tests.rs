@@ -6,7 +6,8 @@ use crate::testing::read;
 use proptest::prelude::*;
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::{
-    Command, Connection, DirectionCounts, Exchange, FlowId, Group, Outcome, PacketRef, Settled, Stamp, Timestamp,
+    Command, Connection, DirectionCounts, Exchange, FlowId, Group, Outcome, PacketRef, Settled, Stamp, Standstill,
+    Timestamp,
 };
 use smbscope_wire::smb2;
 
@@ -168,6 +169,26 @@ fn a_lost_segment_holds_up_all_that_is_outstanding() {
     (lost.resent, lost.retransmission_delay) = (Some(Timestamp(80)), Some(Nanos(80)));
     let split = split(&connection(0, 120, None), &[lost, command(60, 60, 120, 120, Some(0))]);
     assert_eq!(parts(&split), [(TimePart::Network, 80), (TimePart::Server, 40)]);
+}
+
+#[test]
+fn a_server_that_stands_still_in_the_midst_of_a_transfer_has_the_moment_to_itself() {
+    // The response comes from 20 to 100, and nothing of it from 30 to 90; another command is served all the time.
+    let mut broken_off = command(0, 10, 20, 100, Some(0));
+    broken_off.standstill = Some(Standstill { from: Timestamp(30), length: Nanos(60) });
+    let alone = split(&connection(0, 100, None), std::slice::from_ref(&broken_off));
+    assert_eq!(parts(&alone), [(TimePart::RequestTransfer, 10), (TimePart::Server, 70), (TimePart::ResponseTransfer, 20)]);
+    // Of the first 10, half is the request's.
+    let beside = [broken_off.clone(), command(0, 0, 100, 100, Some(0))];
+    let together = split(&connection(0, 100, None), &beside);
+    assert_eq!(parts(&together), [(TimePart::RequestTransfer, 5), (TimePart::Server, 75), (TimePart::ResponseTransfer, 20)]);
+    // What was lost and sent again until 50 held it up, not the server.
+    (broken_off.resent, broken_off.retransmission_delay) = (Some(Timestamp(50)), Some(Nanos(20)));
+    let lost = split(&connection(0, 100, None), &[broken_off]);
+    assert_eq!(
+        parts(&lost),
+        [(TimePart::RequestTransfer, 10), (TimePart::Network, 20), (TimePart::Server, 50), (TimePart::ResponseTransfer, 20)]
+    );
 }
 
 #[test]
