@@ -60,6 +60,7 @@ const KINDS: Record<SmbscopeComparisonDocument["notes"][number]["kind"], string>
   mix: "Different work",
   damage: "Damaged capture",
   encrypted: "Encrypted",
+  filter: "Chosen otherwise",
   warning: "Warning",
 };
 
@@ -230,6 +231,9 @@ function overview({ columns }: SmbscopeComparisonDocument): HTMLElement {
     value === undefined ? text : `${text} (${ratio(value)})`;
   const rows: [string, (overview: Overview, column: (typeof columns)[number]) => string][] = [
     ["Captures", (_, column) => column.captures.map((capture) => capture.name).join(", ")],
+    ...(columns.some((column) => column.filter !== null)
+      ? ([["Only", (_, column) => column.filter ?? "all of it"]] as typeof rows)
+      : []),
     ["From (UTC)", (_, column) => date(column.captures[0]?.first_ns)],
     ["Length", (of) => span(of.elapsed_ns)],
     ["Commands", (of) => thousands(of.commands)],

@@ -100,18 +100,15 @@ function themeSwitch(): HTMLElement {
 }
 
 function footer(version: string): HTMLElement {
-  const notices = document.getElementById("smbscope-notices")?.textContent?.trim();
+  const notices = document.getElementById("smbscope-notices")?.textContent?.trim() ?? "";
+  const text = h("pre", { tabindex: 0 });
+  // Its own text, lines and all; names from captures go another way.
+  text.textContent = notices;
+  const summary = h("summary", {}, "Licences of what this page is made with");
   return h(
     "footer",
     {},
     h("p", {}, `Made with smbscope ${version}. This file holds all of it and loads nothing.`),
-    notices
-      ? h(
-          "details",
-          { class: "no-print" },
-          h("summary", {}, "Licences of what this page is made with"),
-          h("pre", { tabindex: 0 }, notices),
-        )
-      : null,
+    h("details", { class: "no-print" }, summary, text),
   );
 }

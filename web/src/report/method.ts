@@ -97,12 +97,13 @@ function timestamps(): HTMLElement {
     s("text", { x, y, ...more }, content);
   const packet = (x1: number, x2: number, up: boolean) =>
     s("path", { class: "packet", d: up ? `M${x1} 60L${x2} 168` : `M${x1} 168L${x2} 60`, "marker-end": "url(#arrow)" });
-  const instant = (x: number, label: string) =>
+  // Beside the packet: below it on the side that it comes from, or goes to.
+  const instant = (x: number, label: string, up: boolean) =>
     s(
       "g",
       {},
       s("circle", { cx: x, cy: 114, r: 4 }),
-      text(x, 135, label, { class: "instant", "text-anchor": "middle" }),
+      text(up ? x - 5 : x + 5, 132, label, { class: "instant", "text-anchor": up ? "end" : "start" }),
     );
   const span = (from: number, to: number, y: number, label: string, strong = false) =>
     s(
@@ -140,10 +141,10 @@ function timestamps(): HTMLElement {
     packet(620, 674, false),
     text(108, 48, "request"),
     text(632, 48, "response", { "text-anchor": "middle" }),
-    instant(123, "first"),
-    instant(223, "last"),
-    instant(507, "first"),
-    instant(647, "last"),
+    instant(123, "first", true),
+    instant(223, "last", true),
+    instant(507, "first", false),
+    instant(647, "last", false),
     span(123, 223, 204, "transfer"),
     span(223, 507, 204, "service time"),
     span(507, 647, 204, "transfer"),

@@ -38,7 +38,7 @@ export function slowestTable(report: SmbscopeReportDocument): HTMLElement {
       help: "Service time less the round trip",
       exported: "Server time (ns)",
     }),
-    textColumn("Packets", (row) => packets(row), { width: 13 }),
+    textColumn("Packets", (row) => packets(row), { width: 21 }),
     {
       title: "Wireshark",
       exported: "Wireshark filter",

@@ -41,9 +41,9 @@ export function commandTable(report: SmbscopeReportDocument): HTMLElement {
       help: "Median from the last packet of the request to the first of the response",
       exported: "Service p50 (ns)",
     }),
-    numberColumn("Waited", (row) => waited(row.response_time), span, {
+    numberColumn("Waited", commandWaited, span, {
       exported: "Waited (ns)",
-      help: "Sum of the response times",
+      help: "Sum of the response times; waits by design are none",
     }),
   ];
   return table<CommandRow>({
@@ -53,6 +53,11 @@ export function commandTable(report: SmbscopeReportDocument): HTMLElement {
     children: (row) => (isCommand(row) ? [...row.subcommands, ...row.apart] : []),
     sort: { title: "Waited", descending: true },
   });
+}
+
+/** Waits by design are nothing that anybody waits for. */
+function commandWaited(row: CommandRow): number | null {
+  return "groups" in row && row.groups.includes("Waiting") ? null : waited(row.response_time);
 }
 
 export function errorTable(report: SmbscopeReportDocument): HTMLElement | null {

@@ -16,7 +16,7 @@ const IN_VIEW = 14;
 const MARGIN = 12;
 
 /** Room on both sides of a cell, in rem; the style sheet has the same. */
-const PADDING = 1.2;
+const PADDING = 1;
 
 /** Rows on paper. */
 export const PRINTED = 25;

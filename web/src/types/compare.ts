@@ -93,9 +93,9 @@ export interface SmbscopeComparisonDocument {
    */
   notes: {
     /**
-     * few: too few timed commands; mix: the columns do different work; damage: commands could not be timed; encrypted: commands are not known; warning: a warning of the report, or about one of its captures.
+     * few: too few timed commands; mix: the columns do different work; damage: commands could not be timed; encrypted: commands are not known; filter: its exchanges were chosen by another expression than the base's; warning: a warning of the report, or about one of its captures.
      */
-    kind: "few" | "mix" | "damage" | "encrypted" | "warning";
+    kind: "few" | "mix" | "damage" | "encrypted" | "filter" | "warning";
     /**
      * Index of the column that it is about.
      */
@@ -116,6 +116,10 @@ export interface Column {
    * Title of the report, where it has one.
    */
   title: string | null;
+  /**
+   * The expression that chose the exchanges of the report; null where it is about all of them.
+   */
+  filter: string | null;
   /**
    * Version of smbscope that made the report.
    */

@@ -99,6 +99,7 @@ function column(report: SmbscopeReportDocument, name: string, base: SmbscopeRepo
     name,
     source: `captures/${name}.pcapng`,
     title: report.title,
+    filter: null,
     version: "0.1.0",
     captures: report.captures.map(({ name, format, packets, bytes, first_ns, last_ns }) => ({
       name,

@@ -27,6 +27,15 @@ test("names that are markup, formulas or marks of direction stay text", async ({
   await expect(page.locator("img")).toHaveCount(0);
 });
 
+test("the licences of what is in the page are in the page", async ({ open, page }) => {
+  await open(report);
+  await page.getByText("Licences of what this page is made with").click();
+  const notices = await page.locator("footer pre").innerText();
+  for (const name of ["d3-scale", "d3-shape", "d3-array"])
+    expect(notices).toMatch(new RegExp(`^${name} [\\d.]+ \\(ISC\\)$`, "m"));
+  expect(notices).not.toContain("\ufffd");
+});
+
 test("an unknown or damaged document is said to be one", async ({ open }) => {
   const page = await open({ schema: "smbscope.future/9" });
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("This page cannot show the document in it");
