@@ -5,7 +5,7 @@ mod common;
 
 use common::{Said, analyze, bundled, table};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 const OFFICE: &str = "demo-smb311-office.pcap.zst";
@@ -108,9 +108,23 @@ fn a_filtered_report_counts_the_chosen_and_judges_the_whole() {
         part["commands"][0]["response_time"]["min"],
         chosen.iter().filter_map(|row| waited(row)).min().expect("a time")
     );
-    for whole_of in ["quality", "captures", "connections"] {
+    for whole_of in ["quality", "captures"] {
         assert_eq!(part[whole_of], whole[whole_of], "{whole_of}");
     }
+    // Connections are those of the capture; time is divided for those that the filter chose something of, and whole.
+    let flows: BTreeSet<&str> = chosen.iter().map(|row| row["flow_id"].as_str()).collect();
+    let mut elapsed = 0;
+    let connections = |report: &Value| report["connections"].as_array().expect("an array").clone();
+    for (mut found, expected) in connections(&part).into_iter().zip(connections(&whole)) {
+        if flows.contains(found["flow_id"].to_string().as_str()) {
+            elapsed += found["time_split"]["elapsed_ns"].as_i64().expect("a time");
+        } else {
+            assert_eq!(found["time_split"].take(), Value::Null);
+            found["time_split"] = expected["time_split"].clone();
+        }
+        assert!(found == expected, "{} is not {}", found["flow_id"], expected["flow_id"]);
+    }
+    assert_eq!(part["time_split"]["elapsed_ns"], elapsed);
 }
 
 #[test]

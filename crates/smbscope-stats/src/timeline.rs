@@ -95,7 +95,10 @@ impl TimelineTable {
     }
 
     pub(crate) fn finish(&self) -> Timeline {
-        Timeline { width: self.bins.width(), bins: self.bins.finish() }
+        let mut bins = self.bins.finish();
+        // Connections may be busy with what is not counted.
+        bins.retain(|(_, bin)| bin.commands > 0 || bin.outstanding.0 > 0 || bin.request_bytes + bin.response_bytes > 0);
+        Timeline { width: self.bins.width(), bins }
     }
 }
 

@@ -364,7 +364,7 @@ export interface Connection {
   to_server: Direction;
   to_client: Direction;
   /**
-   * Null for connections beyond the first 100,000.
+   * Null for connections without an exchange that the filter chose, and beyond 100,000 of them.
    */
   time_split: TimeSplit | null;
 }

@@ -16,7 +16,7 @@ pub(super) const SPLITS_MAX: usize = 100_000;
 pub struct Splits {
     /// All connections together.
     pub whole: TimeSplit,
-    /// By connection, in the order of their flows.
+    /// By connection, in the order of their flows: those that are in the sums.
     pub connections: Vec<(FlowId, TimeSplit)>,
     /// By client.
     pub clients: Vec<(IpAddr, TimeSplit)>,
@@ -88,11 +88,11 @@ impl SplitTable {
         let sweeper = self.flows.remove(&connection.flow).unwrap_or_default();
         let counts = sweeper.wanted || !sweeper.unwanted;
         let split = sweeper.finish(connection, busy);
-        if let Some(entry) = self.connections.entry(&connection.flow, |_, _| {}) {
-            entry.add(&split);
-        }
         if counts {
             self.whole.add(&split);
+            if let Some(entry) = self.connections.entry(&connection.flow, |_, _| {}) {
+                entry.add(&split);
+            }
             if let Some(entry) = self.clients.entry(&connection.endpoints.client.ip(), |_, _| {}) {
                 entry.add(&split);
             }
