@@ -150,7 +150,9 @@ fn take_frame(connection: &mut Connection, scene: &mut Scene<'_, '_>, direction:
     }
     match std::mem::replace(&mut frame.content, Content::Raw) {
         Content::Smb1(message) => connection.smb1_frame(scene, direction, frame, *message),
-        Content::Smb2 { members, compressed, .. } => {
+        Content::Smb2 { members, compressed, cut } => {
+            // What follows in the compound is not seen.
+            scene.shared.quality.headers_truncated += u64::from(cut);
             if compressed {
                 connection.compressed_frames += 1;
                 scene.shared.quality.compressed_frames += 1;

@@ -225,6 +225,17 @@ fn a_snap_length_of_128_still_times_smb2() {
 }
 
 #[test]
+fn commands_of_a_compound_behind_the_snap_length_are_counted_as_cut() {
+    let conversation = Conversation::new()
+        .client_says(100, smb2::compound(&[smb2::echo(1), smb2::echo(2)]))
+        .server_says(200, smb2::compound(&[smb2::echo_response(1), smb2::echo_response(2)]));
+    // The first member takes 72 of the 74 bytes of each payload.
+    let snapped = analyze(&damage::snap(&conversation.packets(), 128));
+    assert_eq!(snapped.outcomes(), ["ECHO complete"]);
+    assert_eq!(snapped.quality.headers_truncated, 2, "a request and a response, at least");
+}
+
+#[test]
 fn every_snap_length_gives_true_times_or_none() {
     let whole = analyze(&open_read_close());
     for length in HEADERS..400 {

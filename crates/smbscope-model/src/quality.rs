@@ -105,7 +105,7 @@ counters! {
     unknown_frames,
     /// SMB messages whose header or parameters contradict themselves.
     malformed_messages,
-    /// SMB messages whose header was cut off before the message id.
+    /// SMB messages whose header was cut off before the message id; of a compound, its first such member.
     headers_truncated,
     /// Frames in an SMB2 TRANSFORM_HEADER.
     encrypted_frames,

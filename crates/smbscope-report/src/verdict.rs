@@ -143,6 +143,3 @@ fn by_seconds(split: &TimeSplit, work: &Work) -> Who {
         Who::Unknown
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -40,7 +40,7 @@ export const COUNTERS = {
   bytes_skipped: "Bytes passed over while looking for a frame header.",
   unknown_frames: "Frames that are no SMB message and were not expected as raw data.",
   malformed_messages: "SMB messages whose header or parameters contradict themselves.",
-  headers_truncated: "SMB messages whose header was cut off before the message id.",
+  headers_truncated: "SMB messages whose header was cut off before the message id; of a compound, its first such member.",
   encrypted_frames: "Frames in an SMB2 TRANSFORM_HEADER.",
   compressed_frames: "Frames in an SMB2 COMPRESSION_TRANSFORM_HEADER.",
   compressed_frames_opaque: "Compressed frames whose header could not be recovered.",
