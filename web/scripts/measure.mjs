@@ -21,7 +21,7 @@ const browser = await chromium.launch({
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
 });
 const ready = [];
-let scrolled;
+let scrolled = { pixels: 0, median: 0, longest: 0, felt: 0 };
 for (let run = 0; run < 5; run++) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   await page.goto(pathToFileURL(resolve(file)).href, { waitUntil: "load" });
@@ -45,8 +45,8 @@ for (let run = 0; run < 5; run++) {
     times.sort((a, b) => a - b);
     return {
       pixels: longest.scrollHeight,
-      median: times[frames / 2],
-      longest: times[frames - 1],
+      median: times[frames / 2] ?? 0,
+      longest: times[frames - 1] ?? 0,
       felt: times.filter((time) => time > 50).length,
     };
   }, FRAMES);
@@ -54,6 +54,7 @@ for (let run = 0; run < 5; run++) {
 }
 await browser.close();
 ready.sort((a, b) => a - b);
+/** @param {number} value */
 const ms = (value) => `${value.toFixed(0)} ms`;
 console.log(`size ${(statSync(file).size / 1e6).toFixed(2)} MB`);
 console.log(`ready after ${ms(ready[2])} (median of 5; ${ms(ready[0])} to ${ms(ready[4])})`);
