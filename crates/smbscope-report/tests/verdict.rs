@@ -1,6 +1,5 @@
 //! Whose the seconds are, on connections built by hand.
 
-#[allow(dead_code, reason = "each test binary uses a part of it")]
 mod common;
 
 use common::{START, connection, exchange, report, smb2_command};
