@@ -9,6 +9,8 @@ use smbscope_stats::{CommandRow, TimePart, TimeSplit};
 
 /// Longest name of a file in a sentence.
 const NAME_MAX: usize = 60;
+/// What a person takes for instantaneous (Miller, "Response time in man-computer conversational transactions", AFIPS 1968).
+const NOTICED: Nanos = Nanos(100_000_000);
 /// Percent of all retransmitted segments from which on they are mentioned (0.1 %).
 const LOSS_PER_MILLE: u64 = 1;
 
@@ -146,7 +148,8 @@ fn hurts_most(report: &Report) -> Option<String> {
 fn slowest(report: &Report) -> Option<String> {
     let slowest = report.aggregate.slowest.first()?;
     let time = slowest.time(TimeKind::ResponseTime)?;
-    Some(format!("The slowest took {}: {}.", unbroken(time), one(slowest)))
+    let long = if time < NOTICED { "Nobody waited long for a single command: the slowest" } else { "The slowest" };
+    Some(format!("{long} took {}, {}.", unbroken(time), one(slowest)))
 }
 
 /// `a READ of report.docx (request packet 17, response packet 20)`.
