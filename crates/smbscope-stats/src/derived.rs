@@ -1,14 +1,8 @@
-//! What an exchange tells without saying it: when it began, where its file lies, how many bytes it moved.
+//! What an exchange tells without saying it: where its file lies, how many bytes it moved.
 //!
 //! Paths are those of the protocol: `\` separates, and whether one stands in front depends on the dialect.
 
-use smbscope_model::{Exchange, Group, Outcome, Subcommand, Timestamp};
-
-/// When it began: the earliest packet that is known of it.
-pub(crate) fn start(exchange: &Exchange) -> Option<Timestamp> {
-    let Exchange { request, response, .. } = exchange;
-    request.first.or(request.last).or(response.first).or(response.last).map(|stamp| stamp.time)
-}
+use smbscope_model::{Exchange, Group, Outcome, Subcommand};
 
 /// Not a command of its own: what the server sent unasked, and the second part of a Write_Raw.
 pub(crate) fn is_apart(exchange: &Exchange) -> bool {

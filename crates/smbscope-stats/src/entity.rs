@@ -1,6 +1,7 @@
 //! Who, where and on what: tables of shares, files, clients, servers and users.
 
 use crate::bounded::Bounded;
+use crate::derived;
 use crate::summary::{Figures, Limit, Summary};
 use smbscope_model::{Exchange, Group, TimeKind};
 use std::hash::Hash;
@@ -102,7 +103,7 @@ impl<K: Hash + Ord + Clone> EntityTable<K> {
 impl Tally {
     pub(crate) fn record(&mut self, exchange: &Exchange, limit: Limit) {
         self.count += 1;
-        let failed = exchange.status.is_some_and(|status| status.is_error());
+        let failed = derived::failed(exchange);
         self.errors += u64::from(failed);
         if !exchange.is_complete() {
             return;

@@ -7,7 +7,7 @@
 
 use crate::bins::{self, BinTable};
 use crate::split::Stretch;
-use smbscope_model::{Exchange, Group, Nanos, TimeKind, Timestamp};
+use smbscope_model::{Exchange, Nanos, TimeKind, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -127,7 +127,7 @@ impl HeatTable {
         column.request_bytes += exchange.request.bytes;
         column.response_bytes += exchange.response.bytes;
         let time = exchange.time(TimeKind::ResponseTime).filter(|_| exchange.is_complete());
-        if let Some(time) = time.filter(|_| exchange.group != Group::Waiting) {
+        if let Some(time) = time {
             column.timed += 1;
             column.sum_ns += i128::from(time.0);
             column.count(bucket(time), 1);

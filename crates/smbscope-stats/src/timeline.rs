@@ -2,6 +2,7 @@
 //! asked for (1 s unless told otherwise) at which no more than [`BINS_MAX`] of them are occupied.
 
 use crate::bins::{self, BinTable};
+use crate::derived;
 use crate::split::Stretch;
 use smbscope_model::{Exchange, Nanos, TimeKind, Timestamp};
 
@@ -64,7 +65,7 @@ impl TimelineTable {
         let headline_time = exchange.time(TimeKind::ResponseTime);
         let headline_time =
             headline_time.filter(|_| is_command && exchange.is_complete() && exchange.group.in_headline());
-        let failed = exchange.status.is_some_and(|status| status.is_error());
+        let failed = derived::failed(exchange);
         bins::Bin::add(
             self.bins.at(start),
             &Bin {

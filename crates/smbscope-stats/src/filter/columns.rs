@@ -132,7 +132,7 @@ pub(super) static COLUMNS: &[Column] = &[
     count("retransmission_delay_ns", |x| nanos(x, TimeKind::RetransmissionDelay)),
     count("think_time_ns", |x| nanos(x, TimeKind::ThinkTime)),
     // From here on what the table has not.
-    scalar("time", Unit::Time, |x| derived::start(x).map(|time| time.0.into())),
+    scalar("time", Unit::Time, |x| x.start().map(|time| time.0.into())),
     scalar("request_first", Unit::Time, |x| time(x.request.first)),
     scalar("request_last", Unit::Time, |x| time(x.request.last)),
     scalar("interim", Unit::Time, |x| time(x.interim)),
