@@ -2,18 +2,18 @@
 
 /// An element; `content` holds what there is of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Element<'a> {
+pub struct Element<'a> {
     /// Identifier octet: class, constructed bit and tag number.
-    pub(super) tag: u8,
+    pub tag: u8,
     /// The contents, up to where the input ends.
-    pub(super) content: &'a [u8],
+    pub content: &'a [u8],
     /// Whether the contents are all there.
-    pub(super) whole: bool,
+    pub whole: bool,
 }
 
 /// The first element of `input` and what follows it. `None` for high tag numbers and indefinite lengths, which DER
 /// tokens of these protocols have no use for.
-pub(super) fn read(input: &[u8]) -> Option<(Element<'_>, &[u8])> {
+pub fn read(input: &[u8]) -> Option<(Element<'_>, &[u8])> {
     let (&tag, rest) = input.split_first()?;
     let (&first, rest) = rest.split_first()?;
     if tag & 0x1f == 0x1f {
@@ -32,17 +32,17 @@ pub(super) fn read(input: &[u8]) -> Option<(Element<'_>, &[u8])> {
 }
 
 /// The contents of the first element, if it has this tag.
-pub(super) fn expect(input: &[u8], tag: u8) -> Option<&[u8]> {
+pub fn expect(input: &[u8], tag: u8) -> Option<&[u8]> {
     read(input).filter(|(element, _)| element.tag == tag).map(|(element, _)| element.content)
 }
 
 /// The contents of the first element with this tag among the elements of `input`.
-pub(super) fn find(input: &[u8], tag: u8) -> Option<&[u8]> {
+pub fn find(input: &[u8], tag: u8) -> Option<&[u8]> {
     elements(input).find(|element| element.tag == tag).map(|element| element.content)
 }
 
 /// The elements that stand in `input` one after the other.
-pub(super) fn elements(mut input: &[u8]) -> impl Iterator<Item = Element<'_>> {
+pub fn elements(mut input: &[u8]) -> impl Iterator<Item = Element<'_>> {
     std::iter::from_fn(move || {
         let (element, rest) = read(input)?;
         input = rest;

@@ -1,6 +1,6 @@
 //! Who logs on: what a session setup's security token tells without any key (RFC 4178, MS-NLMP 2.2.1, RFC 4120).
 
-mod der;
+pub mod der;
 mod gss;
 mod kerberos;
 mod ntlm;

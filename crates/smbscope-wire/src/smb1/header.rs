@@ -6,14 +6,26 @@ use crate::status::{DosError, NtStatus};
 
 /// Flags of the header.
 pub mod flags {
+    /// Paths are compared without regard to case.
+    pub const CASE_INSENSITIVE: u8 = 0x08;
+    /// Paths are in canonical form.
+    pub const CANONICALIZED_PATHS: u8 = 0x10;
     /// The message is a response.
     pub const REPLY: u8 = 0x80;
 }
 
 /// Flags2 of the header.
 pub mod flags2 {
+    /// The client takes long names.
+    pub const LONG_NAMES: u16 = 0x0001;
     /// The message is signed.
     pub const SECURITY_SIGNATURE: u16 = 0x0004;
+    /// The client insists on signatures (MS-SMB 2.2.3.1).
+    pub const SECURITY_SIGNATURE_REQUIRED: u16 = 0x0010;
+    /// Names in the message are long ones.
+    pub const IS_LONG_NAME: u16 = 0x0040;
+    /// The client wants extended security (MS-SMB 2.2.3.1).
+    pub const EXTENDED_SECURITY: u16 = 0x0800;
     /// Status is an NTSTATUS.
     pub const NT_STATUS: u16 = 0x4000;
     /// Strings are UTF-16.
@@ -45,6 +57,9 @@ impl Header {
     /// Length of the header.
     pub const LENGTH: usize = 32;
 
+    /// Where the eight bytes of the signature are.
+    pub const SIGNATURE: std::ops::Range<usize> = 14..22;
+
     /// Reads a header from its protocol id on; `None` when it is cut off.
     pub fn parse(message: &[u8]) -> Option<Header> {
         if !message.starts_with(&PROTOCOL_ID) {
@@ -60,6 +75,19 @@ impl Header {
             pid: u16_at(message, 26)?,
             uid: u16_at(message, 28)?,
         })
+    }
+
+    /// Appends the header, with PIDHigh and signature zero.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&PROTOCOL_ID);
+        out.push(self.command.0);
+        out.extend_from_slice(&self.status.to_le_bytes());
+        out.push(self.flags);
+        out.extend_from_slice(&self.flags2.to_le_bytes());
+        out.extend_from_slice(&[0; 12]);
+        for id in [self.tid, self.pid, self.uid, self.mid] {
+            out.extend_from_slice(&id.to_le_bytes());
+        }
     }
 
     /// Whether the reply bit is set. Servers forget it for the interim answer to Write_Raw.
@@ -119,6 +147,18 @@ mod tests {
         assert_eq!(header.nt_status(), Some(NtStatus(0xc000_0034)));
         assert!(header.is_reply() && header.is_unicode() && header.is_signed());
         assert_eq!(Header::parse(&BYTES[..31]), None);
+    }
+
+    #[test]
+    fn what_is_emitted_is_read_back() {
+        let header = Header::parse(&BYTES).unwrap();
+        let mut bytes = Vec::new();
+        header.emit(&mut bytes);
+        let mut expected = BYTES;
+        // PIDHigh and the signature are not the header's business.
+        expected[12..22].fill(0);
+        assert_eq!(bytes, expected);
+        assert_eq!(Header::parse(&bytes), Some(header));
     }
 
     #[test]

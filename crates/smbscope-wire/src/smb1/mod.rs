@@ -3,6 +3,7 @@
 mod block;
 mod command;
 mod header;
+pub mod messages;
 mod request;
 mod response;
 mod transaction;

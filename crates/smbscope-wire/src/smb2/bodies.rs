@@ -18,6 +18,8 @@ pub struct FileReference {
 impl FileReference {
     /// In a related compound operation: the file of the operation before (MS-SMB2 3.2.4.1.4).
     pub const RELATED: FileReference = FileReference { persistent: u64::MAX, volatile: u64::MAX };
+    /// For control codes that need no file (MS-SMB2 2.2.31): the same bits, which are no file.
+    pub const NONE: FileReference = FileReference::RELATED;
 
     fn at(message: &[u8], offset: usize) -> Option<FileReference> {
         Some(FileReference { persistent: u64_at(message, offset)?, volatile: u64_at(message, offset + 8)? })

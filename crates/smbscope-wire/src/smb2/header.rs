@@ -75,6 +75,27 @@ impl Header {
         })
     }
 
+    /// Appends the header, its signature all zero. What a snap length had cut off is zero.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        let mut bytes = [0; Header::LENGTH];
+        let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
+        put(0, &PROTOCOL_ID);
+        put(4, &64u16.to_le_bytes());
+        put(6, &self.credit_charge.to_le_bytes());
+        put(8, &self.status.0.to_le_bytes());
+        put(12, &self.command.0.to_le_bytes());
+        put(14, &self.credits.to_le_bytes());
+        put(16, &self.flags.to_le_bytes());
+        put(20, &self.next_command.to_le_bytes());
+        put(24, &self.message_id.to_le_bytes());
+        match self.async_id {
+            Some(id) => put(32, &id.to_le_bytes()),
+            None => put(36, &self.tree_id.unwrap_or(0).to_le_bytes()),
+        }
+        put(40, &self.session_id.unwrap_or(0).to_le_bytes());
+        out.extend_from_slice(&bytes);
+    }
+
     /// Whether the message is a response (or a break that the server sends).
     pub fn is_response(&self) -> bool {
         self.flags & flags::SERVER_TO_REDIR != 0

@@ -3,6 +3,7 @@
 mod bodies;
 mod command;
 mod header;
+pub mod messages;
 mod negotiate;
 mod transform;
 

@@ -1,0 +1,120 @@
+//! SMB_COM_LOCKING_ANDX (MS-CIFS 2.2.4.32) with 64-bit ranges; also what the server sends to break an oplock.
+
+use super::super::{Command, Header, blocks};
+use super::{Request, Writer};
+
+/// TypeOfLock.
+pub mod lock_type {
+    /// Shared; exclusive otherwise.
+    pub const SHARED_LOCK: u8 = 0x01;
+    /// An oplock is broken (server), or given back (client).
+    pub const OPLOCK_RELEASE: u8 = 0x02;
+    /// Ranges are those of 64 bits.
+    pub const LARGE_FILES: u8 = 0x10;
+}
+
+/// A range of bytes and its owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockRange {
+    /// Who locks: a range is unlocked by the process that locked it.
+    pub pid: u16,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+}
+
+/// Unlocks and locks ranges; the answer is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockingAndx<'a> {
+    /// The open.
+    pub fid: u16,
+    /// See [`lock_type`].
+    pub type_of_lock: u8,
+    /// Of an acknowledged break: 0 none, 1 level II.
+    pub new_oplock_level: u8,
+    /// Milliseconds to wait; zero fails at once, all ones waits for ever.
+    pub timeout: u32,
+    /// Given back first.
+    pub unlocks: &'a [LockRange],
+    /// Taken then.
+    pub locks: &'a [LockRange],
+}
+
+impl Request for LockingAndx<'_> {
+    const COMMAND: Command = Command::LOCKING_ANDX;
+
+    fn body(&self, writer: &mut Writer<'_>) {
+        writer.no_andx();
+        writer.u16(self.fid);
+        writer.u8(self.type_of_lock);
+        writer.u8(self.new_oplock_level);
+        writer.u32(self.timeout);
+        writer.u16(self.unlocks.len() as u16);
+        writer.u16(self.locks.len() as u16);
+        writer.data();
+        for range in self.unlocks.iter().chain(self.locks) {
+            writer.u16(range.pid);
+            writer.u16(0);
+            for wide in [range.offset, range.length] {
+                writer.u32((wide >> 32) as u32);
+                writer.u32(wide as u32);
+            }
+        }
+    }
+}
+
+/// The server's own request: an oplock is broken (MS-CIFS 3.3.4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockingAndxRequest {
+    /// The open whose oplock is broken.
+    pub fid: u16,
+    /// See [`lock_type`].
+    pub type_of_lock: u8,
+    /// What is left: 0 none, 1 level II.
+    pub new_oplock_level: u8,
+}
+
+impl LockingAndxRequest {
+    /// The break in a message of the server; `None` for anything else.
+    pub fn parse(message: &[u8]) -> Option<LockingAndxRequest> {
+        let header = Header::parse(message).filter(|header| !header.is_reply())?;
+        let block = blocks(&header, message).next()?;
+        let break_of =
+            LockingAndxRequest { fid: block.word(4)?, type_of_lock: block.byte(6)?, new_oplock_level: block.byte(7)? };
+        let is_break = block.command == Command::LOCKING_ANDX && break_of.type_of_lock & lock_type::OPLOCK_RELEASE != 0;
+        is_break.then_some(break_of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{emitted, response};
+    use super::*;
+
+    #[test]
+    fn wide_ranges_have_their_high_halves_first() {
+        let range = LockRange { pid: 0x1234, offset: 0x1_0000_0002, length: 0x3_0000_0004 };
+        let lock = LockingAndx {
+            fid: 0x5678,
+            type_of_lock: lock_type::LARGE_FILES,
+            new_oplock_level: 0,
+            timeout: u32::MAX,
+            unlocks: &[],
+            locks: &[range],
+        };
+        let mut expected = vec![8, 0xff, 0, 0, 0, 0x78, 0x56, 0x10, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 1, 0, 20, 0];
+        expected.extend([0x34, 0x12, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0]);
+        assert_eq!(emitted(&lock), expected);
+    }
+
+    #[test]
+    fn breaks_are_requests_and_answers_are_not() {
+        let words = [0xff, 0, 0, 0, 0x78, 0x56, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+        let mut bytes = response(Command::LOCKING_ANDX, &words, &[]);
+        assert_eq!(LockingAndxRequest::parse(&bytes), None);
+        bytes[9] = 0;
+        let expected = LockingAndxRequest { fid: 0x5678, type_of_lock: 2, new_oplock_level: 1 };
+        assert_eq!(LockingAndxRequest::parse(&bytes), Some(expected));
+    }
+}

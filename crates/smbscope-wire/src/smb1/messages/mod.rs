@@ -1,0 +1,132 @@
+//! SMB1 messages of a client: requests to bytes, bytes to checked responses (MS-CIFS 2.2.4 to 2.2.6, MS-SMB 2.2.4).
+//!
+//! A request is a struct with the specification's fields; [`Request::emit`] appends it to a buffer. A response is a
+//! view of the message that it was parsed from: once `parse` has returned, its fields are
+//! there.
+
+mod check_directory;
+mod close;
+mod create_directory;
+mod delete;
+mod delete_directory;
+mod echo;
+mod flush;
+mod locking_andx;
+mod logoff_andx;
+mod negotiate;
+mod nt_cancel;
+mod nt_create_andx;
+mod nt_transact;
+mod open_andx;
+mod read_andx;
+mod rename;
+mod session_setup_andx;
+pub mod trans2;
+mod transaction;
+mod tree_connect_andx;
+mod tree_disconnect;
+mod view;
+mod write_andx;
+mod writer;
+
+pub use check_directory::CheckDirectory;
+pub use close::Close;
+pub use create_directory::CreateDirectory;
+pub use delete::Delete;
+pub use delete_directory::DeleteDirectory;
+pub use echo::{Echo, EchoResponse};
+pub use flush::Flush;
+pub use locking_andx::{LockRange, LockingAndx, LockingAndxRequest, lock_type};
+pub use logoff_andx::LogoffAndx;
+pub use negotiate::{Negotiate, NegotiateResponse, NtLm012, Security, capabilities, security_mode};
+pub use nt_cancel::NtCancel;
+pub use nt_create_andx::{NtCreateAndx, NtCreateAndxResponse, create_flags};
+pub use nt_transact::{NotifyChange, NotifyChanges, NtTransactNotifyChange};
+pub use open_andx::{OpenAndx, OpenAndxResponse};
+pub use read_andx::{ReadAndx, ReadAndxResponse};
+pub use rename::Rename;
+pub use session_setup_andx::{
+    SessionSetupAndx, SessionSetupAndxPlain, SessionSetupAndxPlainResponse, SessionSetupAndxResponse,
+};
+pub use transaction::{Assembly, TransactionPart};
+pub use tree_connect_andx::{TreeConnectAndx, TreeConnectAndxResponse};
+pub use tree_disconnect::TreeDisconnect;
+pub use view::Malformed;
+pub use write_andx::{WriteAndx, WriteAndxResponse};
+pub use writer::Writer;
+
+use super::{Command, Header};
+use view::View;
+
+/// A request that can be put into bytes.
+pub trait Request {
+    /// Its command.
+    const COMMAND: Command;
+
+    /// Writes parameters and data.
+    fn body(&self, writer: &mut Writer<'_>);
+
+    /// Appends the whole message: the header with this request's command in it, parameters, data.
+    fn emit(&self, header: &Header, out: &mut Vec<u8>) {
+        let mut writer = Writer::new(&Header { command: Self::COMMAND, ..*header }, out);
+        self.body(&mut writer);
+        writer.end();
+    }
+}
+
+/// Checks a response that says nothing beyond its status.
+pub fn parse_empty(message: &[u8], command: Command) -> Result<(), Malformed> {
+    View::parse(message, command).map(|_| ())
+}
+
+/// `SMB_FILE_ATTRIBUTES` that a search or a deletion takes in besides ordinary files (MS-CIFS 2.2.1.2.4).
+pub mod search_attributes {
+    /// Hidden files.
+    pub const HIDDEN: u16 = 0x0002;
+    /// System files.
+    pub const SYSTEM: u16 = 0x0004;
+    /// Directories.
+    pub const DIRECTORY: u16 = 0x0010;
+}
+
+#[cfg(test)]
+mod testing {
+    //! Messages for the tests of single commands.
+
+    use super::{Command, Header, Request};
+    use crate::smb1::{flags, flags2};
+
+    /// The bytes of a request behind its header; strings in UTF-16.
+    pub(super) fn emitted(request: &impl Request) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        request.emit(&header(Command(0), 0), &mut bytes);
+        bytes.split_off(Header::LENGTH)
+    }
+
+    /// The same with OEM strings.
+    pub(super) fn emitted_oem(request: &impl Request) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        request.emit(&Header { flags2: 0, ..header(Command(0), 0) }, &mut bytes);
+        bytes.split_off(Header::LENGTH)
+    }
+
+    /// A successful response with UTF-16 strings: parameter words and data bytes, with their counts.
+    pub(super) fn response(command: Command, words: &[u8], data: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        header(command, flags::REPLY).emit(&mut bytes);
+        bytes.push(u8::try_from(words.len() / 2).unwrap());
+        bytes.extend(words);
+        bytes.extend((data.len() as u16).to_le_bytes());
+        bytes.extend(data);
+        bytes
+    }
+
+    /// Text in UTF-16, without a terminator.
+    pub(super) fn utf16(text: &str) -> Vec<u8> {
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+    }
+
+    fn header(command: Command, flags: u8) -> Header {
+        Header { command, status: 0, flags, flags2: flags2::UNICODE, tid: 0, pid: 0, uid: 0, mid: 0 }
+    }
+}

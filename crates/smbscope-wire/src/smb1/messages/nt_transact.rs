@@ -1,0 +1,115 @@
+//! SMB_COM_NT_TRANSACT (MS-CIFS 2.2.4.62) with the function NT_TRANSACT_NOTIFY_CHANGE (2.2.7.4).
+
+use super::super::Command;
+use super::{Request, Writer};
+use crate::bytes::{u32_at, utf16_text};
+use crate::names::NtTransact;
+
+/// Waits for changes in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NtTransactNotifyChange {
+    /// The directory.
+    pub fid: u16,
+    /// FILE_NOTIFY_CHANGE_*
+    pub completion_filter: u32,
+    /// With all that is below it.
+    pub watch_tree: bool,
+    /// Bytes of the answer at most.
+    pub max_parameter_count: u32,
+}
+
+impl Request for NtTransactNotifyChange {
+    const COMMAND: Command = Command::NT_TRANSACT;
+
+    fn body(&self, writer: &mut Writer<'_>) {
+        // MaxSetupCount, Reserved1.
+        writer.bytes(&[0; 3]);
+        writer.u32(0);
+        writer.u32(0);
+        writer.u32(self.max_parameter_count);
+        writer.u32(0);
+        // No parameters and no data; their offsets point to where they would be.
+        let end = (Writer::words_end(23) + 2) as u32;
+        for count_and_offset in [0, end, 0, end] {
+            writer.u32(count_and_offset);
+        }
+        writer.u8(4);
+        writer.u16(NtTransact::NOTIFY_CHANGE.0);
+        writer.u32(self.completion_filter);
+        writer.u16(self.fid);
+        writer.u8(self.watch_tree.into());
+        writer.u8(0);
+        writer.data();
+    }
+}
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotifyChange {
+    /// FILE_ACTION_*: 1 added, 2 removed, 3 modified, 4 and 5 old and new name (MS-FSCC 2.4.42).
+    pub action: u32,
+    /// From the directory on.
+    pub file_name: String,
+}
+
+/// The changes in an answer's parameters: a list of FILE_NOTIFY_INFORMATION (MS-FSCC 2.4.42). It ends where an entry is
+/// cut off.
+#[derive(Debug, Clone)]
+pub struct NotifyChanges<'a> {
+    parameters: &'a [u8],
+    next: Option<usize>,
+}
+
+impl<'a> NotifyChanges<'a> {
+    /// Of these parameters.
+    pub fn new(parameters: &'a [u8]) -> NotifyChanges<'a> {
+        NotifyChanges { parameters, next: Some(0) }
+    }
+}
+
+impl Iterator for NotifyChanges<'_> {
+    type Item = NotifyChange;
+
+    fn next(&mut self) -> Option<NotifyChange> {
+        let entry = self.parameters.get(self.next.take()?..)?;
+        let length = u32_at(entry, 8)? as usize;
+        let name = entry.get(12..12usize.checked_add(length)?)?;
+        let step = u32_at(entry, 0)? as usize;
+        self.next = (step >= 12).then(|| self.parameters.len() - entry.len() + step);
+        Some(NotifyChange { action: u32_at(entry, 4)?, file_name: utf16_text(name) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{emitted, utf16};
+    use super::*;
+
+    #[test]
+    fn the_setup_words_say_what_is_watched() {
+        let watch = NtTransactNotifyChange {
+            fid: 0x1234,
+            completion_filter: 0x0f,
+            watch_tree: true,
+            max_parameter_count: 0x1000,
+        };
+        let mut expected = vec![23, 0, 0, 0];
+        // The data would begin at 32 + 1 + 46 + 2 = 81.
+        for value in [0u32, 0, 0x1000, 0, 0, 81, 0, 81] {
+            expected.extend(value.to_le_bytes());
+        }
+        expected.extend([4, 4, 0, 0x0f, 0, 0, 0, 0x34, 0x12, 1, 0, 0, 0]);
+        assert_eq!(emitted(&watch), expected);
+    }
+
+    #[test]
+    fn changes_are_a_list() {
+        let mut parameters = vec![16, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0];
+        parameters.extend(utf16("ab"));
+        parameters.extend([0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, b'c', 0]);
+        let change = |action, name: &str| NotifyChange { action, file_name: name.into() };
+        assert_eq!(NotifyChanges::new(&parameters).collect::<Vec<_>>(), [change(1, "ab"), change(2, "c")]);
+        let cut = NotifyChanges::new(&parameters[..parameters.len() - 1]);
+        assert_eq!(cut.collect::<Vec<_>>(), [change(1, "ab")]);
+    }
+}

@@ -1,0 +1,118 @@
+//! SMB_COM_TRANSACTION2 (MS-CIFS 2.2.4.46) and its subcommands (2.2.6): everything about files and directories by name
+//! and by information level.
+
+mod entries;
+mod find_close2;
+mod find_first2;
+mod find_next2;
+mod level;
+mod query_file_information;
+mod query_fs_information;
+mod query_path_information;
+mod set_file_information;
+mod set_information;
+mod set_path_information;
+
+pub use entries::{DirectoryEntries, DirectoryEntry};
+pub use find_close2::FindClose2;
+pub use find_first2::{FindFirst2, FindFirst2Response, find_flags};
+pub use find_next2::{FindNext2, FindNext2Response};
+pub use level::{InformationLevel, find_level, query_file_level, query_fs_level, set_file_level};
+pub use query_file_information::QueryFileInformation;
+pub use query_fs_information::QueryFsInformation;
+pub use query_path_information::QueryPathInformation;
+pub use set_file_information::SetFileInformation;
+pub use set_information::SetInformation;
+pub use set_path_information::SetPathInformation;
+
+use super::{Request, Writer};
+use crate::names::Trans2;
+use crate::smb1::Command;
+
+/// A request that TRANSACTION2 carries in one message.
+pub trait Trans2Request {
+    /// Its subcommand.
+    const SUBCOMMAND: Trans2;
+
+    /// Parameter bytes of the answer at most.
+    const MAX_PARAMETER_COUNT: u16;
+
+    /// Data bytes of the answer at most.
+    fn max_data_count(&self) -> u16;
+
+    /// Writes the parameters.
+    fn parameters(&self, writer: &mut Writer<'_>);
+
+    /// Writes the data, where there is some.
+    fn data(&self, _writer: &mut Writer<'_>) {}
+}
+
+/// Positions of the counts and offsets that are known only when parameters and data are written.
+mod field {
+    use crate::smb1::Header;
+
+    const WORDS: usize = Header::LENGTH + 1;
+    pub(super) const TOTAL_PARAMETER_COUNT: usize = WORDS;
+    pub(super) const TOTAL_DATA_COUNT: usize = WORDS + 2;
+    pub(super) const PARAMETER_COUNT: usize = WORDS + 18;
+    pub(super) const PARAMETER_OFFSET: usize = WORDS + 20;
+    pub(super) const DATA_COUNT: usize = WORDS + 22;
+    pub(super) const DATA_OFFSET: usize = WORDS + 24;
+}
+
+impl<R: Trans2Request> Request for R {
+    const COMMAND: Command = Command::TRANSACTION2;
+
+    fn body(&self, writer: &mut Writer<'_>) {
+        writer.u32(0);
+        writer.u16(R::MAX_PARAMETER_COUNT);
+        writer.u16(self.max_data_count());
+        // MaxSetupCount and Reserved1, Flags, Timeout, Reserved2, counts and offsets.
+        writer.bytes(&[0; 18]);
+        // One setup word: the subcommand.
+        writer.u16(1);
+        writer.u16(R::SUBCOMMAND.0);
+        writer.data();
+        // Name, which is empty.
+        writer.u8(0);
+        writer.align(4);
+        let parameters = writer.position();
+        self.parameters(writer);
+        let parameter_count = (writer.position() - parameters) as u16;
+        writer.align(4);
+        let data = writer.position();
+        self.data(writer);
+        let data_count = (writer.position() - data) as u16;
+        for (position, value) in [
+            (field::TOTAL_PARAMETER_COUNT, parameter_count),
+            (field::TOTAL_DATA_COUNT, data_count),
+            (field::PARAMETER_COUNT, parameter_count),
+            (field::PARAMETER_OFFSET, parameters as u16),
+            (field::DATA_COUNT, data_count),
+            (field::DATA_OFFSET, data as u16),
+        ] {
+            writer.patch_u16(position, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod testing {
+    //! What the tests of the subcommands look at.
+
+    use super::super::testing::emitted;
+    use super::Trans2Request;
+    use crate::bytes::u16_at;
+
+    /// Parameters and data of a request, where its offsets say; strings in UTF-16.
+    pub(super) fn parts<R: Trans2Request>(request: &R) -> (Vec<u8>, Vec<u8>) {
+        let bytes = emitted(request);
+        // Behind the count of words: MS-CIFS 2.2.4.46.1.
+        let word = |offset: usize| usize::from(u16_at(&bytes, 1 + offset).unwrap());
+        assert_eq!((bytes[0], word(28)), (15, usize::from(R::SUBCOMMAND.0)));
+        assert_eq!((word(18), word(22)), (word(0), word(2)), "all of it is in one message");
+        let part = |offset: usize, count: usize| bytes[offset - 32..offset - 32 + count].to_vec();
+        assert_eq!((word(20) % 4, word(24) % 4), (0, 0));
+        (part(word(20), word(18)), part(word(24), word(22)))
+    }
+}

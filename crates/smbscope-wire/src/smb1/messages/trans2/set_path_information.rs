@@ -1,0 +1,48 @@
+//! TRANS2_SET_PATH_INFORMATION (MS-CIFS 2.2.6.7).
+
+use super::super::Writer;
+use super::{SetInformation, Trans2Request};
+use crate::names::Trans2;
+
+/// Changes what a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SetPathInformation<'a> {
+    /// What to change.
+    pub information: SetInformation<'a>,
+    /// From the root of the share, with a backslash at the beginning.
+    pub file_name: &'a str,
+}
+
+impl Trans2Request for SetPathInformation<'_> {
+    const SUBCOMMAND: Trans2 = Trans2::SET_PATH_INFORMATION;
+    const MAX_PARAMETER_COUNT: u16 = 2;
+
+    fn max_data_count(&self) -> u16 {
+        0
+    }
+
+    fn parameters(&self, writer: &mut Writer<'_>) {
+        writer.u16(self.information.information_level().0);
+        writer.u32(0);
+        writer.string(self.file_name);
+    }
+
+    fn data(&self, writer: &mut Writer<'_>) {
+        self.information.data(writer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::utf16;
+    use super::super::testing::parts;
+    use super::*;
+
+    #[test]
+    fn the_data_begins_behind_the_name() {
+        let set = SetPathInformation { information: SetInformation::EndOfFile(7), file_name: "\\ab" };
+        let mut parameters = vec![4, 1, 0, 0, 0, 0];
+        parameters.extend(utf16("\\ab\0"));
+        assert_eq!(parts(&set), (parameters, vec![7, 0, 0, 0, 0, 0, 0, 0]));
+    }
+}

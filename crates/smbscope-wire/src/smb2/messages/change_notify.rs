@@ -1,0 +1,103 @@
+//! CHANGE_NOTIFY (MS-SMB2 2.2.35, 2.2.36).
+
+use super::put::Put;
+use super::{Body, output_buffer};
+use crate::bytes::{u32_at, utf16_text};
+use crate::smb2::{Command, FileReference};
+
+/// SMB2_WATCH_TREE
+const WATCH_TREE: u16 = 0x0001;
+
+/// Waits for a change in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// The directory.
+    pub file: FileReference,
+    /// All that is below it, too.
+    pub watch_tree: bool,
+    /// CompletionFilter: which changes.
+    pub completion_filter: u32,
+    /// Most bytes to get.
+    pub output_buffer_length: u32,
+}
+
+impl Body for Request {
+    const COMMAND: Command = Command::CHANGE_NOTIFY;
+
+    fn emit(&self, out: &mut Vec<u8>) {
+        out.put_u16(32);
+        out.put_u16(if self.watch_tree { WATCH_TREE } else { 0 });
+        out.put_u32(self.output_buffer_length);
+        out.put_file(self.file);
+        out.put_u32(self.completion_filter);
+        out.put_u32(0);
+    }
+
+    fn expected(&self) -> usize {
+        self.output_buffer_length as usize
+    }
+}
+
+/// A change: FILE_NOTIFY_INFORMATION (MS-FSCC 2.7.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// 1 added, 2 removed, 3 modified, 4 renamed from, 5 renamed to.
+    pub action: u32,
+    /// Below the directory.
+    pub name: String,
+}
+
+/// What has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Response<'a> {
+    /// A list of FILE_NOTIFY_INFORMATION.
+    pub output: &'a [u8],
+}
+
+impl<'a> Response<'a> {
+    /// Reads the message from its header on.
+    pub fn parse(message: &'a [u8]) -> Option<Response<'a>> {
+        output_buffer(message).map(|output| Response { output })
+    }
+
+    /// The changes; they end where one is cut off.
+    pub fn changes(&self) -> impl Iterator<Item = Change> + use<'a> {
+        let mut rest = Some(self.output);
+        std::iter::from_fn(move || {
+            let entry = rest.take()?;
+            let next = u32_at(entry, 0)? as usize;
+            if next != 0 {
+                rest = entry.get(next..);
+            }
+            let length = u32_at(entry, 8)? as usize;
+            let name = utf16_text(entry.get(12..12usize.checked_add(length)?)?);
+            Some(Change { action: u32_at(entry, 4)?, name })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{request, response};
+    use super::*;
+
+    #[test]
+    fn the_filter_follows_the_directory() {
+        let file = FileReference { persistent: 1, volatile: 2 };
+        let watch = Request { file, watch_tree: true, completion_filter: 0x17, output_buffer_length: 0x1000 };
+        let message = request(&watch);
+        assert_eq!(message[64..72], [32, 0, 1, 0, 0, 0x10, 0, 0]);
+        assert_eq!(message[88..], [0x17, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn changes_are_a_list() {
+        let mut message = response(Command::CHANGE_NOTIFY);
+        message.extend([9, 0, 72, 0, 30, 0, 0, 0]);
+        message.extend([16, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, b'a', 0, 0, 0]);
+        message.extend([0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, b'b', 0]);
+        let changes: Vec<Change> = Response::parse(&message).unwrap().changes().collect();
+        let change = |action, name: &str| Change { action, name: name.to_owned() };
+        assert_eq!(changes, [change(4, "a"), change(5, "b")]);
+    }
+}

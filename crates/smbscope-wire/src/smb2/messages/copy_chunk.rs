@@ -1,0 +1,91 @@
+//! FSCTL_SRV_REQUEST_RESUME_KEY and FSCTL_SRV_COPYCHUNK (MS-SMB2 2.2.31.1, 2.2.32.1, 2.2.32.3): the server copies
+//! between two files, and the data stays there.
+
+use super::put::Put;
+use crate::bytes::{array_at, u32_at};
+
+/// The server's name of an open file to copy from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResumeKey(pub [u8; 24]);
+
+impl ResumeKey {
+    /// Bytes of the answer: the key, and an empty context.
+    pub const OUTPUT: u32 = 32;
+
+    /// Reads the output of SRV_REQUEST_RESUME_KEY.
+    pub fn parse(output: &[u8]) -> Option<ResumeKey> {
+        array_at(output, 0).map(ResumeKey)
+    }
+}
+
+/// A range to copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk {
+    /// Where it is.
+    pub source_offset: u64,
+    /// Where it goes.
+    pub target_offset: u64,
+    /// Bytes.
+    pub length: u32,
+}
+
+/// Appends the input of SRV_COPYCHUNK.
+pub fn emit(source: ResumeKey, chunks: &[Chunk], out: &mut Vec<u8>) {
+    out.extend_from_slice(&source.0);
+    out.put_u32(chunks.len() as u32);
+    out.put_u32(0);
+    for chunk in chunks {
+        out.put_u64(chunk.source_offset);
+        out.put_u64(chunk.target_offset);
+        out.put_u32(chunk.length);
+        out.put_u32(0);
+    }
+}
+
+/// SRV_COPYCHUNK_RESPONSE: what was copied, or with STATUS_INVALID_PARAMETER what the server allows at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Copied {
+    /// Chunks.
+    pub chunks_written: u32,
+    /// Bytes of the chunk that was copied in part; or of a chunk at most.
+    pub chunk_bytes_written: u32,
+    /// Bytes of all.
+    pub total_bytes_written: u32,
+}
+
+impl Copied {
+    /// Bytes of the answer.
+    pub const OUTPUT: u32 = 12;
+
+    /// Reads the output of SRV_COPYCHUNK.
+    pub fn parse(output: &[u8]) -> Option<Copied> {
+        Some(Copied {
+            chunks_written: u32_at(output, 0)?,
+            chunk_bytes_written: u32_at(output, 4)?,
+            total_bytes_written: u32_at(output, 8)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_has_24_bytes_behind_32_of_the_list() {
+        let mut out = Vec::new();
+        emit(ResumeKey([7; 24]), &[Chunk { source_offset: 1, target_offset: 2, length: 3 }], &mut out);
+        assert_eq!(out[..24], [7; 24]);
+        assert_eq!(out[24..32], [1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(out[32..], [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn answers_are_read() {
+        assert_eq!(ResumeKey::parse(&[4; 28]), Some(ResumeKey([4; 24])));
+        let output = [1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0];
+        let expected = Copied { chunks_written: 1, chunk_bytes_written: 0, total_bytes_written: 9 };
+        assert_eq!(Copied::parse(&output), Some(expected));
+        assert_eq!(Copied::parse(&output[..11]), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! Directory entries (MS-FSCC 2.4.10 and its kin): what QUERY_DIRECTORY gives, and SMB1's FIND with the same classes.
+
+use crate::bytes::{u32_at, u64_at, utf16_text};
+use crate::names::InfoLevel;
+
+/// A directory entry, borrowed from an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirectoryEntry<'a> {
+    /// UTF-16LE.
+    pub name: &'a [u8],
+    /// EndOfFile; zero with classes that have names only.
+    pub end_of_file: u64,
+    /// MS-FSCC 2.6; zero with classes that have names only.
+    pub file_attributes: u32,
+}
+
+impl DirectoryEntry<'_> {
+    /// The name as text.
+    pub fn name_text(&self) -> String {
+        utf16_text(self.name)
+    }
+}
+
+/// The entries of an answer; they end where one is cut off.
+#[derive(Debug, Clone, Copy)]
+pub struct DirectoryEntries<'a> {
+    rest: Option<&'a [u8]>,
+    layout: Layout,
+}
+
+/// Where an entry of a class has its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Layout {
+    name_length: usize,
+    name: usize,
+    /// Size and attributes are there, at offsets that all classes share.
+    facts: bool,
+}
+
+impl<'a> DirectoryEntries<'a> {
+    /// The entries of a class; `None` where the class is not known.
+    pub fn new(output: &'a [u8], level: InfoLevel) -> Option<DirectoryEntries<'a>> {
+        let full = |name| Layout { name_length: 60, name, facts: true };
+        let layout = match level {
+            InfoLevel::FILE_DIRECTORY_INFORMATION => full(64),
+            InfoLevel::FILE_FULL_DIRECTORY_INFORMATION => full(68),
+            InfoLevel::FILE_ID_FULL_DIRECTORY_INFORMATION => full(80),
+            InfoLevel::FILE_BOTH_DIRECTORY_INFORMATION => full(94),
+            InfoLevel::FILE_ID_BOTH_DIRECTORY_INFORMATION => full(104),
+            InfoLevel::FILE_NAMES_INFORMATION => Layout { name_length: 8, name: 12, facts: false },
+            _ => return None,
+        };
+        Some(DirectoryEntries { rest: Some(output), layout })
+    }
+
+    fn parse(&self, entry: &'a [u8]) -> Option<DirectoryEntry<'a>> {
+        let Layout { name_length, name, facts } = self.layout;
+        let length = u32_at(entry, name_length)? as usize;
+        Some(DirectoryEntry {
+            name: entry.get(name..name.checked_add(length)?)?,
+            end_of_file: if facts { u64_at(entry, 40)? } else { 0 },
+            file_attributes: if facts { u32_at(entry, 56)? } else { 0 },
+        })
+    }
+}
+
+impl<'a> Iterator for DirectoryEntries<'a> {
+    type Item = DirectoryEntry<'a>;
+
+    fn next(&mut self) -> Option<DirectoryEntry<'a>> {
+        let entry = self.rest.take()?;
+        let next = u32_at(entry, 0)? as usize;
+        if next != 0 {
+            self.rest = entry.get(next..);
+        }
+        self.parse(entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An entry with a name of one character, its length at `name_length` and itself at `name`.
+    fn entry(next: u8, name_length: usize, name: usize, letter: u8) -> Vec<u8> {
+        let mut bytes = vec![0; name + 2];
+        bytes[0] = next;
+        if name_length == 60 {
+            bytes[40] = 5;
+            bytes[56] = 0x10;
+        }
+        bytes[name_length] = 2;
+        bytes[name] = letter;
+        bytes
+    }
+
+    #[test]
+    fn every_class_has_its_name_in_its_place() {
+        // MS-FSCC 2.4.10, 2.4.14, 2.4.8, 2.4.17, 2.4.18, 2.4.28
+        for (class, name_length, name) in
+            [(1, 60, 64), (2, 60, 68), (3, 60, 94), (37, 60, 104), (38, 60, 80), (12, 8, 12)]
+        {
+            let bytes = entry(0, name_length, name, b'n');
+            let read: Vec<_> = DirectoryEntries::new(&bytes, InfoLevel::File(class)).unwrap().collect();
+            assert_eq!(read.len(), 1, "class {class}");
+            assert_eq!(read[0].name_text(), "n");
+            assert_eq!((read[0].end_of_file, read[0].file_attributes), if class == 12 { (0, 0) } else { (5, 0x10) });
+        }
+        assert!(DirectoryEntries::new(&[], InfoLevel::File(4)).is_none());
+    }
+
+    #[test]
+    fn entries_end_where_one_is_cut_off() {
+        let mut bytes = entry(16, 8, 12, b'a');
+        bytes.resize(16, 0);
+        bytes.extend(entry(0, 8, 12, b'b'));
+        let names = |bytes: &[u8]| DirectoryEntries::new(bytes, InfoLevel::File(12)).unwrap().count();
+        assert_eq!(names(&bytes), 2);
+        assert_eq!(names(&bytes[..29]), 1);
+        bytes[0] = 200;
+        assert_eq!(names(&bytes), 1, "the next one is said to be beyond the end");
+    }
+}
