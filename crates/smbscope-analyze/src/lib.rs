@@ -12,7 +12,6 @@ mod content;
 mod encrypted;
 mod flow;
 mod framer;
-mod groups;
 mod losses;
 mod names;
 mod pending;

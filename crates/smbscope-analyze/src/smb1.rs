@@ -6,11 +6,10 @@
 use crate::connection::{Connection, Opening, Scene};
 use crate::content::{Body1, Message1, dialect_named};
 use crate::framer::Frame;
-use crate::groups;
 use crate::names::{Tree, user_name};
 use crate::pending::{Causality, Pending};
 use crate::smb1_raw::{Raw, RawRequest};
-use smbscope_model::{Command, Dialect, Direction, FileId, Outcome, Protocol, Status, Subcommand};
+use smbscope_model::{Command, Dialect, Direction, FileId, Outcome, Protocol, Status, Subcommand, groups};
 use smbscope_wire::names::Trans2;
 use smbscope_wire::smb1::{self, Progress, TransactionKind};
 use std::collections::{BTreeMap, VecDeque};

@@ -3,10 +3,9 @@
 use crate::connection::{Connection, Opening, Scene};
 use crate::content::{Body2, Message2};
 use crate::framer::Frame;
-use crate::groups;
 use crate::names::{Sessions, Tree, user_name};
 use crate::pending::{Causality, Pending};
-use smbscope_model::{Command, Dialect, Direction, FileId, Half, Outcome, Protocol, Status, Subcommand};
+use smbscope_model::{Command, Dialect, Direction, FileId, Half, Outcome, Protocol, Status, Subcommand, groups};
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb2::{self, FileReference, flags};
 use smbscope_wire::status::NtStatus;

@@ -8,6 +8,7 @@ pub mod command;
 pub mod connection;
 pub mod exchange;
 pub mod group;
+pub mod groups;
 pub mod ids;
 pub mod limits;
 pub mod quality;

@@ -1,6 +1,7 @@
 //! Which group a command belongs to (Swartz 1997, table 1, and appendix A for what is *Attributes* and *Directory*).
 
-use smbscope_model::{Group, Subcommand};
+use crate::command::Subcommand;
+use crate::group::Group;
 use smbscope_wire::names::{Fsctl, InfoLevel, NtTransact, Trans2, Transaction};
 use smbscope_wire::{smb1, smb2};
 
@@ -10,7 +11,7 @@ const DIRECTORY_CLASSES: [u8; 6] = [10, 11, 13, 64, 65, 72];
 
 /// The group of an SMB2 command. `waits` says that the request is one that waits by design (a blocking lock, a read
 /// from a named pipe).
-pub(crate) fn smb2(command: smb2::Command, subcommand: Option<Subcommand>, waits: bool) -> Group {
+pub fn smb2(command: smb2::Command, subcommand: Option<Subcommand>, waits: bool) -> Group {
     use smb2::Command;
     if waits {
         return Group::Waiting;
@@ -39,7 +40,7 @@ pub(crate) fn smb2(command: smb2::Command, subcommand: Option<Subcommand>, waits
 }
 
 /// The group of an SMB1 command.
-pub(crate) fn smb1(command: smb1::Command, subcommand: Option<Subcommand>, waits: bool) -> Group {
+pub fn smb1(command: smb1::Command, subcommand: Option<Subcommand>, waits: bool) -> Group {
     use smb1::Command;
     if waits {
         return Group::Waiting;
