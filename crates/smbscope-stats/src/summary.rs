@@ -200,6 +200,21 @@ impl Summary {
         self.limit.histogram = true;
     }
 
+    /// The values as an HdrHistogram of nanoseconds with three significant digits; values below zero count as 0. Absent
+    /// where the values were dropped.
+    pub fn histogram(&self) -> Option<Histogram<u64>> {
+        match &self.values {
+            Values::Exact(values) => {
+                let mut histogram = Buffered::new();
+                values.iter().for_each(|value| histogram.record(*value));
+                histogram.enter();
+                Some(*histogram.histogram)
+            }
+            Values::Histogram(histogram) => Some(histogram.whole().into_owned()),
+            Values::Dropped => None,
+        }
+    }
+
     /// Sum of all values in nanoseconds.
     pub(crate) fn sum_ns(&self) -> i128 {
         self.sum

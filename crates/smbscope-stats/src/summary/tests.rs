@@ -135,3 +135,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_histogram_holds_every_value_in_either_form() {
+    for limit in [Limit::ROW, Limit { exact: 2, histogram: true }] {
+        let mut summary = Summary::new(limit);
+        [5, 700, 90_000].into_iter().for_each(|value| summary.record(Nanos(value)));
+        let histogram = summary.histogram().expect("nothing was dropped");
+        // Three significant digits: 90,000 is within 0.1 %.
+        assert_eq!((histogram.len(), histogram.min(), histogram.count_at(700)), (3, 5, 1));
+        assert!(histogram.max().abs_diff(90_000) <= 90);
+    }
+    let mut dropped = Summary::new(Limit::NONE);
+    dropped.record(Nanos(1));
+    assert_eq!(dropped.histogram(), None);
+}
