@@ -1,0 +1,181 @@
+//! What an operation (open, read a byte, close) costs this process, against a server in another process.
+//!
+//! ```sh
+//! cargo run --release -p smbscope-testkit --example scripted_server -- --listen 127.0.0.1:4450 --forever &
+//! cargo run --release -p smbscope-load --example operation_cost -- 127.0.0.1:4450 100 10 2.1
+//! ```
+//!
+//! Arguments: address, sessions, seconds, dialect (`nt1`, `2.0.2`, `2.1`, `3.0`, `3.0.2`, `3.1.1`), and `compound` to
+//! send the three commands as one. All sessions live in one thread, a task each.
+
+use smbscope_load::client::{Disposition, Open, Options, Session, access};
+use smbscope_model::{Dialect, Outcome};
+use std::error::Error;
+use std::fs;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+use tokio::task::LocalSet;
+
+/// Sessions that may be logging on at once.
+const LOGONS: usize = 32;
+
+const OPEN: Open<'static> = Open {
+    path: "dir\\file.txt",
+    access: access::READ_DATA | access::READ_ATTRIBUTES,
+    share: 7,
+    disposition: Disposition::Open,
+    options: 0,
+    attributes: 0,
+};
+
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    address: SocketAddr,
+    dialect: Dialect,
+    time: Duration,
+    compound: bool,
+}
+
+#[derive(Debug, Default)]
+struct Done {
+    operations: u64,
+    /// Of single operations, in nanoseconds.
+    times: Vec<u64>,
+    /// Of the commands in them.
+    response_times: Vec<u64>,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [address, sessions, seconds, dialect, rest @ ..] = &arguments[..] else {
+        return Err("arguments: ADDRESS SESSIONS SECONDS DIALECT [compound]".into());
+    };
+    let plan = Plan {
+        address: address.parse()?,
+        dialect: parse_dialect(dialect)?,
+        time: Duration::from_secs_f64(seconds.parse()?),
+        compound: rest.iter().any(|word| word == "compound"),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    LocalSet::new().block_on(&runtime, measure(plan, sessions.parse()?))
+}
+
+async fn measure(plan: Plan, count: usize) -> Result<(), Box<dyn Error>> {
+    let before = resident_bytes()?;
+    let logons = Rc::new(Semaphore::new(LOGONS));
+    let start = Instant::now();
+    let mut tasks = Vec::new();
+    for _ in 0..count {
+        let logons = logons.clone();
+        tasks.push(tokio::task::spawn_local(async move {
+            let _turn = logons.acquire().await;
+            let options = Options {
+                dialect: plan.dialect,
+                compound: plan.compound,
+                ..Options::new("127.0.0.1", plan.address, "share")
+            };
+            Session::connect(&options).await.map_err(|error| error.to_string())
+        }));
+    }
+    let mut sessions = Vec::new();
+    for task in tasks {
+        sessions.push(task.await??);
+    }
+    let connected = start.elapsed();
+    let grown = resident_bytes()?.saturating_sub(before);
+    println!("connected {count} sessions in {connected:.2?}, {} bytes a session", grown / count.max(1) as u64);
+
+    let cpu = cpu_time()?;
+    let start = Instant::now();
+    let tasks: Vec<_> = sessions
+        .into_iter()
+        .map(|session| tokio::task::spawn_local(async move { work(session, plan).await.map_err(|e| e.to_string()) }))
+        .collect();
+    let mut all = Done::default();
+    for task in tasks {
+        let done = task.await??;
+        all.operations += done.operations;
+        all.times.extend(done.times);
+        all.response_times.extend(done.response_times);
+    }
+    let elapsed = start.elapsed();
+    let cpu = cpu_time()?.saturating_sub(cpu);
+    println!(
+        "{} operations in {elapsed:.2?}: {:.0}/s, CPU {:.2} us each",
+        all.operations,
+        all.operations as f64 / elapsed.as_secs_f64(),
+        cpu.as_secs_f64() * 1e6 / all.operations as f64
+    );
+    println!("operation p50 {:.1} us p99 {:.1} us", at(&mut all.times, 0.5), at(&mut all.times, 0.99));
+    println!("command p50 {:.1} us p99 {:.1} us", at(&mut all.response_times, 0.5), at(&mut all.response_times, 0.99));
+    println!("resident at the end: {} KiB", resident_bytes()? / 1024);
+    Ok(())
+}
+
+async fn work(mut session: Session, plan: Plan) -> Result<Done, smbscope_load::client::Error> {
+    /// Times kept of one session, so that keeping them costs little.
+    const KEPT: usize = 4096;
+    let mut done = Done::default();
+    let end = Instant::now() + plan.time;
+    session.samples().clear();
+    loop {
+        let start = Instant::now();
+        if start >= end {
+            return Ok(done);
+        }
+        if plan.compound {
+            session.open_read_close(OPEN.path, 0, 1).await?;
+        } else {
+            let opened = session.open(&OPEN).await?;
+            session.read(opened.handle, 0, 1).await?;
+            session.close(opened.handle).await?;
+        }
+        done.operations += 1;
+        if done.times.len() < KEPT {
+            done.times.push(start.elapsed().as_nanos() as u64);
+        }
+        for sample in session.samples().drain(..) {
+            assert_eq!(sample.outcome, Outcome::Complete, "{sample:?}");
+            if let Some(time) = sample.response_time().filter(|_| done.response_times.len() < KEPT) {
+                done.response_times.push(time.as_nanos() as u64);
+            }
+        }
+    }
+}
+
+/// A quantile in microseconds, by nearest rank.
+fn at(times: &mut [u64], quantile: f64) -> f64 {
+    times.sort_unstable();
+    let rank = (times.len() as f64 * quantile) as usize;
+    times.get(rank).map_or(f64::NAN, |nanos| *nanos as f64 / 1000.0)
+}
+
+/// Processor time of all threads (proc(5), schedstat: nanoseconds on a processor).
+fn cpu_time() -> Result<Duration, Box<dyn Error>> {
+    let mut nanos = 0;
+    for task in fs::read_dir("/proc/self/task")? {
+        let text = fs::read_to_string(task?.path().join("schedstat"))?;
+        nanos += text.split(' ').next().unwrap_or_default().parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(nanos))
+}
+
+/// Resident memory (proc(5), statm: pages).
+fn resident_bytes() -> Result<u64, Box<dyn Error>> {
+    let text = fs::read_to_string("/proc/self/statm")?;
+    Ok(text.split(' ').nth(1).unwrap_or_default().parse::<u64>()? * 4096)
+}
+
+fn parse_dialect(text: &str) -> Result<Dialect, Box<dyn Error>> {
+    Ok(match text {
+        "nt1" => Dialect::NtLm012,
+        "2.0.2" => Dialect::Smb2(0x0202),
+        "2.1" => Dialect::Smb2(0x0210),
+        "3.0" => Dialect::Smb2(0x0300),
+        "3.0.2" => Dialect::Smb2(0x0302),
+        "3.1.1" => Dialect::Smb2(0x0311),
+        _ => return Err(format!("{text} is no dialect").into()),
+    })
+}

@@ -1,0 +1,99 @@
+//! The mechanisms behind SPNEGO, by one set of calls (RFC 2743 2.2).
+
+use super::{AuthError, ntlm, spnego};
+
+#[cfg(all(feature = "kerberos", unix))]
+use super::kerberos;
+
+/// One of them, with its state.
+#[derive(Debug)]
+pub(super) enum Mechanism {
+    Ntlm(Box<ntlm::Client>),
+    #[cfg(all(feature = "kerberos", unix))]
+    Kerberos(kerberos::Client),
+}
+
+impl Mechanism {
+    #[cfg(all(feature = "kerberos", unix))]
+    pub(super) fn kerberos(host: &str) -> Result<Mechanism, AuthError> {
+        kerberos::Client::new(host).map(Mechanism::Kerberos)
+    }
+
+    #[cfg(not(all(feature = "kerberos", unix)))]
+    pub(super) fn kerberos(_host: &str) -> Result<Mechanism, AuthError> {
+        let reason = "Kerberos: not in this build; build with the feature `kerberos`, or use a password";
+        Err(AuthError::Unavailable(reason.to_owned()))
+    }
+
+    /// Object identifiers: the one to offer, and others that the server may call it by.
+    pub(super) fn oids(&self) -> &'static [&'static [u8]] {
+        match self {
+            Mechanism::Ntlm(_) => &[spnego::NTLM],
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(_) => &[spnego::KERBEROS, spnego::KERBEROS_OF_WINDOWS_2000],
+        }
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Mechanism::Ntlm(_) => "NTLM",
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(_) => "Kerberos",
+        }
+    }
+
+    /// The first token.
+    pub(super) fn first(&mut self) -> Vec<u8> {
+        match self {
+            Mechanism::Ntlm(ntlm) => ntlm.negotiate(),
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(kerberos) => kerberos.first(),
+        }
+    }
+
+    /// The answer to a token of a server that wants to hear more.
+    pub(super) fn step(&mut self, token: &[u8]) -> Result<Vec<u8>, AuthError> {
+        match self {
+            Mechanism::Ntlm(ntlm) => ntlm.authenticate(token),
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(kerberos) => kerberos.step(token),
+        }
+    }
+
+    /// Takes the token of a server that is content. NTLM has none then.
+    pub(super) fn finish(&mut self, _token: Option<&[u8]>) -> Result<(), AuthError> {
+        match self {
+            Mechanism::Ntlm(_) => Ok(()),
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(kerberos) => kerberos.finish(_token),
+        }
+    }
+
+    /// GSS_GetMIC, where there is a key for it. The one mechanism that is offered first needs none when the server takes
+    /// it (RFC 4178 5), and GSSAPI's Kerberos goes without; servers expect it of NTLM nevertheless.
+    pub(super) fn sign(&mut self, message: &[u8]) -> Option<[u8; 16]> {
+        match self {
+            Mechanism::Ntlm(ntlm) => ntlm.sign(message),
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(_) => None,
+        }
+    }
+
+    /// GSS_VerifyMIC. Kerberos has authenticated the server already, by its AP-REP.
+    pub(super) fn verify(&mut self, message: &[u8], mic: &[u8]) -> bool {
+        match self {
+            Mechanism::Ntlm(ntlm) => ntlm.verify(message, mic),
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(_) => true,
+        }
+    }
+
+    /// The whole key, once there is one.
+    pub(super) fn session_key(&self) -> Option<&[u8]> {
+        match self {
+            Mechanism::Ntlm(ntlm) => ntlm.session_key(),
+            #[cfg(all(feature = "kerberos", unix))]
+            Mechanism::Kerberos(kerberos) => kerberos.session_key(),
+        }
+    }
+}

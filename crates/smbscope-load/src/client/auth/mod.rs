@@ -1,0 +1,131 @@
+//! Who asks: SPNEGO around NTLM or Kerberos (RFC 4178, MS-SPNG, MS-NLMP), for the session setups of SMB2 and SMB1 alike.
+//!
+//! An [`Authenticator`] does no I/O: the caller puts its tokens into session setups and gives it the server's.
+
+#[cfg(all(feature = "kerberos", unix))]
+mod kerberos;
+mod mechanism;
+mod ntlm;
+mod spnego;
+
+#[cfg(test)]
+mod tests;
+
+use super::crypto::session_key_from;
+use super::{Credentials, Error};
+use mechanism::Mechanism;
+use ntlm::Account;
+pub use ntlm::Unpredictable;
+use spnego::NegState;
+
+/// Why the authentication did not come to its end; a server that refuses with an NTSTATUS is not among it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AuthError {
+    /// The server sent something that is no token, or not the one that is due.
+    #[error("the server's security token has no {0}")]
+    Malformed(&'static str),
+    /// SPNEGO ended without an agreement.
+    #[error("the server refuses the authentication mechanism {0}")]
+    Rejected(&'static str),
+    /// The server does not do NTLMv2 as it has been since Windows 2000.
+    #[error("the server's NTLM lacks {0}")]
+    Weak(&'static str),
+    /// Its proof that nobody changed the list of mechanisms is wrong.
+    #[error("the server's mechListMIC is wrong: its token was changed, or it does not know the session key")]
+    WrongMic,
+    /// What this build or machine cannot do.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl From<AuthError> for Error {
+    fn from(error: AuthError) -> Error {
+        match error {
+            AuthError::Unavailable(reason) => Error::Unsupported(reason),
+            AuthError::Rejected(_) | AuthError::Weak(_) => Error::Unsupported(error.to_string()),
+            AuthError::Malformed(_) | AuthError::WrongMic => Error::Protocol(error.to_string()),
+        }
+    }
+}
+
+/// One authentication, from the first token to the session key.
+#[derive(Debug)]
+pub struct Authenticator {
+    mechanism: Mechanism,
+    /// The mechTypes offered, as encoded: what a mechListMIC is computed over.
+    mech_types: Vec<u8>,
+}
+
+impl Authenticator {
+    /// For a server by the name that the user wrote. Kerberos asks for a ticket here, so this may wait for the KDC.
+    pub fn new(credentials: &Credentials, host: &str) -> Result<Authenticator, AuthError> {
+        let random =
+            Unpredictable::now().map_err(|error| AuthError::Unavailable(format!("random numbers: {error}")))?;
+        Authenticator::with(credentials, host, random)
+    }
+
+    /// The same with random numbers and a time given.
+    pub fn with(credentials: &Credentials, host: &str, random: Unpredictable) -> Result<Authenticator, AuthError> {
+        let account = match credentials {
+            Credentials::Anonymous => Account::Nobody,
+            Credentials::Guest => Account::guest(),
+            Credentials::Ntlm { domain, user, password } => Account::new(domain, user, password.reveal()),
+            Credentials::Kerberos => return Ok(Authenticator::of(Mechanism::kerberos(host)?)),
+        };
+        let client = ntlm::Client::new(account, host, &workstation(), random);
+        Ok(Authenticator::of(Mechanism::Ntlm(Box::new(client))))
+    }
+
+    /// The token of the first session setup.
+    pub fn first(&mut self) -> Vec<u8> {
+        spnego::init_token(&self.mech_types, &self.mechanism.first())
+    }
+
+    /// The token that answers the one of a response with STATUS_MORE_PROCESSING_REQUIRED.
+    pub fn next(&mut self, server_token: &[u8]) -> Result<Vec<u8>, AuthError> {
+        let reply = self.parse(server_token)?;
+        let token = self.mechanism.step(reply.response_token.ok_or(AuthError::Malformed("mechanism's answer"))?)?;
+        let mic = self.mechanism.sign(&self.mech_types);
+        Ok(spnego::response_token(&token, mic.as_ref().map(|mic| &mic[..])))
+    }
+
+    /// Checks the token of the response with STATUS_SUCCESS. With NTLM servers may leave it out, and some do.
+    pub fn finish(&mut self, server_token: &[u8]) -> Result<(), AuthError> {
+        let reply = if server_token.is_empty() { spnego::Response::default() } else { self.parse(server_token)? };
+        self.mechanism.finish(reply.response_token)?;
+        match reply.mech_list_mic {
+            Some(mic) if !self.mechanism.verify(&self.mech_types, mic) => Err(AuthError::WrongMic),
+            _ => Ok(()),
+        }
+    }
+
+    /// Session.SessionKey: what signing and encryption keys come from, once [`Authenticator::finish`] is done. Nobody has
+    /// none.
+    pub fn session_key(&self) -> Option<[u8; 16]> {
+        self.full_session_key().map(session_key_from)
+    }
+
+    /// Session.FullSessionKey: with Kerberos it may be longer, and keys of 256 bits come from all of it.
+    pub fn full_session_key(&self) -> Option<&[u8]> {
+        self.mechanism.session_key()
+    }
+
+    fn of(mechanism: Mechanism) -> Authenticator {
+        let mech_types = spnego::mech_types(&mechanism.oids()[..1]);
+        Authenticator { mechanism, mech_types }
+    }
+
+    fn parse<'a>(&self, server_token: &'a [u8]) -> Result<spnego::Response<'a>, AuthError> {
+        let reply = spnego::Response::parse(server_token).ok_or(AuthError::Malformed("NegTokenResp"))?;
+        let is_ours = reply.supported_mech.is_none_or(|mechanism| self.mechanism.oids().contains(&mechanism));
+        if reply.neg_state == Some(NegState::Reject) || !is_ours {
+            return Err(AuthError::Rejected(self.mechanism.name()));
+        }
+        Ok(reply)
+    }
+}
+
+/// The name of this machine, for the server's log.
+fn workstation() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

@@ -1,0 +1,132 @@
+//! The three messages on the wire (MS-NLMP 2.2.1).
+
+use smbscope_wire::bytes::{array_at, u16_at, u32_at};
+
+/// NegotiateFlags (MS-NLMP 2.2.2.5).
+pub(super) mod flags {
+    pub(in super::super) const UNICODE: u32 = 0x0000_0001;
+    const REQUEST_TARGET: u32 = 0x0000_0004;
+    const SIGN: u32 = 0x0000_0010;
+    pub(in super::super) const NTLM: u32 = 0x0000_0200;
+    pub(in super::super) const ANONYMOUS: u32 = 0x0000_0800;
+    const ALWAYS_SIGN: u32 = 0x0000_8000;
+    pub(in super::super) const EXTENDED_SESSION_SECURITY: u32 = 0x0008_0000;
+    const TARGET_INFO: u32 = 0x0080_0000;
+    const VERSION: u32 = 0x0200_0000;
+    pub(in super::super) const KEYS_OF_128: u32 = 0x2000_0000;
+    pub(in super::super) const KEY_EXCHANGE: u32 = 0x4000_0000;
+    pub(in super::super) const KEYS_OF_56: u32 = 0x8000_0000;
+
+    /// What NEGOTIATE asks for, and of what the server grants AUTHENTICATE keeps.
+    pub(in super::super) const WANTED: u32 = UNICODE
+        | REQUEST_TARGET
+        | SIGN
+        | NTLM
+        | ALWAYS_SIGN
+        | EXTENDED_SESSION_SECURITY
+        | TARGET_INFO
+        | VERSION
+        | KEYS_OF_128
+        | KEY_EXCHANGE
+        | KEYS_OF_56;
+}
+
+const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
+
+/// VERSION (MS-NLMP 2.2.2.10), for debugging only: 10.0, no build, NTLMSSP_REVISION_W2K3.
+const VERSION: [u8; 8] = [10, 0, 0, 0, 0, 0, 0, 15];
+
+/// NEGOTIATE_MESSAGE (2.2.1.1), which names neither domain nor workstation.
+pub(super) fn negotiate(flags: u32) -> Vec<u8> {
+    let mut message = SIGNATURE.to_vec();
+    message.extend_from_slice(&1u32.to_le_bytes());
+    message.extend_from_slice(&flags.to_le_bytes());
+    message.extend_from_slice(&[0; 16]);
+    message.extend_from_slice(&VERSION);
+    message
+}
+
+/// CHALLENGE_MESSAGE (2.2.1.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Challenge<'a> {
+    pub(super) flags: u32,
+    pub(super) server_challenge: [u8; 8],
+    pub(super) target_info: &'a [u8],
+}
+
+impl<'a> Challenge<'a> {
+    /// `None` for another message, and for one whose fields point behind its end.
+    pub(super) fn parse(message: &'a [u8]) -> Option<Challenge<'a>> {
+        if !message.starts_with(SIGNATURE) || u32_at(message, 8)? != 2 {
+            return None;
+        }
+        let target_info = match u16_at(message, 40) {
+            Some(length) if length > 0 => {
+                let offset = u32_at(message, 44)? as usize;
+                message.get(offset..offset.checked_add(length.into())?)?
+            }
+            _ => &[],
+        };
+        Some(Challenge { flags: u32_at(message, 20)?, server_challenge: array_at(message, 24)?, target_info })
+    }
+}
+
+/// AUTHENTICATE_MESSAGE (2.2.1.3).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Authenticate<'a> {
+    pub(super) flags: u32,
+    pub(super) lm_response: &'a [u8],
+    pub(super) nt_response: &'a [u8],
+    pub(super) domain: &'a str,
+    pub(super) user: &'a str,
+    pub(super) workstation: &'a str,
+    pub(super) encrypted_session_key: &'a [u8],
+}
+
+impl Authenticate<'_> {
+    /// With a MIC, or without the field.
+    pub(super) fn encode(&self, mic: Option<[u8; 16]>) -> Vec<u8> {
+        /// All before the MIC.
+        const HEADER: usize = 72;
+        let mic = mic.as_ref().map_or(&[][..], |mic| mic);
+        let mut payload = Vec::new();
+        let mut place = |item: &[u8]| {
+            let offset = HEADER + mic.len() + payload.len();
+            payload.extend_from_slice(item);
+            fields(item.len(), offset)
+        };
+        let domain = place(&utf16(self.domain));
+        let user = place(&utf16(self.user));
+        let workstation = place(&utf16(self.workstation));
+        let lm_response = place(self.lm_response);
+        let nt_response = place(self.nt_response);
+        let session_key = place(self.encrypted_session_key);
+
+        let mut message = SIGNATURE.to_vec();
+        message.extend_from_slice(&3u32.to_le_bytes());
+        for item in [lm_response, nt_response, domain, user, workstation, session_key] {
+            message.extend_from_slice(&item);
+        }
+        message.extend_from_slice(&self.flags.to_le_bytes());
+        message.extend_from_slice(&VERSION);
+        message.extend_from_slice(mic);
+        message.extend_from_slice(&payload);
+        message
+    }
+}
+
+/// UTF-16LE without an end.
+pub(super) fn utf16(text: &str) -> Vec<u8> {
+    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
+/// Len, MaxLen and BufferOffset of a payload item.
+fn fields(length: usize, offset: usize) -> [u8; 8] {
+    let length = u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes();
+    let offset = u32::try_from(offset).unwrap_or(u32::MAX).to_le_bytes();
+    let mut fields = [0; 8];
+    fields[..2].copy_from_slice(&length);
+    fields[2..4].copy_from_slice(&length);
+    fields[4..].copy_from_slice(&offset);
+    fields
+}

@@ -1,0 +1,83 @@
+//! Signatures of SMB1 messages (MS-CIFS 3.1.4.1, MS-SMB 3.1.4.1): MD5 over key, sequence number and message.
+
+use super::same;
+use md5::{Digest, Md5};
+use std::fmt;
+use std::ops::Range;
+
+/// SecuritySignature in the SMB header (MS-CIFS 2.2.3.1).
+const SIGNATURE: Range<usize> = 14..22;
+/// Where the signature ends in the header.
+const SIGNATURE_END: usize = 22;
+
+/// Signs what a connection sends and verifies what it gets. All sessions of a connection are signed with the key of
+/// its first, and requests and responses count together: a response has the number after its request's.
+#[derive(Clone)]
+pub struct Smb1Signer {
+    /// MD5 that has taken in the key.
+    keyed: Md5,
+    next: u32,
+}
+
+impl Smb1Signer {
+    /// The number of the response that ends the session setup; its request, number 0, could not be signed yet.
+    pub const SESSION_SETUP_RESPONSE: u32 = 1;
+
+    /// For the key that the authentication gave; with extended security it is the session key and nothing else. The next
+    /// request is the first after the session setup, number 2.
+    pub fn new(key: &[u8]) -> Smb1Signer {
+        Smb1Signer { keyed: Md5::new().chain_update(key), next: Smb1Signer::SESSION_SETUP_RESPONSE + 1 }
+    }
+
+    /// Fills in the SecuritySignature of a request; the number of its response. SMB_FLAGS2_SMB_SECURITY_SIGNATURE is the
+    /// caller's to set, before.
+    ///
+    /// # Panics
+    /// When the message is shorter than its header.
+    pub fn sign(&mut self, message: &mut [u8]) -> u32 {
+        let response = self.next.wrapping_add(1);
+        self.fill_in(message);
+        self.next = response.wrapping_add(1);
+        response
+    }
+
+    /// The same for a request that has no response of its own: NT_CANCEL takes one number only.
+    ///
+    /// # Panics
+    /// When the message is shorter than its header.
+    pub fn sign_without_response(&mut self, message: &mut [u8]) {
+        self.fill_in(message);
+        self.next = self.next.wrapping_add(1);
+    }
+
+    /// Whether the SecuritySignature is right for a message of this number.
+    pub fn verify(&self, message: &[u8], sequence: u32) -> bool {
+        let signature = self.signature(message, sequence).zip(message.get(SIGNATURE));
+        signature.is_some_and(|(right, there)| same(&right, there))
+    }
+
+    fn fill_in(&self, message: &mut [u8]) {
+        let signature = self.signature(message, self.next).expect("a message has a header");
+        message[SIGNATURE].copy_from_slice(&signature);
+    }
+
+    /// `None` for what is too short.
+    fn signature(&self, message: &[u8], sequence: u32) -> Option<[u8; 8]> {
+        let (header, body) = message.split_first_chunk::<SIGNATURE_END>()?;
+        let code: [u8; 16] = self
+            .keyed
+            .clone()
+            .chain_update(&header[..SIGNATURE.start])
+            .chain_update(u64::from(sequence).to_le_bytes())
+            .chain_update(body)
+            .finalize()
+            .into();
+        code.first_chunk().copied()
+    }
+}
+
+impl fmt::Debug for Smb1Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Smb1Signer").field("next", &self.next).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,80 @@
+//! What can go wrong. The server's refusals are data and stay NTSTATUS; everything else says what to do.
+
+use smbscope_model::Command;
+use smbscope_wire::status::NtStatus;
+use std::io;
+
+/// Why an operation, or the connection under it, failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The server answered with an error status; the session goes on.
+    #[error("{command}: {status}")]
+    Status {
+        /// The command that was refused.
+        command: Command,
+        /// The server's answer.
+        status: NtStatus,
+    },
+
+    /// The server refused the session: wrong password, no such share, a dialect or protection that it does not do.
+    #[error("{what}: {status}; {hint}")]
+    Refused {
+        /// What was asked for.
+        what: String,
+        /// The server's answer.
+        status: NtStatus,
+        /// What to do.
+        hint: &'static str,
+    },
+
+    /// The server does not do what was asked for exactly: another dialect, no signing, no encryption.
+    #[error("{0}")]
+    Unsupported(String),
+
+    /// The connection could not be made, or broke.
+    #[error("{what}: {error}")]
+    Connection {
+        /// What was being done.
+        what: &'static str,
+        /// What the system says.
+        #[source]
+        error: io::Error,
+    },
+
+    /// No answer in the time that the options allow.
+    #[error("no answer to {command} for {seconds} s")]
+    TimedOut {
+        /// The command without an answer.
+        command: Command,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+
+    /// The server sent what the specification does not allow.
+    #[error("the server broke the protocol: {0}")]
+    Protocol(String),
+
+    /// A signature or an authentication tag is wrong.
+    #[error("the answer to {command} has a wrong {what}: its bytes were changed, or the keys differ")]
+    Tampered {
+        /// The command that was answered.
+        command: Command,
+        /// `signature` or `authentication tag`.
+        what: &'static str,
+    },
+}
+
+impl Error {
+    /// The server's answer, where that is what failed.
+    pub fn status(&self) -> Option<NtStatus> {
+        match self {
+            Error::Status { status, .. } | Error::Refused { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// Whether the session can be used no longer.
+    pub fn is_fatal(&self) -> bool {
+        !matches!(self, Error::Status { .. })
+    }
+}

@@ -1,0 +1,23 @@
+//! An SMB client made for measuring: it speaks every dialect exactly as told, does its own I/O in the task of its user,
+//! and keeps a [`Sample`] of each command.
+//!
+//! [`Session`] is what a workload works with; behind it `smb1` and `smb2` put operations into commands. Both use `auth`
+//! (SPNEGO, NTLMv2), `crypto` (signing, encryption, key derivation) and `transport` (TCP, NetBIOS session service).
+
+pub mod auth;
+pub mod crypto;
+mod error;
+mod file;
+mod netbios;
+mod options;
+mod sample;
+mod session;
+pub mod smb1;
+pub mod smb2;
+mod transport;
+
+pub use error::Error;
+pub use file::{Disposition, Entry, Handle, Info, LockRange, Open, Opened, SetInfo, access, options as create_options};
+pub use options::{Cipher, Credentials, Encryption, Options, Secret, Signing, SigningAlgorithm, Transport};
+pub use sample::{Sample, Samples};
+pub use session::{Facts, Session};

@@ -1,0 +1,108 @@
+//! The NetBIOS session service (RFC 1002 4.3): a session request before the first message, with the names that are
+//! called and calling.
+
+use super::Error;
+use super::options::Options;
+use super::transport::{Link, deadline, invalid};
+use smbscope_wire::nbss::FrameType;
+use std::io;
+use std::net::IpAddr;
+
+/// The name that servers answer to whatever their own is (MS-SMB 2.1).
+const ANY_SERVER: &str = "*SMBSERVER";
+/// What we call ourselves.
+const CALLING: &str = "SMBSCOPE";
+/// Suffix of a server's name.
+const FILE_SERVER: u8 = 0x20;
+/// Suffix of a client's name.
+const WORKSTATION: u8 = 0x00;
+/// Type of a session request (RFC 1002 4.3.2).
+const SESSION_REQUEST: u8 = 0x81;
+
+/// Connects and asks for a session: by the name of the host, and where there is none of that name by `*SMBSERVER`.
+pub(super) async fn connect(options: &Options) -> Result<Link, Error> {
+    let mut refusal = String::new();
+    let names = [netbios_name(&options.host), Some(ANY_SERVER.to_owned())];
+    for called in names.into_iter().flatten() {
+        // A refusal ends the connection, so each name has one of its own.
+        let mut link = Link::tcp(options).await?;
+        match request(&mut link, &called, options).await {
+            Ok(None) => return Ok(link),
+            Ok(Some(reason)) => refusal = format!("no NetBIOS session with {called} at {}: {reason}", options.address),
+            Err(error) => return Err(Error::Connection { what: "asking for a NetBIOS session", error }),
+        }
+    }
+    Err(Error::Unsupported(format!("{refusal}; try direct TCP, or the server's NetBIOS name as host")))
+}
+
+/// Asks once; a reason where the server refused.
+async fn request(link: &mut Link, called: &str, options: &Options) -> io::Result<Option<String>> {
+    let out = link.begin();
+    put_name(called, FILE_SERVER, out);
+    put_name(CALLING, WORKSTATION, out);
+    let length = out.len() - Link::START;
+    out[0] = SESSION_REQUEST;
+    // Two names of 34 bytes.
+    out[3] = u8::try_from(length).unwrap_or(u8::MAX);
+    let deadline = deadline(options.timeout);
+    link.send_raw(deadline).await?;
+    let (header, _) = link.receive_any(deadline).await?;
+    Ok(match header.frame_type {
+        FrameType::PositiveResponse => None,
+        FrameType::NegativeResponse => Some(refusal(link.frame().first().copied().unwrap_or(0x8f)).to_owned()),
+        FrameType::RetargetResponse => Some("the server sends its clients to another address".to_owned()),
+        other => return Err(invalid(format!("a NetBIOS frame of type {other:?} where a session response must be"))),
+    })
+}
+
+/// Error codes of RFC 1002 4.3.4.
+fn refusal(code: u8) -> &'static str {
+    match code {
+        0x80 => "nobody listens on the called name",
+        0x81 => "it does not listen for our name",
+        0x82 => "the called name is not present",
+        0x83 => "the server is out of resources",
+        _ => "the server does not say why",
+    }
+}
+
+/// The NetBIOS name that a host has by custom: the first label of its name. An address has none.
+fn netbios_name(host: &str) -> Option<String> {
+    if host.parse::<IpAddr>().is_ok() {
+        return None;
+    }
+    let label = host.split('.').next().unwrap_or_default();
+    (label.is_ascii() && (1..=15).contains(&label.len())).then(|| label.to_ascii_uppercase())
+}
+
+/// A name of 15 characters and a suffix in first-level encoding (RFC 1001 14.1), without a scope.
+fn put_name(name: &str, suffix: u8, out: &mut Vec<u8>) {
+    out.push(32);
+    let padded = name.bytes().chain(std::iter::repeat(b' ')).take(15).chain([suffix]);
+    for byte in padded {
+        out.extend([b'A' + (byte >> 4), b'A' + (byte & 0x0f)]);
+    }
+    out.push(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_encoded_as_the_specification_shows() {
+        // RFC 1001 14.1: "FRED" padded with spaces; the last pair is the suffix, here 0x20 instead of a space's own 0x20.
+        let mut out = Vec::new();
+        put_name("FRED", FILE_SERVER, &mut out);
+        assert_eq!(&out[1..33], b"EGFCEFEECACACACACACACACACACACACA");
+        assert_eq!((out[0], out[33], out.len()), (32, 0, 34));
+    }
+
+    #[test]
+    fn an_address_has_no_netbios_name() {
+        assert_eq!(netbios_name("filer.example.org"), Some("FILER".to_owned()));
+        assert_eq!(netbios_name("10.0.0.1"), None);
+        assert_eq!(netbios_name("fe80::1"), None);
+        assert_eq!(netbios_name("a-name-of-sixteen"), None);
+    }
+}

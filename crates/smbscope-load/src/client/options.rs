@@ -1,0 +1,156 @@
+//! How to connect, and as whom.
+
+use smbscope_model::Dialect;
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Everything that a session is made from.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where the server listens.
+    pub address: SocketAddr,
+    /// The server's name as the user wrote it: in UNC paths, and the NetBIOS called name.
+    pub host: String,
+    /// The share to connect to.
+    pub share: String,
+    /// How frames are carried.
+    pub transport: Transport,
+    /// The dialect to speak, exactly: a server that chooses another is refused.
+    pub dialect: Dialect,
+    /// Whether messages are signed.
+    pub signing: Signing,
+    /// Whether messages are encrypted.
+    pub encryption: Encryption,
+    /// SMB 3.1.1: the only signing algorithm to offer; all of them otherwise.
+    pub signing_algorithm: Option<SigningAlgorithm>,
+    /// Who asks.
+    pub credentials: Credentials,
+    /// How long to wait for the answer to a command that does not wait by design.
+    pub timeout: Duration,
+    /// Credits to ask for, so commands that may be under way at once.
+    pub credits: u16,
+    /// Compound open, operation and close into one frame where the dialect can.
+    pub compound: bool,
+    /// Ask for a lease (2.1 and later) or an oplock (before) with every open of a file.
+    pub leases: bool,
+}
+
+impl Options {
+    /// Direct TCP without protection of its own choice, as a guest; for a server and share.
+    pub fn new(host: &str, address: SocketAddr, share: &str) -> Options {
+        Options {
+            address,
+            host: host.to_owned(),
+            share: share.to_owned(),
+            transport: Transport::DirectTcp,
+            dialect: Dialect::Smb2(0x0311),
+            signing: Signing::On,
+            encryption: Encryption::Off,
+            signing_algorithm: None,
+            credentials: Credentials::Guest,
+            timeout: Duration::from_secs(30),
+            credits: 64,
+            compound: false,
+            leases: false,
+        }
+    }
+}
+
+/// How frames are carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP with a length before each message (MS-SMB2 2.1), port 445.
+    DirectTcp,
+    /// A NetBIOS session (RFC 1002 4.3), port 139.
+    NetBios,
+}
+
+/// Whether messages are signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signing {
+    /// Not, and a server that requires it is refused. What SMB 3.1.1 signs in any case (the last leg of the session
+    /// setup, the tree connect) stays signed.
+    Off,
+    /// Where the server requires it.
+    On,
+    /// Always.
+    Required,
+}
+
+/// Whether messages are encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encryption {
+    /// Not unless the server or the share requires it.
+    Off,
+    /// Always, with this cipher (SMB 3.1.1), or with the best that both sides can.
+    Required(Option<Cipher>),
+}
+
+/// MS-SMB2 2.2.3.1.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cipher {
+    /// 0x0001, the only one of 3.0 and 3.0.2.
+    Aes128Ccm,
+    /// 0x0002
+    Aes128Gcm,
+    /// 0x0003
+    Aes256Ccm,
+    /// 0x0004
+    Aes256Gcm,
+}
+
+/// MS-SMB2 2.2.3.1.7, and what SMB1 does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SigningAlgorithm {
+    /// MD5 over key and message: SMB1 (MS-CIFS 3.1.4.1).
+    Md5,
+    /// 0x0000: 2.0.2 and 2.1.
+    HmacSha256,
+    /// 0x0001: 3.0 and later.
+    AesCmac,
+    /// 0x0002: 3.1.1, where both sides offer it.
+    AesGmac,
+}
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub enum Credentials {
+    /// Nobody: an NTLM token without a user.
+    Anonymous,
+    /// A user that the server does not know, and lets in as its guest.
+    Guest,
+    /// A user with a password, by NTLMv2.
+    Ntlm {
+        /// Domain; may be empty.
+        domain: String,
+        /// Account.
+        user: String,
+        /// Never printed.
+        password: Secret,
+    },
+    /// Kerberos with the tickets that the system has.
+    Kerberos,
+}
+
+/// A password: it has no way into a log or a result.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Takes it over.
+    pub fn new(text: String) -> Secret {
+        Secret(text)
+    }
+
+    /// For the key derivation.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}

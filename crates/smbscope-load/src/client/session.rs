@@ -1,0 +1,183 @@
+//! A user's session on a share, whatever the dialect: what workloads and the engine work with.
+//!
+//! Each operation is the commands that a client of the dialect would send for it, one after the other; a sample of each
+//! is kept in [`Session::samples`]. A refusal by the server is [`Error::Status`], and the session goes on.
+
+use super::file::{Entry, Handle, Info, LockRange, Open, Opened, SetInfo};
+use super::options::{Cipher, Options, SigningAlgorithm};
+use super::sample::Samples;
+use super::{Error, smb1, smb2};
+use smbscope_model::Dialect;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+/// What was negotiated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// Our end of the connection.
+    pub local: SocketAddr,
+    /// The server's end.
+    pub peer: SocketAddr,
+    /// The dialect.
+    pub dialect: Dialect,
+    /// How messages are signed; absent when they are not.
+    pub signing: Option<SigningAlgorithm>,
+    /// How messages are encrypted; absent when they are not.
+    pub cipher: Option<Cipher>,
+    /// Largest read in bytes.
+    pub max_read: u32,
+    /// Largest write in bytes.
+    pub max_write: u32,
+    /// Largest metadata transaction in bytes.
+    pub max_transact: u32,
+    /// The server took the user for a guest.
+    pub guest: bool,
+}
+
+/// A connection, a session on it and a tree connect.
+#[derive(Debug)]
+pub enum Session {
+    /// NT LM 0.12
+    Smb1(Box<smb1::Session>),
+    /// 2.0.2 to 3.1.1
+    Smb2(Box<smb2::Session>),
+}
+
+/// The same call on either protocol.
+macro_rules! either {
+    ($self:expr, $session:ident => $call:expr) => {
+        match $self {
+            Session::Smb1($session) => $call,
+            Session::Smb2($session) => $call,
+        }
+    };
+}
+
+impl Session {
+    /// Connects, negotiates, authenticates, and connects to the share.
+    pub async fn connect(options: &Options) -> Result<Session, Error> {
+        match options.dialect {
+            Dialect::Smb2(_) => Ok(Session::Smb2(Box::new(smb2::Session::connect(options).await?))),
+            _ => Ok(Session::Smb1(Box::new(smb1::Session::connect(options).await?))),
+        }
+    }
+
+    /// What was negotiated.
+    pub fn facts(&self) -> &Facts {
+        either!(self, session => session.facts())
+    }
+
+    /// The commands since the caller last emptied it.
+    pub fn samples(&mut self) -> &mut Samples {
+        either!(self, session => session.samples())
+    }
+
+    /// Opens or creates a file or directory.
+    pub async fn open(&mut self, open: &Open<'_>) -> Result<Opened, Error> {
+        either!(self, session => session.open(open).await)
+    }
+
+    /// Closes it.
+    pub async fn close(&mut self, handle: Handle) -> Result<(), Error> {
+        either!(self, session => session.close(handle).await)
+    }
+
+    /// Reads; fewer bytes than asked for at the end of the file, [`Error::Status`] STATUS_END_OF_FILE behind it. A read
+    /// larger than the server allows is several commands.
+    pub async fn read(&mut self, handle: Handle, offset: u64, length: u32) -> Result<&[u8], Error> {
+        either!(self, session => session.read(handle, offset, length).await)
+    }
+
+    /// Writes all of it, in several commands where the server allows less at once.
+    pub async fn write(&mut self, handle: Handle, offset: u64, data: &[u8]) -> Result<(), Error> {
+        either!(self, session => session.write(handle, offset, data).await)
+    }
+
+    /// Asks for what was written to be on disk.
+    pub async fn flush(&mut self, handle: Handle) -> Result<(), Error> {
+        either!(self, session => session.flush(handle).await)
+    }
+
+    /// Locks a range.
+    pub async fn lock(&mut self, handle: Handle, range: LockRange) -> Result<(), Error> {
+        either!(self, session => session.lock(handle, range).await)
+    }
+
+    /// Unlocks a range.
+    pub async fn unlock(&mut self, handle: Handle, offset: u64, length: u64) -> Result<(), Error> {
+        either!(self, session => session.unlock(handle, offset, length).await)
+    }
+
+    /// Information about an open file; the bytes of the class.
+    pub async fn query_file(&mut self, handle: Handle, info: Info) -> Result<&[u8], Error> {
+        either!(self, session => session.query_file(handle, info).await)
+    }
+
+    /// Information about a path: open, query and close with SMB2.
+    pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], Error> {
+        either!(self, session => session.query_path(path, info).await)
+    }
+
+    /// Information about the file system: with SMB2 by an open of the root, which the session keeps.
+    pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], Error> {
+        either!(self, session => session.query_file_system(info).await)
+    }
+
+    /// Changes an open file.
+    pub async fn set_file(&mut self, handle: Handle, set: SetInfo<'_>) -> Result<(), Error> {
+        either!(self, session => session.set_file(handle, set).await)
+    }
+
+    /// Lists what matches the last part of the path (`dir\*.txt`), up to `most` entries (0: all), into `entries`, which
+    /// is emptied first; how many there were.
+    pub async fn list(
+        &mut self,
+        pattern: &str,
+        info: Info,
+        most: usize,
+        entries: Option<&mut Vec<Entry>>,
+    ) -> Result<usize, Error> {
+        either!(self, session => session.list(pattern, info, most, entries).await)
+    }
+
+    /// Removes a file.
+    pub async fn remove_file(&mut self, path: &str) -> Result<(), Error> {
+        either!(self, session => session.remove_file(path).await)
+    }
+
+    /// Renames a file or directory; one that has the new name already is in the way.
+    pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), Error> {
+        either!(self, session => session.rename(from, to).await)
+    }
+
+    /// Makes a directory.
+    pub async fn make_directory(&mut self, path: &str) -> Result<(), Error> {
+        either!(self, session => session.make_directory(path).await)
+    }
+
+    /// Removes an empty directory.
+    pub async fn remove_directory(&mut self, path: &str) -> Result<(), Error> {
+        either!(self, session => session.remove_directory(path).await)
+    }
+
+    /// Open, read and close: with SMB2 one compound where [`Options::compound`] says so.
+    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<usize, Error> {
+        either!(self, session => session.open_read_close(path, offset, length).await)
+    }
+
+    /// Waits until a point in time. Oplocks and leases that are taken back in the meantime are given back at once, and not
+    /// only with the next command.
+    pub async fn rest(&mut self, until: Instant) -> Result<(), Error> {
+        either!(self, session => session.rest(until).await)
+    }
+
+    /// Nothing but a round trip.
+    pub async fn echo(&mut self) -> Result<(), Error> {
+        either!(self, session => session.echo().await)
+    }
+
+    /// Disconnects from the share, logs off and closes the connection.
+    pub async fn disconnect(&mut self) -> Result<(), Error> {
+        either!(self, session => session.disconnect().await)
+    }
+}

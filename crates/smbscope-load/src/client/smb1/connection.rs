@@ -1,0 +1,438 @@
+//! One connection, and the one command that is under way on it, besides a watch that waits by design: out goes a
+//! request, its answer is found by MID, checked, and noted with its times (MS-CIFS 3.2.4.1 and 3.2.5.1).
+
+use super::super::crypto::Smb1Signer;
+use super::super::transport::{Arrived, Link, Sent};
+use super::super::{Error, Options, Sample, Samples};
+use super::multiplex::Mids;
+use super::watch::Watch;
+use smbscope_model::{Command, FileId, Outcome, Subcommand, groups};
+use smbscope_wire::smb1::messages::trans2::Trans2Request;
+use smbscope_wire::smb1::messages::{
+    Assembly, LockingAndx, LockingAndxRequest, Malformed, Request, TransactionPart, lock_type, parse_empty,
+};
+use smbscope_wire::smb1::{self, Header, flags, flags2};
+use smbscope_wire::status::NtStatus;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// The process that all requests come from; locks belong to it.
+pub(super) const PID: u16 = 0x5353;
+/// Bytes of parameters and of data that a transaction is allowed to bring: what its counts can say.
+const MOST_OF_A_TRANSACTION: usize = u16::MAX as usize;
+
+/// What a request is about, for its sample.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct About {
+    pub(super) subcommand: Option<Subcommand>,
+    pub(super) fid: Option<u16>,
+    pub(super) offset: Option<u64>,
+    pub(super) length: Option<u32>,
+    /// Waits by design: without a time limit, and not counted among those that do not.
+    pub(super) waits: bool,
+}
+
+impl About {
+    /// An open file.
+    pub(super) fn file(fid: u16) -> About {
+        About { fid: Some(fid), ..About::default() }
+    }
+
+    /// A range of an open file.
+    pub(super) fn range(fid: u16, offset: u64, length: u32) -> About {
+        About { fid: Some(fid), offset: Some(offset), length: Some(length), ..About::default() }
+    }
+}
+
+/// A request that was sent and is not answered yet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pending {
+    pub(super) command: smb1::Command,
+    pub(super) about: About,
+    pub(super) mid: u16,
+    tid: u16,
+    uid: u16,
+    /// The number that its answer is signed with.
+    sequence: Option<u32>,
+    sent: Sent,
+    bytes: u32,
+}
+
+/// The connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) link: Link,
+    /// What all requests have in common.
+    pub(super) header: Header,
+    pub(super) signer: Option<Smb1Signer>,
+    pub(super) samples: Samples,
+    /// The answer to the last transaction.
+    pub(super) assembly: Assembly,
+    /// The one request that waits beside the others.
+    pub(super) watch: Option<Watch>,
+    mids: Mids,
+    /// What was sent last; still here when the caller stopped waiting for its answer.
+    under_way: Option<Pending>,
+    timeout: Duration,
+}
+
+impl Connection {
+    /// Over this link, before anything was said.
+    pub(super) fn new(link: Link, options: &Options) -> Connection {
+        let flags2 = flags2::LONG_NAMES | flags2::IS_LONG_NAME | flags2::NT_STATUS | flags2::UNICODE;
+        Connection {
+            link,
+            header: Header {
+                command: smb1::Command::NEGOTIATE,
+                status: 0,
+                flags: flags::CASE_INSENSITIVE | flags::CANONICALIZED_PATHS,
+                flags2: flags2 | flags2::EXTENDED_SECURITY,
+                tid: 0xffff,
+                pid: PID,
+                uid: 0,
+                mid: 0,
+            },
+            signer: None,
+            samples: Samples::new(),
+            assembly: Assembly::default(),
+            watch: None,
+            mids: Mids::default(),
+            under_way: None,
+            timeout: options.timeout,
+        }
+    }
+
+    /// The last message that came.
+    pub(super) fn message(&self) -> &[u8] {
+        self.link.frame()
+    }
+
+    /// A request and its answer, which is one message: [`Connection::message`]. A refusal is an error.
+    pub(super) async fn call<R: Request>(&mut self, request: &R, about: About) -> Result<Header, Error> {
+        let pending = self.send(request, about).await?;
+        let (header, arrived) = self.receive(&pending).await?;
+        let bytes = self.message().len();
+        self.complete(&pending, &header, arrived, bytes);
+        self.accept(&pending, &header)?;
+        // Of answers that say nothing else, nobody would see that they are cut off.
+        parse_empty(self.message(), pending.command).map_err(malformed)?;
+        Ok(header)
+    }
+
+    /// A TRANSACTION2 and its answer, which may be several messages: [`Connection::assembly`]. A refusal is an error.
+    pub(super) async fn transact<R: Trans2Request>(&mut self, request: &R, about: About) -> Result<(), Error> {
+        let about = About { subcommand: Some(Subcommand::Trans2(const { R::SUBCOMMAND })), ..about };
+        let pending = self.send(request, about).await?;
+        self.assembly.begin(MOST_OF_A_TRANSACTION);
+        self.receive_parts(&pending, TransactionPart::parse_trans2).await
+    }
+
+    /// The messages that answer a transaction, put together.
+    pub(super) async fn receive_parts(
+        &mut self,
+        pending: &Pending,
+        parse: fn(&[u8]) -> Result<TransactionPart<'_>, Malformed>,
+    ) -> Result<(), Error> {
+        let (mut first, mut bytes) = (None, 0);
+        loop {
+            let (header, arrived) = self.receive(pending).await?;
+            let arrived = Arrived { first: *first.get_or_insert(arrived.first), last: arrived.last };
+            bytes += self.link.frame().len();
+            let part = match refusal(&header, self.link.frame()) {
+                Some(_) => Ok(true),
+                None => parse(self.link.frame()).and_then(|part| self.assembly.add(&part)),
+            };
+            if matches!(part, Ok(false)) {
+                // The rest of it is still to come.
+                self.under_way = Some(*pending);
+                continue;
+            }
+            self.complete(pending, &header, arrived, bytes);
+            self.accept(pending, &header)?;
+            return part.map(drop).map_err(malformed);
+        }
+    }
+
+    /// Sends a request.
+    pub(super) async fn send<R: Request>(&mut self, request: &R, about: About) -> Result<Pending, Error> {
+        self.forget_abandoned();
+        let mid = self.mids.next(self.watch.as_ref().map(|watch| watch.pending.mid));
+        let header = Header { mid, ..self.header };
+        request.emit(&header, self.link.begin());
+        let command = R::COMMAND;
+        let sequence = match &mut self.signer {
+            Some(signer) => Some(signer.sign(&mut self.link.outgoing()[Link::START..])),
+            None => None,
+        };
+        let bytes = u32_of(self.link.outgoing().len() - Link::START);
+        let now = Instant::now();
+        let (tid, uid) = (header.tid, header.uid);
+        let mut pending =
+            Pending { command, about, mid, tid, uid, sequence, sent: Sent { first: now, last: now }, bytes };
+        self.under_way = Some(pending);
+        match self.link.send(now.checked_add(self.timeout)).await {
+            Ok(sent) => pending.sent = sent,
+            Err(error) => return Err(self.broken(error, "sending a request")),
+        }
+        self.under_way = Some(pending);
+        Ok(pending)
+    }
+
+    /// A caller may have given up waiting; should an answer come, nobody wants it.
+    fn forget_abandoned(&mut self) {
+        if let Some(left) = self.under_way.take() {
+            self.unanswered(&left);
+            self.mids.ignore(left.mid);
+        }
+    }
+
+    /// Sends a request that has no answer: it takes the MID that it is given.
+    pub(super) async fn send_one_way<R: Request>(
+        &mut self,
+        request: &R,
+        mid: u16,
+        takes_one_number: bool,
+    ) -> Result<(), Error> {
+        let header = Header { mid, ..self.header };
+        request.emit(&header, self.link.begin());
+        if let Some(signer) = &mut self.signer {
+            let message = &mut self.link.outgoing()[Link::START..];
+            if takes_one_number {
+                signer.sign_without_response(message);
+            } else {
+                signer.sign(message);
+            }
+        }
+        let bytes = u32_of(self.link.outgoing().len() - Link::START);
+        let sent = match self.link.send(Instant::now().checked_add(self.timeout)).await {
+            Ok(sent) => sent,
+            Err(error) => return Err(self.broken(error, "sending a request")),
+        };
+        let about = About { waits: R::COMMAND == smb1::Command::LOCKING_ANDX, ..About::default() };
+        let (tid, uid) = (header.tid, header.uid);
+        let pending = Pending { command: R::COMMAND, about, mid, tid, uid, sequence: None, sent, bytes };
+        self.samples.push(Sample {
+            signed: self.signer.is_some(),
+            ..sample(&pending, Outcome::NoResponseByDesign, None, Arrived { first: sent.last, last: sent.last }, 0)
+        });
+        Ok(())
+    }
+
+    /// Waits for a message that answers `pending`. What else comes meanwhile is dealt with.
+    pub(super) async fn receive(&mut self, pending: &Pending) -> Result<(Header, Arrived), Error> {
+        let deadline = if pending.about.waits { None } else { pending.sent.last.checked_add(self.timeout) };
+        loop {
+            let arrived = match self.link.receive(deadline).await {
+                Ok(arrived) => arrived,
+                Err(error) => return Err(self.broken(error, "waiting for an answer")),
+            };
+            let header = self.header_of_frame()?;
+            if header.is_reply() && header.mid == pending.mid && header.command == pending.command {
+                self.verify(pending)?;
+                self.under_way = None;
+                return Ok((header, arrived));
+            }
+            self.attend(&header, arrived).await?;
+        }
+    }
+
+    /// Waits until a point in time with nothing under way but a watch, and deals with what the server wants.
+    pub(super) async fn rest(&mut self, until: Instant) -> Result<(), Error> {
+        self.forget_abandoned();
+        loop {
+            match self.link.receive(Some(until)).await {
+                Ok(arrived) => {
+                    let header = self.header_of_frame()?;
+                    self.attend(&header, arrived).await?;
+                }
+                Err(error) if is_deadline(&error) => return Ok(()),
+                Err(error) => return Err(self.broken(error, "resting")),
+            }
+        }
+    }
+
+    fn header_of_frame(&mut self) -> Result<Header, Error> {
+        Header::parse(self.link.frame()).ok_or_else(|| self.protocol("a message without an SMB1 header"))
+    }
+
+    /// Deals with a message that is not the answer waited for.
+    async fn attend(&mut self, header: &Header, arrived: Arrived) -> Result<(), Error> {
+        if let Some(broken) = LockingAndxRequest::parse(self.link.frame()) {
+            return self.acknowledge(broken, header, arrived).await;
+        }
+        if !header.is_reply() {
+            return Err(self.protocol("a request to the client that is no oplock break"));
+        }
+        if let Some(watch) = self.watch.as_mut().filter(|watch| watch.pending.mid == header.mid) {
+            let watched = watch.pending;
+            watch.keep(*header, arrived, self.link.frame());
+            return self.verify(&watched);
+        }
+        if self.mids.was_ignored(header.mid) {
+            return Ok(());
+        }
+        Err(self.protocol("an answer that nothing was asked for"))
+    }
+
+    /// Gives back an oplock, as the server demands.
+    async fn acknowledge(
+        &mut self,
+        broken: LockingAndxRequest,
+        header: &Header,
+        arrived: Arrived,
+    ) -> Result<(), Error> {
+        let sent = Sent { first: arrived.first, last: arrived.last };
+        let about = About {
+            subcommand: Some(Subcommand::ServerInitiated),
+            fid: Some(broken.fid),
+            waits: true,
+            ..About::default()
+        };
+        let (command, mid, tid, uid) = (header.command, header.mid, header.tid, header.uid);
+        let pending = Pending { command, about, mid, tid, uid, sequence: None, sent, bytes: 0 };
+        let bytes = self.link.frame().len();
+        self.samples.push(sample(&pending, Outcome::ServerInitiated, None, arrived, bytes));
+        let release = LockingAndx {
+            fid: broken.fid,
+            type_of_lock: lock_type::OPLOCK_RELEASE,
+            new_oplock_level: broken.new_oplock_level,
+            timeout: 0,
+            unlocks: &[],
+            locks: &[],
+        };
+        let mid = self.mids.next(self.watch.as_ref().map(|watch| watch.pending.mid));
+        // There is no answer, unless the file was closed at the same time.
+        self.mids.ignore(mid);
+        self.send_one_way(&release, mid, false).await
+    }
+
+    /// Holds the signature against the key.
+    fn verify(&mut self, pending: &Pending) -> Result<(), Error> {
+        match (&self.signer, pending.sequence) {
+            (Some(signer), Some(sequence)) if !signer.verify(self.link.frame(), sequence) => {
+                self.give_up();
+                Err(Error::Tampered { command: Command::Smb1(pending.command), what: "signature" })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes a command that was answered.
+    pub(super) fn complete(&mut self, pending: &Pending, header: &Header, arrived: Arrived, bytes: usize) {
+        self.samples.push(Sample {
+            signed: pending.sequence.is_some(),
+            ..sample(pending, Outcome::Complete, Some(NtStatus(header.status)), arrived, bytes)
+        });
+    }
+
+    /// Notes a command that will not be answered any more.
+    fn unanswered(&mut self, pending: &Pending) {
+        let now = Instant::now();
+        self.samples.push(Sample {
+            signed: pending.sequence.is_some(),
+            ..sample(pending, Outcome::Unanswered, None, Arrived { first: now, last: now }, 0)
+        });
+    }
+
+    /// An answer that refuses is an error.
+    pub(super) fn accept(&self, pending: &Pending, header: &Header) -> Result<(), Error> {
+        match refusal(header, self.link.frame()) {
+            None => Ok(()),
+            Some(status) if header.nt_status().is_some() => {
+                Err(Error::Status { command: Command::Smb1(pending.command), status })
+            }
+            Some(_) => {
+                let what = format!("{}: {} instead of an NTSTATUS", pending.command, header.dos_error());
+                Err(Error::Protocol(what))
+            }
+        }
+    }
+
+    /// The connection ended, or the time for an answer did: what was under way stays unanswered.
+    fn broken(&mut self, error: io::Error, what: &'static str) -> Error {
+        let command = self.under_way.map(|pending| pending.command);
+        self.give_up();
+        match error.kind() {
+            _ if is_deadline(&error) => Error::TimedOut {
+                command: Command::Smb1(command.unwrap_or(smb1::Command::INVALID)),
+                seconds: self.timeout.as_secs(),
+            },
+            io::ErrorKind::InvalidData => Error::Protocol(error.to_string()),
+            _ => Error::Connection { what, error },
+        }
+    }
+
+    fn protocol(&mut self, what: &str) -> Error {
+        self.give_up();
+        Error::Protocol(what.to_owned())
+    }
+
+    fn give_up(&mut self) {
+        if let Some(pending) = self.under_way.take() {
+            self.unanswered(&pending);
+        }
+        if let Some(watch) = self.watch.take_if(|watch| !watch.is_answered()) {
+            self.unanswered(&watch.pending);
+        }
+    }
+
+    /// What was sent last is waited for elsewhere.
+    pub(super) fn leave_waiting(&mut self) {
+        self.under_way = None;
+    }
+}
+
+/// Whether the client's own time limit ended a wait: the system's have a number.
+fn is_deadline(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none()
+}
+
+/// The status of an answer that refuses: an error, or a warning without anything else.
+fn refusal(header: &Header, message: &[u8]) -> Option<NtStatus> {
+    let status = NtStatus(header.status);
+    let has_no_words = message.get(Header::LENGTH).is_none_or(|count| *count == 0);
+    (status.is_error() || (!header.is_success() && has_no_words)).then_some(status)
+}
+
+/// For answers that cannot be read.
+pub(super) fn malformed(malformed: Malformed) -> Error {
+    Error::Protocol(malformed.to_string())
+}
+
+fn sample(
+    pending: &Pending,
+    outcome: Outcome,
+    status: Option<NtStatus>,
+    arrived: Arrived,
+    response_bytes: usize,
+) -> Sample {
+    let About { subcommand, fid, offset, length, waits } = pending.about;
+    Sample {
+        command: Command::Smb1(pending.command),
+        subcommand,
+        group: groups::smb1(pending.command, subcommand, waits),
+        message_id: pending.mid.into(),
+        session_id: pending.uid.into(),
+        tree_id: pending.tid.into(),
+        file_id: fid.map(FileId::Smb1),
+        status,
+        request_first: pending.sent.first,
+        request_last: pending.sent.last,
+        interim: None,
+        response_first: arrived.first,
+        response_last: arrived.last,
+        request_bytes: pending.bytes,
+        response_bytes: u32_of(response_bytes),
+        offset,
+        length,
+        compounded: false,
+        signed: false,
+        encrypted: false,
+        outcome,
+    }
+}
+
+/// A message has less than 16 MiB.
+fn u32_of(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,146 @@
+//! Listing, making, renaming and deleting by name (MS-CIFS 3.2.4.6 to 3.2.4.8, 3.2.4.25).
+
+use super::super::Error;
+use super::super::file::{Entry, Info};
+use super::connection::{About, malformed};
+use super::{MAX_TRANSACT, Session, rooted};
+use smbscope_wire::names::InfoLevel;
+use smbscope_wire::smb1::flags2;
+use smbscope_wire::smb1::messages::trans2::{
+    DirectoryEntries, FindClose2, FindFirst2, FindFirst2Response, FindNext2, FindNext2Response, InformationLevel,
+    find_flags, find_level,
+};
+use smbscope_wire::smb1::messages::{
+    CheckDirectory, CreateDirectory, Delete, DeleteDirectory, Rename, search_attributes as attributes,
+};
+use smbscope_wire::status::NtStatus;
+
+/// Entries to ask for at once; what fits into the answer is fewer.
+const AT_ONCE: u16 = 1366;
+const FILES: u16 = attributes::HIDDEN | attributes::SYSTEM;
+const ALL: u16 = FILES | attributes::DIRECTORY;
+
+impl Session {
+    /// Lists what matches, up to `most` entries (0: all); how many there were.
+    pub async fn list(
+        &mut self,
+        pattern: &str,
+        info: Info,
+        most: usize,
+        mut entries: Option<&mut Vec<Entry>>,
+    ) -> Result<usize, Error> {
+        let level = match info {
+            InfoLevel::File(class) => find_level(class),
+            _ => None,
+        };
+        let Some(information_level) = level else {
+            return Err(Error::Unsupported(format!("{info}: SMB1 has no level that lists with it")));
+        };
+        if let Some(entries) = entries.as_deref_mut() {
+            entries.clear();
+        }
+        let most = if most == 0 { usize::MAX } else { most };
+        let find = FindFirst2 {
+            search_attributes: ALL,
+            search_count: count(most),
+            flags: find_flags::CLOSE_AT_EOS,
+            information_level,
+            max_data_count: MAX_TRANSACT,
+            file_name: rooted(&mut self.path, pattern),
+        };
+        self.connection.transact(&find, About::default()).await?;
+        let FindFirst2Response { sid, end_of_search, .. } =
+            FindFirst2Response::parse(&self.connection.assembly.parameters).map_err(malformed)?;
+        let mut found = self.take(information_level, most, entries.as_deref_mut());
+        let mut is_through = end_of_search;
+        while !is_through && found < most && !self.resume.is_empty() {
+            let next = FindNext2 {
+                sid,
+                search_count: count(most - found),
+                information_level,
+                flags: find_flags::CLOSE_AT_EOS | find_flags::CONTINUE_FROM_LAST,
+                max_data_count: MAX_TRANSACT,
+                raw_name: &self.resume,
+            };
+            match self.connection.transact(&next, About::default()).await {
+                // There was nothing behind the last entry.
+                Err(error) if error.status() == Some(NtStatus::NO_MORE_FILES) => return Ok(found),
+                result => result?,
+            }
+            let answer = FindNext2Response::parse(&self.connection.assembly.parameters).map_err(malformed)?;
+            is_through = answer.end_of_search;
+            found += self.take(information_level, most - found, entries.as_deref_mut());
+        }
+        if !is_through {
+            self.connection.call(&FindClose2 { sid }, About::default()).await?;
+        }
+        Ok(found)
+    }
+
+    /// Takes entries out of the last answer, and the name of the last one to go on behind.
+    fn take(&mut self, level: InformationLevel, most: usize, mut into: Option<&mut Vec<Entry>>) -> usize {
+        let unicode = self.connection.header.flags2 & flags2::UNICODE != 0;
+        self.resume.clear();
+        let mut found = 0;
+        for entry in DirectoryEntries::new(&self.connection.assembly.data, level, unicode) {
+            self.resume.clear();
+            self.resume.extend_from_slice(entry.raw_name());
+            if found == most {
+                break;
+            }
+            found += 1;
+            if let Some(entries) = into.as_deref_mut() {
+                entries.push(Entry {
+                    name: entry.file_name(),
+                    size: entry.end_of_file,
+                    attributes: entry.ext_file_attributes,
+                });
+            }
+        }
+        found
+    }
+
+    /// Removes a file.
+    pub async fn remove_file(&mut self, path: &str) -> Result<(), Error> {
+        let delete = Delete { search_attributes: FILES, file_name: rooted(&mut self.path, path) };
+        self.connection.call(&delete, About::default()).await?;
+        Ok(())
+    }
+
+    /// Renames a file or directory; one that has the new name already is in the way.
+    pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), Error> {
+        let rename = Rename {
+            search_attributes: ALL,
+            old_file_name: rooted(&mut self.path, from),
+            new_file_name: rooted(&mut self.second_path, to),
+        };
+        self.connection.call(&rename, About::default()).await?;
+        Ok(())
+    }
+
+    /// Makes a directory.
+    pub async fn make_directory(&mut self, path: &str) -> Result<(), Error> {
+        let make = CreateDirectory { directory_name: rooted(&mut self.path, path) };
+        self.connection.call(&make, About::default()).await?;
+        Ok(())
+    }
+
+    /// Removes an empty directory.
+    pub async fn remove_directory(&mut self, path: &str) -> Result<(), Error> {
+        let remove = DeleteDirectory { directory_name: rooted(&mut self.path, path) };
+        self.connection.call(&remove, About::default()).await?;
+        Ok(())
+    }
+
+    /// Asks whether a directory is there.
+    pub async fn check_directory(&mut self, path: &str) -> Result<(), Error> {
+        let check = CheckDirectory { directory_name: rooted(&mut self.path, path) };
+        self.connection.call(&check, About::default()).await?;
+        Ok(())
+    }
+}
+
+/// SearchCount.
+fn count(most: usize) -> u16 {
+    u16::try_from(most).unwrap_or(AT_ONCE).min(AT_ONCE)
+}

@@ -1,0 +1,207 @@
+//! Open, close, read, write, flush, lock (MS-CIFS 3.2.4.5 to 3.2.4.24).
+
+use super::super::file::{Handle, LockRange, Open, Opened, access, options};
+use super::super::{Disposition, Error};
+use super::connection::{About, Connection, PID, malformed};
+use super::{Session, fid_of, rooted};
+use smbscope_model::{Command, FileId};
+use smbscope_wire::smb1;
+use smbscope_wire::smb1::messages::{
+    self, Close, Flush, LockingAndx, NtCreateAndx, NtCreateAndxResponse, OpenAndx, OpenAndxResponse, ReadAndx,
+    ReadAndxResponse, WriteAndx, WriteAndxResponse, create_flags, lock_type, search_attributes,
+};
+use smbscope_wire::status::NtStatus;
+
+/// A short answer to a read is the end of the file, unless it has at least this many bytes: some servers bring no more
+/// at once, whatever was asked for.
+const SERVERS_OWN_LIMIT: u32 = 0xf000;
+
+impl Session {
+    /// Opens or creates a file or directory.
+    pub async fn open(&mut self, open: &Open<'_>) -> Result<Opened, Error> {
+        let oplock = self.oplocks && open.options & options::DIRECTORY == 0;
+        let create = NtCreateAndx {
+            flags: if oplock { create_flags::REQUEST_OPLOCK | create_flags::REQUEST_OPBATCH } else { 0 },
+            desired_access: open.access,
+            allocation_size: 0,
+            ext_file_attributes: open.attributes,
+            share_access: open.share,
+            create_disposition: open.disposition as u32,
+            create_options: open.options,
+            name: rooted(&mut self.path, open.path),
+        };
+        self.connection.call(&create, About::default()).await?;
+        let opened = NtCreateAndxResponse::parse(self.connection.message()).map_err(malformed)?;
+        Ok(Opened {
+            handle: self.opened(opened.fid),
+            size: opened.end_of_file,
+            attributes: opened.ext_file_attributes,
+            action: opened.create_action,
+        })
+    }
+
+    /// Opens a file as clients did before NT_CREATE_ANDX: AccessMode and OpenMode are those of MS-CIFS 2.2.4.41.1.
+    pub async fn open_andx(&mut self, path: &str, access_mode: u16, open_mode: u16) -> Result<Opened, Error> {
+        let open = OpenAndx {
+            flags: 0,
+            access_mode,
+            search_attributes: search_attributes::HIDDEN | search_attributes::SYSTEM,
+            file_attributes: 0,
+            open_mode,
+            allocation_size: 0,
+            name: rooted(&mut self.path, path),
+        };
+        self.connection.call(&open, About::default()).await?;
+        let opened = OpenAndxResponse::parse(self.connection.message()).map_err(malformed)?;
+        Ok(Opened {
+            handle: self.opened(opened.fid),
+            size: opened.file_data_size.into(),
+            attributes: opened.file_attributes.into(),
+            action: u32::from(opened.open_results & 3),
+        })
+    }
+
+    /// The handle of what the last command opened; its sample names it.
+    fn opened(&mut self, fid: u16) -> Handle {
+        let file_id = FileId::Smb1(fid);
+        if let Some(sample) = self.connection.samples.last_mut() {
+            sample.file_id = Some(file_id);
+        }
+        Handle(file_id)
+    }
+
+    /// Closes it.
+    pub async fn close(&mut self, handle: Handle) -> Result<(), Error> {
+        let fid = fid_of(handle);
+        self.connection.call(&Close { fid }, About::file(fid)).await?;
+        Ok(())
+    }
+
+    /// Reads. The answer of SMB1 at and behind the end of the file is a success without bytes; it is given as
+    /// STATUS_END_OF_FILE, as SMB2 has it, while the sample keeps what the server said.
+    pub async fn read(&mut self, handle: Handle, offset: u64, length: u32) -> Result<&[u8], Error> {
+        let fid = fid_of(handle);
+        let mut total = 0;
+        loop {
+            let rest = length - total;
+            let asked = rest.min(self.facts.max_read);
+            let read = self.read_once(fid, offset.saturating_add(total.into()), asked).await?;
+            let is_last = read == rest || read == 0 || (read < asked && read < SERVERS_OWN_LIMIT);
+            if total == 0 && read == 0 && length > 0 {
+                let command = Command::Smb1(smb1::Command::READ_ANDX);
+                return Err(Error::Status { command, status: NtStatus::END_OF_FILE });
+            }
+            if total == 0 && is_last {
+                return data(&self.connection);
+            }
+            if total == 0 {
+                self.gathered.clear();
+            }
+            self.gathered.extend_from_slice(data(&self.connection)?);
+            total += read;
+            if is_last {
+                return Ok(&self.gathered);
+            }
+        }
+    }
+
+    /// One command; how many bytes it brought.
+    async fn read_once(&mut self, fid: u16, offset: u64, max_count: u32) -> Result<u32, Error> {
+        let read = ReadAndx { fid, offset, max_count };
+        self.connection.call(&read, About::range(fid, offset, max_count)).await?;
+        let length = u32::try_from(data(&self.connection)?.len()).unwrap_or(u32::MAX);
+        if length > max_count {
+            return Err(Error::Protocol("READ_ANDX brought more than was asked for".to_owned()));
+        }
+        Ok(length)
+    }
+
+    /// Writes all of it.
+    pub async fn write(&mut self, handle: Handle, offset: u64, data: &[u8]) -> Result<(), Error> {
+        let fid = fid_of(handle);
+        let (mut offset, mut rest) = (offset, data);
+        loop {
+            let part = &rest[..rest.len().min(self.facts.max_write as usize)];
+            let about = About::range(fid, offset, part.len() as u32);
+            self.connection.call(&WriteAndx { fid, offset, write_mode: 0, data: part }, about).await?;
+            let written = WriteAndxResponse::parse(self.connection.message()).map_err(malformed)?.count;
+            rest = rest
+                .get(written as usize..)
+                .filter(|_| written as usize <= part.len())
+                .ok_or_else(|| Error::Protocol(format!("WRITE_ANDX of {} bytes wrote {written}", part.len())))?;
+            if rest.is_empty() {
+                return Ok(());
+            }
+            if written == 0 {
+                return Err(Error::Protocol("WRITE_ANDX succeeded and wrote nothing".to_owned()));
+            }
+            offset = offset.saturating_add(written.into());
+        }
+    }
+
+    /// Asks for what was written to be on disk.
+    pub async fn flush(&mut self, handle: Handle) -> Result<(), Error> {
+        let fid = fid_of(handle);
+        self.connection.call(&Flush { fid }, About::file(fid)).await?;
+        Ok(())
+    }
+
+    /// Locks a range.
+    pub async fn lock(&mut self, handle: Handle, range: LockRange) -> Result<(), Error> {
+        let fid = fid_of(handle);
+        let shared = if range.exclusive { 0 } else { lock_type::SHARED_LOCK };
+        let lock = LockingAndx {
+            fid,
+            type_of_lock: lock_type::LARGE_FILES | shared,
+            new_oplock_level: 0,
+            timeout: if range.wait { u32::MAX } else { 0 },
+            unlocks: &[],
+            locks: &[messages::LockRange { pid: PID, offset: range.offset, length: range.length }],
+        };
+        let about = About { waits: range.wait, ..about_lock(fid, range.offset, range.length) };
+        self.connection.call(&lock, about).await?;
+        Ok(())
+    }
+
+    /// Unlocks a range.
+    pub async fn unlock(&mut self, handle: Handle, offset: u64, length: u64) -> Result<(), Error> {
+        let fid = fid_of(handle);
+        let unlock = LockingAndx {
+            fid,
+            type_of_lock: lock_type::LARGE_FILES,
+            new_oplock_level: 0,
+            timeout: 0,
+            unlocks: &[messages::LockRange { pid: PID, offset, length }],
+            locks: &[],
+        };
+        self.connection.call(&unlock, about_lock(fid, offset, length)).await?;
+        Ok(())
+    }
+
+    /// Open, read and close, one after the other; how many bytes there were.
+    pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<usize, Error> {
+        let open = Open {
+            path,
+            access: access::READ_DATA | access::READ_ATTRIBUTES,
+            share: 7,
+            disposition: Disposition::Open,
+            options: options::NON_DIRECTORY,
+            attributes: 0,
+        };
+        let handle = self.open(&open).await?.handle;
+        let read = self.read(handle, offset, length).await.map(<[u8]>::len);
+        match read {
+            Err(error) if error.is_fatal() => Err(error),
+            read => self.close(handle).await.and(read),
+        }
+    }
+}
+
+/// What the last READ_ANDX brought.
+fn data(connection: &Connection) -> Result<&[u8], Error> {
+    Ok(ReadAndxResponse::parse(connection.message()).map_err(malformed)?.data)
+}
+
+fn about_lock(fid: u16, offset: u64, length: u64) -> About {
+    About::range(fid, offset, u32::try_from(length).unwrap_or(u32::MAX))
+}

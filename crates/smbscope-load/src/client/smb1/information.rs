@@ -1,0 +1,96 @@
+//! Information about files, paths and the file system, and changing it (MS-CIFS 3.2.4.9 to 3.2.4.14).
+
+use super::super::Error;
+use super::super::file::{Handle, Info, SetInfo};
+use super::connection::About;
+use super::{MAX_TRANSACT, Session, fid_of, rooted};
+use smbscope_wire::names::InfoLevel;
+use smbscope_wire::smb1::messages::capabilities;
+use smbscope_wire::smb1::messages::trans2::{
+    InformationLevel, QueryFileInformation, QueryFsInformation, QueryPathInformation, SetFileInformation,
+    SetInformation, SetPathInformation, query_file_level, query_fs_level,
+};
+
+impl Session {
+    /// Information about an open file; the bytes of the level.
+    pub async fn query_file(&mut self, handle: Handle, info: Info) -> Result<&[u8], Error> {
+        let information_level = self.file_level(info)?;
+        let fid = fid_of(handle);
+        let query = QueryFileInformation { fid, information_level, max_data_count: MAX_TRANSACT };
+        self.connection.transact(&query, About::file(fid)).await?;
+        Ok(&self.connection.assembly.data)
+    }
+
+    /// Information about a path, without opening it; the bytes of the level.
+    pub async fn query_path(&mut self, path: &str, info: Info) -> Result<&[u8], Error> {
+        let information_level = self.file_level(info)?;
+        let file_name = rooted(&mut self.path, path);
+        let query = QueryPathInformation { information_level, max_data_count: MAX_TRANSACT, file_name };
+        self.connection.transact(&query, About::default()).await?;
+        Ok(&self.connection.assembly.data)
+    }
+
+    /// Information about the file system; the bytes of the level.
+    pub async fn query_file_system(&mut self, info: Info) -> Result<&[u8], Error> {
+        let InfoLevel::FileSystem(class) = info else {
+            return Err(Error::Unsupported(format!("{info}: no class of file systems")));
+        };
+        let information_level = self.allowed(query_fs_level(class), info)?;
+        let query = QueryFsInformation { information_level, max_data_count: MAX_TRANSACT };
+        self.connection.transact(&query, About::default()).await?;
+        Ok(&self.connection.assembly.data)
+    }
+
+    /// Changes an open file.
+    pub async fn set_file(&mut self, handle: Handle, set: SetInfo<'_>) -> Result<(), Error> {
+        let information = self.change(set)?;
+        let fid = fid_of(handle);
+        self.connection.transact(&SetFileInformation { fid, information }, About::file(fid)).await
+    }
+
+    /// Changes what a path names, without opening it.
+    pub async fn set_path(&mut self, path: &str, set: SetInfo<'_>) -> Result<(), Error> {
+        let information = self.change(set)?;
+        let file_name = rooted(&mut self.path, path);
+        self.connection.transact(&SetPathInformation { information, file_name }, About::default()).await
+    }
+
+    fn change<'a>(&self, set: SetInfo<'a>) -> Result<SetInformation<'a>, Error> {
+        Ok(match set {
+            SetInfo::Basic { creation, last_access, last_write, change, attributes } => SetInformation::Basic {
+                creation_time: creation,
+                last_access_time: last_access,
+                last_write_time: last_write,
+                change_time: change,
+                ext_file_attributes: attributes,
+            },
+            SetInfo::EndOfFile(size) => SetInformation::EndOfFile(size),
+            SetInfo::Allocation(size) => SetInformation::Allocation(size),
+            SetInfo::Delete(delete_pending) => SetInformation::Disposition { delete_pending },
+            SetInfo::Rename { path, .. } if path.contains('\\') => {
+                let what = "an open file is renamed within its directory: give the name alone, or rename by path";
+                return Err(Error::Unsupported(format!("SMB1: {what}")));
+            }
+            SetInfo::Rename { path, replace } => {
+                self.allowed(SetInformation::RENAME_LEVEL, InfoLevel::FILE_RENAME_INFORMATION)?;
+                SetInformation::Rename { replace_if_exists: replace, file_name: path }
+            }
+        })
+    }
+
+    /// The level of files that means what the class does.
+    fn file_level(&self, info: Info) -> Result<InformationLevel, Error> {
+        let InfoLevel::File(class) = info else {
+            return Err(Error::Unsupported(format!("{info}: no class of files")));
+        };
+        self.allowed(query_file_level(class), info)
+    }
+
+    fn allowed(&self, level: InformationLevel, info: Info) -> Result<InformationLevel, Error> {
+        if level.is_pass_through() && self.capabilities & capabilities::INFOLEVEL_PASSTHRU == 0 {
+            let what = "SMB1 has no level for it, and the server passes no classes through";
+            return Err(Error::Unsupported(format!("{info}: {what}")));
+        }
+        Ok(level)
+    }
+}

@@ -1,0 +1,105 @@
+//! SMB1: NT LM 0.12 (MS-CIFS, MS-SMB).
+//!
+//! One command is under way at a time, which every server's MaxMpxCount allows; a watch of a directory may wait beside
+//! it. Information is asked for at SMB1's own levels where there is one that means the same as the class, and passed
+//! through otherwise; the bytes are those of the level.
+
+mod connection;
+mod directory;
+mod files;
+mod information;
+mod multiplex;
+mod setup;
+mod watch;
+
+use super::sample::Samples;
+use super::session::Facts;
+use super::{Error, Handle};
+use connection::{About, Connection, malformed};
+use smbscope_model::FileId;
+use smbscope_wire::smb1::messages::{Echo, EchoResponse, LogoffAndx, TreeDisconnect};
+use std::time::Instant;
+
+/// Data bytes of a transaction's answer that are asked for at most.
+const MAX_TRANSACT: u16 = 0x4000;
+
+/// A connection, a session on it and a tree connect.
+#[derive(Debug)]
+pub struct Session {
+    connection: Connection,
+    facts: Facts,
+    capabilities: u32,
+    max_mpx_count: u16,
+    /// Ask for an oplock with every open of a file.
+    oplocks: bool,
+    /// The path of the request, from the root of the share.
+    path: String,
+    /// Likewise, of requests with two.
+    second_path: String,
+    /// What several reads brought.
+    gathered: Vec<u8>,
+    /// Where a listing goes on.
+    resume: Vec<u8>,
+}
+
+impl Session {
+    fn new(connection: Connection, facts: Facts, capabilities: u32, max_mpx_count: u16, oplocks: bool) -> Session {
+        Session {
+            connection,
+            facts,
+            capabilities,
+            max_mpx_count,
+            oplocks,
+            path: String::new(),
+            second_path: String::new(),
+            gathered: Vec::new(),
+            resume: Vec::new(),
+        }
+    }
+
+    /// What was negotiated.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The commands since the caller last emptied it.
+    pub fn samples(&mut self) -> &mut Samples {
+        &mut self.connection.samples
+    }
+
+    /// Waits until a point in time, and acknowledges oplock breaks that come in the meantime.
+    pub async fn rest(&mut self, until: Instant) -> Result<(), Error> {
+        self.connection.rest(until).await
+    }
+
+    /// Nothing but a round trip.
+    pub async fn echo(&mut self) -> Result<(), Error> {
+        const DATA: &[u8] = b"smbscope";
+        self.connection.call(&Echo { data: DATA }, About::default()).await?;
+        let answer = EchoResponse::parse(self.connection.message()).map_err(malformed)?;
+        if answer.data == DATA { Ok(()) } else { Err(Error::Protocol("an echo of something else".to_owned())) }
+    }
+
+    /// Disconnects from the share and logs off; the connection is closed with the session.
+    pub async fn disconnect(&mut self) -> Result<(), Error> {
+        self.connection.call(&TreeDisconnect, About::default()).await?;
+        self.connection.call(&LogoffAndx, About::default()).await?;
+        Ok(())
+    }
+}
+
+/// SMB1's paths begin at the root of the share.
+fn rooted<'a>(scratch: &'a mut String, path: &str) -> &'a str {
+    scratch.clear();
+    scratch.push('\\');
+    scratch.push_str(path.strip_prefix('\\').unwrap_or(path));
+    scratch
+}
+
+/// The FID of a handle; one of SMB2 names no open of this session.
+fn fid_of(handle: Handle) -> u16 {
+    match handle.0 {
+        FileId::Smb1(fid) => fid,
+        FileId::Smb2 { .. } => u16::MAX,
+    }
+}

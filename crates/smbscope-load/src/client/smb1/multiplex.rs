@@ -1,0 +1,62 @@
+//! Multiplex ids: which one the next request gets, and whose answers nobody wants any more (MS-CIFS 3.2.4.1.5).
+
+/// Answers that are not wanted are told from broken protocol by their MID, up to this many; the oldest is forgotten.
+const IGNORED: usize = 16;
+
+/// The ids of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Mids {
+    last: u16,
+    ignored: [Option<u16>; IGNORED],
+    oldest: usize,
+}
+
+impl Mids {
+    /// An id that no request has that is under way; `waiting` is one that is.
+    pub(super) fn next(&mut self, waiting: Option<u16>) -> u16 {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            let mid = self.last;
+            // The server's own requests have 0xffff, and some servers take 0 for none.
+            if mid != 0 && mid != u16::MAX && Some(mid) != waiting && !self.ignored.contains(&Some(mid)) {
+                return mid;
+            }
+        }
+    }
+
+    /// An answer with this id is nobody's.
+    pub(super) fn ignore(&mut self, mid: u16) {
+        self.ignored[self.oldest] = Some(mid);
+        self.oldest = (self.oldest + 1) % IGNORED;
+    }
+
+    /// Whether it was one of these.
+    pub(super) fn was_ignored(&self, mid: u16) -> bool {
+        self.ignored.contains(&Some(mid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_come_round_without_those_that_are_in_use() {
+        let mut mids = Mids::default();
+        let first = mids.next(None);
+        mids.ignore(7);
+        let round: Vec<u16> = (0..0xffff).map(|_| mids.next(Some(first))).collect();
+        assert!(round.iter().all(|mid| ![0, 7, 0xffff, first].contains(mid)));
+        assert!(mids.was_ignored(7) && !mids.was_ignored(8));
+        // Every other id came round: 65,536 without the four.
+        let distinct: std::collections::BTreeSet<u16> = round.into_iter().collect();
+        assert_eq!(distinct.len(), 65_532);
+    }
+
+    #[test]
+    fn of_the_ignored_the_oldest_is_forgotten() {
+        let mut mids = Mids::default();
+        (1..=17).for_each(|mid| mids.ignore(mid));
+        assert!(!mids.was_ignored(1) && mids.was_ignored(2) && mids.was_ignored(17));
+    }
+}

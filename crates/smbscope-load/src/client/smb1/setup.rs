@@ -1,0 +1,307 @@
+//! From a TCP connection to a tree connect: NEGOTIATE, SESSION_SETUP_ANDX, TREE_CONNECT_ANDX (MS-CIFS 3.2.4.2,
+//! MS-SMB 3.2.4.2).
+
+use super::super::auth::Authenticator;
+use super::super::crypto::Smb1Signer;
+use super::super::transport::Link;
+use super::super::{Credentials, Encryption, Error, Facts, Options, Signing, SigningAlgorithm};
+use super::connection::{About, Connection, malformed};
+use super::{MAX_TRANSACT, Session};
+use smbscope_model::Dialect;
+use smbscope_wire::smb1::flags2;
+use smbscope_wire::smb1::messages::{
+    Negotiate, NegotiateResponse, Security, SessionSetupAndx, SessionSetupAndxPlain, SessionSetupAndxPlainResponse,
+    SessionSetupAndxResponse, TreeConnectAndx, TreeConnectAndxResponse, WriteAndx, capabilities, security_mode,
+};
+use smbscope_wire::status::NtStatus;
+
+/// Largest message that the client takes: what the field can say.
+const MAX_BUFFER_SIZE: u16 = 0xffff;
+/// Largest read or write where the server takes large ones. MS-SMB 2.2.4.5.2.1 speaks of 65,535 bytes of buffer; a round
+/// 64 KiB is what servers do as well, and what workloads ask for.
+const LARGE: u32 = 0x1_0000;
+/// What a client of NT LM 0.12 can.
+const CAPABILITIES: u32 = capabilities::UNICODE
+    | capabilities::LARGE_FILES
+    | capabilities::NT_SMBS
+    | capabilities::STATUS32
+    | capabilities::LEVEL_II_OPLOCKS
+    | capabilities::NT_FIND
+    | capabilities::LARGE_READX
+    | capabilities::LARGE_WRITEX;
+/// For the server's log.
+const NATIVE_OS: &str = "Unix";
+const NATIVE_LAN_MAN: &str = "smbscope";
+
+/// What the server said of itself, without what it lent.
+#[derive(Debug, Clone, Copy)]
+struct Server {
+    max_mpx_count: u16,
+    max_buffer_size: u32,
+    session_key: u32,
+    capabilities: u32,
+    extended_security: bool,
+    /// Whether the session is to be signed, once there is a key.
+    sign: bool,
+    signing_required: bool,
+}
+
+impl Session {
+    /// Connects, negotiates, authenticates, and connects to the share.
+    pub async fn connect(options: &Options) -> Result<Session, Error> {
+        if options.dialect != Dialect::NtLm012 {
+            return Err(Error::Unsupported(format!("{}: of SMB1, NT LM 0.12 is spoken and no other", options.dialect)));
+        }
+        if options.encryption != Encryption::Off {
+            let what = "SMB1 has no encryption: choose SMB 3.0 or later, or switch encryption off";
+            return Err(Error::Unsupported(what.to_owned()));
+        }
+        let link = Link::connect(options).await?;
+        let mut connection = Connection::new(link, options);
+        let server = negotiate(&mut connection, options).await?;
+        let guest = if server.extended_security {
+            log_on(&mut connection, &server, options).await?
+        } else {
+            log_on_plainly(&mut connection, &server, options).await?
+        };
+        connect_tree(&mut connection, options).await?;
+        let (max_read, max_write) = largest(&server, connection.signer.is_some());
+        let facts = Facts {
+            local: connection.link.local(),
+            peer: connection.link.peer(),
+            dialect: Dialect::NtLm012,
+            signing: connection.signer.is_some().then_some(SigningAlgorithm::Md5),
+            cipher: None,
+            max_read,
+            max_write,
+            max_transact: MAX_TRANSACT.into(),
+            guest,
+        };
+        let oplocks = options.leases;
+        Ok(Session::new(connection, facts, server.capabilities, server.max_mpx_count, oplocks))
+    }
+}
+
+/// Agrees on NT LM 0.12, and on whether to sign.
+async fn negotiate(connection: &mut Connection, options: &Options) -> Result<Server, Error> {
+    if options.signing == Signing::Required {
+        connection.header.flags2 |= flags2::SECURITY_SIGNATURE | flags2::SECURITY_SIGNATURE_REQUIRED;
+    }
+    let said = connection.call(&Negotiate, About::default()).await;
+    said.map_err(|error| match error {
+        Error::Connection { error, .. } => Error::Connection {
+            what: "negotiating NT LM 0.12 (a server with SMB1 switched off may hang up here)",
+            error,
+        },
+        other => other,
+    })?;
+    let unsupported = |what: &str| Err(Error::Unsupported(format!("{}: {what}", options.host)));
+    let answer = match NegotiateResponse::parse(connection.message()).map_err(malformed)? {
+        NegotiateResponse::NtLm012(answer) => answer,
+        NegotiateResponse::NoDialect => {
+            return unsupported("the server does not speak NT LM 0.12 (SMB1): choose a newer dialect");
+        }
+    };
+    if answer.security_mode & security_mode::USER == 0 {
+        return unsupported("shares have passwords, and users do not log on (share-level security)");
+    }
+    let signing_required = answer.security_mode & security_mode::SIGNATURES_REQUIRED != 0;
+    let can_sign = signing_required || answer.security_mode & security_mode::SIGNATURES_ENABLED != 0;
+    let sign = match options.signing {
+        Signing::Off if signing_required => {
+            return unsupported("the server requires signing, and it is to be off");
+        }
+        Signing::Required if !can_sign => return unsupported("the server cannot sign, and signing is required"),
+        Signing::Off => false,
+        Signing::On => signing_required,
+        Signing::Required => true,
+    };
+    let server = Server {
+        max_mpx_count: answer.max_mpx_count,
+        max_buffer_size: answer.max_buffer_size,
+        session_key: answer.session_key,
+        capabilities: answer.capabilities,
+        extended_security: matches!(answer.security, Security::Extended { .. }),
+        sign,
+        signing_required,
+    };
+    if !answer.can(capabilities::NT_SMBS | capabilities::STATUS32) {
+        return unsupported("the server lacks the commands or the status codes of NT LM 0.12");
+    }
+    if !answer.can(capabilities::UNICODE) {
+        connection.header.flags2 &= !flags2::UNICODE;
+    }
+    if !server.extended_security {
+        connection.header.flags2 &= !flags2::EXTENDED_SECURITY;
+    }
+    if sign {
+        connection.header.flags2 |= flags2::SECURITY_SIGNATURE;
+    }
+    Ok(server)
+}
+
+/// Logs on with SPNEGO tokens; whether as a guest.
+async fn log_on(connection: &mut Connection, server: &Server, options: &Options) -> Result<bool, Error> {
+    let mut authenticator = Authenticator::new(&options.credentials, &options.host)?;
+    let mut token = authenticator.first();
+    // NTLM takes two legs, other mechanisms some more.
+    for _ in 0..8 {
+        let setup = SessionSetupAndx {
+            max_buffer_size: MAX_BUFFER_SIZE,
+            max_mpx_count: server.max_mpx_count,
+            vc_number: 1,
+            session_key: server.session_key,
+            capabilities: CAPABILITIES | capabilities::EXTENDED_SECURITY,
+            blob: &token,
+            native_os: NATIVE_OS,
+            native_lan_man: NATIVE_LAN_MAN,
+        };
+        let said = connection.call(&setup, About::default()).await;
+        let header = said.map_err(|error| refused_logon(error, options))?;
+        connection.header.uid = header.uid;
+        let answer = SessionSetupAndxResponse::parse(connection.message()).map_err(malformed)?;
+        if NtStatus(header.status) == NtStatus::MORE_PROCESSING_REQUIRED {
+            token = authenticator.next(answer.blob)?;
+            continue;
+        }
+        let guest = answer.action & 1 != 0;
+        if !guest {
+            authenticator.finish(answer.blob)?;
+        }
+        // All of it signs, also where Kerberos makes it longer than 16 bytes.
+        let key = if guest { None } else { authenticator.full_session_key() };
+        start_signing(connection, server, key, options)?;
+        return Ok(guest);
+    }
+    Err(Error::Protocol("the server asks for one security token after the other".to_owned()))
+}
+
+/// Signs from here on, where that was agreed on.
+fn start_signing(
+    connection: &mut Connection,
+    server: &Server,
+    key: Option<&[u8]>,
+    options: &Options,
+) -> Result<(), Error> {
+    match key {
+        Some(key) if server.sign => {
+            let signer = Smb1Signer::new(key);
+            if !signer.verify(connection.message(), Smb1Signer::SESSION_SETUP_RESPONSE) {
+                let command = smbscope_model::Command::Smb1(smbscope_wire::smb1::Command::SESSION_SETUP_ANDX);
+                return Err(Error::Tampered { command, what: "signature" });
+            }
+            connection.signer = Some(signer);
+        }
+        None if options.signing == Signing::Required || server.signing_required => {
+            let what = "signing is required, and guests and anonymous users have no key to sign with: give a user";
+            return Err(Error::Unsupported(format!("{}: {what}", options.host)));
+        }
+        _ => connection.header.flags2 &= !(flags2::SECURITY_SIGNATURE | flags2::SECURITY_SIGNATURE_REQUIRED),
+    }
+    Ok(())
+}
+
+/// Logs on to a server without extended security; whether as a guest.
+async fn log_on_plainly(connection: &mut Connection, server: &Server, options: &Options) -> Result<bool, Error> {
+    let account_name = match options.credentials {
+        Credentials::Anonymous => "",
+        Credentials::Guest => "Guest",
+        Credentials::Ntlm { .. } | Credentials::Kerberos => {
+            let what = "the server has no extended security: only guests and anonymous users can log on";
+            return Err(Error::Unsupported(format!("{}: {what}", options.host)));
+        }
+    };
+    let setup = SessionSetupAndxPlain {
+        max_buffer_size: MAX_BUFFER_SIZE,
+        max_mpx_count: server.max_mpx_count,
+        vc_number: 1,
+        session_key: server.session_key,
+        capabilities: CAPABILITIES,
+        oem_password: &[0],
+        unicode_password: &[],
+        account_name,
+        primary_domain: "",
+        native_os: NATIVE_OS,
+        native_lan_man: NATIVE_LAN_MAN,
+    };
+    let said = connection.call(&setup, About::default()).await;
+    connection.header.uid = said.map_err(|error| refused_logon(error, options))?.uid;
+    let answer = SessionSetupAndxPlainResponse::parse(connection.message()).map_err(malformed)?;
+    start_signing(connection, server, None, options)?;
+    Ok(answer.action & 1 != 0)
+}
+
+fn refused_logon(error: Error, options: &Options) -> Error {
+    let Some(status) = error.status() else { return error };
+    let who = match &options.credentials {
+        Credentials::Ntlm { user, .. } => format!("log on to {} as {user}", options.host),
+        Credentials::Guest => format!("log on to {} as a guest", options.host),
+        Credentials::Anonymous => format!("log on to {} anonymously", options.host),
+        Credentials::Kerberos => format!("log on to {} with Kerberos", options.host),
+    };
+    let hint = match status {
+        NtStatus::LOGON_FAILURE | NtStatus::WRONG_PASSWORD | NtStatus::NO_SUCH_USER => {
+            "the user name or the password is wrong, or guests are not let in"
+        }
+        NtStatus::ACCESS_DENIED => "the server lets in neither guests nor strangers, or wants signatures: give a user",
+        NtStatus::ACCOUNT_DISABLED => "the account is switched off",
+        NtStatus::ACCOUNT_LOCKED_OUT => "the account is locked after too many wrong passwords: wait, or unlock it",
+        NtStatus::PASSWORD_EXPIRED | NtStatus::PASSWORD_MUST_CHANGE => "the password must be changed first",
+        _ => "see the server's log",
+    };
+    Error::Refused { what: who, status, hint }
+}
+
+/// Connects to the share.
+async fn connect_tree(connection: &mut Connection, options: &Options) -> Result<(), Error> {
+    let path = format!(r"\\{}\{}", options.host, options.share);
+    let connect = TreeConnectAndx { path: &path, service: "?????" };
+    let said = connection.call(&connect, About::default()).await;
+    let header = said.map_err(|error| refused_tree(error, options))?;
+    TreeConnectAndxResponse::parse(connection.message()).map_err(malformed)?;
+    connection.header.tid = header.tid;
+    Ok(())
+}
+
+fn refused_tree(error: Error, options: &Options) -> Error {
+    let Some(status) = error.status() else { return error };
+    let hint = match status {
+        NtStatus::BAD_NETWORK_NAME => "the server has no share of this name",
+        NtStatus::ACCESS_DENIED => "this user may not, or the share wants encryption, which SMB1 lacks",
+        _ => "see the server's log",
+    };
+    Error::Refused { what: format!("connect to share {}", options.share), status, hint }
+}
+
+/// Largest read and largest write. What is signed keeps to the server's buffer, large reads and writes notwithstanding
+/// (MS-SMB 2.2.4.5.2.1).
+fn largest(server: &Server, signed: bool) -> (u32, u32) {
+    let buffer = server.max_buffer_size.min(MAX_BUFFER_SIZE.into());
+    let data = buffer.saturating_sub(WriteAndx::DATA_OFFSET.into()).max(1);
+    // Whole pages, where there is room for one.
+    let data = if data >= 4096 { data / 4096 * 4096 } else { data };
+    let with = |capability| if !signed && server.capabilities & capability != 0 { LARGE } else { data };
+    (with(capabilities::LARGE_READX), with(capabilities::LARGE_WRITEX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_signed_keeps_to_the_buffer_in_whole_pages() {
+        // Samba's buffer of 16,644 bytes holds four pages and a header.
+        let server = Server {
+            max_mpx_count: 50,
+            max_buffer_size: 16_644,
+            session_key: 0,
+            capabilities: capabilities::LARGE_READX,
+            extended_security: true,
+            sign: false,
+            signing_required: false,
+        };
+        assert_eq!(largest(&server, false), (0x1_0000, 16_384));
+        assert_eq!(largest(&server, true), (16_384, 16_384));
+        assert_eq!(largest(&Server { max_buffer_size: 1024, ..server }, true), (960, 960));
+    }
+}

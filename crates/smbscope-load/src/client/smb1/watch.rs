@@ -1,0 +1,100 @@
+//! Waiting for changes in a directory (MS-CIFS 2.2.7.4) beside the other commands of the session, and taking that back
+//! (2.2.4.65).
+
+use super::super::transport::Arrived;
+use super::super::{Error, Handle};
+use super::connection::{About, Pending, malformed};
+use super::{Session, fid_of};
+use smbscope_model::Subcommand;
+use smbscope_wire::names::NtTransact;
+use smbscope_wire::smb1::Header;
+use smbscope_wire::smb1::messages::{NotifyChange, NotifyChanges, NtCancel, NtTransactNotifyChange, TransactionPart};
+use smbscope_wire::status::NtStatus;
+
+/// Bytes of an answer at most: some hundred changes.
+const MOST: u32 = 0x8000;
+
+/// A request for changes, and its answer, should it have come while another was waited for.
+#[derive(Debug)]
+pub(super) struct Watch {
+    pub(super) pending: Pending,
+    answer: Option<(Header, Arrived, Vec<u8>)>,
+}
+
+impl Watch {
+    /// Keeps the answer.
+    pub(super) fn keep(&mut self, header: Header, arrived: Arrived, message: &[u8]) {
+        self.answer = Some((header, arrived, message.to_vec()));
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.answer.is_some()
+    }
+}
+
+impl Session {
+    /// Begins to wait for changes in a directory that is open: FILE_NOTIFY_CHANGE_* says which, `tree` whether those
+    /// below count. One watch at a time.
+    pub async fn watch(&mut self, handle: Handle, completion_filter: u32, tree: bool) -> Result<(), Error> {
+        if self.connection.watch.is_some() {
+            return Err(Error::Unsupported("SMB1: one watch at a time".to_owned()));
+        }
+        if self.max_mpx_count < 2 {
+            return Err(Error::Unsupported("the server takes one request at a time: it cannot watch".to_owned()));
+        }
+        let fid = fid_of(handle);
+        let request = NtTransactNotifyChange { fid, completion_filter, watch_tree: tree, max_parameter_count: MOST };
+        let about = About {
+            subcommand: Some(Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE)),
+            waits: true,
+            ..About::file(fid)
+        };
+        let pending = self.connection.send(&request, about).await?;
+        self.connection.leave_waiting();
+        self.connection.watch = Some(Watch { pending, answer: None });
+        Ok(())
+    }
+
+    /// Whether the watch was answered while another answer was waited for: [`Session::changes`] does not wait then.
+    pub fn has_changes(&self) -> bool {
+        self.connection.watch.as_ref().is_some_and(Watch::is_answered)
+    }
+
+    /// Waits until something changes, without a time limit.
+    pub async fn changes(&mut self) -> Result<Vec<NotifyChange>, Error> {
+        let Some(watch) = self.connection.watch.take() else {
+            return Err(Error::Unsupported("nothing is watched".to_owned()));
+        };
+        let pending = watch.pending;
+        let (header, arrived, message) = match watch.answer {
+            Some(answer) => answer,
+            None => {
+                let (header, arrived) = self.connection.receive(&pending).await?;
+                (header, arrived, self.connection.message().to_vec())
+            }
+        };
+        self.connection.complete(&pending, &header, arrived, message.len());
+        match NtStatus(header.status) {
+            // More changed than fits into an answer: nothing is listed.
+            NtStatus::NOTIFY_ENUM_DIR => return Ok(Vec::new()),
+            status if status.is_error() => {
+                let command = smbscope_model::Command::Smb1(pending.command);
+                return Err(Error::Status { command, status });
+            }
+            _ => {}
+        }
+        let part = TransactionPart::parse_nt(&message).map_err(malformed)?;
+        Ok(NotifyChanges::new(part.parameters).collect())
+    }
+
+    /// Takes the watch back: [`Session::changes`] then gives STATUS_CANCELLED, or what changed before.
+    pub async fn cancel_watch(&mut self) -> Result<(), Error> {
+        match &self.connection.watch {
+            Some(watch) if !watch.is_answered() => {
+                let mid = watch.pending.mid;
+                self.connection.send_one_way(&NtCancel, mid, true).await
+            }
+            _ => Ok(()),
+        }
+    }
+}

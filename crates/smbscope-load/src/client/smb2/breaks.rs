@@ -1,0 +1,132 @@
+//! Oplocks and leases (MS-SMB2 3.2.4.3.8, 3.2.5.19): what to ask for with an open, and how to give it back.
+//!
+//! This client caches nothing, so there is nothing to write back: a break is acknowledged as soon as it is read.
+
+use ahash::{HashMap, RandomState};
+use smbscope_wire::smb2::FileReference;
+use smbscope_wire::smb2::messages::create::oplock;
+use smbscope_wire::smb2::messages::create_context::{Context, Lease};
+use smbscope_wire::smb2::messages::oplock_break::{Acknowledgement, Notification};
+use std::collections::VecDeque;
+
+/// Read, handle and write caching.
+const READ_HANDLE_WRITE: u32 = 7;
+
+/// What an open of a file asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Caching {
+    /// Nothing.
+    #[default]
+    None,
+    /// A batch oplock.
+    Oplock,
+    /// A lease of dialect 2.1.
+    LeaseV1,
+    /// A lease of SMB 3.
+    LeaseV2,
+}
+
+impl Caching {
+    /// RequestedOplockLevel.
+    pub(super) fn oplock_level(self) -> u8 {
+        match self {
+            Caching::None => oplock::NONE,
+            Caching::Oplock => oplock::BATCH,
+            Caching::LeaseV1 | Caching::LeaseV2 => oplock::LEASE,
+        }
+    }
+
+    /// The lease to ask for with a path.
+    pub(super) fn context(self, path: &str) -> Option<Context> {
+        let lease = || Lease { key: lease_key(path), state: READ_HANDLE_WRITE, ..Lease::default() };
+        match self {
+            Caching::None | Caching::Oplock => None,
+            Caching::LeaseV1 => Some(Context::LeaseV1(lease())),
+            Caching::LeaseV2 => Some(Context::LeaseV2(lease())),
+        }
+    }
+}
+
+/// Opens of a file share its lease, so they have the same key: it comes from the path. Clients are told apart by their
+/// GUIDs.
+fn lease_key(path: &str) -> [u8; 16] {
+    let half = |seed| RandomState::with_seeds(seed, 2, 3, 4).hash_one(path).to_le_bytes();
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&half(1));
+    key[8..].copy_from_slice(&half(5));
+    key
+}
+
+/// Oplocks that we hold, and acknowledgements that we owe.
+#[derive(Debug, Default)]
+pub(super) struct Breaks {
+    /// Exclusive and batch oplocks: only a break of these is acknowledged.
+    held: HashMap<FileReference, u8>,
+    due: VecDeque<Acknowledgement>,
+}
+
+impl Breaks {
+    /// An open got an oplock.
+    pub(super) fn opened(&mut self, file: FileReference, oplock_level: u8) {
+        if matches!(oplock_level, oplock::EXCLUSIVE | oplock::BATCH) {
+            self.held.insert(file, oplock_level);
+        }
+    }
+
+    /// It is closed.
+    pub(super) fn closed(&mut self, file: FileReference) {
+        if !self.held.is_empty() {
+            self.held.remove(&file);
+        }
+    }
+
+    /// A break came.
+    pub(super) fn take(&mut self, notification: Notification) {
+        match notification {
+            Notification::Oplock { file, oplock_level } => {
+                if self.held.remove(&file).is_some() {
+                    self.due.push_back(Acknowledgement::Oplock { file, oplock_level });
+                }
+            }
+            Notification::Lease { key, acknowledge: true, new_state, .. } => {
+                self.due.push_back(Acknowledgement::Lease { key, state: new_state });
+            }
+            Notification::Lease { .. } => {}
+        }
+    }
+
+    /// The next acknowledgement to send.
+    pub(super) fn due(&mut self) -> Option<Acknowledgement> {
+        self.due.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: FileReference = FileReference { persistent: 1, volatile: 2 };
+
+    #[test]
+    fn only_a_break_that_the_server_waits_for_is_acknowledged() {
+        let mut breaks = Breaks::default();
+        breaks.opened(FILE, oplock::BATCH);
+        let broken = Notification::Oplock { file: FILE, oplock_level: oplock::LEVEL_II };
+        breaks.take(broken);
+        assert_eq!(breaks.due(), Some(Acknowledgement::Oplock { file: FILE, oplock_level: oplock::LEVEL_II }));
+        // 3.2.5.19.1: from level II to none there is nothing to acknowledge.
+        breaks.take(Notification::Oplock { file: FILE, oplock_level: oplock::NONE });
+        let lease = |acknowledge| Notification::Lease { key: [1; 16], acknowledge, current_state: 7, new_state: 3 };
+        breaks.take(lease(false));
+        assert_eq!(breaks.due(), None);
+        breaks.take(lease(true));
+        assert_eq!(breaks.due(), Some(Acknowledgement::Lease { key: [1; 16], state: 3 }));
+    }
+
+    #[test]
+    fn opens_of_a_path_share_a_lease_key() {
+        assert_eq!(lease_key(r"a\b"), lease_key(r"a\b"));
+        assert_ne!(lease_key(r"a\b"), lease_key(r"a\c"));
+        assert_ne!(lease_key("a")[..8], lease_key("a")[8..]);
+    }
+}

@@ -1,0 +1,95 @@
+//! Credits and message ids (MS-SMB2 3.2.4.1.2, 3.2.4.1.5, 3.2.4.1.6): how many requests a server lets us have under way.
+
+/// Bytes that a credit pays for (3.1.5.2).
+pub(super) const BYTES_PER_CREDIT: usize = 65_536;
+
+/// The client's account.
+#[derive(Debug)]
+pub(super) struct Credits {
+    /// The id of the next request: ids are spent with the credits.
+    next_id: u64,
+    available: u32,
+    /// Asked for by requests that are under way.
+    asked: u32,
+    /// As many as we want to have.
+    target: u32,
+    /// Large requests cost more than one (dialect 2.1 and later, where the server can).
+    pub(super) multi: bool,
+}
+
+impl Credits {
+    /// A connection begins with one.
+    pub(super) fn new(target: u16) -> Credits {
+        Credits { next_id: 0, available: 1, asked: 0, target: u32::from(target.max(1)), multi: false }
+    }
+
+    /// What a request costs that carries or asks for so many bytes.
+    pub(super) fn charge(&self, bytes: usize) -> u16 {
+        if !self.multi {
+            return 1;
+        }
+        u16::try_from(bytes.div_ceil(BYTES_PER_CREDIT).max(1)).unwrap_or(u16::MAX)
+    }
+
+    /// Whether there are so many.
+    pub(super) fn affords(&self, charge: u32) -> bool {
+        self.available >= charge
+    }
+
+    /// The most bytes that one request can carry now, if it may have all the credits.
+    pub(super) fn largest(&self) -> usize {
+        if self.multi { self.available.max(1) as usize * BYTES_PER_CREDIT } else { BYTES_PER_CREDIT }
+    }
+
+    /// Pays for a request: its message id, and how many credits it asks for.
+    pub(super) fn spend(&mut self, charge: u16) -> (u64, u16) {
+        let id = self.next_id;
+        self.next_id = self.next_id.wrapping_add(charge.into());
+        self.available = self.available.saturating_sub(charge.into());
+        // At least one, so that a server which gave less than it was asked for before can make up for it.
+        let missing = self.target.saturating_sub(self.available + self.asked).max(1);
+        let ask = u16::try_from(missing).unwrap_or(u16::MAX);
+        self.asked += u32::from(ask);
+        (id, ask)
+    }
+
+    /// An answer brought some; `asked` is what its request had asked for.
+    pub(super) fn granted(&mut self, credits: u16, asked: u16) {
+        self.asked = self.asked.saturating_sub(asked.into());
+        self.available = self.available.saturating_add(credits.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_request_asks_for_all_and_later_ones_for_what_they_cost() {
+        let mut credits = Credits::new(64);
+        assert_eq!(credits.spend(1), (0, 64));
+        credits.granted(64, 64);
+        assert_eq!(credits.spend(1), (1, 1));
+        credits.granted(1, 1);
+        credits.multi = true;
+        // MS-SMB2 3.1.5.2: (1 MiB - 1) / 65536 + 1
+        assert_eq!(credits.charge(1 << 20), 16);
+        assert_eq!(credits.spend(16), (2, 16));
+        assert_eq!(credits.spend(1), (18, 1), "a request takes as many ids as it costs");
+    }
+
+    #[test]
+    fn a_server_that_gives_little_is_asked_again() {
+        let mut credits = Credits::new(8);
+        let (_, ask) = credits.spend(1);
+        credits.granted(2, ask);
+        assert_eq!(credits.spend(1), (1, 7));
+        assert!(credits.affords(1) && !credits.affords(2));
+    }
+
+    #[test]
+    fn without_multi_credit_requests_64_kib_is_the_most() {
+        let credits = Credits::new(64);
+        assert_eq!((credits.charge(1 << 20), credits.largest()), (1, 65_536));
+    }
+}

@@ -1,0 +1,146 @@
+//! SMB2 and SMB3: 2.0.2 to 3.1.1 (MS-SMB2), each exactly as asked for.
+//!
+//! [`Session`] is a connection, a session on it and a tree connect. Its operations are in `files`, `paths`, `listing`,
+//! `server_side` and `watch`; they put requests of [`smbscope_wire::smb2::messages`] through `connection`, which numbers, signs, encrypts
+//! and times them.
+
+mod breaks;
+mod channels;
+mod connection;
+mod credits;
+mod files;
+mod listing;
+mod negotiate;
+mod paths;
+mod protection;
+mod replies;
+mod server_side;
+mod setup;
+mod watch;
+
+use super::Error;
+use super::options::{Options, SigningAlgorithm};
+use super::sample::Samples;
+use super::session::Facts;
+use breaks::Caching;
+use channels::Channels;
+use connection::{About, Connection};
+use negotiate::Negotiated;
+use protection::Mode;
+use smbscope_model::{Dialect, FileId};
+use smbscope_wire::smb2::FileReference;
+use smbscope_wire::smb2::messages::{negotiate::capabilities, plain};
+use std::time::Instant;
+
+/// A connection, a session on it and a tree connect.
+#[derive(Debug)]
+pub struct Session {
+    connection: Connection,
+    facts: Facts,
+    /// What to ask for with every open of a file.
+    caching: Caching,
+    /// Put what belongs together into one frame.
+    compound: bool,
+    /// The root of the share, once somebody asked about the file system.
+    root: Option<FileReference>,
+    /// What came in several answers, or in one that is gone.
+    data: Vec<u8>,
+    /// Message ids of the parts of a large transfer.
+    parts: Vec<u64>,
+    /// The message id of the CHANGE_NOTIFY that waits.
+    watch: Option<u64>,
+    /// What further channels need.
+    channels: Channels,
+}
+
+impl Session {
+    /// Connects, negotiates, authenticates, and connects to the share.
+    pub async fn connect(options: &Options) -> Result<Session, Error> {
+        let mut connection = Connection::connect(options).await?;
+        let negotiated = negotiate::negotiate(&mut connection, options, None).await?;
+        let established = setup::session(&mut connection, &negotiated, options).await?;
+        setup::tree(&mut connection, &negotiated, options).await?;
+        negotiate::validate(&mut connection, &negotiated).await?;
+        let facts = facts(&connection, &negotiated, established.keys.is_none());
+        let caching = caching(&negotiated, options);
+        let channels = Channels::of_first(&negotiated, established.keys);
+        Ok(Session {
+            connection,
+            facts,
+            caching,
+            compound: options.compound,
+            root: None,
+            data: Vec::new(),
+            parts: Vec::new(),
+            watch: None,
+            channels,
+        })
+    }
+
+    /// What was negotiated.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The commands since the caller last emptied it.
+    pub fn samples(&mut self) -> &mut Samples {
+        &mut self.connection.samples
+    }
+
+    /// Waits until a point in time, and acknowledges breaks of oplocks and leases that come in the meantime.
+    pub async fn rest(&mut self, until: Instant) -> Result<(), Error> {
+        while self.connection.serve_one(Some(until)).await? {}
+        Ok(())
+    }
+
+    /// Nothing but a round trip.
+    pub async fn echo(&mut self) -> Result<(), Error> {
+        self.connection.call(&plain::Echo, About::default()).await?.ok()?;
+        Ok(())
+    }
+
+    /// Disconnects from the share, logs off and closes the connection. A further channel is closed only: share and
+    /// session are those of the first one.
+    pub async fn disconnect(&mut self) -> Result<(), Error> {
+        if self.channels.is_further() {
+            self.connection.link.close().await;
+            return Ok(());
+        }
+        if let Some(FileReference { persistent, volatile }) = self.root.take() {
+            self.close(super::Handle(FileId::Smb2 { persistent, volatile })).await?;
+        }
+        self.connection.call(&plain::TreeDisconnect, About::default()).await?.ok()?;
+        self.connection.tree_id = 0;
+        self.connection.call(&plain::Logoff, About::default()).await?.ok()?;
+        self.connection.session_id = 0;
+        self.connection.link.close().await;
+        Ok(())
+    }
+}
+
+fn facts(connection: &Connection, negotiated: &Negotiated, guest: bool) -> Facts {
+    let mode = connection.protection.mode;
+    let signing: Option<SigningAlgorithm> = (mode == Mode::Signed).then_some(negotiated.signing_algorithm);
+    Facts {
+        local: connection.link.local(),
+        peer: connection.link.peer(),
+        dialect: Dialect::Smb2(negotiated.dialect),
+        signing,
+        cipher: negotiated.cipher.filter(|_| mode == Mode::Sealed),
+        max_read: negotiated.max_read,
+        max_write: negotiated.max_write,
+        max_transact: negotiated.max_transact,
+        guest,
+    }
+}
+
+/// Leases where dialect and server have them, and oplocks otherwise.
+fn caching(negotiated: &Negotiated, options: &Options) -> Caching {
+    let has_leases = negotiated.capabilities & capabilities::LEASING != 0;
+    match (options.leases, negotiated.dialect) {
+        (false, _) => Caching::None,
+        (true, 0x0210) if has_leases => Caching::LeaseV1,
+        (true, 0x0300..) if has_leases => Caching::LeaseV2,
+        (true, _) => Caching::Oplock,
+    }
+}

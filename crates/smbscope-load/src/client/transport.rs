@@ -1,0 +1,277 @@
+//! The edge to the network: frames over TCP (MS-SMB2 2.1) or in a NetBIOS session (RFC 1002 4.3), and the times at which
+//! the system took and gave their bytes.
+//!
+//! A frame goes out in one write, its length before it; one read may bring several frames, which are handed out without
+//! asking the system again. Both buffers are kept, so that a command allocates nothing. The task of the user reads and
+//! writes here itself: nobody else wakes up for an answer, so nobody else's delay is in its times.
+
+use super::options::{Options, Transport};
+use super::{Error, netbios};
+use smbscope_wire::nbss::{self, FrameHeader, FrameType};
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep_until, timeout};
+
+/// Room for answers without bulk data; it grows to the largest frame that came.
+const INITIAL_BUFFER: usize = 8 * 1024;
+
+/// When the system took a frame.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sent {
+    /// Just before its first byte was handed over.
+    pub(crate) first: Instant,
+    /// Just after its last one was.
+    pub(crate) last: Instant,
+}
+
+/// When the system gave a frame.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrived {
+    /// The read returned that brought its first bytes.
+    pub(crate) first: Instant,
+    /// The read returned that brought its last one.
+    pub(crate) last: Instant,
+}
+
+/// A connection to a server that carries frames.
+pub(crate) struct Link {
+    stream: TcpStream,
+    local: SocketAddr,
+    peer: SocketAddr,
+    /// A length of four bytes, and the message behind it.
+    outgoing: Vec<u8>,
+    /// Bytes of `outgoing` that a dropped call left unsent: the stream is out of step for good.
+    unsent: bool,
+    /// As large as the largest frame that came; filled up to `filled`.
+    incoming: Vec<u8>,
+    filled: usize,
+    /// The frame handed out last, without its header.
+    frame: Range<usize>,
+    /// When the last read returned.
+    read_at: Instant,
+    /// Rings at a deadline or before: it is set anew only when it rang too early, not for every command.
+    alarm: Pin<Box<Sleep>>,
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").field("local", &self.local).field("peer", &self.peer).finish_non_exhaustive()
+    }
+}
+
+impl Link {
+    /// Where a message begins in the buffer that [`Link::begin`] gives.
+    pub(crate) const START: usize = nbss::HEADER_LENGTH;
+
+    /// Connects, and asks for a NetBIOS session where that is the transport.
+    pub(crate) async fn connect(options: &Options) -> Result<Link, Error> {
+        match options.transport {
+            Transport::DirectTcp => Link::tcp(options).await,
+            Transport::NetBios => netbios::connect(options).await,
+        }
+    }
+
+    /// A TCP connection.
+    pub(super) async fn tcp(options: &Options) -> Result<Link, Error> {
+        let failed = |error| Error::Connection { what: "connecting", error };
+        let stream = match timeout(options.timeout, TcpStream::connect(options.address)).await {
+            Ok(result) => result.map_err(failed)?,
+            Err(_) => return Err(failed(io::ErrorKind::TimedOut.into())),
+        };
+        stream.set_nodelay(true).map_err(failed)?;
+        let now = Instant::now();
+        Ok(Link {
+            local: stream.local_addr().map_err(failed)?,
+            peer: stream.peer_addr().map_err(failed)?,
+            stream,
+            outgoing: Vec::with_capacity(512),
+            unsent: false,
+            incoming: vec![0; INITIAL_BUFFER],
+            filled: 0,
+            frame: 0..0,
+            read_at: now,
+            alarm: Box::pin(sleep_until((now + options.timeout).into())),
+        })
+    }
+
+    /// Our end.
+    pub(crate) fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The server's end.
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Begins a frame: the message is to be appended, it starts at [`Link::START`].
+    pub(crate) fn begin(&mut self) -> &mut Vec<u8> {
+        self.outgoing.clear();
+        self.outgoing.extend_from_slice(&[0; Link::START]);
+        &mut self.outgoing
+    }
+
+    /// The frame begun, for those who come back to it.
+    pub(crate) fn outgoing(&mut self) -> &mut Vec<u8> {
+        &mut self.outgoing
+    }
+
+    /// Sends the frame begun, as a session message.
+    pub(crate) async fn send(&mut self, deadline: Option<Instant>) -> io::Result<Sent> {
+        let length = self.outgoing.len() - Link::START;
+        let [high, rest @ ..] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
+        if high != 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a message of more than 16 MiB"));
+        }
+        self.outgoing[1..Link::START].copy_from_slice(&rest);
+        self.send_raw(deadline).await
+    }
+
+    /// Sends the frame begun with the header that it has.
+    pub(super) async fn send_raw(&mut self, deadline: Option<Instant>) -> io::Result<Sent> {
+        if std::mem::replace(&mut self.unsent, true) {
+            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "an earlier request was sent in part only"));
+        }
+        let first = Instant::now();
+        let mut sent = 0;
+        while let Some(rest) = self.outgoing.get(sent..).filter(|rest| !rest.is_empty()) {
+            // Nearly always the system takes all of it at once.
+            sent += match self.stream.try_write(rest) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_to_write(sent, deadline).await?,
+                result => result?,
+            };
+        }
+        self.unsent = false;
+        Ok(Sent { first, last: Instant::now() })
+    }
+
+    /// Says that there is nothing more to come; the server closes its side then.
+    pub(crate) async fn close(&mut self) {
+        // The connection may be gone already, which is as good.
+        let _ = poll_fn(|context| Pin::new(&mut self.stream).poll_shutdown(context)).await;
+    }
+
+    /// Waits for the next frame; the one before is gone. Keep-alives are passed over.
+    pub(crate) async fn receive(&mut self, deadline: Option<Instant>) -> io::Result<Arrived> {
+        loop {
+            let (header, arrived) = self.receive_any(deadline).await?;
+            match header.frame_type {
+                FrameType::Message => return Ok(arrived),
+                FrameType::KeepAlive => {}
+                other => return Err(invalid(format!("a NetBIOS frame of type {other:?} in an SMB session"))),
+            }
+        }
+    }
+
+    /// The message received last.
+    pub(crate) fn frame(&self) -> &[u8] {
+        &self.incoming[self.frame.clone()]
+    }
+
+    /// The message received last, for decrypting it where it is.
+    pub(crate) fn frame_mut(&mut self) -> &mut [u8] {
+        &mut self.incoming[self.frame.clone()]
+    }
+
+    /// Waits for the next frame of any type.
+    pub(super) async fn receive_any(&mut self, deadline: Option<Instant>) -> io::Result<(FrameHeader, Arrived)> {
+        let mut start = self.frame.end;
+        if start == self.filled {
+            (start, self.filled) = (0, 0);
+        }
+        // What is there already came with the read that completed the frame before.
+        let mut first = (self.filled > start).then_some(self.read_at);
+        loop {
+            let present = self.filled - start;
+            let mut wanted = nbss::HEADER_LENGTH;
+            if let Some(bytes) = self.incoming[start..self.filled].first_chunk::<{ nbss::HEADER_LENGTH }>() {
+                let header = FrameHeader::parse(*bytes)
+                    .ok_or_else(|| invalid(format!("{bytes:02x?} where a frame must begin")))?;
+                wanted += header.length as usize;
+                if present >= wanted {
+                    self.frame = start + nbss::HEADER_LENGTH..start + wanted;
+                    return Ok((header, Arrived { first: first.unwrap_or(self.read_at), last: self.read_at }));
+                }
+            }
+            if start + wanted > self.incoming.len() {
+                self.incoming.copy_within(start..self.filled, 0);
+                (start, self.filled) = (0, present);
+                if wanted > self.incoming.len() {
+                    self.incoming.resize(wanted, 0);
+                }
+            }
+            // A call that is dropped while it waits leaves the bytes where the next one looks for them.
+            self.frame = start..start;
+            self.filled += self.read(deadline).await?;
+            first.get_or_insert(self.read_at);
+        }
+    }
+
+    /// Reads what is there, at least a byte.
+    async fn read(&mut self, deadline: Option<Instant>) -> io::Result<usize> {
+        let Link { stream, incoming, filled, alarm, read_at, .. } = self;
+        let read = poll_fn(|context| {
+            // `poll_read` knows from a short read that the socket is empty, and saves asking once more.
+            let mut buffer = ReadBuf::new(&mut incoming[*filled..]);
+            match Pin::new(&mut *stream).poll_read(context, &mut buffer) {
+                Poll::Ready(result) => Poll::Ready(result.map(|()| buffer.filled().len())),
+                Poll::Pending => poll_deadline(alarm, deadline, context),
+            }
+        })
+        .await?;
+        *read_at = Instant::now();
+        if read == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection"));
+        }
+        Ok(read)
+    }
+
+    async fn wait_to_write(&mut self, sent: usize, deadline: Option<Instant>) -> io::Result<usize> {
+        let Link { stream, outgoing, alarm, .. } = self;
+        poll_fn(|context| match Pin::new(&mut *stream).poll_write(context, &outgoing[sent..]) {
+            Poll::Ready(result) => Poll::Ready(result),
+            Poll::Pending => poll_deadline(alarm, deadline, context),
+        })
+        .await
+    }
+}
+
+/// Pending until the deadline, then an error.
+fn poll_deadline<T>(
+    alarm: &mut Pin<Box<Sleep>>,
+    deadline: Option<Instant>,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<T>> {
+    let Some(deadline) = deadline else { return Poll::Pending };
+    if alarm.deadline().into_std() > deadline {
+        alarm.as_mut().reset(deadline.into());
+    }
+    loop {
+        ready!(alarm.as_mut().poll(context));
+        if Instant::now() >= deadline {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        alarm.as_mut().reset(deadline.into());
+    }
+}
+
+/// What a server must not send.
+pub(super) fn invalid(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+/// The point in time at which waiting ends; absent where it is beyond what the clock can say.
+pub(crate) fn deadline(timeout: Duration) -> Option<Instant> {
+    Instant::now().checked_add(timeout)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! Wakes users on time. The timers of the runtime have a resolution of a millisecond, many times the response time of a
+//! fast server; an operation that began late by that much would seem to have waited for the server. Linux has timers of
+//! the clock's own resolution (timerfd_create(2)): each worker has one, set to the earliest moment that anybody waits for.
+
+use super::shift::now;
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::convert::Infallible;
+use std::io;
+use std::time::Instant;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+
+/// Which time users live in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Time {
+    /// That of the system.
+    Real,
+    /// One that jumps to the next moment at which something happens.
+    #[cfg(test)]
+    Simulated,
+}
+
+impl Time {
+    /// A runtime for a worker.
+    pub(crate) fn runtime(self) -> io::Result<Runtime> {
+        let mut builder = Builder::new_current_thread();
+        builder.enable_all();
+        #[cfg(test)]
+        if self == Time::Simulated {
+            builder.start_paused(true);
+        }
+        builder.build()
+    }
+
+    /// The alarm of a worker; within its runtime.
+    pub(crate) fn alarm(self) -> Alarm {
+        let timer = match self {
+            Time::Real => timer::Timer::new().ok(),
+            #[cfg(test)]
+            Time::Simulated => None,
+        };
+        Alarm { timer, waiting: RefCell::default() }
+    }
+}
+
+/// The users of a worker who wait for a moment.
+pub(crate) struct Alarm {
+    /// Absent where there is none as fine: the runtime's are used instead.
+    timer: Option<timer::Timer>,
+    waiting: RefCell<BinaryHeap<Reverse<Waiting>>>,
+}
+
+/// Someone who waits.
+struct Waiting {
+    until: Instant,
+    wake: oneshot::Sender<()>,
+}
+
+impl Alarm {
+    /// Waits until that moment. Needs [`Alarm::ring`] to go on beside it.
+    pub(crate) async fn sleep_until(&self, until: Instant) {
+        let Some(timer) = &self.timer else { return tokio::time::sleep_until(until.into()).await };
+        let (wake, woken) = oneshot::channel();
+        let first = {
+            let mut waiting = self.waiting.borrow_mut();
+            let first = waiting.peek().is_none_or(|Reverse(earliest)| until < earliest.until);
+            waiting.push(Reverse(Waiting { until, wake }));
+            first
+        };
+        if first {
+            timer.set(until);
+        }
+        // The sender goes away unused only with the alarm itself.
+        let _ = woken.await;
+    }
+
+    /// Wakes those whose moment has come.
+    pub(crate) async fn ring(&self) -> Infallible {
+        let Some(timer) = &self.timer else { return std::future::pending().await };
+        // Who left without being woken left an entry behind, which is of no use.
+        self.waiting.borrow_mut().retain(|Reverse(waiting)| !waiting.wake.is_closed());
+        loop {
+            timer.expired().await;
+            let mut waiting = self.waiting.borrow_mut();
+            let now = now();
+            while waiting.peek().is_some_and(|Reverse(earliest)| earliest.until <= now) {
+                if let Some(Reverse(due)) = waiting.pop() {
+                    let _ = due.wake.send(());
+                }
+            }
+            if let Some(Reverse(next)) = waiting.peek() {
+                timer.set(next.until);
+            }
+        }
+    }
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Waiting) -> bool {
+        self.until == other.until
+    }
+}
+
+impl Eq for Waiting {}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Waiting) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Waiting) -> std::cmp::Ordering {
+        self.until.cmp(&other.until)
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod timer {
+    use rustix::fd::OwnedFd;
+    use rustix::time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+    };
+    use std::io;
+    use std::time::{Duration, Instant};
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
+
+    /// A timer of the system that the runtime listens to.
+    pub(super) struct Timer(AsyncFd<OwnedFd>);
+
+    impl Timer {
+        #[expect(
+            deprecated,
+            reason = "what replaces it is unsafe, as a type could give out another descriptor; OwnedFd can't"
+        )]
+        pub(super) fn new() -> io::Result<Timer> {
+            let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+            Ok(Timer(AsyncFd::with_interest(timerfd_create(TimerfdClockId::Monotonic, flags)?, Interest::READABLE)?))
+        }
+
+        /// Rings at this moment instead of the one that was set before.
+        pub(super) fn set(&self, at: Instant) {
+            // A time of zero would switch it off.
+            let left = at.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
+            let value = Timespec {
+                tv_sec: left.as_secs().min(i64::MAX as u64) as i64,
+                tv_nsec: i64::from(left.subsec_nanos()),
+            };
+            let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+            timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::empty(), &once)
+                .expect("a timer of our own takes every time of less than 2^63 seconds");
+        }
+
+        /// Until it has rung.
+        pub(super) async fn expired(&self) {
+            loop {
+                // Without a runtime that drives it, nobody is left to be woken.
+                let Ok(mut ready) = self.0.readable().await else { return std::future::pending().await };
+                let mut count = [0; 8];
+                let read = ready.try_io(|timer| Ok(rustix::io::read(timer.get_ref(), &mut count)?));
+                if matches!(read, Ok(Ok(_))) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod timer {
+    use std::io;
+    use std::time::Instant;
+
+    /// There is no such timer here.
+    pub(super) enum Timer {}
+
+    impl Timer {
+        pub(super) fn new() -> io::Result<Timer> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub(super) fn set(&self, _at: Instant) {
+            match *self {}
+        }
+
+        pub(super) async fn expired(&self) {
+            match *self {}
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn users_wake_in_the_order_of_their_moments_and_never_before() {
+        let runtime = Time::Real.runtime().unwrap();
+        let woken = RefCell::new(Vec::new());
+        runtime.block_on(async {
+            let alarm = Time::Real.alarm();
+            let begin = now();
+            let wait = |micros: u64| {
+                let (alarm, woken) = (&alarm, &woken);
+                async move {
+                    let until = begin + Duration::from_micros(micros);
+                    alarm.sleep_until(until).await;
+                    woken.borrow_mut().push((micros, now() >= until));
+                }
+            };
+            let all = async { tokio::join!(wait(7_300), wait(400), wait(2_950), wait(0)) };
+            tokio::select! {
+                _ = all => {}
+                never = alarm.ring() => match never {},
+            }
+        });
+        assert_eq!(woken.into_inner(), [(0, true), (400, true), (2_950, true), (7_300, true)]);
+    }
+}

@@ -1,0 +1,189 @@
+//! What workers and users of one load point share: whether it goes on, why not, and what the limits have counted.
+
+use super::plan::{ErrorLimit, Limits};
+use super::result::Ended;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+use tokio::sync::watch;
+
+/// Operations from which on a share of errors is looked at.
+const SHARE_FROM: u64 = 100;
+
+/// Set by Ctrl-C, or whoever wants the engine to end early: the load point ends, its results are kept.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Nobody wants that yet.
+    pub fn new() -> Stop {
+        Stop::default()
+    }
+
+    /// Ends the load point within the plan's grace, and the ramp.
+    pub fn stop(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    /// Whether someone wanted that.
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}
+
+/// The state of a load point.
+#[derive(Debug)]
+pub(crate) struct Control {
+    stop: Stop,
+    limits: Limits,
+    over: AtomicBool,
+    why: Mutex<Option<(Ended, Instant)>>,
+    wake: watch::Sender<bool>,
+    operations: AtomicU64,
+    errors: AtomicU64,
+    errors_in_a_row: AtomicU64,
+}
+
+impl Control {
+    pub(crate) fn new(stop: Stop, limits: Limits) -> Control {
+        Control {
+            stop,
+            limits,
+            over: AtomicBool::new(false),
+            why: Mutex::new(None),
+            wake: watch::Sender::new(false),
+            operations: AtomicU64::new(0),
+            errors: AtomicU64::new(0),
+            errors_in_a_row: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether users begin no more operations.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Relaxed) || self.stop.is_stopped()
+    }
+
+    /// Ends the load point; the first reason is kept.
+    pub(crate) fn finish(&self, why: Ended, at: Instant) {
+        let mut kept = self.why.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if kept.is_none() {
+            *kept = Some((why, at));
+        }
+        self.over.store(true, Relaxed);
+        self.wake.send_replace(true);
+    }
+
+    /// Passes on what the caller's [`Stop`] says.
+    pub(crate) fn look_at_stop(&self, now: Instant) {
+        if self.stop.is_stopped() && !self.over.load(Relaxed) {
+            self.finish(Ended::Interrupted, now);
+        }
+    }
+
+    /// Why it ended before its time, and when.
+    pub(crate) fn why(&self) -> Option<(Ended, Instant)> {
+        self.why.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// Something to wait for: `true` once it is over.
+    pub(crate) fn ending(&self) -> watch::Receiver<bool> {
+        self.wake.subscribe()
+    }
+
+    /// Asks to begin another operation of the measured part: the limit may have been reached.
+    pub(crate) fn may_begin(&self, now: Instant) -> bool {
+        let Some(most) = self.limits.operations else { return true };
+        if self.operations.fetch_add(1, Relaxed) < most {
+            return true;
+        }
+        self.finish(Ended::Done, now);
+        false
+    }
+
+    /// An operation of the measured part ended as expected.
+    pub(crate) fn succeeded(&self) {
+        self.count_for_share();
+        if self.limits.errors_in_a_row.is_some() && self.errors_in_a_row.load(Relaxed) > 0 {
+            self.errors_in_a_row.store(0, Relaxed);
+        }
+    }
+
+    /// An operation failed: `how` for the message when that was one too many.
+    pub(crate) fn failed(&self, how: &str, now: Instant) {
+        self.count_for_share();
+        let errors = self.errors.fetch_add(1, Relaxed) + 1;
+        let too_many = match self.limits.errors {
+            Some(ErrorLimit::Count(most)) if errors >= most => Some(format!("{errors} operations failed")),
+            Some(ErrorLimit::Share(most)) => {
+                let operations = self.operations.load(Relaxed);
+                let share = errors as f64 / operations as f64;
+                let enough = operations >= SHARE_FROM && share > most;
+                enough.then(|| format!("{errors} of {operations} operations failed ({:.1} %)", share * 100.0))
+            }
+            _ => None,
+        };
+        if let Some(what) = too_many {
+            self.finish(Ended::Stopped(format!("{what}, the last one with {how}")), now);
+        }
+        if let Some(most) = self.limits.errors_in_a_row {
+            let row = self.errors_in_a_row.fetch_add(1, Relaxed) + 1;
+            if row >= most {
+                let what = format!("{row} operations failed one after the other, the last one with {how}");
+                self.finish(Ended::Stopped(what), now);
+            }
+        }
+    }
+
+    /// With a limit of operations they are counted as they begin; otherwise a share of errors needs them.
+    fn count_for_share(&self) {
+        if self.limits.operations.is_none() && matches!(self.limits.errors, Some(ErrorLimit::Share(_))) {
+            self.operations.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control(limits: Limits) -> Control {
+        Control::new(Stop::new(), limits)
+    }
+
+    #[test]
+    fn exactly_as_many_operations_begin_as_the_limit_allows() {
+        let control = control(Limits { operations: Some(3), ..Limits::default() });
+        let begun = (0..5).filter(|_| control.may_begin(Instant::now())).count();
+        assert_eq!((begun, control.is_over()), (3, true));
+        assert_eq!(control.why().map(|(why, _)| why), Some(Ended::Done));
+    }
+
+    #[test]
+    fn a_success_ends_a_row_of_errors() {
+        let control = control(Limits { errors_in_a_row: Some(3), ..Limits::default() });
+        let now = Instant::now();
+        control.failed("a", now);
+        control.failed("b", now);
+        control.succeeded();
+        control.failed("c", now);
+        control.failed("d", now);
+        assert!(!control.is_over());
+        control.failed("e", now);
+        let why = "3 operations failed one after the other, the last one with e";
+        assert_eq!(control.why().map(|(why, _)| why), Some(Ended::Stopped(why.to_owned())));
+    }
+
+    #[test]
+    fn a_share_of_errors_counts_from_the_hundredth_operation_on() {
+        let control = control(Limits { errors: Some(ErrorLimit::Share(0.05)), ..Limits::default() });
+        let now = Instant::now();
+        (0..10).for_each(|_| control.failed("x", now));
+        assert!(!control.is_over());
+        (0..89).for_each(|_| control.succeeded());
+        assert!(!control.is_over());
+        control.failed("x", now);
+        let why = "11 of 100 operations failed (11.0 %), the last one with x";
+        assert_eq!(control.why().map(|(why, _)| why), Some(Ended::Stopped(why.to_owned())));
+    }
+}

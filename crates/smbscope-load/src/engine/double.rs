@@ -1,0 +1,280 @@
+//! A server for tests: it answers after the time, and with the status, that a test says. Its clock is that of the
+//! runtime, so a simulated minute takes no time.
+
+use super::shift::now;
+use super::target::{Connector, Identity, Performed, Target};
+use crate::client::{Error, Sample, Samples};
+use crate::random::Random;
+use crate::workload::{Action, Expected, Script, Slot, Step};
+use smbscope_model::{Command, Dialect, Endpoints, Group, Outcome};
+use smbscope_wire::smb2;
+use smbscope_wire::status::NtStatus;
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// What the server does with a command or a connect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Answers after this time.
+    After(Duration, NtStatus),
+    /// Answers at this time, counted as [`Asked::at`].
+    At(Duration, NtStatus),
+    /// Ends the connection.
+    Break,
+    /// Does not answer.
+    Never,
+}
+
+/// Success after some milliseconds.
+pub(crate) fn after_ms(milliseconds: u64) -> Answer {
+    Answer::After(Duration::from_millis(milliseconds), NtStatus::SUCCESS)
+}
+
+/// What the server is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Since the first command, or the first connect where the behaviour answers connects.
+    pub(crate) at: Duration,
+    /// Connections made before this one, or before it is made.
+    pub(crate) connection: usize,
+    /// Commands of this connection before this one; absent for the connect.
+    pub(crate) command: Option<u64>,
+}
+
+type Behaviour = dyn Fn(Asked) -> Answer + Send + Sync;
+
+/// A server.
+#[derive(Clone)]
+pub(crate) struct Double {
+    behaviour: Arc<Behaviour>,
+    counts_connects: bool,
+    epoch: Arc<OnceLock<Instant>>,
+    connections: Arc<Mutex<usize>>,
+    log: Arc<Mutex<Vec<(usize, String)>>>,
+}
+
+impl Double {
+    /// Connects take no time, unless the behaviour is asked for more by [`Double::with_connects`].
+    pub(crate) fn new(commands: impl Fn(Asked) -> Answer + Send + Sync + 'static) -> Double {
+        let behaviour = move |asked: Asked| if asked.command.is_some() { commands(asked) } else { after_ms(0) };
+        Double { counts_connects: false, ..Double::with_connects(behaviour) }
+    }
+
+    /// The behaviour answers connects, too.
+    pub(crate) fn with_connects(behaviour: impl Fn(Asked) -> Answer + Send + Sync + 'static) -> Double {
+        Double {
+            behaviour: Arc::new(behaviour),
+            counts_connects: true,
+            epoch: Arc::default(),
+            connections: Arc::default(),
+            log: Arc::default(),
+        }
+    }
+
+    /// Every action, with the number of its connection.
+    pub(crate) fn log(&self) -> Vec<(usize, String)> {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// The time of an answer; for ever, where there is none.
+    async fn ask(&self, connection: usize, command: Option<u64>) -> Result<(Instant, Instant, NtStatus), Error> {
+        let asked_at = now();
+        let epoch = match command {
+            None if !self.counts_connects => asked_at,
+            _ => *self.epoch.get_or_init(|| asked_at),
+        };
+        let at = asked_at.saturating_duration_since(epoch);
+        let (answered_at, status) = match (self.behaviour)(Asked { at, connection, command }) {
+            Answer::After(time, status) => (asked_at + time, status),
+            Answer::At(time, status) => ((epoch + time).max(asked_at), status),
+            Answer::Break => {
+                let error = io::Error::from(io::ErrorKind::ConnectionReset);
+                return Err(Error::Connection { what: "reading the answer", error });
+            }
+            Answer::Never => std::future::pending().await,
+        };
+        tokio::time::sleep_until(answered_at.into()).await;
+        Ok((asked_at, answered_at, status))
+    }
+}
+
+impl Connector for Double {
+    type Target = DoubleSession;
+
+    async fn connect(&self) -> Result<DoubleSession, Error> {
+        let number = {
+            let mut connections = self.connections.lock().unwrap();
+            *connections += 1;
+            *connections - 1
+        };
+        let (_, _, status) = self.ask(number, None).await?;
+        if status.is_error() {
+            return Err(Error::Refused { what: "the session".to_owned(), status, hint: "ask someone" });
+        }
+        Ok(DoubleSession { server: self.clone(), number, commands: 0, samples: Vec::new() })
+    }
+}
+
+/// A session on it.
+pub(crate) struct DoubleSession {
+    server: Double,
+    number: usize,
+    commands: u64,
+    samples: Samples,
+}
+
+impl DoubleSession {
+    fn sample(&self, action: &Action<'_>, from: Instant, until: Instant, status: Option<NtStatus>) -> Sample {
+        let (command, group) = match action {
+            Action::Read { .. } => (smb2::Command::READ, Group::Read),
+            Action::Write { .. } => (smb2::Command::WRITE, Group::Write),
+            Action::Open { .. } => (smb2::Command::CREATE, Group::OpenClose),
+            Action::Close(_) => (smb2::Command::CLOSE, Group::OpenClose),
+            _ => (smb2::Command::ECHO, Group::Session),
+        };
+        Sample {
+            command: Command::Smb2(command),
+            subcommand: None,
+            group,
+            message_id: self.commands,
+            session_id: self.number as u64,
+            tree_id: 1,
+            file_id: None,
+            status,
+            request_first: from,
+            request_last: from,
+            interim: None,
+            response_first: until,
+            response_last: until,
+            request_bytes: 100,
+            response_bytes: 100,
+            offset: None,
+            length: None,
+            compounded: false,
+            signed: false,
+            encrypted: false,
+            outcome: if status.is_some() { Outcome::Complete } else { Outcome::Unanswered },
+        }
+    }
+}
+
+impl Target for DoubleSession {
+    async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, Error> {
+        self.server.log.lock().unwrap().push((self.number, format!("{action:?}")));
+        let command = self.commands;
+        self.commands += 1;
+        match self.server.ask(self.number, Some(command)).await {
+            Ok((from, until, status)) => {
+                self.samples.push(self.sample(action, from, until, Some(status)));
+                let moved = |length: u32| if status.is_error() { 0 } else { length.into() };
+                Ok(match *action {
+                    Action::Read { length, .. } => Performed { status, bytes_read: moved(length), bytes_written: 0 },
+                    Action::Write { length, .. } => Performed { status, bytes_read: 0, bytes_written: moved(length) },
+                    _ => Performed::with_status(status),
+                })
+            }
+            Err(error) => {
+                self.samples.push(self.sample(action, now(), now(), None));
+                Err(error)
+            }
+        }
+    }
+
+    fn samples(&mut self) -> &mut Samples {
+        &mut self.samples
+    }
+
+    fn identity(&self) -> Identity {
+        let client = format!("127.0.0.1:{}", 10_000 + self.number).parse().unwrap();
+        let endpoints = Endpoints { client, server: "127.0.0.1:445".parse().unwrap() };
+        Identity { endpoints, dialect: Dialect::Smb2(0x0311), user: Some("bench".into()), share: Some("share".into()) }
+    }
+
+    async fn close_all(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn disconnect(&mut self) -> Result<(), Error> {
+        self.server.log.lock().unwrap().push((self.number, "disconnect".to_owned()));
+        Ok(())
+    }
+}
+
+/// Reads at random places, without end or for so many operations.
+pub(crate) struct Reads {
+    names: Vec<String>,
+    random: Random,
+    left: Option<u64>,
+    /// Commands of an operation, and how many of them the current one has still to come.
+    commands: u32,
+    pending: u32,
+    /// Writes before the first operation, and how many of them are still to come.
+    set_up: u32,
+    writes: u32,
+}
+
+impl Reads {
+    pub(crate) fn new(seed: u64, number: u32) -> Reads {
+        let random = Random::of_stream(seed, u64::from(number));
+        Reads { names: vec!["read".to_owned()], random, left: None, commands: 1, pending: 1, set_up: 0, writes: 0 }
+    }
+
+    /// Ends after so many operations.
+    pub(crate) fn only(mut self, operations: u64) -> Reads {
+        self.left = Some(operations);
+        self
+    }
+
+    /// Writes so often before the first operation.
+    pub(crate) fn after_writes(mut self, writes: u32) -> Reads {
+        (self.set_up, self.writes) = (writes, writes);
+        self
+    }
+
+    /// An operation is so many reads.
+    pub(crate) fn of(mut self, commands: u32) -> Reads {
+        (self.commands, self.pending) = (commands, commands);
+        self
+    }
+}
+
+impl Script for Reads {
+    fn operations(&self) -> &[String] {
+        &self.names
+    }
+
+    fn next(&mut self) -> Option<Step<'_>> {
+        if self.sets_up() {
+            self.writes -= 1;
+            let action = Action::Write { slot: Slot(0), offset: 0, length: 512 };
+            let line = Some(self.set_up - self.writes);
+            return Some(Step { action, operation: Some(0), expected: Expected::Success, completes: true, line });
+        }
+        if self.left == Some(0) {
+            return None;
+        }
+        self.pending -= 1;
+        let completes = self.pending == 0;
+        if completes {
+            self.pending = self.commands;
+            self.left = self.left.map(|left| left - 1);
+        }
+        let offset = self.random.next() % 1_000_000;
+        let action = Action::Read { slot: Slot(0), offset, length: 4096 };
+        Some(Step { action, operation: Some(0), expected: Expected::Success, completes, line: None })
+    }
+
+    fn restart(&mut self) {
+        self.pending = self.commands;
+        self.writes = self.set_up;
+    }
+
+    fn sets_up(&self) -> bool {
+        self.writes > 0
+    }
+
+    fn passes(&self) -> u32 {
+        0
+    }
+}

@@ -1,0 +1,202 @@
+//! What a display shows while users work: every worker adds its figures four times a second, and whoever looks takes
+//! what came since the last look.
+
+use super::bins::Dense;
+use super::target::Performed;
+use smbscope_model::{Group, Nanos};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// How often workers publish.
+pub(crate) const PUBLISH: Duration = Duration::from_millis(250);
+
+/// Shared between the engine and a display.
+#[derive(Debug, Default)]
+pub struct Live {
+    phase: AtomicU8,
+    users: AtomicU32,
+    looked: Mutex<Option<Instant>>,
+    parts: Mutex<LivePart>,
+}
+
+/// What the engine is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Phase {
+    /// Before the first load point, between two, and after the last.
+    #[default]
+    Idle,
+    /// Sessions are being made.
+    Connecting,
+    /// Users work, and nothing is counted yet.
+    Warmup,
+    /// Users work, and it counts.
+    Measuring,
+    /// Users finish what is under way.
+    Ending,
+}
+
+const PHASES: [Phase; 5] = [Phase::Idle, Phase::Connecting, Phase::Warmup, Phase::Measuring, Phase::Ending];
+
+/// What happened since the last look.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Snapshot {
+    /// What the engine is doing.
+    pub phase: Phase,
+    /// Users that the load point is to have.
+    pub users_planned: u32,
+    /// Sessions that can be used.
+    pub sessions: u32,
+    /// Time since the last look.
+    pub over: Duration,
+    /// Commands answered.
+    pub commands: u64,
+    /// Operations of the workload that were completed.
+    pub operations: u64,
+    /// Answers with an error status.
+    pub errors: u64,
+    /// Sessions that could not be made or broke.
+    pub failures: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Median response time of the groups that count in headlines.
+    pub p50: Option<Nanos>,
+    /// Their 95th percentile, of at least 20 commands.
+    pub p95: Option<Nanos>,
+    /// Groups of which commands were answered.
+    pub groups: Vec<LiveGroup>,
+}
+
+/// A group since the last look; percentiles are within 1.6 %.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LiveGroup {
+    /// The group.
+    pub group: Group,
+    /// Commands answered.
+    pub commands: u64,
+    /// Median response time.
+    pub p50: Option<Nanos>,
+    /// 95th percentile, of at least 20 commands.
+    pub p95: Option<Nanos>,
+}
+
+impl Live {
+    /// What happened since the last look; the first look is at what happened since the beginning.
+    pub fn look(&self) -> Snapshot {
+        let now = Instant::now();
+        let before = self.looked.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).replace(now);
+        let mut part = self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let sessions = part.sessions;
+        let mut taken = std::mem::replace(&mut *part, LivePart { sessions, ..LivePart::default() });
+        drop(part);
+        let commands = taken.groups.iter().map(Dense::total).sum();
+        let figures: Vec<LiveGroup> = Group::ALL
+            .into_iter()
+            .zip(&taken.groups)
+            .filter(|(_, times)| times.total() > 0)
+            .map(|(group, times)| LiveGroup { group, commands: times.total(), p50: times.p50(), p95: times.p95() })
+            .collect();
+        let mut all = Dense::default();
+        for (group, times) in Group::ALL.into_iter().zip(&mut taken.groups) {
+            if group.in_headline() {
+                all.take_from(times);
+            }
+        }
+        Snapshot {
+            phase: PHASES[usize::from(self.phase.load(Relaxed))],
+            users_planned: self.users.load(Relaxed),
+            sessions: sessions.clamp(0, u32::MAX.into()) as u32,
+            over: before.map_or(Duration::ZERO, |before| now - before),
+            commands,
+            operations: taken.operations,
+            errors: taken.errors,
+            failures: taken.failures,
+            bytes_read: taken.bytes_read,
+            bytes_written: taken.bytes_written,
+            p50: all.p50(),
+            p95: all.p95(),
+            groups: figures,
+        }
+    }
+
+    pub(crate) fn enter(&self, phase: Phase, users: u32) {
+        self.users.store(users, Relaxed);
+        let number = PHASES.iter().position(|known| *known == phase).unwrap_or(0);
+        self.phase.store(number as u8, Relaxed);
+    }
+
+    /// Takes over what a worker has.
+    pub(crate) fn publish(&self, part: &mut LivePart) {
+        let mut shared = self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        for (mine, theirs) in shared.groups.iter_mut().zip(part.groups.iter_mut()) {
+            mine.take_from(theirs);
+        }
+        shared.sessions += std::mem::take(&mut part.sessions);
+        shared.operations += std::mem::take(&mut part.operations);
+        shared.errors += std::mem::take(&mut part.errors);
+        shared.failures += std::mem::take(&mut part.failures);
+        shared.bytes_read += std::mem::take(&mut part.bytes_read);
+        shared.bytes_written += std::mem::take(&mut part.bytes_written);
+    }
+}
+
+/// What is not yet published, or not yet looked at.
+#[derive(Debug, Default)]
+pub(crate) struct LivePart {
+    groups: [Dense; Group::ALL.len()],
+    /// Sessions made less sessions ended.
+    pub(crate) sessions: i64,
+    pub(crate) operations: u64,
+    errors: u64,
+    pub(crate) failures: u64,
+    bytes_read: u64,
+    bytes_written: u64,
+}
+
+impl LivePart {
+    pub(crate) fn answered(&mut self, group: Group, time: Duration, failed: bool) {
+        self.groups[group as usize].record(time);
+        self.errors += u64::from(failed);
+    }
+
+    pub(crate) fn moved(&mut self, performed: &Performed) {
+        self.bytes_read += performed.bytes_read;
+        self.bytes_written += performed.bytes_written;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_wire::status::NtStatus;
+
+    #[test]
+    fn a_look_takes_what_came_since_the_last_one() {
+        let live = Live::default();
+        let mut worker = LivePart { sessions: 3, ..LivePart::default() };
+        for _ in 0..20 {
+            worker.answered(Group::Read, Duration::from_millis(2), false);
+        }
+        worker.answered(Group::OpenClose, Duration::from_millis(1), true);
+        worker.moved(&Performed { status: NtStatus::SUCCESS, bytes_read: 4096, bytes_written: 0 });
+        live.publish(&mut worker);
+        live.enter(Phase::Measuring, 4);
+        let first = live.look();
+        assert_eq!((first.phase, first.users_planned, first.sessions), (Phase::Measuring, 4, 3));
+        assert_eq!((first.commands, first.errors, first.bytes_read), (21, 1, 4096));
+        // All but one are in the bin of 2 ms, which is 1.6 % wide.
+        let near = |time: Option<Nanos>| time.is_some_and(|time| (time.0 - 2_000_000).abs() <= 32_000);
+        assert!(near(first.p50) && near(first.p95), "{:?} {:?}", first.p50, first.p95);
+        let groups: Vec<_> = first.groups.iter().map(|g| (g.group, g.commands, g.p95.is_some())).collect();
+        assert_eq!(groups, [(Group::OpenClose, 1, false), (Group::Read, 20, true)]);
+        let second = live.look();
+        assert_eq!((second.commands, second.sessions, second.groups.len()), (0, 3, 0));
+    }
+
+    #[test]
+    fn groups_index_their_table() {
+        assert!(Group::ALL.iter().enumerate().all(|(i, group)| *group as usize == i));
+    }
+}

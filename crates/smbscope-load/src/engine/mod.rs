@@ -1,0 +1,105 @@
+//! Lets users work by a schedule, up a ramp, and adds up what they waited for.
+//!
+//! [`run`] carries out a [`Plan`]: for each load point it makes the sessions, lets them work for a warm-up, measures, and
+//! hands out a [`Run`]. Threads have their users for themselves: a user is a task that does its own input
+//! and output, and each thread records without locks.
+//!
+//! A new session first does what its script sets up, which is not counted. Sessions stay from one load point to the next,
+//! with their open files, and scripts go on where they are; when the next load point has fewer users, the last ones leave.
+
+mod alarm;
+mod bins;
+mod capacity;
+mod control;
+mod cpu;
+mod criterion;
+mod exchanges;
+mod live;
+mod load;
+mod perform;
+mod plan;
+mod recorder;
+pub mod result;
+mod schedule;
+mod shift;
+mod target;
+mod user;
+mod users;
+mod worker;
+
+#[cfg(test)]
+mod double;
+#[cfg(test)]
+mod tests;
+
+pub use capacity::{Capacity, Knee, Search, Tried};
+pub use control::Stop;
+pub use cpu::{LATE_ABOVE, LIMITED_ABOVE};
+pub use criterion::{Criterion, CriterionError, Verdict};
+pub use exchanges::{EXCHANGES_MAX, Exchanges};
+pub use live::{Live, LiveGroup, Phase, Snapshot};
+pub use load::Hooks;
+pub use plan::{Connects, EngineError, ErrorLimit, Limits, OnFailure, Plan};
+pub use schedule::{Arrivals, Schedule};
+pub use users::{LOAD_POINTS_MAX, USERS_MAX, Users, UsersError};
+
+use crate::client::Options;
+use crate::workload::Script;
+use alarm::Time;
+use load::{Engine, Surroundings, with_engine};
+use perform::Server;
+use result::{Ended, Run};
+
+/// Runs every load point of the plan on a server and yields them in their order, up to the one that was interrupted,
+/// stopped or failed. Blocks until all sessions are ended.
+///
+/// `scripts` makes the script of a session; the number counts the sessions of all users from 0. Whatever in a script is
+/// random comes from the plan's seed and that number.
+pub fn run(
+    plan: &Plan,
+    options: &Options,
+    scripts: &(dyn Fn(u32) -> Box<dyn Script> + Sync),
+    hooks: &mut dyn Hooks,
+    live: &Live,
+    stop: &Stop,
+) -> Result<Vec<Run>, EngineError> {
+    let server = Server::new(options, plan.seed);
+    let surroundings = Surroundings { hooks, live, stop };
+    with_engine(plan, plan.users.most(), server, scripts, Time::Real, surroundings, |engine| ramp(plan, engine))
+}
+
+/// Searches for the most users with whom a criterion is met, instead of the plan's load points. What the plan says of a
+/// load point holds for each that is tried.
+#[expect(clippy::too_many_arguments, reason = "the settings of a run, and what is searched for")]
+pub fn find_capacity(
+    plan: &Plan,
+    criterion: &Criterion,
+    search: Search,
+    options: &Options,
+    scripts: &(dyn Fn(u32) -> Box<dyn Script> + Sync),
+    hooks: &mut dyn Hooks,
+    live: &Live,
+    stop: &Stop,
+) -> Result<Capacity, EngineError> {
+    criterion.check(scripts(0).operations())?;
+    let server = Server::new(options, plan.seed);
+    let surroundings = Surroundings { hooks, live, stop };
+    with_engine(plan, search.most, server, scripts, Time::Real, surroundings, |engine| {
+        capacity::search(engine, criterion, search)
+    })
+}
+
+/// The load points of the plan.
+fn ramp(plan: &Plan, engine: &mut Engine<'_>) -> Vec<Run> {
+    let mut runs = Vec::new();
+    for users in plan.users.points() {
+        if engine.is_stopped() && !runs.is_empty() {
+            break;
+        }
+        runs.push(engine.point(*users));
+        if runs.last().is_some_and(|run| run.ended != Ended::Done) {
+            break;
+        }
+    }
+    runs
+}

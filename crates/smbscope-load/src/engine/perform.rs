@@ -1,0 +1,252 @@
+//! Actions as calls on a session of the SMB client, with the user's table of open files.
+
+use super::target::{Connector, Identity, Performed, Target};
+use crate::client::{self, Entry, Error, Handle, Info, Open, Options, Samples, Session, SetInfo};
+use crate::random::Random;
+use crate::workload::{Action, Slot};
+use smbscope_model::Endpoints;
+use smbscope_wire::status::NtStatus;
+use std::sync::Arc;
+
+/// Bytes to write: random ones from the seed, the same for all users.
+const PAYLOAD: usize = 4 << 20;
+/// Reads, writes and so on of one action that are larger than what is written at once.
+const WRITE_MAX: usize = PAYLOAD - SHIFT_MAX;
+/// Writes at different offsets begin at different places of the payload.
+const SHIFT_MAX: usize = 64 << 10;
+/// Directories that a tree to remove may be deep: a server that links one into itself ends here.
+const DEPTH_MAX: usize = 128;
+/// Every server has it, and SMB1 its like (MS-FSCC 2.4.8).
+const LISTED: Info = Info::FILE_BOTH_DIRECTORY_INFORMATION;
+/// FILE_ATTRIBUTE_REPARSE_POINT (MS-FSCC 2.6).
+const REPARSE_POINT: u32 = 0x400;
+
+/// Makes sessions on a server.
+pub(crate) struct Server {
+    options: Options,
+    payload: Arc<[u8]>,
+    user: Option<Arc<str>>,
+    share: Arc<str>,
+}
+
+impl Server {
+    pub(crate) fn new(options: &Options, seed: u64) -> Server {
+        let mut random = Random::of_stream(seed, u64::from_le_bytes(*b"payload\0"));
+        let payload = (0..PAYLOAD / 8).flat_map(|_| random.next().to_le_bytes()).collect();
+        let user = match &options.credentials {
+            client::Credentials::Ntlm { domain, user, .. } if domain.is_empty() => Some(user.as_str().into()),
+            client::Credentials::Ntlm { domain, user, .. } => Some(format!("{domain}\\{user}").into()),
+            _ => None,
+        };
+        Server { options: options.clone(), payload, user, share: options.share.as_str().into() }
+    }
+}
+
+impl Connector for Server {
+    type Target = User;
+
+    async fn connect(&self) -> Result<User, Error> {
+        Ok(User {
+            session: Session::connect(&self.options).await?,
+            open: Vec::new(),
+            payload: self.payload.clone(),
+            user: self.user.clone(),
+            share: self.share.clone(),
+        })
+    }
+}
+
+/// A session and what is open on it.
+pub(crate) struct User {
+    session: Session,
+    /// A handful at a time, so that looking through them is faster than hashing.
+    open: Vec<(Slot, Handle)>,
+    payload: Arc<[u8]>,
+    user: Option<Arc<str>>,
+    share: Arc<str>,
+}
+
+impl User {
+    fn handle(&self, slot: Slot) -> Option<Handle> {
+        self.open.iter().find(|(open, _)| *open == slot).map(|(_, handle)| *handle)
+    }
+
+    fn forget(&mut self, slot: Slot) {
+        self.open.retain(|(open, _)| *open != slot);
+    }
+
+    async fn open(&mut self, slot: Slot, open: &Open<'_>) -> Result<Performed, Error> {
+        if let Some(handle) = self.handle(slot) {
+            match self.close(slot, handle).await {
+                Err(error) if error.is_fatal() => return Err(error),
+                _ => {}
+            }
+        }
+        let opened = self.session.open(open).await?;
+        self.open.push((slot, opened.handle));
+        Ok(Performed::DONE)
+    }
+
+    async fn close(&mut self, slot: Slot, handle: Handle) -> Result<Performed, Error> {
+        // Whatever the answer is, the handle is of no use afterwards.
+        self.forget(slot);
+        self.session.close(handle).await?;
+        Ok(Performed::DONE)
+    }
+
+    async fn write(&mut self, handle: Handle, offset: u64, length: u32) -> Result<Performed, Error> {
+        let (mut at, end) = (offset, offset.saturating_add(length.into()));
+        if length == 0 {
+            self.session.write(handle, offset, &[]).await?;
+        }
+        while at < end {
+            let part = (end - at).min(WRITE_MAX as u64);
+            let shift = (at / 512 % (SHIFT_MAX as u64)) as usize;
+            self.session.write(handle, at, &self.payload[shift..shift + part as usize]).await?;
+            at += part;
+        }
+        Ok(Performed { bytes_written: length.into(), ..Performed::DONE })
+    }
+
+    /// Removes what is below a path, and then itself. What is gone already is no error.
+    async fn remove_tree(&mut self, path: &str) -> Result<Performed, Error> {
+        let mut entries: Vec<Entry> = Vec::new();
+        // Directories whose content is removed, with the subdirectories that are still to be.
+        let mut pending: Vec<(String, Vec<String>)> = Vec::new();
+        let mut next = Some(path.to_owned());
+        loop {
+            if let Some(directory) = next.take() {
+                if pending.len() == DEPTH_MAX {
+                    return Ok(Performed::with_status(NtStatus::NAME_TOO_LONG));
+                }
+                let listed = self.session.list(&format!("{directory}\\*"), LISTED, 0, Some(&mut entries)).await;
+                match ignore_missing(listed.map(|_| ())) {
+                    Ok(true) => {}
+                    Ok(false) => entries.clear(),
+                    Err(error) => return Err(error),
+                }
+                let mut subdirectories = Vec::new();
+                for entry in entries.drain(..).filter(|entry| entry.name != "." && entry.name != "..") {
+                    let path = format!("{directory}\\{}", entry.name);
+                    if entry.is_directory() && entry.attributes & REPARSE_POINT == 0 {
+                        subdirectories.push(path);
+                    } else {
+                        ignore_missing(self.session.remove_file(&path).await)?;
+                    }
+                }
+                pending.push((directory, subdirectories));
+            }
+            let Some((_, subdirectories)) = pending.last_mut() else { return Ok(Performed::DONE) };
+            next = subdirectories.pop();
+            if next.is_none()
+                && let Some((directory, _)) = pending.pop()
+            {
+                ignore_missing(self.session.remove_directory(&directory).await)?;
+            }
+        }
+    }
+
+    async fn attempt(&mut self, action: &Action<'_>) -> Result<Performed, Error> {
+        /// The open file in a slot, or the answer that a server would give without one.
+        macro_rules! handle {
+            ($slot:expr) => {
+                match self.handle($slot) {
+                    Some(handle) => handle,
+                    None => return Ok(Performed::with_status(NtStatus::INVALID_HANDLE)),
+                }
+            };
+        }
+        match *action {
+            Action::Open { slot, path, access, share, disposition, options, attributes } => {
+                return self.open(slot, &Open { path, access, share, disposition, options, attributes }).await;
+            }
+            Action::Close(slot) => {
+                let handle = handle!(slot);
+                return self.close(slot, handle).await;
+            }
+            Action::Read { slot, offset, length } => {
+                let read = self.session.read(handle!(slot), offset, length).await?.len();
+                return Ok(Performed { bytes_read: read as u64, ..Performed::DONE });
+            }
+            Action::Write { slot, offset, length } => return self.write(handle!(slot), offset, length).await,
+            Action::RemoveTree(path) => return self.remove_tree(path).await,
+            Action::OpenReadClose { path, offset, length } => {
+                let read = self.session.open_read_close(path, offset, length).await?;
+                return Ok(Performed { bytes_read: read as u64, ..Performed::DONE });
+            }
+            Action::Flush(slot) => self.session.flush(handle!(slot)).await?,
+            Action::Lock(slot, range) => self.session.lock(handle!(slot), range).await?,
+            Action::Unlock { slot, offset, length } => self.session.unlock(handle!(slot), offset, length).await?,
+            Action::QueryFile(slot, info) => self.session.query_file(handle!(slot), info).await.map(drop)?,
+            Action::QueryPath(path, info) => self.session.query_path(path, info).await.map(drop)?,
+            Action::QueryFileSystem(info) => self.session.query_file_system(info).await.map(drop)?,
+            Action::SetBasic(slot) => {
+                let unchanged = SetInfo::Basic { creation: 0, last_access: 0, last_write: 0, change: 0, attributes: 0 };
+                self.session.set_file(handle!(slot), unchanged).await?;
+            }
+            Action::SetEnd(slot, end) => self.session.set_file(handle!(slot), SetInfo::EndOfFile(end)).await?,
+            Action::SetDelete(slot, delete) => self.session.set_file(handle!(slot), SetInfo::Delete(delete)).await?,
+            Action::List { pattern, info, most } => self.session.list(pattern, info, most, None).await.map(drop)?,
+            Action::RemoveFile(path) => self.session.remove_file(path).await?,
+            Action::Rename { from, to } => self.session.rename(from, to).await?,
+            Action::MakeDirectory(path) => self.session.make_directory(path).await?,
+            Action::RemoveDirectory(path) => self.session.remove_directory(path).await?,
+            Action::Echo => self.session.echo().await?,
+            Action::Think(_) => {}
+        }
+        Ok(Performed::DONE)
+    }
+}
+
+impl Target for User {
+    async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, Error> {
+        match self.attempt(action).await {
+            Err(Error::Status { status, .. }) => Ok(Performed::with_status(status)),
+            other => other,
+        }
+    }
+
+    fn samples(&mut self) -> &mut Samples {
+        self.session.samples()
+    }
+
+    fn identity(&self) -> Identity {
+        let facts = self.session.facts();
+        Identity {
+            endpoints: Endpoints { client: facts.local, server: facts.peer },
+            dialect: facts.dialect,
+            user: self.user.clone(),
+            share: Some(self.share.clone()),
+        }
+    }
+
+    async fn close_all(&mut self) -> Result<(), Error> {
+        while let Some((_, handle)) = self.open.pop() {
+            match self.session.close(handle).await {
+                Err(error) if error.is_fatal() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn disconnect(&mut self) -> Result<(), Error> {
+        self.session.disconnect().await
+    }
+}
+
+/// Whether something was there.
+fn ignore_missing(result: Result<(), Error>) -> Result<bool, Error> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(error) => match error.status() {
+            Some(
+                NtStatus::NO_SUCH_FILE
+                | NtStatus::OBJECT_NAME_NOT_FOUND
+                | NtStatus::OBJECT_PATH_NOT_FOUND
+                | NtStatus::NO_MORE_FILES,
+            ) if !error.is_fatal() => Ok(false),
+            _ => Err(error),
+        },
+    }
+}

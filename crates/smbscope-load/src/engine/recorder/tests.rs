@@ -1,0 +1,172 @@
+use super::*;
+use crate::client::Sample;
+use proptest::prelude::*;
+use smbscope_model::{FlowId, Timestamp};
+use smbscope_wire::smb2;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn sample(from: Instant, took: Duration, command: smb2::Command, status: u32) -> Sample {
+    Sample {
+        command: Command::Smb2(command),
+        subcommand: None,
+        group: smbscope_model::groups::smb2(command, None, false),
+        message_id: 1,
+        session_id: 1,
+        tree_id: 1,
+        file_id: None,
+        status: Some(NtStatus(status)),
+        request_first: from,
+        request_last: from,
+        interim: None,
+        response_first: from + took,
+        response_last: from + took,
+        request_bytes: 100,
+        response_bytes: 100,
+        offset: None,
+        length: None,
+        compounded: false,
+        signed: false,
+        encrypted: false,
+        outcome: Outcome::Complete,
+    }
+}
+
+fn recorder(start: Instant, seconds: u32) -> Recorder {
+    Recorder::new(Window { start, end: start + SECOND * seconds, interval: SECOND }, 2, true, None)
+}
+
+/// What a user does: milliseconds from the beginning, duration, kind, status.
+type Event = (u64, u64, u8, u8);
+
+fn feed(recorder: &mut Recorder, begin: Instant, (at, took, kind, status): Event) {
+    let from = begin + Duration::from_millis(at);
+    let command = [smb2::Command::READ, smb2::Command::WRITE, smb2::Command::CREATE][usize::from(kind) % 3];
+    let status = [0, 0, 0xc000_0034, 0x8000_0005][usize::from(status) % 4];
+    let mut samples = vec![sample(from, Duration::from_micros(took), command, status)];
+    let performed = Performed { status: NtStatus(status), bytes_read: took, bytes_written: at };
+    let span = recorder.take(&mut samples, Some(&performed), None);
+    let unexpected = (status != 0).then_some(NtStatus(status));
+    let operation = usize::from(kind) % 2;
+    recorder.completed(&Completed { operation, intended: from - Duration::from_millis(3), span, unexpected });
+    if kind == 7 {
+        recorder.connected(from, Duration::from_micros(took));
+        recorder.failure(if status == 0 { "reset" } else { "refused" });
+    }
+}
+
+fn figures(recorder: Recorder, start: Instant) -> Figures {
+    let names = ["first".to_owned(), "second".to_owned()];
+    recorder.finish(&names, &Clock::at(start), SECOND * 3, 1)
+}
+
+proptest! {
+    #[test]
+    fn recorders_of_any_partition_merge_to_the_recorder_of_all(
+        events in prop::collection::vec((0u64..5_000, 1u64..3_000_000, 0u8..9, 0u8..4), 0..300),
+        parts in 1usize..5,
+    ) {
+        let begin = Instant::now();
+        let start = begin + SECOND;
+        let mut whole = recorder(start, 3);
+        let mut split: Vec<Recorder> = (0..parts).map(|_| recorder(start, 3)).collect();
+        for (i, event) in events.into_iter().enumerate() {
+            feed(&mut whole, begin, event);
+            feed(&mut split[i % parts], begin, event);
+        }
+        let mut merged = recorder(start, 3);
+        split.into_iter().for_each(|part| merged.merge(part));
+        let (mut whole, mut merged) = (figures(whole, start), figures(merged, start));
+        // Wall-clock time is read anew for each.
+        for interval in whole.intervals.iter_mut().chain(&mut merged.intervals) {
+            interval.start = Timestamp(0);
+        }
+        prop_assert_eq!(format!("{whole:?}").len(), format!("{merged:?}").len());
+        prop_assert_eq!(&whole.total, &merged.total);
+        prop_assert_eq!(&whole.groups, &merged.groups);
+        prop_assert_eq!(&whole.connects, &merged.connects);
+        prop_assert_eq!(&whole.failures, &merged.failures);
+        prop_assert_eq!(&whole.intervals, &merged.intervals);
+        for (mine, theirs) in whole.operations.iter().zip(&merged.operations) {
+            prop_assert_eq!(&mine.service, &theirs.service);
+            prop_assert_eq!(&mine.response, &theirs.response);
+            prop_assert_eq!(&mine.unexpected, &theirs.unexpected);
+        }
+        for (mine, theirs) in whole.commands.values().zip(merged.commands.values()) {
+            prop_assert_eq!(&mine.response_time, &theirs.response_time);
+            prop_assert_eq!(&mine.errors, &theirs.errors);
+        }
+        // Intervals add up to the totals: all groups here are headline groups.
+        prop_assert_eq!(whole.total.count(), whole.intervals.iter().map(|i| i.operations).sum::<u64>());
+        prop_assert_eq!(whole.bytes_read, whole.intervals.iter().map(|i| i.bytes_read).sum::<u64>());
+        let errors: u64 = whole.commands.values().flat_map(|c| &c.errors).filter(|(s, _)| s.is_error()).map(|e| e.1).sum();
+        prop_assert_eq!(errors, whole.intervals.iter().map(|i| i.errors).sum::<u64>());
+    }
+}
+
+#[test]
+fn what_begins_in_the_measured_part_counts_and_nothing_else() {
+    let begin = Instant::now();
+    let mut recorder = recorder(begin + SECOND, 2);
+    let ms = Duration::from_millis;
+    // Before it and across its beginning; within; across its end; after it.
+    for (at, took) in [(900, 50), (990, 20), (1_000, 10), (2_990, 500), (3_000, 10)] {
+        recorder.take(&mut vec![sample(begin + ms(at), ms(took), smb2::Command::READ, 0)], None, None);
+    }
+    let figures = figures(recorder, begin + SECOND);
+    assert_eq!((figures.total.count(), figures.total.figures().max), (2, Some(Nanos(500_000_000))));
+    assert_eq!(figures.intervals.iter().map(|i| i.operations).collect::<Vec<_>>(), [1, 1, 0]);
+}
+
+#[test]
+fn waits_by_design_have_no_part_in_the_total() {
+    let begin = Instant::now();
+    let mut recorder = recorder(begin, 2);
+    let mut samples = vec![
+        sample(begin, Duration::from_millis(1), smb2::Command::READ, 0),
+        sample(begin, Duration::from_secs(60), smb2::Command::CHANGE_NOTIFY, 0),
+    ];
+    recorder.take(&mut samples, None, None);
+    let figures = figures(recorder, begin);
+    assert_eq!((figures.total.count(), figures.groups[&Group::Waiting].count()), (1, 1));
+    assert_eq!((figures.intervals[0].operations, figures.intervals[0].max), (2, Some(Nanos(1_000_000))));
+}
+
+#[test]
+fn reasons_of_failures_are_bounded() {
+    let mut recorder = recorder(Instant::now(), 1);
+    for i in 0..REASONS_MAX + 5 {
+        recorder.failure(&format!("reason {i}"));
+    }
+    assert_eq!((recorder.failures.len(), recorder.failures[OTHER_REASONS]), (REASONS_MAX + 1, 5));
+}
+
+#[test]
+fn exchanges_have_the_times_of_the_samples_and_are_bounded() {
+    let begin = Instant::now();
+    let clock = Clock::at(begin);
+    let window = Window { start: begin, end: begin + SECOND, interval: SECOND };
+    let mut recorder = Recorder::new(window, 0, false, Some(Exchanges::new(clock, 2)));
+    let endpoints = smbscope_model::Endpoints {
+        client: "10.0.0.2:50000".parse().unwrap(),
+        server: "10.0.0.1:445".parse().unwrap(),
+    };
+    let identity = super::super::target::Identity {
+        endpoints,
+        dialect: smbscope_model::Dialect::Smb2(0x0302),
+        user: None,
+        share: Some("data".into()),
+    };
+    let origin = Origin { flow: FlowId(7), identity, path: Some("a\\b".into()) };
+    for at in [20, 10, 30] {
+        let from = begin + Duration::from_millis(at);
+        let mut samples = vec![sample(from, Duration::from_millis(4), smb2::Command::READ, 0)];
+        recorder.take(&mut samples, None, Some(&origin));
+    }
+    let exchanges = recorder.exchanges.take().unwrap().finish();
+    let times: Vec<_> = exchanges.list.iter().map(|e| (e.start().unwrap() - clock.timestamp(begin)).0).collect();
+    assert_eq!((times, exchanges.left_out), (vec![10_000_000, 20_000_000], 1));
+    let first = &exchanges.list[0];
+    assert_eq!(first.time(smbscope_model::TimeKind::ResponseTime), Some(Nanos(4_000_000)));
+    assert_eq!((first.flow, first.path.as_deref(), first.share.as_deref()), (FlowId(7), Some("a\\b"), Some("data")));
+}

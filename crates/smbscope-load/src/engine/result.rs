@@ -1,0 +1,138 @@
+//! What a load point yields. Times come from the client's own samples; the wire's are put beside them by whoever has a
+//! capture of the same run.
+
+use smbscope_model::{Command, Group, Nanos, Subcommand, Timestamp};
+use smbscope_stats::Summary;
+use smbscope_wire::status::NtStatus;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// One measured load point.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Users at the same time.
+    pub users: u32,
+    /// When the measured part began.
+    pub started: Timestamp,
+    /// Length of the measured part, as it was.
+    pub duration: Duration,
+    /// Length of what went before and is not counted.
+    pub warmup: Duration,
+    /// By command, what it was used for, and group.
+    pub commands: BTreeMap<(Command, Option<Subcommand>, Group), Counted>,
+    /// By group: response time of each command.
+    pub groups: BTreeMap<Group, Summary>,
+    /// Of all commands in groups of [`Group::in_headline`].
+    pub total: Summary,
+    /// By operation of the workload, in the workload's order.
+    pub operations: Vec<Operation>,
+    /// Bytes read by answered commands.
+    pub bytes_read: u64,
+    /// Bytes written by answered commands.
+    pub bytes_written: u64,
+    /// Second by second.
+    pub intervals: Vec<Interval>,
+    /// Time from the start of a connect to a session that can be used.
+    pub connects: Summary,
+    /// Sessions that could not be made or broke, by reason in words, and how often.
+    pub failures: BTreeMap<String, u64>,
+    /// Commands that were under way when their connection ended.
+    pub unanswered: u64,
+    /// Processor time of this process in the measured part.
+    pub client_cpu: ClientCpu,
+    /// How it ended.
+    pub ended: Ended,
+    /// By schedule: see [`Pace`].
+    pub pace: Pace,
+}
+
+/// Commands of one kind.
+#[derive(Debug, Clone)]
+pub struct Counted {
+    /// Response times of all that were answered.
+    pub response_time: Summary,
+    /// Answers by status, errors and warnings only.
+    pub errors: BTreeMap<NtStatus, u64>,
+}
+
+/// Operations of one name: one or several commands.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// As the workload calls it.
+    pub name: String,
+    /// From the actual start to the end.
+    pub service: Summary,
+    /// From the intended start to the end: what a user would have waited who keeps to the schedule. Equal to `service`
+    /// in a closed loop, and absent there.
+    pub response: Option<Summary>,
+    /// Operations that ended with a status other than the expected one, by status.
+    pub unexpected: BTreeMap<NtStatus, u64>,
+}
+
+/// A second, or what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interval {
+    /// When it began.
+    pub start: Timestamp,
+    /// Users with a session at its end.
+    pub users: u32,
+    /// Commands that went out in it and were answered.
+    pub operations: u64,
+    /// Those of them that were answered with an error status.
+    pub errors: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Median response time, where there were commands.
+    pub p50: Option<Nanos>,
+    /// 95th percentile, where there were enough.
+    pub p95: Option<Nanos>,
+    /// The longest response time.
+    pub max: Option<Nanos>,
+}
+
+/// What the client itself cost.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ClientCpu {
+    /// In user mode.
+    pub user: Duration,
+    /// In the kernel.
+    pub system: Duration,
+    /// The share of the measured time that the busiest thread was on a processor, 0 to 1.
+    pub busiest: f64,
+    /// The client was the bottleneck, as its busiest thread was on a processor for more than nine tenths of the time: its
+    /// figures say nothing about the server.
+    pub limited: bool,
+    /// How late its threads woke up, the 99th percentile; absent where the measured part was shorter than a second. More
+    /// than a few milliseconds mean that something else took the processors, and response times include the wait.
+    pub late_p99: Option<Nanos>,
+}
+
+/// How a load point ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// Its time was up, or every user had done all there was to do.
+    Done,
+    /// Ctrl-C.
+    Interrupted,
+    /// A stop condition: which.
+    Stopped(String),
+    /// No user could go on: why.
+    Failed(String),
+}
+
+/// By which schedule operations began.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// Each user begins the next operation when the one before is done: a stall of the server holds back the load, and
+    /// so hides in the percentiles.
+    Closed,
+    /// Operations begin when they are due, by the rate a second of all users together.
+    Open {
+        /// What was asked for.
+        rate: f64,
+        /// Operations that were due and did not begin until the end.
+        not_begun: u64,
+    },
+}

@@ -1,0 +1,121 @@
+//! What the users of one worker share during a load point.
+
+use super::alarm::Alarm;
+use super::control::Control;
+use super::plan::Plan;
+use super::recorder::{Recorder, Window};
+use super::schedule::Appointments;
+use super::target::Connector;
+use super::user::Left;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+use tokio::sync::Semaphore;
+
+/// The clock of all measuring: in tests it may be a simulated one.
+pub(crate) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+/// What all workers share for as long as they live.
+pub(crate) struct Common<C> {
+    pub(crate) plan: Plan,
+    pub(crate) connector: C,
+    /// Connects that may go on at the same time.
+    pub(crate) turns: Semaphore,
+    pub(crate) flows: AtomicU64,
+}
+
+/// What the users of a worker share during a load point.
+pub(crate) struct Shift<C> {
+    common: Arc<Common<C>>,
+    pub(crate) control: Arc<Control>,
+    alarm: Rc<Alarm>,
+    pub(crate) recorder: RefCell<Recorder>,
+    pub(crate) begin: Cell<Instant>,
+    pub(crate) window: Cell<Window>,
+    /// Of all workers.
+    sessions: u32,
+}
+
+impl<C> std::ops::Deref for Shift<C> {
+    type Target = Common<C>;
+
+    fn deref(&self) -> &Common<C> {
+        &self.common
+    }
+}
+
+impl<C: Connector> Shift<C> {
+    pub(crate) fn new(
+        common: Arc<Common<C>>,
+        control: Arc<Control>,
+        alarm: Rc<Alarm>,
+        recorder: Recorder,
+        sessions: u32,
+    ) -> Shift<C> {
+        let window = recorder.window();
+        Shift {
+            common,
+            control,
+            alarm,
+            recorder: RefCell::new(recorder),
+            begin: Cell::new(window.start),
+            window: Cell::new(window),
+            sessions,
+        }
+    }
+
+    /// The number of a connection that is made now, from 1.
+    pub(crate) fn next_flow(&self) -> u64 {
+        self.flows.fetch_add(1, Relaxed) + 1
+    }
+
+    /// The intended starts of a user.
+    pub(crate) fn appointments(&self, number: u32) -> Appointments {
+        Appointments::new(self.plan.schedule, number, self.sessions, self.begin.get(), self.plan.seed)
+    }
+
+    /// The load begins, and the measured part is fixed.
+    pub(crate) fn start(&self, begin: Instant, window: Window) {
+        self.begin.set(begin);
+        self.window.set(window);
+        self.recorder.borrow_mut().set_window(window);
+    }
+
+    /// Waits until users begin no more operations.
+    pub(crate) async fn ended(&self) {
+        self.wait_until(self.window.get().end).await;
+    }
+
+    /// When users ended, of whom this is how.
+    pub(crate) fn last_of<T>(&self, users: &[(T, Option<Left>)]) -> Instant {
+        let window = self.window.get();
+        if let Some((_, at)) = self.control.why() {
+            return at.min(window.end);
+        }
+        // Who has no more to do, or no session, ended just now at the latest.
+        let all_left = users.iter().all(|(_, left)| matches!(left, Some(Left::Done | Left::Failed(_))));
+        if all_left { now().min(window.end) } else { window.end }
+    }
+
+    /// Whether no operation is begun any more.
+    pub(crate) fn is_over(&self, time: Instant) -> bool {
+        time >= self.window.get().end || self.control.is_over()
+    }
+
+    /// Waits, but not beyond the end of the load point, nor when it ends before its time; the time then.
+    pub(crate) async fn wait_until(&self, time: Instant) -> Instant {
+        let time = time.min(self.window.get().end);
+        if time > now() && !self.control.is_over() {
+            let mut ending = self.control.ending();
+            tokio::select! {
+                () = self.alarm.sleep_until(time) => {}
+                _ = ending.wait_for(|over| *over) => {}
+            }
+        }
+        now()
+    }
+}

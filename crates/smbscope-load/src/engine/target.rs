@@ -1,0 +1,64 @@
+//! What a user works on: a session of the SMB client, or in tests a double of it with a time of its own.
+
+use crate::client::{Error, Samples};
+use crate::workload::Action;
+use smbscope_model::{Dialect, Endpoints};
+use smbscope_wire::status::NtStatus;
+use std::sync::Arc;
+
+/// What an action came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Performed {
+    /// The server's last word, or STATUS_INVALID_HANDLE where an action needs an open file that is not there.
+    pub(crate) status: NtStatus,
+    /// File data that came.
+    pub(crate) bytes_read: u64,
+    /// File data that went.
+    pub(crate) bytes_written: u64,
+}
+
+impl Performed {
+    /// An answer without data.
+    pub(crate) fn with_status(status: NtStatus) -> Performed {
+        Performed { status, bytes_read: 0, bytes_written: 0 }
+    }
+
+    /// An action that succeeded and moved no data.
+    pub(crate) const DONE: Performed = Performed { status: NtStatus::SUCCESS, bytes_read: 0, bytes_written: 0 };
+}
+
+/// Who and where: what the exchanges of a session have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    pub(crate) endpoints: Endpoints,
+    pub(crate) dialect: Dialect,
+    pub(crate) user: Option<Arc<str>>,
+    pub(crate) share: Option<Arc<str>>,
+}
+
+/// Makes sessions, for all workers.
+pub(crate) trait Connector: Sync {
+    type Target: Target;
+
+    /// Connects, until the session can be used.
+    async fn connect(&self) -> Result<Self::Target, Error>;
+}
+
+/// A session on which actions are performed one after the other.
+pub(crate) trait Target {
+    /// Performs an action other than thinking. A status is no error here, whatever it says; an error means that the
+    /// session can be used no longer.
+    async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, Error>;
+
+    /// Commands since the caller last emptied it.
+    fn samples(&mut self) -> &mut Samples;
+
+    /// Who and where.
+    fn identity(&self) -> Identity;
+
+    /// Closes what actions left open.
+    async fn close_all(&mut self) -> Result<(), Error>;
+
+    /// Says goodbye.
+    async fn disconnect(&mut self) -> Result<(), Error>;
+}

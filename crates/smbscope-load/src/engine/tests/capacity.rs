@@ -1,0 +1,130 @@
+//! The search for the knee.
+
+use super::*;
+use crate::engine::double::{Answer, after_ms};
+use crate::random::Random;
+use smbscope_wire::status::NtStatus;
+use std::sync::{Arc, Mutex};
+
+/// One server that serves its customers one after the other, each for a time that the function says.
+fn queue(mut service: impl FnMut() -> Duration + Send + 'static) -> Double {
+    let state = Arc::new(Mutex::new((Duration::ZERO, move || service())));
+    Double::new(move |asked| {
+        let (free_at, service) = &mut *state.lock().unwrap();
+        *free_at = (*free_at).max(asked.at) + service();
+        Answer::At(*free_at, NtStatus::SUCCESS)
+    })
+}
+
+fn thinking(seconds: u64, think_ms: u64) -> Plan {
+    Plan {
+        schedule: Schedule::Closed { think: Duration::from_millis(think_ms) },
+        warmup: Duration::from_secs(5),
+        ..plan(1, seconds)
+    }
+}
+
+fn find(plan: &Plan, criterion: &str, search: Search, server: &Double) -> Capacity {
+    let criterion = criterion.parse().unwrap();
+    with(
+        plan,
+        server,
+        |number| Reads::new(1, number),
+        &mut (),
+        |engine| crate::engine::capacity::search(engine, &criterion, search),
+    )
+}
+
+#[test]
+fn the_knee_of_a_queue_is_where_arithmetic_puts_it() {
+    // 10 ms of service and 90 ms of thought: the server is busy all the time from 10 users on, and then each of N users
+    // waits for N · 10 ms − 90 ms. 13 users wait for 40 ms, 14 for 50 ms.
+    let server = queue(|| Duration::from_millis(10));
+    let capacity =
+        find(&thinking(20, 90), "mean(Read) < 45ms", Search { precision: 0.0, ..Search::default() }, &server);
+    assert_eq!(capacity.users, Knee::At(13), "{:?}", points(&capacity));
+    // Growth, the miss twice, halves with each miss twice, and the answer twice.
+    let shown = points(&capacity);
+    let expected = [1, 2, 4, 8, 16, 16, 12, 14, 14, 13, 13].to_vec();
+    assert_eq!(shown.iter().map(|(users, _)| *users).collect::<Vec<_>>(), expected, "{shown:?}");
+}
+
+/// Mean response time of N users who think for a constant time at a server with exponential service times, by exact mean
+/// value analysis (Reiser and Lavenberg, Journal of the ACM 27(2), 1980).
+fn mean_value(users: u32, service_ms: f64, think_ms: f64) -> f64 {
+    let (mut queue, mut response) = (0.0, 0.0);
+    for n in 1..=users {
+        response = service_ms * (1.0 + queue);
+        queue = f64::from(n) * response / (response + think_ms);
+    }
+    response
+}
+
+#[test]
+fn the_knee_of_a_server_with_random_service_is_that_of_mean_value_analysis() {
+    let server = queue({
+        let mut random = Random::of_stream(3, 0);
+        move || Duration::from_secs_f64(0.020 * random.exponential())
+    });
+    let capacity = find(&thinking(300, 400), "mean(total) < 120ms", Search { first: 4, ..Search::default() }, &server);
+    let expected = (1..).find(|users| mean_value(*users, 20.0, 400.0) >= 120.0).unwrap() - 1;
+    let Knee::At(users) = capacity.users else { panic!("{:?}", capacity.users) };
+    assert!(users.abs_diff(expected) <= 1, "{users} instead of {expected}: {:?}", points(&capacity));
+}
+
+#[test]
+fn a_single_bad_try_does_not_decide() {
+    // Connection 4 is slow for the length of one load point: the first one with 8 users begins after four others of 25 s.
+    let slow = Arc::new(Mutex::new(0));
+    let server = Double::new(move |asked| {
+        let mut first_slow = slow.lock().unwrap();
+        if asked.connection == 7 && *first_slow == 0 {
+            *first_slow = asked.at.as_secs().max(1);
+        }
+        let within = *first_slow > 0 && asked.at.as_secs() < *first_slow + 20;
+        after_ms(if within { 500 } else { 10 })
+    });
+    let search = Search { most: 16, ..Search::default() };
+    let capacity = find(&thinking(10, 90), "p95(Read) < 100ms", search, &server);
+    assert_eq!(capacity.users, Knee::AtLeast(16));
+    let eights: Vec<bool> =
+        points(&capacity).into_iter().filter(|(users, _)| *users == 8).map(|(_, met)| met).collect();
+    assert_eq!(eights.iter().filter(|met| **met).count(), 2, "{eights:?}");
+    assert!(!eights[0], "{eights:?}");
+}
+
+#[test]
+fn a_server_that_carries_nobody_is_below_the_first() {
+    let server = Double::new(|_| after_ms(200));
+    let capacity = find(&thinking(10, 90), "max(Read) < 100ms", Search { first: 4, ..Search::default() }, &server);
+    assert_eq!(capacity.users, Knee::Below(1));
+    assert_eq!(capacity.tried[0].verdict.found, ["max(Read) < 100 ms: 200 ms"]);
+}
+
+#[test]
+fn every_kind_of_condition_is_judged_by_the_run() {
+    let server = Double::new(|asked| match asked.command {
+        Some(command) if command % 10 == 9 => Answer::After(Duration::from_millis(10), NtStatus::SHARING_VIOLATION),
+        _ => after_ms(10),
+    });
+    // 100 operations a second, 10 of them fail; 90 of them read 4 KiB: 368,640 bytes a second.
+    let run = run_one(&plan(1, 10), &server);
+    let judge = |text: &str| text.parse::<Criterion>().unwrap().judge(&run);
+    assert_eq!(judge("errors < 11%").found, ["errors < 11%: 10.00%"]);
+    let holds =
+        ["errors < 11%", "errors < 101", "ops > 99", "throughput > 368 KB/s", "p99(read) < 11ms", "max(READ) < 11ms"];
+    let fails =
+        ["errors < 10%", "errors < 100", "ops > 101", "throughput > 369 KB/s", "p99(read) < 10ms", "p50(Write) < 1s"];
+    for text in holds {
+        assert!(judge(text).met, "{:?}", judge(text));
+    }
+    for text in fails {
+        assert!(!judge(text).met, "{:?}", judge(text));
+    }
+    assert!(!judge("errors < 11% and ops > 101").met);
+    assert_eq!(judge("p50(Write) < 1s").found, ["p50(Write) < 1.00 s: too few commands to tell (0)"]);
+}
+
+fn points(capacity: &Capacity) -> Vec<(u32, bool)> {
+    capacity.tried.iter().map(|tried| (tried.run.users, tried.verdict.met)).collect()
+}

@@ -1,0 +1,64 @@
+//! Open loops.
+
+use super::*;
+use crate::engine::double::{Answer, after_ms};
+use smbscope_wire::status::NtStatus;
+
+fn open(plan: Plan, rate: f64, arrivals: Arrivals) -> Plan {
+    Plan { schedule: Schedule::Open { rate, arrivals }, ..plan }
+}
+
+#[test]
+fn the_rate_is_kept_whatever_the_number_of_users() {
+    for users in [1, 3, 10] {
+        let plan = open(plan(users, 10), 50.0, Arrivals::Constant);
+        let run = run_one(&plan, &Double::new(|_| after_ms(5)));
+        assert_eq!((run.operations[0].service.count(), run.total.count()), (500, 500), "{users} users");
+        assert_eq!(run.pace, result::Pace::Open { rate: 50.0, not_begun: 0 });
+        assert!(run.intervals.iter().all(|interval| (49..=51).contains(&interval.operations)), "{:?}", run.intervals);
+    }
+}
+
+#[test]
+fn poisson_arrivals_keep_the_rate_within_chance() {
+    // 2,000 expected, standard deviation √2,000 ≈ 45: five of them either way.
+    let run = run_one(&open(plan(20, 20), 100.0, Arrivals::Poisson), &Double::new(|_| after_ms(5)));
+    let count = run.operations[0].response.as_ref().unwrap().count();
+    assert!((1_776..=2_224).contains(&count), "{count}");
+}
+
+#[test]
+fn a_stall_shows_in_the_percentiles_as_arithmetic_says() {
+    // 100/s by one user for 10 s; each takes 1 ms; nothing is answered from 4 s to 6 s. What was due in the stall, 200
+    // of 1,000, waits for its end, evenly from 2 s down to 0, plus 1 ms for each that goes first: of those the k-th is
+    // due at 4 s + 10 ms·k and ends at 6 s + 1 ms·(k + 1), so it took 2,001 ms − 9 ms·k. After the stall the queue shrinks
+    // by 9 ms each 10 ms, so 22 more operations wait, until 2,001 − 9·k is below 1 ms at k = 223.
+    let stall = |asked: double::Asked| match asked.at.as_millis() {
+        4_000..6_000 => Answer::At(Duration::from_millis(6_001), NtStatus::SUCCESS),
+        _ => after_ms(1),
+    };
+    let run = run_one(&open(plan(1, 10), 100.0, Arrivals::Constant), &Double::new(stall));
+    let response = run.operations[0].response.as_ref().unwrap().figures();
+    let service = run.operations[0].service.figures();
+    assert_eq!((response.count, service.count), (1_000, 1_000));
+    let milliseconds = |nanos: Option<smbscope_model::Nanos>| nanos.unwrap().0 as f64 / 1e6;
+    let near = |found: f64, expected: f64| (found - expected).abs() < 12.0;
+    // The 50 slowest of 1,000 have k below 50, the 100 slowest k below 100, the 10 slowest k below 10.
+    let expected = [(response.p90, 2_001.0 - 900.0), (response.p95, 2_001.0 - 450.0), (response.p99, 2_001.0 - 90.0)];
+    for (found, expected) in expected {
+        assert!(near(milliseconds(found), expected), "{} ms instead of {expected} ms", milliseconds(found));
+    }
+    assert!(near(milliseconds(response.max), 2_001.0), "{response:?}");
+    // What the server did with each operation once it was sent hides all that: one operation is long.
+    assert!(milliseconds(service.p99) < 2.0 && milliseconds(service.max) > 1_980.0, "{service:?}");
+}
+
+#[test]
+fn what_was_due_and_did_not_begin_is_counted() {
+    // 10/s, and each takes 0.5 s: in 10 s one user begins 20 of 100.
+    let run = run_one(&open(plan(1, 10), 10.0, Arrivals::Constant), &Double::new(|_| after_ms(500)));
+    let result::Pace::Open { not_begun, .. } = run.pace else { panic!("{:?}", run.pace) };
+    let begun = run.operations[0].service.count();
+    assert_eq!(begun + not_begun, 100);
+    assert!((19..=21).contains(&begun), "{begun}");
+}

@@ -1,0 +1,407 @@
+//! One user at work: the steps of the script, begun by the schedule, performed on the session, and recorded.
+
+use super::exchanges::Origin;
+use super::plan::OnFailure;
+use super::recorder::Completed;
+use super::result::Ended;
+use super::schedule::Appointments;
+use super::shift::{Shift, now};
+use super::target::{Connector, Performed, Target};
+use crate::client::Error;
+use crate::workload::{Action, Script, Slot, Step};
+use smbscope_model::FlowId;
+use smbscope_wire::status::NtStatus;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Steps one after the other that send no command, before the user is given up: time does not pass with them.
+const STEPS_WITHOUT_COMMAND_MAX: u32 = 1_000;
+
+/// A session of a user and the script that is performed on it.
+pub(crate) struct User<T> {
+    /// From 0, over all sessions of all users.
+    pub(crate) number: u32,
+    script: Box<dyn Script>,
+    /// The script was begun on a session that is gone.
+    used: bool,
+    /// Absent while there is no session.
+    target: Option<T>,
+    /// Why there is none.
+    trouble: Option<String>,
+    origin: Option<Origin>,
+    /// Paths of open files, where exchanges are kept.
+    paths: Vec<(Slot, Arc<str>)>,
+    appointments: Option<Appointments>,
+    /// A command is under way, or about to be.
+    waiting: bool,
+}
+
+/// How a user's work ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// The load point is over.
+    Over,
+    /// The script has no more steps.
+    Done,
+    /// There is no session: why.
+    Failed(String),
+}
+
+/// An operation under way.
+struct Current {
+    operation: usize,
+    intended: Instant,
+    span: Option<(Instant, Instant)>,
+    unexpected: Option<NtStatus>,
+}
+
+impl<T: Target> User<T> {
+    pub(crate) fn new(number: u32, script: Box<dyn Script>) -> User<T> {
+        User {
+            number,
+            script,
+            used: false,
+            target: None,
+            trouble: None,
+            origin: None,
+            paths: Vec::new(),
+            appointments: None,
+            waiting: false,
+        }
+    }
+
+    /// Whether there is a session.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.target.is_some()
+    }
+
+    /// Makes a session, once; what goes wrong is recorded.
+    pub(crate) async fn connect<C: Connector<Target = T>>(&mut self, shift: &Shift<C>) {
+        let Ok(_turn) = shift.turns.acquire().await else { return };
+        if shift.control.is_over() {
+            self.trouble = Some("the load point ended before there was a session".to_owned());
+            return;
+        }
+        let began = now();
+        match shift.connector.connect().await {
+            Ok(mut target) => {
+                target.samples().clear();
+                if std::mem::replace(&mut self.used, true) {
+                    self.script.restart();
+                }
+                let at = now();
+                shift.recorder.borrow_mut().connected(at, at - began);
+                self.paths.clear();
+                self.origin = shift.plan.exchanges.then(|| Origin {
+                    flow: FlowId(shift.next_flow()),
+                    identity: target.identity(),
+                    path: None,
+                });
+                self.target = Some(target);
+                self.trouble = None;
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                shift.recorder.borrow_mut().failure(&reason);
+                if is_hopeless(&error) {
+                    shift.control.finish(Ended::Failed(reason.clone()), now());
+                }
+                self.trouble = Some(reason);
+            }
+        }
+    }
+
+    /// Does what the script does once before the work. Nothing of it is counted; what goes wrong ends the session.
+    pub(crate) async fn set_up<C: Connector<Target = T>>(&mut self, shift: &Shift<C>) {
+        while let Some(target) = &mut self.target
+            && self.script.sets_up()
+            && !shift.control.is_over()
+        {
+            let Some(step) = self.script.next() else { return };
+            if self.origin.is_some() {
+                subject(&step.action, &mut self.paths);
+            }
+            let line = step.line.map_or_else(String::new, |line| format!(", line {line}"));
+            let reason = match target.perform(&step.action).await {
+                Ok(performed) => unexpected(&step, &performed).map(|status| format!("setting up{line}: {status}")),
+                Err(error) => Some(format!("setting up{line}: {error}")),
+            };
+            target.samples().clear();
+            if let Some(reason) = reason {
+                let mut recorder = shift.recorder.borrow_mut();
+                recorder.failure(&reason);
+                recorder.sessions(now(), -1);
+                self.target = None;
+                self.trouble = Some(reason);
+            }
+        }
+    }
+
+    /// Works until the load point is over, the script ends, or there is no session any more.
+    pub(crate) async fn work<C: Connector<Target = T>>(&mut self, shift: &Shift<C>) -> Left {
+        let window = shift.window.get();
+        let open = shift.plan.schedule.is_open();
+        self.appointments = Some(shift.appointments(self.number));
+        // When the next operation should begin, once it is time; and the operation under way.
+        let mut due: Option<Instant> = None;
+        let mut current: Option<Current> = None;
+        let mut steps_without_command = 0;
+        let mut time = shift.wait_until(shift.begin.get()).await;
+        loop {
+            if self.target.is_none() {
+                if let Some(left) = reconnect(self, shift).await {
+                    return left;
+                }
+                current = None;
+                time = now();
+            }
+            // Nothing below is the user as a whole: the step borrows its script.
+            let User { script, target: Some(target), origin, paths, appointments: Some(appointments), waiting, .. } =
+                &mut *self
+            else {
+                return Left::Over;
+            };
+            // A step that was asked for must be performed: the script goes on from there in the next load point.
+            if current.is_none() && due.is_none() {
+                due = appointment(shift, appointments, &mut time).await;
+                if due.is_none() {
+                    return Left::Over;
+                }
+            }
+            let Some(step) = script.next() else { return Left::Done };
+            if let Action::Think(pause) = step.action {
+                // Between operations, a user of an open loop begins when it is time.
+                if !pause.is_zero() && (current.is_some() || !open) {
+                    time = shift.wait_until(time + pause).await;
+                } else {
+                    steps_without_command += 1;
+                }
+                if current.is_none() && shift.is_over(time) {
+                    return Left::Over;
+                }
+                if steps_without_command >= STEPS_WITHOUT_COMMAND_MAX {
+                    return does_nothing(shift);
+                }
+                continue;
+            }
+            if current.is_none()
+                && let Some(operation) = step.operation
+                && let Some(due) = due.take()
+            {
+                let intended = if open { due } else { time };
+                appointments.begun();
+                current = Some(Current { operation, intended, span: None, unexpected: None });
+            }
+            let subject = origin.as_ref().and_then(|_| subject(&step.action, paths));
+            *waiting = true;
+            let result = target.perform(&step.action).await;
+            *waiting = false;
+            if let Some(origin) = origin {
+                origin.path = subject;
+            }
+            let span = shift.recorder.borrow_mut().take(target.samples(), result.as_ref().ok(), origin.as_ref());
+            if let Some((_, last)) = span {
+                time = last;
+                steps_without_command = 0;
+            } else {
+                steps_without_command += 1;
+                if steps_without_command >= STEPS_WITHOUT_COMMAND_MAX {
+                    return does_nothing(shift);
+                }
+                tokio::task::yield_now().await;
+                time = now();
+            }
+            let mut recorder = shift.recorder.borrow_mut();
+            match result {
+                Ok(performed) => {
+                    let unexpected = unexpected(&step, &performed);
+                    if let Some(current) = &mut current {
+                        current.add(span, unexpected);
+                    }
+                    if let Some(ended) = current.take_if(|_| step.completes) {
+                        let completed = ended.completed();
+                        recorder.live.operations += 1;
+                        if recorder.completed(&completed) {
+                            match completed.unexpected {
+                                None => shift.control.succeeded(),
+                                Some(status) => shift.control.failed(&status.to_string(), time),
+                            }
+                        }
+                        appointments.ended(time);
+                    }
+                }
+                Err(error) => {
+                    let reason = error.to_string();
+                    recorder.failure(&reason);
+                    recorder.sessions(time, -1);
+                    if window.contains(time) {
+                        shift.control.failed(&reason, time);
+                    }
+                    appointments.ended(time);
+                    self.target = None;
+                    self.trouble = Some(reason);
+                }
+            }
+        }
+    }
+
+    /// The user's work ended, or was made to: notes what was not done.
+    pub(crate) fn leave<C: Connector<Target = T>>(&mut self, shift: &Shift<C>, left: Option<&Left>) {
+        let mut recorder = shift.recorder.borrow_mut();
+        if let Some(mut appointments) = self.appointments.take()
+            && left != Some(&Left::Done)
+        {
+            let window = shift.window.get();
+            let until = shift.control.why().map_or(window.end, |(_, at)| at.min(window.end));
+            recorder.not_begun(appointments.missed(window.start, until));
+        }
+        if std::mem::take(&mut self.waiting) {
+            recorder.given_up();
+            drop(recorder);
+            self.give_up(shift);
+        }
+    }
+
+    /// An answer is still to come on this session, or it is not even made, so nothing else can be done with it.
+    pub(crate) fn give_up<C: Connector<Target = T>>(&mut self, shift: &Shift<C>) {
+        let reason = "no answer until the load point ended, nor in the time of grace after it";
+        let mut recorder = shift.recorder.borrow_mut();
+        recorder.failure(reason);
+        if self.target.take().is_some() {
+            recorder.sessions(now(), -1);
+        }
+        self.trouble = Some(reason.to_owned());
+    }
+
+    /// Closes all files and says goodbye, if that is possible within the time of grace.
+    pub(crate) async fn disconnect(&mut self, grace: Duration) {
+        if let Some(mut target) = self.target.take() {
+            let goodbye = async {
+                target.close_all().await?;
+                target.disconnect().await
+            };
+            // The server notices the end of the connection in any case.
+            let _ = tokio::time::timeout(grace, goodbye).await;
+        }
+    }
+}
+
+/// Waits until the next operation should begin, and says when that is; absent when the load point is over by then.
+async fn appointment<C: Connector>(
+    shift: &Shift<C>,
+    appointments: &Appointments,
+    time: &mut Instant,
+) -> Option<Instant> {
+    let window = shift.window.get();
+    let due = appointments.next();
+    if due > *time {
+        *time = shift.wait_until(due).await;
+    }
+    if due >= window.end || shift.is_over(*time) {
+        return None;
+    }
+    let intended = if shift.plan.schedule.is_open() { due } else { *time };
+    (!window.contains(intended) || shift.control.may_begin(*time)).then_some(due)
+}
+
+/// A script without work would keep its worker from everything else.
+fn does_nothing<C: Connector>(shift: &Shift<C>) -> Left {
+    let reason = format!("{STEPS_WITHOUT_COMMAND_MAX} steps of the script sent no command");
+    shift.recorder.borrow_mut().failure(&reason);
+    Left::Failed(reason)
+}
+
+/// Tries until there is a session again, as the plan says; or says why the user's work ends.
+async fn reconnect<C: Connector>(user: &mut User<C::Target>, shift: &Shift<C>) -> Option<Left> {
+    loop {
+        match shift.plan.on_failure {
+            OnFailure::End => return Some(Left::Failed(user.trouble.clone().unwrap_or_default())),
+            OnFailure::Reconnect { delay } => {
+                let time = shift.wait_until(now() + delay).await;
+                if shift.is_over(time) {
+                    return Some(Left::Over);
+                }
+            }
+        }
+        user.connect(shift).await;
+        user.set_up(shift).await;
+        if user.is_connected() {
+            return None;
+        }
+    }
+}
+
+impl Current {
+    fn add(&mut self, span: Option<(Instant, Instant)>, unexpected: Option<NtStatus>) {
+        self.span = match (self.span, span) {
+            (Some((first, _)), Some((_, last))) => Some((first, last)),
+            (known, new) => known.or(new),
+        };
+        self.unexpected = self.unexpected.or(unexpected);
+    }
+
+    fn completed(&self) -> Completed {
+        let Current { operation, intended, span, unexpected } = *self;
+        Completed { operation, intended, span, unexpected }
+    }
+}
+
+/// The status, where the step did not expect it.
+fn unexpected(step: &Step<'_>, performed: &Performed) -> Option<NtStatus> {
+    let status = performed.status;
+    (!step.expected.is_met_by(status)).then_some(status)
+}
+
+/// The path that an action is about; keeps those of open files.
+fn subject(action: &Action<'_>, paths: &mut Vec<(Slot, Arc<str>)>) -> Option<Arc<str>> {
+    match *action {
+        Action::Open { slot, path, .. } => {
+            let path: Arc<str> = path.into();
+            paths.push((slot, path.clone()));
+            Some(path)
+        }
+        Action::Close(slot) => {
+            let i = paths.iter().rposition(|(open, _)| *open == slot)?;
+            Some(paths.remove(i).1)
+        }
+        Action::Read { slot, .. }
+        | Action::Write { slot, .. }
+        | Action::Flush(slot)
+        | Action::Lock(slot, _)
+        | Action::Unlock { slot, .. }
+        | Action::QueryFile(slot, _)
+        | Action::SetBasic(slot)
+        | Action::SetEnd(slot, _)
+        | Action::SetDelete(slot, _) => {
+            paths.iter().rev().find(|(open, _)| *open == slot).map(|(_, path)| path.clone())
+        }
+        Action::QueryPath(path, _)
+        | Action::RemoveFile(path)
+        | Action::MakeDirectory(path)
+        | Action::RemoveDirectory(path)
+        | Action::RemoveTree(path)
+        | Action::OpenReadClose { path, .. }
+        | Action::List { pattern: path, .. }
+        | Action::Rename { from: path, .. } => Some(path.into()),
+        Action::QueryFileSystem(_) | Action::Echo | Action::Think(_) => None,
+    }
+}
+
+/// Whether every other user, and every other try, would fail alike: trying on could lock the account.
+fn is_hopeless(error: &Error) -> bool {
+    match error {
+        Error::Unsupported(_) => true,
+        Error::Refused { status, .. } => matches!(
+            *status,
+            NtStatus::LOGON_FAILURE
+                | NtStatus::WRONG_PASSWORD
+                | NtStatus::NO_SUCH_USER
+                | NtStatus::ACCESS_DENIED
+                | NtStatus::ACCOUNT_DISABLED
+                | NtStatus::ACCOUNT_LOCKED_OUT
+                | NtStatus::PASSWORD_EXPIRED
+                | NtStatus::BAD_NETWORK_NAME
+        ),
+        _ => false,
+    }
+}

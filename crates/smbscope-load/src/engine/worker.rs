@@ -1,0 +1,294 @@
+//! A thread with its share of the users: each of them is a task that does its own input and output.
+
+use super::alarm::{Alarm, Time};
+use super::control::Control;
+use super::cpu::thread_time;
+use super::exchanges::{Clock, EXCHANGES_MAX, Exchanges};
+use super::live::{Live, PUBLISH};
+use super::recorder::{Recorder, Window};
+use super::shift::{Common, Shift, now};
+use super::target::Connector;
+use super::user::{Left, User};
+use crate::workload::Script;
+use smbscope_model::Nanos;
+use smbscope_stats::{Limit, Summary};
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, LocalSet, spawn_local};
+
+/// How often a worker looks whether it wakes up in time.
+const SENTINEL: Duration = Duration::from_millis(10);
+/// A time that never comes.
+const FAR: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// Makes the script of a session: the number counts the sessions of all users from 0.
+pub(crate) type Scripts<'a> = &'a (dyn Fn(u32) -> Box<dyn Script> + Sync);
+
+/// What the engine tells its workers.
+#[derive(Clone)]
+pub(crate) enum Order {
+    /// Have exactly this many sessions, of all workers together.
+    Connect { sessions: u32, control: Arc<Control>, clock: Clock },
+    /// Let them work.
+    Work { begin: Instant, window: Window },
+}
+
+/// What a worker says when it has carried out an order.
+pub(crate) enum Reply {
+    /// All sessions were tried; the time of the worker's clock.
+    Connected(Instant),
+    /// A load point is over.
+    Worked(Box<Worked>),
+}
+
+/// What a worker has of a load point.
+pub(crate) struct Worked {
+    pub(crate) recorder: Recorder,
+    /// When the last of its users ended; the end of the measured part where they worked until then.
+    pub(crate) ended: Instant,
+    /// Users who could go on.
+    pub(crate) alive: usize,
+    /// Why one of the others could not.
+    pub(crate) trouble: Option<String>,
+    /// Time on a processor in the measured part.
+    pub(crate) on_cpu: Duration,
+    /// How late it woke up in the measured part.
+    pub(crate) late: Summary,
+}
+
+/// A worker's share of everything.
+pub(crate) struct Worker<'a, C: Connector> {
+    pub(crate) index: u32,
+    pub(crate) workers: u32,
+    pub(crate) common: Arc<Common<C>>,
+    pub(crate) scripts: Scripts<'a>,
+    pub(crate) live: &'a Live,
+    /// Numbers of operations that scripts count.
+    pub(crate) operations: usize,
+    pub(crate) users: Vec<User<C::Target>>,
+}
+
+impl<C: Connector + 'static> Worker<'_, C> {
+    /// Carries out orders until there are no more, and then disconnects.
+    pub(crate) fn run(mut self, time: Time, runtime: &Runtime, orders: &Receiver<Order>, replies: &Sender<Reply>) {
+        let alarm = {
+            let _within = runtime.enter();
+            Rc::new(time.alarm())
+        };
+        let mut shift = None;
+        for order in orders {
+            let reply = match order {
+                Order::Connect { sessions, control, clock } => {
+                    let (next, time) = runtime.block_on(self.connect(sessions, control, &alarm, clock));
+                    shift = Some(next);
+                    Reply::Connected(time)
+                }
+                Order::Work { begin, window } => {
+                    let Some(shift) = shift.take() else { continue };
+                    Reply::Worked(Box::new(runtime.block_on(self.work(shift, &alarm, begin, window))))
+                }
+            };
+            if replies.send(reply).is_err() {
+                break;
+            }
+        }
+        runtime.block_on(LocalSet::new().run_until(self.disconnect(0)));
+    }
+
+    /// Sessions with numbers below `sessions`: makes those that are missing and lets them set up, ends the others.
+    async fn connect(
+        &mut self,
+        sessions: u32,
+        control: Arc<Control>,
+        alarm: &Rc<Alarm>,
+        clock: Clock,
+    ) -> (Rc<Shift<C>>, Instant) {
+        let common = self.common.clone();
+        let plan = &common.plan;
+        let begin = now();
+        // The measured part is still to be fixed.
+        let window = Window { start: begin + FAR, end: begin + FAR + FAR, interval: plan.interval };
+        let exchanges = plan.exchanges.then(|| Exchanges::new(clock, EXCHANGES_MAX / self.workers as usize));
+        let recorder = Recorder::new(window, self.operations, plan.schedule.is_open(), exchanges);
+        let shift = Rc::new(Shift::new(common.clone(), control, alarm.clone(), recorder, sessions));
+        let numbers = (self.index..sessions).step_by(self.workers as usize);
+        let wanted = numbers.len();
+        for number in numbers.skip(self.users.len()) {
+            self.users.push(User::new(number, (self.scripts)(number)));
+        }
+        // All workers together keep to the rate.
+        let (index, workers) = (self.index as usize, self.workers as usize);
+        let due = |missing: usize| {
+            let turn = missing * workers + index;
+            begin + Duration::from_secs_f64(turn as f64 / plan.connects.rate)
+        };
+        let live = self.live;
+        let tasks = LocalSet::new();
+        let connecting = async {
+            let ended = self.disconnect(wanted).await;
+            shift.recorder.borrow_mut().live.sessions -= ended;
+            let (mut users, missing): (Vec<_>, Vec<_>) = self.users.drain(..).partition(User::is_connected);
+            shift.recorder.borrow_mut().kept(users.len());
+            let tasks = missing.into_iter().enumerate().map(|(i, mut user)| {
+                let (shift, due) = (shift.clone(), due(i));
+                spawn_local(async move {
+                    let ready = async {
+                        shift.wait_until(due).await;
+                        user.connect(&shift).await;
+                        user.set_up(&shift).await;
+                    };
+                    let patience = async {
+                        shift.ended().await;
+                        tokio::time::sleep(shift.plan.grace).await;
+                    };
+                    let in_time = tokio::select! {
+                        biased;
+                        () = ready => true,
+                        () = patience => false,
+                    };
+                    if !in_time {
+                        user.give_up(&shift);
+                    }
+                    user
+                })
+            });
+            users.extend(joined(tasks.collect()).await);
+            users.sort_by_key(|user| user.number);
+            self.users = users;
+        };
+        tasks.run_until(beside(connecting, async { tokio::join!(publish(&shift, live), alarm.ring()).0 })).await;
+        live.publish(&mut shift.recorder.borrow_mut().live);
+        (shift, now())
+    }
+
+    /// Lets all users work from `begin` on, and measures in the window.
+    async fn work(&mut self, shift: Rc<Shift<C>>, alarm: &Alarm, begin: Instant, window: Window) -> Worked {
+        shift.start(begin, window);
+        let live = self.live;
+        let abandon = watch::Sender::new(false);
+        let tasks = LocalSet::new();
+        let working = async {
+            let tasks = self.users.drain(..).map(|mut user| {
+                let (shift, mut abandoned) = (shift.clone(), abandon.subscribe());
+                spawn_local(async move {
+                    let left = tokio::select! {
+                        biased;
+                        left = user.work(&shift) => Some(left),
+                        _ = abandoned.wait_for(|abandoned| *abandoned) => None,
+                    };
+                    user.leave(&shift, left.as_ref());
+                    (user, left)
+                })
+            });
+            joined(tasks.collect()).await
+        };
+        let patience = async {
+            shift.ended().await;
+            tokio::time::sleep(shift.plan.grace).await;
+            abandon.send_replace(true);
+            std::future::pending().await
+        };
+        let mut sentinel = Sentinel::default();
+        let watching =
+            async { tokio::join!(patience, publish(&shift, live), alarm.ring(), sentinel.watch(window, alarm)).0 };
+        let ended = tasks.run_until(beside(working, watching)).await;
+
+        let mut worked = Worked {
+            recorder: Recorder::new(window, 0, false, None),
+            ended: shift.last_of(&ended),
+            alive: 0,
+            trouble: None,
+            on_cpu: sentinel.on_cpu(),
+            late: sentinel.late,
+        };
+        for (user, left) in ended {
+            match left {
+                Some(Left::Failed(reason)) => worked.trouble = Some(reason),
+                _ => worked.alive += 1,
+            }
+            self.users.push(user);
+        }
+        worked.recorder = shift.recorder.replace(Recorder::new(window, 0, false, None));
+        live.publish(&mut worked.recorder.live);
+        worked
+    }
+
+    /// Ends all sessions but the first ones; how many there were.
+    async fn disconnect(&mut self, keep: usize) -> i64 {
+        let grace = self.common.plan.grace;
+        let surplus = self.users.split_off(keep.min(self.users.len()));
+        let connected = surplus.iter().filter(|user| user.is_connected()).count();
+        let tasks = surplus.into_iter().map(|mut user| spawn_local(async move { user.disconnect(grace).await }));
+        joined(tasks.collect()).await;
+        connected as i64
+    }
+}
+
+/// The results of tasks, in their order. A panic of one goes on here.
+async fn joined<T>(tasks: Vec<JoinHandle<T>>) -> Vec<T> {
+    let mut results = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        match task.await {
+            Ok(result) => results.push(result),
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => unreachable!("no task is cancelled before its end"),
+            },
+        }
+    }
+    results
+}
+
+/// Does the work with something endless beside it.
+async fn beside<T>(work: impl Future<Output = T>, endless: impl Future<Output = std::convert::Infallible>) -> T {
+    tokio::select! {
+        biased;
+        result = work => result,
+        never = endless => match never {},
+    }
+}
+
+/// Shows what was counted, a few times a second.
+async fn publish<C: Connector>(shift: &Shift<C>, live: &Live) -> std::convert::Infallible {
+    loop {
+        tokio::time::sleep(PUBLISH).await;
+        live.publish(&mut shift.recorder.borrow_mut().live);
+    }
+}
+
+/// Looks whether the worker gets a processor when it needs one.
+struct Sentinel {
+    /// Processor time of the thread when the measured part began, and when it was last looked at.
+    began: Option<Duration>,
+    last: Duration,
+    late: Summary,
+}
+
+impl Default for Sentinel {
+    fn default() -> Sentinel {
+        Sentinel { began: None, last: Duration::ZERO, late: Summary::new(Limit::ROW) }
+    }
+}
+
+impl Sentinel {
+    async fn watch(&mut self, window: Window, alarm: &Alarm) -> std::convert::Infallible {
+        alarm.sleep_until(window.start).await;
+        self.began = Some(thread_time());
+        while now() < window.end {
+            let due = (now() + SENTINEL).min(window.end);
+            alarm.sleep_until(due).await;
+            self.late.record(Nanos(now().saturating_duration_since(due).as_nanos() as i64));
+            self.last = thread_time();
+        }
+        std::future::pending().await
+    }
+
+    fn on_cpu(&self) -> Duration {
+        self.began.map_or(Duration::ZERO, |began| self.last.saturating_sub(began))
+    }
+}

@@ -1,0 +1,150 @@
+//! A share in memory.
+
+use super::share::{Connector, Content, Share};
+use crate::client::{Entry, Error};
+use smbscope_model::Command;
+use smbscope_wire::smb2;
+use smbscope_wire::status::NtStatus;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// A share in memory; clones are the same one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Memory(Rc<RefCell<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    nodes: BTreeMap<String, Node>,
+    connections: u32,
+    /// Writes that succeed before the disk is full.
+    writes_left: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Node {
+    Directory,
+    File(Vec<u8>),
+    ReparsePoint,
+}
+
+impl Memory {
+    pub(super) fn put(&self, path: &str, node: Node) {
+        self.0.borrow_mut().nodes.insert(path.to_owned(), node);
+    }
+
+    pub(super) fn get(&self, path: &str) -> Option<Node> {
+        self.0.borrow().nodes.get(path).cloned()
+    }
+
+    pub(super) fn remove(&self, path: &str) {
+        self.0.borrow_mut().nodes.remove(path);
+    }
+
+    /// All paths that begin so.
+    pub(super) fn paths(&self, prefix: &str) -> Vec<String> {
+        self.0.borrow().nodes.keys().filter(|path| path.starts_with(prefix)).cloned().collect()
+    }
+
+    pub(super) fn connections(&self) -> u32 {
+        self.0.borrow().connections
+    }
+
+    pub(super) fn full_after(&self, writes: Option<u32>) {
+        self.0.borrow_mut().writes_left = writes;
+    }
+
+    fn parent_is_there(&self, path: &str) -> Result<(), Error> {
+        match path.rsplit_once('\\') {
+            Some((parent, _)) if self.get(parent) != Some(Node::Directory) => {
+                Err(refused(NtStatus::OBJECT_PATH_NOT_FOUND))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn refused(status: NtStatus) -> Error {
+    Error::Status { command: Command::Smb2(smb2::Command::CREATE), status }
+}
+
+impl Connector for Memory {
+    type Share = Memory;
+
+    async fn connect(&self) -> Result<Memory, Error> {
+        self.0.borrow_mut().connections += 1;
+        Ok(self.clone())
+    }
+}
+
+impl Share for Memory {
+    async fn list(&mut self, directory: &str) -> Result<Option<Vec<Entry>>, Error> {
+        // Others get their turn, as with a server.
+        tokio::task::yield_now().await;
+        if self.get(directory) != Some(Node::Directory) {
+            return Ok(None);
+        }
+        let prefix = format!("{directory}\\");
+        let entries = self.paths(&prefix).into_iter().filter(|path| !path[prefix.len()..].contains('\\'));
+        let entry = |path: String| {
+            let (size, attributes) = match self.get(&path) {
+                Some(Node::File(bytes)) => (bytes.len() as u64, 0x80),
+                Some(Node::ReparsePoint) => (0, 0x410),
+                _ => (0, 0x10),
+            };
+            Entry { name: path[prefix.len()..].to_owned(), size, attributes }
+        };
+        Ok(Some(entries.map(entry).collect()))
+    }
+
+    async fn make_directory(&mut self, path: &str) -> Result<(), Error> {
+        tokio::task::yield_now().await;
+        self.parent_is_there(path)?;
+        if self.get(path).is_none() {
+            self.put(path, Node::Directory);
+        }
+        Ok(())
+    }
+
+    async fn read(&mut self, path: &str, _most: u32) -> Result<Option<Vec<u8>>, Error> {
+        Ok(match self.get(path) {
+            Some(Node::File(bytes)) => Some(bytes),
+            _ => None,
+        })
+    }
+
+    async fn write(&mut self, path: &str, content: Content<'_>) -> Result<(), Error> {
+        tokio::task::yield_now().await;
+        self.parent_is_there(path)?;
+        if let Some(left) = &mut self.0.borrow_mut().writes_left {
+            *left = left.checked_sub(1).ok_or_else(|| refused(NtStatus::DISK_FULL))?;
+        }
+        let bytes = match content {
+            Content::Bytes(bytes) => bytes.to_vec(),
+            Content::Random(size, mut random) => {
+                let mut bytes = vec![0; size as usize];
+                random.fill(&mut bytes);
+                bytes
+            }
+        };
+        self.put(path, Node::File(bytes));
+        Ok(())
+    }
+
+    async fn remove_file(&mut self, path: &str) -> Result<(), Error> {
+        assert!(matches!(self.get(path), Some(Node::File(_))), "{path} is no file");
+        self.remove(path);
+        Ok(())
+    }
+
+    async fn remove_directory(&mut self, path: &str) -> Result<(), Error> {
+        assert_eq!(self.get(path), Some(Node::Directory), "{path}");
+        if !self.paths(&format!("{path}\\")).is_empty() {
+            return Err(refused(NtStatus::DIRECTORY_NOT_EMPTY));
+        }
+        self.remove(path);
+        Ok(())
+    }
+
+    async fn disconnect(&mut self) {}
+}

@@ -1,0 +1,369 @@
+//! The work itself, on any [`Share`]: what to look at, what to make, what to remove, in which order.
+
+use super::marker::{self, Marker};
+use super::share::{Connector, Content, Share};
+use super::{Cleaned, Error, Prepared, Progress, Request};
+use crate::client::{self, Entry};
+use crate::workload::{FileSet, Owner, own_directory, relative_path};
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+
+/// FILE_ATTRIBUTE_REPARSE_POINT (MS-FSCC 2.6).
+const REPARSE_POINT: u32 = 0x400;
+
+pub(super) async fn prepare<C: Connector>(
+    connector: &C,
+    request: &Request<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Prepared, Error> {
+    let (directory, files) = (check_directory(request.directory)?, request.files);
+    let mut share = connect(connector).await?;
+    let marker = claim(&mut share, &directory).await?;
+    let mut done = Prepared::default();
+    let kept = match marker {
+        Some(marker) if marker.files == *files => marker.users,
+        marker => {
+            if marker.is_some() {
+                done.removed = remove_inside(connector, &mut share, &directory, request.sessions, &mut |_| {}).await?;
+            }
+            0
+        }
+    };
+    // Until the end it says that no further user has all files: what an interrupted preparation has made is looked at
+    // again.
+    write_marker(&mut share, &directory, &Marker::new(request.workload, kept, files)).await?;
+    if files.files > 0 || files.own_directories {
+        let state = State::new(request, progress);
+        let more = state.work.borrow().len().min(request.sessions.max(1) as usize).saturating_sub(1);
+        let shares = connect_more(connector, share, more).await?;
+        share = join(shares.into_iter().map(|share| state.run(share, &directory, files)).collect()).await?;
+        done = Prepared { removed: done.removed, ..state.done.get() };
+    }
+    let marker = Marker::new(request.workload, kept.max(request.users), files);
+    write_marker(&mut share, &directory, &marker).await?;
+    share.disconnect().await;
+    Ok(done)
+}
+
+pub(super) async fn clean<C: Connector>(
+    connector: &C,
+    directory: &str,
+    sessions: u32,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Cleaned, Error> {
+    let directory = check_directory(directory)?;
+    let mut share = connect(connector).await?;
+    let listed = share.list(&directory).await.map_err(doing("list", &directory))?;
+    let Some(entries) = listed else {
+        share.disconnect().await;
+        return Ok(Cleaned::default());
+    };
+    if read_marker(&mut share, &directory, &entries).await?.is_none() {
+        return Err(Error::NotOurs { directory, why: "has no marker" });
+    }
+    let mut removed = remove_inside(connector, &mut share, &directory, sessions, progress).await?;
+    let marker = format!("{directory}\\{}", marker::NAME);
+    share.remove_file(&marker).await.map_err(doing("remove", &marker))?;
+    share.remove_directory(&directory).await.map_err(doing("remove", &directory))?;
+    removed += 2;
+    share.disconnect().await;
+    Ok(Cleaned { removed })
+}
+
+/// The directory is there and ours, and what its marker says.
+async fn claim<S: Share>(share: &mut S, directory: &str) -> Result<Option<Marker>, Error> {
+    let Some(entries) = share.list(directory).await.map_err(doing("list", directory))? else {
+        share.make_directory(directory).await.map_err(doing("make", directory))?;
+        return Ok(None);
+    };
+    match read_marker(share, directory, &entries).await? {
+        Some(marker) => Ok(Some(marker)),
+        None if entries.is_empty() => Ok(None),
+        None => Err(Error::NotOurs { directory: directory.to_owned(), why: "is not empty and has no marker" }),
+    }
+}
+
+async fn read_marker<S: Share>(share: &mut S, directory: &str, entries: &[Entry]) -> Result<Option<Marker>, Error> {
+    let Some(entry) = entries.iter().find(|entry| entry.name.eq_ignore_ascii_case(marker::NAME)) else {
+        return Ok(None);
+    };
+    let path = format!("{directory}\\{}", marker::NAME);
+    if entry.attributes & REPARSE_POINT != 0 || entry.is_directory() || entry.size > u64::from(marker::LARGEST) {
+        return Ok(None);
+    }
+    let text = share.read(&path, marker::LARGEST).await.map_err(doing("read", &path))?;
+    Ok(text.and_then(|text| Marker::parse(&text)))
+}
+
+async fn write_marker<S: Share>(share: &mut S, directory: &str, marker: &Marker) -> Result<(), Error> {
+    let path = format!("{directory}\\{}", marker::NAME);
+    let text = marker.to_text();
+    share.write(&path, Content::Bytes(text.as_bytes())).await.map_err(doing("write", &path))
+}
+
+/// A directory of a set, or the own directory of a user where the set has none for it: what one session does at once.
+#[derive(Clone, Copy)]
+struct Unit {
+    owner: Owner,
+    /// Absent for a user's own directory alone.
+    number: Option<u32>,
+}
+
+struct State<'p> {
+    work: RefCell<VecDeque<Unit>>,
+    done: Cell<Prepared>,
+    progress: Cell<Progress>,
+    report: RefCell<&'p mut dyn FnMut(Progress)>,
+}
+
+impl<'p> State<'p> {
+    fn new(request: &Request<'_>, report: &'p mut dyn FnMut(Progress)) -> State<'p> {
+        let files = request.files;
+        let mut work = VecDeque::new();
+        let owners: Vec<Owner> = match files.shared {
+            true => vec![Owner::All],
+            false => (0..request.users).map(Owner::User).collect(),
+        };
+        if files.files > 0 {
+            let units = owners
+                .iter()
+                .flat_map(|owner| (0..files.directories).map(|number| Unit { owner: *owner, number: Some(number) }));
+            work.extend(units);
+        }
+        if files.own_directories && (files.shared || files.files == 0) {
+            work.extend((0..request.users).map(|user| Unit { owner: Owner::User(user), number: None }));
+        }
+        let sets = owners.len() as u64;
+        let progress = Progress {
+            of_files: sets * u64::from(files.files),
+            of_bytes: sets.saturating_mul(files.bytes()),
+            ..Progress::default()
+        };
+        State {
+            work: RefCell::new(work),
+            done: Cell::default(),
+            progress: Cell::new(progress),
+            report: RefCell::new(report),
+        }
+    }
+
+    /// One session's part: unit after unit, until there is none.
+    async fn run<S: Share>(&self, mut share: S, directory: &str, files: &FileSet) -> Result<S, Error> {
+        loop {
+            let unit = self.work.borrow_mut().pop_front();
+            let Some(unit) = unit else { return Ok(share) };
+            match unit.number {
+                Some(number) => self.fill(&mut share, directory, files, unit.owner, number).await?,
+                None => {
+                    if let Owner::User(user) = unit.owner {
+                        let own = own_directory(directory, user);
+                        share.make_directory(&own).await.map_err(doing("make", &own))?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes what a directory of a set lacks.
+    async fn fill<S: Share>(
+        &self,
+        share: &mut S,
+        directory: &str,
+        files: &FileSet,
+        owner: Owner,
+        number: u32,
+    ) -> Result<(), Error> {
+        let mut root = String::new();
+        files.root(&mut root, directory, owner);
+        let mut path = format!("{root}\\");
+        files.directory_name(&mut path, number);
+        let sizes = match share.list(&path).await.map_err(doing("list", &path))? {
+            Some(entries) => sizes_of(&path, entries)?,
+            None => {
+                if let Owner::User(user) = owner {
+                    let own = own_directory(directory, user);
+                    share.make_directory(&own).await.map_err(doing("make", &own))?;
+                }
+                share.make_directory(&root).await.map_err(doing("make", &root))?;
+                share.make_directory(&path).await.map_err(doing("make", &path))?;
+                HashMap::new()
+            }
+        };
+        for file in (number..files.files).step_by(files.directories.max(1) as usize) {
+            path.truncate(root.len() + 1);
+            files.file_name(&mut path, file);
+            let size = files.size(file);
+            let name = path.rsplit('\\').next().unwrap_or(&path);
+            let mut done = self.done.get();
+            if sizes.get(name) == Some(&size) {
+                done.found += 1;
+            } else {
+                let content = Content::Random(size, files.content(owner, file));
+                share.write(&path, content).await.map_err(doing("write", &path))?;
+                // Others went on meanwhile.
+                done = self.done.get();
+                done.made += 1;
+                done.bytes_written += size;
+            }
+            self.done.set(done);
+            let mut progress = self.progress.get();
+            progress.files += 1;
+            progress.bytes += size;
+            self.progress.set(progress);
+            (self.report.borrow_mut())(progress);
+        }
+        Ok(())
+    }
+}
+
+/// The size of each file of a listing.
+fn sizes_of(directory: &str, entries: Vec<Entry>) -> Result<HashMap<String, u64>, Error> {
+    let mut sizes = HashMap::with_capacity(entries.len());
+    for entry in entries {
+        if entry.attributes & REPARSE_POINT != 0 {
+            return Err(Error::ReparsePoint { path: format!("{directory}\\{}", entry.name) });
+        }
+        sizes.insert(entry.name, entry.size);
+    }
+    Ok(sizes)
+}
+
+/// Removes all that is in the directory but the marker, in several sessions; how many files and directories.
+async fn remove_inside<C: Connector>(
+    connector: &C,
+    share: &mut C::Share,
+    directory: &str,
+    sessions: u32,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<u64, Error> {
+    let entries = share.list(directory).await.map_err(doing("list", directory))?.unwrap_or_default();
+    let entries = entries.into_iter().filter(|entry| !entry.name.eq_ignore_ascii_case(marker::NAME));
+    let work: RefCell<VecDeque<Entry>> = RefCell::new(entries.collect());
+    let removed = Cell::new(0);
+    let report = RefCell::new(progress);
+    let count = || {
+        removed.set(removed.get() + 1);
+        (report.borrow_mut())(Progress { files: removed.get(), ..Progress::default() });
+    };
+    let more = work.borrow().len().min(sessions.max(1) as usize).saturating_sub(1);
+    let mut others = Vec::new();
+    for _ in 0..more {
+        others.push(connect(connector).await?);
+    }
+    let mut shares: Vec<&mut C::Share> = others.iter_mut().collect();
+    shares.push(share);
+    let remove = async |share: &mut C::Share| -> Result<(), Error> {
+        loop {
+            let entry = work.borrow_mut().pop_front();
+            let Some(entry) = entry else { return Ok(()) };
+            remove_tree(share, directory, entry, &count).await?;
+        }
+    };
+    join(shares.into_iter().map(remove).collect()).await?;
+    for mut share in others {
+        share.disconnect().await;
+    }
+    Ok(removed.get())
+}
+
+/// Removes an entry of a directory with all that is in it, deepest first.
+async fn remove_tree<S: Share>(share: &mut S, directory: &str, entry: Entry, count: &dyn Fn()) -> Result<(), Error> {
+    /// What is left to do: a directory is looked at first, and removed when what was in it is gone.
+    enum Left {
+        Look(String),
+        Remove(String),
+    }
+    let mut left = VecDeque::new();
+    let sort = async |share: &mut S, directory: &str, entry: Entry, left: &mut VecDeque<Left>| -> Result<(), Error> {
+        if entry.name.is_empty() || entry.name == ".." || entry.name.contains(['\\', '/']) {
+            let error = client::Error::Protocol(format!("the name \"{}\" in a listing", entry.name.escape_debug()));
+            return Err(doing("list", directory)(error));
+        }
+        let path = format!("{directory}\\{}", entry.name);
+        if entry.attributes & REPARSE_POINT != 0 {
+            return Err(Error::ReparsePoint { path });
+        }
+        if entry.is_directory() {
+            left.push_front(Left::Look(path));
+        } else {
+            share.remove_file(&path).await.map_err(doing("remove", &path))?;
+            count();
+        }
+        Ok(())
+    };
+    sort(share, directory, entry, &mut left).await?;
+    while let Some(next) = left.pop_front() {
+        match next {
+            Left::Look(path) => {
+                let entries = share.list(&path).await.map_err(doing("list", &path))?.unwrap_or_default();
+                left.push_front(Left::Remove(path.clone()));
+                for entry in entries {
+                    sort(share, &path, entry, &mut left).await?;
+                }
+            }
+            Left::Remove(path) => {
+                share.remove_directory(&path).await.map_err(doing("remove", &path))?;
+                count();
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn connect<C: Connector>(connector: &C) -> Result<C::Share, Error> {
+    connector.connect().await.map_err(|error| Error::Client { what: "connect to the share".to_owned(), error })
+}
+
+/// The session that is there and some more, one after the other: a server may accept few connections at once.
+async fn connect_more<C: Connector>(connector: &C, first: C::Share, more: usize) -> Result<Vec<C::Share>, Error> {
+    let mut shares = vec![first];
+    for _ in 0..more {
+        shares.push(connect(connector).await?);
+    }
+    Ok(shares)
+}
+
+fn check_directory(directory: &str) -> Result<String, Error> {
+    match relative_path(directory) {
+        Ok(directory) if directory.is_empty() => {
+            Err(Error::Directory { what: "the root of the share is not smbscope's".to_owned() })
+        }
+        Ok(directory) => Ok(directory),
+        Err(what) => Err(Error::Directory { what }),
+    }
+}
+
+fn doing(verb: &str, path: &str) -> impl FnOnce(client::Error) -> Error {
+    let what = format!("{verb} {path}");
+    move |error| Error::Client { what, error }
+}
+
+/// Lets all go on at the same time, in this task, until the last one is done or the first one fails; what the first of
+/// them returns.
+async fn join<T>(futures: Vec<impl Future<Output = Result<T, Error>>>) -> Result<T, Error> {
+    let mut running: Vec<Pin<Box<_>>> = futures.into_iter().map(Box::pin).collect();
+    let mut first = None;
+    poll_fn(move |context| {
+        let mut failed = None;
+        running.retain_mut(|future| match future.as_mut().poll(context) {
+            Poll::Pending => true,
+            Poll::Ready(Ok(value)) => {
+                first.get_or_insert(value);
+                false
+            }
+            Poll::Ready(Err(error)) => {
+                failed.get_or_insert(error);
+                false
+            }
+        });
+        match failed {
+            Some(error) => Poll::Ready(Err(error)),
+            None if running.is_empty() => Poll::Ready(Ok(first.take().expect("at least one future was given"))),
+            None => Poll::Pending,
+        }
+    })
+    .await
+}

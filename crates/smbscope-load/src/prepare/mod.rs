@@ -1,0 +1,133 @@
+//! Puts the files of a workload on the share, and removes them.
+//!
+//! Everything is below one directory that smbscope made itself, which a marker file in it proves: [`prepare`] takes
+//! over no directory that holds anything else, and [`clean`] removes none without the marker. What is there already
+//! and fits is kept, so a preparation that was interrupted, or that needs more users than the last one, goes on where
+//! that one ended. No reparse point is followed.
+
+#[cfg(test)]
+mod double;
+mod job;
+mod marker;
+mod share;
+#[cfg(test)]
+mod tests;
+
+use crate::client::{self, Options};
+use crate::workload::FileSet;
+use share::SessionConnector;
+
+/// What the directory is called where nobody says otherwise.
+pub const DEFAULT_DIRECTORY: &str = "smbscope-bench";
+
+/// What is to be there.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// The directory on the share, without a backslash at either end: see [`directory_below`].
+    pub directory: &'a str,
+    /// The name of the workload: for whoever reads the marker.
+    pub workload: &'a str,
+    /// The files.
+    pub files: &'a FileSet,
+    /// How many users are to have theirs.
+    pub users: u32,
+    /// Sessions to work with at the same time.
+    pub sessions: u32,
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Files that are there, those found included.
+    pub files: u64,
+    /// Files that must be there in the end; 0 where nobody knows.
+    pub of_files: u64,
+    /// Bytes that are there.
+    pub bytes: u64,
+    /// Bytes that must be there in the end.
+    pub of_bytes: u64,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Prepared {
+    /// Files that were there already.
+    pub found: u64,
+    /// Files that were made.
+    pub made: u64,
+    /// Their bytes.
+    pub bytes_written: u64,
+    /// Files and directories of another workload that were removed first.
+    pub removed: u64,
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cleaned {
+    /// Files and directories; 0 where there was nothing.
+    pub removed: u64,
+}
+
+/// Why the share cannot be prepared or cleaned.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The server refused, or the session broke.
+    #[error("cannot {what}: {error}")]
+    Client {
+        /// What was being done, with the path.
+        what: String,
+        /// Why it failed.
+        #[source]
+        error: client::Error,
+    },
+
+    /// The directory is somebody else's.
+    #[error(
+        "{directory} on the share was not made by smbscope: it {why}; give another directory, or remove it yourself"
+    )]
+    NotOurs {
+        /// The directory.
+        directory: String,
+        /// What shows it.
+        why: &'static str,
+    },
+
+    /// What is behind it may be anywhere.
+    #[error("{path} on the share is a reparse point, which smbscope neither follows nor removes; remove it yourself")]
+    ReparsePoint {
+        /// The path.
+        path: String,
+    },
+
+    /// The directory cannot be one.
+    #[error("{what}; give a directory below the root of the share, such as {DEFAULT_DIRECTORY}")]
+    Directory {
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// The directory to work in: [`DEFAULT_DIRECTORY`] below one that the user named, or below the root.
+pub fn directory_below(base: &str) -> Result<String, Error> {
+    let base = crate::workload::relative_path(base).map_err(|what| Error::Directory { what })?;
+    Ok(if base.is_empty() { DEFAULT_DIRECTORY.to_owned() } else { format!("{base}\\{DEFAULT_DIRECTORY}") })
+}
+
+/// Puts there what is missing, in several sessions at the same time; `progress` hears of every file.
+pub async fn prepare(
+    options: &Options,
+    request: &Request<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Prepared, Error> {
+    job::prepare(&SessionConnector(options), request, progress).await
+}
+
+/// Removes the directory with all that is in it, if smbscope made it.
+pub async fn clean(
+    options: &Options,
+    directory: &str,
+    sessions: u32,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Cleaned, Error> {
+    job::clean(&SessionConnector(options), directory, sessions, progress).await
+}

@@ -1,0 +1,162 @@
+//! The few things that are done to a share, so that tests need no server.
+
+use crate::client::{self, Disposition, Entry, Info, Open, Options, Session, access, create_options};
+use crate::random::Random;
+use smbscope_wire::status::NtStatus;
+
+/// What is written at once.
+const BLOCK: u64 = 256 * 1024;
+const SHARE_ALL: u32 = 0x7;
+
+/// A session on a share.
+pub(super) trait Share {
+    /// What is in a directory, without itself and the one above it; `None` where there is no such directory.
+    async fn list(&mut self, directory: &str) -> Result<Option<Vec<Entry>>, client::Error>;
+
+    /// Makes a directory; it may be there.
+    async fn make_directory(&mut self, path: &str) -> Result<(), client::Error>;
+
+    /// The beginning of a file; `None` where there is no such file.
+    async fn read(&mut self, path: &str, most: u32) -> Result<Option<Vec<u8>>, client::Error>;
+
+    /// Writes a file anew.
+    async fn write(&mut self, path: &str, content: Content<'_>) -> Result<(), client::Error>;
+
+    async fn remove_file(&mut self, path: &str) -> Result<(), client::Error>;
+
+    async fn remove_directory(&mut self, path: &str) -> Result<(), client::Error>;
+
+    async fn disconnect(&mut self);
+}
+
+/// What a file is to hold.
+pub(super) enum Content<'a> {
+    Bytes(&'a [u8]),
+    /// So many bytes of this generator.
+    Random(u64, Random),
+}
+
+/// Makes sessions.
+pub(super) trait Connector {
+    type Share: Share;
+
+    async fn connect(&self) -> Result<Self::Share, client::Error>;
+}
+
+pub(super) struct SessionConnector<'a>(pub(super) &'a Options);
+
+impl Connector for SessionConnector<'_> {
+    type Share = SessionShare;
+
+    async fn connect(&self) -> Result<SessionShare, client::Error> {
+        let session = Session::connect(self.0).await?;
+        Ok(SessionShare { session, block: Vec::new() })
+    }
+}
+
+/// A real one.
+pub(super) struct SessionShare {
+    session: Session,
+    block: Vec<u8>,
+}
+
+impl Share for SessionShare {
+    async fn list(&mut self, directory: &str) -> Result<Option<Vec<Entry>>, client::Error> {
+        let mut entries = Vec::new();
+        let pattern = format!("{directory}\\*");
+        let listed = self.session.list(&pattern, Info::FILE_BOTH_DIRECTORY_INFORMATION, 0, Some(&mut entries)).await;
+        self.session.samples().clear();
+        match listed {
+            Ok(_) => {
+                entries.retain(|entry| entry.name != "." && entry.name != "..");
+                Ok(Some(entries))
+            }
+            Err(error) if error.status() == Some(NtStatus::NO_SUCH_FILE) => Ok(Some(Vec::new())),
+            Err(error) => absent(error),
+        }
+    }
+
+    async fn make_directory(&mut self, path: &str) -> Result<(), client::Error> {
+        let made = self.session.make_directory(path).await;
+        self.session.samples().clear();
+        match made {
+            Err(error) if error.status() != Some(NtStatus::OBJECT_NAME_COLLISION) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    async fn read(&mut self, path: &str, most: u32) -> Result<Option<Vec<u8>>, client::Error> {
+        let open = Open {
+            path,
+            access: access::READ_DATA | access::READ_ATTRIBUTES,
+            share: SHARE_ALL,
+            disposition: Disposition::Open,
+            options: create_options::NON_DIRECTORY,
+            attributes: 0,
+        };
+        let opened = match self.session.open(&open).await {
+            Ok(opened) => opened,
+            Err(error) => return absent(error),
+        };
+        let bytes = match self.session.read(opened.handle, 0, most).await {
+            Ok(bytes) => Ok(bytes.to_vec()),
+            Err(error) if error.status() == Some(NtStatus::END_OF_FILE) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        };
+        let bytes = bytes?;
+        self.session.close(opened.handle).await?;
+        self.session.samples().clear();
+        Ok(Some(bytes))
+    }
+
+    async fn write(&mut self, path: &str, content: Content<'_>) -> Result<(), client::Error> {
+        let open = Open {
+            path,
+            access: access::WRITE_DATA | access::READ_ATTRIBUTES,
+            share: SHARE_ALL,
+            disposition: Disposition::OverwriteIf,
+            options: create_options::NON_DIRECTORY,
+            attributes: 0,
+        };
+        let handle = self.session.open(&open).await?.handle;
+        match content {
+            Content::Bytes(bytes) => self.session.write(handle, 0, bytes).await?,
+            Content::Random(size, mut random) => {
+                for offset in (0..size).step_by(BLOCK as usize) {
+                    // At most BLOCK.
+                    self.block.resize((size - offset).min(BLOCK) as usize, 0);
+                    random.fill(&mut self.block);
+                    self.session.write(handle, offset, &self.block).await?;
+                }
+            }
+        }
+        let closed = self.session.close(handle).await;
+        self.session.samples().clear();
+        closed
+    }
+
+    async fn remove_file(&mut self, path: &str) -> Result<(), client::Error> {
+        let removed = self.session.remove_file(path).await;
+        self.session.samples().clear();
+        removed
+    }
+
+    async fn remove_directory(&mut self, path: &str) -> Result<(), client::Error> {
+        let removed = self.session.remove_directory(path).await;
+        self.session.samples().clear();
+        removed
+    }
+
+    async fn disconnect(&mut self) {
+        // Whatever comes of it: all that matters was answered before.
+        let _ = self.session.disconnect().await;
+    }
+}
+
+/// `None` for an answer that says that there is no such thing.
+fn absent<T>(error: client::Error) -> Result<Option<T>, client::Error> {
+    match error.status() {
+        Some(NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::OBJECT_PATH_NOT_FOUND | NtStatus::NO_SUCH_FILE) => Ok(None),
+        _ => Err(error),
+    }
+}

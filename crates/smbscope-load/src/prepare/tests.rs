@@ -1,0 +1,190 @@
+use super::double::{Memory, Node};
+use super::*;
+use crate::workload::Sizes;
+
+/// Two directories with five files of 100 to 200 bytes for each user.
+fn files() -> FileSet {
+    FileSet { own_directories: true, shared: false, directories: 2, files: 5, sizes: Sizes::Uniform(100, 200), seed: 3 }
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+fn prepare(memory: &Memory, files: &FileSet, users: u32) -> Result<Prepared, Error> {
+    let request = Request { directory: "bench", workload: "w", files, users, sessions: 3 };
+    run(job::prepare(memory, &request, &mut |_| {}))
+}
+
+fn clean(memory: &Memory) -> Result<Cleaned, Error> {
+    run(job::clean(memory, "bench", 3, &mut |_| {}))
+}
+
+#[test]
+fn every_user_gets_the_files_of_the_set_by_several_sessions() {
+    let memory = Memory::default();
+    let done = prepare(&memory, &files(), 4).unwrap();
+    assert_eq!((done.made, done.found), (20, 0));
+    assert_eq!(done.bytes_written, 4 * files().bytes());
+    assert_eq!(memory.connections(), 3);
+    let Some(Node::File(bytes)) = memory.get(r"bench\user00004\files\dir0001\file000003.dat") else {
+        panic!("{:?}", memory.paths(""));
+    };
+    assert_eq!(bytes.len() as u64, files().size(3));
+}
+
+#[test]
+fn no_two_files_have_the_same_content_and_none_can_be_compressed() {
+    let memory = Memory::default();
+    let set = FileSet { sizes: Sizes::Fixed(4096), ..files() };
+    prepare(&memory, &set, 2).unwrap();
+    let contents: Vec<_> = memory
+        .paths("bench\\user")
+        .iter()
+        .filter_map(|path| match memory.get(path) {
+            Some(Node::File(bytes)) => Some(bytes),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(contents.len(), 10);
+    for (index, one) in contents.iter().enumerate() {
+        assert!(contents[index + 1..].iter().all(|other| other != one));
+        // Of 4,096 random bytes all 256 values occur but with a probability of 256 * (255/256)^4096, one in 36,000.
+        let values: std::collections::HashSet<_> = one.iter().collect();
+        assert!(values.len() > 250);
+    }
+}
+
+#[test]
+fn what_is_there_is_kept_and_more_users_get_theirs() {
+    let memory = Memory::default();
+    prepare(&memory, &files(), 2).unwrap();
+    let before = memory.get(r"bench\user00001\files\dir0000\file000000.dat");
+    let done = prepare(&memory, &files(), 3).unwrap();
+    assert_eq!((done.found, done.made, done.removed), (10, 5, 0));
+    assert_eq!(memory.get(r"bench\user00001\files\dir0000\file000000.dat"), before);
+    // Fewer users need nothing, and the files of the others stay.
+    assert_eq!(prepare(&memory, &files(), 1).unwrap().made, 0);
+    assert_eq!(prepare(&memory, &files(), 3).unwrap(), Prepared { found: 15, ..Prepared::default() });
+}
+
+#[test]
+fn what_was_lost_or_cut_is_made_again() {
+    let memory = Memory::default();
+    prepare(&memory, &files(), 1).unwrap();
+    memory.remove(r"bench\user00001\files\dir0000\file000002.dat");
+    memory.put(r"bench\user00001\files\dir0001\file000001.dat", Node::File(vec![0; 3]));
+    let done = prepare(&memory, &files(), 1).unwrap();
+    assert_eq!((done.found, done.made), (3, 2));
+}
+
+#[test]
+fn a_preparation_that_broke_goes_on_where_it_ended() {
+    let memory = Memory::default();
+    // The marker and three files.
+    memory.full_after(Some(4));
+    let error = prepare(&memory, &files(), 2).unwrap_err().to_string();
+    assert!(error.starts_with("cannot write bench\\user0000") && error.contains("STATUS_DISK_FULL"), "{error}");
+    memory.full_after(None);
+    let done = prepare(&memory, &files(), 2).unwrap();
+    assert_eq!((done.found, done.made), (3, 7));
+}
+
+#[test]
+fn another_set_replaces_the_one_that_was_there() {
+    let memory = Memory::default();
+    prepare(&memory, &files(), 2).unwrap();
+    let done = prepare(&memory, &FileSet { seed: 4, ..files() }, 2).unwrap();
+    // Ten files, and for each user two directories, the one above them and the user's own.
+    assert_eq!((done.found, done.made, done.removed), (0, 10, 18));
+    let done = prepare(&memory, &FileSet::none(), 2).unwrap();
+    assert_eq!(done.removed, 18);
+    assert_eq!(memory.paths("bench\\"), [r"bench\smbscope-bench.toml"]);
+}
+
+#[test]
+fn a_shared_set_is_made_once_and_users_still_get_directories() {
+    let memory = Memory::default();
+    let done = prepare(&memory, &FileSet { shared: true, ..files() }, 3).unwrap();
+    assert_eq!(done.made, 5);
+    assert!(memory.get(r"bench\shared\dir0000\file000000.dat").is_some());
+    assert_eq!(memory.get(r"bench\user00003"), Some(Node::Directory));
+}
+
+#[test]
+fn a_directory_with_anything_else_in_it_is_left_alone() {
+    let memory = Memory::default();
+    memory.put("bench", Node::Directory);
+    memory.put(r"bench\thesis.doc", Node::File(vec![1]));
+    for error in [prepare(&memory, &files(), 1).unwrap_err(), clean(&memory).unwrap_err()] {
+        assert!(error.to_string().contains("was not made by smbscope"), "{error}");
+    }
+    memory.put(r"bench\smbscope-bench.toml", Node::File(b"made_by = \"somebody\"".to_vec()));
+    assert!(matches!(clean(&memory), Err(Error::NotOurs { .. })));
+    assert_eq!(memory.paths("bench\\").len(), 2);
+}
+
+#[test]
+fn an_empty_directory_is_taken_over() {
+    let memory = Memory::default();
+    memory.put("bench", Node::Directory);
+    assert_eq!(prepare(&memory, &files(), 1).unwrap().made, 5);
+}
+
+#[test]
+fn cleaning_removes_the_directory_and_nothing_beside_it() {
+    let memory = Memory::default();
+    memory.put("other", Node::Directory);
+    memory.put(r"other\file", Node::File(vec![1]));
+    prepare(&memory, &files(), 2).unwrap();
+    memory.put(r"bench\user00001\new", Node::Directory);
+    memory.put(r"bench\user00001\new\left over", Node::File(vec![1]));
+    // What the preparation made (18), what a run left behind (2), the marker and the directory.
+    assert_eq!(clean(&memory).unwrap().removed, 22);
+    assert_eq!(memory.paths(""), ["other", r"other\file"]);
+    assert_eq!(clean(&memory).unwrap().removed, 0);
+}
+
+#[test]
+fn what_a_preparation_that_broke_left_can_be_cleaned() {
+    let memory = Memory::default();
+    memory.full_after(Some(2));
+    prepare(&memory, &files(), 2).unwrap_err();
+    assert!(clean(&memory).unwrap().removed > 0);
+    assert!(memory.paths("").is_empty());
+}
+
+#[test]
+fn reparse_points_are_neither_followed_nor_removed() {
+    let memory = Memory::default();
+    prepare(&memory, &files(), 1).unwrap();
+    memory.put(r"bench\user00001\files\link", Node::ReparsePoint);
+    let error = clean(&memory).unwrap_err().to_string();
+    assert!(error.starts_with(r"bench\user00001\files\link on the share is a reparse point"), "{error}");
+    assert_eq!(memory.get(r"bench\user00001\files\link"), Some(Node::ReparsePoint));
+    assert!(memory.get(r"bench\smbscope-bench.toml").is_some());
+}
+
+#[test]
+fn the_root_of_the_share_and_paths_that_lead_out_are_no_directory_to_work_in() {
+    assert_eq!(directory_below("").unwrap(), "smbscope-bench");
+    assert_eq!(directory_below("/a/b/").unwrap(), r"a\b\smbscope-bench");
+    assert!(directory_below("..").is_err());
+    let memory = Memory::default();
+    for directory in ["", "\\", r"..\x"] {
+        let error = run(job::clean(&memory, directory, 1, &mut |_| {})).unwrap_err();
+        assert!(matches!(error, Error::Directory { .. }), "{error}");
+    }
+}
+
+#[test]
+fn progress_is_told_of_every_file_and_ends_at_its_goal() {
+    let memory = Memory::default();
+    let mut told = Vec::new();
+    let request = Request { directory: "bench", workload: "w", files: &files(), users: 2, sessions: 2 };
+    run(job::prepare(&memory, &request, &mut |progress| told.push(progress))).unwrap();
+    assert_eq!(told.len(), 10);
+    let last = told[9];
+    assert_eq!((last.files, last.bytes), (last.of_files, last.of_bytes));
+    assert_eq!(last.of_bytes, 2 * files().bytes());
+}

@@ -1,0 +1,115 @@
+//! The distributions that a workload can name.
+
+use crate::random::Random;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How many bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sizes {
+    /// Always the same.
+    Fixed(u64),
+    /// Every size from the first to the last equally often.
+    Uniform(u64, u64),
+    /// One of a list, by weight.
+    Weighted(Vec<(u64, u32)>),
+}
+
+impl Sizes {
+    pub(crate) fn draw(&self, random: &mut Random) -> u64 {
+        match self {
+            Sizes::Fixed(size) => *size,
+            Sizes::Uniform(least, most) => least + random.below(most.saturating_sub(*least).saturating_add(1)),
+            Sizes::Weighted(list) => {
+                let mut left = random.below(list.iter().map(|(_, weight)| u64::from(*weight)).sum());
+                for (size, weight) in list {
+                    match left.checked_sub(u64::from(*weight)) {
+                        Some(rest) => left = rest,
+                        None => return *size,
+                    }
+                }
+                list.last().map_or(0, |(size, _)| *size)
+            }
+        }
+    }
+
+    /// The smallest that can be drawn.
+    pub(crate) fn least(&self) -> u64 {
+        match self {
+            Sizes::Fixed(size) => *size,
+            Sizes::Uniform(least, _) => *least,
+            Sizes::Weighted(list) => list.iter().map(|(size, _)| *size).min().unwrap_or(0),
+        }
+    }
+
+    /// The largest that can be drawn.
+    pub(crate) fn most(&self) -> u64 {
+        match self {
+            Sizes::Fixed(size) => *size,
+            Sizes::Uniform(_, most) => *most,
+            Sizes::Weighted(list) => list.iter().map(|(size, _)| *size).max().unwrap_or(0),
+        }
+    }
+}
+
+/// How long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Times {
+    /// Always the same.
+    Fixed(Duration),
+    /// Every time from the first to the last equally often.
+    Uniform(Duration, Duration),
+    /// Exponential, by its mean.
+    Exponential(Duration),
+}
+
+impl Times {
+    pub(crate) fn draw(self, random: &mut Random) -> Duration {
+        match self {
+            Times::Fixed(time) => time,
+            Times::Uniform(least, most) => least + most.saturating_sub(least).mul_f64(random.unit()),
+            // The inverse of the distribution function; 1 - u is never 0.
+            Times::Exponential(mean) => mean.mul_f64(random.exponential()),
+        }
+    }
+
+    pub(crate) fn is_zero(self) -> bool {
+        matches!(self, Times::Fixed(time) | Times::Uniform(_, time) | Times::Exponential(time) if time.is_zero())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distributions_have_their_means_and_bounds() {
+        let mut random = Random::new(&[1, 2]);
+        let sizes = Sizes::Uniform(100, 200);
+        let drawn: Vec<u64> = (0..10_000).map(|_| sizes.draw(&mut random)).collect();
+        assert!(drawn.iter().all(|size| (100..=200).contains(size)));
+        assert!(drawn.contains(&100) && drawn.contains(&200));
+        // The mean is 150; the standard error of 10,000 draws is 0.3.
+        assert!((drawn.iter().sum::<u64>() as f64 / 10_000.0 - 150.0).abs() < 1.5);
+
+        let weighted = Sizes::Weighted(vec![(1, 3), (4096, 1), (7, 0)]);
+        let ones = (0..10_000).filter(|_| weighted.draw(&mut random) == 1).count();
+        // 7,500 with a standard deviation of 43.
+        assert!((7_300..7_700).contains(&ones), "{ones}");
+        assert!((0..1000).all(|_| weighted.draw(&mut random) != 7));
+
+        let mean = Duration::from_millis(10);
+        let total: Duration = (0..10_000).map(|_| Times::Exponential(mean).draw(&mut random)).sum();
+        // 10 ms with a standard error of 0.1 ms.
+        assert!((total.as_secs_f64() / 10_000.0 - 0.010).abs() < 0.0005, "{total:?}");
+    }
+
+    #[test]
+    fn generators_of_different_users_differ() {
+        let first = |parts: &[u64]| Random::new(parts).next();
+        assert_ne!(first(&[1, 0]), first(&[1, 1]));
+        assert_ne!(first(&[1, 2]), first(&[2, 1]));
+        assert_eq!(first(&[1, 2]), first(&[1, 2]));
+    }
+}

@@ -1,0 +1,123 @@
+//! The files that must be there before the work begins, as a rule: which there are, where, and of which size, follows
+//! from a file's number. Nothing is listed or stored, so a set may be large.
+
+use super::draw::Sizes;
+use super::seat::own_directory;
+use crate::random::Random;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+
+/// The files that must be there before the work begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSet {
+    /// Users need a directory of their own.
+    pub own_directories: bool,
+    /// One set for all users, instead of one each.
+    pub shared: bool,
+    /// Directories that the files are spread over; at least one where there are files.
+    pub directories: u32,
+    /// Files of a set.
+    pub files: u32,
+    /// How large they are.
+    pub sizes: Sizes,
+    /// What their sizes and contents are drawn from.
+    pub seed: u64,
+}
+
+/// Whose files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// Those of all users.
+    All,
+    /// Those of the user with this number.
+    User(u32),
+}
+
+impl FileSet {
+    /// Nothing but a directory for all users to work in.
+    pub fn none() -> FileSet {
+        FileSet { own_directories: false, shared: false, directories: 0, files: 0, sizes: Sizes::Fixed(0), seed: 0 }
+    }
+
+    /// Whose set a user works with.
+    pub fn owner(&self, user: u32) -> Owner {
+        if self.shared { Owner::All } else { Owner::User(user) }
+    }
+
+    /// The size of a file; the same in every user's set.
+    pub fn size(&self, file: u32) -> u64 {
+        self.sizes.draw(&mut Random::new(&[self.seed, u64::from(file)]))
+    }
+
+    /// Bytes of one set.
+    pub fn bytes(&self) -> u64 {
+        (0..self.files).map(|file| self.size(file)).sum()
+    }
+
+    /// Appends the directory that holds a set, below the one of all users.
+    pub fn root(&self, path: &mut String, directory: &str, owner: Owner) {
+        match owner {
+            Owner::All => {
+                path.push_str(directory);
+                path.push_str("\\shared");
+            }
+            Owner::User(number) => {
+                path.push_str(&own_directory(directory, number));
+                path.push_str("\\files");
+            }
+        }
+    }
+
+    /// The name of a directory in the set.
+    pub fn directory_name(&self, path: &mut String, number: u32) {
+        let _ = write!(path, "dir{number:04}");
+    }
+
+    /// The directory that a file is in.
+    pub fn directory_of(&self, file: u32) -> u32 {
+        file % self.directories.max(1)
+    }
+
+    /// The path of a file below the directory that holds the set.
+    pub fn file_name(&self, path: &mut String, file: u32) {
+        self.directory_name(path, self.directory_of(file));
+        let _ = write!(path, "\\file{file:06}.dat");
+    }
+
+    /// The generator of a file's content.
+    pub(crate) fn content(&self, owner: Owner, file: u32) -> Random {
+        let owner = match owner {
+            Owner::All => 0,
+            Owner::User(number) => u64::from(number) + 1,
+        };
+        Random::new(&[self.seed, owner, u64::from(file), 1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_spread_over_the_directories_with_sizes_that_do_not_change() {
+        let set = FileSet {
+            own_directories: true,
+            shared: false,
+            directories: 3,
+            files: 10,
+            sizes: Sizes::Uniform(1, 100),
+            seed: 5,
+        };
+        let name = |file| {
+            let mut path = String::new();
+            set.root(&mut path, "bench", Owner::User(0));
+            path.push('\\');
+            set.file_name(&mut path, file);
+            path
+        };
+        assert_eq!(name(0), r"bench\user00001\files\dir0000\file000000.dat");
+        assert_eq!(name(4), r"bench\user00001\files\dir0001\file000004.dat");
+        assert_eq!(set.size(4), set.clone().size(4));
+        assert_eq!(set.bytes(), (0..10).map(|file| set.size(file)).sum::<u64>());
+    }
+}

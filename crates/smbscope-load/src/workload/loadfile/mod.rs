@@ -1,0 +1,139 @@
+//! dbench's loadfiles: one operation a line, in the format of dbench 2 to 4, smbtorture's `bench.nbench` and the
+//! Debian package's `client.txt`.
+//!
+//! A line is compact (40 bytes), so the 458,344 lines of `client.txt` take 18 MB once, however many users there are; a
+//! user has a position and the paths.
+
+mod levels;
+mod parse;
+mod script;
+#[cfg(test)]
+mod tests;
+
+pub(super) use script::LoadfileScript;
+
+use super::action::Expected;
+use super::path::{Names, PathId};
+use super::{Error, error::Place};
+use crate::client::Info;
+use std::path::Path;
+use std::time::Duration;
+
+/// A loadfile that was read.
+#[derive(Debug)]
+pub(super) struct Loadfile {
+    names: Names,
+    operations: Vec<String>,
+    lines: Vec<Line>,
+    /// How many lines at the beginning make the files that the rest works with.
+    set_up: usize,
+    /// Where a pass after the first one begins.
+    repeat: usize,
+    skipped: u32,
+}
+
+/// A line, checked: its handle is open, its path stays inside, its levels and status are known.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    op: Op,
+    expected: Expected,
+    /// 0 where we put it in ourselves.
+    number: u32,
+    /// Index into the operations; [`NOT_COUNTED`] for what is none.
+    operation: u8,
+}
+
+const NOT_COUNTED: u8 = u8::MAX;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Op {
+    Create { path: PathId, options: u32, disposition: u8, slot: u32 },
+    Open { path: PathId, access: OpenFor, disposition: u8, slot: u32 },
+    Close { slot: u32 },
+    Read { slot: u32, offset: u64, length: u32 },
+    Write { slot: u32, offset: u64, length: u32 },
+    SetEnd { slot: u32, size: u64 },
+    Flush { slot: u32 },
+    Lock { slot: u32, offset: u64, length: u32 },
+    Unlock { slot: u32, offset: u64, length: u32 },
+    QueryPath { path: PathId, info: Info },
+    QueryFile { slot: u32, info: Info },
+    QueryFileSystem { info: Info },
+    SetBasic { slot: u32 },
+    List { pattern: PathId, info: Info, most: u32 },
+    Unlink { path: PathId },
+    Rename { from: PathId, to: PathId },
+    Mkdir { path: PathId },
+    Rmdir { path: PathId },
+    Deltree { path: PathId },
+    Sleep { time: Duration },
+}
+
+/// What dbench 4's OPEN is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OpenFor {
+    Reading,
+    Writing,
+    Both,
+}
+
+impl Loadfile {
+    /// Reads a file.
+    pub(super) fn read(path: &Path) -> Result<Loadfile, Error> {
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| Error::Unreadable { path: name.clone(), error })?;
+        Loadfile::parse(&name, &String::from_utf8_lossy(&bytes))
+    }
+
+    /// Takes a text for a loadfile; `name` is for messages.
+    pub(super) fn parse(name: &str, text: &str) -> Result<Loadfile, Error> {
+        let loadfile = parse::parse(name, text)?;
+        if loadfile.lines.iter().all(|line| line.number == 0) {
+            let place = Place { file: name.to_owned(), line: None, column: None };
+            return Err(Error::invalid(
+                place,
+                "the loadfile has no operation",
+                "give a file with lines such as: Mkdir \"\\dir\" NT_STATUS_OK",
+            ));
+        }
+        Ok(loadfile)
+    }
+
+    /// Lets every pass after the first one begin at this line of the file, instead of at the first one: for files whose
+    /// end leaves behind what this line found.
+    pub(super) fn repeat_from_line(mut self, number: u32) -> Loadfile {
+        let first = self.lines.iter().position(|line| line.number >= number);
+        self.repeat = first.unwrap_or(0);
+        self.set_up = self.repeat;
+        self
+    }
+
+    /// Names of the operations that occur.
+    pub(super) fn operations(&self) -> &[String] {
+        &self.operations
+    }
+
+    /// Lines that can never be performed, because their handle is not open there.
+    pub(super) fn skipped(&self) -> u32 {
+        self.skipped
+    }
+
+    /// Steps of a pass.
+    pub(super) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Bytes that the set-up writes.
+    pub(super) fn set_up_bytes(&self) -> u64 {
+        let lengths = self.lines[..self.set_up].iter().map(|line| match line.op {
+            Op::Write { length, .. } => u64::from(length),
+            _ => 0,
+        });
+        lengths.sum()
+    }
+
+    /// Bytes of memory that all users share.
+    pub(super) fn memory(&self) -> usize {
+        self.lines.capacity() * size_of::<Line>()
+    }
+}

@@ -1,0 +1,525 @@
+//! From the text of a loadfile to lines that can be performed as they are.
+//!
+//! What a line means is what smbtorture's `bench.nbench` and dbench make of it. The parts of a line are separated by
+//! blanks and may be quoted; the last one is the expected status; a number in front is the time at which the line was
+//! recorded, which is passed over, because the load engine's schedule says when things begin. Names of operations may
+//! be in any case. `\clients\client1` is the directory of a user.
+
+use super::super::Error;
+use super::super::action::Expected;
+use super::super::error::{Place, suggest};
+use super::super::path::{Last, Names, PathId, below};
+use super::{Line, Loadfile, NOT_COUNTED, Op, OpenFor, levels};
+use crate::client::create_options;
+use smbscope_wire::status::NtStatus;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Operations as a loadfile names them, in the order in which results list them.
+const OPERATIONS: [&str; 22] = [
+    "NTCreateX",
+    "Close",
+    "ReadX",
+    "WriteX",
+    "Flush",
+    "QUERY_PATH_INFORMATION",
+    "QUERY_FILE_INFORMATION",
+    "QUERY_FS_INFORMATION",
+    "SET_FILE_INFORMATION",
+    "FIND_FIRST",
+    "Unlink",
+    "Rename",
+    "Mkdir",
+    "Rmdir",
+    "Deltree",
+    "LockX",
+    "UnlockX",
+    "Sleep",
+    // Spellings of dbench 4's SMB part and of smbtorture.
+    "Write",
+    "Open",
+    "Read",
+    "Readdir",
+];
+
+/// More parts than any operation has.
+const MOST_PARTS: usize = 8;
+
+pub(super) fn parse(name: &str, text: &str) -> Result<Loadfile, Error> {
+    let mut parser = Parser::new(name);
+    for (number, line) in (1..).zip(text.lines()) {
+        parser.number = number;
+        parser.line(line)?;
+    }
+    Ok(parser.finish())
+}
+
+/// What the handle of a line is: a number, or with dbench 4's SMB part the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    Number(i64),
+    Path(u32),
+}
+
+struct Parser<'a> {
+    name: &'a str,
+    number: u32,
+    names: Names,
+    lines: Vec<Line>,
+    statuses: HashMap<String, Expected>,
+    /// Handles that are open at this line.
+    open: HashMap<Key, u32>,
+    free: Vec<u32>,
+    slots: u32,
+    /// The length of what was read when the set-up was last known to go on, and whether it has ended.
+    set_up: usize,
+    set_up_ended: bool,
+    skipped: u32,
+}
+
+/// The parts of a line.
+struct Parts<'t> {
+    parts: [&'t str; MOST_PARTS],
+    count: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn new(name: &'a str) -> Parser<'a> {
+        Parser {
+            name,
+            number: 0,
+            names: Names::default(),
+            lines: Vec::new(),
+            statuses: HashMap::new(),
+            open: HashMap::new(),
+            free: Vec::new(),
+            slots: 0,
+            set_up: 0,
+            set_up_ended: false,
+            skipped: 0,
+        }
+    }
+
+    fn line(&mut self, text: &str) -> Result<(), Error> {
+        let Some(all) = self.split(text)? else { return Ok(()) };
+        let mut parts = &all.parts[..all.count];
+        if parts[0].starts_with(|c: char| c.is_ascii_digit()) {
+            parts[0].parse::<f64>().map_err(|_| {
+                self.error(format!("\"{}\" is neither an operation nor a time", parts[0]), "write the operation first")
+            })?;
+            parts = &parts[1..];
+        }
+        let Some((&word, rest)) = parts.split_first() else {
+            return Err(self.error("there is a time and nothing else", "write the operation behind the time"));
+        };
+        let Some(operation) = OPERATIONS.iter().position(|name| name.eq_ignore_ascii_case(word)) else {
+            let hint = if word.starts_with("SMB") {
+                "this is a loadfile of dbench 1: give one of dbench 2 or later".to_owned()
+            } else {
+                suggest(word, &OPERATIONS)
+            };
+            return Err(self.error(format!("there is no operation \"{word}\""), hint));
+        };
+        let Some((&status, arguments)) = rest.split_last() else {
+            return Err(self.error(
+                format!("{word} has no status"),
+                "end the line with what the server is to answer, such as NT_STATUS_OK",
+            ));
+        };
+        let expected = self.expected(status)?;
+        self.operation(operation, arguments, expected)
+    }
+
+    /// Splits at blanks; `None` for blank lines and comments.
+    fn split<'t>(&self, text: &'t str) -> Result<Option<Parts<'t>>, Error> {
+        let mut split = Parts { parts: [""; MOST_PARTS], count: 0 };
+        let mut rest = text.trim();
+        if rest.starts_with('#') {
+            return Ok(None);
+        }
+        while !rest.is_empty() {
+            let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''));
+            let (part, after) = match quote {
+                Some(quote) => rest[1..]
+                    .split_once(quote)
+                    .ok_or_else(|| self.error("a quotation mark is never closed", "close it behind the path"))?,
+                None => rest.split_once(char::is_whitespace).unwrap_or((rest, "")),
+            };
+            let place = split.parts.get_mut(split.count);
+            *place.ok_or_else(|| {
+                self.error("the line has too many parts", "put paths with blanks into quotation marks")
+            })? = part;
+            split.count += 1;
+            rest = after.trim_start();
+        }
+        Ok((split.count > 0).then_some(split))
+    }
+
+    fn operation(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), Error> {
+        let name = OPERATIONS[operation];
+        let number = |at: usize, what: &str| self.number_at(name, arguments, at, what);
+        let short = |at: usize, what: &str| self.short_at(name, arguments, at, what);
+        let op = match name {
+            "NTCreateX" => return self.create(operation, arguments, expected),
+            "Open" => return self.open(operation, arguments, expected),
+            "ReadX" => {
+                let (offset, length) = (number(1, "offset")?, short(2, "length")?);
+                let got = if arguments.len() > 3 { number(3, "length that is answered")? } else { u64::from(length) };
+                // Behind the end of the file SMB1 answers no bytes and success; a session calls that END_OF_FILE in
+                // every dialect.
+                let end = got == 0 && length > 0 && expected == Expected::Status(NtStatus::SUCCESS);
+                let expected = if end { Expected::Status(NtStatus::END_OF_FILE) } else { expected };
+                return self.on_handle(operation, arguments, expected, |slot| Op::Read { slot, offset, length });
+            }
+            "WriteX" | "Write" => {
+                let (offset, length) = (number(1, "offset")?, short(2, "length")?);
+                // A core write of nothing sets the end of the file (MS-CIFS 2.2.4.12).
+                let cuts = name == "Write" && length == 0;
+                return self.on_handle(operation, arguments, expected, |slot| match cuts {
+                    true => Op::SetEnd { slot, size: offset },
+                    false => Op::Write { slot, offset, length },
+                });
+            }
+            "Read" => {
+                let (offset, length) = (number(1, "offset")?, short(2, "length")?);
+                return self.on_handle(operation, arguments, expected, |slot| Op::Read { slot, offset, length });
+            }
+            "Close" => {
+                let key = self.key(operation, arguments)?;
+                let Some(slot) = self.open.remove(&key) else { return self.skip() };
+                self.free.push(slot);
+                Op::Close { slot }
+            }
+            "Flush" => return self.on_handle(operation, arguments, expected, |slot| Op::Flush { slot }),
+            "LockX" | "UnlockX" => {
+                let (offset, length) = (number(1, "offset")?, short(2, "length")?);
+                return self.on_handle(operation, arguments, expected, |slot| match name {
+                    "LockX" => Op::Lock { slot, offset, length },
+                    _ => Op::Unlock { slot, offset, length },
+                });
+            }
+            "QUERY_FILE_INFORMATION" => {
+                let level = short(1, "level")?;
+                let info = levels::query_file(level).ok_or_else(|| self.unknown_level(level))?;
+                return self.on_handle(operation, arguments, expected, |slot| Op::QueryFile { slot, info });
+            }
+            "SET_FILE_INFORMATION" => {
+                let level = short(1, "level")?;
+                if !levels::sets_basic(level) {
+                    let hint = "a loadfile has no values to set: only 1004 (FileBasicInformation) leaves all as it is";
+                    return Err(self.error(format!("SET_FILE_INFORMATION cannot set level {level}"), hint));
+                }
+                return self.on_handle(operation, arguments, expected, |slot| Op::SetBasic { slot });
+            }
+            "QUERY_FS_INFORMATION" => {
+                let level = short(0, "level")?;
+                let info = levels::query_file_system(level).ok_or_else(|| self.unknown_level(level))?;
+                Op::QueryFileSystem { info }
+            }
+            "QUERY_PATH_INFORMATION" => {
+                let level = short(1, "level")?;
+                let info = levels::query_file(level).ok_or_else(|| self.unknown_level(level))?;
+                Op::QueryPath { path: self.path(name, arguments, 0, Last::Name)?, info }
+            }
+            "FIND_FIRST" => {
+                let (level, most) = (short(1, "level")?, short(2, "largest number of entries")?);
+                let info = levels::find(level).ok_or_else(|| self.unknown_level(level))?;
+                Op::List { pattern: self.path(name, arguments, 0, Last::Pattern)?, info, most }
+            }
+            "Readdir" => {
+                let directory = self.relative(name, arguments, 0, Last::Name)?;
+                let pattern = if directory.is_empty() { "*".to_owned() } else { format!("{directory}\\*") };
+                let pattern = self.names.intern(&pattern);
+                Op::List { pattern, info: crate::client::Info::FILE_BOTH_DIRECTORY_INFORMATION, most: 0 }
+            }
+            "Unlink" => Op::Unlink { path: self.path(name, arguments, 0, Last::Name)? },
+            "Rename" => Op::Rename {
+                from: self.path(name, arguments, 0, Last::Name)?,
+                to: self.path(name, arguments, 1, Last::Name)?,
+            },
+            "Mkdir" | "Rmdir" | "Deltree" => {
+                let path = self.relative(name, arguments, 0, Last::Name)?;
+                let above = arguments.first().is_some_and(|path| is_above_users(path));
+                if above && name != "Deltree" {
+                    // The directory of all users is there before, and stays.
+                    return Ok(());
+                }
+                let path = self.names.intern(&path);
+                match name {
+                    "Mkdir" => Op::Mkdir { path },
+                    "Rmdir" => Op::Rmdir { path },
+                    _ => {
+                        // dbench and smbtorture do not look at the status: there may be nothing to remove.
+                        self.push(operation, Op::Deltree { path }, Expected::Anything);
+                        return Ok(());
+                    }
+                }
+            }
+            _ => Op::Sleep { time: Duration::from_micros(number(0, "time in microseconds")?) },
+        };
+        self.push(operation, op, expected);
+        Ok(())
+    }
+
+    fn create(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), Error> {
+        let name = OPERATIONS[operation];
+        let options = self.short_at(name, arguments, 1, "create options")?;
+        let disposition = self.short_at(name, arguments, 2, "create disposition")?;
+        let disposition = u8::try_from(disposition).ok().filter(|value| *value <= 5).ok_or_else(|| {
+            self.error(
+                format!("there is no create disposition {disposition}"),
+                "0 to 5 exist: FILE_SUPERSEDE to FILE_OVERWRITE_IF",
+            )
+        })?;
+        let key = Key::Number(self.integer_at(name, arguments, 3, "handle")?);
+        let path = self.path(name, arguments, 0, Last::Name)?;
+        let slot = self.take_slot(key, expected);
+        self.push(operation, Op::Create { path, options, disposition, slot }, expected);
+        Ok(())
+    }
+
+    /// dbench 4: `OPEN "\path" FLAGS STATUS`, where flags are 1 read, 2 write, 4 both, 8 create, 0x10 only if it is
+    /// new, 0x20 empty it, 0x40 append.
+    fn open(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), Error> {
+        let name = OPERATIONS[operation];
+        let flags = self.short_at(name, arguments, 1, "flags")?;
+        let access = match flags & 0x7 {
+            0x1 => OpenFor::Reading,
+            0x2 => OpenFor::Writing,
+            _ => OpenFor::Both,
+        };
+        let disposition = match (flags & 0x8 != 0, flags & 0x10 != 0, flags & 0x20 != 0) {
+            (true, true, _) => 2,
+            (true, false, true) => 5,
+            (true, false, false) => 3,
+            (false, _, true) => 4,
+            (false, _, false) => 1,
+        };
+        let key = self.key(operation, arguments)?;
+        let path = self.path(name, arguments, 0, Last::Name)?;
+        let slot = self.take_slot(key, expected);
+        self.push(operation, Op::Open { path, access, disposition, slot }, expected);
+        Ok(())
+    }
+
+    /// A slot for an open. One that is expected to fail holds nothing afterwards. One whose handle is open already
+    /// closes that first, or it would stay open for ever.
+    fn take_slot(&mut self, key: Key, expected: Expected) -> u32 {
+        let succeeds = match expected {
+            Expected::Success | Expected::Anything => true,
+            Expected::Status(status) => !status.is_error(),
+            Expected::Failure => false,
+        };
+        if succeeds && let Some(slot) = self.open.remove(&key) {
+            self.close_unasked(slot);
+            self.free.push(slot);
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots += 1;
+            self.slots - 1
+        });
+        if succeeds {
+            self.open.insert(key, slot);
+        } else {
+            self.free.push(slot);
+        }
+        slot
+    }
+
+    fn close_unasked(&mut self, slot: u32) {
+        let line = Line { op: Op::Close { slot }, expected: Expected::Anything, number: 0, operation: NOT_COUNTED };
+        self.lines.push(line);
+    }
+
+    fn on_handle(
+        &mut self,
+        operation: usize,
+        arguments: &[&str],
+        expected: Expected,
+        op: impl FnOnce(u32) -> Op,
+    ) -> Result<(), Error> {
+        let key = self.key(operation, arguments)?;
+        let Some(slot) = self.open.get(&key).copied() else { return self.skip() };
+        self.push(operation, op(slot), expected);
+        Ok(())
+    }
+
+    /// The handle of a line, or the path that stands for it.
+    fn key(&mut self, operation: usize, arguments: &[&str]) -> Result<Key, Error> {
+        let name = OPERATIONS[operation];
+        match arguments.first() {
+            Some(path) if path.starts_with(['\\', '/']) => {
+                Ok(Key::Path(self.path(name, arguments, 0, Last::Name)?.number()))
+            }
+            _ => self.integer_at(name, arguments, 0, "handle").map(Key::Number),
+        }
+    }
+
+    fn skip(&mut self) -> Result<(), Error> {
+        self.skipped += 1;
+        Ok(())
+    }
+
+    fn push(&mut self, operation: usize, op: Op, expected: Expected) {
+        // What makes files is over where something is read, changed, locked or removed for the first time; and it ends
+        // where nothing was open, so that no later line needs a handle of it.
+        let makes = matches!(
+            op,
+            Op::Create { .. }
+                | Op::Open { .. }
+                | Op::Close { .. }
+                | Op::Write { .. }
+                | Op::Mkdir { .. }
+                | Op::Deltree { .. }
+                | Op::QueryPath { .. }
+                | Op::QueryFile { .. }
+                | Op::QueryFileSystem { .. }
+                | Op::List { .. }
+        );
+        self.set_up_ended |= !makes;
+        let operation = if matches!(op, Op::Sleep { .. }) { NOT_COUNTED } else { operation as u8 };
+        self.lines.push(Line { op, expected, number: self.number, operation });
+        if !self.set_up_ended && self.open.is_empty() {
+            self.set_up = self.lines.len();
+        }
+    }
+
+    fn expected(&mut self, text: &str) -> Result<Expected, Error> {
+        if let Some(expected) = self.statuses.get(text) {
+            return Ok(*expected);
+        }
+        let upper = text.to_ascii_uppercase();
+        let expected = match upper.as_str() {
+            "SUCCESS" => Expected::Success,
+            "ERROR" => Expected::Failure,
+            "*" => Expected::Anything,
+            "NT_STATUS_OK" => Expected::Status(NtStatus::SUCCESS),
+            _ => Expected::Status(self.status(text, &upper)?),
+        };
+        self.statuses.insert(text.to_owned(), expected);
+        Ok(expected)
+    }
+
+    fn status(&self, text: &str, upper: &str) -> Result<NtStatus, Error> {
+        let hint = "write it as NT_STATUS_OBJECT_NAME_NOT_FOUND, as 0xc0000034, or as SUCCESS, ERROR or *";
+        if let Some(digits) = upper.strip_prefix("0X") {
+            let value = u32::from_str_radix(digits, 16);
+            return value.map(NtStatus).map_err(|_| self.error(format!("\"{text}\" is no status"), hint));
+        }
+        let name = upper.strip_prefix("NT_").unwrap_or(upper);
+        let known = NtStatus::KNOWN.iter().find(|status| status.name() == Some(name));
+        known.copied().ok_or_else(|| self.error(format!("\"{text}\" is no status"), hint))
+    }
+
+    fn path(&mut self, name: &str, arguments: &[&str], at: usize, last: Last) -> Result<PathId, Error> {
+        let path = self.relative(name, arguments, at, last)?;
+        Ok(self.names.intern(&path))
+    }
+
+    /// A path relative to the user's own directory, which `\clients\client1` stands for.
+    fn relative(&self, name: &str, arguments: &[&str], at: usize, last: Last) -> Result<String, Error> {
+        let Some(path) = arguments.get(at) else {
+            return Err(self.error(format!("{name} has too few paths"), "paths come first, in quotation marks"));
+        };
+        let hint = "use names that stay inside, without : * ? \" < > |";
+        let path = below(path, last).map_err(|what| self.error(what, hint))?;
+        if is_above_users(&path) {
+            return Ok(String::new());
+        }
+        let (first, rest) = path.split_once('\\').unwrap_or((&path, ""));
+        let (second, inside) = rest.split_once('\\').unwrap_or((rest, ""));
+        let own = first.eq_ignore_ascii_case("clients") && second.eq_ignore_ascii_case("client1");
+        Ok(if own { inside.to_owned() } else { path })
+    }
+
+    fn number_at(&self, name: &str, arguments: &[&str], at: usize, what: &str) -> Result<u64, Error> {
+        let number = self.integer_at(name, arguments, at, what)?;
+        u64::try_from(number)
+            .map_err(|_| self.error(format!("the {what} of {name} is negative"), "write a number from 0"))
+    }
+
+    fn short_at(&self, name: &str, arguments: &[&str], at: usize, what: &str) -> Result<u32, Error> {
+        let number = self.number_at(name, arguments, at, what)?;
+        u32::try_from(number)
+            .map_err(|_| self.error(format!("the {what} of {name} is above 4294967295"), "write a smaller one"))
+    }
+
+    fn integer_at(&self, name: &str, arguments: &[&str], at: usize, what: &str) -> Result<i64, Error> {
+        let Some(text) = arguments.get(at) else {
+            return Err(self.error(format!("{name} has no {what}"), "see docs/workloads.md for the parts of each line"));
+        };
+        let number = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+            Some(digits) => i64::from_str_radix(digits, 16),
+            None => text.parse(),
+        };
+        number.map_err(|_| self.error(format!("the {what} of {name} is \"{text}\""), "write a number: 4096 or 0x1000"))
+    }
+
+    fn unknown_level(&self, level: u32) -> Error {
+        let hint = "give a level of MS-CIFS 2.2.2.3, or 1000 and the number of a class of MS-FSCC 2.4";
+        self.error(format!("there is no information level {level} (0x{level:x}) for this"), hint)
+    }
+
+    fn error(&self, what: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error::invalid(Place::line(self.name, self.number), what, hint)
+    }
+
+    /// Puts in what every pass needs so that it can begin again: it begins with an empty directory of the user's own,
+    /// and ends with nothing open.
+    fn finish(mut self) -> Loadfile {
+        let mut left: Vec<u32> = self.open.values().copied().collect();
+        left.sort_unstable();
+        let ends_with_removal = matches!(self.lines.last(), Some(Line { op: Op::Deltree { .. }, .. }));
+        let removal = if ends_with_removal && !left.is_empty() { self.lines.pop() } else { None };
+        left.into_iter().for_each(|slot| self.close_unasked(slot));
+        self.lines.extend(removal);
+
+        let root = self.names.intern("");
+        let unasked = |op| Line { op, expected: Expected::Anything, number: 0, operation: NOT_COUNTED };
+        let mut begin = Vec::new();
+        if !matches!(self.lines.first(), Some(Line { op: Op::Deltree { path }, .. }) if *path == root) {
+            begin.push(unasked(Op::Deltree { path: root }));
+        }
+        let is_made = self.lines.iter().any(|line| makes_directory(&line.op, root));
+        if !is_made {
+            begin.push(unasked(Op::Mkdir { path: root }));
+        }
+        // Behind a removal of the directory that the file asks for itself, it is made again.
+        let after = usize::from(begin.len() == 1 && !is_made);
+        self.set_up += begin.len();
+        self.lines.splice(after..after, begin);
+
+        let used: Vec<usize> = (0..OPERATIONS.len())
+            .filter(|index| self.lines.iter().any(|line| usize::from(line.operation) == *index))
+            .collect();
+        for line in &mut self.lines {
+            if let Some(index) = used.iter().position(|operation| *operation == usize::from(line.operation)) {
+                line.operation = index as u8;
+            }
+        }
+        self.lines.shrink_to_fit();
+        Loadfile {
+            names: self.names,
+            operations: used.into_iter().map(|index| OPERATIONS[index].to_owned()).collect(),
+            lines: self.lines,
+            set_up: self.set_up,
+            repeat: 0,
+            skipped: self.skipped,
+        }
+    }
+}
+
+fn makes_directory(op: &Op, directory: PathId) -> bool {
+    match op {
+        Op::Mkdir { path } => *path == directory,
+        Op::Create { path, options, disposition, .. } => {
+            *path == directory && options & create_options::DIRECTORY != 0 && !matches!(disposition, 1 | 4)
+        }
+        _ => false,
+    }
+}
+
+/// `\clients`, in which the directories of all users are.
+fn is_above_users(path: &str) -> bool {
+    path.trim_matches(['\\', '/']).eq_ignore_ascii_case("clients")
+}

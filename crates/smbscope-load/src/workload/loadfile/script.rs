@@ -1,0 +1,131 @@
+//! One user's way through a loadfile: a position in the shared lines, and the paths as this user sees them.
+
+use super::super::UserSeat;
+use super::super::action::{Action, Script, Slot, Step};
+use super::super::path::Paths;
+use super::{Line, Loadfile, NOT_COUNTED, Op, OpenFor};
+use crate::client::{Disposition, LockRange, access, create_options};
+use std::sync::Arc;
+
+/// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE: a loadfile opens files twice, and does not say how.
+const SHARE_ALL: u32 = 0x7;
+
+/// One user's way through a loadfile.
+#[derive(Debug)]
+pub(in super::super) struct LoadfileScript {
+    loadfile: Arc<Loadfile>,
+    paths: Paths,
+    position: usize,
+    passes: u32,
+}
+
+impl LoadfileScript {
+    pub(in super::super) fn new(loadfile: Arc<Loadfile>, seat: &UserSeat) -> LoadfileScript {
+        let paths = loadfile.names.resolve(seat);
+        LoadfileScript { loadfile, paths, position: 0, passes: 0 }
+    }
+}
+
+impl Script for LoadfileScript {
+    fn operations(&self) -> &[String] {
+        self.loadfile.operations()
+    }
+
+    fn next(&mut self) -> Option<Step<'_>> {
+        let line = *self.loadfile.lines.get(self.position)?;
+        self.position += 1;
+        if self.position == self.loadfile.lines.len() {
+            self.position = self.loadfile.repeat;
+            self.passes += 1;
+        }
+        Some(step(line, &self.paths))
+    }
+
+    fn restart(&mut self) {
+        self.position = 0;
+        self.passes = 0;
+    }
+
+    fn sets_up(&self) -> bool {
+        self.passes == 0 && self.position < self.loadfile.set_up
+    }
+
+    fn passes(&self) -> u32 {
+        self.passes
+    }
+}
+
+fn step(line: Line, paths: &Paths) -> Step<'_> {
+    Step {
+        action: action(line.op, paths),
+        operation: (line.operation != NOT_COUNTED).then_some(usize::from(line.operation)),
+        expected: line.expected,
+        completes: line.operation != NOT_COUNTED,
+        line: (line.number != 0).then_some(line.number),
+    }
+}
+
+fn action(op: Op, paths: &Paths) -> Action<'_> {
+    match op {
+        Op::Create { path, options, disposition, slot } => Action::Open {
+            slot: Slot(slot),
+            path: paths.get(path),
+            // What smbtorture asks for: files are opened for all that a line with their handle may do.
+            access: match options & create_options::DIRECTORY != 0 {
+                true => access::READ_DATA | access::READ_ATTRIBUTES,
+                false => access::READ_DATA | access::WRITE_DATA | access::READ_ATTRIBUTES | access::WRITE_ATTRIBUTES,
+            },
+            share: SHARE_ALL,
+            disposition: create_disposition(disposition),
+            options,
+            attributes: 0,
+        },
+        Op::Open { path, access, disposition, slot } => Action::Open {
+            slot: Slot(slot),
+            path: paths.get(path),
+            access: match access {
+                OpenFor::Reading => access::READ_DATA | access::READ_ATTRIBUTES,
+                OpenFor::Writing => access::WRITE_DATA | access::WRITE_ATTRIBUTES | access::READ_ATTRIBUTES,
+                OpenFor::Both => {
+                    access::READ_DATA | access::WRITE_DATA | access::READ_ATTRIBUTES | access::WRITE_ATTRIBUTES
+                }
+            },
+            share: SHARE_ALL,
+            disposition: create_disposition(disposition),
+            options: create_options::NON_DIRECTORY,
+            attributes: 0,
+        },
+        Op::Close { slot } => Action::Close(Slot(slot)),
+        Op::Read { slot, offset, length } => Action::Read { slot: Slot(slot), offset, length },
+        Op::Write { slot, offset, length } => Action::Write { slot: Slot(slot), offset, length },
+        Op::SetEnd { slot, size } => Action::SetEnd(Slot(slot), size),
+        Op::Flush { slot } => Action::Flush(Slot(slot)),
+        Op::Lock { slot, offset, length } => {
+            let range = LockRange { offset, length: u64::from(length), exclusive: true, wait: false };
+            Action::Lock(Slot(slot), range)
+        }
+        Op::Unlock { slot, offset, length } => Action::Unlock { slot: Slot(slot), offset, length: u64::from(length) },
+        Op::QueryPath { path, info } => Action::QueryPath(paths.get(path), info),
+        Op::QueryFile { slot, info } => Action::QueryFile(Slot(slot), info),
+        Op::QueryFileSystem { info } => Action::QueryFileSystem(info),
+        Op::SetBasic { slot } => Action::SetBasic(Slot(slot)),
+        Op::List { pattern, info, most } => Action::List { pattern: paths.get(pattern), info, most: most as usize },
+        Op::Unlink { path } => Action::RemoveFile(paths.get(path)),
+        Op::Rename { from, to } => Action::Rename { from: paths.get(from), to: paths.get(to) },
+        Op::Mkdir { path } => Action::MakeDirectory(paths.get(path)),
+        Op::Rmdir { path } => Action::RemoveDirectory(paths.get(path)),
+        Op::Deltree { path } => Action::RemoveTree(paths.get(path)),
+        Op::Sleep { time } => Action::Think(time),
+    }
+}
+
+fn create_disposition(value: u8) -> Disposition {
+    match value {
+        0 => Disposition::Supersede,
+        1 => Disposition::Open,
+        2 => Disposition::Create,
+        3 => Disposition::OpenIf,
+        4 => Disposition::Overwrite,
+        _ => Disposition::OverwriteIf,
+    }
+}

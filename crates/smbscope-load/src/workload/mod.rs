@@ -1,0 +1,242 @@
+//! What users do: a [`Script`] for each of them, from a loadfile, a TOML file or one that is built in.
+//!
+//! A [`Workload`] is read once and shared by all users; a script holds no more than its user's place in it. Everything
+//! that a user touches is below one directory of the share: see [`UserSeat`].
+
+mod action;
+mod builtin;
+mod draw;
+mod error;
+mod file_set;
+mod loadfile;
+mod netbench;
+mod path;
+mod seat;
+mod synthetic;
+
+pub use action::{Action, Expected, Script, Slot, Step};
+pub use draw::Sizes;
+pub use error::{Error, Place};
+pub use file_set::{FileSet, Owner};
+pub use netbench::NetbenchLike;
+pub use seat::UserSeat;
+
+pub(crate) use seat::own_directory;
+
+use loadfile::{Loadfile, LoadfileScript};
+use std::path::Path;
+use std::sync::Arc;
+use synthetic::{Synthetic, SyntheticScript};
+
+/// What users do. Cheap to clone: all clones share what was read.
+#[derive(Debug, Clone)]
+pub struct Workload {
+    about: Arc<About>,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+struct About {
+    name: String,
+    description: String,
+    source: Source,
+    file_set: FileSet,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Loadfile(Arc<Loadfile>),
+    Synthetic(Arc<Synthetic>),
+}
+
+/// Where a workload comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// It is built in.
+    BuiltIn,
+    /// A file, by the name it was given by.
+    File(String),
+}
+
+impl Workload {
+    /// Names of those that are built in, with one line about each; the first is the default.
+    pub fn built_in() -> Vec<(&'static str, String)> {
+        builtin::all()
+    }
+
+    /// One that is built in.
+    pub fn builtin(name: &str) -> Result<Workload, Error> {
+        builtin::get(name)
+    }
+
+    /// The text of one that is built in, as a file to begin from: TOML, or a loadfile for dbench and smbtorture, too.
+    pub fn builtin_text(name: &str) -> Option<String> {
+        builtin::text(name)
+    }
+
+    /// A file: TOML or a loadfile, told by its extension, otherwise by its content.
+    pub fn load(path: &Path) -> Result<Workload, Error> {
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        if extension.eq_ignore_ascii_case("toml") {
+            return Workload::toml_file(path);
+        }
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| Error::Unreadable { path: name.clone(), error })?;
+        let text = String::from_utf8_lossy(&bytes);
+        if synthetic::looks_like_toml(&text) {
+            return Workload::toml(&name, &text, Source::File(name.clone()));
+        }
+        let loadfile = Loadfile::parse(&name, &text)?;
+        Ok(Workload::of_loadfile(stem(path), String::new(), Source::File(name), loadfile))
+    }
+
+    /// A loadfile of dbench or smbtorture, whatever it is called.
+    pub fn loadfile(path: &Path) -> Result<Workload, Error> {
+        let loadfile = Loadfile::read(path)?;
+        Ok(Workload::of_loadfile(stem(path), String::new(), Source::File(path.display().to_string()), loadfile))
+    }
+
+    /// The mix of operations of the NetBench Disk Mix, generated.
+    pub fn netbench_like(settings: NetbenchLike) -> Result<Workload, Error> {
+        builtin::netbench(settings)
+    }
+
+    fn toml_file(path: &Path) -> Result<Workload, Error> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| Error::Unreadable { path: name.clone(), error })?;
+        Workload::toml(&name, &text, Source::File(name.clone()))
+    }
+
+    fn toml(file: &str, text: &str, source: Source) -> Result<Workload, Error> {
+        let synthetic::Parsed { name, description, synthetic } = synthetic::parse(file, text)?;
+        let about = About { name, description, source, file_set: synthetic.file_set().clone() };
+        Ok(Workload { about: Arc::new(about), kind: Kind::Synthetic(Arc::new(synthetic)) })
+    }
+
+    fn of_loadfile(name: String, description: String, source: Source, loadfile: Loadfile) -> Workload {
+        let about = About { name, description, source, file_set: FileSet::none() };
+        Workload { about: Arc::new(about), kind: Kind::Loadfile(Arc::new(loadfile)) }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.about.name
+    }
+
+    /// A line about it; may be empty.
+    pub fn description(&self) -> &str {
+        &self.about.description
+    }
+
+    /// Where it comes from.
+    pub fn source(&self) -> &Source {
+        &self.about.source
+    }
+
+    /// Names of the operations that results list.
+    pub fn operations(&self) -> &[String] {
+        match &self.kind {
+            Kind::Loadfile(loadfile) => loadfile.operations(),
+            Kind::Synthetic(synthetic) => synthetic.operations(),
+        }
+    }
+
+    /// What must be on the share before users begin.
+    pub fn file_set(&self) -> &FileSet {
+        &self.about.file_set
+    }
+
+    /// Bytes that a user moves to set up, beyond the file set: what a loadfile writes before its work begins.
+    pub fn set_up_bytes(&self) -> u64 {
+        match &self.kind {
+            Kind::Loadfile(loadfile) => loadfile.set_up_bytes(),
+            Kind::Synthetic(_) => 0,
+        }
+    }
+
+    /// Steps of a pass, where there is an end: of a loadfile.
+    pub fn steps_of_a_pass(&self) -> Option<usize> {
+        match &self.kind {
+            Kind::Loadfile(loadfile) => Some(loadfile.len()),
+            Kind::Synthetic(_) => None,
+        }
+    }
+
+    /// Lines of a loadfile that cannot be performed, because the file itself never opens their handle.
+    pub fn skipped_lines(&self) -> u32 {
+        match &self.kind {
+            Kind::Loadfile(loadfile) => loadfile.skipped(),
+            Kind::Synthetic(_) => 0,
+        }
+    }
+
+    /// Bytes of memory that all users share.
+    pub fn shared_memory(&self) -> usize {
+        match &self.kind {
+            Kind::Loadfile(loadfile) => loadfile.memory(),
+            Kind::Synthetic(_) => size_of::<Synthetic>(),
+        }
+    }
+
+    /// What one user does.
+    pub fn script(&self, seat: &UserSeat) -> UserScript {
+        match &self.kind {
+            Kind::Loadfile(loadfile) => UserScript(Inner::Loadfile(LoadfileScript::new(Arc::clone(loadfile), seat))),
+            Kind::Synthetic(synthetic) => {
+                UserScript(Inner::Synthetic(Box::new(SyntheticScript::new(Arc::clone(synthetic), seat))))
+            }
+        }
+    }
+}
+
+/// What one user does.
+#[derive(Debug)]
+pub struct UserScript(Inner);
+
+#[derive(Debug)]
+enum Inner {
+    Loadfile(LoadfileScript),
+    Synthetic(Box<SyntheticScript>),
+}
+
+/// The same call on either kind.
+macro_rules! either {
+    ($self:expr, $script:ident => $call:expr) => {
+        match $self {
+            UserScript(Inner::Loadfile($script)) => $call,
+            UserScript(Inner::Synthetic($script)) => $call,
+        }
+    };
+}
+
+impl Script for UserScript {
+    fn operations(&self) -> &[String] {
+        either!(self, script => script.operations())
+    }
+
+    fn next(&mut self) -> Option<Step<'_>> {
+        either!(self, script => script.next())
+    }
+
+    fn restart(&mut self) {
+        either!(self, script => script.restart());
+    }
+
+    fn sets_up(&self) -> bool {
+        either!(self, script => script.sets_up())
+    }
+
+    fn passes(&self) -> u32 {
+        either!(self, script => script.passes())
+    }
+}
+
+/// A path below the root of a share, checked and without a backslash at either end; or what is wrong with it.
+pub(crate) fn relative_path(path: &str) -> Result<String, String> {
+    path::below(path, path::Last::Name)
+}
+
+/// The name of a file without what is around it.
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
+}

@@ -1,0 +1,138 @@
+//! Paths of a workload: checked when it is read, and put below a user's own directory once for each user, so that no
+//! step makes a string.
+
+use super::UserSeat;
+use std::collections::HashMap;
+
+/// A path of a workload, as an index into its [`Names`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PathId(u32);
+
+/// Every path that a workload names, once each. They are relative to the user's own directory.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    names: Vec<Box<str>>,
+    ids: HashMap<Box<str>, PathId>,
+}
+
+impl PathId {
+    pub(super) fn number(self) -> u32 {
+        self.0
+    }
+}
+
+impl Names {
+    /// The id of a path that [`below`] has made.
+    pub(super) fn intern(&mut self, relative: &str) -> PathId {
+        if let Some(id) = self.ids.get(relative) {
+            return *id;
+        }
+        let id = PathId(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
+        self.names.push(relative.into());
+        self.ids.insert(relative.into(), id);
+        id
+    }
+
+    /// The paths as one user sees them.
+    pub(super) fn resolve(&self, seat: &UserSeat) -> Paths {
+        let own = seat.own_directory();
+        let bytes = self.names.iter().map(|name| own.len() + 1 + name.len()).sum();
+        let mut paths = Paths { text: String::with_capacity(bytes), ends: Vec::with_capacity(self.names.len()) };
+        for name in &self.names {
+            paths.text.push_str(&own);
+            if !name.is_empty() {
+                paths.text.push('\\');
+                paths.text.push_str(name);
+            }
+            paths.ends.push(paths.text.len());
+        }
+        paths
+    }
+}
+
+/// The paths of one user, in one piece of memory.
+#[derive(Debug)]
+pub(super) struct Paths {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Paths {
+    /// The path that the server sees.
+    pub(super) fn get(&self, id: PathId) -> &str {
+        let index = id.0 as usize;
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start..self.ends[index]]
+    }
+}
+
+/// Whether the last part of a path may have wildcards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    /// No: it is a name.
+    Name,
+    /// Yes: it is a pattern (MS-FSA 2.1.4.4: `*`, `?`, and `<`, `>`, `"` for their DOS meanings).
+    Pattern,
+}
+
+/// Takes a path apart at backslashes and slashes and puts it together again with backslashes only, without any at its
+/// ends; what could leave the directory it belongs in, or what no SMB server accepts, is refused with the reason.
+pub(super) fn below(path: &str, last: Last) -> Result<String, String> {
+    let mut clean = String::with_capacity(path.len());
+    let mut parts = path.split(['\\', '/']).filter(|part| !part.is_empty()).peekable();
+    while let Some(part) = parts.next() {
+        if part == "." || part == ".." {
+            return Err(format!("the path {path} has a part \"{part}\", which could lead out of the user's directory"));
+        }
+        let wild = last == Last::Pattern && parts.peek().is_none();
+        if let Some(bad) = part.chars().find(|c| is_forbidden(*c) && !(wild && is_wildcard(*c))) {
+            return Err(format!("the path {path} has the character {bad:?}, which no name may have"));
+        }
+        if !clean.is_empty() {
+            clean.push('\\');
+        }
+        clean.push_str(part);
+    }
+    Ok(clean)
+}
+
+/// MS-FSCC 2.1.5.2.
+fn is_forbidden(c: char) -> bool {
+    c < ' ' || matches!(c, '"' | '|' | '<' | '>' | '*' | '?' | ':')
+}
+
+fn is_wildcard(c: char) -> bool {
+    matches!(c, '"' | '<' | '>' | '*' | '?')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_relative_whatever_their_separators() {
+        assert_eq!(below(r"\clients\\client1\a.txt", Last::Name).unwrap(), r"clients\client1\a.txt");
+        assert_eq!(below("/a/b/", Last::Name).unwrap(), r"a\b");
+        assert_eq!(below(r"\", Last::Name).unwrap(), "");
+        assert_eq!(below(r"a\<.JNK", Last::Pattern).unwrap(), r"a\<.JNK");
+    }
+
+    #[test]
+    fn paths_that_lead_out_or_cannot_exist_are_refused() {
+        for path in [r"..\x", r"a\..\..\x", r".\x", r"C:\x", r"a\x:stream", r"a*\b", "a\nb", "a|b"] {
+            assert!(below(path, Last::Pattern).is_err(), "{path}");
+        }
+        assert!(below(r"a\*.tmp", Last::Name).is_err());
+    }
+
+    #[test]
+    fn each_user_sees_the_same_names_below_an_own_directory() {
+        let mut names = Names::default();
+        let (root, file) = (names.intern(""), names.intern(r"d\f"));
+        assert_eq!(names.intern(r"d\f"), file);
+        let seat = UserSeat { number: 6, of: 8, seed: 1, directory: "bench".to_owned() };
+        let paths = names.resolve(&seat);
+        assert_eq!(paths.get(root), r"bench\user00007");
+        assert_eq!(paths.get(file), r"bench\user00007\d\f");
+    }
+}

@@ -1,0 +1,613 @@
+//! From the shape of a TOML workload to one that can be performed, or an error that says where and what to do.
+
+use super::super::Error;
+use super::super::action::Expected;
+use super::super::draw::{Sizes, Times};
+use super::super::error::{Place, suggest};
+use super::super::file_set::FileSet;
+use super::super::path::{Last, below};
+use super::raw::{Raw, RawFiles, RawOperation, RawStep, Wrong, size, sizes, times};
+use super::{At, Choose, Directory, Line, Parsed, Synthetic, What};
+use crate::client::{Disposition, Info, access};
+use crate::random::Random;
+use smbscope_wire::status::NtStatus;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+use toml::{Spanned, Value};
+
+/// Steps of one operation at most, repetitions included.
+const MOST_STEPS: usize = 100_000;
+const MOST_FILES: i64 = 10_000_000;
+/// The largest transfer of one step; the client makes several commands of what a server does not take at once.
+const MOST_TRANSFER: u64 = 8 << 20;
+
+/// `do`, and the keys that go with it.
+const STEPS: [(&str, &[&str]); 20] = [
+    ("open", &["file", "access", "mode", "as"]),
+    ("close", &["of"]),
+    ("read", &["of", "offset", "length"]),
+    ("write", &["of", "offset", "length"]),
+    ("flush", &["of"]),
+    ("lock", &["of", "offset", "length", "exclusive"]),
+    ("unlock", &["of", "offset", "length"]),
+    ("query_open", &["of", "info"]),
+    ("query", &["file", "info"]),
+    ("query_file_system", &["info"]),
+    ("set_times", &["of"]),
+    ("set_size", &["of", "size"]),
+    ("list", &["directory", "pattern", "info"]),
+    ("remove", &[]),
+    ("rename", &[]),
+    ("make_directory", &[]),
+    ("remove_directory", &[]),
+    ("open_read_close", &["file", "offset", "length"]),
+    ("echo", &[]),
+    ("think", &["time"]),
+];
+
+const FILE_INFO: [(&str, Info); 8] = [
+    ("basic", Info::FILE_BASIC_INFORMATION),
+    ("standard", Info::FILE_STANDARD_INFORMATION),
+    ("all", Info::FILE_ALL_INFORMATION),
+    ("network_open", Info::FILE_NETWORK_OPEN_INFORMATION),
+    ("internal", Info::FILE_INTERNAL_INFORMATION),
+    ("ea", Info::FILE_EA_INFORMATION),
+    ("stream", Info::FILE_STREAM_INFORMATION),
+    ("attribute_tag", Info::FILE_ATTRIBUTE_TAG_INFORMATION),
+];
+const FILE_SYSTEM_INFO: [(&str, Info); 5] = [
+    ("size", Info::FILE_FS_SIZE_INFORMATION),
+    ("full_size", Info::FILE_FS_FULL_SIZE_INFORMATION),
+    ("volume", Info::FILE_FS_VOLUME_INFORMATION),
+    ("device", Info::FILE_FS_DEVICE_INFORMATION),
+    ("attribute", Info::FILE_FS_ATTRIBUTE_INFORMATION),
+];
+const LIST_INFO: [(&str, Info); 6] = [
+    ("both", Info::FILE_BOTH_DIRECTORY_INFORMATION),
+    ("directory", Info::FILE_DIRECTORY_INFORMATION),
+    ("full", Info::FILE_FULL_DIRECTORY_INFORMATION),
+    ("names", Info::FILE_NAMES_INFORMATION),
+    ("id_both", Info::FILE_ID_BOTH_DIRECTORY_INFORMATION),
+    ("id_full", Info::FILE_ID_FULL_DIRECTORY_INFORMATION),
+];
+const MODES: [(&str, Disposition); 6] = [
+    ("open", Disposition::Open),
+    ("create", Disposition::Create),
+    ("open_if", Disposition::OpenIf),
+    ("overwrite", Disposition::Overwrite),
+    ("overwrite_if", Disposition::OverwriteIf),
+    ("supersede", Disposition::Supersede),
+];
+const FILES: [(&str, Choose); 5] = [
+    ("random", Choose::Random),
+    ("next", Choose::Next),
+    ("same", Choose::Same),
+    ("new", Choose::New),
+    ("missing", Choose::Missing),
+];
+const DIRECTORIES: [(&str, Directory); 2] = [("random", Directory::Random), ("new", Directory::New)];
+
+/// Reads and checks a file.
+pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, Error> {
+    let source = Source { file, text };
+    let raw: Raw = toml::from_str(text).map_err(|error| source.toml_error(&error))?;
+    let mut checker = Checker {
+        source,
+        files: FileSet::none(),
+        operations: Vec::new(),
+        slots: 0,
+        always_open: BTreeMap::new(),
+        makes: false,
+    };
+    checker.files(raw.files.as_ref())?;
+    if raw.operation.is_empty() {
+        let hint = "add [[operation]] with a name and steps";
+        return Err(source.error(raw.name.span(), "the workload has no operation", hint));
+    }
+    let start = match &raw.start {
+        Some(start) => checker.start(&start.steps)?,
+        None => Vec::new(),
+    };
+    let mut choices = Vec::new();
+    let mut total = 0;
+    for operation in &raw.operation {
+        let (weight, lines) = checker.operation(operation)?;
+        total += weight;
+        choices.push((total, lines));
+    }
+    if total == 0 {
+        return Err(source.error(
+            raw.operation[0].span(),
+            "every operation has the weight 0",
+            "give one a weight above 0",
+        ));
+    }
+    let think = match &raw.think {
+        Some(value) => times(value.get_ref()).map_err(|wrong| source.wrong(value.span(), wrong))?,
+        None => Times::Fixed(Duration::ZERO),
+    };
+    let Checker { mut files, operations, slots, makes, .. } = checker;
+    files.own_directories |= makes;
+    let salt = name_salt(raw.name.get_ref());
+    let synthetic = Synthetic { operations, choices, start, think, files, slots, makes, salt };
+    Ok(Parsed { name: raw.name.into_inner(), description: raw.description, synthetic })
+}
+
+/// The text of a file, to say where in it something is.
+#[derive(Clone, Copy)]
+struct Source<'t> {
+    file: &'t str,
+    text: &'t str,
+}
+
+impl Source<'_> {
+    fn error(&self, span: Range<usize>, what: impl Into<String>, hint: impl Into<String>) -> Error {
+        let before = self.text.get(..span.start).unwrap_or(self.text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        let place =
+            Place { file: self.file.to_owned(), line: u32::try_from(line).ok(), column: u32::try_from(column).ok() };
+        Error::invalid(place, what, hint)
+    }
+
+    fn wrong(&self, span: Range<usize>, (what, hint): Wrong) -> Error {
+        self.error(span, what, hint)
+    }
+
+    /// What the TOML parser says, with the nearest key for an unknown one.
+    fn toml_error(&self, error: &toml::de::Error) -> Error {
+        let message = error.message().trim().replace('\n', ", ");
+        let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+        let hint = match quoted.split_first() {
+            Some((given, known)) if message.starts_with("unknown field") && !known.is_empty() => suggest(given, known),
+            _ => "see docs/workloads.md for the keys and their values".to_owned(),
+        };
+        let what = match message.split_once(", expected one of") {
+            Some((what, _)) if message.starts_with("unknown field") => what.replace('`', "\""),
+            _ => message.clone(),
+        };
+        self.error(error.span().unwrap_or(0..0), what, hint)
+    }
+}
+
+/// A handle that is open at a step.
+#[derive(Debug, Clone, Copy)]
+struct OpenHandle {
+    slot: u32,
+    access: u32,
+    file: Choose,
+}
+
+struct Checker<'t> {
+    source: Source<'t>,
+    files: FileSet,
+    operations: Vec<String>,
+    slots: u32,
+    /// What `[start]` leaves open.
+    always_open: BTreeMap<String, OpenHandle>,
+    makes: bool,
+}
+
+/// What is known at a step from the steps before it.
+struct Known {
+    open: BTreeMap<String, OpenHandle>,
+    file: Option<Choose>,
+    directory: bool,
+}
+
+impl Checker<'_> {
+    fn files(&mut self, raw: Option<&Spanned<RawFiles>>) -> Result<(), Error> {
+        let Some(raw) = raw.map(Spanned::get_ref) else { return Ok(()) };
+        let files = self.number(&raw.count, "count", 1, MOST_FILES)?;
+        let directories = match &raw.directories {
+            Some(directories) => self.number(directories, "directories", 1, files)?,
+            None => 1,
+        };
+        let seed = raw.seed.as_ref().map_or(Ok(1), |seed| self.number(seed, "seed", 0, i64::MAX))?;
+        let sizes = sizes(raw.size.get_ref()).map_err(|wrong| self.source.wrong(raw.size.span(), wrong))?;
+        self.files = FileSet {
+            own_directories: !raw.shared,
+            shared: raw.shared,
+            directories: directories as u32,
+            files: files as u32,
+            sizes,
+            seed: seed as u64,
+        };
+        Ok(())
+    }
+
+    /// What is done once: nothing of it is counted, and what it opens stays open.
+    fn start(&mut self, steps: &[Spanned<RawStep>]) -> Result<Vec<Line>, Error> {
+        let mut known = Known { open: BTreeMap::new(), file: None, directory: false };
+        let mut lines = Vec::new();
+        for step in steps {
+            if let Some(counts_as) = &step.get_ref().counts_as {
+                return Err(self.source.error(
+                    counts_as.span(),
+                    "what [start] does is not counted",
+                    "remove counts_as",
+                ));
+            }
+            self.step(step, None, &mut known, &mut lines)?;
+        }
+        self.always_open = known.open;
+        Ok(lines)
+    }
+
+    fn operation(&mut self, operation: &Spanned<RawOperation>) -> Result<(u64, Vec<Line>), Error> {
+        let raw = operation.get_ref();
+        let weight = raw.weight.as_ref().map_or(Ok(1), |weight| self.number(weight, "weight", 0, 1_000_000))?;
+        if raw.name.get_ref().trim().is_empty() {
+            return Err(self.source.error(raw.name.span(), "an operation has no name", "results list it by its name"));
+        }
+        if raw.steps.is_empty() {
+            return Err(self.source.error(operation.span(), "the operation has no steps", "add steps = [{ do = … }]"));
+        }
+        let mut known = Known { open: self.always_open.clone(), file: None, directory: false };
+        let mut lines = Vec::new();
+        for step in &raw.steps {
+            let name = step.get_ref().counts_as.as_ref().unwrap_or(&raw.name);
+            let index = self.operation_index(name.get_ref());
+            self.step(step, Some(index), &mut known, &mut lines)?;
+            if lines.len() > MOST_STEPS {
+                let hint = "repeat less: the operations themselves are repeated without end";
+                return Err(self.source.error(
+                    step.span(),
+                    format!("the operation has more than {MOST_STEPS} steps"),
+                    hint,
+                ));
+            }
+        }
+        if let Some(name) = known.open.keys().find(|name| !self.always_open.contains_key(*name)) {
+            let hint = format!("add {{ do = \"close\", of = \"{name}\" }}, or open it in [start]");
+            return Err(self.source.error(operation.span(), format!("the operation leaves \"{name}\" open"), hint));
+        }
+        // An operation lasts until the last of the steps in a row that count as it.
+        for at in 0..lines.len() {
+            let next = lines.iter().skip(at + 1).find(|line| line.operation.is_some());
+            lines[at].completes =
+                lines[at].operation.is_some() && next.is_none_or(|next| next.operation != lines[at].operation);
+        }
+        Ok((weight as u64, lines))
+    }
+
+    fn operation_index(&mut self, name: &str) -> usize {
+        self.operations.iter().position(|operation| operation == name).unwrap_or_else(|| {
+            self.operations.push(name.to_owned());
+            self.operations.len() - 1
+        })
+    }
+
+    fn step(
+        &mut self,
+        step: &Spanned<RawStep>,
+        operation: Option<usize>,
+        known: &mut Known,
+        lines: &mut Vec<Line>,
+    ) -> Result<(), Error> {
+        let raw = step.get_ref();
+        let what = raw.what.get_ref().as_str();
+        let Some((_, keys)) = STEPS.iter().find(|(name, _)| *name == what) else {
+            let names: Vec<&str> = STEPS.iter().map(|(name, _)| *name).collect();
+            return Err(self.source.error(
+                raw.what.span(),
+                format!("there is no step \"{what}\""),
+                suggest(what, &names),
+            ));
+        };
+        if let Some((key, span)) = raw.keys().into_iter().find(|(key, _)| !keys.contains(key)) {
+            let hint = match keys.is_empty() {
+                true => "remove it: this step has no keys of its own".to_owned(),
+                false => suggest(key, keys),
+            };
+            return Err(self.source.error(span, format!("a step \"{what}\" has no key \"{key}\""), hint));
+        }
+        let checked = self.what(step, what, known)?;
+        let expected = self.expected(raw, &checked)?;
+        let repeat = raw.repeat.as_ref().map_or(Ok(1), |repeat| self.number(repeat, "repeat", 1, MOST_STEPS as i64))?;
+        if repeat > 1
+            && matches!(checked, What::Open { .. } | What::Close { .. } | What::Remove | What::RemoveDirectory)
+        {
+            let hint = "repeat the operation instead, or write the steps several times";
+            return Err(self.source.error(step.span(), format!("a step \"{what}\" cannot be repeated"), hint));
+        }
+        let operation = operation.filter(|_| !matches!(checked, What::Think(_)));
+        let line = Line { what: checked, expected, operation, completes: false };
+        lines.extend(std::iter::repeat_n(line, repeat as usize));
+        Ok(())
+    }
+
+    fn what(&mut self, step: &Spanned<RawStep>, what: &str, known: &mut Known) -> Result<What, Error> {
+        let raw = step.get_ref();
+        Ok(match what {
+            "open" => return self.open(step, known),
+            "close" => {
+                let (name, handle) = self.handle(step, known, 0)?;
+                if self.always_open.contains_key(&name) {
+                    let hint = "what [start] opens stays open until the user leaves";
+                    return Err(self.source.error(step.span(), format!("\"{name}\" must not be closed"), hint));
+                }
+                known.open.remove(&name);
+                What::Close { slot: handle.slot }
+            }
+            "read" => {
+                let (_, handle) = self.handle(step, known, access::READ_DATA)?;
+                self.must_have_content(step, handle.file)?;
+                What::Read { slot: handle.slot, at: self.at(raw, true)?, length: self.transfer(step)? }
+            }
+            "write" => {
+                let (_, handle) = self.handle(step, known, access::WRITE_DATA)?;
+                What::Write { slot: handle.slot, at: self.at(raw, true)?, length: self.transfer(step)? }
+            }
+            "flush" => What::Flush { slot: self.handle(step, known, access::WRITE_DATA)?.1.slot },
+            "lock" | "unlock" => {
+                let (_, handle) = self.handle(step, known, 0)?;
+                let offset = self.one_size(raw.offset.as_ref(), 0)?;
+                let length = self.one_size(raw.length.as_ref(), 1)?;
+                match what {
+                    "unlock" => What::Unlock { slot: handle.slot, offset, length },
+                    _ => {
+                        let exclusive = raw.exclusive.as_ref().is_none_or(|exclusive| *exclusive.get_ref());
+                        What::Lock { slot: handle.slot, offset, length, exclusive }
+                    }
+                }
+            }
+            "query_open" => {
+                let (_, handle) = self.handle(step, known, 0)?;
+                What::QueryFile { slot: handle.slot, info: self.named(raw.info.as_ref(), "info", &FILE_INFO)? }
+            }
+            "query" => {
+                let file = self.choose(step, known)?;
+                What::QueryPath { file, info: self.named(raw.info.as_ref(), "info", &FILE_INFO)? }
+            }
+            "query_file_system" => {
+                What::QueryFileSystem { info: self.named(raw.info.as_ref(), "info", &FILE_SYSTEM_INFO)? }
+            }
+            "set_times" => What::SetBasic { slot: self.handle(step, known, 0)?.1.slot },
+            "set_size" => {
+                let (_, handle) = self.handle(step, known, access::WRITE_DATA)?;
+                self.must_be_new(step, handle.file, "set the size of")?;
+                What::SetEnd { slot: handle.slot, size: self.one_size(raw.size.as_ref(), 0)? }
+            }
+            "list" => {
+                let directory = self.named(raw.directory.as_ref(), "directory", &DIRECTORIES)?;
+                match directory {
+                    Directory::Random => self.must_have_files(step)?,
+                    Directory::New => self.makes = true,
+                }
+                let pattern = raw.pattern.as_ref().map_or("*", |pattern| pattern.get_ref().as_str());
+                let span = raw.pattern.as_ref().map_or(step.span(), Spanned::span);
+                let pattern = below(pattern, Last::Pattern)
+                    .map_err(|what| self.source.error(span.clone(), what, "write a pattern such as \"*.txt\""))?;
+                if pattern.is_empty() || pattern.contains('\\') {
+                    return Err(self.source.error(span, "the pattern is no name", "write a pattern such as \"*.txt\""));
+                }
+                What::List { directory, pattern, info: self.named(raw.info.as_ref(), "info", &LIST_INFO)? }
+            }
+            "remove" | "rename" => {
+                let file = known.file.unwrap_or(Choose::Random);
+                self.must_be_new(step, file, what)?;
+                if what == "remove" {
+                    known.file = None;
+                    What::Remove
+                } else {
+                    What::Rename
+                }
+            }
+            "make_directory" => {
+                (self.makes, known.directory) = (true, true);
+                What::MakeDirectory
+            }
+            "remove_directory" => {
+                if !std::mem::take(&mut known.directory) {
+                    let hint = "make one in a step before: { do = \"make_directory\" }";
+                    return Err(self.source.error(step.span(), "there is no directory to remove", hint));
+                }
+                What::RemoveDirectory
+            }
+            "open_read_close" => {
+                let file = self.choose(step, known)?;
+                self.must_have_content(step, file)?;
+                What::OpenReadClose { file, at: self.at(raw, false)?, length: self.transfer(step)? }
+            }
+            "echo" => What::Echo,
+            _ => match &raw.time {
+                Some(value) => {
+                    What::Think(times(value.get_ref()).map_err(|wrong| self.source.wrong(value.span(), wrong))?)
+                }
+                None => return Err(self.source.error(step.span(), "the step has no time", "add time = \"10ms\"")),
+            },
+        })
+    }
+
+    fn open(&mut self, step: &Spanned<RawStep>, known: &mut Known) -> Result<What, Error> {
+        let raw = step.get_ref();
+        const READ: u32 = access::READ_DATA | access::READ_ATTRIBUTES;
+        const WRITE: u32 = access::WRITE_DATA | access::READ_ATTRIBUTES | access::WRITE_ATTRIBUTES;
+        const ACCESS: [(&str, u32); 4] = [
+            ("read", READ),
+            ("write", WRITE),
+            ("both", READ | WRITE),
+            ("attributes", access::READ_ATTRIBUTES | access::WRITE_ATTRIBUTES),
+        ];
+        let file = self.choose(step, known)?;
+        let access = self.named(raw.access.as_ref(), "access", &ACCESS)?;
+        let usual = if file == Choose::New { Disposition::Create } else { Disposition::Open };
+        let disposition = match &raw.mode {
+            Some(mode) => self.named(Some(mode), "mode", &MODES)?,
+            None => usual,
+        };
+        let empties = matches!(disposition, Disposition::Overwrite | Disposition::OverwriteIf | Disposition::Supersede);
+        let is_new = file == Choose::New || (file == Choose::Same && known.file == Some(Choose::New));
+        if (empties || disposition == Disposition::Create) && !is_new && file != Choose::Missing {
+            let hint =
+                "the files of the set keep their content: use file = \"new\" for files that are created or emptied";
+            return Err(self.source.error(step.span(), "a file of the set can only be opened", hint));
+        }
+        let handle = raw.handle.as_ref().map_or("file", |handle| handle.get_ref().as_str());
+        if known.open.contains_key(handle) {
+            let hint = "close it first, or call this one something else: as = \"other\"";
+            return Err(self.source.error(step.span(), format!("\"{handle}\" is open already"), hint));
+        }
+        let taken: Vec<u32> = known.open.values().map(|open| open.slot).collect();
+        let slot = (0..).find(|slot| !taken.contains(slot)).unwrap_or(0);
+        self.slots = self.slots.max(slot + 1);
+        let fails = raw.expect.is_some() || file == Choose::Missing;
+        if !fails {
+            let file = if file == Choose::Same { known.file.unwrap_or(file) } else { file };
+            known.open.insert(handle.to_owned(), OpenHandle { slot, access, file });
+        }
+        Ok(What::Open { slot, file, access, disposition })
+    }
+
+    /// The handle that a step works on: the one it names, or the only one.
+    fn handle(&self, step: &Spanned<RawStep>, known: &Known, access: u32) -> Result<(String, OpenHandle), Error> {
+        let raw = step.get_ref();
+        let name = match &raw.of {
+            Some(name) => name.get_ref().clone(),
+            None if known.open.len() == 1 => known.open.keys().next().cloned().unwrap_or_default(),
+            None => "file".to_owned(),
+        };
+        let Some(handle) = known.open.get(&name).copied() else {
+            let names: Vec<&str> = known.open.keys().map(String::as_str).collect();
+            let hint = match names.is_empty() {
+                true => "open a file in a step before: { do = \"open\", file = \"random\" }".to_owned(),
+                false => suggest(&name, &names),
+            };
+            return Err(self.source.error(step.span(), format!("\"{name}\" is not open here"), hint));
+        };
+        if handle.access & access != access {
+            let hint = "open it with access = \"read\", \"write\" or \"both\"";
+            return Err(self.source.error(step.span(), format!("\"{name}\" was not opened for this"), hint));
+        }
+        Ok((name, handle))
+    }
+
+    /// The file that a step names; the same as before where it names none.
+    fn choose(&mut self, step: &Spanned<RawStep>, known: &mut Known) -> Result<Choose, Error> {
+        let raw = step.get_ref();
+        let file = match &raw.file {
+            Some(_) => self.named(raw.file.as_ref(), "file", &FILES)?,
+            None if known.file.is_some() => Choose::Same,
+            None => Choose::Random,
+        };
+        match file {
+            Choose::Random | Choose::Next => self.must_have_files(step)?,
+            Choose::New | Choose::Missing => self.makes = true,
+            Choose::Same if known.file.is_none() => {
+                let hint = "name one: file = \"random\", \"next\", \"new\" or \"missing\"";
+                return Err(self.source.error(step.span(), "no step before has chosen a file", hint));
+            }
+            Choose::Same => {}
+        }
+        if !matches!(file, Choose::Same | Choose::Missing) {
+            known.file = Some(file);
+        }
+        Ok(file)
+    }
+
+    fn must_have_files(&self, step: &Spanned<RawStep>) -> Result<(), Error> {
+        if self.files.files > 0 {
+            return Ok(());
+        }
+        let hint = "add [files] with count and size, or use file = \"new\"";
+        Err(self.source.error(step.span(), "the workload has no files", hint))
+    }
+
+    fn must_have_content(&self, step: &Spanned<RawStep>, file: Choose) -> Result<(), Error> {
+        if matches!(file, Choose::New | Choose::Missing | Choose::Same) || self.files.sizes.least() > 0 {
+            return Ok(());
+        }
+        let hint = "give them a size above 0: behind the end there is nothing to read";
+        Err(self.source.error(step.span(), "the files of the set may be empty", hint))
+    }
+
+    fn must_be_new(&self, step: &Spanned<RawStep>, file: Choose, what: &str) -> Result<(), Error> {
+        if file == Choose::New {
+            return Ok(());
+        }
+        let hint = "the files of the set stay as they are: choose file = \"new\" in a step before";
+        Err(self.source.error(step.span(), format!("there is no file that this step may {what}"), hint))
+    }
+
+    fn at(&self, raw: &RawStep, sequential: bool) -> Result<At, Error> {
+        let Some(value) = &raw.offset else { return Ok(At::Offset(0)) };
+        match value.get_ref().as_str() {
+            Some("random") => Ok(At::Random),
+            Some("sequential") if sequential => Ok(At::Sequential),
+            _ => {
+                let hint = match sequential {
+                    true => "write a number of bytes, \"random\" or \"sequential\"",
+                    false => "write a number of bytes or \"random\"",
+                };
+                let offset = size(value.get_ref()).map_err(|(what, _)| self.source.error(value.span(), what, hint))?;
+                Ok(At::Offset(offset))
+            }
+        }
+    }
+
+    /// The length of a read or write.
+    fn transfer(&self, step: &Spanned<RawStep>) -> Result<Sizes, Error> {
+        let Some(value) = &step.get_ref().length else {
+            return Err(self.source.error(step.span(), "the step has no length", "add length = \"4KiB\""));
+        };
+        let length = sizes(value.get_ref()).map_err(|wrong| self.source.wrong(value.span(), wrong))?;
+        if length.least() == 0 || length.most() > MOST_TRANSFER {
+            let hint = format!("write 1 to {MOST_TRANSFER} bytes");
+            return Err(self.source.error(value.span(), "the length is out of bounds", hint));
+        }
+        Ok(length)
+    }
+
+    fn one_size(&self, value: Option<&Spanned<Value>>, usual: u64) -> Result<u64, Error> {
+        let Some(value) = value else { return Ok(usual) };
+        size(value.get_ref()).map_err(|wrong| self.source.wrong(value.span(), wrong))
+    }
+
+    fn expected(&self, raw: &RawStep, what: &What) -> Result<Expected, Error> {
+        if let Some(status) = &raw.expect {
+            let name = status.get_ref().trim_start_matches("NT_").trim_start_matches("STATUS_");
+            let known = NtStatus::KNOWN
+                .iter()
+                .find(|known| known.name().is_some_and(|known| known == format!("STATUS_{name}")));
+            return known.map(|status| Expected::Status(*status)).ok_or_else(|| {
+                let hint = "write it as the specification does: \"OBJECT_NAME_NOT_FOUND\"";
+                self.source.error(status.span(), format!("\"{}\" is no status", status.get_ref()), hint)
+            });
+        }
+        let missing = matches!(
+            what,
+            What::Open { file: Choose::Missing, disposition: Disposition::Open | Disposition::Overwrite, .. }
+                | What::QueryPath { file: Choose::Missing, .. }
+                | What::OpenReadClose { file: Choose::Missing, .. }
+        );
+        Ok(if missing { Expected::Status(NtStatus::OBJECT_NAME_NOT_FOUND) } else { Expected::Success })
+    }
+
+    /// One of a list of names; the first where there is none.
+    fn named<T: Copy>(&self, value: Option<&Spanned<String>>, key: &str, list: &[(&str, T)]) -> Result<T, Error> {
+        let Some(value) = value else { return Ok(list[0].1) };
+        let found = list.iter().find(|(name, _)| name == value.get_ref());
+        found.map(|(_, found)| *found).ok_or_else(|| {
+            let names: Vec<&str> = list.iter().map(|(name, _)| *name).collect();
+            let what = format!("there is no {key} \"{}\"", value.get_ref());
+            self.source.error(value.span(), what, suggest(value.get_ref(), &names))
+        })
+    }
+
+    fn number(&self, value: &Spanned<i64>, key: &str, least: i64, most: i64) -> Result<i64, Error> {
+        let number = *value.get_ref();
+        if (least..=most).contains(&number) {
+            return Ok(number);
+        }
+        let hint = format!("write a number from {least} to {most}");
+        Err(self.source.error(value.span(), format!("{key} is {number}"), hint))
+    }
+}
+
+/// A number for a name, so that two workloads do not draw the same.
+fn name_salt(name: &str) -> u64 {
+    let parts: Vec<u64> = name.bytes().map(u64::from).collect();
+    Random::new(&parts).next()
+}

@@ -1,0 +1,128 @@
+//! Workloads of a TOML file: operations with weights, each a list of steps, on a set of files.
+//!
+//! [`parse`] checks everything that can be checked without a server, so that a script needs no error: handles that are
+//! open, files that have been chosen, sizes that exist.
+
+mod check;
+mod raw;
+mod script;
+#[cfg(test)]
+mod tests;
+
+pub(super) use check::parse;
+pub(super) use script::SyntheticScript;
+
+use super::action::Expected;
+use super::draw::{Sizes, Times};
+use super::file_set::FileSet;
+use crate::client::{Disposition, Info};
+
+/// What a file says.
+pub(super) struct Parsed {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) synthetic: Synthetic,
+}
+
+/// A workload that was read, and checked.
+#[derive(Debug)]
+pub(super) struct Synthetic {
+    operations: Vec<String>,
+    /// Each with the sum of the weights up to it.
+    choices: Vec<(u64, Vec<Line>)>,
+    start: Vec<Line>,
+    think: Times,
+    files: FileSet,
+    slots: u32,
+    /// Users make files or directories of their own.
+    makes: bool,
+    /// Tells the random numbers of workloads apart.
+    salt: u64,
+}
+
+/// A step.
+#[derive(Debug, Clone)]
+struct Line {
+    what: What,
+    expected: Expected,
+    /// Index into the operations; absent for what is not counted.
+    operation: Option<usize>,
+    completes: bool,
+}
+
+#[derive(Debug, Clone)]
+enum What {
+    Open { slot: u32, file: Choose, access: u32, disposition: Disposition },
+    Close { slot: u32 },
+    Read { slot: u32, at: At, length: Sizes },
+    Write { slot: u32, at: At, length: Sizes },
+    Flush { slot: u32 },
+    Lock { slot: u32, offset: u64, length: u64, exclusive: bool },
+    Unlock { slot: u32, offset: u64, length: u64 },
+    QueryFile { slot: u32, info: Info },
+    QueryPath { file: Choose, info: Info },
+    QueryFileSystem { info: Info },
+    SetBasic { slot: u32 },
+    SetEnd { slot: u32, size: u64 },
+    List { directory: Directory, pattern: String, info: Info },
+    Remove,
+    Rename,
+    MakeDirectory,
+    RemoveDirectory,
+    OpenReadClose { file: Choose, at: At, length: Sizes },
+    Echo,
+    Think(Times),
+}
+
+/// Which file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choose {
+    /// Any of the set.
+    Random,
+    /// The next one of the set, from the first to the last and again.
+    Next,
+    /// The one that the step before worked with.
+    Same,
+    /// One that was never there, with a name of its own.
+    New,
+    /// A name that is never there.
+    Missing,
+}
+
+/// Which directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Directory {
+    /// Any of the set.
+    Random,
+    /// The one that the user makes files in.
+    New,
+}
+
+/// Which bytes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    Offset(u64),
+    /// Any multiple of the length that the file has room for.
+    Random,
+    /// Behind the transfer before; from the beginning where the file has no more room.
+    Sequential,
+}
+
+impl Synthetic {
+    pub(super) fn operations(&self) -> &[String] {
+        &self.operations
+    }
+
+    pub(super) fn file_set(&self) -> &FileSet {
+        &self.files
+    }
+}
+
+/// Whether a text is rather a TOML file than a loadfile: its first line with content is a table or an assignment.
+pub(super) fn looks_like_toml(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.next().is_some_and(|line| {
+        let key = line.split('=').next().unwrap_or(line).trim();
+        line.starts_with('[') || (line.contains('=') && !key.contains([' ', '\t', '\\', '/']))
+    })
+}

@@ -1,0 +1,214 @@
+//! The shape of a TOML workload, with the place of everything that can be wrong.
+
+use super::super::draw::{Sizes, Times};
+use serde::Deserialize;
+use std::time::Duration;
+use toml::{Spanned, Value};
+
+/// A whole file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Raw {
+    pub(super) name: Spanned<String>,
+    #[serde(default)]
+    pub(super) description: String,
+    pub(super) files: Option<Spanned<RawFiles>>,
+    pub(super) think: Option<Spanned<Value>>,
+    pub(super) start: Option<RawStart>,
+    #[serde(default)]
+    pub(super) operation: Vec<Spanned<RawOperation>>,
+}
+
+/// `[files]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawFiles {
+    pub(super) count: Spanned<i64>,
+    pub(super) directories: Option<Spanned<i64>>,
+    pub(super) size: Spanned<Value>,
+    #[serde(default)]
+    pub(super) shared: bool,
+    pub(super) seed: Option<Spanned<i64>>,
+}
+
+/// `[start]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawStart {
+    pub(super) steps: Vec<Spanned<RawStep>>,
+}
+
+/// `[[operation]]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawOperation {
+    pub(super) name: Spanned<String>,
+    pub(super) weight: Option<Spanned<i64>>,
+    pub(super) steps: Vec<Spanned<RawStep>>,
+}
+
+/// A step with every key that some step has; which of them this one may have, depends on `do`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawStep {
+    #[serde(rename = "do")]
+    pub(super) what: Spanned<String>,
+    pub(super) file: Option<Spanned<String>>,
+    pub(super) access: Option<Spanned<String>>,
+    pub(super) mode: Option<Spanned<String>>,
+    #[serde(rename = "as")]
+    pub(super) handle: Option<Spanned<String>>,
+    pub(super) of: Option<Spanned<String>>,
+    pub(super) offset: Option<Spanned<Value>>,
+    pub(super) length: Option<Spanned<Value>>,
+    pub(super) size: Option<Spanned<Value>>,
+    pub(super) exclusive: Option<Spanned<bool>>,
+    pub(super) info: Option<Spanned<String>>,
+    pub(super) directory: Option<Spanned<String>>,
+    pub(super) pattern: Option<Spanned<String>>,
+    pub(super) time: Option<Spanned<Value>>,
+    pub(super) expect: Option<Spanned<String>>,
+    pub(super) counts_as: Option<Spanned<String>>,
+    pub(super) repeat: Option<Spanned<i64>>,
+}
+
+impl RawStep {
+    /// Name and place of each key that the step has, besides those that every step may have.
+    pub(super) fn keys(&self) -> Vec<(&'static str, std::ops::Range<usize>)> {
+        let mut keys = Vec::new();
+        macro_rules! note {
+            ($($field:ident $name:literal),* $(,)?) => {
+                $(if let Some(value) = &self.$field { keys.push(($name, value.span())); })*
+            };
+        }
+        note!(file "file", access "access", mode "mode", handle "as", of "of", offset "offset", length "length");
+        note!(size "size", exclusive "exclusive", info "info", directory "directory", pattern "pattern", time "time");
+        keys
+    }
+}
+
+/// What is wrong, and what to do.
+pub(super) type Wrong = (String, String);
+
+const SIZE_HINT: &str =
+    "write 4096, \"4KiB\", { uniform = [\"1KiB\", \"64KiB\"] } or { weighted = [[\"4KiB\", 3], [\"64KiB\", 1]] }";
+const TIME_HINT: &str =
+    "write \"10ms\", { uniform = [\"1ms\", \"5ms\"] } or { exponential = \"20ms\" }, in us, ms, s or min";
+
+/// A size or a distribution of sizes.
+pub(super) fn sizes(value: &Value) -> Result<Sizes, Wrong> {
+    let wrong = |what: String| (what, SIZE_HINT.to_owned());
+    let Value::Table(table) = value else { return size(value).map(Sizes::Fixed) };
+    let (key, inner) = only(table).ok_or_else(|| wrong("a size has one of fixed, uniform and weighted".to_owned()))?;
+    match key {
+        "fixed" => size(inner).map(Sizes::Fixed),
+        "uniform" => match inner.as_array().map(Vec::as_slice) {
+            Some([least, most]) => {
+                let (least, most) = (size(least)?, size(most)?);
+                if least > most {
+                    return Err(wrong(format!("the size begins at {least} and ends at {most}")));
+                }
+                Ok(Sizes::Uniform(least, most))
+            }
+            _ => Err(wrong("a uniform size is two sizes".to_owned())),
+        },
+        "weighted" => {
+            let list = inner.as_array().ok_or_else(|| wrong("a weighted size is a list".to_owned()))?;
+            let pairs: Result<Vec<(u64, u32)>, Wrong> = list
+                .iter()
+                .map(|pair| match pair.as_array().map(Vec::as_slice) {
+                    Some([bytes, Value::Integer(weight)]) => {
+                        let weight = u32::try_from(*weight).ok().filter(|weight| *weight <= 1_000_000);
+                        let weight =
+                            weight.ok_or_else(|| wrong("a weight is a number from 0 to 1000000".to_owned()))?;
+                        Ok((size(bytes)?, weight))
+                    }
+                    _ => Err(wrong("each entry of a weighted size is a size and a weight".to_owned())),
+                })
+                .collect();
+            let pairs = pairs?;
+            if pairs.iter().all(|(_, weight)| *weight == 0) {
+                return Err(wrong("no entry of the weighted size has a weight above 0".to_owned()));
+            }
+            Ok(Sizes::Weighted(pairs))
+        }
+        _ => Err(wrong(format!("there is no distribution \"{key}\" of sizes"))),
+    }
+}
+
+/// `4096` or `"4KiB"`.
+pub(super) fn size(value: &Value) -> Result<u64, Wrong> {
+    let wrong = || (format!("{value} is no size"), SIZE_HINT.to_owned());
+    match value {
+        Value::Integer(bytes) => u64::try_from(*bytes).map_err(|_| wrong()),
+        Value::String(text) => {
+            let (number, unit) = number_and_unit(text).ok_or_else(wrong)?;
+            let factor = match unit {
+                "" | "B" => 1.0,
+                "KB" | "kB" => 1e3,
+                "MB" => 1e6,
+                "GB" => 1e9,
+                "KiB" | "K" => 1024.0,
+                "MiB" | "M" => 1_048_576.0,
+                "GiB" | "G" => 1_073_741_824.0,
+                _ => return Err(wrong()),
+            };
+            let bytes = number * factor;
+            // Below 2^53, so that it is exact.
+            if bytes < 9e15 { Ok(bytes.round() as u64) } else { Err(wrong()) }
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// A time or a distribution of times.
+pub(super) fn times(value: &Value) -> Result<Times, Wrong> {
+    let wrong = |what: String| (what, TIME_HINT.to_owned());
+    let Value::Table(table) = value else { return time(value).map(Times::Fixed) };
+    let (key, inner) =
+        only(table).ok_or_else(|| wrong("a time has one of fixed, uniform and exponential".to_owned()))?;
+    match key {
+        "fixed" => time(inner).map(Times::Fixed),
+        "exponential" => time(inner).map(Times::Exponential),
+        "uniform" => match inner.as_array().map(Vec::as_slice) {
+            Some([least, most]) => {
+                let (least, most) = (time(least)?, time(most)?);
+                if least > most {
+                    return Err(wrong(format!("the time begins at {least:?} and ends at {most:?}")));
+                }
+                Ok(Times::Uniform(least, most))
+            }
+            _ => Err(wrong("a uniform time is two times".to_owned())),
+        },
+        _ => Err(wrong(format!("there is no distribution \"{key}\" of times"))),
+    }
+}
+
+/// `"10ms"`
+fn time(value: &Value) -> Result<Duration, Wrong> {
+    let wrong = || (format!("{value} is no time"), TIME_HINT.to_owned());
+    let (number, unit) = value.as_str().and_then(number_and_unit).ok_or_else(wrong)?;
+    let seconds = match unit {
+        "us" | "µs" => number / 1e6,
+        "ms" => number / 1e3,
+        "s" => number,
+        "min" => number * 60.0,
+        _ if number == 0.0 => 0.0,
+        _ => return Err(wrong()),
+    };
+    if seconds <= 86_400.0 { Ok(Duration::from_secs_f64(seconds)) } else { Err(wrong()) }
+}
+
+fn number_and_unit(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number = text[..end].parse().ok()?;
+    Some((number, text[end..].trim()))
+}
+
+/// The only entry of a table.
+fn only(table: &toml::Table) -> Option<(&str, &Value)> {
+    let mut entries = table.iter();
+    let (key, value) = entries.next()?;
+    entries.next().is_none().then_some((key.as_str(), value))
+}

@@ -1,0 +1,368 @@
+//! One user of a TOML workload: draws an operation by weight, performs its steps, thinks, and draws the next.
+
+use super::super::UserSeat;
+use super::super::action::{Action, Expected, Script, Slot, Step};
+use super::super::draw::Sizes;
+use super::super::file_set::FileSet;
+use super::{At, Choose, Directory, Line, Synthetic, What};
+use crate::client::{LockRange, Open};
+use crate::random::Random;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE.
+const SHARE_ALL: u32 = 0x7;
+/// Where a file that a user writes on and on begins again.
+const LARGEST_NEW_FILE: u64 = 1 << 30;
+
+/// One user of a TOML workload.
+#[derive(Debug)]
+pub(in super::super) struct SyntheticScript {
+    synthetic: Arc<Synthetic>,
+    user: User,
+}
+
+#[derive(Debug)]
+struct User {
+    random: Random,
+    next: Next,
+    file: Option<File>,
+    /// What each slot has open.
+    open: Vec<Opened>,
+    /// Files and directories made so far; each has a name of its own.
+    made: u64,
+    directory: u64,
+    in_turn: u32,
+    /// The directory of the set, and the one for what is made.
+    set: String,
+    own: String,
+    /// The paths of the step under way.
+    path: String,
+    other: String,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Remove what an earlier run has left.
+    Empty,
+    /// Make the directory for new files.
+    Make,
+    Start(usize),
+    Choose,
+    Operation {
+        choice: usize,
+        step: usize,
+    },
+    Think,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct File {
+    name: Name,
+    size: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Name {
+    Set(u32),
+    New(u64),
+    Missing,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Opened {
+    file: File,
+    position: u64,
+}
+
+impl SyntheticScript {
+    pub(in super::super) fn new(synthetic: Arc<Synthetic>, seat: &UserSeat) -> SyntheticScript {
+        let (mut set, own) = (String::new(), format!("{}\\new", seat.own_directory()));
+        synthetic.files.root(&mut set, &seat.directory, synthetic.files.owner(seat.number));
+        let nothing = Opened { file: File { name: Name::Missing, size: 0 }, position: 0 };
+        let user = User {
+            random: Random::new(&[seat.seed, synthetic.salt, u64::from(seat.number)]),
+            next: Next::first(&synthetic),
+            file: None,
+            open: vec![nothing; synthetic.slots as usize],
+            made: 0,
+            directory: 0,
+            // Users do not all begin with the same file of a shared set.
+            in_turn: (u64::from(seat.number) * u64::from(synthetic.files.files) / u64::from(seat.of.max(1))) as u32,
+            set,
+            own,
+            path: String::new(),
+            other: String::new(),
+        };
+        SyntheticScript { synthetic, user }
+    }
+}
+
+impl Script for SyntheticScript {
+    fn operations(&self) -> &[String] {
+        self.synthetic.operations()
+    }
+
+    fn next(&mut self) -> Option<Step<'_>> {
+        let SyntheticScript { synthetic, user } = self;
+        let next = match user.next {
+            Next::Choose => user.choose(synthetic),
+            next => next,
+        };
+        user.next = next.after(synthetic);
+        Some(match next {
+            Next::Empty => {
+                user.path.clone_from(&user.own);
+                uncounted(Action::RemoveTree(&user.path), Expected::Anything)
+            }
+            Next::Make => {
+                user.path.clone_from(&user.own);
+                uncounted(Action::MakeDirectory(&user.path), Expected::Success)
+            }
+            Next::Start(step) => user.step(synthetic, &synthetic.start[step]),
+            Next::Operation { choice, step } => user.step(synthetic, &synthetic.choices[choice].1[step]),
+            Next::Think | Next::Choose => {
+                uncounted(Action::Think(synthetic.think.draw(&mut user.random)), Expected::Anything)
+            }
+        })
+    }
+
+    fn restart(&mut self) {
+        self.user.next = Next::first(&self.synthetic);
+        self.user.file = None;
+    }
+
+    fn sets_up(&self) -> bool {
+        matches!(self.user.next, Next::Empty | Next::Make | Next::Start(_))
+    }
+}
+
+impl Next {
+    fn first(synthetic: &Synthetic) -> Next {
+        match synthetic.makes {
+            true => Next::Empty,
+            false => Next::start(synthetic, 0),
+        }
+    }
+
+    fn start(synthetic: &Synthetic, step: usize) -> Next {
+        if step < synthetic.start.len() { Next::Start(step) } else { Next::Choose }
+    }
+
+    fn after(self, synthetic: &Synthetic) -> Next {
+        match self {
+            Next::Empty => Next::Make,
+            Next::Make => Next::start(synthetic, 0),
+            Next::Start(step) => Next::start(synthetic, step + 1),
+            Next::Operation { choice, step } if step + 1 < synthetic.choices[choice].1.len() => {
+                Next::Operation { choice, step: step + 1 }
+            }
+            Next::Operation { .. } if !synthetic.think.is_zero() => Next::Think,
+            Next::Operation { .. } | Next::Think | Next::Choose => Next::Choose,
+        }
+    }
+}
+
+fn uncounted(action: Action<'_>, expected: Expected) -> Step<'_> {
+    Step { action, operation: None, expected, completes: false, line: None }
+}
+
+impl User {
+    /// An operation by weight.
+    fn choose(&mut self, synthetic: &Synthetic) -> Next {
+        self.file = None;
+        let total = synthetic.choices.last().map_or(0, |(sum, _)| *sum);
+        let drawn = self.random.below(total);
+        let choice = synthetic.choices.partition_point(|(sum, _)| *sum <= drawn);
+        Next::Operation { choice, step: 0 }
+    }
+
+    fn step(&mut self, synthetic: &Synthetic, line: &Line) -> Step<'_> {
+        let (operation, completes, expected) = (line.operation, line.completes, line.expected);
+        Step { action: self.action(&synthetic.files, &line.what), operation, expected, completes, line: None }
+    }
+
+    fn action(&mut self, files: &FileSet, what: &What) -> Action<'_> {
+        match what {
+            What::Open { slot, file, access, disposition } => {
+                let file = self.pick(files, *file);
+                self.open[*slot as usize] = Opened { file, position: 0 };
+                self.write_path(files, file.name);
+                let Open { path, access, share, disposition, options, attributes } = Open {
+                    path: &self.path,
+                    access: *access,
+                    share: SHARE_ALL,
+                    disposition: *disposition,
+                    options: crate::client::create_options::NON_DIRECTORY,
+                    attributes: 0,
+                };
+                Action::Open { slot: Slot(*slot), path, access, share, disposition, options, attributes }
+            }
+            What::Close { slot } => Action::Close(Slot(*slot)),
+            What::Read { slot, at, length } => {
+                let (offset, length) = self.transfer(*slot, *at, length, false);
+                Action::Read { slot: Slot(*slot), offset, length }
+            }
+            What::Write { slot, at, length } => {
+                let (offset, length) = self.transfer(*slot, *at, length, true);
+                Action::Write { slot: Slot(*slot), offset, length }
+            }
+            What::Flush { slot } => Action::Flush(Slot(*slot)),
+            What::Lock { slot, offset, length, exclusive } => {
+                let range = LockRange { offset: *offset, length: *length, exclusive: *exclusive, wait: false };
+                Action::Lock(Slot(*slot), range)
+            }
+            What::Unlock { slot, offset, length } => {
+                Action::Unlock { slot: Slot(*slot), offset: *offset, length: *length }
+            }
+            What::QueryFile { slot, info } => Action::QueryFile(Slot(*slot), *info),
+            What::QueryPath { file, info } => {
+                let file = self.pick(files, *file);
+                self.write_path(files, file.name);
+                Action::QueryPath(&self.path, *info)
+            }
+            What::QueryFileSystem { info } => Action::QueryFileSystem(*info),
+            What::SetBasic { slot } => Action::SetBasic(Slot(*slot)),
+            What::SetEnd { slot, size } => {
+                let open = &mut self.open[*slot as usize];
+                open.file.size = *size;
+                self.remember(*slot);
+                Action::SetEnd(Slot(*slot), *size)
+            }
+            What::List { directory, pattern, info } => {
+                self.path.clear();
+                match directory {
+                    Directory::Random => {
+                        self.path.push_str(&self.set);
+                        self.path.push('\\');
+                        let number = self.random.below(u64::from(files.directories)) as u32;
+                        files.directory_name(&mut self.path, number);
+                    }
+                    Directory::New => self.path.push_str(&self.own),
+                }
+                self.path.push('\\');
+                self.path.push_str(pattern);
+                Action::List { pattern: &self.path, info: *info, most: 0 }
+            }
+            What::Remove => {
+                let name = self.file.take().map_or(Name::Missing, |file| file.name);
+                self.write_path(files, name);
+                Action::RemoveFile(&self.path)
+            }
+            What::Rename => {
+                let file = self.file.unwrap_or(File { name: Name::Missing, size: 0 });
+                self.write_path(files, file.name);
+                std::mem::swap(&mut self.path, &mut self.other);
+                self.made += 1;
+                let name = Name::New(self.made);
+                self.file = Some(File { name, ..file });
+                self.write_path(files, name);
+                Action::Rename { from: &self.other, to: &self.path }
+            }
+            What::MakeDirectory => {
+                self.made += 1;
+                self.directory = self.made;
+                self.write_directory();
+                Action::MakeDirectory(&self.path)
+            }
+            What::RemoveDirectory => {
+                self.write_directory();
+                Action::RemoveDirectory(&self.path)
+            }
+            What::OpenReadClose { file, at, length } => {
+                let file = self.pick(files, *file);
+                self.write_path(files, file.name);
+                let (offset, length) = place(&mut self.random, Opened { file, position: 0 }, *at, length, false);
+                Action::OpenReadClose { path: &self.path, offset, length }
+            }
+            What::Echo => Action::Echo,
+            What::Think(time) => Action::Think(time.draw(&mut self.random)),
+        }
+    }
+
+    /// The file that a step works with, and the steps after it as "the same".
+    fn pick(&mut self, files: &FileSet, choose: Choose) -> File {
+        let of_set = |file: u32| File { name: Name::Set(file), size: files.size(file) };
+        let file = match choose {
+            Choose::Random => of_set(self.random.below(u64::from(files.files)) as u32),
+            Choose::Next => {
+                let file = self.in_turn % files.files.max(1);
+                self.in_turn = (file + 1) % files.files.max(1);
+                of_set(file)
+            }
+            Choose::New => {
+                self.made += 1;
+                File { name: Name::New(self.made), size: 0 }
+            }
+            Choose::Same => self.file.unwrap_or(File { name: Name::Missing, size: 0 }),
+            Choose::Missing => return File { name: Name::Missing, size: 0 },
+        };
+        self.file = Some(file);
+        file
+    }
+
+    fn write_path(&mut self, files: &FileSet, name: Name) {
+        self.path.clear();
+        self.path.push_str(if matches!(name, Name::Set(_)) { &self.set } else { &self.own });
+        self.path.push('\\');
+        // Writing to a string cannot fail.
+        let _ = match name {
+            Name::Set(file) => {
+                files.file_name(&mut self.path, file);
+                Ok(())
+            }
+            Name::New(number) => write!(self.path, "file{number:08}.dat"),
+            Name::Missing => write!(self.path, "missing.dat"),
+        };
+    }
+
+    fn write_directory(&mut self) {
+        self.path.clear();
+        let _ = write!(self.path, "{}\\dir{:08}", self.own, self.directory);
+    }
+
+    /// Where a read or write of an open file goes, and how long it is.
+    fn transfer(&mut self, slot: u32, at: At, length: &Sizes, writes: bool) -> (u64, u32) {
+        let open = self.open[slot as usize];
+        let (offset, length) = place(&mut self.random, open, at, length, writes);
+        let end = offset + u64::from(length);
+        let open = &mut self.open[slot as usize];
+        open.position = end;
+        if writes && matches!(open.file.name, Name::New(_)) {
+            open.file.size = open.file.size.max(end);
+            self.remember(slot);
+        }
+        (offset, length)
+    }
+
+    /// Keeps the size of a new file beyond its close.
+    fn remember(&mut self, slot: u32) {
+        let file = self.open[slot as usize].file;
+        if let Some(current) = self.file.as_mut().filter(|current| current.name == file.name) {
+            current.size = file.size;
+        }
+    }
+}
+
+/// Offset and length of a transfer. A file of the set is never made longer, and nothing is read behind the end unless
+/// the workload names that offset.
+fn place(random: &mut Random, open: Opened, at: At, length: &Sizes, writes: bool) -> (u64, u32) {
+    let size = open.file.size;
+    let grows = writes && matches!(open.file.name, Name::New(_));
+    let mut length = length.draw(random);
+    if !grows && size > 0 {
+        length = length.min(size);
+    }
+    let room = if grows { LARGEST_NEW_FILE } else { size };
+    let offset = match at {
+        At::Offset(offset) if writes && !grows => offset.min(size - length),
+        At::Offset(offset) => offset,
+        At::Random if grows => random.below(size / length + 1) * length,
+        At::Random => random.below((size / length).max(1)) * length,
+        At::Sequential if open.position + length > room => 0,
+        At::Sequential => open.position,
+    };
+    // Lengths are bounded by what a step may transfer: far below 4 GiB.
+    (offset, u32::try_from(length).unwrap_or(u32::MAX))
+}

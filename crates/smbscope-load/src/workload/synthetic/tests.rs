@@ -1,0 +1,217 @@
+use super::super::{Action, Script, UserSeat, Workload};
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+fn seat(number: u32, seed: u64) -> UserSeat {
+    UserSeat { number, of: 4, seed, directory: "bench".to_owned() }
+}
+
+fn script(text: &str) -> SyntheticScript {
+    SyntheticScript::new(
+        Arc::new(parse("my.toml", text).unwrap_or_else(|error| panic!("{error}")).synthetic),
+        &seat(0, 1),
+    )
+}
+
+fn error(text: &str) -> String {
+    match parse("my.toml", text) {
+        Ok(_) => panic!("it was taken"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// A workload of one operation with these steps.
+fn with_steps(steps: &str) -> String {
+    format!("name = \"w\"\n[files]\ncount = 4\nsize = \"10KiB\"\n[[operation]]\nname = \"o\"\nsteps = [{steps}]\n")
+}
+
+#[test]
+fn steps_say_what_the_file_says() {
+    let mut script = script(&with_steps(
+        r#"{ do = "open", file = "next", access = "both" }, { do = "write", offset = "sequential", length = "4KiB", repeat = 3 },
+           { do = "read", offset = 100, length = 10 }, { do = "close" }"#,
+    ));
+    let steps: Vec<String> = (0..6).map(|_| format!("{:?}", script.next().unwrap().action)).collect();
+    assert!(steps[0].contains(r#"path: "bench\\user00001\\files\\dir0000\\file000000.dat""#), "{}", steps[0]);
+    assert_eq!(steps[1], "Write { slot: Slot(0), offset: 0, length: 4096 }");
+    assert_eq!(steps[2], "Write { slot: Slot(0), offset: 4096, length: 4096 }");
+    // A third block would make the file of 10 KiB longer: from the beginning again.
+    assert_eq!(steps[3], "Write { slot: Slot(0), offset: 0, length: 4096 }");
+    assert_eq!(steps[4], "Read { slot: Slot(0), offset: 100, length: 10 }");
+    assert_eq!(steps[5], "Close(Slot(0))");
+}
+
+#[test]
+fn steps_that_count_as_something_else_are_operations_of_their_own() {
+    let workload = Workload::builtin("metadata").unwrap();
+    let names = ["create", "query", "rename", "remove", "make directory", "remove directory", "query nothing", "list"];
+    assert_eq!(workload.operations(), names);
+    let mut script = workload.script(&seat(0, 1));
+    let mut completed = BTreeMap::new();
+    let mut begun = None;
+    for _ in 0..10_000 {
+        let step = script.next().unwrap();
+        let Some(operation) = step.operation else { continue };
+        // What is begun is completed before anything else begins.
+        assert!(begun.is_none_or(|begun| begun == operation));
+        begun = (!step.completes).then_some(operation);
+        *completed.entry(names[operation]).or_insert(0) += u32::from(step.completes);
+    }
+    assert!(completed["create"].abs_diff(completed["remove"]) <= 1);
+    assert_eq!(completed["make directory"].abs_diff(completed["remove directory"]), 0);
+}
+
+#[test]
+fn what_is_made_is_renamed_and_removed_by_its_own_name() {
+    let mut script =
+        script(&with_steps(r#"{ do = "open", file = "new" }, { do = "close" }, { do = "rename" }, { do = "remove" }"#));
+    let steps: Vec<String> = (0..6).map(|_| format!("{:?}", script.next().unwrap().action)).collect();
+    assert_eq!(steps[0], r#"RemoveTree("bench\\user00001\\new")"#);
+    assert_eq!(steps[1], r#"MakeDirectory("bench\\user00001\\new")"#);
+    assert!(steps[2].contains(r#"new\\file00000001.dat"#) && steps[2].contains("Create"), "{}", steps[2]);
+    assert_eq!(
+        steps[4],
+        r#"Rename { from: "bench\\user00001\\new\\file00000001.dat", to: "bench\\user00001\\new\\file00000002.dat" }"#
+    );
+    assert_eq!(steps[5], r#"RemoveFile("bench\\user00001\\new\\file00000002.dat")"#);
+}
+
+#[test]
+fn weights_are_kept() {
+    let text = "name = \"w\"\n[[operation]]\nname = \"a\"\nweight = 70\nsteps = [{ do = \"echo\" }]\n\
+                [[operation]]\nname = \"b\"\nweight = 30\nsteps = [{ do = \"echo\" }]\n\
+                [[operation]]\nname = \"c\"\nweight = 0\nsteps = [{ do = \"echo\" }]\n";
+    let mut script = script(text);
+    let mut counts = [0u32; 3];
+    for _ in 0..10_000 {
+        counts[script.next().unwrap().operation.unwrap()] += 1;
+    }
+    // 7,000 of 10,000 with a standard deviation of 46.
+    assert!((6_800..7_200).contains(&counts[0]) && counts[2] == 0, "{counts:?}");
+}
+
+#[test]
+fn users_think_between_operations_and_nowhere_else() {
+    let mut script = script(
+        "name = \"w\"\nthink = { uniform = [\"1ms\", \"3ms\"] }\n[[operation]]\nname = \"a\"\nsteps = [{ do = \"echo\", repeat = 2 }]\n",
+    );
+    let steps: Vec<bool> = (0..6).map(|_| matches!(script.next().unwrap().action, Action::Think(_))).collect();
+    assert_eq!(steps, [false, false, true, false, false, true]);
+}
+
+#[test]
+fn a_new_session_opens_again_what_stays_open() {
+    let mut script = Workload::builtin("read").unwrap().script(&seat(0, 1));
+    assert!(script.sets_up());
+    assert!(matches!(script.next().unwrap().action, Action::Open { .. }));
+    assert!(!script.sets_up());
+    assert!(matches!(script.next().unwrap().action, Action::Read { offset: 0, length: 65_536, .. }));
+    assert!(matches!(script.next().unwrap().action, Action::Read { offset: 65_536, .. }));
+    script.restart();
+    assert!(matches!(script.next().unwrap().action, Action::Open { .. }));
+    assert!(matches!(script.next().unwrap().action, Action::Read { offset: 0, .. }));
+}
+
+#[test]
+fn errors_say_where_and_what_is_allowed() {
+    assert_eq!(
+        error("name = \"w\"\n[[operation]]\nname = \"a\"\nsteps = [{ do = \"raed\" }]")
+            .split("? There")
+            .next()
+            .unwrap(),
+        "my.toml:4:17: there is no step \"raed\"; did you mean \"read\""
+    );
+    assert_eq!(
+        error("name = \"w\"\ndescripton = \"x\"\n").split("? There").next().unwrap(),
+        "my.toml:2:1: unknown field \"descripton\"; did you mean \"description\""
+    );
+    let wrong = [
+        (r#"{ do = "echo", length = 3 }"#, "a step \"echo\" has no key \"length\""),
+        (r#"{ do = "read", length = 3 }"#, "\"file\" is not open here; open a file in a step before"),
+        (r#"{ do = "open", file = "random" }"#, "the operation leaves \"file\" open"),
+        (
+            r#"{ do = "open", access = "read" }, { do = "write", length = 1 }, { do = "close" }"#,
+            "was not opened for this",
+        ),
+        (r#"{ do = "open" }, { do = "open" }, { do = "close" }"#, "\"file\" is open already"),
+        (r#"{ do = "open", mode = "create" }, { do = "close" }"#, "a file of the set can only be opened"),
+        (r#"{ do = "query", file = "any" }"#, "there is no file \"any\""),
+        (r#"{ do = "query", file = "same" }"#, "no step before has chosen a file"),
+        (r#"{ do = "query", file = "random" }, { do = "remove" }"#, "no file that this step may remove"),
+        (r#"{ do = "list", pattern = "..\\*" }"#, "could lead out"),
+        (r#"{ do = "list", pattern = "a\\b" }"#, "the pattern is no name"),
+        (r#"{ do = "open_read_close", length = 0 }"#, "the length is out of bounds"),
+        (r#"{ do = "open_read_close", length = "4 bits" }"#, "\"4 bits\" is no size"),
+        (r#"{ do = "think" }"#, "the step has no time"),
+        (r#"{ do = "think", time = "5" }"#, "\"5\" is no time"),
+        (r#"{ do = "remove_directory" }"#, "there is no directory to remove"),
+        (r#"{ do = "query", expect = "NOPE" }"#, "\"NOPE\" is no status"),
+        (r#"{ do = "echo", repeat = 0 }"#, "repeat is 0; write a number from 1"),
+    ];
+    for (steps, expected) in wrong {
+        let error = error(&with_steps(steps));
+        assert!(error.contains(expected) && error.starts_with("my.toml:"), "{steps}: {error}");
+    }
+    assert!(error("name = \"w\"").contains("no operation"));
+    assert!(error("name = ").starts_with("my.toml:1:"));
+    let bare = "name = \"w\"\n[[operation]]\nname = \"a\"\nsteps = [{ do = \"query\", file = \"random\" }]";
+    assert!(error(bare).contains("the workload has no files"));
+}
+
+#[test]
+fn a_text_is_told_from_a_loadfile_by_its_first_line() {
+    assert!(looks_like_toml("# comment\n\nname = \"x\"\n"));
+    assert!(looks_like_toml("[files]\n"));
+    assert!(!looks_like_toml("# comment\nMkdir \"\\a=b\" NT_STATUS_OK\n"));
+    assert!(!looks_like_toml("0.5 Mkdir \"\\a\" NT_STATUS_OK\n"));
+}
+
+/// Every step of a user, as text, and the paths in it.
+fn walk(name: &str, seat: &UserSeat, steps: usize) -> (String, Vec<String>) {
+    let mut script = Workload::builtin(name).unwrap().script(seat);
+    let (mut text, mut paths) = (String::new(), Vec::new());
+    for _ in 0..steps {
+        let step = script.next().unwrap();
+        text.push_str(&format!("{step:?}\n"));
+        match step.action {
+            Action::Open { path, .. } | Action::QueryPath(path, _) | Action::RemoveFile(path) => {
+                paths.push(path.to_owned())
+            }
+            Action::MakeDirectory(path) | Action::RemoveDirectory(path) | Action::RemoveTree(path) => {
+                paths.push(path.to_owned())
+            }
+            Action::OpenReadClose { path, .. } => paths.push(path.to_owned()),
+            Action::Rename { from, to } => paths.extend([from.to_owned(), to.to_owned()]),
+            Action::List { pattern, .. } => paths.push(pattern.rsplit_once('\\').unwrap().0.to_owned()),
+            _ => {}
+        }
+    }
+    (text, paths)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn the_same_seed_gives_the_same_steps(seed: u64, number in 0u32..4, name in "(open-read-close|metadata|read|write)") {
+        let (one, _) = walk(&name, &seat(number, seed), 300);
+        let (other, _) = walk(&name, &seat(number, seed), 300);
+        prop_assert_eq!(one, other);
+    }
+
+    #[test]
+    fn every_path_stays_in_the_users_own_directory(seed: u64, number in 0u32..4, name in "(open-read-close|metadata|netbench-like)") {
+        let own = seat(number, seed).own_directory();
+        let (_, paths) = walk(&name, &seat(number, seed), 300);
+        for path in paths {
+            let inside = path.strip_prefix(&own).unwrap_or_else(|| panic!("{path} is not below {own}"));
+            prop_assert!(inside.is_empty() || inside.starts_with('\\'), "{}", path);
+            for part in inside.split('\\').skip(1) {
+                prop_assert!(!part.is_empty() && part != "." && part != "..", "{}", path);
+                prop_assert!(!part.contains([':', '*', '?', '"', '<', '>', '|', '/']), "{}", path);
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The engine on a real server: what it counts must be what the server was asked, and what goes wrong must be said.
+
+mod common;
+
+use common::{options, samba, user_options};
+use smbscope_lab::{Server, Settings};
+use smbscope_load::client::{Credentials, Options, Secret};
+use smbscope_load::engine::result::{Ended, Pace, Run};
+use smbscope_load::engine::{self, Arrivals, Hooks, Live, OnFailure, Plan, Schedule, Stop, Users};
+use smbscope_load::prepare::{self, Request};
+use smbscope_load::workload::{Script, UserSeat, Workload};
+use std::time::Duration;
+
+const DIRECTORY: &str = prepare::DEFAULT_DIRECTORY;
+
+fn plan(users: &str, seconds: u64) -> Plan {
+    let users: Users = users.parse().unwrap();
+    Plan { users, warmup: Duration::from_millis(300), duration: Duration::from_secs(seconds), ..Plan::default() }
+}
+
+fn prepare_files(workload: &Workload, options: &Options, users: u32) {
+    let files = workload.file_set();
+    let request = Request { directory: DIRECTORY, workload: workload.name(), files, users, sessions: 2 };
+    common::run(prepare::prepare(options, &request, &mut |_| {})).unwrap();
+}
+
+fn run(workload: &Workload, plan: &Plan, options: &Options, hooks: &mut dyn Hooks) -> Vec<Run> {
+    let of = plan.users.most();
+    let scripts = |number| {
+        let seat = UserSeat { number, of, seed: plan.seed, directory: DIRECTORY.to_owned() };
+        Box::new(workload.script(&seat)) as Box<dyn Script>
+    };
+    engine::run(plan, options, &scripts, hooks, &Live::default(), &Stop::new()).unwrap()
+}
+
+fn no_operation_was_unexpected(run: &Run) {
+    for operation in &run.operations {
+        assert!(operation.unexpected.is_empty(), "{}: {:?}", operation.name, operation.unexpected);
+    }
+    assert!(run.failures.is_empty(), "{:?}", run.failures);
+}
+
+/// Answered commands by name.
+fn commands(run: &Run, name: &str) -> u64 {
+    run.commands
+        .iter()
+        .filter(|((command, ..), _)| command.to_string() == name)
+        .map(|(_, c)| c.response_time.count())
+        .sum()
+}
+
+/// Does something to the server when the measured part begins.
+struct Meanwhile<'a, F: FnMut(&Server)>(&'a Server, F);
+
+impl<F: FnMut(&Server)> Hooks for Meanwhile<'_, F> {
+    fn measuring_begins(&mut self) {
+        (self.1)(self.0);
+    }
+}
+
+#[test]
+fn an_operation_of_three_commands_is_counted_as_such_at_every_load() {
+    let Some(server) = samba(&Settings::default()) else { return };
+    let options = user_options(&server, 0x0311);
+    let workload = Workload::builtin("open-read-close").unwrap();
+    prepare_files(&workload, &options, 3);
+    let runs = run(&workload, &plan("1,3", 2), &options, &mut ());
+    assert_eq!(runs.iter().map(|run| run.users).collect::<Vec<_>>(), [1, 3]);
+    for run in &runs {
+        no_operation_was_unexpected(run);
+        assert_eq!((&run.ended, run.pace, run.unanswered), (&Ended::Done, Pace::Closed, 0));
+        let operations = run.operations[0].service.count();
+        assert!(operations > 50, "{operations}");
+        // Operations that are under way when the measured part begins or ends have some of their commands outside.
+        for name in ["CREATE", "READ", "CLOSE"] {
+            assert!(commands(run, name).abs_diff(operations) <= u64::from(run.users), "{name} of {operations}");
+        }
+        assert_eq!(run.intervals.iter().map(|interval| interval.operations).sum::<u64>(), run.total.count());
+        assert!(run.intervals.iter().all(|interval| interval.users == run.users));
+        // One byte each.
+        assert!(run.bytes_read.abs_diff(operations) <= u64::from(run.users));
+        assert!(run.client_cpu.user + run.client_cpu.system > Duration::ZERO && run.client_cpu.busiest > 0.0);
+    }
+    assert_eq!(runs.iter().map(|run| run.connects.count()).collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
+fn the_generated_mix_has_no_unexpected_status() {
+    let Some(server) = samba(&Settings::default()) else { return };
+    let options = user_options(&server, 0x0302);
+    let workload = Workload::builtin("netbench-like").unwrap();
+    prepare_files(&workload, &options, 2);
+    let runs = run(&workload, &plan("1,2", 3), &options, &mut ());
+    for run in &runs {
+        no_operation_was_unexpected(run);
+        assert!(run.total.count() > 100 && run.bytes_read > 0 && run.bytes_written > 0);
+        assert_eq!(run.ended, Ended::Done);
+    }
+}
+
+#[test]
+fn a_stall_of_the_server_shows_in_an_open_loop_and_hides_in_a_closed_one() {
+    let Some(server) = samba(&Settings::default()) else { return };
+    let options = user_options(&server, 0x0311);
+    let workload = Workload::builtin("echo").unwrap();
+    let stall = |server: &Server| {
+        std::thread::sleep(Duration::from_millis(500));
+        server.stall(Duration::from_secs(2));
+    };
+    let closed = run(&workload, &plan("2", 6), &options, &mut Meanwhile(&server, stall)).remove(0);
+    let schedule = Schedule::Open { rate: 100.0, arrivals: Arrivals::Constant };
+    let open_plan = Plan { schedule, ..plan("2", 6) };
+    let open = run(&workload, &open_plan, &options, &mut Meanwhile(&server, stall)).remove(0);
+    let milliseconds = |time: Option<smbscope_model::Nanos>| time.unwrap().0 / 1_000_000;
+    // Closed: each user has one long operation among many.
+    let service = closed.operations[0].service.figures();
+    assert!(milliseconds(service.max) >= 1_500 && milliseconds(service.p99) < 1_000, "{service:?}");
+    // Open: 600 operations were due, a third of them in the stall, and those waited up to 2 s.
+    let response = open.operations[0].response.as_ref().unwrap().figures();
+    let Pace::Open { not_begun, .. } = open.pace else { panic!("{:?}", open.pace) };
+    assert_eq!(response.count + not_begun, 600);
+    assert!(milliseconds(response.p90) >= 900 && milliseconds(response.max) >= 1_500, "{response:?}");
+    assert!(milliseconds(response.p50) < 500, "{response:?}");
+}
+
+#[test]
+fn a_server_that_is_killed_fails_the_run_and_its_figures_stay() {
+    let Some(server) = samba(&Settings::default()) else { return };
+    let workload = Workload::builtin("echo").unwrap();
+    let kill = |server: &Server| {
+        std::thread::sleep(Duration::from_millis(700));
+        server.kill();
+    };
+    let run = run(&workload, &plan("2,4", 20), &user_options(&server, 0x0311), &mut Meanwhile(&server, kill)).remove(0);
+    assert!(matches!(&run.ended, Ended::Failed(_)), "{:?}", run.ended);
+    assert!(run.total.count() > 20 && run.duration < Duration::from_secs(10), "{:?}", run.duration);
+    assert_eq!(run.failures.values().sum::<u64>(), 2, "{:?}", run.failures);
+}
+
+#[test]
+fn a_wrong_password_is_tried_once_and_said() {
+    let Some(server) = samba(&Settings::default()) else { return };
+    let password = Secret::new("wrong".to_owned());
+    let credentials = Credentials::Ntlm { domain: String::new(), user: server.user().to_owned(), password };
+    let options = Options { credentials, ..options(&server, 0x0311) };
+    let on_failure = OnFailure::Reconnect { delay: Duration::from_millis(10) };
+    let plan = Plan { on_failure, ..plan("20", 10) };
+    let runs = run(&Workload::builtin("echo").unwrap(), &plan, &options, &mut ());
+    let Ended::Failed(reason) = &runs[0].ended else { panic!("{:?}", runs[0].ended) };
+    assert!(reason.contains("STATUS_LOGON_FAILURE"), "{reason}");
+    assert!(runs[0].failures.values().sum::<u64>() <= plan.connects.at_once as u64, "{:?}", runs[0].failures);
+}
+
+#[test]
+fn a_read_only_share_fails_the_run_where_files_are_made() {
+    let Some(server) = samba(&Settings { read_only: true, ..Settings::default() }) else { return };
+    std::fs::create_dir_all(server.share_folder().join(DIRECTORY)).unwrap();
+    let workload = Workload::builtin("netbench-like").unwrap();
+    let runs = run(&workload, &plan("2", 10), &user_options(&server, 0x0311), &mut ());
+    let Ended::Failed(reason) = &runs[0].ended else { panic!("{:?}", runs[0].ended) };
+    let refused = ["STATUS_ACCESS_DENIED", "STATUS_MEDIA_WRITE_PROTECTED"];
+    assert!(reason.starts_with("setting up") && refused.iter().any(|status| reason.contains(status)), "{reason}");
+}

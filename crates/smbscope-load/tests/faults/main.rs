@@ -1,0 +1,9 @@
+//! Servers that fail: the client says what happened, in time, and loses nothing that it measured.
+
+mod lost;
+mod malformed;
+mod parse;
+mod random;
+mod refusals;
+mod support;
+mod unusual;

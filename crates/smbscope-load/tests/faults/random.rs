@@ -1,0 +1,25 @@
+//! Answers with bytes changed at random: whatever comes of it, it comes in time and without a panic.
+
+use crate::malformed::outcomes;
+use crate::support::{DIALECTS, Step, assert_clear};
+use smbscope_testkit::server::Malformed;
+
+/// Answers of each command to change.
+const SEEDS: u64 = 12;
+
+#[test]
+fn no_change_of_a_good_answer_makes_a_client_panic_or_hang() {
+    let mut cases = Vec::new();
+    for (dialect, kind) in DIALECTS.into_iter().zip(0..) {
+        for (step, number) in Step::ALL.into_iter().zip(0..) {
+            let first = SEEDS * (number + Step::ALL.len() as u64 * kind);
+            cases.extend((first..first + SEEDS).map(|seed| (dialect, step, Malformed::Random(seed))));
+        }
+    }
+    let outcomes = outcomes(&cases);
+    assert_eq!(outcomes.len(), cases.len());
+    let errors: Vec<_> = outcomes.iter().filter_map(|(.., result)| result.as_ref().err()).collect();
+    errors.iter().for_each(|error| assert_clear(error));
+    // Headers and bodies are small: a change is seen more often than not.
+    assert!(errors.len() > cases.len() / 4, "{} errors in {} cases", errors.len(), cases.len());
+}

@@ -1,0 +1,164 @@
+//! A session with a scripted server, and the operations that a test does on it.
+
+use smbscope_load::client::{Disposition, Error, Handle, Info, LockRange, Open, Opened, Options, Session, SetInfo};
+use smbscope_load::client::{access, create_options};
+use smbscope_model::{Command, Dialect};
+use smbscope_testkit::server::{Rule, Script, ScriptedServer};
+use smbscope_wire::{smb1, smb2};
+use std::future::Future;
+use std::time::Duration;
+
+/// One dialect of each kind: SMB1, SMB2, and SMB3 with its contexts and the hash of the handshake.
+pub(crate) const DIALECTS: [Dialect; 3] = [Dialect::NtLm012, Dialect::Smb2(0x0210), Dialect::Smb2(0x0311)];
+/// How long the client waits for an answer.
+pub(crate) const TIMEOUT: Duration = Duration::from_millis(500);
+/// How long a test may take at most: whoever reaches it hangs.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Whether the protocol is SMB1.
+pub(crate) fn is_smb1(dialect: Dialect) -> bool {
+    !matches!(dialect, Dialect::Smb2(_))
+}
+
+pub(crate) fn server(rules: impl IntoIterator<Item = Rule>) -> ScriptedServer {
+    let script = rules.into_iter().fold(Script { file_size: 4096, ..Script::new() }, Script::rule);
+    ScriptedServer::start(script).expect("a free port")
+}
+
+pub(crate) fn options(server: &ScriptedServer, dialect: Dialect) -> Options {
+    Options { dialect, timeout: TIMEOUT, ..Options::new("localhost", server.address(), "share") }
+}
+
+/// Runs a client to its end, which must come.
+pub(crate) fn run<T>(client: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let patient = async { tokio::time::timeout(PATIENCE, client).await };
+    runtime.block_on(patient).expect("the client hangs")
+}
+
+/// A step of a session's life, named by its command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    Negotiate,
+    SessionSetup,
+    TreeConnect,
+    Open,
+    Read,
+    Write,
+    Flush,
+    Lock,
+    Query,
+    QueryFileSystem,
+    Set,
+    List,
+    Close,
+    Echo,
+    Disconnect,
+}
+
+impl Step {
+    pub(crate) const ALL: [Step; 15] = [
+        Step::Negotiate,
+        Step::SessionSetup,
+        Step::TreeConnect,
+        Step::Open,
+        Step::Read,
+        Step::Write,
+        Step::Flush,
+        Step::Lock,
+        Step::Query,
+        Step::QueryFileSystem,
+        Step::Set,
+        Step::List,
+        Step::Close,
+        Step::Echo,
+        Step::Disconnect,
+    ];
+
+    /// The command that it sends first.
+    pub(crate) fn command(self, dialect: Dialect) -> Command {
+        use {smb1::Command as One, smb2::Command as Two};
+        let (one, two) = match self {
+            Step::Negotiate => (One::NEGOTIATE, Two::NEGOTIATE),
+            Step::SessionSetup => (One::SESSION_SETUP_ANDX, Two::SESSION_SETUP),
+            Step::TreeConnect => (One::TREE_CONNECT_ANDX, Two::TREE_CONNECT),
+            Step::Open => (One::NT_CREATE_ANDX, Two::CREATE),
+            Step::Read => (One::READ_ANDX, Two::READ),
+            Step::Write => (One::WRITE_ANDX, Two::WRITE),
+            Step::Flush => (One::FLUSH, Two::FLUSH),
+            Step::Lock => (One::LOCKING_ANDX, Two::LOCK),
+            Step::Query | Step::QueryFileSystem => (One::TRANSACTION2, Two::QUERY_INFO),
+            Step::Set => (One::TRANSACTION2, Two::SET_INFO),
+            Step::List => (One::TRANSACTION2, Two::QUERY_DIRECTORY),
+            Step::Close => (One::CLOSE, Two::CLOSE),
+            Step::Echo => (One::ECHO, Two::ECHO),
+            Step::Disconnect => (One::TREE_DISCONNECT, Two::TREE_DISCONNECT),
+        };
+        if is_smb1(dialect) { Command::Smb1(one) } else { Command::Smb2(two) }
+    }
+
+    /// Part of making the connection.
+    pub(crate) fn is_setup(self) -> bool {
+        matches!(self, Step::Negotiate | Step::SessionSetup | Step::TreeConnect)
+    }
+
+    /// Does it, with the file that was opened for it.
+    pub(crate) async fn on(self, session: &mut Session, handle: Handle) -> Result<(), Error> {
+        match self {
+            Step::Negotiate | Step::SessionSetup | Step::TreeConnect => Ok(()),
+            Step::Open => open(session).await.map(drop),
+            Step::Read => session.read(handle, 0, 100).await.map(drop),
+            Step::Write => session.write(handle, 0, &[7; 100]).await,
+            Step::Flush => session.flush(handle).await,
+            Step::Lock => {
+                let range = LockRange { offset: 0, length: 1, exclusive: true, wait: false };
+                session.lock(handle, range).await
+            }
+            Step::Query => session.query_file(handle, Info::FILE_BASIC_INFORMATION).await.map(drop),
+            Step::QueryFileSystem => session.query_file_system(Info::FILE_FS_SIZE_INFORMATION).await.map(drop),
+            Step::Set => session.set_file(handle, SetInfo::EndOfFile(7)).await,
+            Step::List => {
+                let mut entries = Vec::new();
+                let info = Info::FILE_ID_BOTH_DIRECTORY_INFORMATION;
+                session.list("dir\\*", info, 0, Some(&mut entries)).await.map(drop)
+            }
+            Step::Close => session.close(handle).await,
+            Step::Echo => session.echo().await,
+            Step::Disconnect => session.disconnect().await,
+        }
+    }
+}
+
+pub(crate) async fn open(session: &mut Session) -> Result<Opened, Error> {
+    let open = Open {
+        path: "dir\\file.txt",
+        access: access::READ_DATA | access::WRITE_DATA,
+        share: 7,
+        disposition: Disposition::OpenIf,
+        options: create_options::NON_DIRECTORY,
+        attributes: 0,
+    };
+    session.open(&open).await
+}
+
+/// Connects, opens a file, and does the step; the first error, and what the session measured since it was connected.
+pub(crate) async fn life(options: &Options, step: Step) -> (Result<(), Error>, Option<Session>) {
+    let mut session = match Session::connect(options).await {
+        Ok(session) => session,
+        Err(error) => return (Err(error), None),
+    };
+    if step.is_setup() {
+        return (Ok(()), Some(session));
+    }
+    let result = match open(&mut session).await {
+        Ok(opened) => step.on(&mut session, opened.handle).await,
+        Err(error) => Err(error),
+    };
+    (result, Some(session))
+}
+
+/// An error has one line, which says something.
+pub(crate) fn assert_clear(error: &Error) {
+    let text = error.to_string();
+    assert!(!text.is_empty() && !text.contains('\n') && text.len() < 300, "not a clear line: {text:?}");
+}

@@ -1,0 +1,193 @@
+//! Workloads on a real server: every answer is the expected one in every dialect, and nothing is left behind.
+//!
+//! The Debian package's `client.txt` is cut after some thousand lines; with SMBSCOPE_WHOLE_LOADFILE=USERS in the
+//! environment so many users do all of it, which takes minutes for each dialect.
+
+use smbscope_lab::{Server, Settings};
+use smbscope_load::client::Options;
+use smbscope_load::engine::result::{Ended, Run};
+use smbscope_load::engine::{self, Live, Plan, Stop, Users};
+use smbscope_load::prepare::{self, Request};
+use smbscope_load::workload::{NetbenchLike, Script, Step, UserSeat, Workload};
+use smbscope_model::Dialect;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const DIALECTS: [Dialect; 6] = [
+    Dialect::NtLm012,
+    Dialect::Smb2(0x0202),
+    Dialect::Smb2(0x0210),
+    Dialect::Smb2(0x0300),
+    Dialect::Smb2(0x0302),
+    Dialect::Smb2(0x0311),
+];
+
+const DIRECTORY: &str = "smbscope-bench";
+
+/// A user who goes home after one pass, or after so many steps.
+struct Once {
+    script: Box<dyn Script>,
+    left: usize,
+}
+
+impl Script for Once {
+    fn operations(&self) -> &[String] {
+        self.script.operations()
+    }
+
+    fn next(&mut self) -> Option<Step<'_>> {
+        self.left = self.left.checked_sub(1)?;
+        if self.script.passes() > 0 { None } else { self.script.next() }
+    }
+
+    fn restart(&mut self) {
+        self.script.restart();
+    }
+
+    fn sets_up(&self) -> bool {
+        self.script.sets_up()
+    }
+}
+
+/// A server, or a line that says why there is none.
+fn server() -> Option<Server> {
+    match smbscope_lab::available() {
+        Ok(()) => Some(Server::start(&Settings::default()).expect("a lab server")),
+        Err(reason) => {
+            println!("skipped: {reason}");
+            None
+        }
+    }
+}
+
+fn options(server: &Server, dialect: Dialect) -> Options {
+    Options { dialect, ..Options::new("localhost", server.address(), server.share()) }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
+}
+
+/// What is on the share.
+fn on_disk(server: &Server) -> Vec<String> {
+    let entries = std::fs::read_dir(server.share_folder()).expect("the folder of the share");
+    entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Prepares, lets users do up to so many steps, and cleans.
+fn run(server: &Server, dialect: Dialect, workload: &Workload, users: u32, steps: usize) -> Run {
+    let options = options(server, dialect);
+    let request =
+        Request { directory: DIRECTORY, workload: workload.name(), files: workload.file_set(), users, sessions: 4 };
+    block_on(prepare::prepare(&options, &request, &mut |_| {})).unwrap_or_else(|error| panic!("{dialect}: {error}"));
+    let plan = Plan {
+        users: Users::one(users),
+        warmup: Duration::ZERO,
+        duration: Duration::from_secs(7200),
+        ..Plan::default()
+    };
+    let scripts = |number| -> Box<dyn Script> {
+        let seat = UserSeat { number, of: users, seed: 1, directory: DIRECTORY.to_owned() };
+        Box::new(Once { script: Box::new(workload.script(&seat)), left: steps })
+    };
+    let started = Instant::now();
+    let mut runs = engine::run(&plan, &options, &scripts, &mut (), &Live::default(), &Stop::new()).expect("a plan");
+    let run = runs.pop().expect("a load point");
+    let commands: u64 = run.commands.values().map(|counted| counted.response_time.count()).sum();
+    println!("{} by {users} over {dialect}: {commands} commands in {:?}", workload.name(), started.elapsed());
+    block_on(prepare::clean(&options, DIRECTORY, 4, &mut |_| {})).unwrap_or_else(|error| panic!("{dialect}: {error}"));
+    assert!(on_disk(server).is_empty(), "{dialect}: {:?}", on_disk(server));
+    run
+}
+
+fn assert_as_expected(run: &Run, dialect: Dialect) {
+    assert_eq!(run.ended, Ended::Done, "{dialect}");
+    assert!(run.failures.is_empty(), "{dialect}: {:?}", run.failures);
+    for operation in &run.operations {
+        assert!(operation.unexpected.is_empty(), "{dialect}: {}: {:?}", operation.name, operation.unexpected);
+    }
+}
+
+#[test]
+fn a_pass_of_the_generated_mix_is_answered_as_expected_in_every_dialect() {
+    let Some(server) = server() else { return };
+    let workload = Workload::netbench_like(NetbenchLike { passes: 1, ..NetbenchLike::default() }).unwrap();
+    for dialect in DIALECTS {
+        assert_as_expected(&run(&server, dialect, &workload, 2, usize::MAX), dialect);
+    }
+}
+
+#[test]
+fn debians_client_txt_is_answered_as_expected_in_every_dialect() {
+    let path = Path::new("/usr/share/dbench/client.txt");
+    if !path.exists() {
+        println!("skipped: {} is not here (Debian package dbench)", path.display());
+        return;
+    }
+    let Some(server) = server() else { return };
+    let workload = Workload::loadfile(path).unwrap();
+    let whole = std::env::var("SMBSCOPE_WHOLE_LOADFILE").ok().map(|users| users.parse().expect("a number of users"));
+    let (users, steps) = whole.map_or((2, 2_500), |users| (users, usize::MAX));
+    for dialect in DIALECTS {
+        assert_as_expected(&run(&server, dialect, &workload, users, steps), dialect);
+    }
+}
+
+#[test]
+fn built_in_workloads_are_answered_as_expected() {
+    let Some(server) = server() else { return };
+    for (name, _) in Workload::built_in().into_iter().filter(|(name, _)| !name.starts_with("netbench")) {
+        let workload = Workload::builtin(name).unwrap();
+        for dialect in [Dialect::NtLm012, Dialect::Smb2(0x0202), Dialect::Smb2(0x0311)] {
+            let run = run(&server, dialect, &workload, 2, 300);
+            assert_as_expected(&run, dialect);
+            let done: u64 = run.operations.iter().map(|operation| operation.service.count()).sum();
+            assert!(done > 0, "{name} over {dialect}");
+        }
+    }
+}
+
+#[test]
+fn a_prepared_set_is_kept_and_topped_up_in_every_dialect() {
+    let Some(server) = server() else { return };
+    let workload = Workload::builtin("metadata").unwrap();
+    let files = workload.file_set();
+    for dialect in DIALECTS {
+        let options = options(&server, dialect);
+        let prepare = |users| {
+            let request = Request { directory: DIRECTORY, workload: "metadata", files, users, sessions: 3 };
+            block_on(prepare::prepare(&options, &request, &mut |_| {}))
+                .unwrap_or_else(|error| panic!("{dialect}: {error}"))
+        };
+        let (first, second) = (prepare(1), prepare(2));
+        assert_eq!((first.made, second.found, second.made), (200, 200, 200), "{dialect}");
+        let cleaned = block_on(prepare::clean(&options, DIRECTORY, 3, &mut |_| {})).unwrap();
+        // For each user 200 files in 10 directories, the one above them and the own one; the marker, the directory.
+        assert_eq!(cleaned.removed, 2 * 212 + 2, "{dialect}");
+        assert!(on_disk(&server).is_empty(), "{dialect}");
+    }
+}
+
+#[test]
+fn what_the_server_wrote_is_what_the_set_says() {
+    let Some(server) = server() else { return };
+    let workload = Workload::builtin("open-read-close").unwrap();
+    let options = options(&server, Dialect::Smb2(0x0311));
+    let request = Request { directory: DIRECTORY, workload: "w", files: workload.file_set(), users: 1, sessions: 2 };
+    block_on(prepare::prepare(&options, &request, &mut |_| {})).unwrap();
+    let files = server.share_folder().join(DIRECTORY).join("user00001/files/dir0003");
+    let names: Vec<_> = std::fs::read_dir(&files).unwrap().map(|entry| entry.unwrap().path()).collect();
+    // 100 files in 10 directories.
+    assert_eq!(names.len(), 10);
+    assert!(names.iter().all(|path| std::fs::metadata(path).unwrap().len() == 4096));
+
+    std::fs::write(server.share_folder().join("thesis.txt"), "mine").unwrap();
+    block_on(prepare::clean(&options, DIRECTORY, 2, &mut |_| {})).unwrap();
+    assert_eq!(on_disk(&server), ["thesis.txt"]);
+    // A directory of somebody else is not taken for ours.
+    std::fs::create_dir(server.share_folder().join(DIRECTORY)).unwrap();
+    std::fs::write(server.share_folder().join(DIRECTORY).join("thesis.txt"), "mine").unwrap();
+    let error = block_on(prepare::prepare(&options, &request, &mut |_| {})).unwrap_err();
+    assert!(error.to_string().contains("was not made by smbscope"), "{error}");
+    assert!(block_on(prepare::clean(&options, DIRECTORY, 2, &mut |_| {})).is_err());
+}
