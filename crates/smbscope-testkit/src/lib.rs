@@ -3,6 +3,7 @@
 //! [`Conversation`] turns what client and server say into TCP packets; [`smb1`] and [`smb2`] encode what they say;
 //! [`damage`] does to packets what captures and networks do; [`script`] plays random conversations and knows which
 //! response belongs to which request; [`pcap`] writes it all to a file. [`traffic`] writes large captures from a seed.
+//! [`server`] answers real clients with what a script says, faults included.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +13,7 @@ pub mod packet;
 pub mod pcap;
 pub mod random;
 pub mod script;
+pub mod server;
 pub mod smb1;
 pub mod smb2;
 pub mod traffic;

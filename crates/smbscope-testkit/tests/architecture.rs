@@ -11,6 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("smbscope-capture", &["smbscope-model"]),
     ("smbscope-analyze", &["smbscope-wire", "smbscope-model", "smbscope-capture"]),
     ("smbscope-stats", &["smbscope-model"]),
+    ("smbscope-lab", &[]),
     ("smbscope-load", &["smbscope-wire", "smbscope-model", "smbscope-stats"]),
     ("smbscope-report", &["smbscope-model", "smbscope-stats"]),
     (
@@ -21,6 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "smbscope-capture",
             "smbscope-analyze",
             "smbscope-stats",
+            "smbscope-lab",
             "smbscope-load",
             "smbscope-report",
         ],
@@ -52,8 +54,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Tests may also use the test kit and what the test kit is made of.
-const TESTS_MAY_USE: &[&str] = &["smbscope-testkit", "smbscope-wire", "smbscope-model", "smbscope-capture"];
+/// Tests may also use the test kit and what the test kit is made of, and servers to try things on.
+const TESTS_MAY_USE: &[&str] =
+    &["smbscope-testkit", "smbscope-wire", "smbscope-model", "smbscope-capture", "smbscope-lab"];
 
 /// Crates that take time as an argument and touch no file, socket, process or thread of their own.
 const NO_IO: &[&str] = &["smbscope-wire", "smbscope-model", "smbscope-analyze", "smbscope-stats"];

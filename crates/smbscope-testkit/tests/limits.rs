@@ -9,6 +9,10 @@ const CRATES: [&str; 5] = ["smbscope-wire", "smbscope-model", "smbscope-capture"
 const BEGINNINGS: [&str; 7] = ["MAX_", "RECENT_", "WINDOW_", "BATCH", "CHUNK_", "CHUNKS_", "FEW_"];
 const ENDINGS: [&str; 2] = ["_MAX", "_HAND"];
 
+/// Fields of the specification whose names look like it: MaxParameterCount (MS-CIFS 2.2.4.46.1), and the oplock level
+/// SMB2_OPLOCK_LEVEL_BATCH (MS-SMB2 2.2.13).
+const NO_BOUNDS: [&str; 2] = ["MAX_PARAMETER_COUNT", "BATCH"];
+
 fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("a directory of sources") {
         let path = entry.expect("can be listed").path();
@@ -26,7 +30,7 @@ fn bounds(source: &str) -> impl Iterator<Item = &str> {
         let (_, rest) = line.split_once("const ")?;
         rest.split_once(':').map(|(name, _)| name.trim())
     });
-    names.filter(|name| {
+    names.filter(|name| !NO_BOUNDS.contains(name)).filter(|name| {
         BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
             || ENDINGS.iter().any(|ending| name.ends_with(ending))
     })

@@ -1,0 +1,370 @@
+//! One connection of a scripted server: frames in, answers out, now or when their time has come.
+
+use super::malformed::{Afterwards, set_frame_length, spoil};
+use super::script::{Fault, Malformed};
+use super::{Shared, smb1, smb2};
+use smbscope_model::Command;
+use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
+use smbscope_wire::status::NtStatus;
+use smbscope_wire::{smb1 as wire1, smb2 as wire2};
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::sleep_until;
+
+/// Read buffer that all connections share.
+const READ_SIZE: usize = 256 << 10;
+/// A frame above this is no request that a client makes.
+const MAX_FRAME: usize = 9 << 20;
+
+/// Buffers that are in use only between one wait and the next, so that connections share them.
+#[derive(Debug)]
+pub(super) struct Buffers {
+    read: Vec<u8>,
+    out: Vec<u8>,
+}
+
+impl Buffers {
+    pub(super) fn new() -> Buffers {
+        Buffers { read: vec![0; READ_SIZE], out: Vec::new() }
+    }
+}
+
+/// An answer that waits for its time.
+#[derive(Debug)]
+struct Held {
+    due: Instant,
+    bytes: Vec<u8>,
+    /// Of an operation that can be cancelled.
+    message_id: Option<u64>,
+}
+
+/// How a connection goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Open,
+    Silent,
+    Closing,
+    Resetting,
+}
+
+struct Connection {
+    number: u64,
+    shared: Rc<RefCell<Shared>>,
+    smb1: smb1::Connection,
+    smb2: smb2::Connection,
+    /// The beginning of a frame whose rest has not come.
+    partial: Vec<u8>,
+    held: Vec<Held>,
+    fate: Fate,
+}
+
+/// Serves a connection until one of both sides ends it.
+pub(super) async fn serve(
+    mut stream: TcpStream,
+    number: u64,
+    shared: Rc<RefCell<Shared>>,
+    buffers: Rc<RefCell<Buffers>>,
+) -> io::Result<()> {
+    let mut connection = Connection {
+        number,
+        shared,
+        smb1: smb1::Connection::new(number),
+        smb2: smb2::Connection::new(number),
+        partial: Vec::new(),
+        held: Vec::new(),
+        fate: Fate::Open,
+    };
+    stream.set_nodelay(true)?;
+    loop {
+        let due = connection.held.iter().map(|held| held.due).min();
+        let length = match due {
+            None => poll_fn(|context| read(&mut stream, &buffers, context)).await?,
+            Some(due) => tokio::select! {
+                length = poll_fn(|context| read(&mut stream, &buffers, context)) => length?,
+                () = sleep_until(due.into()) => {
+                    let bytes = connection.take_due(Instant::now());
+                    stream.write_all(&bytes).await?;
+                    continue;
+                }
+            },
+        };
+        if length == 0 {
+            return Ok(());
+        }
+        let rest = {
+            let buffers = &mut *buffers.borrow_mut();
+            buffers.out.clear();
+            connection.receive(&buffers.read[..length], &mut buffers.out);
+            let sent = match stream.try_write(&buffers.out) {
+                Ok(sent) => sent,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                Err(error) => return Err(error),
+            };
+            buffers.out[sent..].to_vec()
+        };
+        if !rest.is_empty() {
+            stream.write_all(&rest).await?;
+        }
+        match connection.fate {
+            Fate::Open | Fate::Silent => {}
+            Fate::Closing => return close(stream, &buffers).await,
+            Fate::Resetting => return stream.set_zero_linger(),
+        }
+    }
+}
+
+/// FIN, and then whatever the client still sends, for a while: unread bytes would turn the close into a reset.
+async fn close(mut stream: TcpStream, buffers: &RefCell<Buffers>) -> io::Result<()> {
+    stream.shutdown().await?;
+    let drain = async {
+        while poll_fn(|context| read(&mut stream, buffers, context)).await? > 0 {}
+        Ok(())
+    };
+    tokio::time::timeout(Duration::from_secs(5), drain).await.unwrap_or(Ok(()))
+}
+
+/// Reads into the shared buffer; the bytes are there until the next wait.
+fn read(stream: &mut TcpStream, buffers: &RefCell<Buffers>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    let mut buffers = buffers.borrow_mut();
+    let mut buffer = ReadBuf::new(&mut buffers.read);
+    Pin::new(stream).poll_read(context, &mut buffer).map_ok(|()| buffer.filled().len())
+}
+
+impl Connection {
+    /// Answers every whole frame of what came.
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        if self.partial.is_empty() {
+            let used = self.frames(bytes, out);
+            self.partial.extend_from_slice(&bytes[used..]);
+            return;
+        }
+        let mut partial = std::mem::take(&mut self.partial);
+        partial.extend_from_slice(bytes);
+        let used = self.frames(&partial, out);
+        partial.drain(..used);
+        if partial.is_empty() && partial.capacity() > READ_SIZE {
+            partial = Vec::new();
+        }
+        self.partial = partial;
+    }
+
+    /// Bytes of the whole frames.
+    fn frames(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
+        let mut at = 0;
+        while let Some(header) = bytes[at..].first_chunk::<HEADER_LENGTH>() {
+            let header = FrameHeader::parse(*header).filter(|header| header.length as usize <= MAX_FRAME);
+            let Some(FrameHeader { frame_type, length }) = header else {
+                self.fate = Fate::Closing;
+                return bytes.len();
+            };
+            let start = at + HEADER_LENGTH;
+            let Some(message) = bytes.get(start..start + length as usize) else { break };
+            at = start + length as usize;
+            match frame_type {
+                // Positive session response (RFC 1002 4.3.3).
+                FrameType::SessionRequest => out.extend([0x82, 0, 0, 0]),
+                FrameType::Message if self.fate == Fate::Open => self.frame(message, out),
+                _ => {}
+            }
+        }
+        at
+    }
+
+    /// Answers a frame, as the script says.
+    fn frame(&mut self, message: &[u8], out: &mut Vec<u8>) {
+        let shared = self.shared.clone();
+        let shared = &mut *shared.borrow_mut();
+        let now = shared.now();
+        let start = out.len();
+        out.extend([0; HEADER_LENGTH]);
+        let fault = if message.starts_with(&wire2::PROTOCOL_ID) {
+            self.smb2_frame(message, shared, now, out)
+        } else {
+            self.smb1_frame(message, shared, now, out)
+        };
+        if out.len() == start + HEADER_LENGTH {
+            out.truncate(start);
+            // Still, what was no request at all ends a connection, and a fault may be that there is no answer.
+            if !matches!(fault, Some(Fault::Reset | Fault::Close | Fault::Silent)) {
+                return;
+            }
+        } else {
+            set_frame_length(out, start);
+        }
+        if let Some(fault) = fault {
+            shared.outside.tally.fault();
+            self.apply(fault, shared, now, out, start);
+        }
+        if let Some(until) = shared.stalled_until.filter(|until| *until > now) {
+            let bytes = out.split_off(start);
+            self.hold(until, bytes, None);
+        }
+    }
+
+    /// Answers the members of a compound, or the one message; the last fault that is not just a status.
+    fn smb2_frame(&mut self, frame: &[u8], shared: &mut Shared, now: Instant, out: &mut Vec<u8>) -> Option<Fault> {
+        let mut fault = None;
+        let mut related = smb2::Related::default();
+        let mut rest = frame;
+        let mut last: Option<usize> = None;
+        loop {
+            let Some(header) = wire2::Header::parse(rest).filter(|_| rest.len() >= wire2::Header::LENGTH) else {
+                return Some(Fault::Close);
+            };
+            let next = header.next_command as usize;
+            let message = if next == 0 { rest } else { rest.get(..next).unwrap_or(rest) };
+            shared.outside.tally.smb2(header.command);
+            let forced = match shared.decide(Command::Smb2(header.command), self.number, now) {
+                Some(Fault::Status(status)) => {
+                    shared.outside.tally.fault();
+                    Some(status)
+                }
+                Some(other) => {
+                    fault = Some(other);
+                    None
+                }
+                None => None,
+            };
+            if header.command == wire2::Command::CANCEL {
+                self.cancel(header.message_id, out);
+            }
+            // Members of a compound begin at multiples of eight.
+            if let Some(previous) = last {
+                let length = (out.len() - previous).next_multiple_of(8);
+                out.resize(previous + length, 0);
+                out[previous + 20..previous + 24].copy_from_slice(&(length as u32).to_le_bytes());
+            }
+            let start = out.len();
+            self.smb2.answer(&header, message, &shared.script, forced, &mut related, out);
+            last = (out.len() > start).then_some(start);
+            if next == 0 || next >= rest.len() {
+                return fault;
+            }
+            rest = &rest[next..];
+        }
+    }
+
+    fn smb1_frame(&mut self, frame: &[u8], shared: &mut Shared, now: Instant, out: &mut Vec<u8>) -> Option<Fault> {
+        let Some(header) = wire1::Header::parse(frame) else { return Some(Fault::Close) };
+        shared.outside.tally.smb1();
+        let mut fault = shared.decide(Command::Smb1(header.command), self.number, now);
+        let mut forced = None;
+        if let Some(Fault::Status(status)) = fault {
+            shared.outside.tally.fault();
+            forced = Some(status);
+            fault = None;
+        }
+        let answers_smb2 = header.command == wire1::Command::NEGOTIATE
+            && forced.is_none()
+            && smb2::negotiate_from_smb1(frame, &shared.script, out).is_some();
+        if answers_smb2 {
+            return fault;
+        }
+        if !shared.script.smb1 {
+            return Some(Fault::Close);
+        }
+        self.smb1.answer(&header, frame, &shared.script, forced, out);
+        fault
+    }
+
+    /// Lets the fault happen to the frame that begins at `start`.
+    fn apply(&mut self, fault: Fault, shared: &mut Shared, now: Instant, out: &mut Vec<u8>, start: usize) {
+        match fault {
+            Fault::Stall(time) => shared.stalled_until = Some(now + time),
+            Fault::Delay(time) => {
+                let bytes = out.split_off(start);
+                self.hold(now + time, bytes, None);
+            }
+            Fault::Reset | Fault::Close | Fault::Silent => {
+                out.truncate(start);
+                self.fate = match fault {
+                    Fault::Reset => Fate::Resetting,
+                    Fault::Close => Fate::Closing,
+                    _ => Fate::Silent,
+                };
+            }
+            Fault::Drop => out.truncate(start),
+            Fault::Pending(time) => self.pend(now + time, out, start),
+            Fault::Malformed(how) => self.spoil(how, out, start),
+            Fault::OplockBreak | Fault::LeaseBreak => {
+                let answer = out.split_off(start);
+                out.extend([0; HEADER_LENGTH]);
+                if answer.get(HEADER_LENGTH) == Some(&wire1::PROTOCOL_ID[0]) {
+                    self.smb1.put_break(out);
+                } else {
+                    smb2::put_break(self.smb2.last_open(), fault == Fault::LeaseBreak, out);
+                }
+                set_frame_length(out, start);
+                out.extend(answer);
+            }
+            Fault::KeepAlive => {
+                out.splice(start..start, [0x85, 0, 0, 0]);
+            }
+            Fault::Dribble { piece, pause } => {
+                let bytes = out.split_off(start);
+                for (index, piece) in bytes.chunks(piece.max(1)).enumerate() {
+                    self.hold(now + pause * index as u32, piece.to_vec(), None);
+                }
+            }
+            // Taken into account when the answer was made.
+            Fault::Status(_) => {}
+        }
+    }
+
+    fn spoil(&mut self, how: Malformed, out: &mut Vec<u8>, start: usize) {
+        if out.len() > start && spoil(how, out, start) == Afterwards::Close {
+            self.fate = Fate::Closing;
+        }
+    }
+
+    /// SMB2: an interim response now, the answer later. SMB1 has no such thing: the answer is late.
+    fn pend(&mut self, due: Instant, out: &mut Vec<u8>, start: usize) {
+        let mut answer = out.split_off(start);
+        let mut message_id = None;
+        if let Some(header) = wire2::Header::parse(&answer[HEADER_LENGTH..]) {
+            message_id = Some(header.message_id);
+            out.extend([0; HEADER_LENGTH]);
+            smb2::interim(&mut answer[HEADER_LENGTH..], 0x0a00 + header.message_id, out);
+            set_frame_length(out, start);
+        }
+        self.hold(due, answer, message_id);
+    }
+
+    /// STATUS_CANCELLED for an answer that is pending (MS-SMB2 3.3.5.16).
+    fn cancel(&mut self, message_id: u64, out: &mut Vec<u8>) {
+        let Some(index) = self.held.iter().position(|held| held.message_id == Some(message_id)) else { return };
+        let held = self.held.swap_remove(index);
+        let Some(header) = held.bytes.get(HEADER_LENGTH..HEADER_LENGTH + wire2::Header::LENGTH) else { return };
+        let start = out.len();
+        out.extend_from_slice(header);
+        out[start + 8..start + 12].copy_from_slice(&NtStatus::CANCELLED.0.to_le_bytes());
+        out.extend([9, 0, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    fn hold(&mut self, due: Instant, bytes: Vec<u8>, message_id: Option<u64>) {
+        if !bytes.is_empty() {
+            self.held.push(Held { due, bytes, message_id });
+        }
+    }
+
+    /// The answers whose time has come, in the order in which they were held.
+    fn take_due(&mut self, now: Instant) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let is_open = self.fate == Fate::Open;
+        self.held.retain(|held| {
+            let is_due = held.due <= now;
+            if is_due && is_open {
+                bytes.extend_from_slice(&held.bytes);
+            }
+            !is_due
+        });
+        bytes
+    }
+}

@@ -1,0 +1,219 @@
+//! TRANSACTION2 (MS-CIFS 2.2.6): listings, and information about paths, files and the file system.
+
+use super::*;
+use crate::server::info::Listing;
+use smbscope_wire::bytes::{u16_at, u32_at};
+use smbscope_wire::names::{InfoLevel, Trans2};
+use smbscope_wire::smb1::TransactionRequest;
+
+/// A listing under way.
+#[derive(Debug)]
+pub(super) struct Search {
+    pattern: String,
+    position: usize,
+}
+
+/// Levels from here on are classes of MS-FSCC (MS-SMB 2.2.2.3.5).
+const PASS_THROUGH: u16 = 1000;
+/// What is written of a transaction's answer before it is put into a message.
+#[derive(Default)]
+struct Reply {
+    parameters: Vec<u8>,
+    data: Vec<u8>,
+}
+
+impl Connection {
+    pub(super) fn transaction2(
+        &mut self,
+        header: &Header,
+        block: &Block<'_>,
+        message: &[u8],
+        script: &Script,
+        answer: &mut Answer<'_>,
+    ) -> Answered {
+        let Request::Transaction(request) = Request::parse(header, block, message) else {
+            return Err(NtStatus::INVALID_PARAMETER);
+        };
+        let reply = self.reply(&request, block, message, script)?;
+        put(&reply, answer);
+        Ok(())
+    }
+
+    fn reply(
+        &mut self,
+        request: &TransactionRequest,
+        block: &Block<'_>,
+        message: &[u8],
+        script: &Script,
+    ) -> Result<Reply, NtStatus> {
+        const INVALID: NtStatus = NtStatus::INVALID_PARAMETER;
+        let room = usize::from(block.word(6).ok_or(INVALID)?);
+        let offset = usize::from(block.word(20).ok_or(INVALID)?);
+        let count = usize::from(block.word(18).ok_or(INVALID)?);
+        let parameters = message.get(offset..offset + count).ok_or(INVALID)?;
+        let path = request.path.as_deref().unwrap_or_default().trim_start_matches('\\');
+        let mut reply = Reply::default();
+        match request.trans2.ok_or(INVALID)? {
+            Trans2::FIND_FIRST2 => {
+                let pattern = path.rsplit('\\').next().unwrap_or_default().to_owned();
+                self.next_search = self.next_search.wrapping_add(1);
+                self.searches.insert(self.next_search, Search { pattern, position: 0 });
+                reply.parameters.put_u16(self.next_search);
+                let (most, level) = (u16_at(parameters, 2), u16_at(parameters, 6));
+                self.find(self.next_search, most.zip(level).ok_or(INVALID)?, room, script, &mut reply)?;
+            }
+            Trans2::FIND_NEXT2 => {
+                let sid = u16_at(parameters, 0).ok_or(INVALID)?;
+                let (most, level) = (u16_at(parameters, 2), u16_at(parameters, 4));
+                self.find(sid, most.zip(level).ok_or(INVALID)?, room, script, &mut reply)?;
+            }
+            Trans2::QUERY_FS_INFORMATION => {
+                put_file_system(u16_at(parameters, 0).ok_or(INVALID)?, &mut reply.data)?;
+            }
+            Trans2::QUERY_PATH_INFORMATION => {
+                let node = Node { is_directory: path.is_empty(), size: script.file_size, index: 999 };
+                reply.parameters.put_u16(0);
+                put_info(node, u16_at(parameters, 0).ok_or(INVALID)?, &mut reply.data)?;
+            }
+            Trans2::QUERY_FILE_INFORMATION => {
+                let node = node(u16_at(parameters, 0).ok_or(INVALID)?, script);
+                reply.parameters.put_u16(0);
+                put_info(node, u16_at(parameters, 2).ok_or(INVALID)?, &mut reply.data)?;
+            }
+            Trans2::SET_PATH_INFORMATION | Trans2::SET_FILE_INFORMATION | Trans2::CREATE_DIRECTORY => {
+                reply.parameters.put_u16(0);
+            }
+            Trans2::GET_DFS_REFERRAL => return Err(NtStatus::NOT_FOUND),
+            _ => return Err(NtStatus::NOT_SUPPORTED),
+        }
+        reply.data.truncate(room);
+        Ok(reply)
+    }
+
+    /// SearchCount, EndOfSearch, EaErrorOffset, LastNameOffset, and the entries (2.2.6.2.2).
+    fn find(
+        &mut self,
+        sid: u16,
+        (most, level): (u16, u16),
+        room: usize,
+        script: &Script,
+        reply: &mut Reply,
+    ) -> Answered {
+        let search = self.searches.get_mut(&sid).ok_or(NtStatus::INVALID_HANDLE)?;
+        let class = match level {
+            0x0101..=0x0106 => [1, 2, 12, 3, 38, 37][usize::from(level - 0x0101)],
+            _ => level.checked_sub(PASS_THROUGH).ok_or(NtStatus::INVALID_LEVEL)? as u8,
+        };
+        let listing = Listing { pattern: &search.pattern, entries: script.entries, file_size: script.file_size };
+        let before = search.position;
+        let after = listing.put(class, before, room, most.into(), &mut reply.data).ok_or(NtStatus::INVALID_LEVEL)?;
+        search.position = after;
+        if after == before && before == 0 {
+            return Err(NtStatus::NO_SUCH_FILE);
+        }
+        let is_end = listing.put(class, after, usize::MAX, 1, &mut Vec::new()) == Some(after);
+        if is_end {
+            self.searches.remove(&sid);
+        }
+        reply.parameters.put_u16((after - before) as u16);
+        reply.parameters.put_u16(is_end.into());
+        reply.parameters.put_u16(0);
+        reply.parameters.put_u16(last_entry(&reply.data) as u16);
+        Ok(())
+    }
+}
+
+/// The offset of the last entry of a listing.
+fn last_entry(entries: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(next @ 1..) = u32_at(entries, at) {
+        at += next as usize;
+    }
+    at
+}
+
+/// MS-CIFS 2.2.8.3
+fn put_info(node: Node, level: u16, data: &mut Vec<u8>) -> Answered {
+    let class = match level {
+        // SMB_INFO_STANDARD: dates and times of DOS.
+        1 => {
+            (0..3).for_each(|_| data.put_u32(0x5221));
+            data.put_u32(node.end_of_file() as u32);
+            data.put_u32(node.allocation() as u32);
+            data.put_u16(node.attributes() as u16);
+            return Ok(());
+        }
+        0x0101 => InfoLevel::FILE_BASIC_INFORMATION,
+        0x0102 => InfoLevel::FILE_STANDARD_INFORMATION,
+        0x0103 => InfoLevel::FILE_EA_INFORMATION,
+        0x0104 => InfoLevel::FILE_NAME_INFORMATION,
+        // SMB_QUERY_FILE_ALL_INFO: less than the class of that name.
+        0x0107 => {
+            let parts = [
+                InfoLevel::FILE_BASIC_INFORMATION,
+                InfoLevel::FILE_STANDARD_INFORMATION,
+                InfoLevel::FILE_EA_INFORMATION,
+                InfoLevel::FILE_NAME_INFORMATION,
+            ];
+            return parts.iter().try_for_each(|part| node.put_info(*part, data)).ok_or(NtStatus::INVALID_LEVEL);
+        }
+        0x0108 => InfoLevel::FILE_ALTERNATE_NAME_INFORMATION,
+        0x0109 => InfoLevel::FILE_STREAM_INFORMATION,
+        0x010b => InfoLevel::FILE_COMPRESSION_INFORMATION,
+        _ => InfoLevel::File(level.checked_sub(PASS_THROUGH).ok_or(NtStatus::INVALID_LEVEL)? as u8),
+    };
+    node.put_info(class, data).ok_or(NtStatus::INVALID_LEVEL)
+}
+
+/// MS-CIFS 2.2.8.2
+fn put_file_system(level: u16, data: &mut Vec<u8>) -> Answered {
+    let class = match level {
+        // SMB_INFO_ALLOCATION
+        1 => {
+            for value in [0, 8, 1 << 28, 1 << 27] {
+                data.put_u32(value);
+            }
+            data.put_u16(512);
+            return Ok(());
+        }
+        // SMB_INFO_VOLUME
+        2 => {
+            data.put_u32(0x5eed_5eed);
+            data.put_u8(8);
+            data.put_utf16("SCRIPTED");
+            return Ok(());
+        }
+        0x0102 => InfoLevel::FILE_FS_VOLUME_INFORMATION,
+        0x0103 => InfoLevel::FILE_FS_SIZE_INFORMATION,
+        0x0104 => InfoLevel::FILE_FS_DEVICE_INFORMATION,
+        0x0105 => InfoLevel::FILE_FS_ATTRIBUTE_INFORMATION,
+        _ => InfoLevel::FileSystem(level.checked_sub(PASS_THROUGH).ok_or(NtStatus::INVALID_LEVEL)? as u8),
+    };
+    let root = Node { is_directory: true, size: 0, index: 1 };
+    root.put_info(class, data).ok_or(NtStatus::INVALID_LEVEL)
+}
+
+/// 2.2.4.46.2: one message without setup words.
+fn put(reply: &Reply, answer: &mut Answer<'_>) {
+    /// Header, word count, ten words and the byte count, and a byte of padding.
+    const PARAMETER_OFFSET: usize = 56;
+    let (parameters, data) = (reply.parameters.len(), reply.data.len());
+    let data_offset = (PARAMETER_OFFSET + parameters).next_multiple_of(4);
+    answer.plain(|words| {
+        words.put_u16(parameters as u16);
+        words.put_u16(data as u16);
+        words.put_u16(0);
+        words.put_u16(parameters as u16);
+        words.put_u16(PARAMETER_OFFSET as u16);
+        words.put_u16(0);
+        words.put_u16(data as u16);
+        words.put_u16(data_offset as u16);
+        words.put_u16(0);
+        words.put_u16(0);
+    });
+    let mut bytes = vec![0];
+    bytes.put_bytes(&reply.parameters);
+    bytes.resize(1 + data_offset - PARAMETER_OFFSET, 0);
+    bytes.put_bytes(&reply.data);
+    answer.put_data(&bytes);
+}
