@@ -1,0 +1,137 @@
+//! An on-access virus scanner: Samba's virusfilter module with a ClamAV of the server's own.
+//!
+//! The scanner has one signature, of the EICAR test file, so that nothing needs to be downloaded. What a scan costs is
+//! the way to the scanner and the reading of the file; with a full set of signatures it costs more. One that is
+//! installed can be used instead.
+
+use crate::family::{self, Part};
+use crate::tools;
+use crate::{Error, Settings};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long the scanner may load signatures: a full set takes half a minute.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// MD5 and length of the EICAR test file (eicar.org), as clamd reads them from a `.hdb` file.
+const SIGNATURE: &str = "44d88612fea8a8f36de82e1278abb02f:68:Eicar-Test-Signature\n";
+
+/// A virus scanner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Antivirus {
+    /// ClamAV, which knows the EICAR test file, or what is in this folder of signatures (`/var/lib/clamav`).
+    ClamAv(Option<PathBuf>),
+}
+
+impl Antivirus {
+    /// As it is written on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Antivirus::ClamAv(_) => "clamav",
+        }
+    }
+}
+
+/// What is needed to scan: the reason if it is not there.
+pub(crate) fn find(smbd: &Path) -> Result<PathBuf, Error> {
+    let missing = |what: &str, package: &str| {
+        let text = format!("--antivirus clamav needs {what}: install it (Debian, Ubuntu: apt install {package})");
+        Err(Error::Unavailable(text))
+    };
+    let Some(clamd) = tools::find("clamd") else { return missing("clamd", "clamav-daemon") };
+    let options = tools::run(Command::new(smbd).arg("--build-options"), "")?;
+    let modules = options.lines().find_map(|line| line.trim().strip_prefix("MODULESDIR:"));
+    if !modules.is_some_and(|folder| Path::new(folder.trim()).join("vfs/virusfilter.so").exists()) {
+        return missing("Samba's module virusfilter", "samba-vfs-modules");
+    }
+    Ok(clamd)
+}
+
+/// The scanner's socket.
+fn socket(folder: &Path) -> PathBuf {
+    folder.join("clamd.sock")
+}
+
+/// Lines of smb.conf.
+pub(crate) fn samba_lines(settings: &Settings, folder: &Path) -> Vec<String> {
+    match settings.antivirus {
+        None => Vec::new(),
+        Some(Antivirus::ClamAv(_)) => vec![
+            "vfs objects = virusfilter".to_owned(),
+            "virusfilter:scanner = clamav".to_owned(),
+            format!("virusfilter:socket path = {}", socket(folder).display()),
+            // Samba's default looks at what is read only.
+            "virusfilter:scan on close = yes".to_owned(),
+        ],
+    }
+}
+
+/// Starts the scanner, and returns when it answers.
+pub(crate) fn start(clamd: &Path, signatures: Option<&Path>, folder: &Path) -> Result<Child, Error> {
+    let own = folder.join("signatures");
+    let temporary = folder.join("clamd.tmp");
+    for made in [&own, &temporary] {
+        fs::create_dir(made).map_err(Error::file("make", made))?;
+    }
+    let hashes = own.join("eicar.hdb");
+    fs::write(&hashes, SIGNATURE).map_err(Error::file("write", &hashes))?;
+    let signatures = signatures.unwrap_or(&own);
+    let conf = folder.join("clamd.conf");
+    let lines = [
+        format!("DatabaseDirectory {}", signatures.display()),
+        format!("LocalSocket {}", socket(folder).display()),
+        format!("LogFile {}", folder.join("log/clamd.log").display()),
+        format!("TemporaryDirectory {}", temporary.display()),
+        "LogTime yes".to_owned(),
+        "Foreground yes".to_owned(),
+        "FixStaleSocket yes".to_owned(),
+        // As many files at once as clients may open.
+        "MaxThreads 50".to_owned(),
+        "MaxQueue 1000".to_owned(),
+        // The signatures don't change.
+        "SelfCheck 0".to_owned(),
+    ];
+    fs::write(&conf, lines.join("\n") + "\n").map_err(Error::file("write", &conf))?;
+
+    let log = folder.join("log/clamd.out");
+    let output = File::create(&log).map_err(Error::file("make", &log))?;
+    let errors = output.try_clone().map_err(Error::file("make", &log))?;
+    let mut command = Command::new(clamd);
+    command.arg(format!("--config-file={}", conf.display()));
+    command.current_dir("/").stdin(Stdio::null()).stdout(output).stderr(errors);
+    family::mark(&mut command, folder, Part::Antivirus);
+    let failed = |said: String| Error::Program { program: "clamd".to_owned(), said };
+    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    let patience = Instant::now() + PATIENCE;
+    while !answers(&socket(folder)) {
+        let ended = child.try_wait().map_err(|error| failed(error.to_string()))?;
+        if ended.is_some() || Instant::now() > patience {
+            let text = fs::read_to_string(&log).unwrap_or_default();
+            let said = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
+            let _ended = child.kill();
+            let _status = child.wait();
+            return Err(failed(said.to_owned()));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(child)
+}
+
+/// Whether clamd(8) answers PING.
+fn answers(socket: &Path) -> bool {
+    let ask = || {
+        let mut stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.write_all(b"zPING\0")?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        Ok::<_, std::io::Error>(answer)
+    };
+    ask().is_ok_and(|answer| answer.starts_with(b"PONG"))
+}

@@ -1,0 +1,114 @@
+//! Keeps every core busy for a share of its time, as other work on the server would.
+
+use crate::Error;
+use rustix::time::{ClockId, clock_gettime};
+use std::hint::black_box;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The work of a period comes in one piece. The kernel's scheduler gives turns of a few milliseconds.
+const PERIOD: Duration = Duration::from_millis(10);
+
+/// Work that goes on while the value lives.
+#[derive(Debug)]
+pub(crate) struct Busy(Arc<AtomicBool>);
+
+impl Busy {
+    /// Takes `percent` of every core that this process may use: one thread for each, bound to it.
+    pub(crate) fn start(percent: u8) -> Result<Busy, Error> {
+        let failed = |error: io::Error| Error::Unavailable(format!("cannot keep the cores busy: {error}"));
+        let done = Arc::new(AtomicBool::new(false));
+        let busy = Busy(Arc::clone(&done));
+        for core in cores().map_err(failed)? {
+            let done = Arc::clone(&done);
+            let work = move || {
+                bind(core);
+                work(percent, &done);
+            };
+            thread::Builder::new().name("lab-busy".to_owned()).stack_size(64 << 10).spawn(work).map_err(failed)?;
+        }
+        Ok(busy)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Those that this process may use.
+#[cfg(target_os = "linux")]
+fn cores() -> io::Result<Vec<usize>> {
+    use rustix::thread::{CpuSet, sched_getaffinity};
+    let cores = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|core| cores.is_set(*core)).collect())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn cores() -> io::Result<Vec<usize>> {
+    Ok((0..thread::available_parallelism()?.get()).collect())
+}
+
+/// Keeps the calling thread on one core. One that has just gone leaves its work to the others.
+#[cfg(target_os = "linux")]
+fn bind(core: usize) {
+    let mut one = rustix::thread::CpuSet::new();
+    one.set(core);
+    let _unbound = rustix::thread::sched_setaffinity(None, &one);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind(_core: usize) {}
+
+/// Uses that share of processor time in every period, measured by the thread's own clock: a core that has others to
+/// serve, too, still does this much work.
+fn work(percent: u8, done: &AtomicBool) {
+    let share = PERIOD * u32::from(percent) / 100;
+    let mut period = Instant::now();
+    while !done.load(Ordering::Relaxed) {
+        let until = own_time() + share;
+        while own_time() < until {
+            for number in 0..1000u32 {
+                black_box(number);
+            }
+        }
+        period += PERIOD;
+        match period.checked_duration_since(Instant::now()) {
+            Some(rest) => thread::sleep(rest),
+            // What the core could not do is not caught up with.
+            None => period = Instant::now(),
+        }
+    }
+}
+
+/// Processor time of the calling thread.
+fn own_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs().try_into().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 40 % of 300 ms are 120 ms; less than all of it on a core that has time, and never more than a period above.
+    #[test]
+    fn a_share_of_the_time_is_used() {
+        let done = Arc::new(AtomicBool::new(false));
+        let other = Arc::clone(&done);
+        let worker = thread::spawn(move || {
+            work(40, &other);
+            own_time()
+        });
+        let started = Instant::now();
+        thread::sleep(Duration::from_millis(300));
+        done.store(true, Ordering::Relaxed);
+        let used = worker.join().expect("it ends");
+        assert!(used <= (started.elapsed() + 2 * PERIOD).mul_f64(0.45), "{used:?} of {:?}", started.elapsed());
+        assert!(used >= Duration::from_millis(20), "{used:?}");
+    }
+}

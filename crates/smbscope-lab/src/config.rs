@@ -1,0 +1,159 @@
+//! The server's smb.conf(5).
+
+use crate::accounts::Accounts;
+use crate::{Error, Settings};
+use std::fmt::Write;
+use std::path::Path;
+
+/// The share without demands.
+pub(crate) const SHARE: &str = "share";
+/// The same files, with encryption required.
+pub(crate) const ENCRYPTED_SHARE: &str = "enc";
+
+/// Folders that Samba wants of its own, below the server's.
+pub(crate) const FOLDERS: [&str; 7] = ["private", "lock", "state", "cache", "pid", "log", "ncalrpc"];
+
+/// A line that the user adds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ExtraLine<'a> {
+    /// The share that it is about; the default for all otherwise.
+    share: Option<&'static str>,
+    /// `name = value`
+    line: &'a str,
+}
+
+impl<'a> ExtraLine<'a> {
+    /// From `name = value` or `[share] name = value`.
+    pub(crate) fn parse(text: &'a str) -> Result<ExtraLine<'a>, Error> {
+        let wrong = |why: &str| Err(Error::Settings(format!("the setting {text:?} {why}")));
+        if text.contains(['\n', '\r']) || text.trim_end().ends_with('\\') {
+            return wrong("is more than one line");
+        }
+        let line = text.trim();
+        let (share, line) = match line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((SHARE, rest)) => (Some(SHARE), rest.trim()),
+            Some((ENCRYPTED_SHARE, rest)) => (Some(ENCRYPTED_SHARE), rest.trim()),
+            Some(("global", rest)) => (None, rest.trim()),
+            Some(_) => return wrong("names a section that is not there: [global], [share] and [enc] are"),
+            None => (None, line),
+        };
+        match line.split_once('=') {
+            Some((name, _)) if !name.trim().is_empty() && !name.starts_with(['#', ';', '[']) => {
+                Ok(ExtraLine { share, line })
+            }
+            _ => wrong("is not of the form NAME = VALUE"),
+        }
+    }
+}
+
+/// The whole file.
+pub(crate) fn text(settings: &Settings, accounts: &Accounts, folder: &Path, share_folder: &Path) -> String {
+    let share_folder = share_folder.display();
+    let Accounts { own, guest, .. } = accounts;
+    let at = folder.display();
+    let mut text = String::new();
+    let mut line = |line: std::fmt::Arguments<'_>| {
+        let _infallible = writeln!(text, "{line}");
+    };
+    let extra: Vec<ExtraLine<'_>> = settings.extra.iter().filter_map(|line| ExtraLine::parse(line).ok()).collect();
+    let of = |share: Option<&str>| -> Vec<&str> {
+        extra.iter().filter(|extra| extra.share == share).map(|extra| extra.line).collect()
+    };
+
+    line(format_args!("[global]"));
+    // A standalone server that touches nothing of the host's: every folder is its own.
+    for name in ["private", "state", "cache", "pid", "lock"] {
+        let option = if name == "private" { "private dir".to_owned() } else { format!("{name} directory") };
+        line(format_args!("    {option} = {at}/{name}"));
+    }
+    line(format_args!("    ncalrpc dir = {at}/ncalrpc"));
+    line(format_args!("    log file = {at}/log/log.smbd"));
+    line(format_args!("    passdb backend = tdbsam:{at}/private/passdb.tdb"));
+    line(format_args!("    username map = {at}/username.map"));
+    line(format_args!("    usershare path ="));
+    line(format_args!("    log level = 0"));
+    line(format_args!("    workgroup = LAB"));
+    line(format_args!("    server role = standalone server"));
+    line(format_args!("    interfaces = 127.0.0.1/8 ::1/128"));
+    line(format_args!("    bind interfaces only = yes"));
+    line(format_args!("    disable netbios = yes"));
+    line(format_args!("    load printers = no"));
+    line(format_args!("    printing = bsd"));
+    line(format_args!("    printcap name = /dev/null"));
+    line(format_args!("    disable spoolss = yes"));
+    // As many sessions as the machine bears.
+    line(format_args!("    max smbd processes = 0"));
+    line(format_args!("    server min protocol = {}", settings.min_dialect.samba_name()));
+    line(format_args!("    server max protocol = {}", settings.max_dialect.samba_name()));
+    // smbclient with this file speaks every dialect, too.
+    line(format_args!("    client min protocol = NT1"));
+    // SMB1 clients of old; NTLMv2 works all the same.
+    line(format_args!("    ntlm auth = ntlmv1-permitted"));
+    line(format_args!("    map to guest = Bad User"));
+    line(format_args!("    guest account = {guest}"));
+    line(format_args!("    server signing = {}", settings.signing.samba_name()));
+    if settings.encrypt {
+        line(format_args!("    server smb encrypt = required"));
+    }
+    let yes_or_no = |yes: bool| if yes { "yes" } else { "no" };
+    line(format_args!("    smb2 leases = {}", yes_or_no(settings.leases)));
+    line(format_args!("    oplocks = {}", yes_or_no(settings.leases)));
+    line(format_args!("    level2 oplocks = {}", yes_or_no(settings.leases)));
+    // Nobody but Samba accesses the files.
+    line(format_args!("    kernel oplocks = no"));
+    line(format_args!("    read only = {}", yes_or_no(settings.read_only)));
+    line(format_args!("    force user = {own}"));
+    for scanner in crate::antivirus::samba_lines(settings, folder) {
+        line(format_args!("    {scanner}"));
+    }
+    for extra in of(None) {
+        line(format_args!("    {extra}"));
+    }
+    line(format_args!("[{SHARE}]"));
+    line(format_args!("    path = {share_folder}"));
+    line(format_args!("    guest ok = yes"));
+    for extra in of(Some(SHARE)) {
+        line(format_args!("    {extra}"));
+    }
+    line(format_args!("[{ENCRYPTED_SHARE}]"));
+    line(format_args!("    path = {share_folder}"));
+    line(format_args!("    server smb encrypt = required"));
+    for extra in of(Some(ENCRYPTED_SHARE)) {
+        line(format_args!("    {extra}"));
+    }
+    text
+}
+
+/// What testparm(1) complains about in a file that it could read: the first thing that the server would ignore.
+pub(crate) fn complaint(said: &str) -> Option<&str> {
+    let matters = ["Unknown parameter", "Ignoring unknown parameter", "Ignoring invalid value", "ERROR:"];
+    said.lines().map(str::trim).find(|line| matters.iter().any(|start| line.contains(start)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_goes_to_the_section_that_it_names() {
+        let settings = Settings {
+            extra: vec!["strict sync = no".to_owned(), "[enc] read only = yes".to_owned()],
+            ..Settings::default()
+        };
+        let accounts = Accounts { own: "ann".into(), guest: "ann".into(), for_users: vec![] };
+        let text = text(&settings, &accounts, Path::new("/d"), Path::new("/s"));
+        let (global, shares) = text.split_once("[share]\n").expect("there is a share");
+        let (share, enc) = shares.split_once("[enc]\n").expect("there is an encrypted share");
+        assert!(global.ends_with("    strict sync = no\n"), "{global}");
+        assert!(!share.contains("read only") && enc.ends_with("    read only = yes\n"), "{shares}");
+    }
+
+    #[test]
+    fn a_setting_that_would_add_more_than_itself_is_refused() {
+        for text in ["a = b\n[evil]", "a = \\", "nonsense", "= x", "# a = b", "[homes] path = /"] {
+            assert!(ExtraLine::parse(text).is_err(), "{text:?}");
+        }
+        let line = ExtraLine::parse(" [share]  strict sync=yes ").expect("it is well-formed");
+        assert_eq!(line, ExtraLine { share: Some("share"), line: "strict sync=yes" });
+    }
+}

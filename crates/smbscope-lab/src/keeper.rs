@@ -1,0 +1,227 @@
+//! A process that takes care of a server for another one, and outlives it for as long as cleaning up takes.
+//!
+//! It holds the reading end of a pipe; the process that started it holds the only writing end, and the kernel closes
+//! that when the process ends, by whatever signal. Messages are lines of JSON: requests on its standard input, answers
+//! on its standard output.
+
+use crate::place::end_process;
+use crate::running::Running;
+use crate::{Error, Place, Process, Record, Settings};
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// To the keeper.
+#[derive(Debug, Serialize, Deserialize)]
+enum Request {
+    /// The first one: what to start.
+    Start { place: PathBuf, name: String, settings: Box<Settings>, detached: bool },
+    /// The server is to outlive the pipe.
+    Stay,
+    /// A process that is to end when the pipe does.
+    TakeAlong(Process),
+    /// The end of the pipe is one in good order: nothing is taken along.
+    Stop,
+}
+
+/// From the keeper.
+#[derive(Debug, Serialize, Deserialize)]
+enum Answer {
+    /// To [`Request::Start`]; the server answers.
+    Started(Box<Record>),
+    /// Everything is gone.
+    Stopped,
+    /// What failed, in a line.
+    Failed(String),
+}
+
+/// The other process, as the one that started it sees it.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    child: Child,
+    /// Absent once the keeper has been told, or is to stay.
+    requests: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Keeper {
+    /// Starts it with this command, and waits for the server.
+    pub(crate) fn start(
+        mut command: Command,
+        place: &Place,
+        name: &str,
+        settings: &Settings,
+        detached: bool,
+    ) -> Result<(Keeper, Record), Error> {
+        // The keeper has another working directory.
+        let mut settings = Box::new(settings.clone());
+        if let Some(folder) = &mut settings.share_folder {
+            *folder = folder.canonicalize().map_err(Error::file("share", folder))?;
+        }
+        // Nothing of it must hold a terminal or a pipe that somebody waits for.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(failed)?;
+        let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+            unreachable!("both have been asked for");
+        };
+        let mut keeper = Keeper { child, requests: Some(requests), answers: BufReader::new(answers) };
+        let start = Request::Start { place: place.path().to_owned(), name: name.to_owned(), settings, detached };
+        let answer = keeper.tell(&start).and_then(|()| keeper.answer());
+        let error = match answer {
+            Ok(Answer::Started(record)) => return Ok((keeper, *record)),
+            Ok(Answer::Failed(said)) => Error::Keeper(said),
+            Ok(Answer::Stopped) => Error::Keeper("the server was stopped while it started".to_owned()),
+            Err(error) => error,
+        };
+        // It has cleaned up, and ends by itself.
+        keeper.requests = None;
+        let _status = keeper.child.wait();
+        Err(error)
+    }
+
+    /// A process that is to end when this one dies.
+    pub(crate) fn takes_along(&mut self, process: Process) -> Result<(), Error> {
+        self.tell(&Request::TakeAlong(process))
+    }
+
+    /// Lets it stay.
+    pub(crate) fn leave(mut self) -> Result<(), Error> {
+        self.tell(&Request::Stay)?;
+        self.requests = None;
+        Ok(())
+    }
+
+    /// Ends the server, and the keeper with it.
+    pub(crate) fn stop(mut self) -> Result<(), Error> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), Error> {
+        if self.requests.is_none() {
+            return Ok(());
+        }
+        let told = self.tell(&Request::Stop);
+        self.requests = None;
+        let answer = self.answer();
+        let _status = self.child.wait();
+        told?;
+        match answer? {
+            Answer::Failed(said) => Err(Error::Keeper(said)),
+            Answer::Started(_) | Answer::Stopped => Ok(()),
+        }
+    }
+
+    fn tell(&mut self, request: &Request) -> Result<(), Error> {
+        let Some(requests) = &mut self.requests else { return Ok(()) };
+        write_line(requests, request).map_err(failed)
+    }
+
+    fn answer(&mut self) -> Result<Answer, Error> {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).map_err(failed)?;
+        serde_json::from_str(&line).map_err(|_| failed(io::Error::other("it ended without an answer")))
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Err(error) = self.end() {
+            eprintln!("smbscope: lab: {error}");
+        }
+    }
+}
+
+fn failed(error: io::Error) -> Error {
+    Error::Program { program: "the process that takes care of the server".to_owned(), said: error.to_string() }
+}
+
+fn write_line(writer: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    writer.write_all(&line)?;
+    writer.flush()
+}
+
+/// Takes care of one server, as the process on the other end of the standard input says: what the command given to
+/// [`Launcher::kept_by`](crate::Launcher::kept_by) has to call. Returns when the server is gone.
+pub fn keep() -> Result<(), Error> {
+    // Ctrl-C on a terminal is for the program that works with the server; the end of the terminal, too.
+    let _is_leader = rustix::process::setsid();
+    std::env::set_current_dir("/").map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    // From here on signals are kept until somebody asks for them, also while the server is being started.
+    let signals = {
+        let _context = runtime.enter();
+        [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal)
+    };
+    let [Ok(terminate), Ok(interrupt), Ok(hangup)] = signals else {
+        return Err(failed(io::Error::other("signals can't be caught")));
+    };
+
+    let mut line = String::new();
+    io::stdin().read_line(&mut line).map_err(failed)?;
+    let Ok(Request::Start { place, name, settings, detached }) = serde_json::from_str(&line) else {
+        return Err(failed(io::Error::other("it is started by other commands, and not by hand")));
+    };
+    let running = match Place::new(&place).and_then(|place| Running::start(&place, &name, &settings, detached)) {
+        Ok(running) => running,
+        Err(error) => {
+            answer(&Answer::Failed(error.to_string()));
+            return Ok(());
+        }
+    };
+    answer(&Answer::Started(Box::new(running.record.clone())));
+
+    let requests = requests();
+    let along = runtime.block_on(until_the_end(requests, [terminate, interrupt, hangup]));
+    // The thread that reads standard input may be waiting: it is left alone.
+    runtime.shutdown_background();
+    along.into_iter().for_each(end_process);
+    let stopped = running.stop();
+    answer(&stopped.as_ref().map_or_else(|error| Answer::Failed(error.to_string()), |()| Answer::Stopped));
+    stopped
+}
+
+/// Returns when the server is to end, with the processes that are to end with it.
+async fn until_the_end(mut requests: mpsc::UnboundedReceiver<Request>, signals: [Signal; 3]) -> Vec<Process> {
+    let [mut terminate, mut interrupt, mut hangup] = signals;
+    let mut along = Vec::new();
+    let mut stays = false;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return along,
+            _ = interrupt.recv() => return along,
+            _ = hangup.recv() => return along,
+            request = requests.recv(), if !stays => match request {
+                Some(Request::Stay) => stays = true,
+                Some(Request::TakeAlong(process)) => along.push(process),
+                Some(Request::Stop) => return Vec::new(),
+                Some(Request::Start { .. }) => {}
+                // The end of the pipe.
+                None => return along,
+            },
+        }
+    }
+}
+
+/// The lines of standard input, until its end.
+fn requests() -> mpsc::UnboundedReceiver<Request> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in io::stdin().lines().map_while(Result::ok) {
+            let Ok(request) = serde_json::from_str(&line) else { continue };
+            if sender.send(request).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// Nobody may be there to read it.
+fn answer(answer: &Answer) {
+    let _gone = write_line(&mut io::stdout().lock(), answer);
+}

@@ -1,0 +1,45 @@
+//! Private, throw-away Samba servers, and what makes them slow.
+//!
+//! A [`Server`] is an ordinary process with a folder of its own: configuration, accounts, logs and the shared files. It
+//! listens on a free port of the loopback interface, and leaves neither a process nor a file behind. Nothing of the
+//! host's Samba is read or changed.
+//!
+//! ```no_run
+//! use smbscope_lab::{Server, Settings};
+//!
+//! let server = Server::start(&Settings::default())?;
+//! println!("smb://{}@{}/{}", server.user(), server.address(), server.share());
+//! # Ok::<(), smbscope_lab::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod accounts;
+mod antivirus;
+mod busy;
+mod config;
+mod disk;
+mod error;
+mod family;
+mod keeper;
+mod link;
+mod place;
+mod port;
+mod probe;
+mod record;
+mod running;
+mod server;
+mod settings;
+mod tools;
+mod units;
+mod users;
+
+pub use antivirus::Antivirus;
+pub use error::Error;
+pub use keeper::keep;
+pub use place::Place;
+pub use record::{Process, Record, User};
+pub use server::{Launcher, Server};
+pub use settings::{Dialect, Settings, Signing};
+pub use tools::available;
+pub use units::{parse_bandwidth, parse_duration, parse_size};

@@ -1,0 +1,193 @@
+//! One direction of one connection, and the link that it shares. Time is an argument.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Bytes that may be under way in a direction of a connection: more stays with the sender.
+const ROOM: usize = 16 << 20;
+/// How far ahead of time the link takes bytes, so that it is never idle while a thread wakes up.
+const AHEAD: Duration = Duration::from_millis(1);
+/// What is taken at once from a sender.
+const PIECE_MAX: usize = 64 << 10;
+/// The payload of an Ethernet frame.
+const PIECE_MIN: usize = 1460;
+
+/// Bytes a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rate(u64);
+
+impl Rate {
+    /// From bits a second.
+    pub(crate) fn from_bits(bits: u64) -> Rate {
+        Rate((bits / 8).max(1))
+    }
+
+    fn time_for(self, bytes: usize) -> Duration {
+        Duration::from_secs_f64(bytes as f64 / self.0 as f64)
+    }
+}
+
+/// One direction of the link, which carries one byte after the other: all connections share it.
+#[derive(Debug)]
+pub(crate) struct Carrier {
+    rate: Rate,
+    free_at: Option<Instant>,
+}
+
+impl Carrier {
+    pub(crate) fn new(rate: Rate) -> Carrier {
+        Carrier { rate, free_at: None }
+    }
+
+    /// When it takes more bytes; bytes that come earlier stay with the sender, so that no connection queues up more
+    /// than its share.
+    pub(crate) fn takes_at(&self, now: Instant) -> Instant {
+        self.free_at.and_then(|free| free.checked_sub(AHEAD)).map_or(now, |time| time.max(now))
+    }
+
+    /// Takes these bytes: when the last of them has left.
+    pub(crate) fn take(&mut self, now: Instant, bytes: usize) -> Instant {
+        let start = self.free_at.map_or(now, |free| free.max(now));
+        let end = start + self.rate.time_for(bytes);
+        self.free_at = Some(end);
+        end
+    }
+
+    /// Bytes to take at once: what the link carries in half a millisecond, so that connections take turns.
+    pub(crate) fn piece(&self) -> usize {
+        ((self.rate.0 / 2000) as usize).clamp(PIECE_MIN, PIECE_MAX)
+    }
+}
+
+/// Bytes on their way.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    delay: Duration,
+    pieces: VecDeque<Piece>,
+    /// Bytes in `pieces`.
+    bytes: usize,
+    /// When the end of the stream arrives, once the sender has sent it.
+    end: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Piece {
+    due: Instant,
+    data: Vec<u8>,
+    /// Already delivered.
+    done: usize,
+}
+
+impl Lane {
+    pub(crate) fn new(delay: Duration) -> Lane {
+        Lane { delay, pieces: VecDeque::new(), bytes: 0, end: None }
+    }
+
+    /// Bytes to take from the sender at once.
+    pub(crate) fn piece(carrier: Option<&Carrier>) -> usize {
+        carrier.map_or(PIECE_MAX, Carrier::piece)
+    }
+
+    /// Whether the sender may send more.
+    pub(crate) fn is_open(&self) -> bool {
+        self.end.is_none() && self.bytes < ROOM
+    }
+
+    /// Bytes that left the sender's end at this time.
+    pub(crate) fn push(&mut self, left: Instant, data: &[u8]) {
+        self.bytes += data.len();
+        self.pieces.push_back(Piece { due: left + self.delay, data: data.to_vec(), done: 0 });
+    }
+
+    /// The sender sends no more.
+    pub(crate) fn finish(&mut self, now: Instant) {
+        let last = self.pieces.back().map_or(now, |piece| piece.due);
+        self.end.get_or_insert(last.max(now + self.delay));
+    }
+
+    /// When the next bytes, or the end, arrive.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        self.pieces.front().map(|piece| piece.due).or(self.end)
+    }
+
+    /// Bytes that have arrived.
+    pub(crate) fn arrived(&self, now: Instant) -> Option<&[u8]> {
+        let piece = self.pieces.front().filter(|piece| piece.due <= now)?;
+        piece.data.get(piece.done..)
+    }
+
+    /// The receiver took this many of them.
+    pub(crate) fn delivered(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        if let Some(piece) = self.pieces.front_mut() {
+            piece.done += bytes;
+            if piece.done >= piece.data.len() {
+                self.pieces.pop_front();
+            }
+        }
+    }
+
+    /// Whether everything has arrived, the end included.
+    pub(crate) fn has_ended(&self, now: Instant) -> bool {
+        self.pieces.is_empty() && self.end.is_some_and(|end| end <= now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn bytes_arrive_a_delay_after_they_left_in_their_order() {
+        let start = Instant::now();
+        let mut lane = Lane::new(5 * MS);
+        lane.push(start, b"ab");
+        lane.push(start + MS, b"c");
+        assert_eq!(lane.next_due(), Some(start + 5 * MS));
+        assert_eq!(lane.arrived(start + 4 * MS), None);
+        assert_eq!(lane.arrived(start + 5 * MS), Some(&b"ab"[..]));
+        lane.delivered(1);
+        assert_eq!(lane.arrived(start + 5 * MS), Some(&b"b"[..]));
+        lane.delivered(1);
+        assert_eq!(lane.arrived(start + 5 * MS), None);
+        assert_eq!(lane.arrived(start + 6 * MS), Some(&b"c"[..]));
+    }
+
+    #[test]
+    fn the_end_arrives_after_everything_else() {
+        let start = Instant::now();
+        let mut lane = Lane::new(5 * MS);
+        lane.push(start + 3 * MS, b"a");
+        lane.finish(start);
+        assert!(!lane.is_open());
+        assert!(!lane.has_ended(start + 8 * MS), "a byte is under way");
+        lane.delivered(1);
+        assert!(!lane.has_ended(start + 7 * MS) && lane.has_ended(start + 8 * MS));
+    }
+
+    /// 8 Mbit/s are 1,000 bytes in a millisecond.
+    #[test]
+    fn a_link_carries_one_byte_after_the_other() {
+        let start = Instant::now();
+        let mut carrier = Carrier::new(Rate::from_bits(8_000_000));
+        assert_eq!(carrier.take(start, 1000), start + MS);
+        assert_eq!(carrier.take(start, 2000), start + 3 * MS);
+        assert_eq!(carrier.takes_at(start), start + 3 * MS - AHEAD);
+        // An idle link saves nothing up.
+        assert_eq!(carrier.take(start + 10 * MS, 1000), start + 11 * MS);
+    }
+
+    #[test]
+    fn a_sender_without_a_receiver_is_stopped() {
+        let mut lane = Lane::new(MS);
+        for _ in 0..ROOM / PIECE_MAX {
+            assert!(lane.is_open());
+            lane.push(Instant::now(), &[0; PIECE_MAX]);
+        }
+        assert!(!lane.is_open());
+        lane.delivered(PIECE_MAX);
+        assert!(lane.is_open());
+    }
+}

@@ -1,0 +1,173 @@
+//! One connection over the link: two sockets, and a thread that waits for bytes and for their time.
+
+use super::lane::{Carrier, Lane};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{self, ErrorKind, PipeReader, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Says when the proxy ends.
+#[derive(Debug, Clone)]
+pub(super) struct Stop(Arc<PipeReader>);
+
+impl Stop {
+    pub(super) fn new(pipe: PipeReader) -> Stop {
+        Stop(Arc::new(pipe))
+    }
+
+    /// Waits until the socket can be read; `false` when the proxy ends.
+    pub(super) fn or_readable(&self, socket: &impl AsFd) -> bool {
+        let mut descriptors = [self.poll(), PollFd::new(socket, PollFlags::IN)];
+        // Interrupted by a signal: the caller looks and comes back.
+        let _count = poll(&mut descriptors, None);
+        !self.came(&descriptors)
+    }
+
+    fn poll(&self) -> PollFd<'_> {
+        PollFd::new(&*self.0, PollFlags::IN)
+    }
+
+    /// Nothing is ever written to the pipe: it becomes readable by its end.
+    fn came(&self, descriptors: &[PollFd<'_>]) -> bool {
+        descriptors.first().is_some_and(|stop| !stop.revents().is_empty())
+    }
+}
+
+/// A connection: 0 is the client's side, 1 the server's.
+#[derive(Debug)]
+pub(super) struct Relay {
+    sockets: [TcpStream; 2],
+    /// By the side that sends.
+    lanes: [Lane; 2],
+    /// The link in that direction, where it is throttled.
+    carriers: [Option<Arc<Mutex<Carrier>>>; 2],
+    /// The receiver of this lane has been told that no more comes.
+    closed: [bool; 2],
+    buffer: Vec<u8>,
+}
+
+impl Relay {
+    pub(super) fn new(
+        sockets: [TcpStream; 2],
+        delay: Duration,
+        carriers: [Option<Arc<Mutex<Carrier>>>; 2],
+    ) -> io::Result<Relay> {
+        for socket in &sockets {
+            socket.set_nodelay(true)?;
+            socket.set_nonblocking(true)?;
+        }
+        let lanes = [Lane::new(delay), Lane::new(delay)];
+        Ok(Relay { sockets, lanes, carriers, closed: [false; 2], buffer: Vec::new() })
+    }
+
+    /// Until both ends are done, one of them fails, or the proxy ends.
+    pub(super) fn run(mut self, stop: &Stop) -> io::Result<()> {
+        let result = self.relay(stop);
+        if result.is_err() {
+            // The other end sees a reset, as it would without us.
+            for socket in &self.sockets {
+                rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO))?;
+            }
+        }
+        result
+    }
+
+    fn relay(&mut self, stop: &Stop) -> io::Result<()> {
+        while self.closed != [true, true] {
+            let mut moved = false;
+            for side in [0, 1] {
+                moved |= self.take(side)?;
+                moved |= self.deliver(side)?;
+            }
+            if !moved && !self.wait(stop)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a piece from a sender onto the link; `false` if there is none, or it has to wait.
+    fn take(&mut self, side: usize) -> io::Result<bool> {
+        let now = Instant::now();
+        if !self.lanes[side].is_open() || self.takes_at(side, now) > now {
+            return Ok(false);
+        }
+        let mut carrier = self.carriers[side].as_deref().map(|it| it.lock().unwrap_or_else(PoisonError::into_inner));
+        self.buffer.resize(Lane::piece(carrier.as_deref()), 0);
+        match (&self.sockets[side]).read(&mut self.buffer) {
+            Ok(0) => self.lanes[side].finish(now),
+            Ok(length) => {
+                let left = carrier.as_mut().map_or(now, |carrier| carrier.take(now, length));
+                self.lanes[side].push(left, &self.buffer[..length]);
+            }
+            Err(error) if is_no_failure(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        Ok(true)
+    }
+
+    /// Gives the receiver what has arrived; `false` if nothing has, or it takes nothing.
+    fn deliver(&mut self, side: usize) -> io::Result<bool> {
+        let now = Instant::now();
+        let (lane, mut receiver) = (&mut self.lanes[side], &self.sockets[1 - side]);
+        if let Some(data) = lane.arrived(now) {
+            return match receiver.write(data) {
+                Ok(length) => {
+                    lane.delivered(length);
+                    Ok(true)
+                }
+                Err(error) if is_no_failure(&error) => Ok(false),
+                Err(error) => Err(error),
+            };
+        }
+        if lane.has_ended(now) && !std::mem::replace(&mut self.closed[side], true) {
+            // One that has gone needs not be told.
+            let _gone = receiver.shutdown(Shutdown::Write);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    fn takes_at(&self, side: usize, now: Instant) -> Instant {
+        let carrier = self.carriers[side].as_deref();
+        carrier.map_or(now, |carrier| carrier.lock().unwrap_or_else(PoisonError::into_inner).takes_at(now))
+    }
+
+    /// Waits for a socket or for the next point in time; `false` when the proxy ends.
+    fn wait(&self, stop: &Stop) -> io::Result<bool> {
+        let now = Instant::now();
+        let mut wanted = [PollFlags::empty(); 2];
+        let mut next: Option<Instant> = None;
+        let mut at = |time: Instant| next = Some(next.map_or(time, |next| next.min(time)));
+        for side in [0, 1] {
+            let lane = &self.lanes[side];
+            if lane.is_open() {
+                match self.takes_at(side, now) {
+                    time if time > now => at(time),
+                    _ => wanted[side] |= PollFlags::IN,
+                }
+            }
+            if lane.arrived(now).is_some() {
+                wanted[1 - side] |= PollFlags::OUT;
+            } else if let Some(due) = lane.next_due().filter(|_| !self.closed[side]) {
+                at(due);
+            }
+        }
+        let mut descriptors = vec![stop.poll()];
+        // A socket from which nothing is wanted would report that its other end has gone, over and over.
+        let polled = self.sockets.iter().zip(wanted).filter(|(_, wanted)| !wanted.is_empty());
+        descriptors.extend(polled.map(|(socket, wanted)| PollFd::new(socket, wanted)));
+        let timeout = next.map(|next| Timespec::try_from(next.saturating_duration_since(now)));
+        let timeout = timeout.transpose().map_err(io::Error::other)?;
+        match poll(&mut descriptors, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(!stop.came(&descriptors)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn is_no_failure(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

@@ -1,0 +1,246 @@
+//! The folder that holds the servers' folders, and what is left over in it.
+
+use crate::record::{Process, Record};
+use crate::{Error, disk, family};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Samba has sockets in its folder, whose paths are limited to 107 bytes (unix(7)); the longest is
+/// `private/msg.sock/4194304`, and there may be several servers' names before it.
+const LONGEST_FOLDER: usize = 80;
+
+/// The share's own folder in that of the server.
+pub(crate) const SHARE_FOLDER: &str = "share";
+
+/// The folder that holds the servers' folders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place(PathBuf);
+
+impl Default for Place {
+    /// `smbscope-lab` in `$XDG_RUNTIME_DIR`, or `/tmp/smbscope-lab-UID`.
+    fn default() -> Place {
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+        let runtime = runtime.filter(|path| usable(path)).map(|path| path.join("smbscope-lab"));
+        Place(
+            runtime
+                .unwrap_or_else(|| PathBuf::from(format!("/tmp/smbscope-lab-{}", rustix::process::geteuid().as_raw()))),
+        )
+    }
+}
+
+impl Place {
+    /// A folder of the caller's choice; it is made when it is needed.
+    pub fn new(folder: &Path) -> Result<Place, Error> {
+        std::path::absolute(folder).map(Place).map_err(Error::file("find", folder))
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The servers that somebody takes care of, by name.
+    pub fn servers(&self) -> Vec<Record> {
+        self.records().into_iter().filter(|record| record.owner.lives()).collect()
+    }
+
+    /// Ends a server that was detached, and removes everything of it.
+    pub fn stop(&self, name: &str) -> Result<(), Error> {
+        let servers = self.servers();
+        let Some(record) = servers.iter().find(|record| record.name == name) else {
+            let names: Vec<&str> = servers.iter().map(|record| record.name.as_str()).collect();
+            let known =
+                if names.is_empty() { "none does".to_owned() } else { format!("these do: {}", names.join(", ")) };
+            return Err(Error::Unknown { name: name.to_owned(), known });
+        };
+        if !record.detached {
+            return Err(Error::Owned { name: name.to_owned(), pid: record.owner.pid });
+        }
+        end_process(record.owner);
+        // It has cleaned up, unless it could not.
+        self.sweep().map(drop)
+    }
+
+    /// Removes what servers have left whose owner is gone: processes, mounts, folders. Returns their names.
+    pub fn sweep(&self) -> Result<Vec<String>, Error> {
+        if !self.0.exists() {
+            return Ok(Vec::new());
+        }
+        let _lock = self.lock()?;
+        self.sweep_locked()
+    }
+
+    fn sweep_locked(&self) -> Result<Vec<String>, Error> {
+        let stale: Vec<Record> = self.records().into_iter().filter(|record| !record.owner.lives()).collect();
+        stale.iter().try_for_each(clean)?;
+        Ok(stale.into_iter().map(|record| record.name).collect())
+    }
+
+    /// All records, by name. A folder counts only if its record says that it is this one: nothing else in the place is
+    /// ever touched.
+    fn records(&self) -> Vec<Record> {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().filter_map(Result::ok);
+        let mut records: Vec<Record> = entries
+            .filter_map(|entry| Record::read(&entry.path()).filter(|record| record.folder == entry.path()))
+            .collect();
+        records.sort_by(|a, b| a.name.cmp(&b.name));
+        records
+    }
+
+    /// Makes the folder of a new server and puts its record there.
+    pub(crate) fn claim(&self, record: &mut Record) -> Result<(), Error> {
+        let name = &record.name;
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if name.is_empty() || name.len() > 40 || !name.chars().all(plain) {
+            let text = format!("{name:?} can't be a server's name: up to 40 letters, digits, - and _ can");
+            return Err(Error::Settings(text));
+        }
+        record.folder = self.0.join(name);
+        if record.folder.as_os_str().len() > LONGEST_FOLDER {
+            let text = format!("the path {} is too long for Samba's sockets: choose another --state", self.0.display());
+            return Err(Error::Settings(text));
+        }
+        self.make()?;
+        let _lock = self.lock()?;
+        self.sweep_locked()?;
+        // One that was interrupted between the next two steps has left an empty folder.
+        let _absent = fs::remove_dir(&record.folder);
+        match DirBuilder::new().mode(0o700).create(&record.folder) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(match Record::read(&record.folder) {
+                    Some(_) => Error::Taken(name.clone()),
+                    None => Error::File { what: "make", path: record.folder.clone(), error },
+                });
+            }
+            Err(error) => return Err(Error::File { what: "make", path: record.folder.clone(), error }),
+        }
+        record.write()
+    }
+
+    /// Makes the folder, if it is not there. In `/tmp`, somebody else might have made it.
+    fn make(&self) -> Result<(), Error> {
+        let make = Error::file("make", &self.0);
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(make)?;
+        if usable(&self.0) {
+            return Ok(());
+        }
+        let text = format!("{} belongs to another user: choose another folder with --state", self.0.display());
+        Err(Error::Unavailable(text))
+    }
+
+    /// Held while folders appear and disappear.
+    fn lock(&self) -> Result<OwnedFd, Error> {
+        lock(&self.0.join(".lock"))
+    }
+
+    /// Held from the choice of a port until the server listens on it: Samba's sockets don't exclude one another.
+    pub(crate) fn port_lock() -> Result<OwnedFd, Error> {
+        let place = Place::default();
+        place.make()?;
+        lock(&place.0.join(".port"))
+    }
+}
+
+/// Whether this is a folder of the calling user's own.
+fn usable(folder: &Path) -> bool {
+    let own = |metadata: &fs::Metadata| metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw();
+    fs::symlink_metadata(folder).is_ok_and(|metadata| own(&metadata))
+        || fs::metadata(folder).is_ok_and(|metadata| own(&metadata) && !folder.starts_with("/tmp"))
+}
+
+/// Waits until nobody else has the lock; it ends with the value.
+fn lock(file: &Path) -> Result<OwnedFd, Error> {
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let open = rustix::fs::open(file, flags, Mode::RUSR | Mode::WUSR);
+    let descriptor = open.map_err(|error| Error::file("open", file)(error.into()))?;
+    rustix::io::retry_on_intr(|| rustix::fs::flock(&descriptor, FlockOperation::LockExclusive))
+        .map_err(|error| Error::file("lock", file)(error.into()))?;
+    Ok(descriptor)
+}
+
+/// Asks a process to end, and makes it end when it does not.
+pub(crate) fn end_process(process: Process) {
+    let Some(pid) = i32::try_from(process.pid).ok().and_then(Pid::from_raw) else { return };
+    for (signal, patience) in [(Signal::TERM, Duration::from_secs(20)), (Signal::KILL, Duration::from_secs(5))] {
+        let patience = Instant::now() + patience;
+        if process.lives() {
+            // It may have ended just now.
+            let _ended = kill_process(pid, signal);
+        }
+        while process.lives() && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Ends what runs of a server, and removes its folder.
+pub(crate) fn clean(record: &Record) -> Result<(), Error> {
+    let folder = &record.folder;
+    if !family::end(folder) {
+        let said = format!("some of its processes can't be ended, and {} stays", folder.display());
+        return Err(Error::Program { program: "smbd".to_owned(), said });
+    }
+    if record.settings.disk.is_some() {
+        disk::unmount(&folder.join(SHARE_FOLDER))?;
+    }
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::file("remove", folder)(error)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Settings;
+
+    fn record(name: &str, owner: Process) -> Record {
+        Record {
+            name: name.to_owned(),
+            folder: PathBuf::new(),
+            share_folder: PathBuf::new(),
+            owner,
+            detached: true,
+            smbd: None,
+            port: 0,
+            started: 0,
+            users: Vec::new(),
+            settings: Settings::default(),
+        }
+    }
+
+    #[test]
+    fn what_a_dead_owner_left_is_swept_and_nothing_else() {
+        let directory = tempfile::tempdir().expect("a temporary directory can be made");
+        let place = Place::new(directory.path()).expect("the path is absolute");
+        let own = Process::own();
+        // The same process id with another start time: what a recycled id looks like.
+        place.claim(&mut record("dead", Process { start: own.start + 1, ..own })).expect("the name is free");
+        place.claim(&mut record("live", own)).expect("the name is free");
+        fs::create_dir(directory.path().join("foreign")).expect("a folder can be made");
+        fs::write(directory.path().join("foreign/state.json"), "{}").expect("a file can be written");
+        // The second claim has swept already.
+        assert_eq!(place.sweep().expect("the place can be read"), Vec::<String>::new());
+        let left = |name: &str| directory.path().join(name).exists();
+        assert_eq!((left("dead"), left("live"), left("foreign")), (false, true, true));
+        assert_eq!(place.servers().len(), 1);
+    }
+
+    #[test]
+    fn a_name_is_taken_once_and_can_be_no_path() {
+        let directory = tempfile::tempdir().expect("a temporary directory can be made");
+        let place = Place::new(directory.path()).expect("the path is absolute");
+        place.claim(&mut record("a", Process::own())).expect("the name is free");
+        let claim = |name: &str| place.claim(&mut record(name, Process::own()));
+        assert!(matches!(claim("a"), Err(Error::Taken(name)) if name == "a"));
+        assert!(matches!(claim("../b"), Err(Error::Settings(_))));
+        assert!(matches!(claim(""), Err(Error::Settings(_))));
+    }
+}

@@ -1,0 +1,138 @@
+//! What is known about a server outside the process that started it: `state.json` in its folder. No password is in it.
+
+use crate::family::{self, Part};
+use crate::{Error, Settings, config, users};
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// A process that can't be mistaken for another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its id.
+    pub pid: u32,
+    /// When it was started, in clock ticks since boot: ids are used again.
+    pub start: u64,
+}
+
+/// A user of the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// As the client names it.
+    pub name: String,
+    /// The account of the system behind it.
+    pub account: String,
+}
+
+/// What is known about a server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Its name among the servers of the same place.
+    pub name: String,
+    /// Everything of it is in here.
+    pub folder: PathBuf,
+    /// The shared files.
+    pub share_folder: PathBuf,
+    /// The process that cleans up.
+    pub owner: Process,
+    /// It stays when the process that asked for it ends.
+    #[serde(default)]
+    pub detached: bool,
+    /// Samba's first process; absent while it is being started.
+    pub smbd: Option<Process>,
+    /// Where clients connect to; 0 while it is being started.
+    pub port: u16,
+    /// When it was started, in seconds since 1970.
+    pub started: u64,
+    /// Its users, the first one being [`Server::user`](crate::Server::user).
+    pub users: Vec<User>,
+    /// How it was asked to be.
+    pub settings: Settings,
+}
+
+impl Record {
+    /// Where clients connect to.
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
+    }
+
+    /// The first user.
+    pub fn user(&self) -> &str {
+        self.users.first().map_or("", |user| &user.name)
+    }
+
+    /// What `bench` takes as its target.
+    pub fn url(&self) -> String {
+        self.url_of(config::SHARE)
+    }
+
+    /// The same for the share that requires encryption.
+    pub fn encrypted_url(&self) -> String {
+        self.url_of(config::ENCRYPTED_SHARE)
+    }
+
+    fn url_of(&self, share: &str) -> String {
+        format!("smb://{}@{}/{share}", self.user(), self.address())
+    }
+
+    /// A file with the first user's password, which only the owner of the server can read.
+    pub fn password_file(&self) -> PathBuf {
+        self.folder.join(users::PASSWORD_FILE)
+    }
+
+    /// How long ago it was started.
+    pub fn uptime(&self) -> Duration {
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        now.saturating_sub(Duration::from_secs(self.started))
+    }
+
+    /// Samba's processes: the first one, one for each connection, and helpers.
+    pub fn pids(&self) -> Vec<u32> {
+        let members = family::members(&self.folder, Some(Part::Samba));
+        members.into_iter().map(|pid| pid.as_raw_nonzero().get().unsigned_abs()).collect()
+    }
+
+    /// Connections to Samba, each of which has a process.
+    pub fn sessions(&self) -> usize {
+        let Some(smbd) = self.smbd else { return 0 };
+        family::sessions(&family::members(&self.folder, Some(Part::Samba)), smbd)
+    }
+
+    /// User and system time of Samba's processes so far, ended connections included. It is a sum over processes that
+    /// come and go: what is read twice in quick succession may differ by a connection that ends just then.
+    pub fn cpu_time(&self) -> Duration {
+        let members = family::members(&self.folder, Some(Part::Samba));
+        // The id is another process's when Samba has ended.
+        family::cpu_time(&members, self.smbd.filter(Process::lives))
+    }
+
+    /// The same of the virus scanner.
+    pub fn scanner_cpu_time(&self) -> Option<Duration> {
+        let is_there = self.settings.antivirus.is_some();
+        is_there.then(|| family::cpu_time(&family::members(&self.folder, Some(Part::Antivirus)), None))
+    }
+
+    /// To Samba's processes.
+    pub(crate) fn signal(&self, signal: Signal) {
+        family::signal(&self.folder, Some(Part::Samba), signal);
+    }
+
+    /// The file's name in the server's folder.
+    const FILE: &str = "state.json";
+
+    /// Reads that of a folder; `None` where there is none, or none that can be understood.
+    pub(crate) fn read(folder: &Path) -> Option<Record> {
+        serde_json::from_slice(&std::fs::read(folder.join(Record::FILE)).ok()?).ok()
+    }
+
+    /// Writes it as a whole: a reader sees the old one or the new one.
+    pub(crate) fn write(&self) -> Result<(), Error> {
+        let file = self.folder.join(Record::FILE);
+        let new = self.folder.join("state.json.new");
+        let text = serde_json::to_vec_pretty(self).expect("a record has only keys that are strings");
+        std::fs::write(&new, text).map_err(Error::file("write", &new))?;
+        std::fs::rename(&new, &file).map_err(Error::file("write", &file))
+    }
+}

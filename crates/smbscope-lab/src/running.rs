@@ -1,0 +1,188 @@
+//! Starting a server in this process: what it consists of, from its folder to its first answer.
+
+use crate::accounts::Accounts;
+use crate::antivirus::{self, Antivirus};
+use crate::busy::Busy;
+use crate::family::{self, Part};
+use crate::link::{Link, Proxy, Rate};
+use crate::place::{SHARE_FOLDER, clean};
+use crate::record::{Process, Record};
+use crate::tools::{self, Tools};
+use crate::users::{self, Password};
+use crate::{Error, Place, Settings, config, disk, port, probe};
+use std::fs::{self, File, Permissions};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+/// How long a server may take until it answers. It takes a tenth of a second on a machine with nothing else to do.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A server that is held by this process. Dropping it leaves nothing.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) record: Record,
+    /// In the order of the users.
+    pub(crate) passwords: Vec<Password>,
+    /// Processes to be waited for, in the order in which they were started.
+    children: Vec<Child>,
+    proxy: Option<Proxy>,
+    busy: Option<Busy>,
+    /// There is something to clean up.
+    claimed: bool,
+}
+
+impl Running {
+    /// Starts it, and returns when it answers.
+    pub(crate) fn start(place: &Place, name: &str, settings: &Settings, detached: bool) -> Result<Running, Error> {
+        settings.check()?;
+        let tools = Tools::find()?;
+        let accounts = Accounts::read()?;
+        let scanner = settings.antivirus.as_ref().map(|_| antivirus::find(&tools.smbd)).transpose()?;
+        let record = Record {
+            name: name.to_owned(),
+            folder: Default::default(),
+            share_folder: Default::default(),
+            owner: Process::own(),
+            detached,
+            smbd: None,
+            port: 0,
+            started: SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()),
+            users: users::choose(settings.users, &accounts)?,
+            settings: settings.clone(),
+        };
+        // From here on, dropping the value cleans up.
+        let mut running =
+            Running { record, passwords: Vec::new(), children: Vec::new(), proxy: None, busy: None, claimed: false };
+        place.claim(&mut running.record)?;
+        running.claimed = true;
+        running.furnish(&tools, &accounts)?;
+        if let (Some(clamd), Some(Antivirus::ClamAv(signatures))) = (&scanner, &settings.antivirus) {
+            running.children.push(antivirus::start(clamd, signatures.as_deref(), &running.record.folder)?);
+        }
+        running.connect(&tools)?;
+        running.busy = settings.cpu_load.map(Busy::start).transpose()?;
+        running.record.write()?;
+        Ok(running)
+    }
+
+    /// Folders, configuration and users.
+    fn furnish(&mut self, tools: &Tools, accounts: &Accounts) -> Result<(), Error> {
+        let Record { folder, settings, .. } = &self.record;
+        for name in config::FOLDERS {
+            make(&folder.join(name))?;
+        }
+        let share_folder = match &settings.share_folder {
+            Some(given) => given.canonicalize().map_err(Error::file("share", given))?,
+            None => {
+                let share = folder.join(SHARE_FOLDER);
+                make(&share)?;
+                settings.disk.map(|bytes| disk::mount(&share, bytes)).transpose()?;
+                share
+            }
+        };
+        let conf = folder.join("smb.conf");
+        let text = config::text(settings, accounts, folder, &share_folder);
+        fs::write(&conf, text).map_err(Error::file("write", &conf))?;
+        if let (Some(testparm), false) = (&tools.testparm, settings.extra.is_empty()) {
+            let said = tools::run(Command::new(testparm).arg("-s").arg(&conf), "")?;
+            if let Some(complaint) = config::complaint(&said) {
+                return Err(Error::Settings(format!("Samba does not take a setting: {complaint}")));
+            }
+        }
+        self.record.share_folder = share_folder;
+        self.passwords = users::enroll(&self.record, tools)?;
+        Ok(())
+    }
+
+    /// Starts Samba, and the link before it, on the port that was asked for or any free one.
+    fn connect(&mut self, tools: &Tools) -> Result<(), Error> {
+        let Settings { port, bandwidth, delay, .. } = self.record.settings;
+        if bandwidth.is_none() && delay.is_none() {
+            self.record.port = self.launch(tools, port)?;
+            return Ok(());
+        }
+        let listeners = port::listen(port)?;
+        let server = SocketAddr::from((Ipv4Addr::LOCALHOST, self.launch(tools, None)?));
+        self.record.port = port::of(&listeners)?;
+        let link = Link { delay: delay.unwrap_or_default(), rate: bandwidth.map(Rate::from_bits) };
+        self.proxy = Some(Proxy::start(listeners, server, link)?);
+        Ok(())
+    }
+
+    /// Starts Samba, and waits until it answers. Returns its port.
+    fn launch(&mut self, tools: &Tools, port: Option<u16>) -> Result<u16, Error> {
+        let _lock = Place::port_lock()?;
+        let port = port::free(port)?;
+        let folder = &self.record.folder;
+        let log = folder.join("log/smbd.out");
+        let output = File::create(&log).map_err(Error::file("make", &log))?;
+        let errors = output.try_clone().map_err(Error::file("make", &log))?;
+        let mut smbd = Command::new(&tools.smbd);
+        smbd.args(["--foreground", "--no-process-group", "--configfile"]).arg(folder.join("smb.conf"));
+        smbd.arg("--log-basename").arg(folder.join("log")).arg(format!("--port={port}"));
+        smbd.current_dir("/").stdin(Stdio::null()).stdout(output).stderr(errors);
+        family::mark(&mut smbd, folder, Part::Samba);
+        let failed = |said: String| Error::Program { program: "smbd".to_owned(), said };
+        self.children.push(smbd.spawn().map_err(|error| failed(error.to_string()))?);
+        let child = self.children.last_mut().expect("it has just been pushed");
+        self.record.smbd = Process::find(child.id());
+
+        let patience = Instant::now() + PATIENCE;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        loop {
+            if let Some(status) = child.try_wait().map_err(|error| failed(error.to_string()))? {
+                return Err(failed(format!("ended at once ({status}): {}", last_words(&folder.join("log")))));
+            }
+            if probe::negotiate(address, Duration::from_secs(5)).is_ok() {
+                return Ok(port);
+            }
+            if Instant::now() > patience {
+                let said = last_words(&folder.join("log"));
+                return Err(Error::Silent { seconds: PATIENCE.as_secs(), said });
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Ends it and removes everything of it.
+    pub(crate) fn stop(mut self) -> Result<(), Error> {
+        self.clean()
+    }
+
+    fn clean(&mut self) -> Result<(), Error> {
+        if !std::mem::replace(&mut self.claimed, false) {
+            return Ok(());
+        }
+        (self.proxy, self.busy) = (None, None);
+        // Killed and waited for first, so that they start nothing new; Samba before its scanner.
+        for child in self.children.iter_mut().rev() {
+            let _ended = child.kill();
+            let _status = child.wait();
+        }
+        clean(&self.record)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Err(error) = self.clean() {
+            eprintln!("smbscope: lab: {error}");
+        }
+    }
+}
+
+fn make(folder: &Path) -> Result<(), Error> {
+    fs::create_dir(folder).map_err(Error::file("make", folder))?;
+    fs::set_permissions(folder, Permissions::from_mode(0o755)).map_err(Error::file("make", folder))
+}
+
+/// The last line that Samba wrote, of the messages that are not just the place in its source.
+fn last_words(log: &Path) -> String {
+    let files = ["log.smbd", "smbd.out"].map(|name| fs::read_to_string(log.join(name)).unwrap_or_default());
+    let lines = files.iter().flat_map(|text| text.lines()).map(str::trim);
+    let mut words = lines.filter(|line| !line.is_empty() && !line.starts_with('[') && !line.starts_with("Copyright"));
+    words.next_back().unwrap_or("it wrote nothing to its log").to_owned()
+}

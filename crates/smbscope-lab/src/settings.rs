@@ -1,0 +1,216 @@
+//! How a server is to be.
+
+use crate::antivirus::Antivirus;
+use crate::{Error, units};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// How a server is to be. The default is Samba's own: every dialect, signing where the client wants it, leases.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// The oldest dialect that the server speaks.
+    pub min_dialect: Dialect,
+    /// The newest dialect that the server speaks.
+    pub max_dialect: Dialect,
+    /// What the server wants of signatures.
+    pub signing: Signing,
+    /// Encryption is required on every share, and not only on the encrypted one.
+    pub encrypt: bool,
+    /// Leases and oplocks are granted.
+    pub leases: bool,
+    /// Nothing on the shares can be changed.
+    pub read_only: bool,
+    /// Users with a password: `bench`, `bench2` and so on.
+    pub users: u16,
+    /// The port to listen on; a free one otherwise.
+    pub port: Option<u16>,
+    /// A folder to share, which stays when the server goes; otherwise an empty one of its own.
+    pub share_folder: Option<PathBuf>,
+    /// The size in bytes of the disk that the share is on, which needs root; otherwise that of the machine.
+    pub disk: Option<u64>,
+    /// The virus scanner that looks at files when they are opened, and when they were written.
+    pub antivirus: Option<Antivirus>,
+    /// Percent of every core that other work takes.
+    pub cpu_load: Option<u8>,
+    /// Bits a second that the link to the server carries in each direction.
+    pub bandwidth: Option<u64>,
+    /// How long a byte is on the link, each way.
+    pub delay: Option<Duration>,
+    /// Further lines of smb.conf, `name = value`; those that begin with `[share]` or `[enc]` are about that share, the
+    /// others are the default for all.
+    pub extra: Vec<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            min_dialect: Dialect::Nt1,
+            max_dialect: Dialect::Smb311,
+            signing: Signing::On,
+            encrypt: false,
+            leases: true,
+            read_only: false,
+            users: 1,
+            port: None,
+            share_folder: None,
+            disk: None,
+            antivirus: None,
+            cpu_load: None,
+            bandwidth: None,
+            delay: None,
+            extra: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// What is wrong before anything is started.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.min_dialect > self.max_dialect {
+            let (min, max) = (self.min_dialect, self.max_dialect);
+            return Err(Error::Settings(format!("the oldest dialect, {min}, is newer than the newest one, {max}")));
+        }
+        if self.encrypt && self.max_dialect < Dialect::Smb300 {
+            let max = self.max_dialect;
+            return Err(Error::Settings(format!("encryption needs 3.0 or newer, and the newest dialect is {max}")));
+        }
+        if self.users == 0 {
+            return Err(Error::Settings("a server needs at least one user".to_owned()));
+        }
+        if self.cpu_load.is_some_and(|percent| !(1..=100).contains(&percent)) {
+            return Err(Error::Settings("a load of the processor is 1 to 100 percent of every core".to_owned()));
+        }
+        if self.disk.is_some() && self.share_folder.is_some() {
+            let text = "a disk of its own and a folder to share exclude each other: leave one of them out";
+            return Err(Error::Settings(text.to_owned()));
+        }
+        self.extra.iter().try_for_each(|line| crate::config::ExtraLine::parse(line).map(drop))
+    }
+}
+
+/// What differs from the default, in a few words; the dialects are apart.
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = Vec::new();
+        if self.signing != Signing::On {
+            words.push(format!("signing {}", self.signing.name()));
+        }
+        for (is_set, word) in [(self.encrypt, "encrypted"), (!self.leases, "no leases"), (self.read_only, "read-only")]
+        {
+            words.extend(is_set.then(|| word.to_owned()));
+        }
+        words.extend((self.users != 1).then(|| format!("{} users", self.users)));
+        words.extend(self.share_folder.iter().map(|folder| format!("shares {}", folder.display())));
+        words.extend(self.disk.map(|bytes| format!("disk {}", units::size(bytes))));
+        words.extend(self.antivirus.iter().map(|scanner| format!("antivirus {}", scanner.name())));
+        words.extend(self.cpu_load.map(|percent| format!("CPU load {percent} %")));
+        words.extend(self.bandwidth.map(units::bandwidth));
+        words.extend(self.delay.map(|delay| format!("delay {delay:?}")));
+        words.extend(self.extra.iter().cloned());
+        f.write_str(&words.join(", "))
+    }
+}
+
+/// A dialect, oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Dialect {
+    /// SMB1, `NT LM 0.12`.
+    #[serde(rename = "nt1")]
+    Nt1,
+    /// 2.0.2
+    #[serde(rename = "2.0.2")]
+    Smb202,
+    /// 2.1
+    #[serde(rename = "2.1")]
+    Smb210,
+    /// 3.0
+    #[serde(rename = "3.0")]
+    Smb300,
+    /// 3.0.2
+    #[serde(rename = "3.0.2")]
+    Smb302,
+    /// 3.1.1
+    #[serde(rename = "3.1.1")]
+    Smb311,
+}
+
+impl Dialect {
+    /// All of them, oldest first.
+    pub const ALL: [Dialect; 6] =
+        [Dialect::Nt1, Dialect::Smb202, Dialect::Smb210, Dialect::Smb300, Dialect::Smb302, Dialect::Smb311];
+
+    /// As it is written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Nt1 => "nt1",
+            Dialect::Smb202 => "2.0.2",
+            Dialect::Smb210 => "2.1",
+            Dialect::Smb300 => "3.0",
+            Dialect::Smb302 => "3.0.2",
+            Dialect::Smb311 => "3.1.1",
+        }
+    }
+
+    /// What Samba calls it, in smb.conf and in the `-m` of its clients.
+    pub fn samba_name(self) -> &'static str {
+        match self {
+            Dialect::Nt1 => "NT1",
+            Dialect::Smb202 => "SMB2_02",
+            Dialect::Smb210 => "SMB2_10",
+            Dialect::Smb300 => "SMB3_00",
+            Dialect::Smb302 => "SMB3_02",
+            Dialect::Smb311 => "SMB3_11",
+        }
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Dialect, String> {
+        let found = Dialect::ALL.into_iter().find(|dialect| dialect.name() == text);
+        found.ok_or_else(|| "expected nt1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1".to_owned())
+    }
+}
+
+/// What a server wants of signatures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Signing {
+    /// SMB1 can't be signed; SMB2 and later are where the client requires it, as the protocol demands.
+    Off,
+    /// Where the client wants it.
+    On,
+    /// Always.
+    Required,
+}
+
+impl Signing {
+    /// The value of `server signing`.
+    pub(crate) fn samba_name(self) -> &'static str {
+        match self {
+            Signing::Off => "disabled",
+            Signing::On => "auto",
+            Signing::Required => "mandatory",
+        }
+    }
+
+    /// As it is written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Signing::Off => "off",
+            Signing::On => "on",
+            Signing::Required => "required",
+        }
+    }
+}

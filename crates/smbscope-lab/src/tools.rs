@@ -1,0 +1,70 @@
+//! The programs of Samba's that a server needs.
+
+use crate::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where system administrators' programs are, which is not on everybody's PATH.
+const FURTHER: [&str; 5] = ["/usr/sbin", "/usr/local/sbin", "/sbin", "/usr/local/samba/sbin", "/usr/local/samba/bin"];
+
+/// Whether Samba can be started here: the reason if not, in one line that says what to do.
+pub fn available() -> Result<(), String> {
+    Tools::find().and_then(|_| crate::accounts::Accounts::read()).map(drop).map_err(|error| error.to_string())
+}
+
+/// What there is.
+#[derive(Debug)]
+pub(crate) struct Tools {
+    pub(crate) smbd: PathBuf,
+    pub(crate) pdbedit: PathBuf,
+    /// Checks smb.conf; not needed for anything else.
+    pub(crate) testparm: Option<PathBuf>,
+}
+
+impl Tools {
+    /// Looks for them on PATH, and where distributions put them.
+    pub(crate) fn find() -> Result<Tools, Error> {
+        if !Path::new("/proc/self/stat").exists() {
+            let text = "a lab server needs Linux with /proc mounted: that is how its processes are found again";
+            return Err(Error::Unavailable(text.to_owned()));
+        }
+        let needed = |name: &str| {
+            find(name).ok_or_else(|| {
+                let text = format!("Samba's {name} is not installed: install it (Debian, Ubuntu: apt install samba)");
+                Error::Unavailable(text)
+            })
+        };
+        Ok(Tools { smbd: needed("smbd")?, pdbedit: needed("pdbedit")?, testparm: find("testparm") })
+    }
+}
+
+/// A program on PATH or in one of the further folders.
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(FURTHER.iter().map(PathBuf::from));
+    folders.map(|folder| folder.join(name)).find(|file| is_executable(file))
+}
+
+fn is_executable(file: &Path) -> bool {
+    file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+/// Runs a program to its end with this on its standard input; what it wrote to standard output and error.
+pub(crate) fn run(command: &mut Command, input: &str) -> Result<String, Error> {
+    use std::io::Write;
+    let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let failed = |said: String| Error::Program { program: program.clone(), said };
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that ends without reading says why on its standard error.
+        let _unread = stdin.write_all(input.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if output.status.success() {
+        return Ok(text);
+    }
+    let said = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    Err(failed(said.map_or_else(|| output.status.to_string(), str::to_owned)))
+}

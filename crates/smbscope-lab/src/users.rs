@@ -1,0 +1,91 @@
+//! Users with passwords, and the files that hold these.
+
+use crate::accounts::Accounts;
+use crate::record::User;
+use crate::tools::{self, Tools};
+use crate::{Error, Record};
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::Command;
+
+/// The first user's password, as a file for `--password-file`.
+pub(crate) const PASSWORD_FILE: &str = "password";
+/// All of them: a line `user:password` for each.
+const PASSWORDS_FILE: &str = "passwords";
+
+/// A password: debugging output doesn't show it.
+#[derive(Clone)]
+pub(crate) struct Password(String);
+
+impl Password {
+    /// 128 bits of the system's randomness.
+    fn generate() -> Result<Password, Error> {
+        let mut bytes = [0; 16];
+        let filled = getrandom::fill(&mut bytes);
+        filled.map_err(|error| Error::Unavailable(format!("no randomness for passwords: {error}")))?;
+        Ok(Password(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+/// `bench`, `bench2` and so on, each with an account of its own.
+pub(crate) fn choose(count: u16, accounts: &Accounts) -> Result<Vec<User>, Error> {
+    let available = accounts.for_users.len();
+    if usize::from(count) > available {
+        let text = format!(
+            "{count} users need as many accounts in /etc/passwd, and {available} are there besides those of root and of guests"
+        );
+        return Err(Error::Settings(text));
+    }
+    let name = |index: usize| if index == 0 { "bench".to_owned() } else { format!("bench{}", index + 1) };
+    let chosen = accounts.for_users.iter().take(count.into()).enumerate();
+    Ok(chosen.map(|(index, account)| User { name: name(index), account: account.clone() }).collect())
+}
+
+/// Gives the users passwords, tells Samba, and writes them down for the owner of the server.
+pub(crate) fn enroll(record: &Record, tools: &Tools) -> Result<Vec<Password>, Error> {
+    let Record { folder, users, .. } = record;
+    let map: String = users.iter().map(|user| format!("{} = {}\n", user.account, user.name)).collect();
+    let file = folder.join("username.map");
+    fs::write(&file, map).map_err(Error::file("write", &file))?;
+    let (mut passwords, mut lines) = (Vec::new(), String::new());
+    for user in users {
+        let password = Password::generate()?;
+        let mut pdbedit = Command::new(&tools.pdbedit);
+        pdbedit.arg("-s").arg(folder.join("smb.conf")).args(["-a", "-t", "-u", &user.account]);
+        let text = password.reveal();
+        tools::run(&mut pdbedit, &format!("{text}\n{text}\n"))?;
+        lines += &format!("{}:{text}\n", user.name);
+        passwords.push(password);
+    }
+    write_secret(&folder.join(PASSWORDS_FILE), &lines)?;
+    let first = passwords.first().map_or("", Password::reveal);
+    write_secret(&folder.join(PASSWORD_FILE), &format!("{first}\n"))?;
+    Ok(passwords)
+}
+
+/// The passwords of a server that another process has started, in the order of its users.
+pub(crate) fn read(record: &Record) -> Result<Vec<Password>, Error> {
+    let file = record.folder.join(PASSWORDS_FILE);
+    let text = fs::read_to_string(&file).map_err(Error::file("read", &file))?;
+    let passwords = text.lines().filter_map(|line| line.split_once(':'));
+    Ok(passwords.map(|(_, password)| Password(password.to_owned())).collect())
+}
+
+/// Readable for the owner only, from the first byte on.
+fn write_secret(path: &Path, text: &str) -> Result<(), Error> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(Error::file("write", path))
+}

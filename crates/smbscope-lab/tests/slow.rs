@@ -1,0 +1,113 @@
+//! What makes a real server slow, measured from outside; expected figures are arithmetic.
+
+mod common;
+
+use common::{As, said, server, smbclient};
+use smbscope_lab::{Antivirus, Dialect, Error, Server, Settings};
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// Runs these commands of smbclient's as the server's user.
+fn run(server: &Server, commands: &str) -> Option<(String, Duration)> {
+    let user = As::User(server.user(), server.password());
+    let started = Instant::now();
+    let output = smbclient(server, server.share(), user, Dialect::Smb311, commands)?;
+    Some((said(&output), started.elapsed()))
+}
+
+/// A session takes at least negotiate, two legs of the session setup, and the tree connect; `cd` asks twice: 10 round
+/// trips of 2 × 20 ms or so, and at the very least 5 of them, which is 200 ms.
+#[test]
+fn a_delayed_server_answers_after_the_delay() {
+    let settings = Settings { delay: Some(Duration::from_millis(20)), ..Settings::default() };
+    let Some(server) = server(&settings) else { return };
+    let Some((said, took)) = run(&server, "ls") else { return };
+    assert!(said.contains("blocks available"), "{said}");
+    assert!((Duration::from_millis(200)..Duration::from_secs(20)).contains(&took), "{took:?}");
+}
+
+/// 2,000,000 bytes at 40 Mbit/s (5,000,000 bytes/s) take 400 ms.
+#[test]
+fn a_throttled_server_sends_no_faster_than_its_link() {
+    let settings = Settings { bandwidth: Some(40_000_000), ..Settings::default() };
+    let Some(server) = server(&settings) else { return };
+    fs::write(server.share_folder().join("file"), vec![7; 2_000_000]).expect("the share can be written to");
+    let target = server.folder().join("copy");
+    let Some((said, took)) = run(&server, &format!("get file {}", target.display())) else { return };
+    assert_eq!(fs::metadata(&target).expect("the file was fetched").len(), 2_000_000, "{said}");
+    assert!((Duration::from_millis(399)..Duration::from_secs(20)).contains(&took), "{took:?}");
+}
+
+#[test]
+fn a_slow_link_ends_with_its_server() {
+    let settings = Settings { delay: Some(Duration::from_millis(1)), ..Settings::default() };
+    let Some(server) = server(&settings) else { return };
+    let port = server.port();
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    drop(server);
+    assert!(common::eventually(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_err()));
+}
+
+#[test]
+fn a_full_disk_is_full_and_gone_afterwards() {
+    let settings = Settings { disk: Some(1 << 20), ..Settings::default() };
+    if let Err(why) = smbscope_lab::available() {
+        return println!("skipped: {why}");
+    }
+    let server = match Server::start(&settings) {
+        Ok(server) => server,
+        Err(Error::Unavailable(why)) => return println!("skipped: {why}"),
+        Err(error) => panic!("{error}"),
+    };
+    let file = server.folder().join("file");
+    fs::write(&file, vec![7; 2 << 20]).expect("the server's folder is on the machine's disk");
+    let Some((said, _)) = run(&server, &format!("put {} file", file.display())) else { return };
+    assert!(said.contains("NT_STATUS_DISK_FULL"), "{said}");
+    let folder = server.folder().to_owned();
+    server.stop().expect("nothing is in the way");
+    assert!(!folder.exists());
+    let mounts = fs::read_to_string("/proc/self/mounts").expect("there is a list of mounts");
+    assert!(!mounts.contains(folder.to_str().expect("the path is UTF-8")), "{mounts}");
+}
+
+#[test]
+fn an_infected_file_is_refused_and_a_clean_one_is_not() {
+    let settings = Settings { antivirus: Some(Antivirus::ClamAv(None)), ..Settings::default() };
+    if let Err(why) = smbscope_lab::available() {
+        return println!("skipped: {why}");
+    }
+    let server = match Server::start(&settings) {
+        Ok(server) => server,
+        Err(Error::Unavailable(why)) => return println!("skipped: {why}"),
+        Err(error) => panic!("{error}"),
+    };
+    // The test file of eicar.org in two halves, so that no scanner takes this source for it.
+    let infected = [r"X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR", "-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"].concat();
+    for (name, content) in [("infected", infected.as_str()), ("clean", "nothing to see here, move along")] {
+        fs::write(server.share_folder().join(name), content).expect("the share can be written to");
+    }
+    let copy = server.folder().join("copy");
+    let get = |name: &str| run(&server, &format!("get {name} {}", copy.display()));
+    let Some((said, _)) = get("infected") else { return };
+    assert!(said.contains("NT_STATUS_ACCESS_DENIED"), "{said}");
+    let (said, _) = get("clean").expect("smbclient was there");
+    assert!(said.contains("getting file"), "{said}");
+    let log = fs::read_to_string(server.folder().join("log/clamd.log")).expect("the scanner has a log");
+    assert!(log.contains("infected: Eicar-Test-Signature") && log.contains("FOUND"), "{log}");
+    assert!(server.scanner_cpu_time().is_some());
+}
+
+/// A thread for each core, of which a container may be allowed to use the time of fewer. Without a keeper, the work is done by threads of this process; how much they do is tested where they are.
+#[test]
+fn a_busy_server_is_busy_as_long_as_it_lives() {
+    let Some(server) = server(&Settings { cpu_load: Some(50), ..Settings::default() }) else { return };
+    let busy = || {
+        let tasks = fs::read_dir("/proc/self/task").expect("/proc is mounted").filter_map(Result::ok);
+        let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+        names.filter(|name| name.trim_end() == "lab-busy").count()
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    assert!(common::eventually(|| busy() >= cores), "{} threads for {cores} cores", busy());
+    drop(server);
+    assert!(common::eventually(|| busy() == 0));
+}
