@@ -5,6 +5,7 @@
 //! for text up to the next `</script`: hence no `<` may be in it. JSON writes it as `\u003c`.
 
 use crate::Report;
+use crate::bench;
 use crate::compare::{self, Comparison};
 use crate::json::Document;
 use serde::Serialize;
@@ -37,6 +38,15 @@ pub fn write_report(report: &Report, out: impl Write) -> io::Result<()> {
 pub fn write_comparison(comparison: &Comparison, version: &str, out: impl Write) -> io::Result<()> {
     let title = comparison.title.as_deref().unwrap_or("SMB response times compared");
     write(&compare::Document::of(comparison, version), title, out)
+}
+
+/// Writes a ramp as a page.
+pub fn write_bench(document: &bench::Document, out: impl Write) -> io::Result<()> {
+    let title = match &document.title {
+        Some(title) => format!("SMB load: {title}"),
+        None => format!("SMB load on {}", document.target.host),
+    };
+    write(&bench::Whole::of(document), &title, out)
 }
 
 /// Writes a page that shows the document, which has to be one that serialises to a JSON object with a key `schema`.

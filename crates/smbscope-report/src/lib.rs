@@ -6,11 +6,13 @@
 //! | [`classic`] | the layout of Swartz (1997), appendix A | comparison with reports of that kind |
 //! | [`json`] | one object, `smbscope.report/1` | programs |
 //! | [`html`] | one self-contained page that shows a JSON document | people |
+//! | [`mod@bench`] | a ramp of load points as text and JSON, `smbscope.bench/1` | people and programs |
 //! | [`compare`] | several of them side by side, `smbscope.compare/1` | people and programs |
 //! | [`csv`] | a row an exchange, streamed | checking every match from outside |
 //! | [`parquet`] | the same rows, typed and compressed | data frames, SQL |
 //! | [`slice_table`] | a row a slice, as CSV | spreadsheets |
 
+pub mod bench;
 pub mod classic;
 pub mod compare;
 pub mod csv;

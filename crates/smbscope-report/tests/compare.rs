@@ -5,7 +5,8 @@ mod common;
 use serde_json::{Value, json};
 use smbscope_model::{Dialect, Exchange, Group, Half, Nanos, Outcome, Quality};
 use smbscope_report::Report;
-use smbscope_report::compare::{self, Comparison, Input, NoteKind, SavedReport};
+use smbscope_report::bench;
+use smbscope_report::compare::{self, Comparison, Content, Given, Input, NoteKind, SavedReport};
 
 fn input(name: &str, report: &Report) -> Input {
     Input { name: name.to_owned(), source: format!("{name}.pcap"), report: SavedReport::of(report) }
@@ -57,6 +58,76 @@ fn every_comparison_follows_the_schema() {
     let all = compared(&[("small", common::small()), ("office", warned), ("empty", empty.clone())]);
     for comparison in [both, all, compared(&[("empty", empty), ("small", common::small())])] {
         assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
+    }
+}
+
+fn given(name: &str, content: Content) -> Given {
+    Given { name: name.to_owned(), source: format!("runs/{name}"), content }
+}
+
+fn ramp(name: &str, document: bench::Document) -> Given {
+    given(name, Content::Ramp(Box::new(document)))
+}
+
+/// The same server, twice as slow, without its load point of 32 users.
+fn slower() -> bench::Document {
+    let mut slower = common::bench::ramp();
+    slower.runs = [(1, 600, 840_000), (4, 2_050, 1_020_000), (16, 3_900, 2_900_000)]
+        .map(|(users, per_second, typical)| common::bench::run(users, per_second, typical, false))
+        .into();
+    slower.warnings.clear();
+    slower.completed()
+}
+
+#[test]
+fn ramps_are_compared_load_point_by_load_point() {
+    let comparison = Comparison::of_all(None, &[ramp("fast", common::bench::ramp()), ramp("slow", slower())]);
+    assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
+    let ramps = comparison.ramps.as_ref().expect("there are ramps");
+    assert_eq!(ramps.points.iter().map(|point| point.users).collect::<Vec<_>>(), [1, 4, 16, 32]);
+    let slow = ramps.points[0].total[1].as_ref().expect("both have one user");
+    // 600 commands a second against 1,200; every value is twice as large.
+    assert_eq!((slow.per_second, slow.per_second_ratio.map(|ratio| ratio.value)), (Some(600.0), Some(0.5)));
+    let p95 = slow.cell.ratios.as_ref().and_then(|ratios| ratios.p95).expect("both have a p95").value;
+    assert!((1.9..2.1).contains(&p95), "{p95}");
+    let read = ramps.points[1].groups.iter().find(|group| group.group == "Read").expect("there are reads");
+    assert_eq!(read.cells[1].as_ref().and_then(|cell| cell.per_second), Some(615.0));
+    // 32 users are in one of them only; the rest is about 16, the most that both have.
+    assert!(ramps.points[3].total[1].is_none());
+    assert!(ramps.columns.iter().flatten().all(|ramp| ramp.users == 16));
+    assert_eq!(comparison.columns[0].overview.commands, 78_000);
+}
+
+#[test]
+fn a_ramp_stands_beside_a_capture() {
+    let report = Content::Report(Box::new(SavedReport::of(&common::office())));
+    let comparison = Comparison::of_all(None, &[given("office", report), ramp("bench", common::bench::ramp())]);
+    assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
+    let ramps = comparison.ramps.as_ref().expect("there is one");
+    assert!(ramps.columns[0].is_none());
+    // Alone, a ramp is shown at its last load point.
+    assert_eq!(ramps.columns[1].as_ref().map(|ramp| ramp.users), Some(32));
+    let read =
+        comparison.commands.iter().find(|command| command.command == "READ" && !command.waiting).expect("both read");
+    assert!(read.cells.iter().all(Option::is_some));
+}
+
+#[test]
+fn a_ramp_without_load_points_is_compared_without_harm() {
+    let comparison = Comparison::of_all(None, &[ramp("a", common::bench::nothing()), ramp("b", common::bench::ramp())]);
+    assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
+    assert!(compare::render(&comparison, 80, false).contains("Nothing was measured."));
+}
+
+#[test]
+fn ramps_have_a_table_for_all_groups_and_for_each() {
+    let comparison = Comparison::of_all(None, &[ramp("fast", common::bench::ramp()), ramp("slow", slower())]);
+    let text = compare::render(&comparison, 100, false);
+    assert!(text.lines().all(|line| line.chars().count() <= 100));
+    for start in
+        ["Ramps", "All groups ", "Open/Close ", "Other: Attributes ", "1 user", "32 users", "  fast ", "  slow "]
+    {
+        assert!(text.lines().any(|line| line.starts_with(start)), "{start}:\n{text}");
     }
 }
 

@@ -7,6 +7,7 @@
 mod cells;
 mod json;
 mod notes;
+mod ramps;
 mod saved;
 mod text;
 
@@ -14,6 +15,7 @@ pub use cells::{Cell, Interval, Ratio, Ratios, ResponseTime};
 pub(crate) use json::Document;
 pub use json::{SCHEMA, write};
 pub use notes::{FEW, MIX_PERCENT, Note, NoteKind, UNTIMED_PERCENT};
+pub use ramps::{Content, Given, LoadPoint, PointCell, PointGroup, Ramp, Ramps};
 pub use saved::{SavedError, SavedReport};
 pub use text::render;
 
@@ -51,6 +53,8 @@ pub struct Comparison {
     pub groups: Vec<Group>,
     /// Commands that occur in any column, those that were waited for longest in any of them first.
     pub commands: Vec<Command>,
+    /// The ramps among the columns, load point by load point; absent where there are none.
+    pub ramps: Option<Ramps>,
     /// Where the comparison is weak.
     pub notes: Vec<Note>,
 }
@@ -172,7 +176,14 @@ impl Comparison {
             notes: notes::of(inputs, &groups),
             groups,
             commands: commands(inputs),
+            ramps: None,
         }
+    }
+
+    /// Compares reports and ramps with the first of them.
+    pub fn of_all(title: Option<String>, given: &[Given]) -> Comparison {
+        let (inputs, ramps) = ramps::resolved(given);
+        Comparison { ramps, ..Comparison::of(title, &inputs) }
     }
 }
 

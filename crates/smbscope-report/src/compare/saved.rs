@@ -179,7 +179,17 @@ impl Row {
     }
 }
 
+impl Group {
+    pub(super) fn new(group: String, parts: Vec<Group>, row: Row) -> Group {
+        Group { group, parts, row }
+    }
+}
+
 impl Command {
+    pub(super) fn new(protocol: Protocol, command: String, groups: Vec<String>, row: Row) -> Command {
+        Command { protocol, command, groups, row }
+    }
+
     /// The entry holds the waits by design of the command.
     pub(super) fn is_waiting(&self) -> bool {
         self.groups == [smbscope_model::Group::Waiting.name()]

@@ -1,7 +1,7 @@
 //! The comparison for a terminal: the captures side by side, then groups and commands with a line a column.
 
-use super::{Cell, Column, Command, Comparison, Dialect, Note, Ratio, ResponseTime};
-use crate::format::{clean, compact, shorten, span, thousands, wrap};
+use super::{Cell, Column, Command, Comparison, Dialect, Note, PointCell, Ratio, ResponseTime};
+use crate::format::{NO_BREAK, clean, compact, counted, shorten, span, thousands, wrap};
 use crate::names;
 use crate::text::style::Paint;
 use crate::text::table;
@@ -32,6 +32,7 @@ pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
     Paint::Heading.line(&mut out, &shorten(&title, width), color);
     overview(&mut out, comparison, width, color);
     quality(&mut out, comparison, width, color);
+    ramps(&mut out, comparison, width, color);
     tables(&mut out, comparison, width, color);
     notes(&mut out, comparison, width, color);
     out
@@ -155,6 +156,87 @@ fn hanging(out: &mut String, name: &str, text: &str, width: usize, paint: Paint,
         let name = if at == 0 { name } else { "" };
         paint.line(out, &format!("  {name:<NAME_MAX$}  {line}"), color);
     }
+}
+
+/// Ramps: what they are, and then a line a load point and column, of all commands and of each group.
+fn ramps(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
+    let Some(ramps) = &comparison.ramps else { return };
+    let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
+    out.push('\n');
+    Paint::Heading.line(out, "Ramps", color);
+    for (at, _, ramp) in ramps.named(&comparison.columns) {
+        let mut text = format!("{}, {}", ramp.workload, ramp.schedule);
+        if let Some(overall) = ramp.overall_response_time_ns {
+            text += &format!("; overall response time {}", overall.to_string().replace(' ', NO_BREAK));
+        }
+        if let Some(users) = ramp.capacity {
+            text += &format!("; capacity {}", counted(users.into(), "user", "users").replace(' ', NO_BREAK));
+        }
+        hanging(out, &names[at], &text, width, Paint::Plain, color);
+    }
+    let mut sections = vec![table::Section {
+        heading: "All groups".to_owned(),
+        lines: ramps.points.iter().flat_map(|point| point_lines(point.users, &names, &point.total)).collect(),
+    }];
+    for found in comparison.groups.iter().filter(|group| group.headline) {
+        let name = &found.group;
+        let lines = ramps.points.iter().flat_map(|point| {
+            let group = point.groups.iter().find(|group| group.group == *name);
+            group.map_or_else(Vec::new, |group| point_lines(point.users, &names, &group.cells))
+        });
+        let heading = found.part_of.as_ref().map_or(name.clone(), |whole| format!("{whole}: {name}"));
+        sections.push(table::Section { heading, lines: lines.collect() });
+    }
+    let column = |head, expendable| table::Column { head, expendable };
+    let columns = vec![
+        column("/s", 0),
+        column(TIMES, 0),
+        column("Median", 0),
+        column(TIMES, 0),
+        column("p95", 0),
+        column(TIMES, 0),
+        column("p99", 2),
+        column(TIMES, 2),
+        column("Average", 1),
+        column(TIMES, 1),
+        column("Err", 3),
+    ];
+    table::Table { columns, sections }.render(out, width, color);
+    let loads: Vec<String> = ramps
+        .named(&comparison.columns)
+        .map(|(at, _, ramp)| {
+            format!("{} {}", names[at], counted(ramp.users.into(), "user", "users").replace(' ', NO_BREAK))
+        })
+        .collect();
+    let text = format!("What follows, and stands above, is about one load point of each ramp: {}.", loads.join(", "));
+    wrap(&text, width).iter().for_each(|line| Paint::Faint.line(out, line, color));
+}
+
+/// A line that names the load, and below it a line a column.
+fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>]) -> Vec<table::Line> {
+    let heading = counted(users.into(), "user", "users");
+    let mut lines = vec![table::Line { name: heading, indent: 0, cells: Vec::new() }];
+    for (name, point) in names.iter().zip(cells) {
+        let Some(PointCell { per_second, per_second_ratio, cell }) = point else { continue };
+        let ratio = |ratio: Option<Ratio>| ratio.map_or_else(String::new, multiple);
+        let rate = per_second.map_or_else(String::new, |rate| {
+            if rate < 99.95 { format!("{rate:.1}") } else { thousands(rate.round() as u64) }
+        });
+        let mut shown = vec![rate, ratio(*per_second_ratio)];
+        if cell.timed > 0 {
+            let (times, ratios) = (cell.response_time, cell.ratios.as_ref());
+            let pairs = [
+                (times.p50, ratios.and_then(|ratios| ratios.p50)),
+                (times.p95, ratios.and_then(|ratios| ratios.p95)),
+                (times.p99, ratios.and_then(|ratios| ratios.p99)),
+                (times.mean, ratios.and_then(|ratios| ratios.mean)),
+            ];
+            shown.extend(pairs.into_iter().flat_map(|(time, found)| [compact(time), ratio(found)]));
+            shown.push(if cell.errors > 0 { thousands(cell.errors) } else { String::new() });
+        }
+        lines.push(table::Line { name: name.clone(), indent: 2, cells: shown });
+    }
+    if lines.len() > 1 { lines } else { Vec::new() }
 }
 
 /// Groups and commands: a line for each that names it, and below it a line a column.

@@ -102,7 +102,7 @@ fn named_groups(report: &Report) -> Vec<(String, &Row)> {
 }
 
 /// A bar in eighths of a character, at most `width` long; something that exists is never without a bar.
-pub(super) fn bar(percent: f64, width: usize) -> String {
+pub(crate) fn bar(percent: f64, width: usize) -> String {
     let eighths = (percent / 100.0 * width as f64 * 8.0).round() as usize;
     let eighths = if percent > 0.0 { eighths.max(1) } else { 0 };
     let mut bar = "█".repeat(eighths / 8);

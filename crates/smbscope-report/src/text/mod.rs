@@ -9,6 +9,7 @@ pub(crate) mod table;
 mod timeline;
 mod waits;
 
+pub(crate) use distribution::bar;
 pub(crate) use overview::filter_note;
 
 use crate::Report;

@@ -1,6 +1,8 @@
 //! Reports for tests: a small one whose every figure is computed by hand, and a larger one to look at.
 #![allow(dead_code)] // Each test file uses its own part.
 
+pub(crate) mod bench;
+
 use smbscope_model::connection::{Connection, ConnectionEnd, DirectionCounts};
 use smbscope_model::{
     Command, Dialect, Endpoints, Exchange, FlowId, Group, Half, Nanos, Outcome, PacketRef, Quality, Stamp, Status,

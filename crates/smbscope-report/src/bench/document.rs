@@ -1,0 +1,512 @@
+//! The document of a ramp, `smbscope.bench/1`, as `schema/smbscope.bench-1.schema.json` describes it: what the text, the
+//! page and a comparison are made from, and what `run.json` holds. Times are integers in nanoseconds; what is unknown or
+//! not supported by enough values is `null`. The order of keys and entries is fixed.
+
+use super::Times;
+use serde::{Deserialize, Serialize};
+use smbscope_model::{Nanos, Timestamp};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Write};
+
+/// The value of the key `schema`.
+pub const SCHEMA: &str = "smbscope.bench/1";
+
+/// A ramp of runs against a server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// Who wrote it.
+    pub generator: Generator,
+    /// A title given by the user.
+    pub title: Option<String>,
+    /// What the load was put on.
+    pub target: Target,
+    /// What the users did.
+    pub workload: Workload,
+    /// How they did it.
+    pub settings: Settings,
+    /// When the first run began to be prepared.
+    pub started_ns: Timestamp,
+    /// What the runs were made on, name by name: `system`, `kernel`, `processor`, `cores`, `memory`, `server` …
+    pub environment: BTreeMap<String, String>,
+    /// The load points, in the order in which they were run.
+    pub runs: Vec<Run>,
+    /// The highest load at which a criterion holds, where one was asked for.
+    pub capacity: Option<Capacity>,
+    /// See [`overall_response_time`](super::overall_response_time).
+    pub overall_response_time_ns: Option<Nanos>,
+    /// What weakens the figures, a sentence each, the gravest first.
+    pub warnings: Vec<String>,
+}
+
+/// The program that made a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Generator {
+    /// `smbscope`
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+impl Generator {
+    /// This program, of that version.
+    pub fn new(version: &str) -> Generator {
+        Generator { name: "smbscope".to_owned(), version: version.to_owned() }
+    }
+}
+
+/// The server, the share, and how they are spoken to. There is no place for a password.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// As the user named it.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Name of the share.
+    pub share: String,
+    /// Directory on the share below which everything happens.
+    pub directory: Option<String>,
+    /// The name that users log on with; absent for guests and where there are several.
+    pub user: Option<String>,
+    /// As negotiated: `3.1.1`, `NT LM 0.12`; absent where no run got so far.
+    pub dialect: Option<String>,
+    /// As asked for: `off`, `on` or `required`.
+    pub signing: String,
+    /// As negotiated: `AES-128-CMAC`; absent where messages are not signed.
+    pub signing_algorithm: Option<String>,
+    /// As asked for: `off` or `required`.
+    pub encryption: String,
+    /// As negotiated: `AES-128-GCM`; absent where messages are not encrypted.
+    pub cipher: Option<String>,
+}
+
+/// What users do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Its name.
+    pub name: String,
+    /// The file that it comes from; absent for one that is built in.
+    pub source: Option<String>,
+    /// What its random choices begin from.
+    pub seed: Option<u64>,
+    /// The files that are there before the first run; absent where there are none.
+    pub file_set: Option<FileSet>,
+}
+
+/// Files that were prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSet {
+    /// How many.
+    pub files: u64,
+    /// Their sizes added up.
+    pub bytes: u64,
+}
+
+/// How the load was put on the server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// When operations begin.
+    pub schedule: Schedule,
+    /// The load points asked for.
+    pub users: Vec<u32>,
+    /// Length of the measured part of each, as asked for.
+    pub duration_ns: Nanos,
+    /// Length of what goes before it and is not counted.
+    pub warmup_ns: Nanos,
+    /// Threads of the client.
+    pub threads: u32,
+    /// Connections of each user.
+    pub sessions_per_user: u32,
+    /// Sessions made a second; absent where they were not held back.
+    pub connects_per_second: Option<f64>,
+    /// Whether a capture was asked for.
+    pub capture: bool,
+}
+
+/// When operations begin.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "loop", rename_all = "lowercase")]
+pub enum Schedule {
+    /// When the user's operation before is done.
+    Closed {
+        /// What passes between two operations of a user.
+        think_ns: Nanos,
+    },
+    /// When they are due.
+    Open {
+        /// Operations a second of all users together.
+        rate: f64,
+        /// Whether they are due at random, independent of each other, instead of at equal distances.
+        random: bool,
+    },
+}
+
+/// One measured load point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Users at the same time.
+    pub users: u32,
+    /// When the measured part began.
+    pub started_ns: Timestamp,
+    /// Length of the measured part, as it was.
+    pub duration_ns: Nanos,
+    /// Length of what went before it and is not counted.
+    pub warmup_ns: Nanos,
+    /// How it ended.
+    pub ended: Ended,
+    /// By which schedule operations began, and how far it was kept.
+    pub pace: Pace,
+    /// Commands of every group that were answered in the measured part.
+    pub operations: u64,
+    /// The same, a second.
+    pub operations_per_second: f64,
+    /// Bytes read by answered commands.
+    pub bytes_read: u64,
+    /// Bytes written by answered commands.
+    pub bytes_written: u64,
+    /// Error responses by status.
+    pub errors: BTreeMap<String, u64>,
+    /// Commands of the groups that count in the headline.
+    pub total: Measured,
+    /// The groups that occurred, in the order of the report; *Other* is followed by its parts.
+    pub groups: Vec<Group>,
+    /// By command, what it was used for, and group.
+    pub commands: Vec<Command>,
+    /// By operation of the workload, in the workload's order.
+    pub workload_operations: Vec<Operation>,
+    /// The measured part, piece by piece, in time order.
+    pub intervals: Vec<Interval>,
+    /// Time from the start of a connect to a session that can be used.
+    pub connects: Times,
+    /// Sessions that could not be made or broke, by reason, and how often.
+    pub failures: BTreeMap<String, u64>,
+    /// Commands that were under way when their connection ended.
+    pub unanswered: u64,
+    /// What the client itself cost; absent where not known.
+    pub client_cpu: Option<ClientCpu>,
+    /// The capture of the run; absent where none was asked for.
+    pub capture: Option<Capture>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "lowercase")]
+pub enum Ended {
+    /// Its time was up, or every user had done all there was to do.
+    Done,
+    /// The user ended it.
+    Interrupted,
+    /// A stop condition ended it.
+    Stopped {
+        /// Which.
+        why: String,
+    },
+    /// No user could go on.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
+/// By which schedule operations began.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "loop", rename_all = "lowercase")]
+pub enum Pace {
+    /// When the user's operation before was done: a stall of the server holds back the load, and so hides in the
+    /// percentiles.
+    Closed,
+    /// When they were due.
+    Open {
+        /// Operations a second that were asked for.
+        rate: f64,
+        /// Operations a second that were done.
+        rate_kept: f64,
+        /// Operations that were due and did not begin until the end.
+        not_begun: u64,
+    },
+}
+
+/// Response times of the same commands, seen from two places.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Measured {
+    /// Inside the client: from handing the request to the system to having the whole response.
+    pub client: Times,
+    /// From a capture; absent where none was made.
+    pub wire: Option<Times>,
+    /// The client's time less the wire's, of each command that was seen from both places; absent where commands were
+    /// not matched one by one.
+    pub difference: Option<Times>,
+}
+
+/// Commands of a group.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Its name.
+    pub group: String,
+    /// The group that it is a part of, and is counted in as well.
+    pub part_of: Option<String>,
+    /// Whether it counts in the headline.
+    pub headline: bool,
+    /// Commands that were answered.
+    pub operations: u64,
+    /// Their response times.
+    #[serde(flatten)]
+    pub times: Measured,
+}
+
+/// Commands of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    /// `SMB1` or `SMB2`.
+    pub protocol: String,
+    /// The specification's name.
+    pub command: String,
+    /// What it was used for.
+    pub subcommand: Option<String>,
+    /// Where it is counted.
+    pub group: String,
+    /// Commands that the client had an answer for.
+    pub count: u64,
+    /// Error responses by status.
+    pub errors: BTreeMap<String, u64>,
+    /// Their response times.
+    #[serde(flatten)]
+    pub times: Measured,
+}
+
+/// Operations of the workload: one or several commands each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Operation {
+    /// As the workload calls it.
+    pub operation: String,
+    /// From the actual start to the end.
+    pub service_time: Times,
+    /// From the intended start to the end: what a user would have waited who keeps to the schedule. Absent in a closed
+    /// loop.
+    pub response_time: Option<Times>,
+    /// Operations that ended otherwise than expected, by status.
+    pub unexpected: BTreeMap<String, u64>,
+}
+
+/// A piece of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// When it began.
+    pub start_ns: Timestamp,
+    /// Users with a session at its end.
+    pub users: u32,
+    /// Commands answered.
+    pub operations: u64,
+    /// Error responses.
+    pub errors: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Median response time.
+    pub p50: Option<Nanos>,
+    /// 95th percentile.
+    pub p95: Option<Nanos>,
+    /// The longest.
+    pub max: Option<Nanos>,
+}
+
+/// Processor time of the client in the measured part of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ClientCpu {
+    /// In user mode.
+    pub user_ns: Nanos,
+    /// In the kernel.
+    pub system_ns: Nanos,
+    /// Both, in percent of one processor.
+    pub percent: f64,
+    /// Both, for each command that was answered.
+    pub per_operation_ns: Option<Nanos>,
+    /// The share of the time that the busiest thread was on a processor, in percent.
+    pub busiest_percent: f64,
+    /// The client, and not the server, was the limit: the figures say nothing about the server.
+    pub limited: bool,
+    /// How late its threads woke up, the 99th percentile: response times include it.
+    pub late_p99_ns: Option<Nanos>,
+}
+
+/// The capture of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "lowercase")]
+pub enum Capture {
+    /// There is none.
+    Skipped {
+        /// Why, as a part of a sentence: "tcpdump is not installed".
+        why: String,
+    },
+    /// It was made and analysed.
+    Made(Captured),
+}
+
+/// What a capture held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Captured {
+    /// The file, where it was kept.
+    pub file: Option<String>,
+    /// How far it can be trusted, in one sentence.
+    pub quality: String,
+    /// Packets in it.
+    pub packets: u64,
+    /// Packets that the capturing program says it lost.
+    pub dropped_packets: u64,
+    /// Commands that the client counted.
+    pub client_commands: u64,
+    /// Commands that the capture shows answered in the same time.
+    pub wire_commands: u64,
+    /// Commands that were seen from both places and matched one by one; absent where that was not tried.
+    pub matched: Option<u64>,
+}
+
+/// The highest load at which a criterion holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Capacity {
+    /// As given: `p95(Read) < 20ms`.
+    pub criterion: String,
+    /// The load; absent where the criterion holds at none that was tried.
+    pub users: Option<u32>,
+    /// The loads tried, in the order in which they were.
+    pub tried: Vec<Tried>,
+}
+
+/// A load at which the criterion was looked at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tried {
+    /// The load.
+    pub users: u32,
+    /// What was found there, in words: `18.3 ms`; absent where there were too few values.
+    pub found: Option<String>,
+    /// Whether the criterion holds.
+    pub holds: bool,
+}
+
+impl Run {
+    /// The measured part in seconds; what has no length has no rates.
+    pub fn seconds(&self) -> Option<f64> {
+        (self.duration_ns.0 > 0).then(|| self.duration_ns.as_secs_f64())
+    }
+
+    /// Bytes read a second.
+    pub fn read_per_second(&self) -> Option<f64> {
+        self.seconds().map(|seconds| self.bytes_read as f64 / seconds)
+    }
+
+    /// Bytes written a second.
+    pub fn written_per_second(&self) -> Option<f64> {
+        self.seconds().map(|seconds| self.bytes_written as f64 / seconds)
+    }
+
+    /// Error responses.
+    pub fn error_count(&self) -> u64 {
+        self.errors.values().fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// Operations of the workload that ended otherwise than expected.
+    pub fn unexpected_count(&self) -> u64 {
+        let counts = self.workload_operations.iter().flat_map(|operation| operation.unexpected.values());
+        counts.fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// The group of that name.
+    pub fn group(&self, name: &str) -> Option<&Group> {
+        self.groups.iter().find(|group| group.group == name)
+    }
+
+    /// Whether times of a capture stand beside the client's.
+    pub fn has_wire(&self) -> bool {
+        self.total.wire.is_some()
+    }
+}
+
+/// What is written and read: the document after its schema.
+#[derive(Serialize)]
+pub(crate) struct Whole<'a> {
+    schema: &'static str,
+    #[serde(flatten)]
+    document: &'a Document,
+}
+
+impl<'a> Whole<'a> {
+    pub(crate) fn of(document: &'a Document) -> Whole<'a> {
+        Whole { schema: SCHEMA, document }
+    }
+}
+
+/// Writes the document, indented, with a line end after it.
+pub fn write(document: &Document, mut out: impl Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut out, &Whole::of(document))?;
+    out.write_all(b"\n")
+}
+
+/// Why a file is no document of a ramp.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParseError {
+    /// It is no JSON.
+    NotJson(String),
+    /// It is JSON of another kind, which says this of itself.
+    AnotherKind(Option<String>),
+    /// It says that it is one, and is not as one is.
+    NotAsDescribed(String),
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParseError::NotJson(why) => write!(f, "not JSON, or not all of it: {why}"),
+            ParseError::AnotherKind(Some(found)) => {
+                write!(f, "its `schema` is {found:?}, and not {SCHEMA:?}: give the run.json that bench wrote")
+            }
+            ParseError::AnotherKind(None) => write!(f, "JSON without `schema`: give the run.json that bench wrote"),
+            ParseError::NotAsDescribed(why) => write!(f, "not as {SCHEMA:?} describes it: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// What the text says that it is: the value of its key `schema`, if it is JSON and has one.
+pub fn schema_of(text: &[u8]) -> Result<Option<String>, ParseError> {
+    /// What every document of smbscope begins with.
+    #[derive(Deserialize)]
+    struct Head {
+        schema: Option<serde_json::Value>,
+    }
+    let head: Head = serde_json::from_slice(text).map_err(|error| ParseError::NotJson(error.to_string()))?;
+    Ok(match head.schema {
+        Some(serde_json::Value::String(schema)) => Some(schema),
+        _ => None,
+    })
+}
+
+impl Document {
+    /// Reads what [`write()`] wrote.
+    pub fn parse(text: &[u8]) -> Result<Document, ParseError> {
+        match schema_of(text)? {
+            Some(schema) if schema == SCHEMA => {}
+            other => return Err(ParseError::AnotherKind(other)),
+        }
+        serde_json::from_slice(text).map_err(|error| ParseError::NotAsDescribed(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_ramp_says_what_it_is() {
+        let error = |text: &str| Document::parse(text.as_bytes()).expect_err("no ramp");
+        assert!(matches!(error("{\"schema\": "), ParseError::NotJson(_)));
+        assert_eq!(error("{}"), ParseError::AnotherKind(None));
+        let other = error(r#"{"schema": "smbscope.report/1"}"#).to_string();
+        assert_eq!(
+            other,
+            "its `schema` is \"smbscope.report/1\", and not \"smbscope.bench/1\": give the run.json that bench wrote"
+        );
+        assert!(matches!(error(r#"{"schema": "smbscope.bench/1"}"#), ParseError::NotAsDescribed(_)));
+    }
+}

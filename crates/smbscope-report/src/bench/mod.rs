@@ -1,0 +1,40 @@
+//! What `smbscope bench` shows and keeps: a ramp of load points as one [`Document`].
+//!
+//! | module | output |
+//! |---|---|
+//! | [`write()`], [`Document::parse`] | `smbscope.bench/1`, the `run.json` of a run directory |
+//! | [`render`] | the report for a terminal |
+//! | [`histograms`], [`tables`] | the other files of a run directory |
+//! | [`html::write_bench`](crate::html::write_bench) | a page with charts |
+
+mod document;
+pub mod histograms;
+mod overall;
+pub mod tables;
+mod text;
+mod times;
+mod warnings;
+
+/// The group that is the sum of several.
+pub const OTHER: &str = "Other";
+
+pub(crate) use document::Whole;
+pub use document::{
+    Capacity, Capture, Captured, ClientCpu, Command, Document, Ended, FileSet, Generator, Group, Interval, Measured,
+    Operation, Pace, ParseError, Run, SCHEMA, Schedule, Settings, Target, Tried, Workload, schema_of, write,
+};
+pub use overall::overall_response_time;
+pub use text::{Detail, TextOptions, render};
+pub use times::Times;
+
+impl Document {
+    /// The document with what follows from its runs: the overall response time, and the warnings that they give rise to
+    /// before those that it has.
+    pub fn completed(mut self) -> Document {
+        self.overall_response_time_ns = overall_response_time(&self.runs);
+        let mut warnings = warnings::of(&self);
+        warnings.append(&mut self.warnings);
+        self.warnings = warnings;
+        self
+    }
+}

@@ -1,0 +1,33 @@
+//! One number for a whole ramp.
+
+use super::Run;
+use smbscope_model::Nanos;
+
+/// The overall response time: the area under the curve of mean response time against users, divided by the range of
+/// users. So a curve that rises late is better than one that rises early, and a load point more between two others
+/// hardly moves it.
+///
+/// The area is made of trapezoids between load points, in the order of their users; where a load was run several times,
+/// its mean response times are averaged. With one load only it is the mean response time there; load points without a
+/// timed command do not count. Other ramps give another range: compare only those of the same load points.
+pub fn overall_response_time(runs: &[Run]) -> Option<Nanos> {
+    let mut points: Vec<(u32, f64, u32)> = Vec::new();
+    let mut sorted: Vec<(u32, Nanos)> =
+        runs.iter().filter_map(|run| Some((run.users, run.total.client.mean?))).collect();
+    sorted.sort_unstable();
+    for (users, mean) in sorted {
+        match points.last_mut() {
+            Some((known, sum, count)) if *known == users => {
+                *sum += mean.0 as f64;
+                *count += 1;
+            }
+            _ => points.push((users, mean.0 as f64, 1)),
+        }
+    }
+    let points: Vec<(f64, f64)> =
+        points.into_iter().map(|(users, sum, count)| (f64::from(users), sum / f64::from(count))).collect();
+    let ((first, only), (last, _)) = (*points.first()?, *points.last()?);
+    let area = points.windows(2).map(|pair| (pair[1].0 - pair[0].0) * (pair[0].1 + pair[1].1) / 2.0);
+    let mean = if last > first { area.sum::<f64>() / (last - first) } else { only };
+    Some(Nanos(mean.round() as i64))
+}

@@ -1,0 +1,64 @@
+//! The report of a ramp for a terminal: what weakens it first, then throughput and response time against users as in
+//! figures 2 and 3 of Swartz (1997), and then what happened at a load point.
+
+mod bars;
+mod overview;
+mod point;
+mod ramp;
+mod wire;
+
+use super::Document;
+
+/// Which load points are shown command by command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// The one of the capacity where there is one, otherwise the last.
+    #[default]
+    One,
+    /// All of them.
+    All,
+}
+
+/// How to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Columns of the terminal; from 80 on nothing is wider.
+    pub width: usize,
+    /// Whether to use colour.
+    pub color: bool,
+    /// Which load points are shown command by command.
+    pub detail: Detail,
+}
+
+impl Default for TextOptions {
+    fn default() -> TextOptions {
+        TextOptions { width: 100, color: false, detail: Detail::One }
+    }
+}
+
+/// Narrowest and widest page.
+const WIDTHS: std::ops::RangeInclusive<usize> = 60..=160;
+
+/// The whole report.
+pub fn render(document: &Document, options: &TextOptions) -> String {
+    let options = TextOptions { width: options.width.clamp(*WIDTHS.start(), *WIDTHS.end()), ..*options };
+    let mut out = String::new();
+    overview::render(&mut out, document, &options);
+    ramp::render(&mut out, document, &options);
+    wire::ramp(&mut out, document, &options);
+    let chosen = match options.detail {
+        Detail::All => document.runs.iter().collect(),
+        Detail::One => one(document).into_iter().collect::<Vec<_>>(),
+    };
+    for run in chosen {
+        point::render(&mut out, document, run, &options);
+    }
+    out
+}
+
+/// The load point of the capacity, or the last.
+fn one(document: &Document) -> Option<&super::Run> {
+    let users = document.capacity.as_ref().and_then(|capacity| capacity.users);
+    let found = document.runs.iter().rev().find(|run| Some(run.users) == users);
+    found.or(document.runs.last())
+}

@@ -1,0 +1,270 @@
+//! What happened at one load point: commands, errors, operations of the workload, and how it went from second to second.
+
+use super::ramp::rate;
+use super::{TextOptions, bars, wire};
+use crate::bench::{Command, Document, Ended, Operation, Pace, Run, Times};
+use crate::format::{clean, compact, counted, span, thousands, unbroken, visible_percent, wrap};
+use crate::text::style::Paint;
+use crate::text::table::{Column, Line, Section, Table};
+use std::collections::BTreeMap;
+
+/// Kinds of errors listed; the rest is added up.
+const ERRORS_LISTED: usize = 20;
+
+/// Columns in front of the line over time.
+const OVER_TIME_INDENT: usize = 14;
+
+pub(super) fn render(out: &mut String, document: &Document, run: &Run, options: &TextOptions) {
+    out.push('\n');
+    let users = counted(run.users.into(), "user", "users");
+    let heading = if document.runs.len() > 1 { format!("At {users}") } else { format!("The run with {users}") };
+    Paint::Heading.line(out, &heading, options.color);
+    let text = how_it_went(run);
+    wrap(&text, options.width).iter().for_each(|line| Paint::Plain.line(out, line, options.color));
+    over_time(out, run, options);
+    commands(out, run, options);
+    wire::commands(out, run, options);
+    operations(out, run, options);
+    errors(out, run, options);
+}
+
+fn how_it_went(run: &Run) -> String {
+    let mut text = format!("{} commands in {}", thousands(run.operations), unbroken(span(run.duration_ns)));
+    match &run.ended {
+        Ended::Done => text += ".",
+        Ended::Interrupted => text += ", then interrupted.",
+        Ended::Stopped { why } => text += &format!(", then stopped: {}.", clean(why).trim_end_matches('.')),
+        Ended::Failed { why } => text += &format!(", then failed: {}.", clean(why).trim_end_matches('.')),
+    }
+    if let Pace::Open { rate: asked, rate_kept, not_begun } = run.pace {
+        text += &format!(" Open loop: {} operations/s asked for, {} kept", rate(asked), rate(rate_kept));
+        text += &if not_begun > 0 {
+            format!("; {} had not begun at the end.", thousands(not_begun))
+        } else {
+            ".".to_owned()
+        };
+    }
+    if let (count, Some(p50)) = (run.connects.count, run.connects.p50) {
+        let slowest = run.connects.max.map(|max| format!(", the slowest {}", unbroken(max)));
+        let slowest = slowest.filter(|_| count > 1).unwrap_or_default();
+        text += &format!(
+            " {}, half of them within {}{slowest}.",
+            counted(count, "session was made", "sessions were made"),
+            unbroken(p50)
+        );
+    }
+    if let Some(cpu) = run.client_cpu {
+        text += &format!(" The client took {} of one processor", unbroken(format!("{:.0} %", cpu.percent)));
+        if let Some(each) = cpu.per_operation_ns {
+            text += &format!(", {} a command", unbroken(each));
+        }
+        text += &format!("; its busiest thread {}.", unbroken(format!("{:.0} %", cpu.busiest_percent)));
+        if let Some(late) = cpu.late_p99_ns {
+            text += &format!(" {} of its wake-ups were late by less than {}.", unbroken("99 %"), unbroken(late));
+        }
+    }
+    text
+}
+
+/// A character an interval: where the server stood still, throughput shows it.
+fn over_time(out: &mut String, run: &Run, options: &TextOptions) {
+    if run.intervals.len() < 2 {
+        return;
+    }
+    let room = options.width.saturating_sub(OVER_TIME_INDENT + 24);
+    let line = |values: Vec<Option<f64>>, choose: fn(f64, f64) -> f64| bars::line(&values, room, choose);
+    let commands = run.intervals.iter().map(|interval| Some(interval.operations as f64)).collect();
+    let slowest = run.intervals.iter().map(|interval| interval.max.map(|max| max.as_secs_f64())).collect();
+    let each = run.intervals.windows(2).map(|pair| pair[1].start_ns - pair[0].start_ns).min();
+    let seconds = each.map_or(1.0, |each| each.as_secs_f64());
+    let most = run.intervals.iter().map(|interval| interval.operations).max().unwrap_or_default();
+    let worst = run.intervals.iter().filter_map(|interval| interval.max).max();
+    out.push('\n');
+    let title = format!("Over time, {} each", each.map_or_else(|| "one second".to_owned(), |each| each.to_string()));
+    Paint::Heading.line(out, &title, options.color);
+    let rows = [
+        ("  Commands/s", line(commands, f64::min), format!("at most {}", rate(most as f64 / seconds))),
+        ("  Slowest", line(slowest, f64::max), format!("at most {}", compact(worst))),
+    ];
+    for (name, line, most) in rows {
+        Paint::Plain.line(out, &format!("{name:<OVER_TIME_INDENT$}{line}  {most}"), options.color);
+    }
+}
+
+/// The name of a row; what it was used for stands behind it.
+pub(super) fn name_of(command: &Command) -> String {
+    let name = command.command.strip_prefix("SMB_COM_").unwrap_or(&command.command);
+    let waiting = if command.group == smbscope_model::Group::Waiting.name() { " (waiting)" } else { "" };
+    match &command.subcommand {
+        Some(part) => clean(&format!("{name} {}{waiting}", short(part))),
+        None => clean(&format!("{name}{waiting}")),
+    }
+}
+
+/// What a command was used for, without what its name says anyway.
+fn short(part: &str) -> &str {
+    let prefixes = ["FSCTL_", "NT_TRANSACT_", "TRANS2_", "TRANS_"];
+    if let Some(rest) = prefixes.iter().find_map(|prefix| part.strip_prefix(prefix)) {
+        return rest;
+    }
+    let info = part.strip_suffix("Information").and_then(|rest| rest.strip_prefix("File"));
+    info.filter(|rest| !rest.is_empty()).unwrap_or(part)
+}
+
+fn column(head: &'static str, expendable: u8) -> Column {
+    Column { head, expendable }
+}
+
+fn commands(out: &mut String, run: &Run, options: &TextOptions) {
+    let line = |name: String, indent, count: u64, errors: &BTreeMap<String, u64>, times: &Times| {
+        let errors: u64 = errors.values().sum();
+        let mut cells = vec![
+            thousands(count),
+            visible_percent(count, run.operations),
+            if errors > 0 { thousands(errors) } else { String::new() },
+        ];
+        cells.extend(figures(times));
+        Line { name, indent, cells }
+    };
+    let mut sections = Vec::new();
+    for (protocol, heading) in [("SMB1", "SMB1 commands"), ("SMB2", "SMB2/3 commands")] {
+        let mut found: Vec<&Command> = run.commands.iter().filter(|command| command.protocol == protocol).collect();
+        // As in the report: those first that were waited for longest.
+        let waited = |command: &Command| {
+            let times = &command.times.client;
+            i128::from(times.mean.map_or(0, |mean| mean.0)) * i128::from(times.count)
+        };
+        found.sort_by_key(|command| {
+            (command.group == smbscope_model::Group::Waiting.name(), std::cmp::Reverse(waited(command)))
+        });
+        let lines: Vec<Line> = found
+            .iter()
+            .map(|command| line(name_of(command), 0, command.count, &command.errors, &command.times.client))
+            .collect();
+        if !lines.is_empty() {
+            sections.push(Section { heading: heading.to_owned(), lines });
+        }
+    }
+    let none = BTreeMap::new();
+    let mut groups: Vec<Line> = run
+        .groups
+        .iter()
+        .map(|group| {
+            let indent = if group.part_of.is_some() { 2 } else { 0 };
+            line(group.group.clone(), indent, group.operations, &none, &group.times.client)
+        })
+        .collect();
+    if !groups.is_empty() {
+        let of_headline = run.total.client.count;
+        groups.push(line("All but waits".to_owned(), 0, of_headline, &run.errors, &run.total.client));
+        sections.push(Section { heading: "Groups".to_owned(), lines: groups });
+    }
+    let mut columns = vec![column("Count", 0), column("%", 1), column("Err", 0)];
+    columns.extend(figures_columns());
+    Table { columns, sections }.render(out, options.width, options.color);
+}
+
+fn figures_columns() -> Vec<Column> {
+    vec![
+        column("Fastest", 4),
+        column("Median", 0),
+        column("Average", 0),
+        column("p90", 5),
+        column("p95", 0),
+        column("p99", 0),
+        column("p99.9", 3),
+        column("Slowest", 0),
+        column("StdDev", 6),
+    ]
+}
+
+fn figures(times: &Times) -> Vec<String> {
+    if times.count == 0 {
+        return Vec::new();
+    }
+    let Times { min, p50, mean, p90, p95, p99, p999, max, stddev, .. } = *times;
+    [min, p50, mean, p90, p95, p99, p999, max, stddev].map(compact).into()
+}
+
+/// Operations of the workload: their service time, and in an open loop what a user would have waited for them.
+fn operations(out: &mut String, run: &Run, options: &TextOptions) {
+    if run.workload_operations.is_empty() {
+        return;
+    }
+    let open = run.workload_operations.iter().any(|operation| operation.response_time.is_some());
+    // A workload may have operations that happened in its set-up only.
+    let happened = |operation: &&Operation| operation.service_time.count > 0 || !operation.unexpected.is_empty();
+    let lines = run.workload_operations.iter().filter(happened).map(|operation| {
+        let service = &operation.service_time;
+        let unexpected: u64 = operation.unexpected.values().sum();
+        let mut cells =
+            vec![thousands(service.count), if unexpected > 0 { thousands(unexpected) } else { String::new() }];
+        if service.count > 0 {
+            cells.extend([service.p50, service.mean, service.p95, service.p99, service.max].map(compact));
+            if let Some(response) = &operation.response_time {
+                cells.extend([response.p50, response.p95, response.p99, response.max].map(compact));
+            }
+        }
+        Line { name: clean(&operation.operation), indent: 0, cells }
+    });
+    let mut columns = vec![
+        column("Count", 0),
+        column("Other", 0),
+        column("Median", 0),
+        column("Average", 4),
+        column("p95", 0),
+        column("p99", 2),
+        column("Slowest", 0),
+    ];
+    if open {
+        columns.extend([column("Due: p50", 0), column("p95", 0), column("p99", 1), column("Slowest", 0)]);
+    }
+    let section = Section { heading: "Operations".to_owned(), lines: lines.collect() };
+    Table { columns, sections: vec![section] }.render(out, options.width, options.color);
+    let mut text = "An operation is one command or several. Other ended otherwise than expected.".to_owned();
+    if open {
+        text += " Times count from the beginning; those behind Due from when the operation was due: what a user waits \
+                 who keeps to the schedule.";
+    }
+    wrap(&text, options.width).iter().for_each(|line| Paint::Faint.line(out, line, options.color));
+}
+
+/// Error responses by command and status, unexpected ends, and sessions that failed.
+fn errors(out: &mut String, run: &Run, options: &TextOptions) {
+    let mut found: Vec<(u64, String)> = Vec::new();
+    for command in &run.commands {
+        for (status, count) in &command.errors {
+            let share = unbroken(format!("{} %", visible_percent(*count, command.count)));
+            found.push((*count, format!("{status} ({share} of {})", name_of(command))));
+        }
+    }
+    list(out, "Errors", found, options);
+    let unexpected = run.workload_operations.iter().flat_map(|operation| {
+        let text = |status: &str| format!("{status} in {}", clean(&operation.operation));
+        operation.unexpected.iter().map(move |(status, count)| (*count, text(status)))
+    });
+    list(out, "Not as the workload expects", unexpected.collect(), options);
+    let failures = run.failures.iter().map(|(reason, count)| (*count, clean(reason)));
+    list(out, "Sessions that failed", failures.collect(), options);
+}
+
+/// Counts with what they are of, the largest first.
+fn list(out: &mut String, heading: &str, mut found: Vec<(u64, String)>, options: &TextOptions) {
+    if found.is_empty() {
+        return;
+    }
+    found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    out.push('\n');
+    Paint::Heading.line(out, heading, options.color);
+    if found.len() > ERRORS_LISTED {
+        let rest = found.split_off(ERRORS_LISTED);
+        let count = rest.iter().map(|(count, _)| count).sum();
+        found.push((count, format!("of {} further kinds", thousands(rest.len() as u64))));
+    }
+    for (count, text) in found {
+        for (at, line) in wrap(&text, options.width - 14).iter().enumerate() {
+            let count = if at == 0 { thousands(count) } else { String::new() };
+            Paint::Plain.line(out, &format!("{count:>12}  {line}"), options.color);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Throughput and response time against users, of all commands and of each group.
+
+use super::TextOptions;
+use super::bars::share_bar;
+use crate::bench::{Document, Run, Times};
+use crate::format::{compact, counted, thousands, wrap};
+use crate::text::style::Paint;
+use crate::text::table::{Column, Line, Section, Table};
+
+/// Widest and narrowest bar.
+const BAR: (usize, usize) = (24, 10);
+
+pub(super) fn render(out: &mut String, document: &Document, options: &TextOptions) {
+    let runs = &document.runs;
+    if runs.is_empty() {
+        return;
+    }
+    let mut left_out = throughput(runs).render(out, options.width, options.color);
+    left_out.extend(response_time(runs).render(out, options.width, options.color));
+    let mut text = "Commands are those that the server answered; times are response times inside the client, of all \
+                    groups but waits by design. Bars: commands/s, and the average."
+        .to_owned();
+    if runs.iter().any(|run| run.client_cpu.is_some_and(|cpu| cpu.limited)) {
+        text += " CPU with ! is a client that was the limit.";
+    }
+    note(out, &text, &left_out, options);
+    let left_out = groups(runs).render(out, options.width, options.color);
+    if runs.iter().any(|run| !run.groups.is_empty()) {
+        note(out, "Bars: the average. Other is Attributes, Directory and Locking.", &left_out, options);
+    }
+}
+
+fn note(out: &mut String, text: &str, left_out: &[&str], options: &TextOptions) {
+    let mut text = text.to_owned();
+    if !left_out.is_empty() {
+        let mut names: Vec<&str> = left_out.to_vec();
+        names.dedup();
+        text += &format!(" A wider page (--width) also shows {}.", names.join(", "));
+    }
+    wrap(&text, options.width).iter().for_each(|line| Paint::Faint.line(out, line, options.color));
+}
+
+fn column(head: &'static str, expendable: u8) -> Column {
+    Column { head, expendable }
+}
+
+fn users(run: &Run) -> String {
+    counted(run.users.into(), "user", "users")
+}
+
+/// Figure 2 of Swartz (1997): throughput against clients.
+fn throughput(runs: &[Run]) -> Table {
+    let most = most(runs.iter().map(|run| Some(run.operations_per_second)));
+    let lines = runs.iter().map(|run| {
+        let errors = run.error_count();
+        let cells = vec![
+            thousands(run.operations),
+            rate(run.operations_per_second),
+            megabytes(run.read_per_second()),
+            megabytes(run.written_per_second()),
+            if errors > 0 { thousands(errors) } else { String::new() },
+            run.client_cpu.map_or_else(String::new, |cpu| {
+                let limited = if cpu.limited { "!" } else { "" };
+                format!("{limited}{:.0}", cpu.percent)
+            }),
+            share_bar(Some(run.operations_per_second), most, BAR.0),
+        ];
+        Line { name: users(run), indent: 0, cells }
+    });
+    Table {
+        columns: vec![
+            column("Commands", 2),
+            column("/s", 0),
+            column("MB/s read", 0),
+            column("written", 0),
+            column("Err", 0),
+            column("CPU %", 1),
+            column("", 0),
+        ],
+        sections: vec![Section { heading: "Throughput".to_owned(), lines: lines.collect() }],
+    }
+}
+
+/// Figure 3 of Swartz (1997): response time against clients.
+fn response_time(runs: &[Run]) -> Table {
+    let most = most(runs.iter().map(|run| seconds(&run.total.client)));
+    let lines = runs.iter().map(|run| {
+        let mut cells = times(&run.total.client);
+        cells.push(share_bar(seconds(&run.total.client), most, BAR.0));
+        Line { name: users(run), indent: 0, cells }
+    });
+    let mut columns = times_columns();
+    columns.push(column("", 0));
+    Table { columns, sections: vec![Section { heading: "Response time".to_owned(), lines: lines.collect() }] }
+}
+
+/// The same for each group, a section each.
+fn groups(runs: &[Run]) -> Table {
+    let mut names: Vec<(&str, Option<&str>)> = Vec::new();
+    for group in smbscope_model::Group::ALL {
+        let mut add = |name: &str| {
+            let found = runs.iter().find_map(|run| run.group(name));
+            names.extend(found.map(|group| (group.group.as_str(), group.part_of.as_deref())));
+        };
+        if group == smbscope_model::Group::OTHER[0] {
+            add(crate::bench::OTHER);
+        }
+        add(group.name());
+    }
+    // What only a part of others is has a section of its own where the others are not all of one kind.
+    let alone = |whole: &str| names.iter().filter(|(_, part_of)| *part_of == Some(whole)).count() == 1;
+    let shown = names.iter().filter(|(_, part_of)| part_of.is_none_or(|whole| !alone(whole)));
+    let sections = shown.map(|(name, part_of)| {
+        let of = |run: &'_ Run| run.group(name).cloned();
+        let all: Vec<_> = runs.iter().map(of).collect();
+        let most = most(all.iter().map(|group| seconds(&group.as_ref()?.times.client)));
+        let lines = runs.iter().zip(&all).filter_map(|(run, group)| {
+            let group = group.as_ref()?;
+            let per_second = run.seconds().map(|seconds| group.operations as f64 / seconds);
+            let mut cells = vec![thousands(group.operations), per_second.map_or_else(String::new, rate)];
+            cells.extend(times(&group.times.client));
+            cells.push(share_bar(seconds(&group.times.client), most, BAR.1));
+            Some(Line { name: users(run), indent: 0, cells })
+        });
+        let heading = part_of.map_or_else(|| (*name).to_owned(), |whole| format!("{whole}: {name}"));
+        Section { heading, lines: lines.collect() }
+    });
+    let mut columns = vec![column("Commands", 4), column("/s", 0)];
+    columns.extend(times_columns());
+    columns.push(column("", 0));
+    Table { columns, sections: sections.collect() }
+}
+
+fn times_columns() -> Vec<Column> {
+    vec![
+        column("Median", 0),
+        column("Average", 0),
+        column("p90", 3),
+        column("p95", 0),
+        column("p99", 0),
+        column("p99.9", 2),
+        column("Slowest", 1),
+    ]
+}
+
+fn times(times: &Times) -> Vec<String> {
+    if times.count == 0 {
+        return vec![String::new(); 7];
+    }
+    [times.p50, times.mean, times.p90, times.p95, times.p99, times.p999, times.max].map(compact).into()
+}
+
+/// The average, for bars.
+fn seconds(times: &Times) -> Option<f64> {
+    times.mean.map(|mean| mean.as_secs_f64())
+}
+
+fn most(values: impl Iterator<Item = Option<f64>>) -> f64 {
+    values.flatten().fold(0.0, f64::max)
+}
+
+/// As many decimals as a small number needs.
+pub(super) fn rate(per_second: f64) -> String {
+    if per_second < 99.95 { format!("{per_second:.1}") } else { thousands(per_second.round() as u64) }
+}
+
+fn megabytes(per_second: Option<f64>) -> String {
+    per_second.map_or_else(String::new, |rate| format!("{:.2}", rate / 1e6))
+}

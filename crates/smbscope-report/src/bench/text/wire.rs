@@ -1,0 +1,93 @@
+//! What the client measured beside what a capture of the same run shows: of each load point, and of each command.
+
+use super::TextOptions;
+use crate::bench::{Capture, Document, Measured, Run};
+use crate::format::{clean, compact, counted, thousands, unbroken, wrap};
+use crate::text::style::Paint;
+use crate::text::table::{Column, Line, Section, Table};
+use smbscope_model::Nanos;
+
+/// A line a load point.
+pub(super) fn ramp(out: &mut String, document: &Document, options: &TextOptions) {
+    let seen: Vec<&Run> = document.runs.iter().filter(|run| run.has_wire()).collect();
+    if seen.is_empty() {
+        return;
+    }
+    let lines = seen.iter().map(|run| {
+        let counts = match &run.capture {
+            Some(Capture::Made(made)) => [made.client_commands, made.wire_commands],
+            _ => [run.total.client.count, run.total.wire.map_or(0, |wire| wire.count)],
+        };
+        let mut cells = counts.map(thousands).to_vec();
+        cells.extend(figures(&run.total));
+        Line { name: counted(run.users.into(), "user", "users"), indent: 0, cells }
+    });
+    let section = Section { heading: "Client and wire".to_owned(), lines: lines.collect() };
+    Table { columns: columns(), sections: vec![section] }.render(out, options.width, options.color);
+    let matched = seen.iter().any(|run| run.total.difference.is_some());
+    let mut text = "Added is what the client's own system adds, client less wire: ".to_owned();
+    text += if matched { "percentiles over commands seen from both places." } else { "the difference of percentiles." };
+    text += &quality(&seen);
+    wrap(&text, options.width).iter().for_each(|line| Paint::Faint.line(out, line, options.color));
+}
+
+/// A line a command of one load point.
+pub(super) fn commands(out: &mut String, run: &Run, options: &TextOptions) {
+    if !run.has_wire() {
+        return;
+    }
+    let lines = run.commands.iter().map(|command| {
+        let wire = command.times.wire.map_or(0, |wire| wire.count);
+        let mut cells = [command.count, wire].map(thousands).to_vec();
+        cells.extend(figures(&command.times));
+        Line { name: super::point::name_of(command), indent: 0, cells }
+    });
+    let section = Section { heading: "Client and wire".to_owned(), lines: lines.collect() };
+    Table { columns: columns(), sections: vec![section] }.render(out, options.width, options.color);
+}
+
+fn columns() -> Vec<Column> {
+    let column = |head, expendable| Column { head, expendable };
+    vec![
+        column("Counted", 0),
+        column("On wire", 0),
+        column("Median", 0),
+        column("wire", 0),
+        column("added", 0),
+        column("p95", 1),
+        column("wire", 1),
+        column("added", 1),
+    ]
+}
+
+fn figures(times: &Measured) -> Vec<String> {
+    let Some(wire) = &times.wire else { return Vec::new() };
+    let client = &times.client;
+    let added = |client: Option<Nanos>, wire: Option<Nanos>, matched: Option<Nanos>| {
+        let of_percentiles = client.zip(wire).map(|(client, wire)| client - wire);
+        compact(if times.difference.is_some() { matched } else { of_percentiles })
+    };
+    let of = |at: fn(&crate::bench::Times) -> Option<Nanos>| {
+        let (client, wire, matched) = (at(client), at(wire), times.difference.as_ref().and_then(at));
+        [compact(client), compact(wire), added(client, wire, matched)]
+    };
+    [of(|times| times.p50), of(|times| times.p95)].concat()
+}
+
+/// How far the captures can be trusted.
+fn quality(runs: &[&Run]) -> String {
+    let mut said: Vec<String> = Vec::new();
+    for run in runs {
+        if let Some(Capture::Made(made)) = &run.capture {
+            let text = clean(&made.quality).replace(" %", &unbroken(" %"));
+            if !said.contains(&text) {
+                said.push(text);
+            }
+        }
+    }
+    match said.as_slice() {
+        [] => String::new(),
+        [one] => format!(" {one}"),
+        several => format!(" Of {} captures: {}", several.len(), several.join(" ")),
+    }
+}

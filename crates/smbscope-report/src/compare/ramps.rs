@@ -1,0 +1,315 @@
+//! Ramps side by side: load points of as many users in each, with throughput and response time by group.
+//!
+//! The rest of a comparison is about one load point of each ramp, the highest that all of them have: there a ramp is
+//! compared as a capture is, and with captures.
+
+use super::cells::row_of;
+use super::saved::{self, Row, SavedReport, Times};
+use super::{Cell, Column, Input, OTHER, Ratio};
+use crate::bench::{self, Document, Run, Schedule};
+use crate::format::counted;
+use serde::Serialize;
+use smbscope_model::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Something to compare.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// Unique among them.
+    pub name: String,
+    /// Where it comes from: the argument as given.
+    pub source: String,
+    /// What it is.
+    pub content: Content,
+}
+
+/// What can be compared.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// A report on captures.
+    Report(Box<SavedReport>),
+    /// A ramp of load points.
+    Ramp(Box<Document>),
+}
+
+/// Ramps side by side. Cells stand in the order of the columns of the comparison; a capture has none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ramps {
+    /// What is known of each ramp.
+    pub columns: Vec<Option<Ramp>>,
+    /// Loads that any ramp has, ascending.
+    pub points: Vec<LoadPoint>,
+}
+
+/// A ramp as a whole.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ramp {
+    /// Users of the load point that stands in the rest of the comparison.
+    pub users: u32,
+    /// What the users did.
+    pub workload: String,
+    /// `closed loop`, or the rate of an open one.
+    pub schedule: String,
+    /// As a [`Document`] has it.
+    pub overall_response_time_ns: Option<Nanos>,
+    /// The highest load at which the criterion holds.
+    pub capacity: Option<u32>,
+}
+
+/// Load points of as many users.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LoadPoint {
+    /// Users at the same time.
+    pub users: u32,
+    /// All groups of the headline.
+    pub total: Vec<Option<PointCell>>,
+    /// By group; *Other* is followed by its parts.
+    pub groups: Vec<PointGroup>,
+}
+
+/// A group at a load point.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PointGroup {
+    /// Its name.
+    pub group: String,
+    /// The group that it is a part of, and is counted in as well.
+    pub part_of: Option<String>,
+    /// One for each column; absent where it does not occur.
+    pub cells: Vec<Option<PointCell>>,
+}
+
+/// What a ramp says of a group at a load point.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PointCell {
+    /// Commands answered a second.
+    pub per_second: Option<f64>,
+    /// That as a multiple of the first ramp's.
+    pub per_second_ratio: Option<Ratio>,
+    /// Counts and times, with multiples of the first ramp's.
+    #[serde(flatten)]
+    pub cell: Cell,
+}
+
+/// What is compared as reports, and the ramps among it.
+pub(super) fn resolved(given: &[Given]) -> (Vec<Input>, Option<Ramps>) {
+    let ramps: Vec<Option<&Document>> = given
+        .iter()
+        .map(|given| match &given.content {
+            Content::Ramp(document) => Some(&**document),
+            Content::Report(_) => None,
+        })
+        .collect();
+    let common = highest_common(&ramps);
+    let chosen = |document: &Document| -> Option<usize> {
+        let at = document.runs.iter().rposition(|run| Some(run.users) == common);
+        at.or_else(|| document.runs.len().checked_sub(1))
+    };
+    let inputs = given.iter().map(|given| {
+        let report = match &given.content {
+            Content::Report(report) => (**report).clone(),
+            Content::Ramp(document) => report_of(document, chosen(document).map(|at| &document.runs[at])),
+        };
+        Input { name: given.name.clone(), source: given.source.clone(), report }
+    });
+    let columns: Vec<Option<Ramp>> = ramps
+        .iter()
+        .map(|document| {
+            let document = (*document)?;
+            Some(Ramp {
+                users: chosen(document).map_or(0, |at| document.runs[at].users),
+                workload: document.workload.name.clone(),
+                schedule: schedule(document),
+                overall_response_time_ns: document.overall_response_time_ns,
+                capacity: document.capacity.as_ref().and_then(|capacity| capacity.users),
+            })
+        })
+        .collect();
+    let found = columns.iter().any(Option::is_some);
+    (inputs.collect(), found.then(|| Ramps { columns, points: points(&ramps) }))
+}
+
+/// The highest load that every ramp has.
+fn highest_common(ramps: &[Option<&Document>]) -> Option<u32> {
+    let loads =
+        ramps.iter().flatten().map(|document| document.runs.iter().map(|run| run.users).collect::<BTreeSet<u32>>());
+    loads.reduce(|common, loads| &common & &loads)?.last().copied()
+}
+
+fn schedule(document: &Document) -> String {
+    match document.settings.schedule {
+        Schedule::Closed { .. } => "closed loop".to_owned(),
+        Schedule::Open { rate, .. } => format!("open loop, {rate} operations/s"),
+    }
+}
+
+fn points(ramps: &[Option<&Document>]) -> Vec<LoadPoint> {
+    let loads: BTreeSet<u32> =
+        ramps.iter().flatten().flat_map(|document| &document.runs).map(|run| run.users).collect();
+    let point = |users: u32| {
+        // Where a load was run several times, the last one counts.
+        let runs: Vec<Option<&Run>> = ramps
+            .iter()
+            .map(|document| document.and_then(|document| document.runs.iter().rev().find(|run| run.users == users)))
+            .collect();
+        let cells = |of: &dyn Fn(&Run) -> Option<Row>| -> Vec<Option<PointCell>> {
+            let rows: Vec<Option<Row>> = runs.iter().map(|run| run.and_then(of)).collect();
+            with_rates(row_of(rows.iter().map(Option::as_ref)), &runs)
+        };
+        let mut names: Vec<(&str, Option<&str>)> = Vec::new();
+        for group in smbscope_model::Group::ALL {
+            if group == smbscope_model::Group::OTHER[0] {
+                names.push((OTHER, None));
+            }
+            names.push((group.name(), group.is_other().then_some(OTHER)));
+        }
+        let groups = names.into_iter().map(|(name, part_of)| PointGroup {
+            group: name.to_owned(),
+            part_of: part_of.map(str::to_owned),
+            cells: cells(&|run| run.group(name).map(|group| row_of_group(run, group))),
+        });
+        LoadPoint {
+            users,
+            total: cells(&|run| Some(row(run.total.client.count, run.errors.clone(), &run.total.client))),
+            groups: groups.filter(|group| group.cells.iter().any(Option::is_some)).collect(),
+        }
+    };
+    loads.into_iter().map(point).collect()
+}
+
+/// The cells with rates; multiples are of the first column's, as all are.
+fn with_rates(cells: Vec<Option<Cell>>, runs: &[Option<&Run>]) -> Vec<Option<PointCell>> {
+    let rates: Vec<Option<f64>> =
+        cells.iter().zip(runs).map(|(cell, run)| Some(cell.as_ref()?.count as f64 / (*run)?.seconds()?)).collect();
+    let base = rates.first().copied().flatten();
+    let made = cells.into_iter().zip(&rates).enumerate().map(|(at, (cell, rate))| {
+        let ratio = if at == 0 { None } else { Ratio::of(*rate, base) };
+        Some(PointCell { per_second: *rate, per_second_ratio: ratio, cell: cell? })
+    });
+    made.collect()
+}
+
+fn row(count: u64, errors: BTreeMap<String, u64>, times: &bench::Times) -> Row {
+    let ns = |time: Option<Nanos>| time.map(|time| time.0);
+    let response_time =
+        Times { mean: ns(times.mean), p50: ns(times.p50), p95: ns(times.p95), p99: ns(times.p99), max: ns(times.max) };
+    Row { count, timed: times.count, errors, response_time, ..Row::default() }
+}
+
+/// A load point as a report on a capture would be.
+fn report_of(document: &Document, run: Option<&Run>) -> SavedReport {
+    let users = run.map_or(0, |run| run.users);
+    let runs = || run.into_iter();
+    let sessions = u64::from(users) * u64::from(document.settings.sessions_per_user);
+    // Every user has as many connections, of the same dialect.
+    let connections =
+        (0..sessions.min(MOST_CONNECTIONS)).map(|_| saved::Connection { dialect: document.target.dialect.clone() });
+    let answered = runs().map(|run| run.operations).sum();
+    let unanswered: u64 = runs().map(|run| run.unanswered).sum();
+    SavedReport {
+        generator: saved::Generator { version: document.generator.version.clone() },
+        title: document.title.clone(),
+        filter: None,
+        captures: Vec::new(),
+        quality: saved::Quality {
+            sentence: match run {
+                Some(_) => format!("Measured inside the client, at {}.", counted(users.into(), "user", "users")),
+                None => "Nothing was measured.".to_owned(),
+            },
+            encrypted_frames: 0,
+        },
+        totals: saved::Totals {
+            commands: super::sum([answered, unanswered].into_iter()),
+            untimed: unanswered,
+            outcomes: [("complete".to_owned(), answered)].into(),
+            elapsed_ns: run.map(|run| run.duration_ns.0),
+            headline: run
+                .map_or_else(Row::default, |run| row(run.total.client.count, run.errors.clone(), &run.total.client)),
+        },
+        connections: connections.collect(),
+        commands: runs().flat_map(commands).collect(),
+        groups: runs().flat_map(groups).collect(),
+        clients: runs()
+            .map(|run| saved::Client { bytes_read: run.bytes_read, bytes_written: run.bytes_written })
+            .collect(),
+        warnings: document.warnings.clone(),
+    }
+}
+
+/// Connections that are listed of a load point at most.
+const MOST_CONNECTIONS: u64 = 100_000;
+
+/// A group, or the sum of its parts; errors are those of its commands.
+fn row_of_group(run: &Run, group: &bench::Group) -> Row {
+    let is_part = |name: &str| run.group(name).is_some_and(|part| part.part_of.as_ref() == Some(&group.group));
+    let members = run.commands.iter().filter(|command| command.group == group.group || is_part(&command.group));
+    row(group.operations, add_up(members.map(|command| &command.errors)), &group.times.client)
+}
+
+/// Groups with their parts.
+fn groups(run: &Run) -> Vec<saved::Group> {
+    let one = |group: &bench::Group, parts: Vec<saved::Group>| {
+        let row = row_of_group(run, group);
+        saved::Group::new(group.group.clone(), parts, row)
+    };
+    let whole = run.groups.iter().filter(|group| group.part_of.is_none());
+    let parts_of = |name: &str| {
+        let parts = run.groups.iter().filter(|group| group.part_of.as_deref() == Some(name));
+        parts.map(|part| one(part, Vec::new())).collect()
+    };
+    whole.map(|group| one(group, parts_of(&group.group))).collect()
+}
+
+/// Commands whatever they were used for, as a report has them. Where a command had several uses, their percentiles
+/// cannot be put together, and stay absent.
+fn commands(run: &Run) -> Vec<saved::Command> {
+    let mut kinds: BTreeMap<(&str, &str, bool), Vec<&bench::Command>> = BTreeMap::new();
+    let waiting = smbscope_model::Group::Waiting.name();
+    for command in &run.commands {
+        let key = (command.protocol.as_str(), command.command.as_str(), command.group == waiting);
+        kinds.entry(key).or_default().push(command);
+    }
+    let merged = kinds.into_iter().map(|((protocol, name, is_waiting), parts)| {
+        let count = super::sum(parts.iter().map(|part| part.count));
+        let errors = add_up(parts.iter().map(|part| &part.errors));
+        let row = match parts.as_slice() {
+            [only] => row(count, errors, &only.times.client),
+            several => row(count, errors, &together(several)),
+        };
+        let mut groups: Vec<String> = parts.iter().map(|part| part.group.clone()).collect();
+        groups.sort();
+        groups.dedup();
+        debug_assert!(!is_waiting || groups == [waiting]);
+        let protocol = if protocol == "SMB1" { saved::Protocol::Smb1 } else { saved::Protocol::Smb2 };
+        saved::Command::new(protocol, name.to_owned(), groups, row)
+    });
+    merged.collect()
+}
+
+/// What can be said of several parts together.
+fn together(parts: &[&bench::Command]) -> bench::Times {
+    let count = super::sum(parts.iter().map(|part| part.times.client.count));
+    let sum = parts.iter().filter_map(|part| {
+        let times = &part.times.client;
+        Some(i128::from(times.mean?.0) * i128::from(times.count))
+    });
+    let mean = (count > 0).then(|| Nanos((sum.sum::<i128>() / i128::from(count)) as i64));
+    let max = parts.iter().filter_map(|part| part.times.client.max).max();
+    bench::Times { count, mean, max, ..bench::Times::default() }
+}
+
+fn add_up<'a>(counts: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> BTreeMap<String, u64> {
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for (status, count) in counts.flatten() {
+        let sum = sums.entry(status.clone()).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+    sums
+}
+
+impl Ramps {
+    /// Names of columns that are ramps, with their place.
+    pub(super) fn named<'a>(&'a self, columns: &'a [Column]) -> impl Iterator<Item = (usize, &'a Column, &'a Ramp)> {
+        let found = self.columns.iter().zip(columns).enumerate();
+        found.filter_map(|(at, (ramp, column))| Some((at, column, ramp.as_ref()?)))
+    }
+}

@@ -1,0 +1,236 @@
+//! Ramps: against their schema, against hand-computed figures, and as text to look at.
+
+mod common;
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use common::bench::{nothing, ramp, run, trouble};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::{Value, json};
+use smbscope_model::{Nanos, Timestamp};
+use smbscope_report::bench::tables::ServerMetric;
+use smbscope_report::bench::{self, Detail, Document, Ended, TextOptions, overall_response_time};
+
+fn written(document: &Document) -> Vec<u8> {
+    let mut text = Vec::new();
+    bench::write(document, &mut text).expect("writing to memory does not fail");
+    text
+}
+
+fn value(document: &Document) -> Value {
+    serde_json::from_slice(&written(document)).expect("the document is JSON")
+}
+
+fn problems(document: &Value) -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/smbscope.bench-1.schema.json");
+    let schema = std::fs::read_to_string(path).expect("the schema is in the repository");
+    let schema: Value = serde_json::from_str(&schema).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is valid");
+    validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect()
+}
+
+fn text(document: &Document, width: usize) -> String {
+    bench::render(document, &TextOptions { width, ..TextOptions::default() })
+}
+
+#[test]
+fn every_ramp_follows_the_schema() {
+    let mut failed = trouble();
+    failed.runs[0].ended = Ended::Failed { why: "the share is gone".into() };
+    failed.runs[1].ended = Ended::Interrupted;
+    failed.runs[0].client_cpu = None;
+    for document in [ramp(), trouble(), nothing(), failed] {
+        assert_eq!(problems(&value(&document)), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn mangled_ramps_do_not_follow_the_schema() {
+    let good = value(&ramp());
+    type Mangle = fn(&mut Value);
+    let mangle: [(&str, Mangle); 9] = [
+        ("another version", |d| d["schema"] = json!("smbscope.bench/2")),
+        ("a password", |d| d["target"]["password"] = json!("secret")),
+        ("a key too few", |d| drop(d["runs"][0].as_object_mut().map(|o| o.remove("pace")))),
+        ("a time in seconds", |d| d["runs"][0]["total"]["client"]["mean"] = json!(0.005)),
+        ("an unknown group", |d| d["runs"][0]["groups"][0]["group"] = json!("Misc")),
+        ("no users", |d| d["runs"][0]["users"] = json!(0)),
+        ("a failure without a reason", |d| d["runs"][0]["ended"] = json!({"how": "failed"})),
+        ("an open loop without a rate", |d| d["settings"]["schedule"] = json!({"loop": "open"})),
+        ("a capture in another state", |d| d["runs"][0]["capture"]["state"] = json!("lost")),
+    ];
+    for (what, mangle) in mangle {
+        let mut bad = good.clone();
+        mangle(&mut bad);
+        assert_ne!(problems(&bad), Vec::<String>::new(), "{what}");
+    }
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    for document in [ramp(), trouble(), nothing()] {
+        assert_eq!(Document::parse(&written(&document)).expect("it is a ramp"), document);
+    }
+}
+
+#[test]
+fn overall_response_time_is_the_area_under_the_curve_over_the_range() {
+    let at = |users, mean| {
+        let mut run = run(users, 10, 1, false);
+        run.total.client.mean = Some(Nanos(mean));
+        run
+    };
+    // From 1 to 3 users (10 + 20) / 2 × 2 = 30, from 3 to 5 (20 + 60) / 2 × 2 = 80: 110 over a range of 4.
+    let runs = [at(5, 60), at(1, 10), at(3, 20)];
+    assert_eq!(overall_response_time(&runs), Some(Nanos(28)));
+    // Twice the same load counts once, with its average: (10 + 20) / 2 = 15 over 2 users.
+    assert_eq!(overall_response_time(&[at(1, 10), at(3, 10), at(3, 30)]), Some(Nanos(15)));
+    assert_eq!(overall_response_time(&[at(4, 7)]), Some(Nanos(7)));
+    assert_eq!(overall_response_time(&[]), None);
+}
+
+#[test]
+fn a_percentile_without_enough_values_stays_absent() {
+    // 16 users make 16 connects: enough for p90 (10), not for p95 (20).
+    let connects = value(&ramp())["runs"][2]["connects"].clone();
+    assert!(connects["p90"].is_i64());
+    assert_eq!(connects["p95"], Value::Null);
+}
+
+#[test]
+fn warnings_name_the_load_points_and_the_gravest_comes_first() {
+    let warnings = trouble().warnings;
+    let expected = [
+        "At 8 users the run was stopped: more than 10 % errors.",
+        "At 8 users the client was the limit: the figures say nothing about the server. Use a faster client, or several.",
+        "At 8 users 950 operations ended otherwise than the workload expects.",
+        "At 8 users the server answered 10.8 % of the commands with an error (972).",
+        "At 8 users 3 sessions could not be made or broke: cannot connect to 127.0.0.1:14450: connection refused.",
+        "7 commands were under way when the connection ended, and have no time.",
+        "At 8 users the rate was not kept: 900 operations a second of 1,500; 6,000 had not begun at the end.",
+        "No capture was made: tcpdump is not installed.",
+    ];
+    assert_eq!(warnings, expected);
+}
+
+#[test]
+fn a_closed_loop_says_that_it_hides_stalls() {
+    let closed = "Closed loop: users wait for each answer, so a stall of the server holds back the load and hides in the \
+                  percentiles; a run with --rate shows it.";
+    assert_eq!(ramp().warnings, [closed]);
+}
+
+#[test]
+fn a_capture_that_disagrees_is_warned_of() {
+    let mut document = ramp();
+    document.warnings.clear();
+    let Some(bench::Capture::Made(made)) = &mut document.runs[0].capture else { panic!("the ramp has captures") };
+    (made.wire_commands, made.dropped_packets) = (11_000, 3);
+    let warnings = document.completed().warnings;
+    assert_eq!(warnings[0], "At 1 user the capture lost 3 packets: the wire's times are not all.");
+    assert_eq!(warnings[1], "At 1 user the client counted 12,000 commands, and the capture 11,000.");
+}
+
+/// The rows of a Parquet file, and the names of its columns.
+fn rows(file: Vec<u8>) -> (usize, Vec<String>, arrow_array::RecordBatch) {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(file)).expect("it is Parquet");
+    let batch = reader.build().expect("it has rows").next().expect("a batch").expect("it is whole");
+    let names = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
+    (batch.num_rows(), names, batch)
+}
+
+#[test]
+fn intervals_of_all_load_points_are_rows() {
+    let mut file = Vec::new();
+    bench::tables::write_intervals(&trouble().runs, &mut file).expect("writing to memory does not fail");
+    let (count, names, batch) = rows(file);
+    // Two runs of ten seconds.
+    assert_eq!(count, 20);
+    let expected = [
+        "run",
+        "users",
+        "start_ns",
+        "connected",
+        "operations",
+        "errors",
+        "bytes_read",
+        "bytes_written",
+        "p50_ns",
+        "p95_ns",
+        "max_ns",
+    ];
+    assert_eq!(names, expected);
+    let column = |name: &str| batch.column_by_name(name).expect("the column").as_primitive::<Int64Type>().clone();
+    assert_eq!((column("run").value(0), column("run").value(10), column("users").value(10)), (1, 2, 8));
+    // The server stands still from the fifth second on.
+    assert_eq!((column("operations").value(14), column("p50_ns").is_null(14)), (0, true));
+    assert_eq!(column("max_ns").value(16), 2_100_000_000);
+}
+
+#[test]
+fn figures_of_the_server_are_rows() {
+    let metric = |second: i64, value| ServerMetric {
+        time: Timestamp(common::START + second * common::bench::SECOND),
+        metric: "cpu_busy".to_owned(),
+        value,
+        unit: "percent".to_owned(),
+    };
+    let mut file = Vec::new();
+    let metrics = [metric(0, 12.5), metric(1, 99.0)];
+    bench::tables::write_server(&metrics, &mut file).expect("writing to memory does not fail");
+    let (count, names, batch) = rows(file);
+    assert_eq!((count, names.join(" ").as_str()), (2, "time_ns metric value unit"));
+    assert_eq!(batch.column(2).as_primitive::<Float64Type>().value(1), 99.0);
+}
+
+#[test]
+fn ramp_at_100_columns() {
+    insta::assert_snapshot!(text(&ramp(), 100));
+}
+
+#[test]
+fn ramp_at_80_columns() {
+    insta::assert_snapshot!(text(&ramp(), 80));
+}
+
+#[test]
+fn trouble_at_100_columns() {
+    insta::assert_snapshot!(text(&trouble(), 100));
+}
+
+#[test]
+fn nothing_at_80_columns() {
+    insta::assert_snapshot!(text(&nothing(), 80));
+}
+
+#[test]
+fn no_line_is_wider_than_the_page() {
+    for document in [ramp(), trouble(), nothing()] {
+        for width in [80, 100, 132, 160] {
+            let text = bench::render(&document, &TextOptions { width, detail: Detail::All, ..TextOptions::default() });
+            let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > width).collect();
+            assert_eq!(wide, Vec::<&str>::new(), "at {width}");
+        }
+    }
+}
+
+#[test]
+fn all_load_points_are_detailed_where_that_is_asked_for() {
+    let text = bench::render(&ramp(), &TextOptions { detail: Detail::All, ..TextOptions::default() });
+    assert_eq!(text.lines().filter(|line| line.starts_with("At ")).count(), 4);
+    // Otherwise the one of the capacity.
+    assert!(self::text(&ramp(), 100).contains("\nAt 16 users\n"));
+}
+
+#[test]
+fn names_from_outside_cannot_steer_a_terminal() {
+    let mut document = trouble();
+    document.title = Some("\u{1b}[31mred".into());
+    document.target.share = "a\nb".into();
+    document.runs[1].failures = [("\u{1b}]0;x\u{7}".to_owned(), 1)].into();
+    document.runs[1].workload_operations[0].operation = "\u{202e}x".into();
+    document.warnings = vec!["\u{1b}[2J".into()];
+    let text = bench::render(&document.completed(), &TextOptions { detail: Detail::All, ..TextOptions::default() });
+    assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']));
+}
