@@ -319,7 +319,7 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, re
     }
 }
 
-fn capture_entry(info: &CaptureInfo) -> CaptureEntry {
+pub(crate) fn capture_entry(info: &CaptureInfo) -> CaptureEntry {
     CaptureEntry {
         name: info.name.clone(),
         format: info.format.to_owned(),

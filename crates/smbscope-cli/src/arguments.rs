@@ -1,13 +1,24 @@
 //! The command line.
 
+mod bench;
 mod compare;
+mod lab;
 
 use crate::completions::CompletionsArguments;
 use crate::manual::ManArguments;
+pub use bench::{
+    ArrivalsChoice, BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, DialectChoice,
+    EncryptionChoice, LoginChoice, OnFailure, SigningAlgorithmChoice, SigningChoice, TransportChoice,
+    WorkloadsArguments,
+};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 pub use compare::{CompareArguments, CompareFormat};
+pub use lab::{
+    DownArguments, LabArguments, LabFormat, LabSigning, LabVerb, OnOff, PlaceArguments, RunArguments, Scanner,
+    ServerArguments, StatusArguments, UpArguments,
+};
 use smbscope_model::{Limits, Nanos};
 use smbscope_stats::filter::{self, Filter};
 use smbscope_stats::{Dimension, Sort};
@@ -27,8 +38,9 @@ impl Arguments {
     pub fn check(&self) -> Result<(), clap::Error> {
         let arguments = match &self.verb {
             Verb::Analyze(arguments) => arguments,
+            Verb::Bench(arguments) => return arguments.check(),
             Verb::Compare(arguments) => return arguments.check(),
-            Verb::Completions(_) | Verb::Man(_) => return Ok(()),
+            Verb::Lab(_) | Verb::Completions(_) | Verb::Man(_) => return Ok(()),
         };
         let conflict = if arguments.classic && arguments.format != Format::Text {
             "--classic is a layout of the text report; it goes with --format text"
@@ -54,11 +66,24 @@ pub enum Verb {
     /// any port. Several files are one capture, in time order.
     Analyze(AnalyzeArguments),
 
+    /// Load a server with users of a workload, and measure the response time of every command.
+    ///
+    /// Speaks SMB1 to SMB 3.1.1 itself; nothing is mounted. Each load point has more users than the one before: the
+    /// report shows throughput and response time against users. docs/bench.md has more.
+    Bench(Box<BenchArguments>),
+
     /// Put captures side by side: what got slower, by how much, and how far that can be believed.
     ///
-    /// Each argument is a capture, or a report that `analyze --format json` has saved; they are told apart by content.
+    /// Each argument is a capture, a report that `analyze --format json` has saved, or a run of `bench`; they are told
+    /// apart by content. Runs are compared load point by load point.
     /// The first one is the base that the others are compared with.
     Compare(CompareArguments),
+
+    /// Start private, throw-away Samba servers on this machine.
+    ///
+    /// Each one is an ordinary process with a folder of its own, listens on the loopback interface only, and leaves
+    /// nothing behind. Root is not needed. docs/lab.md has more.
+    Lab(LabArguments),
 
     /// Print the script with which a shell completes smbscope's command line.
     Completions(CompletionsArguments),

@@ -1,11 +1,13 @@
-//! `smbscope compare`: captures and saved reports → reports → one comparison.
+//! `smbscope compare`: captures, saved reports and ramps → one comparison.
 
 use crate::analyze::{self, Done};
 use crate::arguments::{CompareArguments, CompareFormat};
+use crate::bench::directory::RUN;
 use crate::output::Output;
 use anyhow::{Context, bail};
 use smbscope_capture::reader::Input as Source;
-use smbscope_report::compare::{self, Comparison, Input, SavedReport};
+use smbscope_report::bench::{self, Document};
+use smbscope_report::compare::{self, Comparison, Content, Given, SavedReport};
 use smbscope_report::html;
 use std::collections::HashSet;
 use std::fs::File;
@@ -32,9 +34,9 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     let mut inputs = Vec::new();
     for (file, name) in arguments.files.iter().zip(names) {
         let source = file.display().to_string();
-        inputs.push(Input { name, source, report: read(arguments, file)? });
+        inputs.push(Given { name, source, content: read(arguments, file)? });
     }
-    let comparison = Comparison::of(arguments.title.clone(), &inputs);
+    let comparison = Comparison::of_all(arguments.title.clone(), &inputs);
     let result = match arguments.format {
         CompareFormat::Json => compare::write(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
         CompareFormat::Html => html::write_comparison(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
@@ -47,11 +49,23 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     output.settle(result)
 }
 
-/// The report on a file, which may be one.
-fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<SavedReport> {
+/// The report on a file, which may be one, or the ramp in it or in the directory.
+fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<Content> {
     let name = file.display().to_string();
+    if file.is_dir() {
+        let run = file.join(RUN);
+        let text = saved(&run).with_context(|| format!("cannot read {}", run.display()))?;
+        let text = text.with_context(|| format!("{name}: a directory without a {RUN} that bench wrote"))?;
+        let ramp = Document::parse(&text).with_context(|| format!("{}: no ramp", run.display()))?;
+        return Ok(Content::Ramp(Box::new(ramp)));
+    }
     if let Some(text) = saved(file).with_context(|| format!("cannot read {name}"))? {
-        return SavedReport::parse(&text).with_context(|| format!("{name}: no report"));
+        if matches!(bench::schema_of(&text), Ok(Some(schema)) if schema == bench::SCHEMA) {
+            let ramp = Document::parse(&text).with_context(|| format!("{name}: no ramp"))?;
+            return Ok(Content::Ramp(Box::new(ramp)));
+        }
+        let report = SavedReport::parse(&text).with_context(|| format!("{name}: no report"))?;
+        return Ok(Content::Report(Box::new(report)));
     }
     let Done { report, notes, interrupted } = analyze::report_on(&arguments.analysis_of(file))?;
     if interrupted {
@@ -59,7 +73,7 @@ fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<SavedReport
     }
     let named = |note: &String| if note.starts_with(&name) { note.clone() } else { format!("{name}: {note}") };
     analyze::say(&notes.iter().map(named).collect::<Vec<_>>());
-    Ok(SavedReport::of(&report))
+    Ok(Content::Report(Box::new(SavedReport::of(&report))))
 }
 
 /// The contents of a file that begins as JSON does; nothing of any other, and nothing of a pipe, which cannot be read
@@ -110,6 +124,11 @@ fn stem(file: &Path) -> String {
     if file.as_os_str() == "-" {
         return "standard input".to_owned();
     }
+    // A run is called by its directory.
+    let file = match file.parent() {
+        Some(directory) if file.ends_with(RUN) && directory.file_name().is_some() => directory,
+        _ => file,
+    };
     let mut name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
     while let Some((rest, ending)) = name.rsplit_once('.')
         && !rest.is_empty()
@@ -123,13 +142,70 @@ fn stem(file: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::{Arguments, Verb};
+    use crate::bench::directory::RunDirectory;
+    use crate::bench::document::tests::document;
+    use clap::Parser;
+    use std::fs;
+    use std::path::PathBuf;
 
     #[test]
     fn columns_are_called_by_their_files_and_never_the_same() {
-        let files = ["a/monday.pcap.zst", "b/monday.JSON", "10.0.0.1.cap", ".json", "-", "monday-2"];
-        let expected = ["monday", "monday-2", "10.0.0.1", ".json", "standard input", "monday-2-2"];
+        let files = [
+            "a/monday.pcap.zst",
+            "b/monday.JSON",
+            "10.0.0.1.cap",
+            ".json",
+            "-",
+            "monday-2",
+            "x/new/run.json",
+            "run.json",
+        ];
+        let expected = ["monday", "monday-2", "10.0.0.1", ".json", "standard input", "monday-2-2", "new", "run"];
         assert_eq!(names(&files, &[]), expected);
         assert_eq!(names(&files[..3], &["before".to_owned(), "before".to_owned()]), ["before", "before-2", "10.0.0.1"]);
+    }
+
+    /// Runs the command line, with the comparison as JSON.
+    fn compared(place: &Path, files: [&str; 2]) -> anyhow::Result<serde_json::Value> {
+        let out = place.join("out.json");
+        let options = ["smbscope", "compare", "--format", "json", "--output"].map(PathBuf::from);
+        let files = files.map(|file| place.join(file));
+        let line = options.into_iter().chain([out.clone()]).chain(files);
+        let Verb::Compare(arguments) = Arguments::parse_from(line).verb else { panic!("the line says compare") };
+        run(&arguments)?;
+        Ok(serde_json::from_slice(&fs::read(out)?)?)
+    }
+
+    #[test]
+    fn run_directories_are_compared_at_the_load_that_both_have() {
+        let place = tempfile::tempdir().unwrap();
+        for (name, users) in [("monday", [1, 8]), ("tuesday", [8, 16])] {
+            let mut directory = RunDirectory::open(&place.path().join(name)).unwrap();
+            directory.keep(&document(&users), &[]).unwrap();
+            directory.finish().unwrap();
+        }
+        let found = compared(place.path(), ["monday", "tuesday/run.json"]).unwrap();
+        let columns = found["columns"].as_array().unwrap();
+        assert_eq!([&columns[0]["name"], &columns[1]["name"]], ["monday", "tuesday"]);
+        let ramps = &found["ramps"];
+        assert_eq!([&ramps["columns"][0]["users"], &ramps["columns"][1]["users"]], [8, 8]);
+        let loads: Vec<u64> =
+            ramps["points"].as_array().unwrap().iter().map(|p| p["users"].as_u64().unwrap()).collect();
+        assert_eq!(loads, [1, 8, 16]);
+        // The same figures at 8 users in both.
+        assert_eq!(ramps["points"][1]["total"][1]["ratios"]["p50"]["value"], 1.0);
+        assert!(ramps["points"][2]["total"][0].is_null());
+    }
+
+    #[test]
+    fn a_directory_that_is_no_run_is_named() {
+        let place = tempfile::tempdir().unwrap();
+        for name in ["a", "b"] {
+            fs::create_dir(place.path().join(name)).unwrap();
+        }
+        let error = crate::one_line(&compared(place.path(), ["a", "b"]).unwrap_err());
+        assert!(error.ends_with("/a: a directory without a run.json that bench wrote"), "{error}");
     }
 
     #[test]

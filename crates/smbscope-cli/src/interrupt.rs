@@ -21,3 +21,8 @@ pub(crate) fn sets(flag: &Arc<AtomicBool>) {
     };
     let _has_own = ctrlc::set_handler(handler);
 }
+
+/// From now on, Ctrl-C does nothing to this process: another one on the same terminal decides what it means.
+pub(crate) fn is_left_to_others() {
+    let _has_own = ctrlc::set_handler(|| {});
+}

@@ -5,16 +5,28 @@
 
 mod analyze;
 mod arguments;
+mod bench;
 mod compare;
 mod completions;
 mod interrupt;
+mod lab;
 mod manual;
 mod output;
 mod progress;
 mod recorder;
 
 pub use arguments::{AnalyzeArguments, Arguments, ColorChoice, CompareArguments, CompareFormat, Format, Verb};
+pub use arguments::{
+    ArrivalsChoice, BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, DialectChoice,
+    EncryptionChoice, LoginChoice, OnFailure, SigningAlgorithmChoice, SigningChoice, TransportChoice,
+    WorkloadsArguments,
+};
+pub use arguments::{
+    DownArguments, LabArguments, LabFormat, LabSigning, LabVerb, OnOff, PlaceArguments, RunArguments, Scanner,
+    ServerArguments, StatusArguments, UpArguments,
+};
 pub use completions::CompletionsArguments;
+pub use lab::CommandEnded;
 pub use manual::ManArguments;
 
 /// An error with its causes in one line. What a cause repeats is said once.
@@ -39,7 +51,9 @@ fn readable_name(message: &str) -> String {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.verb {
         Verb::Analyze(arguments) => analyze::run(arguments),
+        Verb::Bench(arguments) => bench::run(arguments),
         Verb::Compare(arguments) => compare::run(arguments),
+        Verb::Lab(arguments) => lab::run(arguments),
         Verb::Completions(arguments) => completions::run(arguments),
         Verb::Man(arguments) => manual::run(arguments),
     }

@@ -1,7 +1,7 @@
 //! The `smbscope` binary: arguments in, exit status out.
 
 use clap::Parser;
-use smbscope_cli::{Arguments, one_line, run};
+use smbscope_cli::{Arguments, CommandEnded, one_line, run};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -11,9 +11,13 @@ fn main() -> ExitCode {
     }
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("smbscope: {}", one_line(&error));
-            ExitCode::FAILURE
-        }
+        Err(error) => match error.downcast_ref::<CommandEnded>() {
+            // It has said itself what there is to say.
+            Some(ended) => ExitCode::from(ended.status()),
+            None => {
+                eprintln!("smbscope: {}", one_line(&error));
+                ExitCode::FAILURE
+            }
+        },
     }
 }

@@ -19,7 +19,7 @@ Examples:
   smbscope man analyze | man -l -
   smbscope man --output /usr/local/share/man/man1")]
 pub struct ManArguments {
-    /// The command whose page to print, instead of smbscope's own.
+    /// The command whose page to print, instead of smbscope's own: `analyze`, `lab-up`.
     #[arg(value_name = "COMMAND", conflicts_with = "output")]
     pub command: Option<String>,
 
@@ -61,10 +61,16 @@ struct Page {
 fn pages() -> io::Result<Vec<Page>> {
     let mut command = Arguments::command().disable_help_subcommand(true);
     command.build();
-    let mut commands = vec![command.clone()];
-    commands.extend(command.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned());
+    let mut commands = Vec::new();
+    with_verbs(&command, &mut commands);
     let names: Vec<String> = commands.iter().map(name).collect();
     commands.into_iter().map(|command| page(command, &names)).collect()
+}
+
+/// A command, and the verbs that it has.
+fn with_verbs(command: &Command, commands: &mut Vec<Command>) {
+    commands.push(command.clone());
+    command.get_subcommands().filter(|verb| !verb.is_hide_set()).for_each(|verb| with_verbs(verb, commands));
 }
 
 fn name(command: &Command) -> String {

@@ -20,14 +20,25 @@ fn section(page: &str, heading: &str) -> String {
     lines.take_while(|line| !line.starts_with(".SH")).map(|line| line.replace("\\-", "-") + "\n").collect()
 }
 
+/// The verbs that a user sees with the names of their pages: `lab`, `lab-up`.
+fn verbs<'a>(command: &'a clap::Command, prefix: &str) -> Vec<(String, &'a clap::Command)> {
+    let own = command.get_subcommands().filter(|verb| verb.get_name() != "help" && !verb.is_hide_set());
+    own.flat_map(|verb| {
+        let name = format!("{prefix}{}", verb.get_name());
+        let below = verbs(verb, &format!("{name}-"));
+        [(name, verb)].into_iter().chain(below)
+    })
+    .collect()
+}
+
 #[test]
 fn there_is_a_page_for_every_verb_that_shows_all_its_options() {
     let directory = directory("pages").join("share/man/man1");
     assert_eq!(smbscope(&["man", "--output", directory.to_str().expect("the path is UTF-8")]).output(), "");
     let mut command = Arguments::command();
     command.build();
-    let verbs: Vec<_> = command.get_subcommands().filter(|verb| verb.get_name() != "help").collect();
-    let mut expected: Vec<String> = verbs.iter().map(|verb| format!("smbscope-{}.1", verb.get_name())).collect();
+    let verbs = verbs(&command, "");
+    let mut expected: Vec<String> = verbs.iter().map(|(name, _)| format!("smbscope-{name}.1")).collect();
     expected.push("smbscope.1".to_owned());
     expected.sort();
     let listing = std::fs::read_dir(&directory).expect("the pages were written");
@@ -36,8 +47,7 @@ fn there_is_a_page_for_every_verb_that_shows_all_its_options() {
     written.sort();
     assert_eq!(written, expected);
 
-    for verb in verbs {
-        let name = verb.get_name();
+    for (name, verb) in verbs {
         let page = std::fs::read_to_string(directory.join(format!("smbscope-{name}.1")))
             .expect("there is a page for the verb");
         assert!(page.contains(&format!(".TH smbscope-{name} 1 ")), "{page}");
@@ -45,7 +55,8 @@ fn there_is_a_page_for_every_verb_that_shows_all_its_options() {
         let about = about.replace('\'', "\\*(Aq");
         assert!(section(&page, "NAME").contains(&format!("smbscope-{name} - {about}")), "{page}");
         let synopsis = section(&page, "SYNOPSIS");
-        assert!(synopsis.starts_with(&format!("\\fBsmbscope {name}\\fR ")), "{synopsis}");
+        let words = name.replace('-', " ");
+        assert!(synopsis.starts_with(&format!("\\fBsmbscope {words}\\fR ")), "{synopsis}");
         // Options with a heading of their own have a section of that name, behind the others.
         let options = page[page.find(".SH OPTIONS").expect("there are options")..].replace("\\-", "-");
         for long in verb.get_arguments().filter(|argument| !argument.is_hide_set()).filter_map(|a| a.get_long()) {

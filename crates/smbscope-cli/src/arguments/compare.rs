@@ -13,10 +13,12 @@ use std::path::{Path, PathBuf};
 Examples:
   smbscope compare before.pcapng after.pcapng
   smbscope compare --name signing-off --name signing-on off.json on.json
+  smbscope compare runs/samba-4.17 runs/samba-4.22
 
 Exit status: 0 done, 1 unusable input or output, 2 bad arguments.")]
 pub struct CompareArguments {
-    /// Captures, or reports saved as JSON: at least two. `-` is a capture on standard input.
+    /// Captures, reports saved as JSON, run directories of `bench` or their run.json: at least two. `-` is a capture on
+    /// standard input.
     #[arg(required = true, num_args = 2.., value_name = "FILE")]
     pub files: Vec<PathBuf>,
 

@@ -1,0 +1,444 @@
+//! Arguments of `smbscope bench`.
+
+use super::{Arguments, ColorChoice};
+use crate::bench::target::Target;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Subcommand, ValueEnum};
+use smbscope_load::client::{self, Cipher};
+use smbscope_load::engine::{Arrivals, Criterion, Users};
+use smbscope_model::Dialect;
+use smbscope_stats::filter;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Arguments of `smbscope bench`.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  smbscope bench                                     a private Samba server, 1 to 32 users
+  smbscope bench smb://ann@files/projects --users 10..200:10 --duration 60s -o monday
+  smbscope bench smb://ann@files/projects --loadfile /usr/share/dbench/client.txt --users 8
+  smbscope bench smb://ann@files/projects --find-capacity 'p95(Read) < 20ms'
+  smbscope bench clean smb://ann@files/projects
+
+Exit status: 0 done, 1 a failed run or unusable input, 2 bad arguments."
+)]
+pub struct BenchArguments {
+    /// Other things to do with a target.
+    #[command(subcommand)]
+    pub other: Option<BenchVerb>,
+
+    /// Where to: `smb://[user@]host[:port]/share[/dir]`. Without it, a private Samba server is started for the time of the
+    /// run. Everything happens in one directory there, smbscope-bench.
+    #[arg(value_name = "TARGET")]
+    pub target: Option<Target>,
+
+    /// How to connect.
+    #[command(flatten)]
+    pub connect: ConnectArguments,
+
+    /// What users do: the name of a built-in workload, or a file (TOML, or a loadfile of dbench).
+    #[arg(long, value_name = "NAME|FILE", default_value = "netbench-like", help_heading = "Load")]
+    pub workload: String,
+
+    /// A loadfile of dbench, such as /usr/share/dbench/client.txt, each expected status checked.
+    #[arg(long, value_name = "FILE", conflicts_with = "workload", help_heading = "Load")]
+    pub loadfile: Option<PathBuf>,
+
+    /// Load points: users at the same time, one after the other: 1,8,32 or 10..200:10.
+    #[arg(long, value_name = "USERS", default_value = "1,2,4,8,16,32", help_heading = "Load")]
+    pub users: Users,
+
+    /// Length of the measured part of each load point.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, help_heading = "Load")]
+    pub duration: Duration,
+
+    /// Length of what goes before it and is not counted.
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration, help_heading = "Load")]
+    pub warmup: Duration,
+
+    /// Open loop: operations begin when they are due, so many a second of all users together (500/s), however long the
+    /// server takes. Their response times count from when they were due. Without it, each user begins the next operation
+    /// when the one before is done.
+    #[arg(long, value_name = "N/s", value_parser = rate, help_heading = "Load")]
+    pub rate: Option<f64>,
+
+    /// Open loop: operations are due at equal distances, or at random like the visits of many people.
+    #[arg(long, value_enum, default_value_t = ArrivalsChoice::Constant, requires = "rate", help_heading = "Load")]
+    pub arrivals: ArrivalsChoice,
+
+    /// Closed loop: time that a user thinks between two operations, besides what the workload says.
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "rate", help_heading = "Load")]
+    pub think: Option<Duration>,
+
+    /// Find the highest number of users at which a criterion holds, such as 'p95(Read) < 20ms' or
+    /// 'p99(total) < 100ms and errors < 1%'; --users gives the range then.
+    #[arg(long, value_name = "CRITERION", help_heading = "Load")]
+    pub find_capacity: Option<Criterion>,
+
+    /// Make no files beforehand, and look at none: they are there, as on a server that answers by a script.
+    #[arg(long, help_heading = "Load")]
+    pub no_prepare: bool,
+
+    /// Sessions that each user works with, in turns.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Load")]
+    pub sessions_per_user: u16,
+
+    /// New sessions a second.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Load")]
+    pub connect_rate: u32,
+
+    /// What makes one run the same as another: the order of operations, their places and sizes.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Load")]
+    pub seed: u64,
+
+    /// Threads that users are divided among. [default: half the cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), help_heading = "Load")]
+    pub threads: Option<u16>,
+
+    /// End a load point after so many operations.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
+    pub operations: Option<u64>,
+
+    /// End a load point when every user has been through a workload that has an end, a loadfile, so often; --duration is
+    /// the longest it may take.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "When to stop")]
+    pub passes: Option<u32>,
+
+    /// End the run after so many operations that did not end as expected.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
+    pub stop_on_errors: Option<u64>,
+
+    /// What a user does whose session broke.
+    #[arg(long, value_enum, default_value_t = OnFailure::Reconnect, help_heading = "When to stop")]
+    pub on_failure: OnFailure,
+
+    /// Take a packet capture of each load point, and hold the client's response times against the wire's. Needs tcpdump or
+    /// dumpcap, and the right to capture.
+    #[arg(long, help_heading = "Results")]
+    pub capture: bool,
+
+    /// Where to keep the run: a directory that is new, or an older run's.
+    #[arg(short, long, value_name = "RUNDIR", help_heading = "Results")]
+    pub output: Option<PathBuf>,
+
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = BenchFormat::Text, help_heading = "Results")]
+    pub format: BenchFormat,
+
+    /// Title of the report.
+    #[arg(long, help_heading = "Results")]
+    pub title: Option<String>,
+
+    /// When to use colour.
+    #[arg(long, value_enum, default_value_t = ColorChoice::Auto, help_heading = "Results")]
+    pub color: ColorChoice,
+
+    /// Columns of the text report, instead of the terminal's.
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400), help_heading = "Results")]
+    pub width: Option<u16>,
+
+    /// Plain lines while it runs, even on a terminal.
+    #[arg(long, help_heading = "Results")]
+    pub plain: bool,
+
+    /// Nothing while it runs.
+    #[arg(short, long, help_heading = "Results")]
+    pub quiet: bool,
+}
+
+impl BenchArguments {
+    /// What clap can't see by itself.
+    pub(super) fn check(&self) -> Result<(), clap::Error> {
+        let conflict = if self.duration.is_zero() {
+            "--duration has to be longer than nothing"
+        } else if self.connect.encryption != EncryptionChoice::Off && self.connect.dialect < DialectChoice::Smb300 {
+            "--encryption needs SMB 3; choose --dialect 3.0 or later"
+        } else {
+            return Ok(());
+        };
+        Err(Arguments::command().error(ErrorKind::ArgumentConflict, conflict))
+    }
+}
+
+/// Other things to do with a target.
+#[derive(Debug, Subcommand)]
+pub enum BenchVerb {
+    /// Remove the directory that benchmarks made on a share, and nothing else.
+    Clean(CleanArguments),
+
+    /// List the built-in workloads, or print one as a file to begin from.
+    Workloads(WorkloadsArguments),
+}
+
+/// Arguments of `smbscope bench clean`.
+#[derive(Debug, Args)]
+pub struct CleanArguments {
+    /// The target that was used: `smb://[user@]host[:port]/share[/dir]`.
+    #[arg(value_name = "TARGET")]
+    pub target: Target,
+
+    /// How to connect.
+    #[command(flatten)]
+    pub connect: ConnectArguments,
+}
+
+/// Arguments of `smbscope bench workloads`.
+#[derive(Debug, Args)]
+pub struct WorkloadsArguments {
+    /// The workload to print.
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+/// How to connect, and as whom.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Connection")]
+pub struct ConnectArguments {
+    /// The dialect to speak, exactly.
+    #[arg(long, value_enum, default_value_t = DialectChoice::Smb311)]
+    pub dialect: DialectChoice,
+
+    /// Whether messages are signed: never, where the server requires it, or always.
+    #[arg(long, value_enum, default_value_t = SigningChoice::On)]
+    pub signing: SigningChoice,
+
+    /// The only way of signing to offer with SMB 3.1.1.
+    #[arg(long, value_enum)]
+    pub signing_algorithm: Option<SigningAlgorithmChoice>,
+
+    /// Whether messages are encrypted, and by which cipher.
+    #[arg(long, value_enum, default_value_t = EncryptionChoice::Off)]
+    pub encryption: EncryptionChoice,
+
+    /// How frames are carried: direct TCP (port 445), or a NetBIOS session (port 139).
+    #[arg(long, value_enum, default_value_t = TransportChoice::Tcp)]
+    pub transport: TransportChoice,
+
+    /// Who connects.
+    #[arg(long, value_enum, default_value_t = LoginChoice::Password)]
+    pub login: LoginChoice,
+
+    /// A file whose first line is the password; otherwise SMBSCOPE_PASSWORD, or a prompt.
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+
+    /// How long to wait for the answer to a command.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    pub timeout: Duration,
+
+    /// Put commands that belong together into one frame where the dialect can.
+    #[arg(long)]
+    pub compound: bool,
+
+    /// Ask for a lease or an oplock with every open.
+    #[arg(long)]
+    pub leases: bool,
+}
+
+/// Dialects by the names of the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum DialectChoice {
+    /// SMB1
+    #[value(name = "nt1")]
+    Nt1,
+    /// SMB 2.0.2
+    #[value(name = "2.0.2")]
+    Smb202,
+    /// SMB 2.1
+    #[value(name = "2.1")]
+    Smb210,
+    /// SMB 3.0
+    #[value(name = "3.0")]
+    Smb300,
+    /// SMB 3.0.2
+    #[value(name = "3.0.2")]
+    Smb302,
+    /// SMB 3.1.1
+    #[value(name = "3.1.1")]
+    Smb311,
+}
+
+impl From<DialectChoice> for Dialect {
+    fn from(choice: DialectChoice) -> Dialect {
+        match choice {
+            DialectChoice::Nt1 => Dialect::NtLm012,
+            DialectChoice::Smb202 => Dialect::Smb2(0x0202),
+            DialectChoice::Smb210 => Dialect::Smb2(0x0210),
+            DialectChoice::Smb300 => Dialect::Smb2(0x0300),
+            DialectChoice::Smb302 => Dialect::Smb2(0x0302),
+            DialectChoice::Smb311 => Dialect::Smb2(0x0311),
+        }
+    }
+}
+
+/// Whether messages are signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SigningChoice {
+    /// Never.
+    Off,
+    /// Where the server requires it.
+    On,
+    /// Always.
+    Required,
+}
+
+impl From<SigningChoice> for client::Signing {
+    fn from(choice: SigningChoice) -> client::Signing {
+        match choice {
+            SigningChoice::Off => client::Signing::Off,
+            SigningChoice::On => client::Signing::On,
+            SigningChoice::Required => client::Signing::Required,
+        }
+    }
+}
+
+/// The ways of signing of SMB 3.1.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SigningAlgorithmChoice {
+    /// HMAC-SHA256
+    HmacSha256,
+    /// AES-128-CMAC
+    AesCmac,
+    /// AES-128-GMAC
+    AesGmac,
+}
+
+impl From<SigningAlgorithmChoice> for client::SigningAlgorithm {
+    fn from(choice: SigningAlgorithmChoice) -> client::SigningAlgorithm {
+        match choice {
+            SigningAlgorithmChoice::HmacSha256 => client::SigningAlgorithm::HmacSha256,
+            SigningAlgorithmChoice::AesCmac => client::SigningAlgorithm::AesCmac,
+            SigningAlgorithmChoice::AesGmac => client::SigningAlgorithm::AesGmac,
+        }
+    }
+}
+
+/// Whether messages are encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EncryptionChoice {
+    /// Not unless the server requires it.
+    Off,
+    /// By the best cipher that both sides can.
+    Required,
+    /// AES-128-CCM
+    #[value(name = "aes-128-ccm")]
+    Aes128Ccm,
+    /// AES-128-GCM
+    #[value(name = "aes-128-gcm")]
+    Aes128Gcm,
+    /// AES-256-CCM
+    #[value(name = "aes-256-ccm")]
+    Aes256Ccm,
+    /// AES-256-GCM
+    #[value(name = "aes-256-gcm")]
+    Aes256Gcm,
+}
+
+impl From<EncryptionChoice> for client::Encryption {
+    fn from(choice: EncryptionChoice) -> client::Encryption {
+        client::Encryption::Required(match choice {
+            EncryptionChoice::Off => return client::Encryption::Off,
+            EncryptionChoice::Required => None,
+            EncryptionChoice::Aes128Ccm => Some(Cipher::Aes128Ccm),
+            EncryptionChoice::Aes128Gcm => Some(Cipher::Aes128Gcm),
+            EncryptionChoice::Aes256Ccm => Some(Cipher::Aes256Ccm),
+            EncryptionChoice::Aes256Gcm => Some(Cipher::Aes256Gcm),
+        })
+    }
+}
+
+/// How frames are carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TransportChoice {
+    /// Direct TCP.
+    Tcp,
+    /// NetBIOS session service.
+    Netbios,
+}
+
+impl From<TransportChoice> for client::Transport {
+    fn from(choice: TransportChoice) -> client::Transport {
+        match choice {
+            TransportChoice::Tcp => client::Transport::DirectTcp,
+            TransportChoice::Netbios => client::Transport::NetBios,
+        }
+    }
+}
+
+/// Who connects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LoginChoice {
+    /// The user of the target by password; a guest where the target names none.
+    Password,
+    /// A guest.
+    Guest,
+    /// Nobody.
+    Anonymous,
+    /// Whoever the system has Kerberos tickets of.
+    Kerberos,
+}
+
+/// What a user does whose session broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnFailure {
+    /// Connects again, and goes on.
+    Reconnect,
+    /// Ends; the run ends with the last user.
+    End,
+}
+
+/// How operations of an open loop are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ArrivalsChoice {
+    /// At equal distances.
+    Constant,
+    /// At random (a Poisson process).
+    Poisson,
+}
+
+impl From<ArrivalsChoice> for Arrivals {
+    fn from(choice: ArrivalsChoice) -> Arrivals {
+        match choice {
+            ArrivalsChoice::Constant => Arrivals::Constant,
+            ArrivalsChoice::Poisson => Arrivals::Poisson,
+        }
+    }
+}
+
+/// What to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BenchFormat {
+    /// The report for a terminal.
+    Text,
+    /// The report as one page with pictures.
+    Html,
+    /// One object, `smbscope.bench/1`; times in nanoseconds.
+    Json,
+}
+
+/// A length of time: 500ms, 30s, 5min.
+fn duration(text: &str) -> Result<Duration, String> {
+    let nanos = filter::duration(text).map_err(|error| error.sentence())?;
+    u64::try_from(nanos.0).map(Duration::from_nanos).map_err(|_| "expected a time that is not negative".to_owned())
+}
+
+/// Operations a second: 500/s, or 500.
+fn rate(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix("/s").unwrap_or(text).trim();
+    let rate = number.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+    rate.ok_or_else(|| "expected operations a second of all users together, such as 500/s".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_number_a_second() {
+        assert_eq!((rate("500/s"), rate("0.5")), (Ok(500.0), Ok(0.5)));
+        assert!(["0", "-1/s", "inf", "500/min", ""].into_iter().all(|text| rate(text).is_err()));
+    }
+}

@@ -1,0 +1,264 @@
+//! Arguments of `smbscope lab`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use smbscope_lab::{Antivirus, Dialect, Settings, Signing, parse_bandwidth, parse_duration, parse_size};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Arguments of `smbscope lab`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope lab up
+  smbscope lab up --name old --max-dialect 2.1 --signing required --delay 5ms
+  smbscope lab status
+  smbscope lab run -- sh -c 'smbscope bench \"$SMBSCOPE_LAB_URL\"'
+  smbscope lab down --all
+
+Exit status: 0 done, 1 it could not be done, 2 bad arguments; that of the command for `lab run`.")]
+pub struct LabArguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: LabVerb,
+}
+
+/// The verbs of `smbscope lab`.
+#[derive(Debug, Subcommand)]
+pub enum LabVerb {
+    /// Start a server, and leave it running.
+    #[command(after_help = "\
+Examples:
+  smbscope lab up
+  smbscope lab up --name busy --cpu-load 50 --antivirus clamav
+  smbscope lab up --name far --bandwidth 100mbit --delay 5ms --set 'strict sync = no'")]
+    Up(UpArguments),
+
+    /// Stop servers that `lab up` started, and remove everything of them.
+    Down(DownArguments),
+
+    /// List the servers that run.
+    Status(StatusArguments),
+
+    /// Run a command with a server of its own, which ends with it.
+    ///
+    /// The command finds the server in its environment: SMBSCOPE_LAB_URL (smb://bench@127.0.0.1:PORT/share),
+    /// SMBSCOPE_LAB_ENCRYPTED_URL, SMBSCOPE_LAB_HOST, SMBSCOPE_LAB_PORT, SMBSCOPE_LAB_USER, SMBSCOPE_PASSWORD,
+    /// SMBSCOPE_LAB_PASSWORD_FILE, SMBSCOPE_LAB_FOLDER, SMBSCOPE_LAB_SHARE_FOLDER and SMBSCOPE_LAB_CONF.
+    #[command(after_help = "\
+Examples:
+  smbscope lab run -- sh -c 'smbscope bench \"$SMBSCOPE_LAB_URL\"'
+  smbscope lab run --max-dialect 3.0 --encrypt -- ./my-test.sh
+
+Exit status: that of the command; 128 and the number of the signal that ended it; 1 if there was no server.")]
+    Run(RunArguments),
+
+    /// Take care of a server for another smbscope; it says what to do on standard input.
+    #[command(hide = true)]
+    Keep,
+}
+
+/// Arguments of `smbscope lab up`.
+#[derive(Debug, Args)]
+pub struct UpArguments {
+    /// The server's name, for `lab down` and `lab status`.
+    #[arg(long, value_name = "NAME", default_value = "lab")]
+    pub name: String,
+
+    /// How the server is to be.
+    #[command(flatten)]
+    pub server: ServerArguments,
+
+    /// Where its folder is.
+    #[command(flatten)]
+    pub place: PlaceArguments,
+
+    /// What to say about it.
+    #[arg(long, value_enum, default_value_t = LabFormat::Text)]
+    pub format: LabFormat,
+}
+
+/// Arguments of `smbscope lab down`.
+#[derive(Debug, Args)]
+pub struct DownArguments {
+    /// Which ones; the only one that runs otherwise.
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+
+    /// All that `lab up` started.
+    #[arg(long, conflicts_with = "names")]
+    pub all: bool,
+
+    /// Where its folder is.
+    #[command(flatten)]
+    pub place: PlaceArguments,
+}
+
+/// Arguments of `smbscope lab status`.
+#[derive(Debug, Args)]
+pub struct StatusArguments {
+    /// Where its folder is.
+    #[command(flatten)]
+    pub place: PlaceArguments,
+
+    /// What to write.
+    #[arg(long, value_enum, default_value_t = LabFormat::Text)]
+    pub format: LabFormat,
+}
+
+/// Arguments of `smbscope lab run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// How the server is to be.
+    #[command(flatten)]
+    pub server: ServerArguments,
+
+    /// Where its folder is.
+    #[command(flatten)]
+    pub place: PlaceArguments,
+
+    /// The command and its arguments.
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Where the servers' folders are.
+#[derive(Debug, Args)]
+pub struct PlaceArguments {
+    /// Where the servers' folders are. [default: smbscope-lab in $XDG_RUNTIME_DIR, or /tmp/smbscope-lab-UID]
+    #[arg(long = "state", value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+}
+
+/// How a server is to be.
+#[derive(Debug, Args)]
+pub struct ServerArguments {
+    /// The oldest dialect that the server speaks: nt1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.
+    #[arg(long, value_name = "DIALECT", default_value_t = Dialect::Nt1, help_heading = "Server")]
+    pub min_dialect: Dialect,
+
+    /// The newest one.
+    #[arg(long, value_name = "DIALECT", default_value_t = Dialect::Smb311, help_heading = "Server")]
+    pub max_dialect: Dialect,
+
+    /// What the server wants of signatures.
+    #[arg(long, value_enum, default_value_t = LabSigning::On, help_heading = "Server")]
+    pub signing: LabSigning,
+
+    /// Require encryption on every share; without it, only the share `enc` does.
+    #[arg(long, help_heading = "Server")]
+    pub encrypt: bool,
+
+    /// Whether leases and oplocks are granted.
+    #[arg(long, value_enum, default_value_t = OnOff::On, help_heading = "Server")]
+    pub leases: OnOff,
+
+    /// Let nobody change the shared files.
+    #[arg(long, help_heading = "Server")]
+    pub read_only: bool,
+
+    /// Users with passwords: bench, bench2 and so on.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..),
+        help_heading = "Server")]
+    pub users: u16,
+
+    /// The port to listen on. [default: any free one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Server")]
+    pub port: Option<u16>,
+
+    /// Share this folder, which stays when the server goes. [default: an empty one that goes with it]
+    #[arg(long, value_name = "DIR", conflicts_with = "disk", help_heading = "Server")]
+    pub share_folder: Option<PathBuf>,
+
+    /// A line of smb.conf for all shares; `[share] …` and `[enc] …` are for that one. May be repeated.
+    #[arg(long = "set", value_name = "NAME = VALUE", help_heading = "Server")]
+    pub extra: Vec<String>,
+
+    /// Let every byte be this long on the way, in each direction: 5ms, 250us.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "What makes it slow")]
+    pub delay: Option<Duration>,
+
+    /// Carry no more than this in each direction: 100mbit, 1gbit.
+    #[arg(long, value_name = "RATE", value_parser = parse_bandwidth, help_heading = "What makes it slow")]
+    pub bandwidth: Option<u64>,
+
+    /// Scan files for viruses when they are opened, and when they were written.
+    #[arg(long, value_enum, value_name = "SCANNER", help_heading = "What makes it slow")]
+    pub antivirus: Option<Scanner>,
+
+    /// A folder of signatures, such as /var/lib/clamav. [default: one signature, of the EICAR test file]
+    #[arg(long, value_name = "DIR", requires = "antivirus", help_heading = "What makes it slow")]
+    pub signatures: Option<PathBuf>,
+
+    /// Keep every core busy for this percentage of its time.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100),
+        help_heading = "What makes it slow")]
+    pub cpu_load: Option<u8>,
+
+    /// Put the share on a disk of this size, in memory, that can be full: 64M, 2G. Needs root.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "What makes it slow")]
+    pub disk: Option<u64>,
+}
+
+impl ServerArguments {
+    /// As the library takes them.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            min_dialect: self.min_dialect,
+            max_dialect: self.max_dialect,
+            signing: match self.signing {
+                LabSigning::Off => Signing::Off,
+                LabSigning::On => Signing::On,
+                LabSigning::Required => Signing::Required,
+            },
+            encrypt: self.encrypt,
+            leases: self.leases == OnOff::On,
+            read_only: self.read_only,
+            users: self.users,
+            port: self.port,
+            share_folder: self.share_folder.clone(),
+            disk: self.disk,
+            antivirus: self.antivirus.map(|Scanner::Clamav| Antivirus::ClamAv(self.signatures.clone())),
+            cpu_load: self.cpu_load,
+            bandwidth: self.bandwidth,
+            delay: self.delay,
+            extra: self.extra.clone(),
+        }
+    }
+}
+
+/// What a server wants of signatures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LabSigning {
+    /// None, unless the client requires them of SMB2 or later.
+    Off,
+    /// Where the client wants them.
+    On,
+    /// Always.
+    Required,
+}
+
+/// A switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnOff {
+    /// Yes.
+    On,
+    /// No.
+    Off,
+}
+
+/// A virus scanner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Scanner {
+    /// ClamAV, through Samba's module virusfilter.
+    Clamav,
+}
+
+/// How to write about servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LabFormat {
+    /// For a person.
+    Text,
+    /// For a program; no password is in it.
+    Json,
+}

@@ -1,0 +1,53 @@
+//! The same as lines: one an interval while users work, one when the phase changes, one when a load point is done.
+
+use super::state::{Finished, Phase, Snapshot, State, compact, rate};
+
+/// A line about what happened since the last one; none where nothing new is to be said.
+pub(super) fn interval(state: &State, snapshot: &Snapshot) -> Option<String> {
+    let point = snapshot.point;
+    let users = if point.users == 1 { "1 user".to_owned() } else { format!("{} users", point.users) };
+    match snapshot.phase {
+        Phase::WarmUp | Phase::Measuring => {}
+        _ if snapshot.phase == state.now.phase && point == state.now.point => return None,
+        Phase::Preparing(_) => return Some(snapshot.phase_name().to_owned()),
+        Phase::Connecting => {
+            let of = point.of.map_or_else(String::new, |of| format!(" of {of}"));
+            return Some(format!("load point {}{of}: {users}, connecting", point.number));
+        }
+        Phase::Ending | Phase::Idle => return None,
+    }
+    let megabytes = |bytes: u64| format!("{:.2}", snapshot.per_second(bytes) / 1e6);
+    let mut line = format!(
+        "{users} {}: {}/{} connected, {} commands/s, {} MB/s read, {} written, p50 {}, p95 {}",
+        snapshot.phase_name(),
+        snapshot.connected,
+        point.users,
+        rate(snapshot.per_second(snapshot.commands)),
+        megabytes(snapshot.bytes_read),
+        megabytes(snapshot.bytes_written),
+        compact(snapshot.p50),
+        compact(snapshot.p95),
+    );
+    if snapshot.errors > 0 {
+        line += &format!(", {} errors", snapshot.errors);
+    }
+    if snapshot.failures > 0 {
+        line += &format!(", {} sessions failed", snapshot.failures);
+    }
+    if let Some((left, _)) = snapshot.remaining {
+        line += &format!(", {} s left", left.as_secs_f64().ceil());
+    }
+    if snapshot.cpu.is_some_and(|cpu| cpu.limited) {
+        line += ", the client is the limit";
+    }
+    Some(line)
+}
+
+/// What came out of a load point.
+pub(super) fn point(finished: &Finished) -> String {
+    let Finished { users, per_second, p50, p95, errors, limited } = *finished;
+    let users = if users == 1 { "1 user".to_owned() } else { format!("{users} users") };
+    let limited = if limited { "; the client was the limit" } else { "" };
+    let rate = rate(per_second);
+    format!("{users} done: {rate} commands/s, p50 {}, p95 {}, {errors} errors{limited}", compact(p50), compact(p95))
+}

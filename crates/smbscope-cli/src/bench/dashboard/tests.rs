@@ -1,0 +1,216 @@
+//! The dashboard on terminals of memory, and on a real one that a child process takes over.
+
+use super::screen::Screen;
+use super::state::{Cpu, Finished, GroupFigures, Heading, Phase, Point, Snapshot, State};
+use super::{plain, view};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::style::Color;
+use smbscope_model::{Group, Nanos};
+use std::io;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+fn heading() -> Heading {
+    Heading { workload: "netbench-like".into(), target: "127.0.0.1:14450, share share, SMB 3.1.1".into() }
+}
+
+/// A second of the second load point, so far through its measured part.
+fn second(at: u64) -> Snapshot {
+    let group = |group, commands, p50: i64| GroupFigures {
+        group,
+        commands,
+        p50: Some(Nanos(p50)),
+        p95: Some(Nanos(p50 * 3)),
+        p99: (commands > 100).then_some(Nanos(p50 * 7)),
+    };
+    Snapshot {
+        phase: Phase::Measuring,
+        point: Point { number: 2, of: Some(4), users: 16 },
+        remaining: Some((Duration::from_secs(30 - at), Duration::from_secs(30))),
+        connected: 16,
+        over: Duration::from_secs(1),
+        commands: 7_000 + at % 5 * 200,
+        errors: 19,
+        statuses: [("STATUS_OBJECT_NAME_NOT_FOUND".to_owned(), 17), ("STATUS_SHARING_VIOLATION".to_owned(), 2)].into(),
+        failures: 0,
+        bytes_read: 70_200_000,
+        bytes_written: 19_500_000,
+        p50: Some(Nanos(1_560_000)),
+        p95: Some(Nanos(2_330_000 + at as i64 % 7 * 300_000)),
+        groups: vec![
+            group(Group::OpenClose, 3_354, 1_250_000),
+            group(Group::Attributes, 468, 622_000),
+            group(Group::Directory, 90, 2_340_000),
+            group(Group::Read, 2_340, 1_400_000),
+            group(Group::Write, 1_248, 3_220_000),
+        ],
+        cpu: Some(Cpu { percent: 62.0, busiest_percent: 41.0, limited: false }),
+    }
+}
+
+/// After a load point, twenty seconds into the second.
+fn state() -> State {
+    let mut state = State::new(heading());
+    let done = Finished {
+        users: 4,
+        per_second: 4_100.0,
+        p50: Some(Nanos(548_000)),
+        p95: Some(Nanos(820_000)),
+        errors: 102,
+        limited: false,
+    };
+    state.finish(done);
+    (0..20).for_each(|at| state.update(second(at)));
+    state
+}
+
+fn drawn(state: &State, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| view::draw(frame, state, false)).unwrap();
+    terminal.backend().to_string()
+}
+
+#[test]
+fn dashboard_at_80_by_24() {
+    insta::assert_snapshot!(drawn(&state(), 80, 24));
+}
+
+#[test]
+fn dashboard_at_120_by_40() {
+    insta::assert_snapshot!(drawn(&state(), 120, 40));
+}
+
+#[test]
+fn dashboard_in_a_narrow_window() {
+    insta::assert_snapshot!(drawn(&state(), 46, 14));
+}
+
+#[test]
+fn dashboard_while_files_are_made() {
+    let mut state = State::new(heading());
+    let phase = Phase::Preparing("preparing 1,200 files".into());
+    state.update(Snapshot { phase, over: Duration::from_secs(1), ..Snapshot::default() });
+    insta::assert_snapshot!(drawn(&state, 80, 10));
+}
+
+#[test]
+fn dashboard_of_a_limited_client_with_sessions_lost() {
+    let mut state = state();
+    let cpu = Cpu { percent: 190.0, busiest_percent: 99.0, limited: true };
+    state.update(Snapshot { cpu: Some(cpu), connected: 13, failures: 3, ..second(20) });
+    insta::assert_snapshot!(drawn(&state, 80, 24));
+}
+
+#[test]
+fn a_dashboard_of_any_size_is_drawn() {
+    for (width, height) in [(1, 1), (2, 60), (200, 2), (20, 5), (300, 100)] {
+        drawn(&state(), width, height);
+    }
+}
+
+#[test]
+fn no_color_means_none() {
+    let colors = |color: bool| {
+        let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+        terminal.draw(|frame| view::draw(frame, &state(), color)).unwrap();
+        let cells = terminal.backend().buffer().content.iter();
+        cells.filter(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset).count()
+    };
+    assert_eq!(colors(false), 0);
+    assert!(colors(true) > 0);
+}
+
+#[test]
+fn names_from_outside_cannot_steer_the_terminal() {
+    let mut state = state();
+    state.heading.target = "\u{1b}[2J".into();
+    state.statuses.insert("\u{1b}]0;x\u{7}".into(), 1_000_000);
+    assert!(!drawn(&state, 80, 24).contains(['\u{1b}', '\u{7}']));
+}
+
+#[test]
+fn errors_are_those_of_the_load_point() {
+    let mut state = state();
+    // 20 seconds with 19 each.
+    assert_eq!(state.errors, 380);
+    state.update(Snapshot { point: Point { number: 3, of: Some(4), users: 32 }, ..second(0) });
+    assert_eq!((state.errors, state.top_statuses()[0]), (19, ("STATUS_OBJECT_NAME_NOT_FOUND", 17)));
+}
+
+#[test]
+fn what_is_remembered_has_a_bound() {
+    let mut state = state();
+    (0..2_000).for_each(|at| state.update(second(at % 30)));
+    assert_eq!(state.history.len(), 600);
+}
+
+#[test]
+fn a_plain_line_says_what_the_dashboard_shows() {
+    let line = plain::interval(&state(), &second(3)).unwrap();
+    let expected = "16 users measuring: 16/16 connected, 7,600 commands/s, 70.20 MB/s read, 19.50 written, p50 1.56ms, p95 \
+                    3.23ms, 19 errors, 27 s left";
+    assert_eq!(line, expected);
+    let done = Finished { limited: true, ..state().finished[0] };
+    assert_eq!(
+        plain::point(&done),
+        "4 users done: 4,100 commands/s, p50 548µs, p95 820µs, 102 errors; the client was the limit"
+    );
+}
+
+#[test]
+fn plain_lines_come_once_a_phase_while_nothing_is_measured() {
+    let mut state = State::new(heading());
+    let connecting = Snapshot { phase: Phase::Connecting, ..second(0) };
+    assert_eq!(plain::interval(&state, &connecting).as_deref(), Some("load point 2 of 4: 16 users, connecting"));
+    state.update(connecting.clone());
+    assert_eq!(plain::interval(&state, &connecting), None);
+}
+
+/// Says to the child of [`the_terminal_is_given_back`] how to end.
+const HOW: &str = "SMBSCOPE_TEST_DASHBOARD_ENDS";
+
+/// Not a test of its own: takes the terminal over and ends in the way that the environment says.
+#[test]
+fn child_that_takes_the_terminal_over() {
+    let Ok(how) = std::env::var(HOW) else { return };
+    let mut screen = Screen::open(true).expect("script gives it a terminal");
+    screen.draw(&state()).expect("there is a terminal");
+    match how.as_str() {
+        "panic" => panic!("on purpose"),
+        "error" => assert!(fails(screen).is_err()),
+        _ => {}
+    }
+}
+
+/// Something goes wrong while the dashboard is there.
+fn fails(mut screen: Screen) -> io::Result<()> {
+    screen.draw(&state())?;
+    Err(io::Error::other("on purpose"))
+}
+
+#[test]
+fn the_terminal_is_given_back() {
+    let installed = Command::new("script").arg("--version").stdout(Stdio::null()).status();
+    if !installed.is_ok_and(|status| status.success()) {
+        println!("skipped: no script (util-linux) to make a terminal with");
+        return;
+    }
+    for how in ["well", "panic", "error"] {
+        let exe = std::env::current_exe().unwrap();
+        let test = "bench::dashboard::tests::child_that_takes_the_terminal_over";
+        // What the terminal's settings are before and after shows whether raw mode was left.
+        let line = format!("stty -a; '{}' --exact {test} --nocapture; echo; stty -a", exe.display());
+        let output = Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .env(HOW, how)
+            .env("TERM", "xterm")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let (entered, left) = (text.find("\u{1b}[?1049h"), text.rfind("\u{1b}[?1049l"));
+        assert!(entered.is_some() && left > entered, "{how}: {text}");
+        assert_eq!(text.matches("isig icanon").count(), 2, "{how}: {text}");
+    }
+}

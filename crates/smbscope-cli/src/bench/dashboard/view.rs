@@ -1,0 +1,258 @@
+//! Draws the state: what matters most comes first, and what there is no room for is left out from the end.
+
+use super::state::{Phase, State, compact, rate};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table};
+use smbscope_model::Group;
+
+/// Rows of each line over time.
+const SPARK_HEIGHT: u16 = 3;
+
+/// Statuses listed at most.
+const STATUSES_LISTED: usize = 5;
+
+/// How things look: with colours, or only with weights.
+#[derive(Clone, Copy)]
+struct Look {
+    color: bool,
+}
+
+impl Look {
+    fn heading(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    fn faint(self) -> Style {
+        Style::new().add_modifier(Modifier::DIM)
+    }
+
+    fn warning(self) -> Style {
+        self.tinted(Color::Yellow).add_modifier(Modifier::BOLD)
+    }
+
+    fn alarm(self) -> Style {
+        self.tinted(Color::Red).add_modifier(Modifier::BOLD)
+    }
+
+    fn tinted(self, color: Color) -> Style {
+        if self.color { Style::new().fg(color) } else { Style::new() }
+    }
+}
+
+/// Draws all of it.
+pub(super) fn draw(frame: &mut Frame, state: &State, color: bool) {
+    let look = Look { color };
+    let area = frame.area();
+    let width = area.width;
+    let groups = group_rows(state);
+    let errors = error_lines(state, look);
+    let done = finished_lines(state, width);
+    let lines_over_time = u16::from(!state.history.is_empty()) * (1 + SPARK_HEIGHT);
+    // In the order of the screen, and how much each may give up when there is too little room.
+    let mut parts = [
+        ("header", header(state, look, width).len() as u16),
+        ("groups", if groups.is_empty() { 0 } else { groups.len() as u16 + 2 }),
+        ("commands", lines_over_time),
+        ("p95", lines_over_time),
+        ("errors", if errors.is_empty() { 0 } else { errors.len() as u16 + 2 }),
+        ("done", if done.is_empty() { 0 } else { done.len() as u16 + 2 }),
+    ];
+    fit(&mut parts, area.height.saturating_sub(1));
+    let heights = parts.iter().map(|(_, height)| Constraint::Length(*height));
+    let areas = Layout::vertical(heights.chain([Constraint::Fill(1), Constraint::Length(1)])).split(area);
+    frame.render_widget(Paragraph::new(header(state, look, width)), areas[0]);
+    draw_groups(frame, groups, areas[1], look);
+    draw_spark(
+        frame,
+        "Commands/s",
+        commands_over_time(state),
+        rate_note(state),
+        areas[2],
+        look.tinted(Color::Cyan),
+        look,
+    );
+    draw_spark(frame, "p95", p95_over_time(state), p95_note(state), areas[3], look.tinted(Color::Magenta), look);
+    draw_lines(frame, "Errors", errors, areas[4], look);
+    draw_lines(frame, "Done", newest(done, areas[5].height), areas[5], look);
+    let help = "Ctrl-C or q ends this load point and keeps what was measured";
+    frame.render_widget(Paragraph::new(help).style(look.faint()), areas[7]);
+}
+
+/// Makes parts smaller until they fit: first those that tell of the past, then the lines over time, then the errors.
+fn fit(parts: &mut [(&str, u16); 6], room: u16) {
+    let least = [("done", 3), ("p95", 2), ("commands", 2), ("errors", 3), ("done", 0), ("p95", 0), ("commands", 0)];
+    for (name, least) in least.into_iter().chain([("errors", 0), ("groups", 0)]) {
+        let taken: u16 = parts.iter().map(|(_, height)| *height).sum();
+        let too_much = taken.saturating_sub(room);
+        if let Some((_, height)) = parts.iter_mut().find(|(part, _)| *part == name) {
+            let smaller = height.saturating_sub(too_much).max(least.min(*height));
+            // Less than the least that makes sense is nothing.
+            *height = if least == 0 && too_much > 0 { 0 } else { smaller };
+        }
+    }
+}
+
+fn header(state: &State, look: Look, width: u16) -> Vec<Line<'static>> {
+    let now = &state.now;
+    let mut lines = vec![Line::from(vec![
+        Span::styled("smbscope bench  ", look.heading()),
+        Span::raw(format!("{} on {}", plain(&state.heading.workload), plain(&state.heading.target))),
+    ])];
+    let users = if now.point.users == 1 { "1 user".to_owned() } else { format!("{} users", now.point.users) };
+    let mut phase = vec![Span::styled(
+        match (now.point.number, now.point.of) {
+            (0, _) => String::new(),
+            (number, Some(of)) => format!("Load point {number}/{of}: {users}  "),
+            (number, None) => format!("Load point {number}: {users}  "),
+        },
+        look.heading(),
+    )];
+    phase.push(Span::styled(
+        format!("{}  ", plain(now.phase_name())),
+        if now.phase == Phase::Measuring { look.tinted(Color::Green) } else { look.tinted(Color::Yellow) },
+    ));
+    if let Some((left, whole)) = now.remaining {
+        let text = format!("{:.0} s left", left.as_secs_f64().ceil());
+        let taken: usize = phase.iter().map(Span::width).sum::<usize>() + text.len() + 1;
+        let room = usize::from(width).saturating_sub(taken).min(24);
+        let share = if whole.is_zero() { 1.0 } else { 1.0 - left.as_secs_f64() / whole.as_secs_f64() };
+        let full = (share.clamp(0.0, 1.0) * room as f64).round() as usize;
+        phase.push(Span::styled("█".repeat(full), look.tinted(Color::Green)));
+        phase.push(Span::styled("░".repeat(room - full), look.faint()));
+        phase.push(Span::raw(if room > 0 { format!(" {text}") } else { text }));
+    }
+    lines.push(Line::from(phase));
+    if now.point.number == 0 {
+        return lines;
+    }
+    let megabytes = |bytes: u64| format!("{:.2}", now.per_second(bytes) / 1e6);
+    let failed = if state.failures > 0 { format!(" ({} failed)", state.failures) } else { String::new() };
+    let connected = format!("{}/{}{failed}", now.connected, now.point.users);
+    let are_missing = now.connected < now.point.users && now.phase == Phase::Measuring;
+    let facts = [
+        ("Users", connected, are_missing || state.failures > 0),
+        ("Commands/s", rate(now.per_second(now.commands)), false),
+        ("Errors", state.errors.to_string(), state.errors > 0),
+        ("MB/s read", megabytes(now.bytes_read), false),
+        ("written", megabytes(now.bytes_written), false),
+    ];
+    let mut spans = Vec::new();
+    for (name, value, is_bad) in facts {
+        spans.push(Span::styled(format!("{name} "), look.faint()));
+        spans.push(Span::styled(format!("{value}  "), if is_bad { look.alarm() } else { look.heading() }));
+    }
+    lines.push(Line::from(spans));
+    if let Some(cpu) = now.cpu {
+        let text = format!("{:.0} % of one processor, busiest thread {:.0} %", cpu.percent, cpu.busiest_percent);
+        let mut spans = vec![Span::styled("Client CPU ", look.faint()), Span::raw(text)];
+        if cpu.limited {
+            spans.insert(0, Span::styled("The client is the limit  ", look.warning()));
+        }
+        lines.push(Line::from(spans));
+    }
+    lines
+}
+
+/// Name, rate and percentiles of each group that is there.
+fn group_rows(state: &State) -> Vec<[String; 5]> {
+    let now = &state.now;
+    now.groups
+        .iter()
+        .map(|group| {
+            let rate = rate(now.per_second(group.commands));
+            // Waits by design have no response time that anybody waits for.
+            let times = if group.group == Group::Waiting { [None; 3] } else { [group.p50, group.p95, group.p99] };
+            let [p50, p95, p99] = times.map(compact);
+            [group.group.to_string(), rate, p50, p95, p99]
+        })
+        .collect()
+}
+
+fn draw_groups(frame: &mut Frame, rows: Vec<[String; 5]>, area: Rect, look: Look) {
+    if area.height < 2 {
+        return;
+    }
+    let right = |text: String| Cell::from(Line::from(text).right_aligned());
+    let rows = rows
+        .into_iter()
+        .map(|[name, rest @ ..]| Row::new(std::iter::once(Cell::from(name)).chain(rest.into_iter().map(right))));
+    let heads = ["/s", "Median", "p95", "p99"].map(|head| right(head.to_owned()));
+    let header = Row::new(std::iter::once(Cell::from("Group")).chain(heads)).style(look.heading()).top_margin(1);
+    let widths = [Constraint::Length(11), Constraint::Length(8)].into_iter().chain([Constraint::Length(7); 3]);
+    frame.render_widget(Table::new(rows, widths).header(header).column_spacing(1), area);
+}
+
+fn commands_over_time(state: &State) -> Vec<u64> {
+    state.history.iter().map(|(rate, _)| rate.round() as u64).collect()
+}
+
+fn p95_over_time(state: &State) -> Vec<u64> {
+    state.history.iter().map(|(_, p95)| p95.map_or(0, |p95| p95.0.max(0) as u64)).collect()
+}
+
+fn rate_note(state: &State) -> String {
+    let most = state.history.iter().map(|(rate, _)| *rate).fold(0.0, f64::max);
+    format!("at most {}", rate(most))
+}
+
+fn p95_note(state: &State) -> String {
+    format!("at most {}", compact(state.history.iter().filter_map(|(_, p95)| *p95).max()))
+}
+
+/// A line over time beneath its name: the newest at the right end.
+fn draw_spark(frame: &mut Frame, name: &str, values: Vec<u64>, note: String, area: Rect, style: Style, look: Look) {
+    if area.height < 2 {
+        return;
+    }
+    let [title, line] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+    let text = vec![Span::styled(format!("{name}  "), look.heading()), Span::styled(note, look.faint())];
+    frame.render_widget(Paragraph::new(Line::from(text)), title);
+    let newest = values.len().saturating_sub(usize::from(line.width));
+    frame.render_widget(Sparkline::default().data(&values[newest..]).style(style), line);
+}
+
+fn error_lines(state: &State, look: Look) -> Vec<Line<'static>> {
+    let found = state.top_statuses();
+    let listed = found.iter().take(STATUSES_LISTED);
+    listed.map(|(status, count)| Line::styled(format!("{count:>10}  {}", plain(status)), look.alarm())).collect()
+}
+
+/// The load points that are done, the newest last.
+fn finished_lines(state: &State, width: u16) -> Vec<Line<'static>> {
+    let lines = state.finished.iter().map(|point| {
+        let users = if point.users == 1 { "1 user".to_owned() } else { format!("{} users", point.users) };
+        let (p50, p95) = (compact(point.p50), compact(point.p95));
+        let mut text = format!("{users:>12} {:>9}/s  p50 {p50:>6}  p95 {p95:>6}", rate(point.per_second));
+        if point.errors > 0 {
+            text += &format!("  {} errors", point.errors);
+        }
+        if point.limited {
+            text += "  client limited";
+        }
+        Line::raw(text.chars().take(usize::from(width)).collect::<String>())
+    });
+    lines.collect()
+}
+
+/// As many as there is room for beneath their heading.
+fn newest(mut lines: Vec<Line<'static>>, height: u16) -> Vec<Line<'static>> {
+    let room = usize::from(height.saturating_sub(2));
+    lines.drain(..lines.len().saturating_sub(room));
+    lines
+}
+
+fn draw_lines(frame: &mut Frame, name: &'static str, mut lines: Vec<Line<'static>>, area: Rect, look: Look) {
+    if area.height < 3 || lines.is_empty() {
+        return;
+    }
+    lines.splice(..0, [Line::raw(""), Line::styled(name, look.heading())]);
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// Names from outside without anything that moves a cursor.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}

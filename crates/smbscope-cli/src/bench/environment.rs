@@ -1,0 +1,54 @@
+//! What the load was made on: the system, its processors and its memory, as `/proc` and `/etc/os-release` tell.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fs, thread};
+
+/// What is known of this machine, name by name, and the version of smbscope.
+pub(crate) fn of_client() -> BTreeMap<String, String> {
+    let read = |path: &str| fs::read_to_string(Path::new(path)).unwrap_or_default();
+    let mut facts = facts(&read("/etc/os-release"), &read("/proc/cpuinfo"), &read("/proc/meminfo"));
+    let kernel = read("/proc/sys/kernel/osrelease").trim().to_owned();
+    facts.push(("kernel", Some(format!("Linux {kernel}")).filter(|_| !kernel.is_empty())));
+    facts.push(("cores", thread::available_parallelism().ok().map(|cores| cores.to_string())));
+    facts.push(("smbscope", Some(env!("CARGO_PKG_VERSION").to_owned())));
+    facts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()
+}
+
+/// What the files say.
+fn facts(release: &str, processors: &str, memory: &str) -> Vec<(&'static str, Option<String>)> {
+    let value = |text: &str, key: &str, separator: char| {
+        let found = text.lines().find_map(|line| {
+            let (name, value) = line.split_once(separator)?;
+            (name.trim() == key).then(|| value.trim().trim_matches('"').to_owned())
+        });
+        found.filter(|value| !value.is_empty())
+    };
+    let kibibytes = value(memory, "MemTotal", ':').and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    vec![
+        ("system", value(release, "PRETTY_NAME", '=').or_else(|| Some(std::env::consts::OS.to_owned()))),
+        ("processor", value(processors, "model name", ':')),
+        ("memory", kibibytes.map(|kibibytes| format!("{:.1} GiB", kibibytes / f64::from(1 << 20)))),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_read_from_what_linux_says() {
+        let release = "NAME=\"Debian GNU/Linux\"\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n";
+        let processors = "processor\t: 0\nmodel name\t: Some CPU @ 2.10GHz\n\nprocessor\t: 1\n";
+        let memory = "MemTotal:        4194304 kB\nMemFree: 1 kB\n";
+        let expected = ["Debian GNU/Linux 12 (bookworm)", "Some CPU @ 2.10GHz", "4.0 GiB"].map(str::to_owned);
+        let found: Vec<String> = facts(release, processors, memory).into_iter().filter_map(|(_, text)| text).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_is_not_said_is_left_out() {
+        let found = facts("", "", "MemTotal: many kB");
+        assert_eq!(found.iter().filter(|(_, text)| text.is_some()).count(), 1);
+    }
+}

@@ -1,0 +1,213 @@
+//! `smbscope bench`: users of a workload on a server, up a ramp; what came out as one document, and a view while it runs.
+
+mod clean;
+mod dashboard;
+pub(crate) mod directory;
+pub(crate) mod document;
+mod environment;
+mod names;
+mod password;
+mod prepare;
+mod proof;
+mod ramp;
+mod results;
+mod site;
+mod sniffer;
+pub(crate) mod target;
+mod wire;
+
+use crate::arguments::{BenchArguments, BenchFormat, BenchVerb, OnFailure};
+use crate::output::Output;
+use anyhow::{Context, bail};
+use dashboard::{Choice, Display, Heading};
+use directory::RunDirectory;
+use ramp::Ramp;
+use results::{Described, Keeper, Metrics, Place};
+use site::Site;
+use smbscope_load::client::{Facts, Options, Session};
+use smbscope_load::engine::{self, Connects, ErrorLimit, Limits, Plan, Schedule, Search};
+use smbscope_load::workload::{Script, Step, UserScript, UserSeat, Workload};
+use smbscope_model::Timestamp;
+use smbscope_report::bench::Ended;
+use sniffer::Sniffer;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::runtime::Builder;
+
+/// What passes before a user whose session broke connects again.
+const RECONNECT_DELAY: Duration = Duration::from_millis(500);
+
+/// Runs the command.
+pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
+    match &arguments.other {
+        Some(BenchVerb::Clean(arguments)) => return clean::run(arguments),
+        Some(BenchVerb::Workloads(arguments)) => return workloads(arguments.name.as_deref()),
+        None => {}
+    }
+    let started = now();
+    let workload = workload(arguments)?;
+    let mut output = Output::open(None, &[])?;
+    if arguments.format == BenchFormat::Html {
+        output.refuse_terminal("HTML")?;
+    }
+    let directory = arguments.output.as_deref().map(RunDirectory::open).transpose()?;
+    let place = Place::new(arguments.output.as_deref())?;
+    let site = Site::open(arguments.target.as_ref(), &arguments.connect)?;
+    let facts = look(&site.options)?;
+    let heading = Heading { workload: workload.name().to_owned(), target: site.heading(&facts) };
+    let mut display = Display::open(choice(arguments), heading);
+    let plan = plan(arguments);
+    let seed = arguments.seed;
+    let sessions = plan.users.most().saturating_mul(plan.sessions_per_user);
+    if !arguments.no_prepare {
+        prepare::run(&site, &workload, sessions, &mut display)?;
+    }
+
+    let scripts = |number: u32| -> Box<dyn Script> {
+        let seat = UserSeat { number, of: sessions, seed, directory: site.directory.clone() };
+        let script = workload.script(&seat);
+        match arguments.passes {
+            Some(passes) => Box::new(Passes { script, passes }),
+            None => Box::new(script),
+        }
+    };
+    let capture = arguments.capture.then(|| Sniffer::find(site.options.address));
+    if let Some(Err(why)) = &capture {
+        eprintln!("smbscope: no capture: {why}");
+    }
+    let capacity = arguments.find_capacity.as_ref().map(|criterion| (criterion, search(arguments)));
+    let metrics = Metrics::of(site.lab.as_ref());
+    let described = Described { arguments, site: &site, facts: &facts, workload: &workload, plan: &plan, started };
+    let mut keeper = Keeper::new(directory, described, &metrics);
+    let (options, folder) = (&site.options, place.folder());
+    let ramp = Ramp { plan: &plan, options, scripts: &scripts, capacity, capture, folder, metrics: &metrics };
+    let outcome = ramp.run(&mut display, &mut keeper)?;
+    drop(display);
+
+    let failed = outcome.runs.iter().find_map(|run| match &run.ended {
+        Ended::Failed { why } => Some(why.clone()),
+        _ => None,
+    });
+    let (document, kept) = keeper.finish(outcome);
+    let printed = results::print(&document, arguments, &mut output);
+    output.settle(printed)?;
+    kept?;
+    match failed {
+        Some(why) => bail!("the run failed: {why}"),
+        None => Ok(()),
+    }
+}
+
+/// A script that ends after some passes.
+struct Passes {
+    script: UserScript,
+    passes: u32,
+}
+
+impl Script for Passes {
+    fn operations(&self) -> &[String] {
+        self.script.operations()
+    }
+
+    fn next(&mut self) -> Option<Step<'_>> {
+        if self.script.passes() >= self.passes { None } else { self.script.next() }
+    }
+
+    fn restart(&mut self) {
+        self.script.restart();
+    }
+
+    fn sets_up(&self) -> bool {
+        self.script.sets_up()
+    }
+
+    fn passes(&self) -> u32 {
+        self.script.passes()
+    }
+}
+
+/// The workload that is asked for.
+fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
+    if let Some(file) = &arguments.loadfile {
+        return Ok(Workload::loadfile(file)?);
+    }
+    let name = &arguments.workload;
+    let file = Path::new(name);
+    if file.is_file() || name.contains(['/', '.']) { Ok(Workload::load(file)?) } else { Ok(Workload::builtin(name)?) }
+}
+
+/// Lists the built-in workloads, or prints one.
+fn workloads(name: Option<&str>) -> anyhow::Result<()> {
+    let mut output = Output::open(None, &[])?;
+    let text = match name {
+        Some(name) => match Workload::builtin_text(name) {
+            Some(text) => text,
+            // The error names those that there are.
+            None => return Ok(Workload::builtin(name).map(drop)?),
+        },
+        None => Workload::built_in().into_iter().map(|(name, about)| format!("{name:<18} {about}\n")).collect(),
+    };
+    let result = output.writer().write_all(text.as_bytes()).and_then(|()| output.writer().flush());
+    output.settle(result)
+}
+
+/// Connects once, so that a wrong password or a missing share is said before anything is begun.
+fn look(options: &Options) -> anyhow::Result<Facts> {
+    let runtime = Builder::new_current_thread().enable_all().build().context("no runtime for the client")?;
+    runtime.block_on(async {
+        let mut session =
+            Session::connect(options).await.with_context(|| format!("cannot connect to {}", options.host))?;
+        let facts = session.facts().clone();
+        // What goes wrong with saying goodbye is no reason not to begin.
+        let _said = session.disconnect().await;
+        Ok(facts)
+    })
+}
+
+fn choice(arguments: &BenchArguments) -> Choice {
+    match (arguments.quiet, arguments.plain) {
+        (true, _) => Choice::Quiet,
+        (_, true) => Choice::Plain,
+        _ => Choice::Auto,
+    }
+}
+
+fn plan(arguments: &BenchArguments) -> Plan {
+    let schedule = match arguments.rate {
+        Some(rate) => Schedule::Open { rate, arrivals: arguments.arrivals.into() },
+        None => Schedule::Closed { think: arguments.think.unwrap_or_default() },
+    };
+    Plan {
+        users: arguments.users.clone(),
+        sessions_per_user: arguments.sessions_per_user.into(),
+        schedule,
+        warmup: arguments.warmup,
+        duration: arguments.duration,
+        connects: Connects { rate: f64::from(arguments.connect_rate), ..Connects::default() },
+        workers: arguments.threads.and_then(|threads| NonZeroUsize::new(threads.into())),
+        seed: arguments.seed,
+        on_failure: match arguments.on_failure {
+            OnFailure::End => engine::OnFailure::End,
+            OnFailure::Reconnect => engine::OnFailure::Reconnect { delay: RECONNECT_DELAY },
+        },
+        limits: Limits {
+            operations: arguments.operations,
+            errors: arguments.stop_on_errors.map(ErrorLimit::Count),
+            ..Limits::default()
+        },
+        exchanges: arguments.capture || arguments.output.is_some(),
+        ..Plan::default()
+    }
+}
+
+/// Between the fewest and the most of the users given.
+fn search(arguments: &BenchArguments) -> Search {
+    let points = arguments.users.points();
+    Search { first: points.iter().copied().min().unwrap_or(1), most: arguments.users.most(), ..Search::default() }
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+}

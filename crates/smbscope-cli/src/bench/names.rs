@@ -1,0 +1,75 @@
+//! What was asked for and negotiated, in the words of the document.
+
+use smbscope_load::client::{Cipher, Encryption, Signing, SigningAlgorithm};
+use smbscope_load::engine::{self, Knee};
+use smbscope_report::bench;
+
+pub(crate) fn signing(signing: Signing) -> &'static str {
+    match signing {
+        Signing::Off => "off",
+        Signing::On => "on",
+        Signing::Required => "required",
+    }
+}
+
+pub(crate) fn algorithm(algorithm: SigningAlgorithm) -> &'static str {
+    match algorithm {
+        SigningAlgorithm::Md5 => "MD5",
+        SigningAlgorithm::HmacSha256 => "HMAC-SHA256",
+        SigningAlgorithm::AesCmac => "AES-128-CMAC",
+        SigningAlgorithm::AesGmac => "AES-128-GMAC",
+    }
+}
+
+pub(crate) fn encryption(encryption: Encryption) -> &'static str {
+    match encryption {
+        Encryption::Off => "off",
+        Encryption::Required(_) => "required",
+    }
+}
+
+pub(crate) fn cipher(cipher: Cipher) -> &'static str {
+    match cipher {
+        Cipher::Aes128Ccm => "AES-128-CCM",
+        Cipher::Aes128Gcm => "AES-128-GCM",
+        Cipher::Aes256Ccm => "AES-256-CCM",
+        Cipher::Aes256Gcm => "AES-256-GCM",
+    }
+}
+
+/// What a search found.
+pub(crate) fn capacity(capacity: &engine::Capacity) -> bench::Capacity {
+    bench::Capacity {
+        criterion: capacity.criterion.to_string(),
+        users: match capacity.users {
+            Knee::At(users) | Knee::AtLeast(users) => Some(users),
+            Knee::Below(_) => None,
+            Knee::Unfinished(users) => users,
+        },
+        tried: capacity
+            .tried
+            .iter()
+            .map(|tried| bench::Tried {
+                users: tried.run.users,
+                found: (!tried.verdict.found.is_empty()).then(|| tried.verdict.found.join(", ")),
+                holds: tried.verdict.met,
+            })
+            .collect(),
+    }
+}
+
+/// What the search cannot say for certain.
+pub(crate) fn reservation(capacity: &engine::Capacity) -> Option<String> {
+    let criterion = &capacity.criterion;
+    match capacity.users {
+        Knee::At(_) => None,
+        Knee::AtLeast(users) => Some(format!(
+            "{criterion} holds at {users} users, the most that were tried: the capacity may be higher; give --users a \
+             larger range."
+        )),
+        Knee::Below(users) => {
+            Some(format!("{criterion} does not hold even at {users} users, the fewest that were tried."))
+        }
+        Knee::Unfinished(_) => Some(format!("The search for the most users with {criterion} was ended early.")),
+    }
+}

@@ -1,0 +1,68 @@
+//! A capture of a load point, read and held against what the client measured.
+
+use super::document::CaptureFacts;
+use super::sniffer::Taken;
+use super::wire::Wire;
+use crate::analyze::capture_entry;
+use anyhow::Context;
+use smbscope_analyze::Options;
+use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
+use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_model::{Connection, Exchange, Limits, Settled};
+use smbscope_report::Report;
+use smbscope_stats::Aggregator;
+
+/// What each exchange of the capture is looked at for: beside the client's, and for how far the capture can be trusted.
+struct Both<'w> {
+    wire: &'w mut Wire,
+    aggregator: Aggregator,
+}
+
+impl Sink for Both<'_> {
+    fn exchange(&mut self, exchange: &Exchange) {
+        self.wire.record(exchange);
+        self.aggregator.follow(exchange, true);
+        self.aggregator.record(exchange);
+    }
+
+    fn settled(&mut self, settled: &Settled) {
+        self.aggregator.settled(settled);
+    }
+
+    fn closed(&mut self, connection: &Connection) {
+        self.aggregator.closed(connection);
+    }
+}
+
+/// Puts the commands of a capture beside those of the client, and says how far it can be trusted. `port` is the
+/// server's.
+pub(crate) fn read(taken: &Taken, port: u16, wire: &mut Wire) -> anyhow::Result<CaptureFacts> {
+    let name = taken.file.display().to_string();
+    let mut set = CaptureSet::open(&[Input::File(taken.file.clone())])?;
+    let options = Options { ports: vec![port], limits: Limits::default() };
+    let mut sinks = [Both { wire, aggregator: Aggregator::new() }];
+    let analysis = pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, &mut sinks, |_| {})
+        .map_err(|failure| anyhow::anyhow!("an analysis that takes nothing for granted failed: {failure:?}"))
+        .with_context(|| format!("cannot read {name}"))?;
+    let packets = analysis.quality.packets;
+    let report = Report {
+        title: None,
+        captures: set.captures().iter().map(capture_entry).collect(),
+        quality: analysis.quality,
+        connections: analysis.connections,
+        aggregate: sinks[0].aggregator.finish(),
+        first: analysis.first,
+        last: analysis.last,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        warnings: Vec::new(),
+        filter: None,
+        slices: None,
+        interval: None,
+    };
+    Ok(CaptureFacts {
+        file: taken.file.file_name().map(|name| name.to_string_lossy().into_owned()),
+        quality: report.quality_sentence(),
+        packets,
+        dropped_packets: taken.dropped.unwrap_or_default(),
+    })
+}

@@ -1,0 +1,256 @@
+//! Load points one after the other: the engine on a thread of its own, what is shown meanwhile on this one.
+
+use super::dashboard::{self, CpuMeter, Display, Finished, GroupFigures, Point, Wish};
+use super::document::{self, Seen};
+use super::results::{Keeper, Metrics};
+use super::sniffer::{Capture, Sniffer, Taken};
+use super::wire::Wire;
+use super::{names, proof};
+use crate::interrupt;
+use anyhow::Context;
+use smbscope_load::client::Options;
+use smbscope_load::engine::result::Run;
+use smbscope_load::engine::{self, Criterion, Exchanges, Hooks, Live, Phase, Plan, Search, Stop};
+use smbscope_load::workload::Script;
+use smbscope_report::bench;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// How often the display is brought up to date.
+const REFRESH: Duration = Duration::from_secs(1);
+
+/// What is asked of the engine.
+pub(crate) struct Ramp<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) options: &'a Options,
+    pub(crate) scripts: &'a (dyn Fn(u32) -> Box<dyn Script> + Sync),
+    /// What must hold at the capacity, and where to look for it.
+    pub(crate) capacity: Option<(&'a Criterion, Search)>,
+    /// How captures are taken, or why not; absent where none is asked for.
+    pub(crate) capture: Option<Result<Sniffer, String>>,
+    /// Where captures are put.
+    pub(crate) folder: &'a Path,
+    /// What is known of the server's side.
+    pub(crate) metrics: &'a Metrics<'a>,
+}
+
+/// What came out of all load points.
+pub(crate) struct Outcome {
+    pub(crate) runs: Vec<bench::Run>,
+    pub(crate) capacity: Option<bench::Capacity>,
+    /// What could not be kept, and why.
+    pub(crate) losses: Vec<String>,
+}
+
+impl Ramp<'_> {
+    /// Runs all load points, and shows how they get on.
+    pub(crate) fn run(self, display: &mut Display, keeper: &mut Keeper<'_>) -> anyhow::Result<Outcome> {
+        let (live, stop) = (Live::default(), Stop::new());
+        let interrupted = Arc::new(AtomicBool::new(false));
+        interrupt::sets(&interrupted);
+        let (sender, events) = channel();
+        let points = match self.capacity {
+            Some(_) => None,
+            None => Some(self.plan.users.points().len() as u32),
+        };
+        let times = [self.plan.warmup, self.plan.duration];
+        let mut watch = Watch {
+            sniffer: self.capture.as_ref(),
+            folder: self.folder,
+            port: self.options.address.port(),
+            under_way: None,
+            taken: None,
+            runs: Vec::new(),
+            losses: Vec::new(),
+            keeper,
+            events: sender,
+        };
+        let capacity = std::thread::scope(|scope| {
+            let (plan, options, scripts, capacity) = (self.plan, self.options, self.scripts, self.capacity);
+            let (shared, stopped, watch) = (&live, &stop, &mut watch);
+            let engine =
+                std::thread::Builder::new().name("engine".to_owned()).spawn_scoped(scope, move || match capacity {
+                    None => engine::run(plan, options, scripts, watch, shared, stopped).map(|_| None),
+                    Some((criterion, search)) => {
+                        engine::find_capacity(plan, criterion, search, options, scripts, watch, shared, stopped)
+                            .map(Some)
+                    }
+                });
+            let engine = engine.context("no thread for the load generator")?;
+            let mut progress = Progress {
+                point: Point { of: points, ..Point::default() },
+                since: None,
+                times,
+                meter: CpuMeter::default(),
+            };
+            while !engine.is_finished() {
+                progress.show(&live, &events, display);
+                self.metrics.look();
+                // A terminal that cannot be drawn on is no reason to lose a measurement.
+                let wish = display.wait(Instant::now() + REFRESH).unwrap_or(Wish::GoOn);
+                if wish == Wish::Stop || interrupted.load(Ordering::Relaxed) {
+                    stop.stop();
+                }
+            }
+            progress.show(&live, &events, display);
+            let found =
+                engine.join().map_err(|_| anyhow::anyhow!("the load generator broke down; please report this"))?;
+            anyhow::Ok(found?)
+        })?;
+        watch.losses.extend(capacity.as_ref().and_then(names::reservation));
+        let capacity = capacity.as_ref().map(names::capacity);
+        Ok(Outcome { runs: watch.runs, capacity, losses: watch.losses })
+    }
+}
+
+/// What the display hears from the engine's thread.
+enum Event {
+    Begins(u32),
+    Done(Box<Finished>),
+}
+
+/// Follows the engine from its own thread: takes captures, and turns what comes out into the document's runs.
+struct Watch<'a, 'k> {
+    sniffer: Option<&'a Result<Sniffer, String>>,
+    folder: &'a Path,
+    port: u16,
+    under_way: Option<Result<Capture, String>>,
+    taken: Option<Result<Taken, String>>,
+    runs: Vec<bench::Run>,
+    losses: Vec<String>,
+    keeper: &'a mut Keeper<'k>,
+    events: Sender<Event>,
+}
+
+impl Watch<'_, '_> {
+    fn capture_file(&self, users: u32) -> PathBuf {
+        self.folder.join(format!("point-{:02}-{users}-users.pcap", self.runs.len() + 1))
+    }
+
+    fn tell(&self, event: Event) {
+        let _nobody_looks = self.events.send(event);
+    }
+
+    /// The load point beside its capture.
+    fn held_against(&mut self, run: &Run, exchanges: Option<&Exchanges>) -> bench::Run {
+        let taken = match self.taken.take() {
+            None => return document::of(run, Seen::NotAsked),
+            Some(Err(why)) => return document::of(run, Seen::Skipped(why)),
+            Some(Ok(taken)) => taken,
+        };
+        // Where some did not fit, those that did are still held against the wire one by one.
+        let mut wire = Wire::new(run, exchanges.map(|exchanges| exchanges.list.as_slice()));
+        match proof::read(&taken, self.port, &mut wire) {
+            Ok(facts) => document::of(run, Seen::Made(&wire, facts)),
+            Err(error) => document::of(run, Seen::Skipped(crate::one_line(&error))),
+        }
+    }
+}
+
+impl Hooks for Watch<'_, '_> {
+    fn point_begins(&mut self, users: u32) {
+        self.tell(Event::Begins(users));
+    }
+
+    fn work_begins(&mut self, users: u32) {
+        let file = self.capture_file(users);
+        self.under_way = self.sniffer.map(|sniffer| match sniffer {
+            Ok(sniffer) => sniffer.begin(&file).map_err(|error| crate::one_line(&error)),
+            Err(why) => Err(why.clone()),
+        });
+    }
+
+    fn measuring_ends(&mut self) {
+        let ended = |capture: Capture| capture.end().map_err(|error| crate::one_line(&error));
+        self.taken = self.under_way.take().map(|capture| capture.and_then(ended));
+    }
+
+    fn point_ends(&mut self, run: &Run, exchanges: Option<Exchanges>) {
+        if self.taken.is_none() {
+            // It ended before anything was measured.
+            self.measuring_ends();
+        }
+        let shown = self.held_against(run, exchanges.as_ref());
+        self.tell(Event::Done(Box::new(Finished::of(&shown))));
+        self.runs.push(shown);
+        if let Err(error) = self.keeper.point(run, exchanges.as_ref(), &self.runs) {
+            self.losses.push(crate::one_line(&error));
+        }
+    }
+}
+
+/// Where the display is in the ramp.
+struct Progress {
+    point: Point,
+    since: Option<(Phase, Instant)>,
+    /// Of warm-up and measured part.
+    times: [Duration; 2],
+    /// What this process costs.
+    meter: CpuMeter,
+}
+
+impl Progress {
+    /// Shows what happened since the last time.
+    fn show(&mut self, live: &Live, events: &Receiver<Event>, display: &mut Display) {
+        for event in events.try_iter() {
+            match event {
+                Event::Begins(users) => {
+                    self.point.number += 1;
+                    self.point.users = users;
+                }
+                Event::Done(finished) => {
+                    let _cannot_be_shown = display.point_done(*finished);
+                }
+            }
+        }
+        let seen = live.look();
+        let since = match self.since {
+            Some((phase, since)) if phase == seen.phase => since,
+            _ => Instant::now(),
+        };
+        self.since = Some((seen.phase, since));
+        let length = match seen.phase {
+            Phase::Warmup => Some(self.times[0]),
+            Phase::Measuring => Some(self.times[1]),
+            _ => None,
+        };
+        let snapshot = self.snapshot(seen, length.map(|length| (since.elapsed(), length)));
+        let _cannot_be_shown = display.update(snapshot);
+    }
+
+    fn snapshot(&mut self, seen: engine::Snapshot, length: Option<(Duration, Duration)>) -> dashboard::Snapshot {
+        let groups = seen.groups.iter().map(|group| GroupFigures {
+            group: group.group,
+            commands: group.commands,
+            p50: group.p50,
+            p95: group.p95,
+            p99: None,
+        });
+        dashboard::Snapshot {
+            phase: match seen.phase {
+                Phase::Idle => dashboard::Phase::Idle,
+                Phase::Connecting => dashboard::Phase::Connecting,
+                Phase::Warmup => dashboard::Phase::WarmUp,
+                Phase::Measuring => dashboard::Phase::Measuring,
+                Phase::Ending => dashboard::Phase::Ending,
+            },
+            point: self.point,
+            remaining: length.map(|(gone, whole)| (whole.saturating_sub(gone), whole)),
+            connected: seen.sessions,
+            over: seen.over,
+            commands: seen.commands,
+            errors: seen.errors,
+            failures: seen.failures,
+            bytes_read: seen.bytes_read,
+            bytes_written: seen.bytes_written,
+            p50: seen.p50,
+            p95: seen.p95,
+            groups: groups.collect(),
+            cpu: self.meter.look(),
+            ..dashboard::Snapshot::default()
+        }
+    }
+}

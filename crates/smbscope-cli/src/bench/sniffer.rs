@@ -1,0 +1,257 @@
+//! A packet capture of a load point, taken by tcpdump or dumpcap, begun and ended by the engine.
+
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::File;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Bytes of each packet: all headers and the names in most messages.
+const SNAP_LENGTH: u32 = 512;
+/// Buffer of the kernel in KiB; a capture that drops packets proves little.
+const BUFFER_KIB: u32 = 64 << 10;
+/// Longest wait for a capture to begin or to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long packets may take from the network to the capture: the kernel hands them over in blocks, at the latest when
+/// the timeout of one second is over that tcpdump sets.
+const SETTLE: Duration = Duration::from_millis(1_200);
+
+/// The programs that can capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Program {
+    Tcpdump,
+    Dumpcap,
+}
+
+impl Program {
+    const ALL: [Program; 2] = [Program::Tcpdump, Program::Dumpcap];
+
+    fn name(self) -> &'static str {
+        match self {
+            Program::Tcpdump => "tcpdump",
+            Program::Dumpcap => "dumpcap",
+        }
+    }
+
+    /// What it says when it has begun.
+    fn ready(self) -> &'static str {
+        match self {
+            Program::Tcpdump => "listening on",
+            Program::Dumpcap => "File: ",
+        }
+    }
+
+    fn command(self, path: &Path, interface: &str, filter: &str, file: &Path) -> Command {
+        let mut command = Command::new(path);
+        command.args(["-i", interface, "-s", &SNAP_LENGTH.to_string()]);
+        match self {
+            // Without -Z, tcpdump changes to a user who may not write here.
+            Program::Tcpdump => command.args(["-B", &BUFFER_KIB.to_string(), "-n", "-Z", "root"]).arg("-w"),
+            Program::Dumpcap => command.args(["-B", &(BUFFER_KIB >> 10).to_string(), "-q", "-P", "-w"]),
+        };
+        command.arg(file);
+        match self {
+            Program::Tcpdump => command.arg(filter),
+            Program::Dumpcap => command.args(["-f", filter]),
+        };
+        command
+    }
+}
+
+/// Captures what goes between this machine and a server.
+#[derive(Debug)]
+pub(crate) struct Sniffer {
+    program: Program,
+    path: PathBuf,
+    interface: String,
+    filter: String,
+}
+
+impl Sniffer {
+    /// A way to capture the traffic with this server; else why there is none, and what to do.
+    pub(crate) fn find(server: SocketAddr) -> Result<Sniffer, String> {
+        let interface = interface_to(server);
+        let filter = format!("tcp port {} and host {}", server.port(), server.ip());
+        let mut reasons = Vec::new();
+        for program in Program::ALL {
+            let Some(path) = on_path(program.name()) else { continue };
+            let sniffer = Sniffer { program, path, interface: interface.clone(), filter: filter.clone() };
+            match sniffer.try_out() {
+                Ok(()) => return Ok(sniffer),
+                Err(error) => reasons.push(crate::one_line(&error)),
+            }
+        }
+        if reasons.is_empty() {
+            return Err("neither tcpdump nor dumpcap is installed; install one of them".to_owned());
+        }
+        Err(format!("{}; run as root, or allow dumpcap to capture", reasons.join("; ")))
+    }
+
+    /// Begins a capture into a file, and returns when it is under way.
+    pub(crate) fn begin(&self, file: &Path) -> anyhow::Result<Capture> {
+        let name = self.program.name();
+        let log = file.with_extension("log");
+        let said = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        let child = self
+            .program
+            .command(&self.path, &self.interface, &self.filter, file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(said)
+            .spawn()
+            .with_context(|| format!("cannot start {name}"))?;
+        let mut capture = Capture { child: Some(child), file: file.to_owned(), log };
+        let begun = Instant::now();
+        loop {
+            let said = capture.said();
+            if said.contains(self.program.ready()) {
+                return Ok(capture);
+            }
+            let ended = capture.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
+            if ended.is_some() || begun.elapsed() > PATIENCE {
+                bail!("{name} does not capture on {}: {}", self.interface, last_line(&said));
+            }
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn try_out(&self) -> anyhow::Result<()> {
+        let folder = tempfile::tempdir().context("no temporary directory")?;
+        self.begin(&folder.path().join("trial.pcap"))?.end().map(drop)
+    }
+}
+
+/// A capture under way; dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    child: Option<Child>,
+    file: PathBuf,
+    log: PathBuf,
+}
+
+/// A capture that is over.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// The file.
+    pub(crate) file: PathBuf,
+    /// Packets that the kernel had no room for, as far as the program said.
+    pub(crate) dropped: Option<u64>,
+}
+
+impl Capture {
+    /// Ends it, when the last packets have come.
+    pub(crate) fn end(mut self) -> anyhow::Result<Taken> {
+        sleep(SETTLE);
+        self.stop();
+        let said = self.said();
+        if !self.file.is_file() {
+            bail!("the capture {} was not written: {}", self.file.display(), last_line(&said));
+        }
+        let dropped = dropped(&said);
+        let _kept_where_it_cannot_be_removed = std::fs::remove_file(&self.log);
+        Ok(Taken { file: self.file.clone(), dropped })
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Interrupts the program, by its number, and kills it when it does not end.
+    fn stop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            let _gone_already = kill_process(pid, Signal::INT);
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if let Ok(Some(_)) = child.try_wait() {
+                return;
+            }
+            sleep(Duration::from_millis(5));
+        }
+        let _gone_already = child.kill();
+        let _status_does_not_matter = child.wait();
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// The interface over which packets go to a server; all of them where that cannot be found out.
+fn interface_to(server: SocketAddr) -> String {
+    let any = || "any".to_owned();
+    let local: IpAddr = if server.ip().is_ipv4() { [0, 0, 0, 0].into() } else { [0u16; 8].into() };
+    // Connecting a datagram socket sends nothing; it asks the system for the way.
+    let Ok(socket) = UdpSocket::bind((local, 0)) else { return any() };
+    let Ok(own) = socket.connect(server).and_then(|()| socket.local_addr()) else { return any() };
+    if server.ip().is_loopback() || own.ip() == server.ip() {
+        return "lo".to_owned();
+    }
+    let told = Command::new(on_path("ip").unwrap_or_else(|| "ip".into()))
+        .args(["-o", "route", "get", &server.ip().to_string()])
+        .output();
+    let told = told.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    device_of(&told).map_or_else(any, str::to_owned)
+}
+
+/// The device that `ip route get` names.
+fn device_of(route: &str) -> Option<&str> {
+    route.split_whitespace().skip_while(|word| *word != "dev").nth(1)
+}
+
+/// Where a program is: some are not on the path of an ordinary user.
+fn on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    folders.map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+fn last_line(said: &str) -> String {
+    said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim().to_owned()
+}
+
+/// `7 packets dropped by kernel` (tcpdump), `Packets received/dropped on interface 'lo': 5/7 …` (dumpcap).
+fn dropped(said: &str) -> Option<u64> {
+    said.lines().find_map(|line| {
+        if let Some(count) = line.strip_suffix(" packets dropped by kernel") {
+            return count.parse().ok();
+        }
+        let (_, counts) = line.strip_prefix("Packets received/dropped on interface ")?.rsplit_once("': ")?;
+        counts.split('/').nth(1)?.split_whitespace().next()?.parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_of_both_programs_are_read() {
+        // As printed by tcpdump 4.99 and dumpcap 4.0.
+        assert_eq!(
+            dropped("6 packets captured\n12 packets received by filter\n7 packets dropped by kernel\n"),
+            Some(7)
+        );
+        let dumpcap = "Packets captured: 6\nPackets received/dropped on interface 'lo': 6/3 (pcap:3/dumpcap:0/flushed:0/ps_ifdrop:0) (66.7%)\n";
+        assert_eq!(dropped(dumpcap), Some(3));
+        assert_eq!(dropped("nothing of the kind"), None);
+    }
+
+    #[test]
+    fn the_device_of_a_route_is_found() {
+        // As printed by iproute2 6.1.
+        assert_eq!(device_of("10.1.2.3 via 10.0.0.1 dev eth0 src 10.0.0.9 uid 0 \\    cache"), Some("eth0"));
+        assert_eq!(device_of("RTNETLINK answers: Network is unreachable"), None);
+    }
+
+    #[test]
+    fn a_server_on_this_machine_is_reached_over_the_loopback() {
+        assert_eq!(interface_to("127.0.0.1:445".parse().expect("an address")), "lo");
+    }
+}

@@ -1,0 +1,175 @@
+//! Where a benchmark goes: `smb://[[DOMAIN;]user@]host[:port]/share[/dir]` (after the Internet-Draft of the smb scheme).
+
+use anyhow::{Context, bail};
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+use url::Url;
+
+/// What is expected, for messages.
+const SHAPE: &str = "expected smb://[user@]host[:port]/share[/dir]";
+
+/// A share, and a directory in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The domain of the user, where one is given.
+    pub domain: Option<String>,
+    /// Who connects; a guest where nobody is named.
+    pub user: Option<String>,
+    /// Name or address.
+    pub host: String,
+    /// TCP port, where it is not the one of the transport.
+    pub port: Option<u16>,
+    /// The share.
+    pub share: String,
+    /// The directory below the share in which everything is kept, with backslashes; may be empty.
+    pub directory: String,
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Target, String> {
+        let Some(rest) = text.strip_prefix("smb:").or_else(|| text.strip_prefix("SMB:")) else {
+            return Err(SHAPE.to_owned());
+        };
+        // `url` knows hosts and ports of the schemes of the web; an smb URL has the same shape as those.
+        let url = Url::parse(&format!("ftp:{rest}")).map_err(|error| format!("{error}; {SHAPE}"))?;
+        if url.password().is_some() {
+            return Err("a password in a URL would be seen by everybody on this machine; leave it out, and \
+                 smbscope asks for it, or set SMBSCOPE_PASSWORD, or use --password-file"
+                .to_owned());
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(format!("? and # have no meaning here; write %3F and %23 in names; {SHAPE}"));
+        }
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| format!("no host; {SHAPE}"))?;
+        let mut parts = url.path_segments().into_iter().flatten().filter(|part| !part.is_empty()).map(decoded);
+        let share = parts.next().ok_or_else(|| format!("no share; {SHAPE}"))??;
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        if let Some(bad) = parts.iter().find(|part| part.contains(['\\', '/', ':', '*', '?', '"', '<', '>', '|'])) {
+            return Err(format!("{bad:?} cannot be the name of a directory on an SMB share"));
+        }
+        let login = decoded(url.username())?;
+        let (domain, user) = match login.split_once(';') {
+            Some((domain, user)) => (Some(domain.to_owned()), user.to_owned()),
+            None => (None, login),
+        };
+        Ok(Target {
+            domain,
+            user: Some(user).filter(|user| !user.is_empty()),
+            host: host.trim_matches(['[', ']']).to_owned(),
+            // The scheme that stands in has a port of its own, which the URL then does not name.
+            port: url.port().or_else(|| text.contains(":21/").then_some(21)),
+            share,
+            directory: parts.join("\\"),
+        })
+    }
+}
+
+impl Target {
+    /// The address of the server; `default_port` is that of the transport.
+    pub(crate) fn resolve(&self, default_port: u16) -> anyhow::Result<SocketAddr> {
+        let port = self.port.unwrap_or(default_port);
+        let host = self.host.as_str();
+        let mut found = (host, port)
+            .to_socket_addrs()
+            .with_context(|| format!("cannot find the server {host}: check its name, or use its address"))?;
+        match found.next() {
+            Some(address) => Ok(address),
+            None => bail!("the server {host} has no address; check its name"),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    /// As a URL, for results.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("smb://")?;
+        if let Some(user) = &self.user {
+            write!(f, "{user}@")?;
+        }
+        match self.host.contains(':') {
+            true => write!(f, "[{}]", self.host)?,
+            false => write!(f, "{}", self.host)?,
+        }
+        if let Some(port) = self.port {
+            write!(f, ":{port}")?;
+        }
+        write!(f, "/{}", self.share)?;
+        if !self.directory.is_empty() {
+            write!(f, "/{}", self.directory.replace('\\', "/"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Without percent signs.
+fn decoded(text: &str) -> Result<String, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let hex = |at: usize| tail.get(at).and_then(|digit| char::from(*digit).to_digit(16));
+        match (first, hex(0), hex(1)) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push((high * 16 + low) as u8);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).map_err(|_| format!("{text:?} is not UTF-8 when its percent signs are read; {SHAPE}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_of_a_target_is_read() {
+        let target: Target = "smb://LAB;ann%20e@[::1]:14450/data%24/a/b%23c".parse().expect("a target");
+        let expected = Target {
+            domain: Some("LAB".to_owned()),
+            user: Some("ann e".to_owned()),
+            host: "::1".to_owned(),
+            port: Some(14450),
+            share: "data$".to_owned(),
+            directory: "a\\b#c".to_owned(),
+        };
+        assert_eq!(target, expected);
+        assert_eq!(target.resolve(445).expect("an address"), "[::1]:14450".parse().expect("an address"));
+    }
+
+    #[test]
+    fn what_is_left_out_has_its_default() {
+        let target: Target = "smb://files/share/".parse().expect("a target");
+        assert_eq!((target.user.as_deref(), target.port, target.directory.as_str()), (None, None, ""));
+        assert_eq!("smb://127.0.0.1/s".parse::<Target>().unwrap().resolve(445).unwrap().port(), 445);
+        assert_eq!("smb://127.0.0.1:21/s".parse::<Target>().unwrap().resolve(445).unwrap().port(), 21);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, said) in [
+            ("//host/share", "expected smb://"),
+            ("smb://host", "no share"),
+            ("smb://u:secret@host/share", "--password-file"),
+            ("smb://host/share?x", "%3F"),
+            ("smb://host/share/a%3Ab", "cannot be the name"),
+        ] {
+            let error = text.parse::<Target>().expect_err(text);
+            assert!(error.contains(said), "{text}: {error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_target_prints_as_it_is_written() {
+        for text in ["smb://files/share", "smb://ann@[::1]:1445/share/a/b"] {
+            assert_eq!(text.parse::<Target>().expect(text).to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! `smbscope lab run`: a command with a server of its own.
+
+use super::launcher;
+use crate::arguments::RunArguments;
+use crate::interrupt;
+use anyhow::{Context, bail};
+use smbscope_lab::Server;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+
+/// The command of `lab run` has ended, and not with success: that is how smbscope ends, too.
+#[derive(Debug)]
+pub struct CommandEnded(ExitStatus);
+
+impl CommandEnded {
+    /// What a shell makes of it: 128 and the number of the signal that ended it.
+    pub fn status(&self) -> u8 {
+        let code = self.0.code().or(self.0.signal().map(|signal| 128 + signal));
+        code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+    }
+}
+
+impl std::fmt::Display for CommandEnded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the command ended with {}", self.0)
+    }
+}
+
+impl std::error::Error for CommandEnded {}
+
+/// Runs the command.
+pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
+    let Some((program, rest)) = arguments.command.split_first() else { bail!("there is no command to run") };
+    let mut server = launcher(&arguments.place)?.start(&arguments.server.settings())?;
+    // What Ctrl-C means is for the command to say, which gets it from the terminal as well.
+    interrupt::is_left_to_others();
+    let mut command = Command::new(program);
+    command.args(rest);
+    tell(&mut command, &server);
+    let mut child = command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
+    // It would be without a server.
+    server.takes_along(child.id())?;
+    let status = child.wait().with_context(|| format!("cannot wait for {}", program.display()))?;
+    server.stop()?;
+    if status.success() { Ok(()) } else { Err(CommandEnded(status).into()) }
+}
+
+/// How the command finds the server.
+fn tell(command: &mut Command, server: &Server) {
+    let record = server.record();
+    command.env("SMBSCOPE_LAB_URL", record.url());
+    command.env("SMBSCOPE_LAB_ENCRYPTED_URL", record.encrypted_url());
+    command.env("SMBSCOPE_LAB_HOST", server.address().ip().to_string());
+    command.env("SMBSCOPE_LAB_PORT", server.port().to_string());
+    command.env("SMBSCOPE_LAB_USER", server.user());
+    command.env("SMBSCOPE_PASSWORD", server.password());
+    command.env("SMBSCOPE_LAB_PASSWORD_FILE", record.password_file());
+    command.env("SMBSCOPE_LAB_FOLDER", server.folder());
+    command.env("SMBSCOPE_LAB_SHARE_FOLDER", server.share_folder());
+    command.env("SMBSCOPE_LAB_CONF", server.folder().join("smb.conf"));
+}

@@ -1,0 +1,104 @@
+//! `smbscope lab`: private Samba servers from the command line.
+
+mod command;
+mod status;
+
+use crate::arguments::{DownArguments, LabArguments, LabFormat, LabVerb, PlaceArguments, UpArguments};
+use crate::output::Output;
+use anyhow::{Context, bail};
+pub use command::CommandEnded;
+use smbscope_lab::{Launcher, Place, Record};
+
+/// The verb with which this program takes care of a server.
+const KEEP: [&str; 2] = ["lab", "keep"];
+
+/// Runs the command.
+pub(crate) fn run(arguments: &LabArguments) -> anyhow::Result<()> {
+    match &arguments.verb {
+        LabVerb::Up(arguments) => up(arguments),
+        LabVerb::Down(arguments) => down(arguments),
+        LabVerb::Status(arguments) => status::run(arguments),
+        LabVerb::Run(arguments) => command::run(arguments),
+        LabVerb::Keep => Ok(smbscope_lab::keep()?),
+    }
+}
+
+/// Starts servers in the place of everybody's that a process of their own takes care of.
+pub(crate) fn kept() -> anyhow::Result<Launcher> {
+    let program = std::env::current_exe().context("cannot find this program to take care of the server")?;
+    Ok(Launcher::new().kept_by(program, &KEEP))
+}
+
+/// Starts servers in this place that a process of their own takes care of.
+fn launcher(place: &PlaceArguments) -> anyhow::Result<Launcher> {
+    Ok(kept()?.place(self::place(place)?))
+}
+
+fn place(arguments: &PlaceArguments) -> anyhow::Result<Place> {
+    Ok(arguments.folder.as_deref().map(Place::new).transpose()?.unwrap_or_default())
+}
+
+fn up(arguments: &UpArguments) -> anyhow::Result<()> {
+    let record = launcher(&arguments.place)?.name(&arguments.name).detach(&arguments.server.settings())?;
+    let text = match arguments.format {
+        LabFormat::Text => introduction(&record),
+        LabFormat::Json => status::document(&record).to_string() + "\n",
+    };
+    write(&text)
+}
+
+/// What a person needs to use a server.
+fn introduction(record: &Record) -> String {
+    let mut text = format!("{}: Samba, SMB {}\n", record.name, status::dialects(record));
+    let settings = record.settings.to_string();
+    let others = record.users.iter().skip(1).map(|user| user.name.as_str()).collect::<Vec<_>>().join(", ");
+    let state = if record.folder.parent() == Some(Place::default().path()) {
+        String::new()
+    } else {
+        format!(" --state {}", record.folder.parent().unwrap_or(&record.folder).display())
+    };
+    for (label, value) in [
+        ("target", record.url()),
+        ("encrypted", record.encrypted_url()),
+        ("password", format!("in {}", record.password_file().display())),
+        ("more users", others),
+        ("files", record.share_folder.display().to_string()),
+        ("settings", settings),
+        ("to stop it", format!("smbscope lab down {}{state}", record.name)),
+    ] {
+        if !value.is_empty() {
+            text += &format!("  {label:<10}  {value}\n");
+        }
+    }
+    text
+}
+
+fn down(arguments: &DownArguments) -> anyhow::Result<()> {
+    let place = place(&arguments.place)?;
+    let swept = place.sweep()?;
+    let servers: Vec<String> =
+        place.servers().into_iter().filter(|server| server.detached).map(|server| server.name).collect();
+    let names = match arguments.names.as_slice() {
+        [] if arguments.all || servers.len() == 1 => servers,
+        // What a server left that nobody takes care of any more has just been removed.
+        [] if servers.is_empty() && !swept.is_empty() => Vec::new(),
+        [] if servers.is_empty() => bail!("no server runs in {}", place.path().display()),
+        [] => bail!("several servers run: name one of {}, or stop them all with --all", servers.join(", ")),
+        names => names.iter().filter(|name| !swept.contains(name)).cloned().collect(),
+    };
+    for name in &names {
+        place.stop(name)?;
+        write(&format!("{name}: stopped\n"))?;
+    }
+    for name in swept {
+        write(&format!("{name}: had no owner any more; removed\n"))?;
+    }
+    Ok(())
+}
+
+/// To standard output.
+fn write(text: &str) -> anyhow::Result<()> {
+    let mut output = Output::open(None, &[])?;
+    let result = output.writer().write_all(text.as_bytes()).and_then(|()| output.writer().flush());
+    output.settle(result)
+}

@@ -1,0 +1,104 @@
+//! `smbscope lab status`: which servers run.
+
+use super::{place, write};
+use crate::arguments::{LabFormat, StatusArguments};
+use serde_json::{Value, json};
+use smbscope_lab::Record;
+use std::time::Duration;
+
+/// Runs the command.
+pub(super) fn run(arguments: &StatusArguments) -> anyhow::Result<()> {
+    let place = place(&arguments.place)?;
+    place.sweep()?;
+    let servers = place.servers();
+    write(&match arguments.format {
+        LabFormat::Json => Value::from_iter(servers.iter().map(document)).to_string() + "\n",
+        LabFormat::Text if servers.is_empty() => format!("no server runs in {}\n", place.path().display()),
+        LabFormat::Text => table(&servers),
+    })
+}
+
+/// One line for each, with columns as wide as what is in them.
+fn table(servers: &[Record]) -> String {
+    let heading = ["NAME", "DIALECTS", "PORT", "PID", "SESSIONS", "UPTIME", "STATE", "SETTINGS"].map(str::to_owned);
+    let row = |server: &Record| {
+        let pid = server.smbd.map_or("-".to_owned(), |smbd| smbd.pid.to_string());
+        [
+            server.name.clone(),
+            dialects(server),
+            server.port.to_string(),
+            pid,
+            server.sessions().to_string(),
+            uptime(server.uptime()),
+            state(server),
+            server.settings.to_string(),
+        ]
+    };
+    let rows: Vec<[String; 8]> = std::iter::once(heading).chain(servers.iter().map(row)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 8] = std::array::from_fn(width);
+    let line = |row: &[String; 8]| {
+        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        cells.join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+/// From the oldest to the newest.
+pub(super) fn dialects(server: &Record) -> String {
+    let (min, max) = (server.settings.min_dialect, server.settings.max_dialect);
+    if min == max { min.to_string() } else { format!("{min} to {max}") }
+}
+
+fn state(server: &Record) -> String {
+    match server.smbd {
+        None => "starting".to_owned(),
+        Some(smbd) if !smbd.lives() => "Samba has ended".to_owned(),
+        Some(_) if server.detached => "up".to_owned(),
+        Some(_) => format!("up, of process {}", server.owner.pid),
+    }
+}
+
+fn uptime(time: Duration) -> String {
+    let (minutes, seconds) = (time.as_secs() / 60, time.as_secs() % 60);
+    match (minutes / 60, minutes % 60) {
+        (0, 0) => format!("{seconds}s"),
+        (0, minutes) => format!("{minutes}m {seconds:02}s"),
+        (hours, minutes) => format!("{hours}h {minutes:02}m"),
+    }
+}
+
+/// For a program.
+pub(super) fn document(server: &Record) -> Value {
+    json!({
+        "name": server.name,
+        "state": state(server),
+        "url": server.url(),
+        "encrypted_url": server.encrypted_url(),
+        "host": server.address().ip(),
+        "port": server.port,
+        "user": server.user(),
+        "users": server.users,
+        "password_file": server.password_file(),
+        "folder": server.folder,
+        "share_folder": server.share_folder,
+        "pid": server.smbd.map(|smbd| smbd.pid),
+        "owner": server.owner.pid,
+        "detached": server.detached,
+        "sessions": server.sessions(),
+        "uptime_seconds": server.uptime().as_secs(),
+        "cpu_seconds": server.cpu_time().as_secs_f64(),
+        "settings": server.settings,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uptime_has_two_units_at_most() {
+        let said = [5, 65, 3 * 3600 + 61].map(|seconds| uptime(Duration::from_secs(seconds)));
+        assert_eq!(said, ["5s", "1m 05s", "3h 01m"]);
+    }
+}

@@ -1,0 +1,279 @@
+//! `smbscope bench` as a user runs it: on private Samba servers (skipped where there is no Samba), and on a scripted
+//! server where something goes wrong at a known moment.
+
+mod common;
+
+use common::{Said, said};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use smbscope_lab::{Server, Settings, available};
+use smbscope_testkit::server::{Fault, Script, ScriptedServer};
+use smbscope_wire::smb2::Command as Smb2;
+use smbscope_wire::status::NtStatus;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Milliseconds in nanoseconds.
+const MS: i64 = 1_000_000;
+
+/// `smbscope bench` with these arguments.
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    command.arg("bench").args(arguments).env_remove("NO_COLOR").env_remove("SMBSCOPE_PASSWORD");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn bench(arguments: &[&str]) -> Said {
+    common::finish(command(arguments))
+}
+
+/// A document as `--format json` prints it.
+fn document(said: &Said) -> Value {
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    parsed(said)
+}
+
+fn parsed(said: &Said) -> Value {
+    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}{}", said.out, said.err))
+}
+
+/// A private server, or `None` with a line where there can be none.
+fn server(settings: Settings) -> Option<Server> {
+    if let Err(why) = available() {
+        println!("skipped: {why}");
+        return None;
+    }
+    match Server::start(&settings) {
+        Ok(server) => Some(server),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn url(server: &Server) -> String {
+    format!("smb://{}@{}/{}", server.user(), server.address(), server.share())
+}
+
+/// `bench` on a private server with its password.
+fn on(server: &Server, arguments: &[&str]) -> Command {
+    let mut command = command(arguments);
+    command.arg(url(server)).env("SMBSCOPE_PASSWORD", server.password());
+    command
+}
+
+fn clean(server: &Server) -> Said {
+    let mut command = command(&["clean"]);
+    command.arg(url(server)).env("SMBSCOPE_PASSWORD", server.password());
+    common::finish(command)
+}
+
+fn on_share(server: &Server) -> Vec<String> {
+    let entries = std::fs::read_dir(server.share_folder()).expect("the share can be looked into");
+    entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn interrupt(child: &Child) {
+    let pid = Pid::from_raw(child.id() as i32).expect("a process has a number");
+    kill_process(pid, Signal::INT).expect("the process is there");
+}
+
+/// A share of a server that answers by a script.
+fn scripted(script: Script) -> (ScriptedServer, String) {
+    let server = ScriptedServer::start(script).expect("a port is free");
+    let url = format!("smb://{}/share", server.address());
+    (server, url)
+}
+
+fn conforms(document: &Value) {
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/smbscope.bench-1.schema.json");
+    let schema = std::fs::read(schema).expect("the schema is there");
+    let schema = serde_json::from_slice(&schema).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let complaints: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// The response times from the intended start of the first operation, or those from the actual one.
+fn operation<'a>(document: &'a Value, times: &str) -> &'a Value {
+    &document["runs"][0]["workload_operations"][0][times]
+}
+
+#[test]
+fn a_ramp_on_a_private_server_is_whole_and_leaves_nothing_behind() {
+    if let Err(why) = available() {
+        println!("skipped: {why}");
+        return;
+    }
+    let folder = common::directory("bench-ramp");
+    let kept = folder.join("run").display().to_string();
+    let arguments = ["--users", "1,2", "--duration", "1s", "--warmup", "200ms", "--capture", "--quiet"];
+    let said = bench(&[&arguments[..], &["--format", "json", "-o", &kept]].concat());
+    let document = document(&said);
+    conforms(&document);
+    for run in document["runs"].as_array().expect("runs") {
+        assert!(run["operations"].as_u64() > Some(100), "{run}");
+        let operations = run["workload_operations"].as_array().expect("operations");
+        assert!(operations.iter().all(|operation| operation["unexpected"].as_object().is_some_and(|u| u.is_empty())));
+        // Where capturing is permitted: each command of the client is in the capture, and no other.
+        match run["capture"]["state"].as_str() {
+            Some("made") => {
+                let count = |key: &str| run["capture"][key].as_u64().expect("a count");
+                let counts = ["client_commands", "wire_commands", "matched"].map(count);
+                let lost = count("dropped_packets");
+                assert!(lost > 0 || counts == [counts[0]; 3], "{counts:?}, {lost} packets lost");
+                // The client can't be faster than the wire.
+                assert!(run["total"]["difference"]["min"].as_i64() >= Some(0), "{}", run["total"]);
+            }
+            other => println!("no capture ({other:?}): {}", run["capture"]),
+        }
+    }
+    let run = std::fs::read_to_string(folder.join("run/run.json")).expect("the run is kept");
+    assert_eq!(serde_json::from_str::<Value>(&run).expect("it is JSON"), document);
+    for name in ["intervals.parquet", "exchanges.parquet", "histograms.hgrm", "report.html"] {
+        assert!(folder.join("run").join(name).metadata().is_ok_and(|file| file.len() > 0), "{name}");
+    }
+}
+
+#[test]
+fn a_stall_of_two_seconds_is_in_the_percentiles_of_an_open_loop() {
+    // 200 operations a second for 6 s, of which the 400 that are due in the stall wait 1 s on average. The slowest tenth of
+    // all are 120 of these 400: they wait 1.4 s and more.
+    let stall = Fault::Stall(Duration::from_secs(2)).on(Smb2::ECHO).after(300).once();
+    let (_server, url) = scripted(Script::new().rule(stall));
+    let load = ["--workload", "echo", "--users", "8", "--duration", "6s", "--warmup", "500ms", "--no-prepare", "-q"];
+    let said = bench(&[&load[..], &["--rate", "200/s", "--format", "json", &url]].concat());
+    let found = document(&said);
+    let response = operation(&found, "response_time");
+    let p90 = response["p90"].as_i64().expect("there are enough");
+    assert!((1_100 * MS..1_700 * MS).contains(&p90), "{response}");
+    // Few operations were under way: the service times know little of it.
+    let service = operation(&found, "service_time");
+    assert!(service["p90"].as_i64() < Some(100 * MS), "{service}");
+}
+
+#[test]
+fn a_closed_loop_is_labelled_as_hiding_the_same_stall() {
+    let stall = Fault::Stall(Duration::from_secs(2)).on(Smb2::ECHO).after(300).once();
+    let (_server, url) = scripted(Script::new().rule(stall));
+    let load = ["--workload", "echo", "--users", "8", "--duration", "4s", "--warmup", "0s", "--no-prepare", "-q"];
+    let said = bench(&[&load[..], &["--format", "json", &url]].concat());
+    let found = document(&said);
+    let service = operation(&found, "service_time");
+    assert!(service["p99"].as_i64() < Some(100 * MS), "{service}");
+    assert!(service["max"].as_i64() >= Some(1_900 * MS), "{service}");
+    let warnings = found["warnings"].to_string();
+    assert!(warnings.contains("Closed loop") && warnings.contains("hides in the percentiles"), "{warnings}");
+}
+
+#[test]
+fn a_storm_of_errors_is_counted_and_ends_the_run_where_asked() {
+    let storm = || Fault::Status(NtStatus::INSUFFICIENT_RESOURCES).on(Smb2::ECHO).after(200).share(0.5);
+    let load = ["--workload", "echo", "--duration", "1s", "--warmup", "0s", "--no-prepare", "-q", "--format", "json"];
+    let (_server, url) = scripted(Script::new().rule(storm()));
+    let goes_on = document(&bench(&[&load[..], &["--users", "2", &url]].concat()));
+    let run = &goes_on["runs"][0];
+    assert_eq!(run["ended"]["how"], "done");
+    assert!(run["errors"]["STATUS_INSUFFICIENT_RESOURCES"].as_u64() > Some(10), "{}", run["errors"]);
+    let (_server, url) = scripted(Script::new().rule(storm()));
+    let stops = document(&bench(&[&load[..], &["--users", "2", "--stop-on-errors", "10", &url]].concat()));
+    let run = &stops["runs"][0];
+    assert_eq!(run["ended"]["how"], "stopped", "{}", run["ended"]);
+    assert!(run["operations"].as_u64() >= Some(200), "what was measured is kept");
+}
+
+#[test]
+fn a_connection_that_is_reset_is_counted_and_made_anew() {
+    let reset = Fault::Reset.on(Smb2::ECHO).after(100).once();
+    let (server, url) = scripted(Script::new().rule(reset));
+    let load = ["--workload", "echo", "--users", "1", "--duration", "2s", "--warmup", "0s", "--no-prepare", "-q"];
+    let found = document(&bench(&[&load[..], &["--format", "json", &url]].concat()));
+    let run = &found["runs"][0];
+    assert_eq!((run["ended"]["how"].as_str(), run["unanswered"].as_u64()), (Some("done"), Some(1)), "{run}");
+    assert!(run["operations"].as_u64() > Some(101), "it went on: {}", run["operations"]);
+    // One to look at the server, one that was reset, one after it.
+    assert_eq!(server.counters().connections, 3);
+}
+
+#[test]
+fn a_server_that_stops_answering_ends_the_run_with_the_reason() {
+    let silent = Fault::Silent.on(Smb2::ECHO).after(100);
+    let (_server, url) = scripted(Script::new().rule(silent));
+    let load = ["--workload", "echo", "--users", "1", "--duration", "20s", "--warmup", "0s", "--no-prepare", "-q"];
+    let options = ["--timeout", "500ms", "--on-failure", "end", "--format", "json", &url];
+    let said = bench(&[&load[..], &options[..]].concat());
+    assert_eq!(said.status, Some(1));
+    assert!(said.err.contains("no answer to ECHO"), "{}", said.err);
+    let run = &parsed(&said)["runs"][0];
+    assert_eq!((run["ended"]["how"].as_str(), run["operations"].as_u64()), (Some("failed"), Some(100)), "{run}");
+}
+
+#[test]
+fn a_server_that_is_killed_ends_the_run_and_what_was_measured_is_kept() {
+    let Some(server) = server(Settings::default()) else { return };
+    let load = ["--workload", "echo", "--users", "2", "--duration", "60s", "--warmup", "0s", "-q", "--format", "json"];
+    let child = on(&server, &[&load[..], &["--on-failure", "end"]].concat()).spawn().expect("the binary runs");
+    sleep(Duration::from_secs(3));
+    server.kill();
+    let said = said(child.wait_with_output().expect("it ends"));
+    assert_eq!(said.status, Some(1), "{}", said.err);
+    let run = &parsed(&said)["runs"][0];
+    assert_eq!(run["ended"]["how"], "failed", "{run}");
+    assert!(run["operations"].as_u64() > Some(100), "{run}");
+}
+
+#[test]
+fn ctrl_c_ends_the_load_point_and_keeps_its_results() {
+    let Some(server) = server(Settings::default()) else { return };
+    let load = ["--users", "2,4", "--duration", "60s", "--warmup", "0s", "-q", "--format", "json"];
+    let child = on(&server, &load).spawn().expect("the binary runs");
+    sleep(Duration::from_secs(4));
+    interrupt(&child);
+    let said = said(child.wait_with_output().expect("it ends"));
+    let found = document(&said);
+    assert_eq!(found["runs"].as_array().map(Vec::len), Some(1));
+    assert_eq!(found["runs"][0]["ended"]["how"], "interrupted");
+    assert!(found["runs"][0]["operations"].as_u64() > Some(100));
+    assert_eq!(on_share(&server), ["smbscope-bench"]);
+    assert_eq!(clean(&server).status, Some(0));
+    assert!(on_share(&server).is_empty(), "{:?}", on_share(&server));
+}
+
+#[test]
+fn what_keeps_a_run_from_beginning_is_one_line_that_says_what_to_do() {
+    let Some(server) = server(Settings { read_only: true, ..Settings::default() }) else { return };
+    let refused = |command: &mut Command| {
+        let said = said(command.output().expect("the binary runs"));
+        said.error(1).to_owned()
+    };
+    let load = ["-q", "--users", "1", "--duration", "1s"];
+    let wrong = refused(on(&server, &load).env("SMBSCOPE_PASSWORD", "not-the-password"));
+    assert!(wrong.contains("STATUS_LOGON_FAILURE") && !wrong.contains("not-the-password"), "{wrong}");
+    let none = url(&server).replace("/share", "/nothing");
+    let missing = refused(command(&[&load[..], &[&none]].concat()).env("SMBSCOPE_PASSWORD", server.password()));
+    assert!(missing.contains("STATUS_BAD_NETWORK_NAME"), "{missing}");
+    let unwritable = refused(&mut on(&server, &load));
+    assert!(unwritable.contains("STATUS_ACCESS_DENIED") || unwritable.contains("WRITE_PROTECTED"), "{unwritable}");
+    let silent = refused(&mut command(&["smb://ann@127.0.0.1:1/share"]));
+    assert!(silent.contains("SMBSCOPE_PASSWORD"), "{silent}");
+    let nobody = refused(&mut command(&["smb://127.0.0.1:1/share"]));
+    assert!(nobody.contains("127.0.0.1"), "{nobody}");
+    assert!(on_share(&server).is_empty());
+}
+
+#[test]
+fn a_disk_that_is_full_is_counted_by_its_status() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: a small disk needs root");
+        return;
+    }
+    let Some(server) = server(Settings { disk: Some(16 << 20), ..Settings::default() }) else { return };
+    // Each user sets up more than 4 MB.
+    let load = ["--users", "16", "--duration", "2s", "--warmup", "0s", "-q", "--format", "json"];
+    let said = said(on(&server, &load).output().expect("the binary runs"));
+    let text = format!("{}{}", said.out, said.err);
+    assert!(text.contains("STATUS_DISK_FULL"), "{text}");
+    assert_eq!(clean(&server).status, Some(0));
+    assert!(on_share(&server).is_empty(), "{:?}", on_share(&server));
+}

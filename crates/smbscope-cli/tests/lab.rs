@@ -1,0 +1,286 @@
+//! `smbscope lab`: real servers through the command line; each test skips where Samba is missing.
+
+mod common;
+
+use common::{Said, finish, said};
+use serde_json::Value;
+use smbscope_lab::{Process, available};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// `smbscope lab` with a state folder of the test's own, in which nothing must be left.
+struct Lab(TempDir);
+
+impl Lab {
+    /// `None`, with a line, where Samba can't be started.
+    fn new() -> Option<Lab> {
+        if let Err(why) = available() {
+            println!("skipped: {why}");
+            return None;
+        }
+        Some(Lab(tempfile::tempdir().expect("a temporary directory can be made")))
+    }
+
+    /// Arguments behind `--` stay behind the folder.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+        let (verb, rest) = arguments.split_first().expect("there is a verb");
+        command.args(["lab", verb, "--state"]).arg(self.0.path()).args(rest).stdin(Stdio::null());
+        command
+    }
+
+    fn say(&self, arguments: &[&str]) -> Said {
+        finish(self.command(arguments))
+    }
+
+    /// Starts it, and returns when its server is up, with what is known about that.
+    fn spawn(&self, arguments: &[&str]) -> (Child, Value) {
+        let child = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let child = child.expect("the binary runs");
+        let is_up = || self.servers().first().is_some_and(|server| server["port"].as_u64() > Some(0));
+        assert!(eventually(is_up), "the server does not come up");
+        (child, self.servers().remove(0))
+    }
+
+    fn servers(&self) -> Vec<Value> {
+        let said = self.say(&["status", "--format", "json"]);
+        serde_json::from_str(said.output()).expect("the list is JSON")
+    }
+
+    /// Folders of servers; locks are files.
+    fn folders(&self) -> usize {
+        let entries = std::fs::read_dir(self.0.path()).expect("the folder is there");
+        entries.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().is_dir())).count()
+    }
+}
+
+/// Waits until it is so; `false` if that takes longer than half a minute.
+fn eventually(so: impl Fn() -> bool) -> bool {
+    let patience = Instant::now() + Duration::from_secs(30);
+    while !so() {
+        if Instant::now() > patience {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+/// Whether what listens on the port has gone.
+fn is_closed(port: &Value) -> bool {
+    let port = port.as_u64().and_then(|port| u16::try_from(port).ok()).expect("a port");
+    std::net::TcpStream::connect(("127.0.0.1", port)).is_err()
+}
+
+fn is_gone(pid: &Value) -> bool {
+    Process::find(pid.as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("a process id")).is_none()
+}
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
+    assert!(status.expect("there is a kill").success());
+}
+
+#[test]
+fn servers_go_up_are_listed_and_go_down() {
+    let Some(lab) = Lab::new() else { return };
+    assert!(lab.say(&["status"]).output().starts_with("no server runs in "));
+    let up = lab.say(&["up", "--name", "a", "--max-dialect", "2.1", "--signing", "required"]);
+    assert!(up.output().starts_with("a: Samba, SMB nt1 to 2.1\n"), "{}", up.out);
+    let up = lab.say(&["up", "--name", "b", "--format", "json"]);
+    let up: Value = serde_json::from_str(up.output()).expect("it is JSON");
+    assert_eq!((&up["name"], &up["state"]), (&"b".into(), &"up".into()));
+
+    let servers = lab.servers();
+    assert_eq!(servers.iter().map(|server| server["name"].as_str()).collect::<Vec<_>>(), [Some("a"), Some("b")]);
+    assert_ne!(servers[0]["port"], servers[1]["port"]);
+    let password = std::fs::read_to_string(servers[0]["password_file"].as_str().expect("a path")).expect("it is there");
+    assert!(!lab.say(&["status", "--format", "json"]).output().contains(password.trim()));
+    let status = lab.say(&["status"]);
+    let lines: Vec<&str> = status.output().lines().collect();
+    assert_eq!(lines.len(), 3);
+    assert!(lines[1].starts_with("a     nt1 to 2.1    ") && lines[1].ends_with(" signing required"), "{}", lines[1]);
+
+    assert!(lab.say(&["up", "--name", "a"]).error(1).starts_with("a server named a runs already"));
+    assert!(lab.say(&["down"]).error(1).starts_with("several servers run: name one of a, b"));
+    assert!(lab.say(&["down", "c"]).error(1).starts_with("no server named c runs; these do: a, b"));
+    assert_eq!(lab.say(&["down", "a"]).output(), "a: stopped\n");
+    assert!(is_closed(&servers[0]["port"]) && is_gone(&servers[0]["pid"]) && is_gone(&servers[0]["owner"]));
+    assert!(!is_closed(&servers[1]["port"]));
+    assert_eq!(lab.say(&["down"]).output(), "b: stopped\n");
+    assert_eq!(lab.folders(), 0);
+    assert!(lab.say(&["down"]).error(1).starts_with("no server runs in "));
+    assert_eq!(lab.say(&["down", "--all"]).output(), "");
+}
+
+#[test]
+fn a_command_finds_its_server_and_its_status_is_passed_on() {
+    let Some(lab) = Lab::new() else { return };
+    let script = "echo $SMBSCOPE_LAB_URL; test -d $SMBSCOPE_LAB_SHARE_FOLDER && test -f $SMBSCOPE_LAB_CONF || exit 1
+        test \"$(cat $SMBSCOPE_LAB_PASSWORD_FILE)\" = $SMBSCOPE_PASSWORD || exit 2; echo $SMBSCOPE_LAB_PORT; exit 7";
+    let said = lab.say(&["run", "--delay", "1ms", "--", "sh", "-c", script]);
+    assert_eq!((said.status, said.err.as_str()), (Some(7), ""));
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert_eq!(lines[0], format!("smb://bench@127.0.0.1:{}/share", lines[1]));
+    assert_eq!(lab.folders(), 0);
+    // 128 and the number of SIGKILL, as in a shell.
+    assert_eq!(lab.say(&["run", "--", "sh", "-c", "kill -9 $$"]).status, Some(137));
+    assert!(lab.say(&["run", "--", "/no/such/command"]).error(1).starts_with("cannot run /no/such/command: "));
+    assert_eq!(lab.folders(), 0);
+}
+
+#[test]
+fn smbclient_logs_in_with_what_the_environment_says() {
+    let Some(lab) = Lab::new() else { return };
+    if Command::new("smbclient").arg("--version").output().is_err() {
+        return println!("skipped: smbclient is not installed");
+    }
+    let script = "echo works > $SMBSCOPE_LAB_SHARE_FOLDER/file
+        PASSWD=$SMBSCOPE_PASSWORD exec smbclient //$SMBSCOPE_LAB_HOST/enc -p $SMBSCOPE_LAB_PORT -U $SMBSCOPE_LAB_USER \
+        -s $SMBSCOPE_LAB_CONF -c 'get file -'";
+    let said = lab.say(&["run", "--", "sh", "-c", script]);
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    assert!(said.out.contains("works"), "{}", said.out);
+}
+
+#[test]
+fn a_killed_run_leaves_neither_server_nor_command() {
+    let Some(lab) = Lab::new() else { return };
+    for name in ["KILL", "TERM"] {
+        let (mut child, server) = lab.spawn(&["run", "--delay", "1ms", "--", "sh", "-c", "echo $$; exec sleep 1000"]);
+        let mut line = String::new();
+        let mut stdout = std::io::BufReader::new(child.stdout.take().expect("it is a pipe"));
+        std::io::BufRead::read_line(&mut stdout, &mut line).expect("the command speaks");
+        let sleep = Value::from(line.trim().parse::<u32>().expect("a process id"));
+        assert!(!is_gone(&sleep) && !is_closed(&server["port"]));
+        // The keeper has been told of the command a moment after that began.
+        std::thread::sleep(Duration::from_millis(200));
+        signal(&child, name);
+        child.wait().expect("it ends");
+        for key in ["pid", "owner"] {
+            assert!(eventually(|| is_gone(&server[key])), "{name}: {key} lives");
+        }
+        assert!(eventually(|| is_gone(&sleep)), "{name}: the command lives");
+        assert!(is_closed(&server["port"]), "{name}");
+        assert!(eventually(|| lab.folders() == 0), "{name}");
+    }
+}
+
+#[test]
+fn ctrl_c_is_left_to_the_command() {
+    let Some(lab) = Lab::new() else { return };
+    let script = "trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.05; done";
+    let (mut child, _) = lab.spawn(&["run", "--", "sh", "-c", script]);
+    let mut stdout = std::io::BufReader::new(child.stdout.take().expect("it is a pipe"));
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut stdout, &mut line).expect("the command speaks");
+    std::thread::sleep(Duration::from_millis(200));
+    // A terminal sends it to both.
+    signal(&child, "INT");
+    assert!(child.try_wait().expect("it can be asked").is_none());
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let children = std::fs::read_to_string(children).expect("/proc is mounted");
+    let keeper = lab.servers()[0]["owner"].to_string();
+    let command = children.split_whitespace().find(|pid| *pid != keeper).expect("the command runs");
+    assert!(Command::new("kill").args(["-INT", command]).status().expect("there is a kill").success());
+    std::io::BufRead::read_line(&mut stdout, &mut line).expect("the command speaks");
+    assert_eq!(line, "ready\ncaught\n");
+    assert_eq!(said(child.wait_with_output().expect("it ends")).status, Some(3));
+    assert_eq!(lab.folders(), 0);
+}
+
+#[test]
+fn what_a_killed_keeper_left_is_removed_by_the_next_command() {
+    let Some(lab) = Lab::new() else { return };
+    lab.say(&["up"]).output();
+    let server = lab.servers().remove(0);
+    let owner = server["owner"].to_string();
+    assert!(Command::new("kill").args(["-KILL", &owner]).status().expect("there is a kill").success());
+    assert!(eventually(|| is_gone(&server["owner"])));
+    assert!(!is_closed(&server["port"]), "Samba goes on");
+    assert_eq!(lab.say(&["down", "lab"]).output(), "lab: had no owner any more; removed\n");
+    assert!(is_closed(&server["port"]) && is_gone(&server["pid"]));
+    assert_eq!(lab.folders(), 0);
+}
+
+#[test]
+fn a_server_of_a_command_can_be_seen_and_not_be_taken_down() {
+    let Some(lab) = Lab::new() else { return };
+    let (mut child, server) = lab.spawn(&["run", "--", "sleep", "1000"]);
+    let name = server["name"].as_str().expect("a name");
+    assert!(lab.say(&["down", name]).error(1).contains(" belongs to process "));
+    assert!(!is_closed(&server["port"]));
+    std::thread::sleep(Duration::from_millis(200));
+    signal(&child, "TERM");
+    child.wait().expect("it ends");
+    assert!(eventually(|| lab.folders() == 0));
+}
+
+#[test]
+fn what_can_not_be_is_one_line() {
+    let Some(lab) = Lab::new() else { return };
+    for (arguments, start) in [
+        (&["--set", "strickt sync = no"][..], "Samba does not take a setting: Unknown parameter"),
+        (&["--set", "nonsense"], "the setting \"nonsense\" is not of the form NAME = VALUE"),
+        (
+            &["--min-dialect", "3.0", "--max-dialect", "2.1"],
+            "the oldest dialect, 3.0, is newer than the newest one, 2.1",
+        ),
+        (&["--encrypt", "--max-dialect", "2.1"], "encryption needs 3.0 or newer"),
+        (&["--users", "60000"], "60000 users need as many accounts"),
+        (&["--share-folder", "/no/such/folder"], "cannot share /no/such/folder: "),
+        (&["--name", "a/b"], "\"a/b\" can't be a server's name"),
+    ] {
+        let said = lab.say(&[&["up"], arguments].concat());
+        assert!(said.error(1).starts_with(start), "{}", said.err);
+    }
+    for arguments in [&["--max-dialect", "4"][..], &["--delay", "5"], &["--cpu-load", "101"], &["--disk", "1"]] {
+        assert_eq!(lab.say(&[&["up"], arguments].concat()).status, Some(2), "{arguments:?}");
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = taken.local_addr().expect("it is bound").port().to_string();
+    let said = lab.say(&["up", "--port", &port]);
+    assert!(said.error(1).starts_with(&format!("port {port} is taken")), "{}", said.err);
+    assert!(!lab.0.path().exists() || lab.folders() == 0);
+}
+
+#[test]
+fn a_given_folder_stays() {
+    let Some(lab) = Lab::new() else { return };
+    let files = tempfile::tempdir().expect("a temporary directory can be made");
+    std::fs::write(files.path().join("mine"), "x").expect("a file can be written");
+    let folder = files.path().to_str().expect("the path is UTF-8");
+    let said = lab.say(&["run", "--share-folder", folder, "--", "sh", "-c", "cat $SMBSCOPE_LAB_SHARE_FOLDER/mine"]);
+    assert_eq!(said.output(), "x");
+    assert!(Path::new(folder).join("mine").exists());
+}
+
+#[test]
+fn a_keeper_is_not_started_by_hand() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    command.args(["lab", "keep"]).stdin(Stdio::null());
+    assert!(finish(command).error(1).contains("not by hand"));
+}
+
+fn help(arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    command.args(arguments).env("COLUMNS", "100");
+    finish(command).output().to_owned()
+}
+
+#[test]
+fn help_of_lab() {
+    insta::assert_snapshot!(help(&["lab", "--help"]));
+}
+
+#[test]
+fn help_of_lab_up() {
+    insta::assert_snapshot!(help(&["lab", "up", "--help"]));
+}
+
+#[test]
+fn help_of_lab_run() {
+    insta::assert_snapshot!(help(&["lab", "run", "--help"]));
+}
