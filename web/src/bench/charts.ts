@@ -4,7 +4,7 @@ import { lines, type Panel, type Series } from "../charts/lines";
 import { groupStroke, seriesStroke } from "../charts/palette";
 import { h } from "../lib/dom";
 import { clock, counted, duration, rate, short, thousands, tickDuration } from "../lib/format";
-import type { Run, SmbscopeBenchDocument } from "../types/bench";
+import type { Interval, Run, SmbscopeBenchDocument, Times } from "../types/bench";
 
 /** Points where the value is known. */
 function points(runs: readonly Run[], value: (run: Run) => number | null | undefined): [number, number][] {
@@ -13,6 +13,9 @@ function points(runs: readonly Run[], value: (run: Run) => number | null | undef
     return found === null || found === undefined ? [] : [[run.users, found] as [number, number]];
   });
 }
+
+const perSecondText = (value: number) => `${thousands(Math.round(value))}/s`;
+const perSecondTick = (value: number) => `${short(value)}/s`;
 
 function usersAxis(runs: readonly Run[]) {
   const users = [...new Set(runs.map((run) => run.users))];
@@ -69,11 +72,11 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
         ],
       },
       {
-        title: "Operations each second",
+        title: "Commands each second",
         height: 150,
-        text: (value) => `${thousands(Math.round(value))}/s`,
-        tickText: (value) => `${short(value)}/s`,
-        series: [client("Operations", 3, (run) => run.operations_per_second)],
+        text: perSecondText,
+        tickText: perSecondTick,
+        series: [client("Commands", 3, (run) => run.operations_per_second)],
       },
       {
         title: "Bytes each second",
@@ -87,7 +90,7 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
     ],
     interpolate: true,
     numbers: () => ({
-      headings: ["Users", "Median", "Mean", "95 %", "Operations/s", "Read/s", "Written/s"],
+      headings: ["Users", "Median", "Mean", "95 %", "Commands/s", "Read/s", "Written/s"],
       rows: runs.map((run) => [
         thousands(run.users),
         duration(run.total.client.p50),
@@ -101,33 +104,116 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
   });
 }
 
+/** Response time and throughput of each group; the parts of a group are there when asked for. */
 export function groupChart(bench: SmbscopeBenchDocument): HTMLElement {
   const { runs } = bench;
-  const names = [...new Set(runs.flatMap((run) => run.groups.map((group) => group.group)))];
-  const mean = (run: Run, name: string) => run.groups.find((group) => group.group === name)?.client.mean ?? null;
+  const parts = new Map(runs.flatMap((run) => run.groups.map((group) => [group.group, group.part_of !== null])));
+  const names = [...parts.keys()];
+  const of = (run: Run, name: string) => run.groups.find((group) => group.group === name);
+  const mean = (run: Run, name: string) => of(run, name)?.client.mean ?? null;
+  const perSecond = (run: Run, name: string) => {
+    const found = of(run, name);
+    return found && run.duration_ns > 0 ? (found.operations * 1e9) / run.duration_ns : null;
+  };
+  const series = (value: (run: Run, name: string) => number | null) =>
+    names.map((name) => ({
+      name,
+      stroke: groupStroke(name),
+      points: points(runs, (run) => value(run, name)),
+      dots: true,
+      hidden: parts.get(name) ?? false,
+    }));
   return lines({
-    label: "Mean response time by group of commands against the number of users",
+    label: "Mean response time and throughput by group of commands against the number of users",
     at: "At",
     x: usersAxis(runs),
     mark: capacityMark(bench),
     panels: [
       {
         title: "Mean response time in the client",
-        height: 260,
+        height: 230,
         text: duration,
         tickText: tickDuration,
-        series: names.map((name) => ({
-          name,
-          stroke: groupStroke(name),
-          points: points(runs, (run) => mean(run, name)),
-          dots: true,
-        })),
+        series: series(mean),
+      },
+      {
+        title: "Commands each second",
+        height: 150,
+        text: perSecondText,
+        tickText: perSecondTick,
+        series: series(perSecond),
       },
     ],
     interpolate: true,
     numbers: () => ({
-      headings: ["Users", ...names],
-      rows: runs.map((run) => [thousands(run.users), ...names.map((name) => duration(mean(run, name)))]),
+      headings: ["Users", ...names, ...names.map((name) => `${name}/s`)],
+      rows: runs.map((run) => [
+        thousands(run.users),
+        ...names.map((name) => duration(mean(run, name))),
+        ...names.map((name) => thousands(Math.round(perSecond(run, name) ?? 0))),
+      ]),
+    }),
+  });
+}
+
+/** What lies between client and wire: of commands seen from both places, otherwise of the percentiles. */
+export function added(measured: { client: Times; wire: Times | null; difference: Times | null }, time: "p50" | "p95") {
+  if (measured.difference) return measured.difference[time];
+  const [client, wire] = [measured.client[time], measured.wire?.[time] ?? null];
+  return client === null || wire === null ? null : client - wire;
+}
+
+/** The client's and the wire's view of the same commands above each other, and what lies between them. */
+export function sidesChart(bench: SmbscopeBenchDocument): HTMLElement {
+  const runs = bench.runs.filter((run) => run.total.wire);
+  const line = (name: string, index: number, value: (run: Run) => number | null): Series => ({
+    name,
+    stroke: seriesStroke(index),
+    points: points(runs, value),
+    dots: true,
+  });
+  const wire = (time: "p50" | "p95") => (run: Run) => run.total.wire?.[time] ?? null;
+  return lines({
+    label: "Response time in the client and on the wire against the number of users",
+    at: "At",
+    x: usersAxis(runs),
+    mark: capacityMark(bench),
+    panels: [
+      {
+        title: "Response time",
+        height: 200,
+        text: duration,
+        tickText: tickDuration,
+        series: [
+          line("Client median", 0, (run) => run.total.client.p50),
+          line("Wire median", 2, wire("p50")),
+          line("Client 95 %", 3, (run) => run.total.client.p95),
+          line("Wire 95 %", 1, wire("p95")),
+        ],
+      },
+      {
+        title: "Added by the client's system",
+        height: 120,
+        text: duration,
+        tickText: tickDuration,
+        series: [
+          line("Added, median", 4, (run) => added(run.total, "p50")),
+          line("Added, 95 %", 5, (run) => added(run.total, "p95")),
+        ],
+      },
+    ],
+    interpolate: true,
+    numbers: () => ({
+      headings: ["Users", "Client median", "Wire median", "Added", "Client 95 %", "Wire 95 %", "Added"],
+      rows: runs.map((run) => [
+        thousands(run.users),
+        duration(run.total.client.p50),
+        duration(run.total.wire?.p50),
+        duration(added(run.total, "p50")),
+        duration(run.total.client.p95),
+        duration(run.total.wire?.p95),
+        duration(added(run.total, "p95")),
+      ]),
     }),
   });
 }
@@ -146,15 +232,23 @@ export function intervalsPart(bench: SmbscopeBenchDocument): HTMLElement {
   return h("div", {}, h("label", { class: "choice no-print" }, "Run", choice), place);
 }
 
+/** Stretches in which no command was answered. */
+export function stalls(intervals: readonly Interval[], width: number): { from: number; to: number }[] {
+  const found: { from: number; to: number }[] = [];
+  for (const { start_ns, operations } of intervals) {
+    const last = found.at(-1);
+    if (operations > 0) continue;
+    if (last && start_ns - last.to < width / 2) last.to = start_ns + width;
+    else found.push({ from: start_ns, to: start_ns + width });
+  }
+  return found;
+}
+
 function intervalChart(run: Run): HTMLElement {
   const first = run.intervals[0]?.start_ns ?? 0;
   const second = run.intervals[1]?.start_ns ?? first + 1e9;
   const width = (second - first) / 1e9;
-  const series = (
-    name: string,
-    index: number,
-    value: (interval: Run["intervals"][number]) => number | null,
-  ): Series => ({
+  const series = (name: string, index: number, value: (interval: Interval) => number | null): Series => ({
     name,
     stroke: seriesStroke(index),
     points: run.intervals.flatMap((interval) => {
@@ -162,39 +256,63 @@ function intervalChart(run: Run): HTMLElement {
       return found === null ? [] : [[interval.start_ns - first, found] as [number, number]];
     }),
   });
+  const bands = stalls(run.intervals, second - first).map(({ from, to }) => ({
+    from: from - first,
+    to: to - first,
+    text: `no command was answered for ${duration(to - from)}`,
+  }));
   const panels: Panel[] = [
     {
       title: "Response time",
-      height: 180,
+      height: 200,
       text: duration,
       tickText: tickDuration,
-      series: [series("Median", 2, (interval) => interval.p50), series("95 %", 1, (interval) => interval.p95)],
+      logarithmic: true,
+      series: [
+        series("Median", 2, (interval) => interval.p50),
+        series("95 %", 1, (interval) => interval.p95),
+        series("Slowest", 6, (interval) => interval.max),
+      ],
     },
     {
-      title: "Operations each second",
+      title: "Commands each second",
       height: 110,
-      text: (value) => `${thousands(Math.round(value))}/s`,
-      tickText: (value) => `${short(value)}/s`,
-      series: [series("Operations", 3, (interval) => interval.operations / width)],
+      text: perSecondText,
+      tickText: perSecondTick,
+      series: [series("Commands", 3, (interval) => interval.operations / width)],
+    },
+    {
+      title: "Bytes each second",
+      height: 90,
+      text: rate,
+      series: [
+        series("Read", 5, (interval) => interval.bytes_read / width),
+        series("Written", 4, (interval) => interval.bytes_written / width),
+      ],
     },
   ];
-  return lines({
+  const chart = lines({
     label: `Response time and throughput of the run with ${counted(run.users, "user")} over time`,
     at: "After",
     x: { title: "Time since the beginning", text: tickDuration, logarithmic: false },
     panels,
+    bands,
     interpolate: true,
     numbers: () => ({
-      headings: ["At (UTC)", "Operations", "Errors", "Median", "95 %", "Read/s", "Written/s"],
+      headings: ["At (UTC)", "Users", "Commands", "Errors", "Median", "95 %", "Slowest", "Read/s", "Written/s"],
       rows: run.intervals.map((interval) => [
         clock(interval.start_ns),
+        thousands(interval.users),
         thousands(interval.operations),
         thousands(interval.errors),
         duration(interval.p50),
         duration(interval.p95),
+        duration(interval.max),
         rate(interval.bytes_read / width),
         rate(interval.bytes_written / width),
       ]),
     }),
   });
+  const still = bands.map(({ from, text }) => `From ${tickDuration(from)} on, ${text}.`);
+  return h("div", {}, still.length > 0 ? h("p", { class: "lead stalls" }, still.join(" ")) : null, chart);
 }

@@ -1,26 +1,26 @@
 // The page of a ramp, `smbscope.bench/1`: response time and throughput against users.
 import { h } from "../lib/dom";
-import { bytes, date, duration, span, thousands } from "../lib/format";
+import { bytes, counted, date, duration, span, thousands, unbroken } from "../lib/format";
 import { facts, lead, type Page, part, tile, tiles } from "../lib/page";
 import type { SmbscopeBenchDocument } from "../types/bench";
-import { groupChart, intervalsPart, rampChart } from "./charts";
-import { errorTable, groupTable, runTable, sidesTable } from "./tables";
+import { groupChart, intervalsPart, rampChart, sidesChart } from "./charts";
+import { capacityTable, commandTable, errorTable, groupTable, operationTable, runTable, sidesTable } from "./tables";
 
 export function benchPage(bench: SmbscopeBenchDocument): Page {
-  const { runs, target, workload } = bench;
+  const { runs, target } = bench;
   const several = runs.length > 1;
   const errors = errorTable(bench);
   const sides = sidesTable(bench);
+  const operations = operationTable(bench);
+  const tried = capacityTable(bench);
   return {
     title: bench.title ? `SMB load: ${bench.title}` : `SMB load on ${target.host}`,
     facts: [
       facts([
-        ["Target", `${target.host}:${target.port}, share ${target.share}`],
-        [
-          "Protocol",
-          `${target.dialect ?? "not negotiated"}, signing ${target.signing}, encryption ${target.encryption}`,
-        ],
-        ["Workload", workload.source ? `${workload.name} (${workload.source})` : workload.name],
+        ["Target", targetText(bench)],
+        ["Protocol", protocolText(bench)],
+        ["Workload", workloadText(bench)],
+        ["Load", loadText(bench)],
         ["Time", `${date(bench.started_ns)} UTC`],
         ...Object.entries(bench.environment).map(([name, text]): [string, string] => [capital(name), text]),
       ]),
@@ -34,7 +34,11 @@ export function benchPage(bench: SmbscopeBenchDocument): Page {
             id: "ramp",
             title: several ? "Response time and throughput against users" : "The run",
             link: several ? "Ramp" : "Run",
-            content: [several ? rampChart(bench) : null, part("Load points", runTable(bench))],
+            content: [
+              several ? rampChart(bench) : null,
+              part("Load points", runTable(bench)),
+              tried ? part("Looking for the capacity", tried) : null,
+            ],
           }
         : null,
       runs.some((run) => run.groups.length > 0)
@@ -54,9 +58,17 @@ export function benchPage(bench: SmbscopeBenchDocument): Page {
               lead(
                 "The difference is what the client's own system adds: from the program to the network card, and back.",
               ),
+              several ? sidesChart(bench) : null,
               sides,
+              captures(bench),
             ],
           }
+        : null,
+      runs.some((run) => run.commands.length > 0)
+        ? { id: "commands", title: "Commands", content: [commandTable(bench)] }
+        : null,
+      operations
+        ? { id: "operations", title: "Operations of the workload", link: "Operations", content: [operations] }
         : null,
       runs.some((run) => run.intervals.length > 1)
         ? { id: "intervals", title: "Each run over time", link: "Over time", content: [intervalsPart(bench)] }
@@ -71,25 +83,67 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1).replaceAll("_", " ");
 }
 
+function targetText({ target }: SmbscopeBenchDocument): string {
+  const directory = target.directory === null ? "" : `, directory ${target.directory}`;
+  return `${target.host}:${target.port}, share ${target.share}${directory}${target.user === null ? "" : `, as ${target.user}`}`;
+}
+
+function protocolText({ target }: SmbscopeBenchDocument): string {
+  const { dialect } = target;
+  const name = dialect === null ? "not negotiated" : /^\d/.test(dialect) ? `SMB ${dialect}` : dialect;
+  const found = (asked: string, algorithm: string | null) => (algorithm ? `${asked} (${algorithm})` : asked);
+  const signing = found(target.signing, target.signing_algorithm);
+  return `${name}, signing ${signing}, encryption ${found(target.encryption, target.cipher)}`;
+}
+
+function workloadText({ workload }: SmbscopeBenchDocument): string {
+  const set = workload.file_set;
+  return [
+    `${workload.name} (${workload.source ?? "built in"})`,
+    set ? `${counted(set.files, "file")}, ${bytes(set.bytes)}` : null,
+    workload.seed === null ? null : `seed ${workload.seed}`,
+  ]
+    .filter((text) => text !== null)
+    .join("; ");
+}
+
+function loadText({ settings }: SmbscopeBenchDocument): string {
+  const { schedule } = settings;
+  const how =
+    schedule.loop === "open"
+      ? `open loop, ${thousands(schedule.rate)} operations/s of all users together${schedule.random ? ", at random" : ""}`
+      : `closed loop${schedule.think_ns > 0 ? `, ${duration(schedule.think_ns)} between operations` : ""}`;
+  const sessions = settings.sessions_per_user > 1 ? `; ${settings.sessions_per_user} sessions a user` : "";
+  const length = `${span(settings.duration_ns)} at each load point after ${span(settings.warmup_ns)} of warm-up`;
+  return `${how}; ${length}${sessions}; ${counted(settings.threads, "thread")}`;
+}
+
+/** How far the captures can be trusted: each sentence once. */
+function captures({ runs }: SmbscopeBenchDocument): HTMLElement | null {
+  const said = new Set(runs.flatMap((run) => (run.capture?.state === "made" ? [run.capture.quality] : [])));
+  return said.size > 0 ? lead(unbroken([...said].join(" "))) : null;
+}
+
 /** The answer in words. */
 function capacity(bench: SmbscopeBenchDocument): HTMLElement {
   const { capacity: found, runs, warnings } = bench;
-  const most = Math.max(0, ...runs.map((run) => run.users));
+  const loads = [...runs, ...(found?.tried ?? [])].map(({ users }) => users);
+  const most = Math.max(0, ...loads);
   const headline =
     found === null
       ? `${thousands(runs.length)} load points, up to ${thousands(most)} users.`
       : found.users === null
-        ? "The server holds the criterion at no load of this ramp."
+        ? "The server holds the criterion at no load that was tried."
         : found.users >= most
-          ? `The server serves all ${thousands(found.users)} users of this ramp.`
-          : `The server serves ${thousands(found.users)} users.`;
+          ? `The server serves all ${counted(found.users, "user")} that were tried.`
+          : `The server serves ${counted(found.users, "user")}.`;
   return h(
     "div",
     { class: `verdict ${found?.users === null ? "who-network" : "who-server"}` },
     h("p", { class: "who" }, "Capacity"),
     h("p", { class: "headline" }, headline),
     found ? h("p", { class: "trust" }, `Criterion: ${found.criterion}.`) : null,
-    warnings.length > 0 ? h("ul", {}, ...warnings.map((warning) => h("li", {}, warning))) : null,
+    warnings.length > 0 ? h("ul", {}, ...warnings.map((warning) => h("li", {}, unbroken(warning)))) : null,
   );
 }
 
@@ -99,7 +153,7 @@ function keyFigures(bench: SmbscopeBenchDocument): HTMLElement {
   const sum = (value: (run: (typeof runs)[number]) => number) => runs.reduce((total, run) => total + value(run), 0);
   const first = runs[0];
   return tiles(
-    tile("Overall mean", duration(bench.overall_response_time_ns), "of the ramp"),
+    tile("Overall response time", duration(bench.overall_response_time_ns), "of the ramp"),
     best ? tile("At most", `${thousands(Math.round(best.operations_per_second))}/s`, `at ${best.users} users`) : null,
     first
       ? tile(
@@ -108,7 +162,7 @@ function keyFigures(bench: SmbscopeBenchDocument): HTMLElement {
           `mean at ${first.users} ${first.users === 1 ? "user" : "users"}`,
         )
       : null,
-    tile("Operations", thousands(sum((run) => run.operations)), `in ${span(sum((run) => run.duration_ns))}`),
+    tile("Commands", thousands(sum((run) => run.operations)), `in ${span(sum((run) => run.duration_ns))}`),
     tile("Read", bytes(sum((run) => run.bytes_read))),
     tile("Written", bytes(sum((run) => run.bytes_written))),
     tile("Errors", thousands(sum((run) => Object.values(run.errors).reduce((a, b) => a + b, 0)))),
@@ -129,7 +183,23 @@ function method(): HTMLElement {
         "In the client: from handing a request to the system to having the whole response. On the wire: from the first packet of the request to the last of the response, as in every report of smbscope.",
       ),
       h("dt", {}, "Overall response time"),
-      h("dd", {}, "The mean over all load points, each weighted by its throughput."),
+      h(
+        "dd",
+        {},
+        "The area under the curve of mean response time against users, divided by the range of users. Compare it only with that of a ramp of the same load points.",
+      ),
+      h("dt", {}, "Closed and open loop"),
+      h(
+        "dd",
+        {},
+        "In a closed loop, users begin an operation when the one before is done: a server that stands still holds back the load, and so hides in the percentiles. In an open loop operations have a time at which they are due, and times behind “Due” run from there.",
+      ),
+      h("dt", {}, "Added"),
+      h(
+        "dd",
+        {},
+        "The client’s time less the wire’s: of each command that was seen from both places where they were matched one by one, otherwise the difference of the two percentiles.",
+      ),
       h("dt", {}, "Percentiles"),
       h(
         "dd",

@@ -3,21 +3,22 @@ import { h } from "../lib/dom";
 import { counted, percent, rate, thousands } from "../lib/format";
 import { type Column, countColumn, numberColumn, textColumn, timeColumn } from "../table/columns";
 import { table } from "../table/table";
-import type { Run, SmbscopeBenchDocument, Times } from "../types/bench";
+import type { Command, Measured, Operation, Run, SmbscopeBenchDocument, Times } from "../types/bench";
+import { added } from "./charts";
 
 export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
   const perSecond = (value: (run: Run) => number) => (run: Run) =>
     run.duration_ns > 0 ? (value(run) * 1e9) / run.duration_ns : null;
-  const errors = (run: Run) => Object.values(run.errors).reduce((sum, count) => sum + count, 0);
-  const limited = bench.runs.some((run) => run.client_limited);
+  const errors = (run: Run) => sum(run.errors);
+  const limited = bench.runs.some((run) => run.client_cpu?.limited);
   const columns: Column<Run>[] = [
     countColumn("Users", (row) => row.users),
-    countColumn("Operations", (row) => row.operations),
+    countColumn("Commands", (row) => row.operations),
     numberColumn(
       "A second",
       (row) => row.operations_per_second,
       (n) => thousands(Math.round(n)),
-      { help: "Operations each second" },
+      { help: "Commands each second" },
     ),
     numberColumn(
       "Read",
@@ -35,18 +36,34 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
     countColumn("Errors", errors),
     numberColumn(
       "CPU",
-      (row) => row.client_cpu_percent,
+      (row) => row.client_cpu?.percent ?? null,
       (n) => percent(n, 100),
       {
         help: "Of one processor, on the machine that made the load",
         exported: "Client's CPU (%)",
       },
     ),
+    timeColumn("CPU each", (row) => row.client_cpu?.per_operation_ns ?? null, {
+      help: "The client's processor time for each command",
+    }),
+    ...(bench.runs.some((run) => run.pace.loop === "open")
+      ? [
+          numberColumn<Run>(
+            "Kept",
+            (row) => (row.pace.loop === "open" ? row.pace.rate_kept / row.pace.rate : null),
+            (share) => percent(share, 1),
+            { help: "Operations that were done, of those that were due" },
+          ),
+        ]
+      : []),
+    ...(bench.runs.some((run) => run.ended.how !== "done")
+      ? [textColumn<Run>("Ended", (row) => ("why" in row.ended ? row.ended.why : row.ended.how))]
+      : []),
     ...(limited
       ? [
-          textColumn<Run>("Limit", (row) => (row.client_limited ? "client" : null), {
+          textColumn<Run>("Limit", (row) => (row.client_cpu?.limited ? "client" : null), {
             help: "Where the client was the limit, the figures say nothing about the server",
-            cell: (row) => (row.client_limited ? h("span", { class: "flag" }, "client") : ""),
+            cell: (row) => (row.client_cpu?.limited ? h("span", { class: "flag" }, "client") : ""),
           }),
         ]
       : []),
@@ -70,12 +87,11 @@ function timesColumns<Row>(times: (row: Row) => Times): Column<Row>[] {
   ];
 }
 
-interface GroupRow {
+interface GroupRow extends Measured {
   run: Run;
   group: string;
+  part_of: string | null;
   operations: number;
-  client: Times;
-  wire: Times | null;
 }
 
 function groupRows(bench: SmbscopeBenchDocument): GroupRow[] {
@@ -84,9 +100,9 @@ function groupRows(bench: SmbscopeBenchDocument): GroupRow[] {
 
 export function groupTable(bench: SmbscopeBenchDocument): HTMLElement {
   const columns: Column<GroupRow>[] = [
-    textColumn("Group", (row) => row.group),
+    textColumn("Group", (row) => (row.part_of ? `${row.part_of}: ${row.group}` : row.group)),
     countColumn("Users", (row) => row.run.users),
-    countColumn("Operations", (row) => row.operations),
+    countColumn("Commands", (row) => row.operations),
     ...timesColumns<GroupRow>((row) => row.client),
   ];
   return table({ caption: "Response times by group and load", columns, rows: groupRows(bench), filter: true });
@@ -96,27 +112,22 @@ export function groupTable(bench: SmbscopeBenchDocument): HTMLElement {
 export function sidesTable(bench: SmbscopeBenchDocument): HTMLElement | null {
   const rows: GroupRow[] = bench.runs
     .filter((run) => run.total.wire)
-    .map((run) => ({ run, group: "All", operations: run.operations, ...run.total }));
+    .map((run) => ({ run, group: "All", part_of: null, operations: run.total.client.count, ...run.total }));
   if (rows.length === 0) return null;
-  const both = (time: keyof Times) => (row: GroupRow) => {
-    const [client, wire] = [row.client[time], row.wire?.[time] ?? null];
-    return client === null || wire === null ? null : client - wire;
-  };
   const columns: Column<GroupRow>[] = [
     textColumn("Users, group", (row) => (row.group === "All" ? counted(row.run.users, "user") : row.group), {
       width: 16,
     }),
+    countColumn("Counted", (row) => row.client.count, { help: "Commands that the client counted" }),
+    countColumn("On the wire", (row) => row.wire?.count ?? null, { help: "Commands that the capture shows" }),
     timeColumn("Client p50", (row) => row.client.p50),
     timeColumn("Wire p50", (row) => row.wire?.p50 ?? null),
-    timeColumn("Difference p50", both("p50"), { help: "Client less wire" }),
-    timeColumn("Client mean", (row) => row.client.mean),
-    timeColumn("Wire mean", (row) => row.wire?.mean ?? null),
-    timeColumn("Difference mean", both("mean"), { help: "Client less wire" }),
+    timeColumn("Added p50", (row) => added(row, "p50"), { help: "Client less wire" }),
     timeColumn("Client p95", (row) => row.client.p95),
     timeColumn("Wire p95", (row) => row.wire?.p95 ?? null),
-    timeColumn("Difference p95", both("p95"), { help: "Client less wire" }),
+    timeColumn("Added p95", (row) => added(row, "p95"), { help: "Client less wire" }),
   ];
-  const groups = groupRows(bench).filter((row) => row.wire);
+  const groups = groupRows(bench).filter((row) => row.wire && !row.part_of);
   return table({
     caption: "Response times in the client and on the wire",
     columns,
@@ -126,19 +137,112 @@ export function sidesTable(bench: SmbscopeBenchDocument): HTMLElement | null {
   });
 }
 
-export function errorTable(bench: SmbscopeBenchDocument): HTMLElement | null {
+interface CommandRow {
+  run: Run;
+  command: Command;
+}
+
+/** `FSCTL_PIPE_TRANSCEIVE` beneath IOCTL, and READ by itself. */
+function nameOf({ command, subcommand, group }: Command): string {
+  const name = subcommand ? `${command} ${subcommand}` : command;
+  return group === "Waiting" ? `${name} (waiting)` : name;
+}
+
+const sum = (counts: Record<string, number>) => Object.values(counts).reduce((total, count) => total + count, 0);
+
+export function commandTable(bench: SmbscopeBenchDocument): HTMLElement {
+  const rows = bench.runs.flatMap((run) => run.commands.map((command): CommandRow => ({ run, command })));
+  const columns: Column<CommandRow>[] = [
+    textColumn("Command", (row) => nameOf(row.command)),
+    textColumn("Group", (row) => row.command.group),
+    countColumn("Users", (row) => row.run.users),
+    countColumn("Count", (row) => row.command.count),
+    countColumn("Errors", (row) => sum(row.command.errors)),
+    ...timesColumns<CommandRow>((row) => row.command.client),
+    timeColumn("Wire p50", (row) => row.command.wire?.p50 ?? null),
+    timeColumn("Added p50", (row) => added(row.command, "p50"), { help: "Client less wire" }),
+  ];
+  return table({ caption: "Response times by command and load", columns, rows, filter: true });
+}
+
+interface OperationRow {
+  run: Run;
+  operation: Operation;
+}
+
+/** Operations of the workload; nothing where it has none. */
+export function operationTable(bench: SmbscopeBenchDocument): HTMLElement | null {
   const rows = bench.runs.flatMap((run) =>
-    Object.entries(run.errors).map(([status, count]) => ({ run, status, count })),
+    run.workload_operations.map((operation): OperationRow => ({ run, operation })),
   );
+  if (rows.length === 0) return null;
+  const open = rows.some((row) => row.operation.response_time);
+  const due = { help: "From when the operation was due: what a user waits who keeps to the schedule" };
+  const columns: Column<OperationRow>[] = [
+    textColumn("Operation", (row) => row.operation.operation),
+    countColumn("Users", (row) => row.run.users),
+    countColumn("Count", (row) => row.operation.service_time.count),
+    countColumn("Unexpected", (row) => sum(row.operation.unexpected), {
+      help: "Ended otherwise than the workload expects",
+    }),
+    ...timesColumns<OperationRow>((row) => row.operation.service_time),
+    ...(open
+      ? [
+          timeColumn<OperationRow>("Due p50", (row) => row.operation.response_time?.p50 ?? null, due),
+          timeColumn<OperationRow>("Due p95", (row) => row.operation.response_time?.p95 ?? null, due),
+          timeColumn<OperationRow>("Due p99", (row) => row.operation.response_time?.p99 ?? null, due),
+          timeColumn<OperationRow>("Due slowest", (row) => row.operation.response_time?.max ?? null, due),
+        ]
+      : []),
+  ];
+  return table({ caption: "Operations of the workload by load", columns, rows, filter: true });
+}
+
+/** The loads at which the criterion of the capacity was looked at; nothing where there are none. */
+export function capacityTable(bench: SmbscopeBenchDocument): HTMLElement | null {
+  const rows = bench.capacity?.tried ?? [];
+  if (rows.length === 0) return null;
+  type Row = (typeof rows)[number];
+  const columns: Column<Row>[] = [
+    countColumn("Users", (row) => row.users),
+    textColumn("Found", (row) => row.found),
+    textColumn("Criterion", (row) => (row.holds ? "holds" : "does not hold")),
+  ];
+  return table({ caption: "Loads tried for the capacity", columns, rows, filter: false });
+}
+
+/** Error responses, operations that ended otherwise than expected, and sessions that failed. */
+export function errorTable(bench: SmbscopeBenchDocument): HTMLElement | null {
+  const rows = bench.runs.flatMap((run) => {
+    const row =
+      (what: string, of: number | null) =>
+      ([status, count]: [string, number]) => ({
+        run,
+        status,
+        what,
+        count,
+        of,
+      });
+    return [
+      ...run.commands.flatMap((command) => Object.entries(command.errors).map(row(nameOf(command), command.count))),
+      ...run.workload_operations.flatMap((operation) =>
+        Object.entries(operation.unexpected).map(
+          row(`${operation.operation} (unexpected)`, operation.service_time.count),
+        ),
+      ),
+      ...Object.entries(run.failures).map(row("session", null)),
+    ];
+  });
   if (rows.length === 0) return null;
   type Row = (typeof rows)[number];
   const columns: Column<Row>[] = [
     textColumn("Status", (row) => row.status),
+    textColumn("Of", (row) => row.what),
     countColumn("Users", (row) => row.run.users),
     countColumn("Count", (row) => row.count),
     numberColumn(
-      "Of the operations",
-      (row) => row.count / Math.max(1, row.run.operations),
+      "Share",
+      (row) => (row.of ? row.count / row.of : null),
       (share) => percent(share, 1),
     ),
   ];

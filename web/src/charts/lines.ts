@@ -44,6 +44,8 @@ export interface LinesOptions {
   panels: Panel[];
   /** A line across all panels, with what it means. */
   mark?: { x: number; text: string } | undefined;
+  /** Stretches of the x axis that are set off, with what they mean. */
+  bands?: { from: number; to: number; text: string }[];
   /** What a position on the x axis is, in front of the readout. */
   at: string;
   /** Between points: the line goes straight, or keeps its last value. */
@@ -145,6 +147,7 @@ class Lines {
     }
     this.cursor = s("g", { class: "cursor" });
     const bottom = top - 44;
+    for (const band of options.bands ?? []) svg.append(banded(this.x(band.from), this.x(band.to), band.text, bottom));
     if (options.mark) svg.append(marked(this.x(options.mark.x), options.mark.text, bottom, width));
     const surface = s("rect", {
       class: "surface",
@@ -239,6 +242,12 @@ function marked(x: number, text: string, bottom: number, width: number): SVGElem
     s("line", { x1: x, x2: x, y1: 26, y2: bottom }),
     s("text", { x: late ? x - 6 : x + 6, y: 38, "text-anchor": late ? "end" : "start" }, text),
   );
+}
+
+/** A stretch of the x axis that has a meaning of its own. */
+function banded(from: number, to: number, text: string, bottom: number): SVGElement {
+  const place = { x: from, y: 26, width: Math.max(2, to - from), height: bottom - 26 };
+  return s("g", { class: "band" }, s("rect", place), s("title", {}, text));
 }
 
 /** The value of a line at a position, `null` where the line is not. */

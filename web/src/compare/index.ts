@@ -7,6 +7,7 @@ import { facts, type Page, part } from "../lib/page";
 import { type Column, countColumn, numberColumn, textColumn } from "../table/columns";
 import { table } from "../table/table";
 import type { Cell, Cells, SmbscopeComparisonDocument } from "../types/compare";
+import { rampsContent } from "./ramps";
 
 type Metric = keyof Cell["response_time"];
 
@@ -21,6 +22,9 @@ const METRICS: [Metric, string][] = [
 
 export function comparePage(document: SmbscopeComparisonDocument): Page {
   const { columns, notes, generator } = document;
+  const ramps = rampsContent(document);
+  // A ramp keeps percentiles, and not how values spread.
+  const spreads = document.headline.cells.some((cell) => cell?.distribution.some((count) => count > 0));
   return {
     title: document.title ? `SMB response times compared: ${document.title}` : "SMB response times compared",
     facts: [
@@ -34,13 +38,16 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
     ],
     version: generator.version,
     sections: [
+      ramps ? { id: "ramps", title: "Load point by load point", link: "Ramps", content: ramps } : null,
       { id: "response-times", title: "Response times", content: [chosen(document)] },
-      {
-        id: "distribution",
-        title: "How response times spread",
-        link: "Distribution",
-        content: [decades(document)],
-      },
+      spreads
+        ? {
+            id: "distribution",
+            title: "How response times spread",
+            link: "Distribution",
+            content: [decades(document)],
+          }
+        : null,
       {
         id: "overview",
         title: "What was compared",

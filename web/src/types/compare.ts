@@ -24,6 +24,10 @@ export type Ratio = null | {
  * One for each column; null where it has no such command or group.
  */
 export type Cells = (null | Cell)[];
+/**
+ * One for each column; null where it has no such load point or group.
+ */
+export type PointCells = (null | PointCell)[];
 
 /**
  * What `smbscope compare --format json` prints: captures or saved reports side by side. All times are integers in nanoseconds, points in time since the Unix epoch; null is unknown or, for a statistic, not supported by enough values. Cells stand in the order of `columns`; the first column is the base, and ratios are those of a column to it.
@@ -88,6 +92,10 @@ export interface SmbscopeComparisonDocument {
     waiting: boolean;
     cells: Cells;
   }[];
+  /**
+   * The ramps among the columns, load point by load point; the rest of the comparison is about one load point of each. Null where there is none.
+   */
+  ramps: null | Ramps;
   /**
    * Where the comparison is weak, a sentence each.
    */
@@ -199,4 +207,80 @@ export interface Ratios {
   p99: Ratio;
   max: Ratio;
   sum: Ratio;
+}
+export interface Ramps {
+  /**
+   * One for each column; null for what is no ramp.
+   */
+  columns: (null | {
+    users: Count;
+    workload: string;
+    /**
+     * Closed loop, or the rate of an open one.
+     */
+    schedule: string;
+    overall_response_time_ns: Nanoseconds;
+    /**
+     * The highest load at which the criterion of the ramp holds; null where that is not known.
+     */
+    capacity: number | null;
+  })[];
+  /**
+   * Loads that any ramp has, ascending.
+   */
+  points: {
+    users: number;
+    total: PointCells;
+    groups: {
+      group:
+        | "Open/Close"
+        | "Other"
+        | "Attributes"
+        | "Directory"
+        | "Locking"
+        | "Read"
+        | "Write"
+        | "Session"
+        | "Control"
+        | "Waiting"
+        | "Encrypted";
+      /**
+       * The group that this one is a part of, and is counted in as well.
+       */
+      part_of: "Other" | null;
+      cells: PointCells;
+    }[];
+  }[];
+}
+export interface PointCell {
+  /**
+   * Commands answered a second.
+   */
+  per_second: number | null;
+  per_second_ratio: Ratio;
+  count: Count;
+  timed: Count;
+  errors: Count;
+  /**
+   * Response times; see `times` of smbscope.report/1 for which percentiles exist when.
+   */
+  response_time: {
+    mean: Nanoseconds;
+    p50: Nanoseconds;
+    p95: Nanoseconds;
+    p99: Nanoseconds;
+    max: Nanoseconds;
+    sum: Nanoseconds;
+  };
+  /**
+   * Response times by decade, as in smbscope.report/1: below 1 µs, 10 µs, … 100 s, and the rest.
+   *
+   * @minItems 10
+   * @maxItems 10
+   */
+  distribution: [Count, Count, Count, Count, Count, Count, Count, Count, Count, Count];
+  /**
+   * To the base; null in the base itself, and where the base has no cell.
+   */
+  ratios: null | Ratios;
 }

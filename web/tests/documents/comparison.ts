@@ -37,6 +37,7 @@ export function comparison(
       waiting: false,
       cells: cells(reports.map((report) => report.commands.find((found) => found.command === command.command))),
     })),
+    ramps: null,
     notes: [
       {
         kind: "few",
@@ -134,3 +135,40 @@ function column(report: SmbscopeReportDocument, name: string, base: SmbscopeRepo
     },
   };
 }
+
+/** The same as load points of ramps: the second has one less. */
+export function comparedRamps(): SmbscopeComparisonDocument {
+  const document = comparison(["before", "after"]);
+  const point = (users: number, columns: number) => {
+    const cells = (found: SmbscopeComparisonDocument["headline"]["cells"], share: number) =>
+      found.slice(0, 2).map((cell, i) => {
+        if (!cell || i >= columns) return null;
+        const per_second = (1_000 * users * share) / (i + 1);
+        const per_second_ratio = i === 0 ? null : { value: 0.5, interval: null };
+        return { per_second, per_second_ratio, ...cell, distribution: cell.distribution.map(() => 0) as Decades };
+      });
+    return {
+      users,
+      total: cells(document.headline.cells, 1),
+      groups: document.groups.map(({ group, part_of, cells: found }) => ({ group, part_of, cells: cells(found, 0.2) })),
+    };
+  };
+  const ramp = { workload: "office", schedule: "closed loop", overall_response_time_ns: 2_340_000, capacity: 12 };
+  return {
+    ...document,
+    headline: {
+      cells: document.headline.cells.map(
+        (cell) => cell && { ...cell, distribution: cell.distribution.map(() => 0) as Decades },
+      ),
+    },
+    ramps: {
+      columns: [
+        { users: 8, ...ramp },
+        { users: 8, ...ramp, capacity: null },
+      ],
+      points: [point(1, 2), point(8, 2), point(32, 1)],
+    },
+  };
+}
+
+type Decades = NonNullable<SmbscopeComparisonDocument["headline"]["cells"][number]>["distribution"];

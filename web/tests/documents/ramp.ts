@@ -37,11 +37,26 @@ function times(count: number, mean: number, few = false): Times {
   };
 }
 
-const GROUPS: [string, number, number][] = [
-  ["Open/Close", 0.31, 0.7],
-  ["Read", 0.36, 0.9],
-  ["Write", 0.19, 1.9],
-  ["Other", 0.14, 0.65],
+const ADDED = 60e3;
+
+type Group = Run["groups"][number]["group"];
+
+const GROUPS: [Group, number, number, string | null][] = [
+  ["Open/Close", 0.31, 0.7, null],
+  ["Other", 0.14, 0.65, null],
+  ["Attributes", 0.08, 0.4, "Other"],
+  ["Directory", 0.06, 0.98, "Other"],
+  ["Read", 0.36, 0.9, null],
+  ["Write", 0.19, 1.9, null],
+];
+
+const COMMANDS: [string, string | null, Group, number, number][] = [
+  ["CREATE", null, "Open/Close", 0.16, 0.95],
+  ["CLOSE", null, "Open/Close", 0.15, 0.43],
+  ["QUERY_INFO", "FileStandardInformation", "Attributes", 0.08, 0.4],
+  ["QUERY_DIRECTORY", null, "Directory", 0.06, 0.98],
+  ["READ", null, "Read", 0.36, 0.9],
+  ["WRITE", null, "Write", 0.19, 1.9],
 ];
 
 export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeBenchDocument {
@@ -49,35 +64,89 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
   const runs = steps.map((users, index): Run => {
     const { response, perSecond } = meanValues(users);
     const operations = Math.round((perSecond * duration) / 1e9);
-    const wire = (mean: number) => (index === 0 ? null : mean - 60e3);
+    const errors = { STATUS_SHARING_VIOLATION: users - 20, STATUS_IO_TIMEOUT: 2 };
+    // The first run was not captured. The client's own system adds 60 µs.
+    const measured = (count: number, mean: number) => ({
+      client: times(count, mean),
+      wire: index === 0 ? null : times(count, mean - ADDED),
+      difference: index === 0 ? null : times(count, ADDED),
+    });
     return {
       users,
+      started_ns: START + index * 40e9,
       duration_ns: duration,
       warmup_ns: 5e9,
+      ended: { how: "done" },
+      pace: { loop: "closed" },
       operations,
       operations_per_second: operations / 30,
       bytes_read: operations * 15_000,
       bytes_written: operations * 4_000,
-      errors: users >= 24 ? { STATUS_SHARING_VIOLATION: users - 20, STATUS_IO_TIMEOUT: 2 } : {},
-      total: { client: times(operations, response), wire: index === 0 ? null : times(operations, wire(response) ?? 0) },
-      groups: GROUPS.map(([group, share, factor]) => ({
+      errors: users >= 24 ? errors : {},
+      total: measured(operations, response),
+      groups: GROUPS.map(([group, share, factor, part_of]) => ({
         group,
+        part_of,
+        headline: true,
         operations: Math.round(operations * share),
-        client: times(Math.round(operations * share), response * factor),
-        wire: index === 0 ? null : times(Math.round(operations * share), response * factor - 60e3),
+        ...measured(Math.round(operations * share), response * factor),
       })),
-      client_cpu_percent: 4 + users * 2.6,
-      client_limited: users >= 32,
+      commands: COMMANDS.map(([command, subcommand, group, share, factor]) => ({
+        protocol: "SMB2",
+        command,
+        subcommand,
+        group,
+        count: Math.round(operations * share),
+        errors: command === "CREATE" && users >= 24 ? errors : {},
+        ...measured(Math.round(operations * share), response * factor),
+      })),
+      workload_operations: [
+        {
+          operation: "Open a document",
+          service_time: times(Math.round(operations / 9), response * 4),
+          response_time: null,
+          unexpected: {},
+        },
+      ],
+      connects: times(users, 14e6, true),
+      failures: {},
+      unanswered: 0,
+      client_cpu: {
+        user_ns: Math.round(operations * 6e3),
+        system_ns: Math.round(operations * 9e3),
+        percent: 4 + users * 2.6,
+        per_operation_ns: 15_000,
+        busiest_percent: Math.min(100, 3 + users * 3),
+        limited: users >= 32,
+        late_p99_ns: 84_000,
+      },
+      capture:
+        index === 0
+          ? null
+          : {
+              state: "made",
+              file: null,
+              quality: "All commands in the capture could be timed.",
+              packets: operations * 2,
+              dropped_packets: 0,
+              client_commands: operations,
+              wire_commands: operations,
+              matched: operations,
+            },
       intervals: Array.from({ length: 30 }, (_, second) => {
+        // The last run has a server that stands still for two seconds.
+        const still = users === 32 && (second === 18 || second === 19);
         const wave = 1 + 0.12 * Math.sin(second * 1.7 + users);
         return {
           start_ns: START + (index * 40 + second) * 1e9,
-          operations: Math.round(perSecond / wave),
+          users,
+          operations: still ? 0 : Math.round(perSecond / wave),
           errors: users >= 24 && second % 9 === 4 ? 1 : 0,
-          bytes_read: Math.round((perSecond * 15_000) / wave),
-          bytes_written: Math.round((perSecond * 4_000) / wave),
-          p50: Math.round(response * 0.78 * wave),
-          p95: second === 7 ? null : Math.round(response * 2.4 * wave * wave),
+          bytes_read: still ? 0 : Math.round((perSecond * 15_000) / wave),
+          bytes_written: still ? 0 : Math.round((perSecond * 4_000) / wave),
+          p50: still ? null : Math.round(response * 0.78 * wave),
+          p95: still || second === 7 ? null : Math.round(response * 2.4 * wave * wave),
+          max: still ? null : second === 20 && users === 32 ? 2.1e9 : Math.round(response * 9 * wave),
         };
       }),
     };
@@ -90,15 +159,42 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
       host: "filer.example.net",
       port: 445,
       share: "bench",
-      dialect: "SMB 3.1.1",
+      directory: null,
+      user: "bench",
+      dialect: "3.1.1",
       signing: "on",
+      signing_algorithm: "AES-128-CMAC",
       encryption: "off",
+      cipher: null,
     },
-    workload: { name: "office", source: "workloads/office.toml" },
+    workload: {
+      name: "office",
+      source: "workloads/office.toml",
+      seed: 1,
+      file_set: { files: 1_200, bytes: 24_600_000 },
+    },
+    settings: {
+      schedule: { loop: "closed", think_ns: 5e6 },
+      users: steps,
+      duration_ns: duration,
+      warmup_ns: 5e9,
+      threads: 8,
+      sessions_per_user: 1,
+      connects_per_second: 100,
+      capture: true,
+    },
     started_ns: START,
     environment: { client: "16 processors, Linux 6.12", server: "Samba 4.22", network: "10 Gbit/s" },
     runs,
-    capacity: { criterion: "95 % of commands within 10 ms", users: 12 },
+    capacity: {
+      criterion: "p95 < 10ms",
+      users: 12,
+      tried: [
+        { users: 8, found: "6.1 ms", holds: true },
+        { users: 16, found: "13.9 ms", holds: false },
+        { users: 12, found: "9.4 ms", holds: true },
+      ],
+    },
     overall_response_time_ns: 2_345_000,
     warnings: ["At 32 users the client was the limit: that run says nothing about the server."],
   };

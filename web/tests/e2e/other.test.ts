@@ -1,5 +1,5 @@
 // The pages of a ramp and of a comparison in Chromium.
-import { comparison } from "../documents/comparison";
+import { comparedRamps, comparison } from "../documents/comparison";
 import { ramp } from "../documents/ramp";
 import { expect, test } from "./page";
 
@@ -11,7 +11,7 @@ test("a ramp shows its capacity and a point for each run", async ({ open }) => {
   await expect(page.locator(".verdict .headline")).toHaveText(
     "The server serves 12\u00a0users.".replace("\u00a0", " "),
   );
-  for (const name of ["Mean", "95 %", "Operations", "Read"]) {
+  for (const name of ["Mean", "95 %", "Commands", "Read"]) {
     await expect(page.locator(`#ramp [data-series="${name}"] circle`)).toHaveCount(bench.runs.length);
   }
   // Users are on a linear axis: the line of the capacity is where its point is.
@@ -38,10 +38,14 @@ test("a ramp sets the client beside the wire", async ({ open }) => {
   const rows = page.locator("#sides tbody tr");
   // The first run was not captured.
   await expect(rows).toHaveCount(bench.runs.length - 1);
-  // The simulated client adds 60 µs to the mean.
-  await expect(rows.first()).toContainText("60.0\u00a0µs");
+  // The simulated client adds 60 µs on average, of which the median is 78 %.
+  await expect(rows.first()).toContainText("46.8\u00a0µs");
   await page.locator("#sides").getByRole("button", { name: "2\u00a0users", exact: true }).click();
+  // The parts of Other are not among them.
   await expect(page.locator("#sides tr.depth-1")).toHaveCount(4);
+  for (const name of ["Client median", "Wire median", "Added, median"]) {
+    await expect(page.locator(`#sides [data-series="${name}"] circle`)).toHaveCount(bench.runs.length - 1);
+  }
 });
 
 test("each run of a ramp can be looked at over time", async ({ open }) => {
@@ -49,7 +53,50 @@ test("each run of a ramp can be looked at over time", async ({ open }) => {
   await expect(page.locator("#intervals svg.chart")).toHaveAttribute("aria-label", /32.users/);
   await page.locator("#intervals select").selectOption({ label: "4\u00a0users" });
   await expect(page.locator("#intervals svg.chart")).toHaveAttribute("aria-label", /4.users/);
-  await expect(page.locator("#intervals .line")).toHaveCount(3);
+  await expect(page.locator("#intervals .line")).toHaveCount(6);
+});
+
+test("a server that stands still is set off in the run over time", async ({ open }) => {
+  const page = await open(ramp());
+  // From 18 s to 20 s, the run of 32 users alone.
+  await expect(page.locator("#intervals .band")).toHaveCount(1);
+  await expect(page.locator("#intervals .stalls")).toHaveText(/From 18.s on, no command was answered for 2.00.s\./);
+  await page.locator("#intervals select").selectOption({ label: "4\u00a0users" });
+  await expect(page.locator("#intervals .band")).toHaveCount(0);
+});
+
+test("commands, operations and loads tried have tables", async ({ open }) => {
+  const bench = ramp([4, 8]);
+  const page = await open(bench);
+  await expect(page.locator("#commands tbody tr")).toHaveCount(2 * 6);
+  await expect(page.locator("#operations tbody tr")).toHaveCount(2);
+  await expect(page.locator("#ramp")).toContainText("does not hold");
+  expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
+});
+
+test("an open loop without a capture, ended early, is shown as such", async ({ open }) => {
+  const bench = ramp([4, 8]);
+  const runs = bench.runs.map((run) => ({
+    ...run,
+    ended: { how: "stopped" as const, why: "more than 10 % errors" },
+    pace: { loop: "open" as const, rate: 1_000, rate_kept: 900, not_begun: 3_000 },
+    total: { ...run.total, wire: null, difference: null },
+    capture: { state: "skipped" as const, why: "tcpdump is not installed" },
+    failures: { "connection refused": 3 },
+    workload_operations: run.workload_operations.map((operation) => ({
+      ...operation,
+      response_time: operation.service_time,
+      unexpected: { STATUS_DISK_FULL: 5 },
+    })),
+  }));
+  const page = await open({ ...bench, runs, capacity: null });
+  await expect(page.locator("#sides")).toHaveCount(0);
+  await expect(page.locator("#ramp")).toContainText("90.0\u00a0%");
+  await expect(page.locator("#ramp")).toContainText("more than 10 % errors");
+  await expect(page.locator("#errors")).toContainText("connection refused");
+  await expect(page.locator("#errors")).toContainText("STATUS_DISK_FULL");
+  await expect(page.locator("#operations")).toContainText("Due p95");
+  expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
 });
 
 test("a run alone, or none, is shown without a ramp", async ({ open, page }) => {
@@ -81,6 +128,20 @@ test("a comparison has a dot for each column and group, at its ratio", async ({ 
     const ratio = Number(/([\d.]+)×/.exec(dot.text)?.[1]);
     if (Math.abs(ratio - 1) > 0.01) expect(Math.sign(dot.x - one)).toBe(Math.sign(ratio - 1));
   }
+});
+
+test("ramps are compared load point by load point", async ({ open }) => {
+  const document = comparedRamps();
+  const page = await open(document);
+  // Three panels, two ramps: three load points of the one, two of the other.
+  await expect(page.locator('#ramps [data-series="before"] circle')).toHaveCount(9);
+  await expect(page.locator('#ramps [data-series="after"] circle')).toHaveCount(6);
+  const row = page.locator("#ramps tbody tr").filter({ hasText: "after" }).first();
+  await expect(row).toContainText("0.50×");
+  await expect(page.locator("#ramps")).toContainText("capacity 12");
+  // Ramps do not say how values spread.
+  await expect(page.locator("#distribution")).toHaveCount(0);
+  expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
 });
 
 test("the statistic of a comparison can be chosen", async ({ open }) => {

@@ -62,6 +62,8 @@ test("the heat map has a cell for every interval and bucket with commands", asyn
 test("the numbers of the heat map add up to the commands", async ({ open }) => {
   const page = await open(report);
   await page.locator("#time summary").click();
+  // The table is made when it is asked for.
+  await expect(page.locator("#time .numbers tbody tr").first()).toBeVisible();
   const counts = await page.locator("#time .numbers tbody td:nth-child(2)").allInnerTexts();
   expect(counts.reduce((sum, text) => sum + Number(text.replaceAll(",", "")), 0)).toBe(report.totals.headline.timed);
 });

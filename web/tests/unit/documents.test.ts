@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import Ajv2020 from "ajv/dist/2020";
 import { describe, expect, it } from "vitest";
-import { comparison } from "../documents/comparison";
+import { comparedRamps, comparison } from "../documents/comparison";
 import { ramp } from "../documents/ramp";
 import { simulate } from "../documents/simulate";
 
@@ -27,8 +27,10 @@ describe("the documents of the tests", () => {
 
   it("are comparisons by the schema", () => {
     const validate = new Ajv2020({ strict: false }).compile(schema("compare"));
-    validate(comparison());
-    expect(validate.errors).toBeNull();
+    for (const document of [comparison(), comparedRamps()]) {
+      validate(document);
+      expect(validate.errors).toBeNull();
+    }
   });
 
   it("have the same times in all schemas", () => {
