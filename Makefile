@@ -17,12 +17,16 @@ FUZZ_TARGETS ?=
 # For `make bench`: size of each capture, and further options of scripts/bench.py.
 BENCH_BYTES ?= 1G
 BENCH_OPTIONS ?=
+# For `make demo`: about half a minute of load.
+DEMO_BENCH ?= --capture --users 1,2,4,8,16,32 --duration 4s --warmup 1s --plain
+# For `make load-figures`: options of scripts/load_figures.py, such as --seconds 10 --parts matrix.
+LOAD_OPTIONS ?=
 # For `make install`: where to, and a directory to take for / (for packagers).
 PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALLED := $(DESTDIR)$(PREFIX)
 
-.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-scripts test-install test-readme test-accuracy test-table test-verdicts web test-web bench bench-functions accuracy demo-captures fuzz clean
+.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-scripts test-install test-readme test-accuracy test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -49,18 +53,24 @@ uninstall: ## take away what `make install` put into PREFIX
 	rm -f $(INSTALLED)/bin/smbscope $(INSTALLED)/share/man/man1/smbscope.1 $(INSTALLED)/share/man/man1/smbscope-*.1
 	rm -f $(INSTALLED)/share/bash-completion/completions/smbscope $(INSTALLED)/share/zsh/site-functions/_smbscope $(INSTALLED)/share/fish/vendor_completions.d/smbscope.fish
 
-demo: build ## analyse the two bundled captures: the reports here, and as pages to open in a browser
-	@echo; echo '== A NetBench-like mix of 8 clients over SMB1'; echo
-	$(SMBSCOPE) analyze tests/data/demo-smb1-netbench.pcap.zst
-	@echo; echo '== An office mix of 4 users over SMB 3.1.1'; echo
-	$(SMBSCOPE) analyze tests/data/demo-smb311-office.pcap.zst
+demo: build ## load a private Samba with 1 to 32 users, and report; also pages of two bundled captures
 	@mkdir -p out
 	@$(SMBSCOPE) analyze -q --format html -o out/netbench.html tests/data/demo-smb1-netbench.pcap.zst
 	@$(SMBSCOPE) analyze -q --format html -o out/office.html tests/data/demo-smb311-office.pcap.zst
 	@$(SMBSCOPE) compare -q --format html -o out/compared.html tests/data/demo-smb1-netbench.pcap.zst \
 	    tests/data/demo-smb311-office.pcap.zst
+	@echo; echo '== An office mix of 4 users over SMB 3.1.1, from a bundled capture'; echo
+	$(SMBSCOPE) analyze tests/data/demo-smb311-office.pcap.zst
+	@echo; echo '== A NetBench-like mix on a private Samba server over SMB 3.1.1, 1 to 32 users'; echo
+	@if PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v smbd >/dev/null; then \
+	    rm -rf out/bench; echo '$(SMBSCOPE) bench $(DEMO_BENCH) -o out/bench'; \
+	    $(SMBSCOPE) bench $(DEMO_BENCH) -o out/bench; \
+	else \
+	    echo 'There is no Samba on this machine (Debian: apt-get install samba), so no server can be loaded.'; \
+	fi
 	@echo; echo 'The same with pictures, to open in a browser:'
-	@for page in netbench office compared; do echo "  file://$(CURDIR)/out/$$page.html"; done
+	@for page in netbench office compared bench/report; do \
+	    if [ -e out/$$page.html ]; then echo "  file://$(CURDIR)/out/$$page.html"; fi; done
 
 test: lint test-rust test-scripts test-install docs test-readme test-accuracy test-table test-web test-verdicts ## everything that CI checks
 	@echo "make test: all passed"
@@ -134,6 +144,11 @@ bench-functions: setup ## criterion benches of the functions that every packet, 
 
 accuracy: setup-all build ## compare with tshark and the undamaged truth; CAPTURES=DIR; writes docs/accuracy.md
 	$(PYTHON) scripts/accuracy.py --captures $(CAPTURES) --smbscope $(SMBSCOPE) -o docs/accuracy.md
+
+load-figures: setup build ## what the load generator does and costs, on Samba and next to smbtorture; writes docs/load.md
+	$(CARGO) build --release --locked -p smbscope-testkit --example scripted_server
+	$(PYTHON) scripts/load_figures.py --smbscope $(SMBSCOPE) --scripted $(TARGET)/release/examples/scripted_server \
+	    $(LOAD_OPTIONS) -o docs/load.md
 
 fuzz: ## fuzz every parser for FUZZ_SECONDS each; FUZZ_TARGETS="pcap smb2" for some; see docs/fuzzing.md
 	FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_TARGETS='$(FUZZ_TARGETS)' scripts/fuzz.sh

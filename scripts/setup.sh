@@ -34,7 +34,8 @@ install_packages() {
         wanting+=("$@")
 }
 
-# What `make test-verdicts` needs: a Samba server and its clients, captures, and a network that can be made slow.
+# What private servers, `make test-verdicts` and the tests of the load generator need: a Samba server and its clients,
+# captures, a network that can be made slow, and the loadfile of dbench.
 install_laboratory() {
     local packages=() path=$PATH:/usr/sbin:/sbin had_samba=1
     PATH=$path command -v smbd >/dev/null || { packages+=(samba); had_samba=; }
@@ -43,6 +44,7 @@ install_laboratory() {
     PATH=$path command -v tcpdump >/dev/null || packages+=(tcpdump)
     PATH=$path command -v tc >/dev/null || packages+=(iproute2)
     PATH=$path command -v ethtool >/dev/null || packages+=(ethtool)
+    [ -e /usr/share/dbench/client.txt ] || packages+=(dbench)
     if [ ${#packages[@]} -eq 0 ]; then return 0; fi
     install_packages "${packages[@]}"
     # The package starts a file server for the whole network; the test starts its own, in private.

@@ -230,7 +230,9 @@ def nobody_slow(lab: Lab, judge: Judge) -> None:
         capture = lab.capture("fast")
         lab.smbclient(";".join([SMALL] * 800), dialect=protocol)
         case = judge.hear(f"nothing slow, {dialect}", capture)
-        case.expect(case.report.who in ("server", "client"), "it is the server or the client")
+        # The round trip of a machine that does other work too may take as long as the server: then either is right.
+        even = case.report.part("server") > 0.8 * case.report.part("network")
+        case.expect(case.report.who in ("server", "client") or even, "it is the server or the client")
         case.expect(case.report.part("network") < case.report.waited() / 2, "little of it was the network")
 
 
