@@ -1,6 +1,7 @@
 //! One command as the client saw it, with the times at the edge of the socket.
 
 use smbscope_model::{Command, FileId, Group, Outcome, Subcommand};
+use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
 use std::time::{Duration, Instant};
 
@@ -49,8 +50,8 @@ pub struct Sample {
     pub signed: bool,
     /// The request was encrypted.
     pub encrypted: bool,
-    /// [`Outcome::Complete`], [`Outcome::Unanswered`] where the connection ended first, or
-    /// [`Outcome::NoResponseByDesign`].
+    /// [`Outcome::Complete`], [`Outcome::Unanswered`] where the connection ended first, [`Outcome::NoResponseByDesign`], or
+    /// [`Outcome::ServerInitiated`].
     pub outcome: Outcome,
 }
 
@@ -59,6 +60,13 @@ impl Sample {
     pub fn response_time(&self) -> Option<Duration> {
         let complete = self.outcome == Outcome::Complete;
         complete.then(|| self.response_last.saturating_duration_since(self.request_first))
+    }
+
+    /// A break of an oplock or lease, or its acknowledgement: what the server wants, and no part of what a user does.
+    pub fn is_servers_wish(&self) -> bool {
+        self.outcome == Outcome::ServerInitiated
+            || self.command == Command::Smb2(smb2::Command::OPLOCK_BREAK)
+            || self.subcommand == Some(Subcommand::ServerInitiated)
     }
 }
 

@@ -124,17 +124,20 @@ impl Recorder {
         self.window = window;
     }
 
-    /// Takes the commands of an action, empties their list, and says when the first began and the last ended.
+    /// Takes the commands of an action, empties their list, and says when the first began and the last ended. Breaks of
+    /// oplocks that came in between are counted, and are no part of the action.
     pub(crate) fn take(
         &mut self,
         samples: &mut Samples,
         performed: Option<&Performed>,
         origin: Option<&Origin>,
     ) -> Option<(Instant, Instant)> {
-        let first = samples.first()?.request_first;
-        let mut last = first;
+        let mut span: Option<(Instant, Instant)> = None;
         for sample in samples.drain(..) {
-            last = last.max(sample.response_last);
+            if !sample.is_servers_wish() {
+                let (first, last) = span.unwrap_or((sample.request_first, sample.response_last));
+                span = Some((first.min(sample.request_first), last.max(sample.response_last)));
+            }
             self.command(&sample);
             if let (Some(exchanges), Some(origin)) = (&mut self.exchanges, origin)
                 && self.window.contains(sample.request_first)
@@ -142,7 +145,7 @@ impl Recorder {
                 exchanges.add(&sample, origin);
             }
         }
-        if let Some(performed) = performed {
+        if let (Some(performed), Some((first, _))) = (performed, span) {
             self.live.moved(performed);
             if self.window.contains(first) {
                 let cell = self.cell(first);
@@ -150,13 +153,13 @@ impl Recorder {
                 cell.bytes_written += performed.bytes_written;
             }
         }
-        Some((first, last))
+        span
     }
 
     fn command(&mut self, sample: &Sample) {
         let measured = self.window.contains(sample.request_first);
         let Some(time) = sample.response_time() else {
-            self.unanswered += u64::from(measured && sample.outcome != Outcome::NoResponseByDesign);
+            self.unanswered += u64::from(measured && sample.outcome == Outcome::Unanswered);
             return;
         };
         let failed = sample.status.is_some_and(NtStatus::is_error);

@@ -133,6 +133,25 @@ fn waits_by_design_have_no_part_in_the_total() {
 }
 
 #[test]
+fn a_break_of_an_oplock_is_no_part_of_the_action_that_it_came_in() {
+    let begin = Instant::now();
+    let at = |ms| begin + Duration::from_millis(ms);
+    let mut recorder = recorder(begin, 1);
+    let read = sample(at(10), Duration::from_millis(4), smb2::Command::READ, 0);
+    let wish = Sample {
+        outcome: Outcome::ServerInitiated,
+        status: None,
+        ..sample(at(2), Duration::ZERO, smb2::Command::OPLOCK_BREAK, 0)
+    };
+    let acknowledgement = sample(at(12), Duration::from_millis(50), smb2::Command::OPLOCK_BREAK, 0);
+    let span = recorder.take(&mut vec![wish, read, acknowledgement], None, None);
+    assert_eq!(span, Some((at(10), at(14))));
+    assert_eq!(recorder.take(&mut vec![wish, acknowledgement], None, None), None);
+    let figures = figures(recorder, begin);
+    assert_eq!((figures.unanswered, figures.groups[&Group::Waiting].count(), figures.total.count()), (0, 2, 1));
+}
+
+#[test]
 fn reasons_of_failures_are_bounded() {
     let mut recorder = recorder(Instant::now(), 1);
     for i in 0..REASONS_MAX + 5 {
