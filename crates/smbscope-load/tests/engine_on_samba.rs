@@ -4,12 +4,14 @@ mod common;
 
 use common::{options, samba, user_options};
 use smbscope_lab::{Server, Settings};
-use smbscope_load::client::{Credentials, Options, Secret};
+use smbscope_load::client::{Credentials, Disposition, Options, Secret, Session, access, create_options};
 use smbscope_load::engine::result::{Ended, Pace, Run};
-use smbscope_load::engine::{self, Arrivals, Hooks, Live, OnFailure, Plan, Schedule, Stop, Users};
+use smbscope_load::engine::{self, Arrivals, Exchanges, Hooks, Live, OnFailure, Plan, Schedule, Stop, Users};
 use smbscope_load::prepare::{self, Request};
-use smbscope_load::workload::{Script, UserSeat, Workload};
-use std::time::Duration;
+use smbscope_load::workload::{Action, Expected, Script, Slot, Step, UserSeat, Workload};
+use smbscope_model::{Exchange, Group};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 const DIRECTORY: &str = prepare::DEFAULT_DIRECTORY;
 
@@ -121,6 +123,107 @@ fn a_stall_of_the_server_shows_in_an_open_loop_and_hides_in_a_closed_one() {
     assert_eq!(response.count + not_begun, 600);
     assert!(milliseconds(response.p90) >= 900 && milliseconds(response.max) >= 1_500, "{response:?}");
     assert!(milliseconds(response.p50) < 500, "{response:?}");
+}
+
+/// Keeps the exchanges of the last load point.
+#[derive(Default)]
+struct Keep(Vec<Exchange>);
+
+impl Hooks for Keep {
+    fn point_ends(&mut self, _run: &Run, exchanges: Option<Exchanges>) {
+        self.0 = exchanges.unwrap().list;
+    }
+}
+
+#[test]
+fn connections_of_a_session_take_turns() {
+    let Some(server) = samba(&Settings::default()) else { return };
+    let workload = Workload::builtin("open-read-close").unwrap();
+    for compound in [false, true] {
+        let options = Options { compound, ..user_options(&server, 0x0311) };
+        prepare_files(&workload, &options, 2);
+        let plan = Plan { connections_per_session: 3, exchanges: true, ..plan("2", 1) };
+        let mut keep = Keep::default();
+        let run = run(&workload, &plan, &options, &mut keep).remove(0);
+        no_operation_was_unexpected(&run);
+        assert_eq!((&run.ended, run.connects.count()), (&Ended::Done, 2));
+        let exchanges = keep.0;
+        let mut flows: BTreeMap<(u64, u16), usize> = BTreeMap::new();
+        for exchange in &exchanges {
+            let port = exchange.endpoints.client.port();
+            *flows.entry((exchange.session_id.unwrap(), port)).or_default() += 1;
+        }
+        let sessions: BTreeSet<u64> = flows.keys().map(|(session, _)| *session).collect();
+        assert_eq!((sessions.len(), flows.len()), (2, 6), "{flows:?}");
+        let (least, most) = (flows.values().min().unwrap(), flows.values().max().unwrap());
+        assert!(*least > 10 && most - least <= exchanges.len() / 4, "{flows:?}");
+    }
+    // Before SMB 3 a session has one connection.
+    let plan = Plan { connections_per_session: 2, ..plan("1", 1) };
+    let run = run(&workload, &plan, &user_options(&server, 0x0210), &mut ()).remove(0);
+    let Ended::Failed(reason) = &run.ended else { panic!("{:?}", run.ended) };
+    assert!(reason.contains("SMB 3"), "{reason}");
+}
+
+/// Keeps a file open while it thinks.
+struct Thinker {
+    names: Vec<String>,
+    step: usize,
+}
+
+impl Script for Thinker {
+    fn operations(&self) -> &[String] {
+        &self.names
+    }
+
+    fn next(&mut self) -> Option<Step<'_>> {
+        self.step += 1;
+        let (path, access, share) = ("held", access::READ_DATA | access::WRITE_DATA, 7);
+        let disposition = Disposition::OpenIf;
+        let (options, attributes) = (create_options::NON_DIRECTORY, 0x80);
+        let action = match self.step {
+            1 => Action::Open { slot: Slot(0), path, access, share, disposition, options, attributes },
+            2 => Action::Think(Duration::from_secs(4)),
+            3 => Action::Close(Slot(0)),
+            _ => return None,
+        };
+        let operation = (self.step != 2).then_some(0);
+        Some(Step { action, operation, expected: Expected::Success, completes: self.step == 3, line: None })
+    }
+
+    fn restart(&mut self) {
+        self.step = 0;
+    }
+}
+
+#[test]
+fn a_user_who_thinks_keeps_nobody_from_a_file() {
+    let Some(server) = samba(&Settings::default()) else { return };
+    for dialect in [0x0202, 0x0311] {
+        let plan = Plan { warmup: Duration::ZERO, ..plan("1", 6) };
+        let holder = Options { leases: true, ..user_options(&server, dialect) };
+        let scripts = |_| Box::new(Thinker { names: vec!["hold".to_owned()], step: 0 }) as Box<dyn Script>;
+        let mut waited = None;
+        let hook = |server: &Server| {
+            // The holder has the file open by now, and thinks.
+            std::thread::sleep(Duration::from_millis(500));
+            let other = user_options(server, dialect);
+            let began = Instant::now();
+            common::run(async {
+                let mut other = Session::connect(&other).await.unwrap();
+                other.open(&common::create("held")).await.unwrap();
+            });
+            waited = Some(began.elapsed());
+        };
+        let mut hooks = Meanwhile(&server, hook);
+        let run = engine::run(&plan, &holder, &scripts, &mut hooks, &Live::default(), &Stop::new()).unwrap().remove(0);
+        no_operation_was_unexpected(&run);
+        // Samba waits for the holder's answer, up to 35 s; with the next command it would have come after 3.5 s.
+        assert!(waited.unwrap() < Duration::from_secs(2), "{dialect:04x}: {waited:?}");
+        assert_eq!((run.unanswered, run.operations[0].service.count()), (0, 1));
+        let breaks = run.groups.get(&Group::Waiting).map_or(0, |acknowledged| acknowledged.count());
+        assert!(breaks >= 1, "{:?}", run.groups.keys());
+    }
 }
 
 #[test]

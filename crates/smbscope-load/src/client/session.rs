@@ -171,6 +171,22 @@ impl Session {
         either!(self, session => session.rest(until).await)
     }
 
+    /// Waits until there is something for [`Session::rest`] to do, or the connection ends; may be dropped at any time. It
+    /// may also end without cause.
+    pub async fn disturbed(&self) -> Result<(), Error> {
+        let result = either!(self, session => session.disturbed().await);
+        result.map_err(|error| Error::Connection { what: "resting", error })
+    }
+
+    /// Opens another connection to the same session (SMB 3 multichannel, MS-SMB2 3.2.4.20.6): it works on the same share
+    /// with the same handles, and has samples of its own.
+    pub async fn bind(&mut self, options: &Options) -> Result<Session, Error> {
+        match self {
+            Session::Smb1(_) => Err(Error::Unsupported("several connections a session need SMB 3".to_owned())),
+            Session::Smb2(session) => Ok(Session::Smb2(Box::new(session.bind(options).await?))),
+        }
+    }
+
     /// Nothing but a round trip.
     pub async fn echo(&mut self) -> Result<(), Error> {
         either!(self, session => session.echo().await)

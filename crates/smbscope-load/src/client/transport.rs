@@ -171,6 +171,22 @@ impl Link {
         }
     }
 
+    /// Waits until there is something to [`receive`](Link::receive), or the connection ends; may be dropped at any time. It
+    /// may also end without cause, so that what follows has to have a deadline.
+    pub(crate) async fn disturbed(&self) -> io::Result<()> {
+        if self.has_frame() {
+            return Ok(());
+        }
+        self.stream.readable().await
+    }
+
+    /// Whether a frame came behind the last one that was handed out; what is no frame is for the next call to refuse.
+    fn has_frame(&self) -> bool {
+        let bytes = &self.incoming[self.frame.end..self.filled];
+        let Some((header, rest)) = bytes.split_first_chunk::<{ nbss::HEADER_LENGTH }>() else { return false };
+        FrameHeader::parse(*header).is_none_or(|header| rest.len() >= header.length as usize)
+    }
+
     /// The message received last.
     pub(crate) fn frame(&self) -> &[u8] {
         &self.incoming[self.frame.clone()]

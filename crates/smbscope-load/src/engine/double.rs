@@ -49,6 +49,7 @@ type Behaviour = dyn Fn(Asked) -> Answer + Send + Sync;
 pub(crate) struct Double {
     behaviour: Arc<Behaviour>,
     counts_connects: bool,
+    wishes: Option<Duration>,
     epoch: Arc<OnceLock<Instant>>,
     connections: Arc<Mutex<usize>>,
     log: Arc<Mutex<Vec<(usize, String)>>>,
@@ -66,10 +67,16 @@ impl Double {
         Double {
             behaviour: Arc::new(behaviour),
             counts_connects: true,
+            wishes: None,
             epoch: Arc::default(),
             connections: Arc::default(),
             log: Arc::default(),
         }
+    }
+
+    /// Wants something of each session that has had nothing to do for so long.
+    pub(crate) fn wishing(self, after: Duration) -> Double {
+        Double { wishes: Some(after), ..self }
     }
 
     /// Every action, with the number of its connection.
@@ -181,14 +188,35 @@ impl Target for DoubleSession {
         }
     }
 
-    fn samples(&mut self) -> &mut Samples {
+    fn connection(&self) -> usize {
+        0
+    }
+
+    fn samples(&mut self, _connection: usize) -> &mut Samples {
         &mut self.samples
     }
 
-    fn identity(&self) -> Identity {
+    async fn disturbed(&self) -> Result<(), Error> {
+        let Some(every) = self.server.wishes else { return std::future::pending().await };
+        tokio::time::sleep(every).await;
+        Ok(())
+    }
+
+    async fn attend(&mut self) -> Result<(), Error> {
+        let asked = (self.number, "attended".to_owned());
+        self.server.log.lock().unwrap().push(asked);
+        Ok(())
+    }
+
+    fn connections(&self) -> usize {
+        1
+    }
+
+    fn identity(&self, _connection: usize) -> Identity {
         let client = format!("127.0.0.1:{}", 10_000 + self.number).parse().unwrap();
         let endpoints = Endpoints { client, server: "127.0.0.1:445".parse().unwrap() };
-        Identity { endpoints, dialect: Dialect::Smb2(0x0311), user: Some("bench".into()), share: Some("share".into()) }
+        let (user, share) = (Some("bench".into()), Some("share".into()));
+        Identity { endpoints, dialect: Dialect::Smb2(0x0311), user, share }
     }
 
     async fn close_all(&mut self) -> Result<(), Error> {

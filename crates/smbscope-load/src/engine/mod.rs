@@ -10,6 +10,7 @@
 mod alarm;
 mod bins;
 mod capacity;
+mod connections;
 mod control;
 mod cpu;
 mod criterion;
@@ -63,7 +64,7 @@ pub fn run(
     live: &Live,
     stop: &Stop,
 ) -> Result<Vec<Run>, EngineError> {
-    let server = Server::new(options, plan.seed);
+    let server = Server::new(options, plan.connections_per_session, plan.seed);
     let surroundings = Surroundings { hooks, live, stop };
     with_engine(plan, plan.users.most(), server, scripts, Time::Real, surroundings, |engine| ramp(plan, engine))
 }
@@ -82,7 +83,7 @@ pub fn find_capacity(
     stop: &Stop,
 ) -> Result<Capacity, EngineError> {
     criterion.check(scripts(0).operations())?;
-    let server = Server::new(options, plan.seed);
+    let server = Server::new(options, plan.connections_per_session, plan.seed);
     let surroundings = Surroundings { hooks, live, stop };
     with_engine(plan, search.most, server, scripts, Time::Real, surroundings, |engine| {
         capacity::search(engine, criterion, search)

@@ -1,7 +1,8 @@
 //! Actions as calls on a session of the SMB client, with the user's table of open files.
 
+use super::connections::Connections;
 use super::target::{Connector, Identity, Performed, Target};
-use crate::client::{self, Entry, Error, Handle, Info, Open, Options, Samples, Session, SetInfo};
+use crate::client::{self, Entry, Error, Handle, Info, Open, Options, Samples, SetInfo};
 use crate::random::Random;
 use crate::workload::{Action, Slot};
 use smbscope_model::Endpoints;
@@ -24,13 +25,15 @@ const REPARSE_POINT: u32 = 0x400;
 /// Makes sessions on a server.
 pub(crate) struct Server {
     options: Options,
+    /// Of each session.
+    connections: u32,
     payload: Arc<[u8]>,
     user: Option<Arc<str>>,
     share: Arc<str>,
 }
 
 impl Server {
-    pub(crate) fn new(options: &Options, seed: u64) -> Server {
+    pub(crate) fn new(options: &Options, connections: u32, seed: u64) -> Server {
         let mut random = Random::of_stream(seed, u64::from_le_bytes(*b"payload\0"));
         let payload = (0..PAYLOAD / 8).flat_map(|_| random.next().to_le_bytes()).collect();
         let user = match &options.credentials {
@@ -38,7 +41,7 @@ impl Server {
             client::Credentials::Ntlm { domain, user, .. } => Some(format!("{domain}\\{user}").into()),
             _ => None,
         };
-        Server { options: options.clone(), payload, user, share: options.share.as_str().into() }
+        Server { options: options.clone(), connections, payload, user, share: options.share.as_str().into() }
     }
 }
 
@@ -47,7 +50,7 @@ impl Connector for Server {
 
     async fn connect(&self) -> Result<User, Error> {
         Ok(User {
-            session: Session::connect(&self.options).await?,
+            connections: Connections::make(&self.options, self.connections).await?,
             open: Vec::new(),
             payload: self.payload.clone(),
             user: self.user.clone(),
@@ -58,7 +61,8 @@ impl Connector for Server {
 
 /// A session and what is open on it.
 pub(crate) struct User {
-    session: Session,
+    /// Each performs an action in its turn.
+    connections: Connections,
     /// A handful at a time, so that looking through them is faster than hashing.
     open: Vec<(Slot, Handle)>,
     payload: Arc<[u8]>,
@@ -67,22 +71,18 @@ pub(crate) struct User {
 }
 
 impl User {
-    fn handle(&self, slot: Slot) -> Option<Handle> {
-        self.open.iter().find(|(open, _)| *open == slot).map(|(_, handle)| *handle)
-    }
-
     fn forget(&mut self, slot: Slot) {
         self.open.retain(|(open, _)| *open != slot);
     }
 
     async fn open(&mut self, slot: Slot, open: &Open<'_>) -> Result<Performed, Error> {
-        if let Some(handle) = self.handle(slot) {
+        if let Some(handle) = handle_of(&self.open, slot) {
             match self.close(slot, handle).await {
                 Err(error) if error.is_fatal() => return Err(error),
                 _ => {}
             }
         }
-        let opened = self.session.open(open).await?;
+        let opened = self.connections.current().open(open).await?;
         self.open.push((slot, opened.handle));
         Ok(Performed::DONE)
     }
@@ -90,19 +90,20 @@ impl User {
     async fn close(&mut self, slot: Slot, handle: Handle) -> Result<Performed, Error> {
         // Whatever the answer is, the handle is of no use afterwards.
         self.forget(slot);
-        self.session.close(handle).await?;
+        self.connections.current().close(handle).await?;
         Ok(Performed::DONE)
     }
 
     async fn write(&mut self, handle: Handle, offset: u64, length: u32) -> Result<Performed, Error> {
         let (mut at, end) = (offset, offset.saturating_add(length.into()));
         if length == 0 {
-            self.session.write(handle, offset, &[]).await?;
+            self.connections.current().write(handle, offset, &[]).await?;
         }
         while at < end {
             let part = (end - at).min(WRITE_MAX as u64);
             let shift = (at / 512 % (SHIFT_MAX as u64)) as usize;
-            self.session.write(handle, at, &self.payload[shift..shift + part as usize]).await?;
+            let data = &self.payload[shift..shift + part as usize];
+            self.connections.current().write(handle, at, data).await?;
             at += part;
         }
         Ok(Performed { bytes_written: length.into(), ..Performed::DONE })
@@ -119,7 +120,8 @@ impl User {
                 if pending.len() == DEPTH_MAX {
                     return Ok(Performed::with_status(NtStatus::NAME_TOO_LONG));
                 }
-                let listed = self.session.list(&format!("{directory}\\*"), LISTED, 0, Some(&mut entries)).await;
+                let listed =
+                    self.connections.current().list(&format!("{directory}\\*"), LISTED, 0, Some(&mut entries)).await;
                 match ignore_missing(listed.map(|_| ())) {
                     Ok(true) => {}
                     Ok(false) => entries.clear(),
@@ -131,7 +133,7 @@ impl User {
                     if entry.is_directory() && entry.attributes & REPARSE_POINT == 0 {
                         subdirectories.push(path);
                     } else {
-                        ignore_missing(self.session.remove_file(&path).await)?;
+                        ignore_missing(self.connections.current().remove_file(&path).await)?;
                     }
                 }
                 pending.push((directory, subdirectories));
@@ -141,7 +143,7 @@ impl User {
             if next.is_none()
                 && let Some((directory, _)) = pending.pop()
             {
-                ignore_missing(self.session.remove_directory(&directory).await)?;
+                ignore_missing(self.connections.current().remove_directory(&directory).await)?;
             }
         }
     }
@@ -150,7 +152,7 @@ impl User {
         /// The open file in a slot, or the answer that a server would give without one.
         macro_rules! handle {
             ($slot:expr) => {
-                match self.handle($slot) {
+                match handle_of(&self.open, $slot) {
                     Some(handle) => handle,
                     None => return Ok(Performed::with_status(NtStatus::INVALID_HANDLE)),
                 }
@@ -165,33 +167,43 @@ impl User {
                 return self.close(slot, handle).await;
             }
             Action::Read { slot, offset, length } => {
-                let read = self.session.read(handle!(slot), offset, length).await?.len();
+                let read = self.connections.current().read(handle!(slot), offset, length).await?.len();
                 return Ok(Performed { bytes_read: read as u64, ..Performed::DONE });
             }
             Action::Write { slot, offset, length } => return self.write(handle!(slot), offset, length).await,
             Action::RemoveTree(path) => return self.remove_tree(path).await,
             Action::OpenReadClose { path, offset, length } => {
-                let read = self.session.open_read_close(path, offset, length).await?;
+                let read = self.connections.current().open_read_close(path, offset, length).await?;
                 return Ok(Performed { bytes_read: read as u64, ..Performed::DONE });
             }
-            Action::Flush(slot) => self.session.flush(handle!(slot)).await?,
-            Action::Lock(slot, range) => self.session.lock(handle!(slot), range).await?,
-            Action::Unlock { slot, offset, length } => self.session.unlock(handle!(slot), offset, length).await?,
-            Action::QueryFile(slot, info) => self.session.query_file(handle!(slot), info).await.map(drop)?,
-            Action::QueryPath(path, info) => self.session.query_path(path, info).await.map(drop)?,
-            Action::QueryFileSystem(info) => self.session.query_file_system(info).await.map(drop)?,
+            Action::Flush(slot) => self.connections.current().flush(handle!(slot)).await?,
+            Action::Lock(slot, range) => self.connections.current().lock(handle!(slot), range).await?,
+            Action::Unlock { slot, offset, length } => {
+                self.connections.current().unlock(handle!(slot), offset, length).await?
+            }
+            Action::QueryFile(slot, info) => {
+                self.connections.current().query_file(handle!(slot), info).await.map(drop)?
+            }
+            Action::QueryPath(path, info) => self.connections.current().query_path(path, info).await.map(drop)?,
+            Action::QueryFileSystem(info) => self.connections.current().query_file_system(info).await.map(drop)?,
             Action::SetBasic(slot) => {
                 let unchanged = SetInfo::Basic { creation: 0, last_access: 0, last_write: 0, change: 0, attributes: 0 };
-                self.session.set_file(handle!(slot), unchanged).await?;
+                self.connections.current().set_file(handle!(slot), unchanged).await?;
             }
-            Action::SetEnd(slot, end) => self.session.set_file(handle!(slot), SetInfo::EndOfFile(end)).await?,
-            Action::SetDelete(slot, delete) => self.session.set_file(handle!(slot), SetInfo::Delete(delete)).await?,
-            Action::List { pattern, info, most } => self.session.list(pattern, info, most, None).await.map(drop)?,
-            Action::RemoveFile(path) => self.session.remove_file(path).await?,
-            Action::Rename { from, to } => self.session.rename(from, to).await?,
-            Action::MakeDirectory(path) => self.session.make_directory(path).await?,
-            Action::RemoveDirectory(path) => self.session.remove_directory(path).await?,
-            Action::Echo => self.session.echo().await?,
+            Action::SetEnd(slot, end) => {
+                self.connections.current().set_file(handle!(slot), SetInfo::EndOfFile(end)).await?
+            }
+            Action::SetDelete(slot, delete) => {
+                self.connections.current().set_file(handle!(slot), SetInfo::Delete(delete)).await?
+            }
+            Action::List { pattern, info, most } => {
+                self.connections.current().list(pattern, info, most, None).await.map(drop)?
+            }
+            Action::RemoveFile(path) => self.connections.current().remove_file(path).await?,
+            Action::Rename { from, to } => self.connections.current().rename(from, to).await?,
+            Action::MakeDirectory(path) => self.connections.current().make_directory(path).await?,
+            Action::RemoveDirectory(path) => self.connections.current().remove_directory(path).await?,
+            Action::Echo => self.connections.current().echo().await?,
             Action::Think(_) => {}
         }
         Ok(Performed::DONE)
@@ -200,18 +212,28 @@ impl User {
 
 impl Target for User {
     async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, Error> {
-        match self.attempt(action).await {
+        let result = self.attempt(action).await;
+        self.connections.next();
+        match result {
             Err(Error::Status { status, .. }) => Ok(Performed::with_status(status)),
             other => other,
         }
     }
 
-    fn samples(&mut self) -> &mut Samples {
-        self.session.samples()
+    fn connection(&self) -> usize {
+        self.connections.turn()
     }
 
-    fn identity(&self) -> Identity {
-        let facts = self.session.facts();
+    fn samples(&mut self, connection: usize) -> &mut Samples {
+        self.connections.get_mut(connection).samples()
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.count()
+    }
+
+    fn identity(&self, connection: usize) -> Identity {
+        let facts = self.connections.get(connection).facts();
         Identity {
             endpoints: Endpoints { client: facts.local, server: facts.peer },
             dialect: facts.dialect,
@@ -220,9 +242,17 @@ impl Target for User {
         }
     }
 
+    async fn disturbed(&self) -> Result<(), Error> {
+        self.connections.disturbed().await
+    }
+
+    async fn attend(&mut self) -> Result<(), Error> {
+        self.connections.attend().await
+    }
+
     async fn close_all(&mut self) -> Result<(), Error> {
         while let Some((_, handle)) = self.open.pop() {
-            match self.session.close(handle).await {
+            match self.connections.current().close(handle).await {
                 Err(error) if error.is_fatal() => return Err(error),
                 _ => {}
             }
@@ -231,8 +261,13 @@ impl Target for User {
     }
 
     async fn disconnect(&mut self) -> Result<(), Error> {
-        self.session.disconnect().await
+        self.connections.disconnect().await
     }
+}
+
+/// The open file in a slot.
+fn handle_of(open: &[(Slot, Handle)], slot: Slot) -> Option<Handle> {
+    open.iter().find(|(open, _)| *open == slot).map(|(_, handle)| *handle)
 }
 
 /// Whether something was there.

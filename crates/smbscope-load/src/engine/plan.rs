@@ -8,6 +8,9 @@ use std::time::Duration;
 /// Intervals of a load point, at most.
 const INTERVALS_MAX: u128 = 100_000;
 
+/// Connections of a session, at most: as many as Windows makes.
+const CONNECTIONS_MAX: u32 = 32;
+
 /// All settings of a ramp that do not depend on the workload or the server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -15,8 +18,8 @@ pub struct Plan {
     pub users: Users,
     /// Sessions of each user, each on a connection of its own and each working through a script of its own.
     pub sessions_per_user: u32,
-    /// Connections of each session. More than one needs SMB3 multichannel (MS-SMB2 3.2.4.20), which the client does not
-    /// do, and is refused.
+    /// Connections of each session, which take turns with its actions. More than one are SMB3 multichannel (MS-SMB2
+    /// 3.2.4.20.6).
     pub connections_per_session: u32,
     /// When operations begin.
     pub schedule: Schedule,
@@ -119,12 +122,6 @@ pub enum EngineError {
     /// A setting that makes no sense.
     #[error("{0}")]
     Plan(String),
-    /// A setting that the client cannot do.
-    #[error(
-        "{0} connections per session need SMB3 multichannel, which the client does not do: set 1, and more sessions \
-         per user for more connections"
-    )]
-    Multichannel(u32),
     /// A criterion that cannot be judged.
     #[error(transparent)]
     Criterion(#[from] super::criterion::CriterionError),
@@ -137,11 +134,11 @@ impl Plan {
     /// Refuses what cannot be carried out.
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         let wrong = |what: &str| Err(EngineError::Plan(what.to_owned()));
-        if self.connections_per_session > 1 {
-            return Err(EngineError::Multichannel(self.connections_per_session));
-        }
         if self.sessions_per_user == 0 || self.connections_per_session == 0 {
             return wrong("a user has at least one session, and a session one connection");
+        }
+        if self.connections_per_session > CONNECTIONS_MAX {
+            return wrong("a session has no more than 32 connections");
         }
         if self.duration.is_zero() || self.interval.is_zero() {
             return wrong("the duration and the interval of a load point are longer than nothing");

@@ -50,11 +50,23 @@ pub(crate) trait Target {
     /// session can be used no longer.
     async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, Error>;
 
-    /// Commands since the caller last emptied it.
-    fn samples(&mut self) -> &mut Samples;
+    /// The connection that the next action will be performed on, from 0.
+    fn connection(&self) -> usize;
+
+    /// Commands of a connection since the caller last emptied it.
+    fn samples(&mut self, connection: usize) -> &mut Samples;
+
+    /// How many connections there are.
+    fn connections(&self) -> usize;
 
     /// Who and where.
-    fn identity(&self) -> Identity;
+    fn identity(&self, connection: usize) -> Identity;
+
+    /// Waits until the server wants something, or a connection ends; may be dropped at any time.
+    async fn disturbed(&self) -> Result<(), Error>;
+
+    /// Does what the server wants: gives back oplocks and leases.
+    async fn attend(&mut self) -> Result<(), Error>;
 
     /// Closes what actions left open.
     async fn close_all(&mut self) -> Result<(), Error>;

@@ -11,6 +11,8 @@ use crate::client::Error;
 use crate::workload::{Action, Script, Slot, Step};
 use smbscope_model::FlowId;
 use smbscope_wire::status::NtStatus;
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,7 +30,8 @@ pub(crate) struct User<T> {
     target: Option<T>,
     /// Why there is none.
     trouble: Option<String>,
-    origin: Option<Origin>,
+    /// Of each connection, where exchanges are kept; otherwise none.
+    origins: Vec<Origin>,
     /// Paths of open files, where exchanges are kept.
     paths: Vec<(Slot, Arc<str>)>,
     appointments: Option<Appointments>,
@@ -63,7 +66,7 @@ impl<T: Target> User<T> {
             used: false,
             target: None,
             trouble: None,
-            origin: None,
+            origins: Vec::new(),
             paths: Vec::new(),
             appointments: None,
             waiting: false,
@@ -85,18 +88,22 @@ impl<T: Target> User<T> {
         let began = now();
         match shift.connector.connect().await {
             Ok(mut target) => {
-                target.samples().clear();
+                let connections = 0..target.connections();
+                connections.clone().for_each(|connection| target.samples(connection).clear());
                 if std::mem::replace(&mut self.used, true) {
                     self.script.restart();
                 }
                 let at = now();
                 shift.recorder.borrow_mut().connected(at, at - began);
                 self.paths.clear();
-                self.origin = shift.plan.exchanges.then(|| Origin {
-                    flow: FlowId(shift.next_flow()),
-                    identity: target.identity(),
-                    path: None,
-                });
+                self.origins.clear();
+                if shift.plan.exchanges {
+                    self.origins.extend(connections.map(|connection| Origin {
+                        flow: FlowId(shift.next_flow()),
+                        identity: target.identity(connection),
+                        path: None,
+                    }));
+                }
                 self.target = Some(target);
                 self.trouble = None;
             }
@@ -118,15 +125,16 @@ impl<T: Target> User<T> {
             && !shift.control.is_over()
         {
             let Some(step) = self.script.next() else { return };
-            if self.origin.is_some() {
+            if !self.origins.is_empty() {
                 subject(&step.action, &mut self.paths);
             }
+            let connection = target.connection();
             let line = step.line.map_or_else(String::new, |line| format!(", line {line}"));
             let reason = match target.perform(&step.action).await {
                 Ok(performed) => unexpected(&step, &performed).map(|status| format!("setting up{line}: {status}")),
                 Err(error) => Some(format!("setting up{line}: {error}")),
             };
-            target.samples().clear();
+            target.samples(connection).clear();
             if let Some(reason) = reason {
                 let mut recorder = shift.recorder.borrow_mut();
                 recorder.failure(&reason);
@@ -139,14 +147,13 @@ impl<T: Target> User<T> {
 
     /// Works until the load point is over, the script ends, or there is no session any more.
     pub(crate) async fn work<C: Connector<Target = T>>(&mut self, shift: &Shift<C>) -> Left {
-        let window = shift.window.get();
         let open = shift.plan.schedule.is_open();
         self.appointments = Some(shift.appointments(self.number));
         // When the next operation should begin, once it is time; and the operation under way.
         let mut due: Option<Instant> = None;
         let mut current: Option<Current> = None;
         let mut steps_without_command = 0;
-        let mut time = shift.wait_until(shift.begin.get()).await;
+        let mut time = self.wait_until(shift, shift.begin.get()).await;
         loop {
             if self.target.is_none() {
                 if let Some(left) = reconnect(self, shift).await {
@@ -155,24 +162,27 @@ impl<T: Target> User<T> {
                 current = None;
                 time = now();
             }
+            // A step that was asked for must be performed: the script goes on from there in the next load point.
+            if current.is_none() && due.is_none() {
+                due = self.appointment(shift, &mut time).await;
+                match due {
+                    None => return Left::Over,
+                    Some(_) if self.target.is_none() => continue,
+                    Some(_) => {}
+                }
+            }
             // Nothing below is the user as a whole: the step borrows its script.
-            let User { script, target: Some(target), origin, paths, appointments: Some(appointments), waiting, .. } =
-                &mut *self
+            let User {
+                script, target: Some(target), origins, paths, appointments: Some(appointments), waiting, ..
+            } = &mut *self
             else {
                 return Left::Over;
             };
-            // A step that was asked for must be performed: the script goes on from there in the next load point.
-            if current.is_none() && due.is_none() {
-                due = appointment(shift, appointments, &mut time).await;
-                if due.is_none() {
-                    return Left::Over;
-                }
-            }
             let Some(step) = script.next() else { return Left::Done };
             if let Action::Think(pause) = step.action {
                 // Between operations, a user of an open loop begins when it is time.
                 if !pause.is_zero() && (current.is_some() || !open) {
-                    time = shift.wait_until(time + pause).await;
+                    time = self.wait_until(shift, time + pause).await;
                 } else {
                     steps_without_command += 1;
                 }
@@ -192,14 +202,16 @@ impl<T: Target> User<T> {
                 appointments.begun();
                 current = Some(Current { operation, intended, span: None, unexpected: None });
             }
-            let subject = origin.as_ref().and_then(|_| subject(&step.action, paths));
+            let subject = if origins.is_empty() { None } else { subject(&step.action, paths) };
+            let connection = target.connection();
             *waiting = true;
             let result = target.perform(&step.action).await;
             *waiting = false;
-            if let Some(origin) = origin {
+            let origin = origins.get_mut(connection).map(|origin| {
                 origin.path = subject;
-            }
-            let span = shift.recorder.borrow_mut().take(target.samples(), result.as_ref().ok(), origin.as_ref());
+                &*origin
+            });
+            let span = shift.recorder.borrow_mut().take(target.samples(connection), result.as_ref().ok(), origin);
             if let Some((_, last)) = span {
                 time = last;
                 steps_without_command = 0;
@@ -231,18 +243,91 @@ impl<T: Target> User<T> {
                     }
                 }
                 Err(error) => {
-                    let reason = error.to_string();
-                    recorder.failure(&reason);
-                    recorder.sessions(time, -1);
-                    if window.contains(time) {
-                        shift.control.failed(&reason, time);
-                    }
-                    appointments.ended(time);
-                    self.target = None;
-                    self.trouble = Some(reason);
+                    drop(recorder);
+                    self.lost(shift, &error, time);
                 }
             }
         }
+    }
+
+    /// The session broke.
+    fn lost<C: Connector<Target = T>>(&mut self, shift: &Shift<C>, error: &Error, time: Instant) {
+        let reason = error.to_string();
+        let mut recorder = shift.recorder.borrow_mut();
+        recorder.failure(&reason);
+        recorder.sessions(time, -1);
+        if shift.window.get().contains(time) {
+            shift.control.failed(&reason, time);
+        }
+        if let Some(appointments) = &mut self.appointments {
+            appointments.ended(time);
+        }
+        self.target = None;
+        self.trouble = Some(reason);
+    }
+
+    /// Waits as [`Shift::wait_until`] does, and rests meanwhile.
+    async fn wait_until<C: Connector<Target = T>>(&mut self, shift: &Shift<C>, time: Instant) -> Instant {
+        self.rest_until(shift, shift.wait_until(time)).await
+    }
+
+    /// Does what the server wants until something else has happened: oplocks and leases are not kept from others because
+    /// a user has nothing to do.
+    pub(crate) async fn rest_until<C: Connector<Target = T>, O>(
+        &mut self,
+        shift: &Shift<C>,
+        event: impl Future<Output = O>,
+    ) -> O {
+        let mut event = pin!(event);
+        loop {
+            // Only waiting can be dropped; what was begun is finished.
+            let disturbed = async {
+                match &self.target {
+                    Some(target) => target.disturbed().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let disturbed = tokio::select! {
+                biased;
+                happened = &mut event => return happened,
+                disturbed = disturbed => disturbed,
+            };
+            if let Err(error) = self.attend(shift, disturbed).await {
+                self.lost(shift, &error, now());
+            }
+        }
+    }
+
+    async fn attend<C: Connector<Target = T>>(
+        &mut self,
+        shift: &Shift<C>,
+        disturbed: Result<(), Error>,
+    ) -> Result<(), Error> {
+        disturbed?;
+        let Some(target) = &mut self.target else { return Ok(()) };
+        let result = target.attend().await;
+        let mut recorder = shift.recorder.borrow_mut();
+        for connection in 0..target.connections() {
+            if let Some(origin) = self.origins.get_mut(connection) {
+                origin.path = None;
+            }
+            recorder.take(target.samples(connection), None, self.origins.get(connection));
+        }
+        result
+    }
+
+    /// Waits until the next operation should begin, and says when that is; absent when the load point is over by then.
+    async fn appointment<C: Connector<Target = T>>(&mut self, shift: &Shift<C>, time: &mut Instant) -> Option<Instant> {
+        let window = shift.window.get();
+        let due = self.appointments.as_ref()?.next();
+        if due > *time {
+            *time = self.wait_until(shift, due).await;
+        }
+        if due >= window.end || shift.is_over(*time) {
+            return None;
+        }
+        let intended = if shift.plan.schedule.is_open() { due } else { *time };
+        (!window.contains(intended) || shift.control.may_begin(*time)).then_some(due)
     }
 
     /// The user's work ended, or was made to: notes what was not done.
@@ -284,24 +369,6 @@ impl<T: Target> User<T> {
             let _ = tokio::time::timeout(grace, goodbye).await;
         }
     }
-}
-
-/// Waits until the next operation should begin, and says when that is; absent when the load point is over by then.
-async fn appointment<C: Connector>(
-    shift: &Shift<C>,
-    appointments: &Appointments,
-    time: &mut Instant,
-) -> Option<Instant> {
-    let window = shift.window.get();
-    let due = appointments.next();
-    if due > *time {
-        *time = shift.wait_until(due).await;
-    }
-    if due >= window.end || shift.is_over(*time) {
-        return None;
-    }
-    let intended = if shift.plan.schedule.is_open() { due } else { *time };
-    (!window.contains(intended) || shift.control.may_begin(*time)).then_some(due)
 }
 
 /// A script without work would keep its worker from everything else.

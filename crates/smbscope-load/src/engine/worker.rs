@@ -132,8 +132,17 @@ impl<C: Connector + 'static> Worker<'_, C> {
         let connecting = async {
             let ended = self.disconnect(wanted).await;
             shift.recorder.borrow_mut().live.sessions -= ended;
-            let (mut users, missing): (Vec<_>, Vec<_>) = self.users.drain(..).partition(User::is_connected);
-            shift.recorder.borrow_mut().kept(users.len());
+            let (kept, missing): (Vec<_>, Vec<_>) = self.users.drain(..).partition(User::is_connected);
+            shift.recorder.borrow_mut().kept(kept.len());
+            let ready = watch::Sender::new(false);
+            let kept = kept.into_iter().map(|mut user| {
+                let (shift, mut ready) = (shift.clone(), ready.subscribe());
+                spawn_local(async move {
+                    let _ = user.rest_until(&shift, ready.wait_for(|ready| *ready)).await;
+                    user
+                })
+            });
+            let kept: Vec<_> = kept.collect();
             let tasks = missing.into_iter().enumerate().map(|(i, mut user)| {
                 let (shift, due) = (shift.clone(), due(i));
                 spawn_local(async move {
@@ -157,7 +166,9 @@ impl<C: Connector + 'static> Worker<'_, C> {
                     user
                 })
             });
-            users.extend(joined(tasks.collect()).await);
+            let mut users = joined(tasks.collect()).await;
+            ready.send_replace(true);
+            users.extend(joined(kept).await);
             users.sort_by_key(|user| user.number);
             self.users = users;
         };

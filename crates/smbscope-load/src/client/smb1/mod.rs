@@ -18,6 +18,7 @@ use super::{Error, Handle};
 use connection::{About, Connection, malformed};
 use smbscope_model::FileId;
 use smbscope_wire::smb1::messages::{Echo, EchoResponse, LogoffAndx, TreeDisconnect};
+use std::io;
 use std::time::Instant;
 
 /// Data bytes of a transaction's answer that are asked for at most.
@@ -70,6 +71,11 @@ impl Session {
     /// Waits until a point in time, and acknowledges oplock breaks that come in the meantime.
     pub async fn rest(&mut self, until: Instant) -> Result<(), Error> {
         self.connection.rest(until).await
+    }
+
+    /// Waits until there is something for [`Session::rest`] to do.
+    pub(super) async fn disturbed(&self) -> io::Result<()> {
+        self.connection.link.disturbed().await
     }
 
     /// Nothing but a round trip.

@@ -30,6 +30,7 @@ use protection::Mode;
 use smbscope_model::{Dialect, FileId};
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::{negotiate::capabilities, plain};
+use std::io;
 use std::time::Instant;
 
 /// A connection, a session on it and a tree connect.
@@ -91,6 +92,11 @@ impl Session {
     pub async fn rest(&mut self, until: Instant) -> Result<(), Error> {
         while self.connection.serve_one(Some(until)).await? {}
         Ok(())
+    }
+
+    /// Waits until there is something for [`Session::rest`] to do.
+    pub(super) async fn disturbed(&self) -> io::Result<()> {
+        if self.connection.has_rest() { Ok(()) } else { self.connection.link.disturbed().await }
     }
 
     /// Nothing but a round trip.

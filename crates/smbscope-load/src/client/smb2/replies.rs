@@ -83,6 +83,11 @@ impl Connection {
         }
     }
 
+    /// Whether there is a message in the frame received last that nobody has looked at.
+    pub(super) fn has_rest(&self) -> bool {
+        !self.rest.is_empty()
+    }
+
     /// Handles what arrives, until a point in time; false when it has come.
     pub(super) async fn serve_one(&mut self, until: Option<Instant>) -> Result<bool, Error> {
         if self.rest.is_empty() {

@@ -263,14 +263,37 @@ fn sessions_of_a_user_work_side_by_side() {
 }
 
 #[test]
-fn several_connections_of_a_session_are_refused() {
-    let plan = Plan { connections_per_session: 2, ..plan(1, 1) };
-    let (live, stop) = (Live::default(), Stop::new());
-    let surroundings = Surroundings { hooks: &mut (), live: &live, stop: &stop };
-    let scripts = |number| Box::new(Reads::new(1, number)) as Box<dyn Script>;
-    let server = Double::new(|_| after_ms(1));
-    let refused = with_engine(&plan, 1, server, &scripts, Time::Simulated, surroundings, |engine| ramp(&plan, engine));
-    assert!(refused.unwrap_err().to_string().starts_with("2 connections per session need SMB3 multichannel"));
+fn a_session_without_or_with_too_many_connections_is_refused() {
+    for connections_per_session in [0, 33] {
+        let plan = Plan { connections_per_session, ..plan(1, 1) };
+        let (live, stop) = (Live::default(), Stop::new());
+        let surroundings = Surroundings { hooks: &mut (), live: &live, stop: &stop };
+        let scripts = |number| Box::new(Reads::new(1, number)) as Box<dyn Script>;
+        let server = Double::new(|_| after_ms(1));
+        let refused =
+            with_engine(&plan, 1, server, &scripts, Time::Simulated, surroundings, |engine| ramp(&plan, engine));
+        assert!(matches!(refused, Err(EngineError::Plan(_))), "{connections_per_session}");
+    }
+}
+
+#[test]
+fn the_server_is_attended_to_while_users_think_or_wait_for_others() {
+    // Four reads, each followed by a second of thinking: 0 s, 1 s, 2 s and 3 s, and a wish every 300 ms in between.
+    let plan = Plan { schedule: Schedule::Closed { think: Duration::from_secs(1) }, ..plan(1, 4) };
+    let server = Double::new(|_| after_ms(0)).wishing(Duration::from_millis(300));
+    let run = run_one(&plan, &server);
+    let attended = server.log().iter().filter(|(_, action)| action == "attended").count();
+    assert!((3 * 3..=4 * 3 + 3).contains(&attended), "{attended}");
+    assert!((3..=5).contains(&run.total.count()), "{}", run.total.count());
+
+    // The second user needs two seconds to connect; the first one has nothing to do meanwhile.
+    let slow =
+        |asked: Asked| if asked.command.is_none() && asked.connection == 1 { after_ms(2_000) } else { after_ms(10) };
+    let server = Double::with_connects(slow).wishing(Duration::from_millis(500));
+    let plan = Plan { users: "1,2".parse().unwrap(), ..self::plan(1, 1) };
+    runs(&plan, &server, |number| Reads::new(1, number));
+    let attended = server.log().iter().filter(|(number, action)| *number == 0 && action == "attended").count();
+    assert!((3..=5).contains(&attended), "{attended}");
 }
 
 #[test]
