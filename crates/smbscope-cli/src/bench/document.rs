@@ -379,6 +379,7 @@ pub(crate) mod tests {
                 warmup_ns: Nanos(2_000_000_000),
                 threads: 1,
                 sessions_per_user: 1,
+                connections_per_session: 1,
                 connects_per_second: None,
                 capture: false,
             },
@@ -437,7 +438,7 @@ pub(crate) mod tests {
         wire.record(&exchange(1, READ, 7, begin + 20, 240));
         // What the client did not count stands there all the same.
         let echo = Command::Smb2(smb2::Command::ECHO);
-        wire.record(&Exchange { group: Group::Session, ..exchange(1, echo, 8, begin + 20, 40) });
+        wire.record(&Exchange { group: Group::Session, ..exchange(1, echo, 8, begin + 1_000_000_000, 40) });
         let facts = CaptureFacts { quality: "Fine.".into(), packets: 4, ..CaptureFacts::default() };
         let found = of(&run, Seen::Made(&wire, facts));
         let read = found.commands.iter().find(|command| command.command == "READ").unwrap();

@@ -52,8 +52,9 @@ impl Wire {
         }
     }
 
-    /// Adds an exchange of the capture: where it is one of the client's, or, where those are not known one by one, where
-    /// it began in the measured part. What begins within the slack of an edge may count on one side alone.
+    /// Adds an exchange of the capture: where it is one of the client's, or began in the measured part. A command that began
+    /// just before an edge by the one clock may have begun after it by the other: where the client's are known one by
+    /// one, what began within the slack of an edge is none that the client missed.
     pub(crate) fn record(&mut self, exchange: &Exchange) {
         if exchange.outcome != Outcome::Complete {
             return;
@@ -61,7 +62,7 @@ impl Wire {
         let Some(time) = exchange.time(TimeKind::ResponseTime) else { return };
         let client = self.counterpart(exchange);
         let began = exchange.request.first.map(|stamp| stamp.time);
-        if client.is_none() && !began.is_some_and(|began| self.start <= began && began < self.end) {
+        if client.is_none() && !began.is_some_and(|began| self.is_measured(began)) {
             return;
         }
         // What is encrypted is known by its kind from the client alone.
@@ -72,6 +73,12 @@ impl Wire {
         if let Some(differences) = &mut self.differences {
             differences.entry(key).or_insert_with(|| Summary::new(Limit::ROW)).record(own - time);
         }
+    }
+
+    /// Whether the client would have counted what began then, for sure.
+    fn is_measured(&self, began: Timestamp) -> bool {
+        let slack = if self.differences.is_some() { SLACK } else { Nanos(0) };
+        (began - self.start).0 >= slack.0 && (self.end - began).0 > slack.0
     }
 
     /// The same command in the client; each is given out once.
@@ -130,7 +137,7 @@ mod tests {
     #[test]
     fn commands_are_matched_by_connection_and_message_id() {
         let run = run(1);
-        let begin = run.started.0;
+        let begin = run.started.0 + 1_000_000_000;
         // In the client 900 µs from 1 ms on, on the wire 850 µs from 1.02 ms on.
         let client = [exchange(1, READ, 7, begin + 1_000_000, 900_000)];
         let mut wire = Wire::new(&run, Some(&client));
@@ -190,5 +197,11 @@ mod tests {
             wire.record(&exchange(1, READ, 7, run.started.0 + start, 1_000));
         }
         assert_eq!((wire.count(), wire.matched()), (2, None));
+        // By its own clock the client began them outside, so it has none of these but the one in the middle.
+        let mut wire = Wire::new(&run, Some(&[]));
+        for start in [-1, 0, 4_999_999, 5_000_000_000, 9_995_000_001, 10_000_000_000] {
+            wire.record(&exchange(1, READ, 7, run.started.0 + start, 1_000));
+        }
+        assert_eq!((wire.count(), wire.matched()), (1, Some(0)));
     }
 }
