@@ -100,6 +100,25 @@ fn operation<'a>(document: &'a Value, times: &str) -> &'a Value {
     &document["runs"][0]["workload_operations"][0][times]
 }
 
+/// A load point with commands, none of which ended unexpectedly. Where capturing is permitted: each command of the client
+/// is in the capture, and no other.
+fn is_whole(run: &Value) {
+    assert!(run["operations"].as_u64() > Some(100), "{run}");
+    let operations = run["workload_operations"].as_array().expect("operations");
+    assert!(operations.iter().all(|operation| operation["unexpected"].as_object().is_some_and(|u| u.is_empty())));
+    match run["capture"]["state"].as_str() {
+        Some("made") => {
+            let count = |key: &str| run["capture"][key].as_u64().expect("a count");
+            let counts = ["client_commands", "wire_commands", "matched"].map(count);
+            let lost = count("dropped_packets");
+            assert!(lost > 0 || counts == [counts[0]; 3], "{counts:?}, {lost} packets lost");
+            // The client can't be faster than the wire.
+            assert!(run["total"]["difference"]["min"].as_i64() >= Some(0), "{}", run["total"]);
+        }
+        other => println!("no capture ({other:?}): {}", run["capture"]),
+    }
+}
+
 #[test]
 fn a_ramp_on_a_private_server_is_whole_and_leaves_nothing_behind() {
     if let Err(why) = available() {
@@ -112,28 +131,26 @@ fn a_ramp_on_a_private_server_is_whole_and_leaves_nothing_behind() {
     let said = bench(&[&arguments[..], &["--format", "json", "-o", &kept]].concat());
     let document = document(&said);
     conforms(&document);
-    for run in document["runs"].as_array().expect("runs") {
-        assert!(run["operations"].as_u64() > Some(100), "{run}");
-        let operations = run["workload_operations"].as_array().expect("operations");
-        assert!(operations.iter().all(|operation| operation["unexpected"].as_object().is_some_and(|u| u.is_empty())));
-        // Where capturing is permitted: each command of the client is in the capture, and no other.
-        match run["capture"]["state"].as_str() {
-            Some("made") => {
-                let count = |key: &str| run["capture"][key].as_u64().expect("a count");
-                let counts = ["client_commands", "wire_commands", "matched"].map(count);
-                let lost = count("dropped_packets");
-                assert!(lost > 0 || counts == [counts[0]; 3], "{counts:?}, {lost} packets lost");
-                // The client can't be faster than the wire.
-                assert!(run["total"]["difference"]["min"].as_i64() >= Some(0), "{}", run["total"]);
-            }
-            other => println!("no capture ({other:?}): {}", run["capture"]),
-        }
-    }
+    document["runs"].as_array().expect("runs").iter().for_each(is_whole);
     let run = std::fs::read_to_string(folder.join("run/run.json")).expect("the run is kept");
     assert_eq!(serde_json::from_str::<Value>(&run).expect("it is JSON"), document);
     for name in ["intervals.parquet", "exchanges.parquet", "histograms.hgrm", "report.html"] {
         assert!(folder.join("run").join(name).metadata().is_ok_and(|file| file.len() > 0), "{name}");
     }
+}
+
+#[test]
+fn every_connection_of_a_session_is_in_the_capture() {
+    let Some(server) = server(Settings::default()) else { return };
+    let load = ["--workload", "open-read-close", "--users", "2", "--duration", "1s", "--warmup", "200ms", "--quiet"];
+    let more = ["--connections-per-session", "3", "--capture", "--format", "json"];
+    let document = document(&common::finish(on(&server, &[&load[..], &more].concat())));
+    conforms(&document);
+    assert_eq!(document["settings"]["connections_per_session"], 3);
+    is_whole(&document["runs"][0]);
+    let refused = bench(&["--connections-per-session", "2", "--dialect", "2.1"]);
+    assert_eq!(refused.status, Some(2));
+    assert!(refused.err.contains("--connections-per-session needs SMB 3"), "{}", refused.err);
 }
 
 #[test]

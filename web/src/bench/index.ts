@@ -114,8 +114,10 @@ function loadText({ settings }: SmbscopeBenchDocument): string {
       ? `open loop, ${thousands(schedule.rate)} operations/s of all users together${schedule.random ? ", at random" : ""}`
       : `closed loop${schedule.think_ns > 0 ? `, ${duration(schedule.think_ns)} between operations` : ""}`;
   const sessions = settings.sessions_per_user > 1 ? `; ${settings.sessions_per_user} sessions a user` : "";
+  const connections =
+    settings.connections_per_session > 1 ? `; ${settings.connections_per_session} connections a session` : "";
   const length = `${span(settings.duration_ns)} at each load point after ${span(settings.warmup_ns)} of warm-up`;
-  return `${how}; ${length}${sessions}; ${counted(settings.threads, "thread")}`;
+  return `${how}; ${length}${sessions}${connections}; ${counted(settings.threads, "thread")}`;
 }
 
 /** How far the captures can be trusted: each sentence once. */

@@ -145,6 +145,7 @@ export interface SmbscopeBenchDocument {
     warmup_ns: Count;
     threads: Positive;
     sessions_per_user: Positive;
+    connections_per_session: Positive;
     /**
      * Sessions made a second; null where they were not held back.
      */

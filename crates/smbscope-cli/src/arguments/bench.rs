@@ -86,6 +86,10 @@ pub struct BenchArguments {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Load")]
     pub sessions_per_user: u16,
 
+    /// Connections of each session, which take turns (SMB 3 multichannel); a guest's session has one.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=32), help_heading = "Load")]
+    pub connections_per_session: u16,
+
     /// New sessions a second.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Load")]
     pub connect_rate: u32,
@@ -156,6 +160,8 @@ impl BenchArguments {
             "--duration has to be longer than nothing"
         } else if self.connect.encryption != EncryptionChoice::Off && self.connect.dialect < DialectChoice::Smb300 {
             "--encryption needs SMB 3; choose --dialect 3.0 or later"
+        } else if self.connections_per_session > 1 && self.connect.dialect < DialectChoice::Smb300 {
+            "--connections-per-session needs SMB 3; choose --dialect 3.0 or later"
         } else {
             return Ok(());
         };

@@ -181,6 +181,7 @@ fn plan(arguments: &BenchArguments) -> Plan {
     Plan {
         users: arguments.users.clone(),
         sessions_per_user: arguments.sessions_per_user.into(),
+        connections_per_session: arguments.connections_per_session.into(),
         schedule,
         warmup: arguments.warmup,
         duration: arguments.duration,

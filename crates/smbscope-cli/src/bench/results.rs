@@ -224,7 +224,7 @@ impl Described<'_> {
     }
 
     fn settings(&self) -> bench::Settings {
-        let Plan { users, sessions_per_user, schedule, warmup, duration, connects, workers, .. } = self.plan;
+        let Plan { users, schedule, warmup, duration, connects, workers, .. } = self.plan;
         let half = || std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
         bench::Settings {
             schedule: match *schedule {
@@ -237,7 +237,8 @@ impl Described<'_> {
             duration_ns: nanos(*duration),
             warmup_ns: nanos(*warmup),
             threads: workers.map_or_else(half, NonZeroUsize::get) as u32,
-            sessions_per_user: *sessions_per_user,
+            sessions_per_user: self.plan.sessions_per_user,
+            connections_per_session: self.plan.connections_per_session,
             connects_per_second: Some(connects.rate),
             capture: self.arguments.capture,
         }

@@ -115,8 +115,10 @@ pub struct Settings {
     pub warmup_ns: Nanos,
     /// Threads of the client.
     pub threads: u32,
-    /// Connections of each user.
+    /// Sessions of each user.
     pub sessions_per_user: u32,
+    /// Connections of each session.
+    pub connections_per_session: u32,
     /// Sessions made a second; absent where they were not held back.
     pub connects_per_second: Option<f64>,
     /// Whether a capture was asked for.

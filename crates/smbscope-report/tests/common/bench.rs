@@ -172,6 +172,7 @@ pub(crate) fn ramp() -> Document {
             warmup_ns: Nanos(2 * SECOND),
             threads: 2,
             sessions_per_user: 1,
+            connections_per_session: 1,
             connects_per_second: None,
             capture: true,
         },

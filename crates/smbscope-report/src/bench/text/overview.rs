@@ -109,6 +109,9 @@ fn facts(out: &mut String, document: &Document, options: &TextOptions) {
     if settings.sessions_per_user > 1 {
         load += &format!("; {} sessions a user", settings.sessions_per_user);
     }
+    if settings.connections_per_session > 1 {
+        load += &format!("; {} connections a session", settings.connections_per_session);
+    }
     if let Some(rate) = settings.connects_per_second {
         load += &format!("; {} connects/s", number(rate));
     }
