@@ -154,6 +154,17 @@ fn every_connection_of_a_session_is_in_the_capture() {
 }
 
 #[test]
+fn busy_polling_is_said_and_its_waiting_is_no_work() {
+    let (_server, url) = scripted(Script::default());
+    let load = ["--workload", "echo", "--no-prepare", "--users", "1", "--duration", "1s", "--warmup", "0s", "--quiet"];
+    let document = document(&bench(&[&load[..], &["--busy-poll", "--format", "json", &url]].concat()));
+    conforms(&document);
+    assert_eq!(document["settings"]["busy_poll"], true);
+    let cpu = &document["runs"][0]["client_cpu"];
+    assert!(cpu["per_operation_ns"].is_null() && cpu["busiest_percent"].as_f64() < cpu["percent"].as_f64(), "{cpu}");
+}
+
+#[test]
 fn a_stall_of_two_seconds_is_in_the_percentiles_of_an_open_loop() {
     // 200 operations a second for 6 s, of which the 400 that are due in the stall wait 1 s on average. The slowest tenth of
     // all are 120 of these 400: they wait 1.4 s and more.

@@ -116,8 +116,9 @@ function loadText({ settings }: SmbscopeBenchDocument): string {
   const sessions = settings.sessions_per_user > 1 ? `; ${settings.sessions_per_user} sessions a user` : "";
   const connections =
     settings.connections_per_session > 1 ? `; ${settings.connections_per_session} connections a session` : "";
+  const polling = settings.busy_poll ? "; busy polling" : "";
   const length = `${span(settings.duration_ns)} at each load point after ${span(settings.warmup_ns)} of warm-up`;
-  return `${how}; ${length}${sessions}${connections}; ${counted(settings.threads, "thread")}`;
+  return `${how}; ${length}${sessions}${connections}${polling}; ${counted(settings.threads, "thread")}`;
 }
 
 /** How far the captures can be trusted: each sentence once. */

@@ -147,6 +147,10 @@ export interface SmbscopeBenchDocument {
     sessions_per_user: Positive;
     connections_per_session: Positive;
     /**
+     * The client asked for answers without a pause, instead of sleeping until they came.
+     */
+    busy_poll: boolean;
+    /**
      * Sessions made a second; null where they were not held back.
      */
     connects_per_second: number | null;

@@ -181,6 +181,7 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
       threads: 8,
       sessions_per_user: 1,
       connections_per_session: 1,
+      busy_poll: false,
       connects_per_second: 100,
       capture: true,
     },

@@ -98,6 +98,11 @@ pub struct BenchArguments {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Load")]
     pub seed: u64,
 
+    /// Ask for answers without a pause instead of sleeping until they come: each thread takes a whole processor, and the
+    /// time to wake up is no part of response times. For one user or few, on a machine that has nothing else to do.
+    #[arg(long, help_heading = "Load")]
+    pub busy_poll: bool,
+
     /// Threads that users are divided among. [default: half the cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), help_heading = "Load")]
     pub threads: Option<u16>,

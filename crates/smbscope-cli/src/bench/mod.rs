@@ -197,6 +197,7 @@ fn plan(arguments: &BenchArguments) -> Plan {
             errors: arguments.stop_on_errors.map(ErrorLimit::Count),
             ..Limits::default()
         },
+        busy_poll: arguments.busy_poll,
         exchanges: arguments.capture || arguments.output.is_some(),
         ..Plan::default()
     }

@@ -85,6 +85,7 @@ impl Ramp<'_> {
                 since: None,
                 times,
                 meter: CpuMeter::default(),
+                busy_poll: plan.busy_poll,
             };
             while !engine.is_finished() {
                 progress.show(&live, &events, display);
@@ -190,6 +191,7 @@ struct Progress {
     times: [Duration; 2],
     /// What this process costs.
     meter: CpuMeter,
+    busy_poll: bool,
 }
 
 impl Progress {
@@ -249,7 +251,8 @@ impl Progress {
             p50: seen.p50,
             p95: seen.p95,
             groups: groups.collect(),
-            cpu: self.meter.look(),
+            // A thread that asks for answers without a pause is always busy.
+            cpu: self.meter.look().filter(|_| !self.busy_poll),
             ..dashboard::Snapshot::default()
         }
     }

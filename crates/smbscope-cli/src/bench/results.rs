@@ -239,6 +239,7 @@ impl Described<'_> {
             threads: workers.map_or_else(half, NonZeroUsize::get) as u32,
             sessions_per_user: self.plan.sessions_per_user,
             connections_per_session: self.plan.connections_per_session,
+            busy_poll: self.plan.busy_poll,
             connects_per_second: Some(connects.rate),
             capture: self.arguments.capture,
         }

@@ -226,6 +226,7 @@ impl Engine<'_> {
             client_cpu: ClientCpu {
                 user: used.user,
                 system: used.system,
+                busy_poll: self.plan.busy_poll,
                 busiest,
                 limited: busiest > LIMITED_ABOVE,
                 late_p99: late.figures().p99,

@@ -42,6 +42,9 @@ pub struct Plan {
     pub limits: Limits,
     /// For operations that are under way when a load point ends, and then for closing files and disconnecting.
     pub grace: Duration,
+    /// Ask for answers without a pause, instead of sleeping until they come: each worker takes a whole processor, and
+    /// response times do not include that it has to wake up.
+    pub busy_poll: bool,
     /// Keep every command of the measured part as an exchange, up to [`EXCHANGES_MAX`](super::EXCHANGES_MAX).
     pub exchanges: bool,
 }
@@ -63,6 +66,7 @@ impl Default for Plan {
             on_failure: OnFailure::End,
             limits: Limits::default(),
             grace: Duration::from_secs(10),
+            busy_poll: false,
             exchanges: false,
         }
     }

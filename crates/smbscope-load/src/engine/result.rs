@@ -99,7 +99,12 @@ pub struct ClientCpu {
     pub user: Duration,
     /// In the kernel.
     pub system: Duration,
-    /// The share of the measured time that the busiest thread was on a processor, 0 to 1.
+    /// User and system time include that threads asked for answers without a pause ([`Plan::busy_poll`]).
+    ///
+    /// [`Plan::busy_poll`]: super::Plan::busy_poll
+    pub busy_poll: bool,
+    /// The share of the measured time that the busiest thread was on a processor, 0 to 1, and did more than asking for
+    /// answers.
     pub busiest: f64,
     /// The client was the bottleneck, as its busiest thread was on a processor for more than nine tenths of the time: its
     /// figures say nothing about the server.

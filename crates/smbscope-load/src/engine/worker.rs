@@ -12,6 +12,8 @@ use super::user::{Left, User};
 use crate::workload::Script;
 use smbscope_model::Nanos;
 use smbscope_stats::{Limit, Summary};
+use std::cell::Cell;
+use std::convert::Infallible;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -207,6 +209,8 @@ impl<C: Connector + 'static> Worker<'_, C> {
         let mut sentinel = Sentinel::default();
         let watching =
             async { tokio::join!(patience, publish(&shift, live), alarm.ring(), sentinel.watch(window, alarm)).0 };
+        let idle = Cell::new(Duration::ZERO);
+        let watching = async { tokio::join!(watching, poll_busily(&shift, window, &idle)).0 };
         let ended = tasks.run_until(beside(working, watching)).await;
 
         let mut worked = Worked {
@@ -214,7 +218,7 @@ impl<C: Connector + 'static> Worker<'_, C> {
             ended: shift.last_of(&ended),
             alive: 0,
             trouble: None,
-            on_cpu: sentinel.on_cpu(),
+            on_cpu: sentinel.on_cpu().saturating_sub(idle.get()),
             late: sentinel.late,
         };
         for (user, left) in ended {
@@ -256,7 +260,7 @@ async fn joined<T>(tasks: Vec<JoinHandle<T>>) -> Vec<T> {
 }
 
 /// Does the work with something endless beside it.
-async fn beside<T>(work: impl Future<Output = T>, endless: impl Future<Output = std::convert::Infallible>) -> T {
+async fn beside<T>(work: impl Future<Output = T>, endless: impl Future<Output = Infallible>) -> T {
     tokio::select! {
         biased;
         result = work => result,
@@ -265,10 +269,31 @@ async fn beside<T>(work: impl Future<Output = T>, endless: impl Future<Output = 
 }
 
 /// Shows what was counted, a few times a second.
-async fn publish<C: Connector>(shift: &Shift<C>, live: &Live) -> std::convert::Infallible {
+async fn publish<C: Connector>(shift: &Shift<C>, live: &Live) -> Infallible {
     loop {
         tokio::time::sleep(PUBLISH).await;
         live.publish(&mut shift.recorder.borrow_mut().live);
+    }
+}
+
+/// Keeps the thread from sleeping, where the plan wants that: the runtime asks the system for what has come between any
+/// two turns of this. Adds up the time of the measured part in which there was nothing else to do.
+async fn poll_busily<C: Connector>(shift: &Shift<C>, window: Window, idle: &Cell<Duration>) -> Infallible {
+    if !shift.plan.busy_poll {
+        return std::future::pending().await;
+    }
+    let mut before = Instant::now();
+    let mut shortest = Duration::MAX;
+    loop {
+        tokio::task::yield_now().await;
+        let now = Instant::now();
+        let turn = now - before;
+        shortest = shortest.min(turn);
+        // A turn in which a command was sent or an answer taken is many times as long as one that only asked.
+        if turn <= 2 * shortest && window.contains(now) {
+            idle.set(idle.get() + turn);
+        }
+        before = now;
     }
 }
 
@@ -287,7 +312,7 @@ impl Default for Sentinel {
 }
 
 impl Sentinel {
-    async fn watch(&mut self, window: Window, alarm: &Alarm) -> std::convert::Infallible {
+    async fn watch(&mut self, window: Window, alarm: &Alarm) -> Infallible {
         alarm.sleep_until(window.start).await;
         self.began = Some(thread_time());
         while now() < window.end {

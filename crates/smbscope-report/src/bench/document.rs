@@ -119,6 +119,8 @@ pub struct Settings {
     pub sessions_per_user: u32,
     /// Connections of each session.
     pub connections_per_session: u32,
+    /// The client asked for answers without a pause, instead of sleeping until they came.
+    pub busy_poll: bool,
     /// Sessions made a second; absent where they were not held back.
     pub connects_per_second: Option<f64>,
     /// Whether a capture was asked for.
@@ -322,9 +324,9 @@ pub struct ClientCpu {
     pub system_ns: Nanos,
     /// Both, in percent of one processor.
     pub percent: f64,
-    /// Both, for each command that was answered.
+    /// Both, for each command that was answered; absent where threads asked for answers without a pause.
     pub per_operation_ns: Option<Nanos>,
-    /// The share of the time that the busiest thread was on a processor, in percent.
+    /// The share of the time that the busiest thread was on a processor and did more than asking for answers, in percent.
     pub busiest_percent: f64,
     /// The client, and not the server, was the limit: the figures say nothing about the server.
     pub limited: bool,

@@ -173,6 +173,7 @@ pub(crate) fn ramp() -> Document {
             threads: 2,
             sessions_per_user: 1,
             connections_per_session: 1,
+            busy_poll: false,
             connects_per_second: None,
             capture: true,
         },

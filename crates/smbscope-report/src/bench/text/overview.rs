@@ -112,6 +112,9 @@ fn facts(out: &mut String, document: &Document, options: &TextOptions) {
     if settings.connections_per_session > 1 {
         load += &format!("; {} connections a session", settings.connections_per_session);
     }
+    if settings.busy_poll {
+        load += "; busy polling";
+    }
     if let Some(rate) = settings.connects_per_second {
         load += &format!("; {} connects/s", number(rate));
     }
