@@ -19,6 +19,8 @@ BENCH_BYTES ?= 1G
 BENCH_OPTIONS ?=
 # For `make demo`: about half a minute of load.
 DEMO_BENCH ?= --capture --users 1,2,4,8,16,32 --duration 4s --warmup 1s --plain
+# For `make build`: optional features, such as kerberos.
+FEATURES ?=
 # For `make load-figures`: options of scripts/load_figures.py, such as --seconds 10 --parts matrix.
 LOAD_OPTIONS ?=
 # For `make install`: where to, and a directory to take for / (for packagers).
@@ -26,7 +28,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALLED := $(DESTDIR)$(PREFIX)
 
-.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-scripts test-install test-readme test-accuracy test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-kerberos test-scripts test-install test-readme test-accuracy test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -37,8 +39,8 @@ setup: ## install what is missing for building and testing (safe to repeat)
 setup-all: ## the same, and tshark for `make accuracy` and `make bench`
 	@scripts/setup.sh --with-tshark
 
-build: setup ## the release binary
-	$(CARGO) build --release --locked -p smbscope-cli
+build: setup ## the release binary; FEATURES=kerberos for `bench --login kerberos`
+	$(CARGO) build --release --locked -p smbscope-cli $(if $(FEATURES),--features '$(FEATURES)')
 
 install: ## the binary, its manual pages and shell completions into PREFIX (/usr/local)
 	@test -x $(SMBSCOPE) || $(MAKE) build
@@ -72,7 +74,7 @@ demo: build ## load a private Samba with 1 to 32 users, and report; also pages o
 	@for page in netbench office compared bench/report; do \
 	    if [ -e out/$$page.html ]; then echo "  file://$(CURDIR)/out/$$page.html"; fi; done
 
-test: lint test-rust test-scripts test-install docs test-readme test-accuracy test-table test-web test-verdicts ## everything that CI checks
+test: lint test-rust test-kerberos test-scripts test-install docs test-readme test-accuracy test-table test-web test-verdicts ## everything that CI checks
 	@echo "make test: all passed"
 
 lint: lint-rust lint-python licences ## formatting, clippy, documentation, Python, licences
@@ -98,6 +100,15 @@ licences: setup
 
 test-rust: setup
 	$(CARGO) test --workspace --locked
+
+test-kerberos: ## logins with tickets of a private KDC (skipped where its packages can't be installed)
+	@scripts/setup.sh --with-kerberos
+	@if [ -e /usr/include/gssapi/gssapi.h ] && compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null; then set -x; \
+	    $(CARGO) clippy --locked -p smbscope-load -p smbscope-cli --all-targets --features kerberos -- -D warnings; \
+	    $(CARGO) test --locked -p smbscope-load --features kerberos --test kerberos; \
+	else \
+	    echo 'skipped: no headers of GSSAPI, or no libclang (Debian: libkrb5-dev, libclang-dev)'; \
+	fi
 
 test-install: build
 	rm -rf $(TARGET)/installed

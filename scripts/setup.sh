@@ -3,6 +3,7 @@
 #
 #   scripts/setup.sh                  what `make demo` and `make test` need
 #   scripts/setup.sh --with-tshark    also tshark, which `make accuracy` and `make bench` compare with
+#   scripts/setup.sh --with-kerberos  also what `make test-kerberos` and FEATURES=kerberos need
 #
 # System packages are installed with apt-get, and only as root or with a sudo that asks no password; otherwise the
 # commands to run are printed. Python tools go into .venv, with the versions of scripts/requirements-dev.txt, and those of
@@ -76,6 +77,13 @@ node_suits || packages+=(nodejs npm)
 chromium=${SMBSCOPE_CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
 [ -n "$chromium" ] || packages+=(chromium)
 if [ "${1:-}" = --with-tshark ] && ! command -v tshark >/dev/null; then packages+=(tshark); fi
+if [ "${1:-}" = --with-kerberos ]; then
+    [ -e /usr/include/gssapi/gssapi.h ] || packages+=(libkrb5-dev)
+    compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null || packages+=(libclang-dev)
+    PATH=$PATH:/usr/sbin command -v krb5kdc >/dev/null || packages+=(krb5-kdc)
+    PATH=$PATH:/usr/sbin command -v kadmin.local >/dev/null || packages+=(krb5-admin-server)
+    command -v kinit >/dev/null || packages+=(krb5-user)
+fi
 if [ ${#packages[@]} -gt 0 ]; then install_packages "${packages[@]}"; fi
 install_laboratory
 
