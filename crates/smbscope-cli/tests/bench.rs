@@ -6,7 +6,7 @@ mod common;
 use common::{Said, said};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use smbscope_lab::{Server, Settings, available};
+use smbscope_lab::{Server, Settings, Signing, available};
 use smbscope_testkit::server::{Fault, Script, ScriptedServer};
 use smbscope_wire::smb2::Command as Smb2;
 use smbscope_wire::status::NtStatus;
@@ -151,6 +151,22 @@ fn every_connection_of_a_session_is_in_the_capture() {
     let refused = bench(&["--connections-per-session", "2", "--dialect", "2.1"]);
     assert_eq!(refused.status, Some(2));
     assert!(refused.err.contains("--connections-per-session needs SMB 3"), "{}", refused.err);
+}
+
+#[test]
+fn blocks_of_raw_mode_are_in_the_capture_too() {
+    // Samba has no raw mode where it can sign.
+    let Some(server) = server(Settings { signing: Signing::Off, ..Settings::default() }) else { return };
+    let load = ["--users", "2", "--duration", "1s", "--warmup", "200ms", "--quiet", "--capture", "--format", "json"];
+    let document = document(&common::finish(on(&server, &[&load[..], &["--dialect", "nt1", "--raw"]].concat())));
+    conforms(&document);
+    let run = &document["runs"][0];
+    is_whole(run);
+    let commands = run["commands"].as_array().expect("commands");
+    for name in ["SMB_COM_READ_RAW", "SMB_COM_WRITE_RAW"] {
+        let found = commands.iter().find(|command| command["command"] == name);
+        assert!(found.is_some_and(|command| command["count"].as_u64() > Some(0)), "{name} in {commands:?}");
+    }
 }
 
 #[test]

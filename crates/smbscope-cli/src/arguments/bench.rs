@@ -165,6 +165,8 @@ impl BenchArguments {
             "--duration has to be longer than nothing"
         } else if self.connect.encryption != EncryptionChoice::Off && self.connect.dialect < DialectChoice::Smb300 {
             "--encryption needs SMB 3; choose --dialect 3.0 or later"
+        } else if self.connect.raw && self.connect.dialect != DialectChoice::Nt1 {
+            "--raw is of SMB1; choose --dialect nt1"
         } else if self.connections_per_session > 1 && self.connect.dialect < DialectChoice::Smb300 {
             "--connections-per-session needs SMB 3; choose --dialect 3.0 or later"
         } else {
@@ -243,6 +245,10 @@ pub struct ConnectArguments {
     /// Put commands that belong together into one frame where the dialect can.
     #[arg(long)]
     pub compound: bool,
+
+    /// SMB1: read and write in raw mode, as clients of the time of NetBench did.
+    #[arg(long, conflicts_with = "leases")]
+    pub raw: bool,
 
     /// Ask for a lease or an oplock with every open.
     #[arg(long)]

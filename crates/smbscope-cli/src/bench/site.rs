@@ -94,6 +94,7 @@ impl ConnectArguments {
         options.transport = self.transport.into();
         options.timeout = self.timeout;
         options.compound = self.compound;
+        options.raw = self.raw;
         options.leases = self.leases;
     }
 }

@@ -32,6 +32,8 @@ pub struct Options {
     pub credits: u16,
     /// Compound open, operation and close into one frame where the dialect can.
     pub compound: bool,
+    /// SMB1: read and write in raw mode (READ_RAW, WRITE_RAW); refused where the server, signing or oplocks do not allow it.
+    pub raw: bool,
     /// Ask for a lease (2.1 and later) or an oplock (before) with every open of a file.
     pub leases: bool,
 }
@@ -52,6 +54,7 @@ impl Options {
             timeout: Duration::from_secs(30),
             credits: 64,
             compound: false,
+            raw: false,
             leases: false,
         }
     }

@@ -84,6 +84,46 @@ async fn large_reads_and_writes_are_as_few_commands_as_allowed() {
 }
 
 #[tokio::test]
+async fn raw_mode_moves_data_without_headers() {
+    // Samba offers it where it can't sign.
+    let settings = Settings { signing: smbscope_lab::Signing::Off, ..Settings::default() };
+    let Some(server) = samba(&settings) else { return };
+    let raw = Options { raw: true, signing: Signing::Off, ..user(&server) };
+    let mut session = connect(&raw).await;
+    let opened = session.open(&file("raw.dat")).await.unwrap();
+    let data = pattern(200_000);
+    commands(&mut session);
+    session.write(opened.handle, 3, &data).await.unwrap();
+    // Four blocks of 65,024 bytes at most, each in two parts: the announcement and the data.
+    let samples: Vec<_> = session.samples().drain(..).collect();
+    assert_eq!(samples.len(), 8);
+    for pair in samples.chunks(2) {
+        assert!(pair.iter().all(|part| part.command == smbscope_model::Command::Smb1(Command::WRITE_RAW)));
+        assert!(pair.iter().all(|part| part.status == Some(NtStatus::SUCCESS) && part.group == Group::Write));
+        assert_eq!((pair[0].subcommand, pair[1].subcommand), (None, Some(Subcommand::AsyncPortion)));
+        assert_eq!(pair[0].message_id, pair[1].message_id);
+        assert!(pair[0].response_last <= pair[1].request_first && Some(pair[1].request_bytes) == pair[1].length);
+    }
+    assert_eq!(std::fs::read(server.share_folder().join("raw.dat")).unwrap()[3..], data);
+    assert_eq!(session.read(opened.handle, 3, 200_000).await.unwrap(), data);
+    let samples: Vec<_> = session.samples().drain(..).collect();
+    assert_eq!(samples.iter().map(|sample| sample.response_bytes).sum::<u32>(), 200_000);
+    assert!(samples.iter().all(|read| read.command == smbscope_model::Command::Smb1(Command::READ_RAW)));
+    // An empty answer does not say why; the next one does.
+    assert_eq!(status(session.read(opened.handle, 300_000, 10).await), Some(NtStatus::END_OF_FILE));
+    assert_eq!(commands(&mut session), [Command::READ_RAW, Command::READ_ANDX]);
+    let other = session.open(&Open { access: 0x0012_0089, ..file("raw.dat") }).await.unwrap();
+    assert_eq!(status(session.write(other.handle, 0, b"not mine").await), Some(NtStatus::ACCESS_DENIED));
+    session.close(other.handle).await.unwrap();
+    session.close(opened.handle).await.unwrap();
+    session.disconnect().await.unwrap();
+
+    let Some(can_sign) = plain_samba() else { return };
+    let refused = smb1::Session::connect(&Options { raw: true, ..user(&can_sign) }).await.unwrap_err();
+    assert!(refused.to_string().contains("the server has no raw mode"), "{refused}");
+}
+
+#[tokio::test]
 async fn what_was_written_is_on_the_disk_and_what_is_on_the_disk_is_read() {
     let Some(server) = plain_samba() else { return };
     let mut session = connect(&user(&server)).await;

@@ -58,6 +58,42 @@ pub(super) struct Pending {
     bytes: u32,
 }
 
+impl Pending {
+    /// What became of it.
+    pub(super) fn sample(
+        &self,
+        outcome: Outcome,
+        status: Option<NtStatus>,
+        arrived: Arrived,
+        response_bytes: usize,
+    ) -> Sample {
+        let About { subcommand, fid, offset, length, waits } = self.about;
+        Sample {
+            command: Command::Smb1(self.command),
+            subcommand,
+            group: groups::smb1(self.command, subcommand, waits),
+            message_id: self.mid.into(),
+            session_id: self.uid.into(),
+            tree_id: self.tid.into(),
+            file_id: fid.map(FileId::Smb1),
+            status,
+            request_first: self.sent.first,
+            request_last: self.sent.last,
+            interim: None,
+            response_first: arrived.first,
+            response_last: arrived.last,
+            request_bytes: self.bytes,
+            response_bytes: u32_of(response_bytes),
+            offset,
+            length,
+            compounded: false,
+            signed: self.sequence.is_some(),
+            encrypted: false,
+            outcome,
+        }
+    }
+}
+
 /// The connection.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -213,13 +249,48 @@ impl Connection {
         let pending = Pending { command: R::COMMAND, about, mid, tid, uid, sequence: None, sent, bytes };
         self.samples.push(Sample {
             signed: self.signer.is_some(),
-            ..sample(&pending, Outcome::NoResponseByDesign, None, Arrived { first: sent.last, last: sent.last }, 0)
+            ..pending.sample(Outcome::NoResponseByDesign, None, Arrived { first: sent.last, last: sent.last }, 0)
         });
         Ok(())
     }
 
+    /// Sends data of a command that is under way, in a frame of its own without a header.
+    pub(super) async fn send_raw(&mut self, pending: &Pending, about: About, data: &[u8]) -> Result<Pending, Error> {
+        self.link.begin().extend_from_slice(data);
+        let now = Instant::now();
+        let mut pending =
+            Pending { about, sent: Sent { first: now, last: now }, bytes: u32_of(data.len()), ..*pending };
+        self.under_way = Some(pending);
+        match self.link.send(now.checked_add(self.timeout)).await {
+            Ok(sent) => pending.sent = sent,
+            Err(error) => return Err(self.broken(error, "sending data")),
+        }
+        self.under_way = Some(pending);
+        Ok(pending)
+    }
+
+    /// Waits for a frame without a header: the next one, as nothing else is under way.
+    pub(super) async fn receive_raw(&mut self, pending: &Pending) -> Result<Arrived, Error> {
+        match self.link.receive(pending.sent.last.checked_add(self.timeout)).await {
+            Ok(arrived) => {
+                self.under_way = None;
+                Ok(arrived)
+            }
+            Err(error) => Err(self.broken(error, "waiting for an answer")),
+        }
+    }
+
     /// Waits for a message that answers `pending`. What else comes meanwhile is dealt with.
     pub(super) async fn receive(&mut self, pending: &Pending) -> Result<(Header, Arrived), Error> {
+        self.receive_any(pending, &[pending.command]).await
+    }
+
+    /// Likewise, where the answer may have one of these commands.
+    pub(super) async fn receive_any(
+        &mut self,
+        pending: &Pending,
+        commands: &[smb1::Command],
+    ) -> Result<(Header, Arrived), Error> {
         let deadline = if pending.about.waits { None } else { pending.sent.last.checked_add(self.timeout) };
         loop {
             let arrived = match self.link.receive(deadline).await {
@@ -227,7 +298,9 @@ impl Connection {
                 Err(error) => return Err(self.broken(error, "waiting for an answer")),
             };
             let header = self.header_of_frame()?;
-            if header.is_reply() && header.mid == pending.mid && header.command == pending.command {
+            // Samba's "go ahead" to a WRITE_RAW is the header of the request, without the flag of a reply.
+            let is_reply = header.is_reply() || header.command == smb1::Command::WRITE_RAW;
+            if is_reply && header.mid == pending.mid && commands.contains(&header.command) {
                 self.verify(pending)?;
                 self.under_way = None;
                 return Ok((header, arrived));
@@ -291,7 +364,7 @@ impl Connection {
         let (command, mid, tid, uid) = (header.command, header.mid, header.tid, header.uid);
         let pending = Pending { command, about, mid, tid, uid, sequence: None, sent, bytes: 0 };
         let bytes = self.link.frame().len();
-        self.samples.push(sample(&pending, Outcome::ServerInitiated, None, arrived, bytes));
+        self.samples.push(pending.sample(Outcome::ServerInitiated, None, arrived, bytes));
         let release = LockingAndx {
             fid: broken.fid,
             type_of_lock: lock_type::OPLOCK_RELEASE,
@@ -319,19 +392,13 @@ impl Connection {
 
     /// Notes a command that was answered.
     pub(super) fn complete(&mut self, pending: &Pending, header: &Header, arrived: Arrived, bytes: usize) {
-        self.samples.push(Sample {
-            signed: pending.sequence.is_some(),
-            ..sample(pending, Outcome::Complete, Some(NtStatus(header.status)), arrived, bytes)
-        });
+        self.samples.push(pending.sample(Outcome::Complete, Some(NtStatus(header.status)), arrived, bytes));
     }
 
     /// Notes a command that will not be answered any more.
     fn unanswered(&mut self, pending: &Pending) {
         let now = Instant::now();
-        self.samples.push(Sample {
-            signed: pending.sequence.is_some(),
-            ..sample(pending, Outcome::Unanswered, None, Arrived { first: now, last: now }, 0)
-        });
+        self.samples.push(pending.sample(Outcome::Unanswered, None, Arrived { first: now, last: now }, 0));
     }
 
     /// An answer that refuses is an error.
@@ -397,39 +464,6 @@ fn refusal(header: &Header, message: &[u8]) -> Option<NtStatus> {
 /// For answers that cannot be read.
 pub(super) fn malformed(malformed: Malformed) -> Error {
     Error::Protocol(malformed.to_string())
-}
-
-fn sample(
-    pending: &Pending,
-    outcome: Outcome,
-    status: Option<NtStatus>,
-    arrived: Arrived,
-    response_bytes: usize,
-) -> Sample {
-    let About { subcommand, fid, offset, length, waits } = pending.about;
-    Sample {
-        command: Command::Smb1(pending.command),
-        subcommand,
-        group: groups::smb1(pending.command, subcommand, waits),
-        message_id: pending.mid.into(),
-        session_id: pending.uid.into(),
-        tree_id: pending.tid.into(),
-        file_id: fid.map(FileId::Smb1),
-        status,
-        request_first: pending.sent.first,
-        request_last: pending.sent.last,
-        interim: None,
-        response_first: arrived.first,
-        response_last: arrived.last,
-        request_bytes: pending.bytes,
-        response_bytes: u32_of(response_bytes),
-        offset,
-        length,
-        compounded: false,
-        signed: false,
-        encrypted: false,
-        outcome,
-    }
 }
 
 /// A message has less than 16 MiB.

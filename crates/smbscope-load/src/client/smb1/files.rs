@@ -2,7 +2,7 @@
 
 use super::super::file::{Handle, LockRange, Open, Opened, access, options};
 use super::super::{Disposition, Error};
-use super::connection::{About, Connection, PID, malformed};
+use super::connection::{About, PID, malformed};
 use super::{Session, fid_of, rooted};
 use smbscope_model::{Command, FileId};
 use smbscope_wire::smb1;
@@ -92,12 +92,14 @@ impl Session {
                 return Err(Error::Status { command, status: NtStatus::END_OF_FILE });
             }
             if total == 0 && is_last {
-                return data(&self.connection);
+                return self.data();
             }
             if total == 0 {
                 self.gathered.clear();
             }
-            self.gathered.extend_from_slice(data(&self.connection)?);
+            let mut gathered = std::mem::take(&mut self.gathered);
+            gathered.extend_from_slice(self.data()?);
+            self.gathered = gathered;
             total += read;
             if is_last {
                 return Ok(&self.gathered);
@@ -105,15 +107,37 @@ impl Session {
         }
     }
 
-    /// One command; how many bytes it brought.
+    /// One command; how many bytes it brought. In raw mode an empty answer may mean anything, so it is asked for again.
     async fn read_once(&mut self, fid: u16, offset: u64, max_count: u32) -> Result<u32, Error> {
+        self.raw_answer = self.raw_is_possible() && max_count > 0;
+        if self.raw_answer {
+            let read = self.connection.read_raw(fid, offset, max_count as u16).await?;
+            if read > 0 {
+                return Ok(read);
+            }
+            self.raw_answer = false;
+        }
         let read = ReadAndx { fid, offset, max_count };
         self.connection.call(&read, About::range(fid, offset, max_count)).await?;
-        let length = u32::try_from(data(&self.connection)?.len()).unwrap_or(u32::MAX);
+        let length = u32::try_from(self.data()?.len()).unwrap_or(u32::MAX);
         if length > max_count {
             return Err(Error::Protocol("READ_ANDX brought more than was asked for".to_owned()));
         }
         Ok(length)
+    }
+
+    /// What the last read brought.
+    fn data(&self) -> Result<&[u8], Error> {
+        let message = self.connection.message();
+        if self.raw_answer {
+            return Ok(message);
+        }
+        Ok(ReadAndxResponse::parse(message).map_err(malformed)?.data)
+    }
+
+    /// The answer of a watch could be taken for data.
+    fn raw_is_possible(&self) -> bool {
+        self.raw && self.connection.watch.is_none()
     }
 
     /// Writes all of it.
@@ -122,21 +146,29 @@ impl Session {
         let (mut offset, mut rest) = (offset, data);
         loop {
             let part = &rest[..rest.len().min(self.facts.max_write as usize)];
-            let about = About::range(fid, offset, part.len() as u32);
-            self.connection.call(&WriteAndx { fid, offset, write_mode: 0, data: part }, about).await?;
-            let written = WriteAndxResponse::parse(self.connection.message()).map_err(malformed)?.count;
+            let written = self.write_once(fid, offset, part).await?;
             rest = rest
                 .get(written as usize..)
                 .filter(|_| written as usize <= part.len())
-                .ok_or_else(|| Error::Protocol(format!("WRITE_ANDX of {} bytes wrote {written}", part.len())))?;
+                .ok_or_else(|| Error::Protocol(format!("a write of {} bytes wrote {written}", part.len())))?;
             if rest.is_empty() {
                 return Ok(());
             }
             if written == 0 {
-                return Err(Error::Protocol("WRITE_ANDX succeeded and wrote nothing".to_owned()));
+                return Err(Error::Protocol("a write succeeded and wrote nothing".to_owned()));
             }
             offset = offset.saturating_add(written.into());
         }
+    }
+
+    /// One command; how many bytes it wrote.
+    async fn write_once(&mut self, fid: u16, offset: u64, data: &[u8]) -> Result<u32, Error> {
+        if self.raw_is_possible() && !data.is_empty() {
+            return self.connection.write_raw(fid, offset, data).await;
+        }
+        let about = About::range(fid, offset, data.len() as u32);
+        self.connection.call(&WriteAndx { fid, offset, write_mode: 0, data }, about).await?;
+        Ok(WriteAndxResponse::parse(self.connection.message()).map_err(malformed)?.count)
     }
 
     /// Asks for what was written to be on disk.
@@ -195,11 +227,6 @@ impl Session {
             read => self.close(handle).await.and(read),
         }
     }
-}
-
-/// What the last READ_ANDX brought.
-fn data(connection: &Connection) -> Result<&[u8], Error> {
-    Ok(ReadAndxResponse::parse(connection.message()).map_err(malformed)?.data)
 }
 
 fn about_lock(fid: u16, offset: u64, length: u64) -> About {

@@ -9,9 +9,11 @@ mod directory;
 mod files;
 mod information;
 mod multiplex;
+mod raw;
 mod setup;
 mod watch;
 
+use super::options::Options;
 use super::sample::Samples;
 use super::session::Facts;
 use super::{Error, Handle};
@@ -33,6 +35,10 @@ pub struct Session {
     max_mpx_count: u16,
     /// Ask for an oplock with every open of a file.
     oplocks: bool,
+    /// Read and write in raw mode.
+    raw: bool,
+    /// The last read was answered in raw mode.
+    raw_answer: bool,
     /// The path of the request, from the root of the share.
     path: String,
     /// Likewise, of requests with two.
@@ -44,13 +50,15 @@ pub struct Session {
 }
 
 impl Session {
-    fn new(connection: Connection, facts: Facts, capabilities: u32, max_mpx_count: u16, oplocks: bool) -> Session {
+    fn new(connection: Connection, facts: Facts, capabilities: u32, max_mpx_count: u16, options: &Options) -> Session {
         Session {
             connection,
             facts,
             capabilities,
             max_mpx_count,
-            oplocks,
+            oplocks: options.leases,
+            raw: options.raw,
+            raw_answer: false,
             path: String::new(),
             second_path: String::new(),
             gathered: Vec::new(),

@@ -6,7 +6,7 @@ use super::super::crypto::Smb1Signer;
 use super::super::transport::Link;
 use super::super::{Credentials, Encryption, Error, Facts, Options, Signing, SigningAlgorithm};
 use super::connection::{About, Connection, malformed};
-use super::{MAX_TRANSACT, Session};
+use super::{MAX_TRANSACT, Session, raw};
 use smbscope_model::Dialect;
 use smbscope_wire::smb1::flags2;
 use smbscope_wire::smb1::messages::{
@@ -38,6 +38,7 @@ const NATIVE_LAN_MAN: &str = "smbscope";
 struct Server {
     max_mpx_count: u16,
     max_buffer_size: u32,
+    max_raw_size: u32,
     session_key: u32,
     capabilities: u32,
     extended_security: bool,
@@ -65,7 +66,11 @@ impl Session {
             log_on_plainly(&mut connection, &server, options).await?
         };
         connect_tree(&mut connection, options).await?;
-        let (max_read, max_write) = largest(&server, connection.signer.is_some());
+        let signed = connection.signer.is_some();
+        let (max_read, max_write) = match raw::block(options, server.capabilities, server.max_raw_size, signed)? {
+            Some(block) => (block, block),
+            None => largest(&server, signed),
+        };
         let facts = Facts {
             local: connection.link.local(),
             peer: connection.link.peer(),
@@ -77,8 +82,7 @@ impl Session {
             max_transact: MAX_TRANSACT.into(),
             guest,
         };
-        let oplocks = options.leases;
-        Ok(Session::new(connection, facts, server.capabilities, server.max_mpx_count, oplocks))
+        Ok(Session::new(connection, facts, server.capabilities, server.max_mpx_count, options))
     }
 }
 
@@ -119,6 +123,7 @@ async fn negotiate(connection: &mut Connection, options: &Options) -> Result<Ser
     let server = Server {
         max_mpx_count: answer.max_mpx_count,
         max_buffer_size: answer.max_buffer_size,
+        max_raw_size: answer.max_raw_size,
         session_key: answer.session_key,
         capabilities: answer.capabilities,
         extended_security: matches!(answer.security, Security::Extended { .. }),
@@ -294,6 +299,7 @@ mod tests {
         let server = Server {
             max_mpx_count: 50,
             max_buffer_size: 16_644,
+            max_raw_size: 65_536,
             session_key: 0,
             capabilities: capabilities::LARGE_READX,
             extended_security: true,

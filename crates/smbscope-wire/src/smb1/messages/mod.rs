@@ -19,6 +19,7 @@ mod nt_create_andx;
 mod nt_transact;
 mod open_andx;
 mod read_andx;
+mod read_raw;
 mod rename;
 mod session_setup_andx;
 pub mod trans2;
@@ -27,6 +28,7 @@ mod tree_connect_andx;
 mod tree_disconnect;
 mod view;
 mod write_andx;
+mod write_raw;
 mod writer;
 
 pub use check_directory::CheckDirectory;
@@ -44,6 +46,7 @@ pub use nt_create_andx::{NtCreateAndx, NtCreateAndxResponse, create_flags};
 pub use nt_transact::{NotifyChange, NotifyChanges, NtTransactNotifyChange};
 pub use open_andx::{OpenAndx, OpenAndxResponse};
 pub use read_andx::{ReadAndx, ReadAndxResponse};
+pub use read_raw::ReadRaw;
 pub use rename::Rename;
 pub use session_setup_andx::{
     SessionSetupAndx, SessionSetupAndxPlain, SessionSetupAndxPlainResponse, SessionSetupAndxResponse,
@@ -53,6 +56,7 @@ pub use tree_connect_andx::{TreeConnectAndx, TreeConnectAndxResponse};
 pub use tree_disconnect::TreeDisconnect;
 pub use view::Malformed;
 pub use write_andx::{WriteAndx, WriteAndxResponse};
+pub use write_raw::{WriteComplete, WriteRaw};
 pub use writer::Writer;
 
 use super::{Command, Header};

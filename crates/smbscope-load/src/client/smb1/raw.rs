@@ -1,0 +1,94 @@
+//! READ_RAW and WRITE_RAW (MS-CIFS 2.2.4.22, 2.2.4.25): data in frames of its own, without a header, as clients of the
+//! time of NetBench moved it. Nothing but their place says what such a frame belongs to, so nothing else may be under
+//! way, not even an oplock break.
+
+use super::super::{Error, Options};
+use super::connection::{About, Connection, malformed};
+use smbscope_model::{Outcome, Subcommand};
+use smbscope_wire::smb1::messages::{ReadRaw, WriteComplete, WriteRaw, capabilities};
+use smbscope_wire::smb1::{self, Header};
+
+/// Largest block: what a count of 16 bits can say, in whole sectors.
+const BLOCK_MAX: u32 = 0xfe00;
+
+/// The largest block of a server with these capabilities and MaxRawSize; absent where raw mode is not asked for.
+pub(super) fn block(options: &Options, server: u32, max_raw_size: u32, signed: bool) -> Result<Option<u32>, Error> {
+    let why = if !options.raw {
+        return Ok(None);
+    } else if server & capabilities::RAW_MODE == 0 || max_raw_size == 0 {
+        "the server has no raw mode (some have none where they can sign)"
+    } else if signed {
+        "what has no header has no signature: raw mode needs a session without"
+    } else if options.leases {
+        "an oplock break could be taken for data: raw mode needs a session without oplocks"
+    } else {
+        return Ok(Some(max_raw_size.min(BLOCK_MAX)));
+    };
+    Err(Error::Unsupported(format!("{}: {why}", options.host)))
+}
+
+impl Connection {
+    /// Reads a block: the frame that came is all data ([`Connection::message`]). Empty at the end of the file, and where
+    /// something is wrong.
+    pub(super) async fn read_raw(&mut self, fid: u16, offset: u64, max_count: u16) -> Result<u32, Error> {
+        let request = ReadRaw { fid, offset, max_count };
+        let pending = self.send(&request, About::range(fid, offset, max_count.into())).await?;
+        let arrived = self.receive_raw(&pending).await?;
+        let refused = Header::parse(self.message()).filter(|header| {
+            header.is_reply() && header.command == smb1::Command::READ_RAW && header.mid == pending.mid
+        });
+        let bytes = self.message().len();
+        if let Some(header) = refused.filter(|header| !header.is_success()) {
+            self.complete(&pending, &header, arrived, bytes);
+            self.accept(&pending, &header)?;
+        }
+        if bytes > usize::from(max_count) {
+            return Err(Error::Protocol("READ_RAW brought more than was asked for".to_owned()));
+        }
+        // Without a header there is no status.
+        self.samples.push(pending.sample(Outcome::Complete, None, arrived, bytes));
+        Ok(bytes as u32)
+    }
+
+    /// Writes a block; how much of it was. There are two samples, as a capture shows two parts: up to the server's "go
+    /// ahead", and from the data to its answer.
+    pub(super) async fn write_raw(&mut self, fid: u16, offset: u64, data: &[u8]) -> Result<u32, Error> {
+        let about = About::range(fid, offset, data.len() as u32);
+        let request = WriteRaw { fid, offset, count: data.len() as u16 };
+        let pending = self.send(&request, about).await?;
+        let ready = [smb1::Command::WRITE_RAW, smb1::Command::WRITE_COMPLETE];
+        let (header, arrived) = self.receive_any(&pending, &ready).await?;
+        let bytes = self.message().len();
+        self.complete(&pending, &header, arrived, bytes);
+        self.accept(&pending, &header)?;
+        if header.command != smb1::Command::WRITE_RAW {
+            return Ok(WriteComplete::parse(self.message(), header.command).map_err(malformed)?.count.into());
+        }
+        let block = About { subcommand: Some(Subcommand::AsyncPortion), ..about };
+        let pending = self.send_raw(&pending, block, data).await?;
+        let (header, arrived) = self.receive_any(&pending, &ready).await?;
+        let bytes = self.message().len();
+        self.complete(&pending, &header, arrived, bytes);
+        self.accept(&pending, &header)?;
+        Ok(WriteComplete::parse(self.message(), header.command).map_err(malformed)?.count.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_mode_is_refused_where_its_data_could_be_taken_for_something_else() {
+        let mut options = Options::new("server", "127.0.0.1:445".parse().unwrap(), "share");
+        let can = capabilities::RAW_MODE;
+        assert_eq!(block(&options, can, 0x1_0000, false).unwrap(), None);
+        options.raw = true;
+        assert_eq!(block(&options, can, 0x1_0000, false).unwrap(), Some(BLOCK_MAX));
+        assert_eq!(block(&options, can, 8192, false).unwrap(), Some(8192));
+        assert!(block(&options, 0, 0x1_0000, false).is_err() && block(&options, can, 0, false).is_err());
+        assert!(block(&options, can, 0x1_0000, true).is_err());
+        options.leases = true;
+        assert!(block(&options, can, 0x1_0000, false).is_err());
+    }
+}
