@@ -229,7 +229,7 @@ impl Progress {
             commands: group.commands,
             p50: group.p50,
             p95: group.p95,
-            p99: None,
+            p99: group.p99,
         });
         dashboard::Snapshot {
             phase: match seen.phase {
@@ -245,6 +245,7 @@ impl Progress {
             over: seen.over,
             commands: seen.commands,
             errors: seen.errors,
+            statuses: seen.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
             failures: seen.failures,
             bytes_read: seen.bytes_read,
             bytes_written: seen.bytes_written,
@@ -253,7 +254,41 @@ impl Progress {
             groups: groups.collect(),
             // A thread that asks for answers without a pause is always busy.
             cpu: self.meter.look().filter(|_| !self.busy_poll),
-            ..dashboard::Snapshot::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_load::engine::LiveGroup;
+    use smbscope_model::{Group, Nanos};
+    use smbscope_wire::status::NtStatus;
+
+    #[test]
+    fn what_the_engine_tells_is_all_shown() {
+        let read = LiveGroup {
+            group: Group::Read,
+            commands: 1_000,
+            p50: Some(Nanos(1)),
+            p95: Some(Nanos(2)),
+            p99: Some(Nanos(3)),
+        };
+        let seen = engine::Snapshot {
+            phase: Phase::Measuring,
+            commands: 1_000,
+            errors: 7,
+            statuses: [(NtStatus::END_OF_FILE, 5), (NtStatus(0xc000_0abc), 2)].into(),
+            groups: vec![read],
+            ..engine::Snapshot::default()
+        };
+        let point = Point { number: 1, of: Some(1), users: 1 };
+        let mut progress = Progress { point, since: None, times: [Duration::ZERO; 2], meter: CpuMeter::default() };
+        let shown = progress.snapshot(seen, None);
+        assert_eq!(shown.errors, 7);
+        // Names as in the report.
+        assert_eq!(shown.statuses, [("0xc0000abc".to_owned(), 2), ("STATUS_END_OF_FILE".to_owned(), 5)].into());
+        let times = shown.groups.iter().map(|group| (group.p50, group.p95, group.p99)).collect::<Vec<_>>();
+        assert_eq!(times, [(Some(Nanos(1)), Some(Nanos(2)), Some(Nanos(3)))]);
     }
 }

@@ -55,9 +55,10 @@ fn percentile(
     Some(max)
 }
 
-/// Median of at least one value, and 95th percentile of at least 20: as in `smbscope_stats::Summary`.
+/// Per mille, and of how many values at least, as in `smbscope_stats::Summary`.
 const P50: (u64, u64) = (500, 1);
 const P95: (u64, u64) = (950, 20);
+const P99: (u64, u64) = (990, 100);
 
 /// Few values over a narrow range: only bins that are not empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -146,6 +147,10 @@ impl Dense {
         percentile(self.counts(), self.total, self.max, P95.0, P95.1)
     }
 
+    pub(crate) fn p99(&self) -> Option<Nanos> {
+        percentile(self.counts(), self.total, self.max, P99.0, P99.1)
+    }
+
     fn counts(&self) -> impl Iterator<Item = (u16, u64)> {
         self.bins.iter().enumerate().map(|(bin, count)| (bin as u16, u64::from(*count)))
     }
@@ -182,6 +187,17 @@ mod tests {
         assert!(near(sparse.p50(), 11_000) && near(sparse.p95(), 19_000), "{sparse:?}");
         assert_eq!((sparse.p50(), sparse.p95()), (dense.p50(), dense.p95()));
         assert_eq!(sparse.max(), Some(Nanos(5_000_000)));
+    }
+
+    #[test]
+    fn the_99th_percentile_is_of_at_least_100_values() {
+        let mut dense = Dense::default();
+        (1..=99).for_each(|millis| dense.record(Duration::from_millis(millis)));
+        assert_eq!(dense.p99(), None);
+        dense.record(Duration::from_secs(5));
+        // Rank 98.01 of 0 to 99 is rounded to 98: 99 ms.
+        let found = dense.p99().unwrap().0;
+        assert!((found - 99_000_000).abs() <= 99_000_000 / 64, "{found}");
     }
 
     #[test]

@@ -4,12 +4,17 @@
 use super::bins::Dense;
 use super::target::Performed;
 use smbscope_model::{Group, Nanos};
+use smbscope_wire::status::NtStatus;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// How often workers publish.
 pub(crate) const PUBLISH: Duration = Duration::from_millis(250);
+
+/// Error statuses that are told apart between two looks; further ones count as errors only.
+const STATUSES_MAX: usize = 64;
 
 /// Shared between the engine and a display.
 #[derive(Debug, Default)]
@@ -55,6 +60,8 @@ pub struct Snapshot {
     pub operations: u64,
     /// Answers with an error status.
     pub errors: u64,
+    /// The same by status. Of more than 64 kinds the further ones are missing here.
+    pub statuses: BTreeMap<NtStatus, u64>,
     /// Sessions that could not be made or broke.
     pub failures: u64,
     /// Bytes read.
@@ -80,6 +87,8 @@ pub struct LiveGroup {
     pub p50: Option<Nanos>,
     /// 95th percentile, of at least 20 commands.
     pub p95: Option<Nanos>,
+    /// 99th percentile, of at least 100 commands.
+    pub p99: Option<Nanos>,
 }
 
 impl Live {
@@ -96,7 +105,13 @@ impl Live {
             .into_iter()
             .zip(&taken.groups)
             .filter(|(_, times)| times.total() > 0)
-            .map(|(group, times)| LiveGroup { group, commands: times.total(), p50: times.p50(), p95: times.p95() })
+            .map(|(group, times)| LiveGroup {
+                group,
+                commands: times.total(),
+                p50: times.p50(),
+                p95: times.p95(),
+                p99: times.p99(),
+            })
             .collect();
         let mut all = Dense::default();
         for (group, times) in Group::ALL.into_iter().zip(&mut taken.groups) {
@@ -112,6 +127,7 @@ impl Live {
             commands,
             operations: taken.operations,
             errors: taken.errors,
+            statuses: taken.statuses.list.into_iter().collect(),
             failures: taken.failures,
             bytes_read: taken.bytes_read,
             bytes_written: taken.bytes_written,
@@ -136,6 +152,7 @@ impl Live {
         shared.sessions += std::mem::take(&mut part.sessions);
         shared.operations += std::mem::take(&mut part.operations);
         shared.errors += std::mem::take(&mut part.errors);
+        shared.statuses.take_from(&mut part.statuses);
         shared.failures += std::mem::take(&mut part.failures);
         shared.bytes_read += std::mem::take(&mut part.bytes_read);
         shared.bytes_written += std::mem::take(&mut part.bytes_written);
@@ -150,15 +167,20 @@ pub(crate) struct LivePart {
     pub(crate) sessions: i64,
     pub(crate) operations: u64,
     errors: u64,
+    statuses: Statuses,
     pub(crate) failures: u64,
     bytes_read: u64,
     bytes_written: u64,
 }
 
 impl LivePart {
-    pub(crate) fn answered(&mut self, group: Group, time: Duration, failed: bool) {
+    /// A command was answered, with this error status if with one.
+    pub(crate) fn answered(&mut self, group: Group, time: Duration, error: Option<NtStatus>) {
         self.groups[group as usize].record(time);
-        self.errors += u64::from(failed);
+        if let Some(status) = error {
+            self.errors += 1;
+            self.statuses.add(status, 1);
+        }
     }
 
     pub(crate) fn moved(&mut self, performed: &Performed) {
@@ -167,25 +189,47 @@ impl LivePart {
     }
 }
 
+/// How often each error status came. A list, since there are few kinds, and since it keeps its room when it is emptied: a
+/// worker allocates for a status that is new to it, and for no other.
+#[derive(Debug, Default)]
+struct Statuses {
+    list: Vec<(NtStatus, u64)>,
+}
+
+impl Statuses {
+    fn add(&mut self, status: NtStatus, count: u64) {
+        match self.list.iter().position(|(known, _)| *known == status) {
+            Some(i) => self.list[i].1 += count,
+            None if self.list.len() < STATUSES_MAX => self.list.push((status, count)),
+            None => {}
+        }
+    }
+
+    /// Moves all that is in `other` here.
+    fn take_from(&mut self, other: &mut Statuses) {
+        other.list.drain(..).for_each(|(status, count)| self.add(status, count));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smbscope_wire::status::NtStatus;
 
     #[test]
     fn a_look_takes_what_came_since_the_last_one() {
         let live = Live::default();
         let mut worker = LivePart { sessions: 3, ..LivePart::default() };
         for _ in 0..20 {
-            worker.answered(Group::Read, Duration::from_millis(2), false);
+            worker.answered(Group::Read, Duration::from_millis(2), None);
         }
-        worker.answered(Group::OpenClose, Duration::from_millis(1), true);
+        worker.answered(Group::OpenClose, Duration::from_millis(1), Some(NtStatus::OBJECT_NAME_NOT_FOUND));
         worker.moved(&Performed { status: NtStatus::SUCCESS, bytes_read: 4096, bytes_written: 0 });
         live.publish(&mut worker);
         live.enter(Phase::Measuring, 4);
         let first = live.look();
         assert_eq!((first.phase, first.users_planned, first.sessions), (Phase::Measuring, 4, 3));
         assert_eq!((first.commands, first.errors, first.bytes_read), (21, 1, 4096));
+        assert_eq!(first.statuses, [(NtStatus::OBJECT_NAME_NOT_FOUND, 1)].into());
         // All but one are in the bin of 2 ms, which is 1.6 % wide.
         let near = |time: Option<Nanos>| time.is_some_and(|time| (time.0 - 2_000_000).abs() <= 32_000);
         assert!(near(first.p50) && near(first.p95), "{:?} {:?}", first.p50, first.p95);
@@ -193,6 +237,37 @@ mod tests {
         assert_eq!(groups, [(Group::OpenClose, 1, false), (Group::Read, 20, true)]);
         let second = live.look();
         assert_eq!((second.commands, second.sessions, second.groups.len()), (0, 3, 0));
+        assert!(second.statuses.is_empty());
+    }
+
+    #[test]
+    fn errors_of_all_workers_add_up_by_status_and_are_bounded() {
+        let live = Live::default();
+        let mut workers = [LivePart::default(), LivePart::default()];
+        let kinds = STATUSES_MAX as u32 + 10;
+        for (count, worker) in (2..).zip(&mut workers) {
+            for status in (0..kinds).flat_map(|kind| std::iter::repeat_n(NtStatus(0xc000_0000 + kind), count)) {
+                worker.answered(Group::Locking, Duration::from_millis(1), Some(status));
+            }
+            live.publish(worker);
+        }
+        let seen = live.look();
+        assert_eq!(seen.errors, 5 * u64::from(kinds));
+        assert_eq!(seen.statuses, (0..STATUSES_MAX as u32).map(|kind| (NtStatus(0xc000_0000 + kind), 5)).collect());
+    }
+
+    #[test]
+    fn a_status_that_is_known_is_counted_without_allocating() {
+        let live = Live::default();
+        let mut worker = LivePart::default();
+        worker.answered(Group::Read, Duration::from_millis(1), Some(NtStatus::END_OF_FILE));
+        let room = |worker: &LivePart| (worker.statuses.list.as_ptr(), worker.statuses.list.capacity());
+        let before = room(&worker);
+        for _ in 0..10 {
+            live.publish(&mut worker);
+            worker.answered(Group::Read, Duration::from_millis(1), Some(NtStatus::END_OF_FILE));
+        }
+        assert_eq!(room(&worker), before);
     }
 
     #[test]

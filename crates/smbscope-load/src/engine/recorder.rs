@@ -163,7 +163,7 @@ impl Recorder {
             return;
         };
         let failed = sample.status.is_some_and(NtStatus::is_error);
-        self.live.answered(sample.group, time, failed);
+        self.live.answered(sample.group, time, sample.status.filter(|_| failed));
         if !measured {
             return;
         }

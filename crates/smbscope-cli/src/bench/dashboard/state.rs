@@ -66,7 +66,7 @@ pub(crate) struct Snapshot {
     pub(crate) commands: u64,
     /// Those of them with an error status.
     pub(crate) errors: u64,
-    /// The same by status, where that is known.
+    /// The same by status; of very many kinds, not all.
     pub(crate) statuses: BTreeMap<String, u64>,
     /// Sessions that could not be made or broke.
     pub(crate) failures: u64,

@@ -139,6 +139,17 @@ fn errors_are_those_of_the_load_point() {
 }
 
 #[test]
+fn errors_that_are_not_listed_are_added_up() {
+    let mut state = State::new(heading());
+    let statuses = (1..=7).map(|kind| (format!("STATUS_{kind}"), kind)).collect();
+    // Of three the status is not known.
+    state.update(Snapshot { statuses, errors: 28 + 3, ..second(0) });
+    let drawn = drawn(&state, 80, 40);
+    assert!(drawn.contains(" 7  STATUS_7") && drawn.contains(" 3  STATUS_3"), "{drawn}");
+    assert!(!drawn.contains("STATUS_2") && drawn.contains(" 6  others"), "{drawn}");
+}
+
+#[test]
 fn what_is_remembered_has_a_bound() {
     let mut state = state();
     (0..2_000).for_each(|at| state.update(second(at % 30)));

@@ -215,9 +215,16 @@ fn draw_spark(frame: &mut Frame, name: &str, values: Vec<u64>, note: String, are
 }
 
 fn error_lines(state: &State, look: Look) -> Vec<Line<'static>> {
-    let found = state.top_statuses();
-    let listed = found.iter().take(STATUSES_LISTED);
-    listed.map(|(status, count)| Line::styled(format!("{count:>10}  {}", plain(status)), look.alarm())).collect()
+    let mut listed = state.top_statuses();
+    listed.truncate(STATUSES_LISTED);
+    let others = state.errors.saturating_sub(listed.iter().map(|(_, count)| count).sum());
+    if others > 0 {
+        listed.push(("others", others));
+    }
+    listed
+        .into_iter()
+        .map(|(status, count)| Line::styled(format!("{count:>10}  {}", plain(status)), look.alarm()))
+        .collect()
 }
 
 /// The load points that are done, the newest last.
