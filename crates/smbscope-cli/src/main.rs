@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use smbscope_cli::{Arguments, CommandEnded, one_line, run};
+use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -15,7 +16,8 @@ fn main() -> ExitCode {
             // It has said itself what there is to say.
             Some(ended) => ExitCode::from(ended.status()),
             None => {
-                eprintln!("smbscope: {}", one_line(&error));
+                // The terminal may be gone, which is no reason to panic.
+                let _said = writeln!(stderr(), "smbscope: {}", one_line(&error));
                 ExitCode::FAILURE
             }
         },

@@ -6,14 +6,14 @@ mod common;
 use common::{Said, said};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use smbscope_lab::{Server, Settings, Signing, available};
+use smbscope_lab::{Place, Server, Settings, Signing, available};
 use smbscope_testkit::server::{Fault, Script, ScriptedServer};
 use smbscope_wire::smb2::Command as Smb2;
 use smbscope_wire::status::NtStatus;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Milliseconds in nanoseconds.
 const MS: i64 = 1_000_000;
@@ -74,9 +74,15 @@ fn on_share(server: &Server) -> Vec<String> {
     entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
 }
 
-fn interrupt(child: &Child) {
-    let pid = Pid::from_raw(child.id() as i32).expect("a process has a number");
-    kill_process(pid, Signal::INT).expect("the process is there");
+fn send(signal: Signal, pid: u32) {
+    let pid = Pid::from_raw(pid as i32).expect("a process has a number");
+    kill_process(pid, signal).expect("the process is there");
+}
+
+/// What is in a folder that may not be there.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// A share of a server that answers by a script.
@@ -269,19 +275,92 @@ fn a_server_that_is_killed_ends_the_run_and_what_was_measured_is_kept() {
 
 #[test]
 fn ctrl_c_ends_the_load_point_and_keeps_its_results() {
+    a_signal_ends_the_load_point_and_keeps_its_results(&[Signal::INT]);
+}
+
+#[test]
+fn sigterm_does_the_same_also_where_it_comes_twice_as_from_timeout() {
+    a_signal_ends_the_load_point_and_keeps_its_results(&[Signal::TERM, Signal::TERM]);
+}
+
+#[test]
+fn the_end_of_the_terminal_does_the_same() {
+    a_signal_ends_the_load_point_and_keeps_its_results(&[Signal::HUP]);
+}
+
+fn a_signal_ends_the_load_point_and_keeps_its_results(signals: &[Signal]) {
     let Some(server) = server(Settings::default()) else { return };
+    let temporary = tempfile::tempdir().expect("a directory");
     let load = ["--users", "2,4", "--duration", "60s", "--warmup", "0s", "-q", "--format", "json"];
-    let child = on(&server, &load).spawn().expect("the binary runs");
+    let child = on(&server, &load).env("TMPDIR", temporary.path()).spawn().expect("the binary runs");
     sleep(Duration::from_secs(4));
-    interrupt(&child);
+    for signal in signals {
+        send(*signal, child.id());
+        sleep(Duration::from_millis(20));
+    }
     let said = said(child.wait_with_output().expect("it ends"));
     let found = document(&said);
     assert_eq!(found["runs"].as_array().map(Vec::len), Some(1));
     assert_eq!(found["runs"][0]["ended"]["how"], "interrupted");
     assert!(found["runs"][0]["operations"].as_u64() > Some(100));
+    assert!(names_in(temporary.path()).is_empty(), "{:?}", names_in(temporary.path()));
     assert_eq!(on_share(&server), ["smbscope-bench"]);
     assert_eq!(clean(&server).status, Some(0));
     assert!(on_share(&server).is_empty(), "{:?}", on_share(&server));
+}
+
+#[test]
+fn a_second_signal_ends_the_process_at_once() {
+    let (_server, url) = scripted(Script::new().rule(Fault::Silent.on(Smb2::ECHO).after(100)));
+    let load = ["--workload", "echo", "--users", "1", "--duration", "60s", "--warmup", "0s", "--no-prepare", "-q"];
+    let child = command(&[&load[..], &[&url]].concat()).spawn().expect("the binary runs");
+    sleep(Duration::from_secs(2));
+    // The load point waits 10 s for the answer that is missing.
+    send(Signal::TERM, child.id());
+    sleep(Duration::from_secs(1));
+    let second = Instant::now();
+    send(Signal::TERM, child.id());
+    let said = said(child.wait_with_output().expect("it ends"));
+    // 128 and the number of the signal, as shells have it.
+    assert_eq!((said.status, said.out.as_str()), (Some(143), ""), "{}", said.err);
+    assert!(second.elapsed() < Duration::from_secs(4), "{:?}", second.elapsed());
+}
+
+#[test]
+fn sigterm_gives_the_terminal_back_and_leaves_no_server_and_no_file_behind() {
+    let script = Command::new("script").arg("--version").stdout(Stdio::null()).status();
+    if available().is_err() || !script.is_ok_and(|status| status.success()) {
+        println!("skipped: no Samba, or no script (util-linux) to make a terminal with");
+        return;
+    }
+    // Short, since Samba has sockets in it.
+    let folder = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| folder.path().join(name);
+    std::fs::create_dir(at("tmp")).expect("a directory");
+    let bench = "bench --users 2 --duration 60s --warmup 0s -o run";
+    let binary = env!("CARGO_BIN_EXE_smbscope");
+    // The number is that of the shell, in whose place the program comes.
+    let line = format!("stty -a; sh -c 'echo $$ >pid; exec {binary} {bench}'; echo \"status $?\"; stty -a");
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &line, "/dev/null"]).current_dir(folder.path()).env("TERM", "xterm");
+    terminal.env("XDG_RUNTIME_DIR", folder.path()).env("TMPDIR", at("tmp"));
+    let child = terminal.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("script runs");
+    sleep(Duration::from_secs(6));
+    let pid = std::fs::read_to_string(at("pid")).expect("it has begun");
+    send(Signal::TERM, pid.trim().parse().expect("a number"));
+    let text = said(child.wait_with_output().expect("it ends")).out;
+    let (entered, left) = (text.find("\u{1b}[?1049h"), text.rfind("\u{1b}[?1049l"));
+    assert!(entered.is_some() && left > entered, "{text}");
+    assert!(text.rfind("\u{1b}[?25h") > text.rfind("\u{1b}[?25l"), "the cursor is hidden: {text}");
+    assert_eq!((text.matches("isig icanon").count(), text.contains("status 0")), (2, true), "{text}");
+    let kept = std::fs::read(at("run").join("run.json")).expect("the run is kept");
+    let kept: Value = serde_json::from_slice(&kept).expect("it is JSON");
+    assert_eq!(kept["runs"][0]["ended"]["how"], "interrupted");
+    assert!(at("run").join("report.html").is_file());
+    assert!(names_in(&at("tmp")).is_empty(), "{:?}", names_in(&at("tmp")));
+    let place = Place::new(&at("smbscope-lab")).expect("a place");
+    let left = names_in(place.path()).into_iter().filter(|name| place.path().join(name).is_dir()).collect::<Vec<_>>();
+    assert!(place.path().is_dir() && place.servers().is_empty() && left.is_empty(), "{left:?}");
 }
 
 #[test]

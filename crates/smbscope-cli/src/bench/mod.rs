@@ -17,6 +17,7 @@ pub(crate) mod target;
 mod wire;
 
 use crate::arguments::{BenchArguments, BenchFormat, BenchVerb, OnFailure};
+use crate::interrupt;
 use crate::output::Output;
 use anyhow::{Context, bail};
 use dashboard::{Choice, Display, Heading};
@@ -32,6 +33,8 @@ use smbscope_report::bench::Ended;
 use sniffer::Sniffer;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Builder;
 
@@ -52,16 +55,19 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
         output.refuse_terminal("HTML")?;
     }
     let directory = arguments.output.as_deref().map(RunDirectory::open).transpose()?;
-    let place = Place::new(arguments.output.as_deref())?;
     let site = Site::open(arguments.target.as_ref(), &arguments.connect)?;
     let facts = look(&site.options)?;
+    // Until here there was nothing to give back; from here on all ends in order.
+    let interrupted = Arc::new(AtomicBool::new(false));
+    interrupt::any_end_sets(&interrupted);
+    let place = Place::new(arguments.output.as_deref())?;
     let heading = Heading { workload: workload.name().to_owned(), target: site.heading(&facts) };
     let mut display = Display::open(choice(arguments), heading);
     let plan = plan(arguments);
     let seed = arguments.seed;
     let sessions = plan.users.most().saturating_mul(plan.sessions_per_user);
     if !arguments.no_prepare {
-        prepare::run(&site, &workload, sessions, &mut display)?;
+        prepare::run(&site, &workload, sessions, &mut display, &interrupted)?;
     }
 
     let scripts = |number: u32| -> Box<dyn Script> {
@@ -81,7 +87,8 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     let described = Described { arguments, site: &site, facts: &facts, workload: &workload, plan: &plan, started };
     let mut keeper = Keeper::new(directory, described, &metrics);
     let (options, folder) = (&site.options, place.folder());
-    let ramp = Ramp { plan: &plan, options, scripts: &scripts, capacity, capture, folder, metrics: &metrics };
+    let (metrics, interrupted) = (&metrics, &*interrupted);
+    let ramp = Ramp { plan: &plan, options, scripts: &scripts, capacity, capture, folder, metrics, interrupted };
     let outcome = ramp.run(&mut display, &mut keeper)?;
     drop(display);
 
@@ -97,6 +104,12 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
         Some(why) => bail!("the run failed: {why}"),
         None => Ok(()),
     }
+}
+
+/// What cannot wait when a signal ends the process at once.
+pub(crate) fn leave() {
+    dashboard::give_back();
+    sniffer::interrupt_what_captures();
 }
 
 /// A script that ends after some passes.

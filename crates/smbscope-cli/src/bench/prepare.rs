@@ -1,10 +1,12 @@
 //! Puts a workload's files on the share before the first load point.
 
-use super::dashboard::{Display, Phase, Snapshot};
+use super::dashboard::{Display, Phase, Snapshot, Wish};
 use super::site::Site;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use smbscope_load::prepare::{self, Progress, Request};
 use smbscope_load::workload::Workload;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 
@@ -12,9 +14,17 @@ use tokio::runtime::Builder;
 const SESSIONS: u32 = 4;
 /// How often the display is brought up to date.
 const REFRESH: Duration = Duration::from_millis(500);
+/// How often it is looked whether the user wants to stop.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Makes what is missing, for so many sessions.
-pub(crate) fn run(site: &Site, workload: &Workload, sessions: u32, display: &mut Display) -> anyhow::Result<()> {
+pub(crate) fn run(
+    site: &Site,
+    workload: &Workload,
+    sessions: u32,
+    display: &mut Display,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<()> {
     let request = Request {
         directory: &site.directory,
         workload: workload.name(),
@@ -22,16 +32,30 @@ pub(crate) fn run(site: &Site, workload: &Workload, sessions: u32, display: &mut
         users: sessions,
         sessions: SESSIONS,
     };
+    let display = RefCell::new(display);
     let mut shown = Instant::now();
     let mut progress = |progress: Progress| {
         if shown.elapsed() >= REFRESH {
             shown = Instant::now();
             let what = format!("file {} of {}", progress.files, progress.of_files);
             // A terminal that cannot be drawn on is no reason not to begin.
-            let _cannot_be_shown = display.update(Snapshot { phase: Phase::Preparing(what), ..Snapshot::default() });
+            let snapshot = Snapshot { phase: Phase::Preparing(what), ..Snapshot::default() };
+            let _cannot_be_shown = display.borrow_mut().update(snapshot);
         }
     };
     let runtime = Builder::new_current_thread().enable_all().build().context("no runtime for the client")?;
-    runtime.block_on(prepare::prepare(&site.options, &request, &mut progress))?;
-    Ok(())
+    let stopped = async {
+        while !interrupted.load(Ordering::Relaxed) {
+            tokio::time::sleep(LOOK).await;
+            if display.borrow_mut().wait(Instant::now()).is_ok_and(|wish| wish == Wish::Stop) {
+                break;
+            }
+        }
+    };
+    runtime.block_on(async {
+        tokio::select! {
+            prepared = prepare::prepare(&site.options, &request, &mut progress) => Ok(prepared.map(drop)?),
+            () = stopped => bail!("ended while files were made; the next run goes on with those that are there"),
+        }
+    })
 }

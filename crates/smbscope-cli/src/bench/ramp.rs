@@ -6,7 +6,6 @@ use super::results::{Keeper, Metrics};
 use super::sniffer::{Capture, Sniffer, Taken};
 use super::wire::Wire;
 use super::{names, proof};
-use crate::interrupt;
 use anyhow::Context;
 use smbscope_load::client::Options;
 use smbscope_load::engine::result::Run;
@@ -14,7 +13,6 @@ use smbscope_load::engine::{self, Criterion, Exchanges, Hooks, Live, Phase, Plan
 use smbscope_load::workload::Script;
 use smbscope_report::bench;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -35,6 +33,8 @@ pub(crate) struct Ramp<'a> {
     pub(crate) folder: &'a Path,
     /// What is known of the server's side.
     pub(crate) metrics: &'a Metrics<'a>,
+    /// Set when the load point is to end, and with it the ramp.
+    pub(crate) interrupted: &'a AtomicBool,
 }
 
 /// What came out of all load points.
@@ -49,8 +49,6 @@ impl Ramp<'_> {
     /// Runs all load points, and shows how they get on.
     pub(crate) fn run(self, display: &mut Display, keeper: &mut Keeper<'_>) -> anyhow::Result<Outcome> {
         let (live, stop) = (Live::default(), Stop::new());
-        let interrupted = Arc::new(AtomicBool::new(false));
-        interrupt::sets(&interrupted);
         let (sender, events) = channel();
         let points = match self.capacity {
             Some(_) => None,
@@ -92,7 +90,7 @@ impl Ramp<'_> {
                 self.metrics.look();
                 // A terminal that cannot be drawn on is no reason to lose a measurement.
                 let wish = display.wait(Instant::now() + REFRESH).unwrap_or(Wish::GoOn);
-                if wish == Wish::Stop || interrupted.load(Ordering::Relaxed) {
+                if wish == Wish::Stop || self.interrupted.load(Ordering::Relaxed) {
                     stop.stop();
                 }
             }

@@ -4,8 +4,10 @@ use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -18,6 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long packets may take from the network to the capture: the kernel hands them over in blocks, at the latest when
 /// the timeout of one second is over that tcpdump sets.
 const SETTLE: Duration = Duration::from_millis(1_200);
+
+/// The program that captures, by its number; 0 where none does.
+static UNDER_WAY: AtomicI32 = AtomicI32::new(0);
 
 /// The programs that can capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,8 +106,11 @@ impl Sniffer {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(said)
+            // What a terminal sends to all of its processes, Ctrl-C and its own end, would end it before its time.
+            .process_group(0)
             .spawn()
             .with_context(|| format!("cannot start {name}"))?;
+        UNDER_WAY.store(i32::try_from(child.id()).unwrap_or(0), Ordering::Relaxed);
         let mut capture = Capture { child: Some(child), file: file.to_owned(), log };
         let begun = Instant::now();
         loop {
@@ -162,9 +170,7 @@ impl Capture {
     /// Interrupts the program, by its number, and kills it when it does not end.
     fn stop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
-        if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            let _gone_already = kill_process(pid, Signal::INT);
-        }
+        interrupt_what_captures();
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
             if let Ok(Some(_)) = child.try_wait() {
@@ -174,6 +180,13 @@ impl Capture {
         }
         let _gone_already = child.kill();
         let _status_does_not_matter = child.wait();
+    }
+}
+
+/// Has the program end what it writes; done before this process ends at once, too, so that none is left behind.
+pub(crate) fn interrupt_what_captures() {
+    if let Some(pid) = Pid::from_raw(UNDER_WAY.swap(0, Ordering::Relaxed)) {
+        let _gone_already = kill_process(pid, Signal::INT);
     }
 }
 

@@ -11,6 +11,7 @@ mod state;
 mod view;
 
 pub(crate) use meter::CpuMeter;
+pub(crate) use screen::give_back;
 pub(crate) use state::{Finished, GroupFigures, Heading, Phase, Point, Snapshot};
 
 use screen::Screen;
@@ -94,11 +95,15 @@ impl Display {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match &mut self.place {
-                Place::Screen(screen) => {
-                    if screen.asks_to_stop(left, &self.state)? {
-                        return Ok(Wish::Stop);
+                Place::Screen(screen) => match screen.asks_to_stop(left, &self.state) {
+                    Ok(true) => return Ok(Wish::Stop),
+                    Ok(false) => {}
+                    Err(error) => {
+                        // Nobody can be asked: no reason to ask all the time.
+                        thread::sleep(left);
+                        return Err(error);
                     }
-                }
+                },
                 Place::Lines(_) | Place::Nowhere => thread::sleep(left),
             }
             if left == Duration::ZERO {

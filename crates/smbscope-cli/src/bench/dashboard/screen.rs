@@ -1,27 +1,38 @@
-//! The terminal of the dashboard. It is given back as it was when the screen is dropped, and by a hook of
-//! [`ratatui::try_init`] when the program panics, whichever thread that is in.
+//! The terminal of the dashboard. It is given back as it was when the screen is dropped, before a signal ends the
+//! process, and by a hook of [`ratatui::try_init`] when the program panics, whichever thread that is in. It may be gone
+//! by then: nothing of that is worth a word, or the loss of a measurement.
 
 use super::state::State;
 use super::view;
+use crate::interrupt;
+use crossterm::cursor::Show;
 use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use crossterm::execute;
 use ratatui::DefaultTerminal;
 use std::io;
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// Whether the terminal is taken over.
+static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// A terminal that is being drawn on.
 pub(super) struct Screen {
-    terminal: DefaultTerminal,
+    /// Its own end would complain about a terminal that is gone, on that terminal, and panic of it.
+    terminal: ManuallyDrop<DefaultTerminal>,
     color: bool,
 }
 
 impl Screen {
     /// Takes the terminal over.
     pub(super) fn open(color: bool) -> io::Result<Screen> {
+        TAKEN.store(true, Ordering::Relaxed);
         match ratatui::try_init() {
-            Ok(terminal) => Ok(Screen { terminal, color }),
+            Ok(terminal) => Ok(Screen { terminal: ManuallyDrop::new(terminal), color }),
             Err(error) => {
                 // It may have got half of the way.
-                let _ = ratatui::try_restore();
+                give_back();
                 Err(error)
             }
         }
@@ -42,7 +53,11 @@ impl Screen {
         match event::read()? {
             Event::Key(key) if key.kind != KeyEventKind::Release => {
                 let control = key.modifiers.contains(KeyModifiers::CONTROL);
-                Ok(matches!((key.code, control), (KeyCode::Char('c'), true) | (KeyCode::Char('q'), false)))
+                let is_ctrl_c = control && key.code == KeyCode::Char('c');
+                if is_ctrl_c {
+                    interrupt::as_by_ctrl_c();
+                }
+                Ok(is_ctrl_c || (!control && key.code == KeyCode::Char('q')))
             }
             Event::Resize(..) => self.draw(state).map(|()| false),
             _ => Ok(false),
@@ -52,6 +67,14 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        ratatui::restore();
+        give_back();
+    }
+}
+
+/// Gives the terminal back, if it is taken over.
+pub(crate) fn give_back() {
+    if TAKEN.swap(false, Ordering::Relaxed) {
+        let _gone = ratatui::try_restore();
+        let _gone = execute!(io::stdout(), Show);
     }
 }
