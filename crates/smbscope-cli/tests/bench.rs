@@ -254,7 +254,7 @@ fn a_server_that_stops_answering_ends_the_run_with_the_reason() {
     let options = ["--timeout", "500ms", "--on-failure", "end", "--format", "json", &url];
     let said = bench(&[&load[..], &options[..]].concat());
     assert_eq!(said.status, Some(1));
-    assert!(said.err.contains("no answer to ECHO"), "{}", said.err);
+    assert!(said.err.contains("no answer to ECHO after 500 ms"), "{}", said.err);
     let run = &parsed(&said)["runs"][0];
     assert_eq!((run["ended"]["how"].as_str(), run["operations"].as_u64()), (Some("failed"), Some(100)), "{run}");
 }

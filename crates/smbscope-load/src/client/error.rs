@@ -3,6 +3,7 @@
 use smbscope_model::Command;
 use smbscope_wire::status::NtStatus;
 use std::io;
+use std::time::Duration;
 
 /// Why an operation, or the connection under it, failed.
 #[derive(Debug, thiserror::Error)]
@@ -42,12 +43,12 @@ pub enum Error {
     },
 
     /// No answer in the time that the options allow.
-    #[error("no answer to {command} for {seconds} s")]
+    #[error("no answer to {command} after {}", in_words(*waited))]
     TimedOut {
         /// The command without an answer.
         command: Command,
         /// How long it was waited for.
-        seconds: u64,
+        waited: Duration,
     },
 
     /// The server sent what the specification does not allow.
@@ -76,5 +77,26 @@ impl Error {
     /// Whether the session can be used no longer.
     pub fn is_fatal(&self) -> bool {
         !matches!(self, Error::Status { .. })
+    }
+}
+
+/// A time limit as it was given: `250 ms`, `30 s`. Figures of the report are rounded, what was asked for is not.
+fn in_words(time: Duration) -> String {
+    let exact = format!("{time:?}");
+    let (number, unit) = exact.split_at(exact.find(char::is_alphabetic).unwrap_or(exact.len()));
+    format!("{number} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_wire::smb2;
+
+    #[test]
+    fn a_time_limit_is_said_as_it_was_given() {
+        let said = |waited| Error::TimedOut { command: Command::Smb2(smb2::Command::ECHO), waited }.to_string();
+        assert_eq!(said(Duration::from_millis(250)), "no answer to ECHO after 250 ms");
+        assert_eq!(said(Duration::from_millis(1_500)), "no answer to ECHO after 1.5 s");
+        assert_eq!(said(Duration::from_secs(90)), "no answer to ECHO after 90 s");
     }
 }

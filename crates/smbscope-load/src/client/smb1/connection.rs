@@ -422,7 +422,7 @@ impl Connection {
         match error.kind() {
             _ if is_deadline(&error) => Error::TimedOut {
                 command: Command::Smb1(command.unwrap_or(smb1::Command::INVALID)),
-                seconds: self.timeout.as_secs(),
+                waited: self.timeout,
             },
             io::ErrorKind::InvalidData => Error::Protocol(error.to_string()),
             _ => Error::Connection { what, error },

@@ -245,7 +245,7 @@ impl Connection {
 
     /// The server says nothing: tells it to give the request up, and waits a little if it has shown to be alive.
     async fn give_up(&mut self, id: u64) -> Error {
-        let seconds = self.timeout.as_secs();
+        let waited = self.timeout;
         let Some(pending) = self.pending.iter().find(|pending| pending.sample.message_id == id) else {
             return self.silent(id);
         };
@@ -265,7 +265,7 @@ impl Connection {
             }
         }
         self.abandon();
-        Error::TimedOut { command, seconds }
+        Error::TimedOut { command, waited }
     }
 
     /// No answer, and none to be expected any more.
@@ -273,7 +273,7 @@ impl Connection {
         let pending = self.pending.iter().find(|pending| pending.sample.message_id == id);
         let command = pending.map_or(Command::Smb2(smb2::Command::NEGOTIATE), |pending| pending.sample.command);
         self.abandon();
-        Error::TimedOut { command, seconds: self.timeout.as_secs() }
+        Error::TimedOut { command, waited: self.timeout }
     }
 
     /// The connection is gone.
