@@ -1,14 +1,17 @@
-//! What an operation (open, read a byte, close) costs this process, against a server in another process.
+//! What an operation (open, read a byte, close) costs this process, against a server in another process: the scripted
+//! one, or any other with `user=NAME`, for whose password it looks in `SMBSCOPE_PASSWORD`.
 //!
 //! ```sh
 //! cargo run --release -p smbscope-testkit --example scripted_server -- --listen 127.0.0.1:4450 --forever &
 //! cargo run --release -p smbscope-load --example operation_cost -- 127.0.0.1:4450 100 10 2.1
+//! smbscope lab run -- sh -c 'operation_cost 127.0.0.1:$SMBSCOPE_LAB_PORT 8 10 nt1 user=$SMBSCOPE_LAB_USER'
 //! ```
 //!
-//! Arguments: address, sessions, seconds, dialect (`nt1`, `2.0.2`, `2.1`, `3.0`, `3.0.2`, `3.1.1`), and `compound` to
-//! send the three commands as one. All sessions live in one thread, a task each.
+//! Arguments: address, sessions, seconds, dialect (`nt1`, `2.0.2`, `2.1`, `3.0`, `3.0.2`, `3.1.1`), then in any order
+//! `share=NAME` (`share`), `user=NAME` (a guest), and `compound` to send the three commands as one. All sessions live in
+//! one thread, a task each. The file is made first, and removed in the end.
 
-use smbscope_load::client::{Disposition, Open, Options, Session, access};
+use smbscope_load::client::{Credentials, Disposition, Open, Options, Secret, Session, access, create_options};
 use smbscope_model::{Dialect, Outcome};
 use std::error::Error;
 use std::fs;
@@ -22,7 +25,7 @@ use tokio::task::LocalSet;
 const LOGONS: usize = 32;
 
 const OPEN: Open<'static> = Open {
-    path: "dir\\file.txt",
+    path: "operation_cost.bin",
     access: access::READ_DATA | access::READ_ATTRIBUTES,
     share: 7,
     disposition: Disposition::Open,
@@ -30,12 +33,10 @@ const OPEN: Open<'static> = Open {
     attributes: 0,
 };
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Plan {
-    address: SocketAddr,
-    dialect: Dialect,
+    options: Options,
     time: Duration,
-    compound: bool,
 }
 
 #[derive(Debug, Default)]
@@ -50,32 +51,39 @@ struct Done {
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [address, sessions, seconds, dialect, rest @ ..] = &arguments[..] else {
-        return Err("arguments: ADDRESS SESSIONS SECONDS DIALECT [compound]".into());
+        return Err("arguments: ADDRESS SESSIONS SECONDS DIALECT [share=NAME] [user=NAME] [compound]".into());
     };
-    let plan = Plan {
-        address: address.parse()?,
-        dialect: parse_dialect(dialect)?,
-        time: Duration::from_secs_f64(seconds.parse()?),
-        compound: rest.iter().any(|word| word == "compound"),
-    };
+    let address: SocketAddr = address.parse()?;
+    let mut options = Options::new(&address.ip().to_string(), address, "share");
+    options.dialect = parse_dialect(dialect)?;
+    for word in rest {
+        match word.split_once('=') {
+            None if word == "compound" => options.compound = true,
+            Some(("share", share)) => options.share = share.to_owned(),
+            Some(("user", user)) => {
+                let password = Secret::new(std::env::var("SMBSCOPE_PASSWORD")?);
+                options.credentials = Credentials::Ntlm { domain: String::new(), user: user.to_owned(), password };
+            }
+            _ => return Err(format!("{word}: neither share=NAME nor user=NAME nor compound").into()),
+        }
+    }
+    let plan = Plan { options, time: Duration::from_secs_f64(seconds.parse()?) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     LocalSet::new().block_on(&runtime, measure(plan, sessions.parse()?))
 }
 
 async fn measure(plan: Plan, count: usize) -> Result<(), Box<dyn Error>> {
+    let mut host = Session::connect(&plan.options).await?;
+    println!("{:?}", host.facts());
+    make_file(&mut host).await?;
     let before = resident_bytes()?;
     let logons = Rc::new(Semaphore::new(LOGONS));
     let start = Instant::now();
     let mut tasks = Vec::new();
     for _ in 0..count {
-        let logons = logons.clone();
+        let (logons, options) = (logons.clone(), plan.options.clone());
         tasks.push(tokio::task::spawn_local(async move {
             let _turn = logons.acquire().await;
-            let options = Options {
-                dialect: plan.dialect,
-                compound: plan.compound,
-                ..Options::new("127.0.0.1", plan.address, "share")
-            };
             Session::connect(&options).await.map_err(|error| error.to_string())
         }));
     }
@@ -87,19 +95,11 @@ async fn measure(plan: Plan, count: usize) -> Result<(), Box<dyn Error>> {
     let grown = resident_bytes()?.saturating_sub(before);
     println!("connected {count} sessions in {connected:.2?}, {} bytes a session", grown / count.max(1) as u64);
 
+    // A tenth for what is made at the first time: buffers, and the server's own.
+    let (sessions, _) = all_work(sessions, plan.options.compound, plan.time / 10).await?;
     let cpu = cpu_time()?;
     let start = Instant::now();
-    let tasks: Vec<_> = sessions
-        .into_iter()
-        .map(|session| tokio::task::spawn_local(async move { work(session, plan).await.map_err(|e| e.to_string()) }))
-        .collect();
-    let mut all = Done::default();
-    for task in tasks {
-        let done = task.await??;
-        all.operations += done.operations;
-        all.times.extend(done.times);
-        all.response_times.extend(done.response_times);
-    }
+    let (_sessions, mut all) = all_work(sessions, plan.options.compound, plan.time).await?;
     let elapsed = start.elapsed();
     let cpu = cpu_time()?.saturating_sub(cpu);
     println!(
@@ -111,21 +111,59 @@ async fn measure(plan: Plan, count: usize) -> Result<(), Box<dyn Error>> {
     println!("operation p50 {:.1} us p99 {:.1} us", at(&mut all.times, 0.5), at(&mut all.times, 0.99));
     println!("command p50 {:.1} us p99 {:.1} us", at(&mut all.response_times, 0.5), at(&mut all.response_times, 0.99));
     println!("resident at the end: {} KiB", resident_bytes()? / 1024);
+    host.remove_file(OPEN.path).await?;
+    host.disconnect().await?;
     Ok(())
 }
 
-async fn work(mut session: Session, plan: Plan) -> Result<Done, smbscope_load::client::Error> {
+/// A file with one byte.
+async fn make_file(session: &mut Session) -> Result<(), Box<dyn Error>> {
+    let create = Open {
+        access: access::READ_DATA | access::WRITE_DATA | access::DELETE,
+        disposition: Disposition::OverwriteIf,
+        options: create_options::NON_DIRECTORY,
+        ..OPEN
+    };
+    let file = session.open(&create).await?.handle;
+    session.write(file, 0, b"1").await?;
+    Ok(session.close(file).await?)
+}
+
+/// Every session in a task of its own.
+async fn all_work(
+    sessions: Vec<Session>,
+    compound: bool,
+    time: Duration,
+) -> Result<(Vec<Session>, Done), Box<dyn Error>> {
+    let work = |session| async move { work(session, compound, time).await.map_err(|error| error.to_string()) };
+    let tasks: Vec<_> = sessions.into_iter().map(|session| tokio::task::spawn_local(work(session))).collect();
+    let (mut sessions, mut all) = (Vec::new(), Done::default());
+    for task in tasks {
+        let (session, done) = task.await??;
+        sessions.push(session);
+        all.operations += done.operations;
+        all.times.extend(done.times);
+        all.response_times.extend(done.response_times);
+    }
+    Ok((sessions, all))
+}
+
+async fn work(
+    mut session: Session,
+    compound: bool,
+    time: Duration,
+) -> Result<(Session, Done), smbscope_load::client::Error> {
     /// Times kept of one session, so that keeping them costs little.
     const KEPT: usize = 4096;
     let mut done = Done::default();
-    let end = Instant::now() + plan.time;
+    let end = Instant::now() + time;
     session.samples().clear();
     loop {
         let start = Instant::now();
         if start >= end {
-            return Ok(done);
+            return Ok((session, done));
         }
-        if plan.compound {
+        if compound {
             session.open_read_close(OPEN.path, 0, 1).await?;
         } else {
             let opened = session.open(&OPEN).await?;
