@@ -11,7 +11,7 @@ use smbscope_testkit::server::{Fault, Script, ScriptedServer};
 use smbscope_wire::smb2::Command as Smb2;
 use smbscope_wire::status::NtStatus;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -326,41 +326,75 @@ fn a_second_signal_ends_the_process_at_once() {
     assert!(second.elapsed() < Duration::from_secs(4), "{:?}", second.elapsed());
 }
 
+/// The dashboard of a run in a terminal of `script`, whose private server and files are below a folder.
+struct OnTerminal {
+    folder: tempfile::TempDir,
+    script: Child,
+    /// The program's own number.
+    pid: u32,
+}
+
+impl OnTerminal {
+    /// A few seconds into the first load point; `None` with a line where there can be none.
+    fn begin() -> Option<OnTerminal> {
+        let script = Command::new("script").arg("--version").stdout(Stdio::null()).status();
+        if available().is_err() || !script.is_ok_and(|status| status.success()) {
+            println!("skipped: no Samba, or no script (util-linux) to make a terminal with");
+            return None;
+        }
+        // Short, since Samba has sockets in it.
+        let folder = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir(folder.path().join("tmp")).expect("a directory");
+        let bench = "bench --users 2 --duration 60s --warmup 0s -o run";
+        let binary = env!("CARGO_BIN_EXE_smbscope");
+        // The number is that of the shell, in whose place the program comes.
+        let line = format!("stty -a; sh -c 'echo $$ >pid; exec {binary} {bench}'; echo \"status $?\"; stty -a");
+        let mut terminal = Command::new("script");
+        terminal.args(["-qec", &line, "/dev/null"]).current_dir(folder.path()).env("TERM", "xterm");
+        terminal.env("XDG_RUNTIME_DIR", folder.path()).env("TMPDIR", folder.path().join("tmp"));
+        let script = terminal.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("script runs");
+        sleep(Duration::from_secs(6));
+        let pid = std::fs::read_to_string(folder.path().join("pid")).expect("it has begun");
+        Some(OnTerminal { folder, script, pid: pid.trim().parse().expect("a number") })
+    }
+
+    /// The results are kept, and nothing else is.
+    fn is_ended_in_order(folder: &Path) {
+        let kept = std::fs::read(folder.join("run/run.json")).expect("the run is kept");
+        let kept: Value = serde_json::from_slice(&kept).expect("it is JSON");
+        assert_eq!(kept["runs"][0]["ended"]["how"], "interrupted");
+        assert!(folder.join("run/report.html").is_file());
+        assert!(names_in(&folder.join("tmp")).is_empty(), "{:?}", names_in(&folder.join("tmp")));
+        let place = Place::new(&folder.join("smbscope-lab")).expect("a place");
+        let left: Vec<_> = names_in(place.path()).into_iter().filter(|name| place.path().join(name).is_dir()).collect();
+        assert!(place.path().is_dir() && place.servers().is_empty() && left.is_empty(), "{left:?}");
+    }
+}
+
 #[test]
 fn sigterm_gives_the_terminal_back_and_leaves_no_server_and_no_file_behind() {
-    let script = Command::new("script").arg("--version").stdout(Stdio::null()).status();
-    if available().is_err() || !script.is_ok_and(|status| status.success()) {
-        println!("skipped: no Samba, or no script (util-linux) to make a terminal with");
-        return;
-    }
-    // Short, since Samba has sockets in it.
-    let folder = tempfile::tempdir().expect("a directory");
-    let at = |name: &str| folder.path().join(name);
-    std::fs::create_dir(at("tmp")).expect("a directory");
-    let bench = "bench --users 2 --duration 60s --warmup 0s -o run";
-    let binary = env!("CARGO_BIN_EXE_smbscope");
-    // The number is that of the shell, in whose place the program comes.
-    let line = format!("stty -a; sh -c 'echo $$ >pid; exec {binary} {bench}'; echo \"status $?\"; stty -a");
-    let mut terminal = Command::new("script");
-    terminal.args(["-qec", &line, "/dev/null"]).current_dir(folder.path()).env("TERM", "xterm");
-    terminal.env("XDG_RUNTIME_DIR", folder.path()).env("TMPDIR", at("tmp"));
-    let child = terminal.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("script runs");
-    sleep(Duration::from_secs(6));
-    let pid = std::fs::read_to_string(at("pid")).expect("it has begun");
-    send(Signal::TERM, pid.trim().parse().expect("a number"));
-    let text = said(child.wait_with_output().expect("it ends")).out;
+    let Some(OnTerminal { folder, script, pid }) = OnTerminal::begin() else { return };
+    send(Signal::TERM, pid);
+    let text = said(script.wait_with_output().expect("it ends")).out;
     let (entered, left) = (text.find("\u{1b}[?1049h"), text.rfind("\u{1b}[?1049l"));
     assert!(entered.is_some() && left > entered, "{text}");
     assert!(text.rfind("\u{1b}[?25h") > text.rfind("\u{1b}[?25l"), "the cursor is hidden: {text}");
     assert_eq!((text.matches("isig icanon").count(), text.contains("status 0")), (2, true), "{text}");
-    let kept = std::fs::read(at("run").join("run.json")).expect("the run is kept");
-    let kept: Value = serde_json::from_slice(&kept).expect("it is JSON");
-    assert_eq!(kept["runs"][0]["ended"]["how"], "interrupted");
-    assert!(at("run").join("report.html").is_file());
-    assert!(names_in(&at("tmp")).is_empty(), "{:?}", names_in(&at("tmp")));
-    let place = Place::new(&at("smbscope-lab")).expect("a place");
-    let left = names_in(place.path()).into_iter().filter(|name| place.path().join(name).is_dir()).collect::<Vec<_>>();
-    assert!(place.path().is_dir() && place.servers().is_empty() && left.is_empty(), "{left:?}");
+    OnTerminal::is_ended_in_order(folder.path());
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_the_run_in_order() {
+    let Some(OnTerminal { folder, mut script, pid }) = OnTerminal::begin() else { return };
+    script.kill().expect("it is there");
+    let _killed = script.wait();
+    let begun = Instant::now();
+    // Its parent, the shell, is gone, too, so that it may stay as a zombie, which has no command line.
+    while std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty()) {
+        assert!(begun.elapsed() < Duration::from_secs(30), "it runs on without its terminal");
+        sleep(Duration::from_millis(100));
+    }
+    OnTerminal::is_ended_in_order(folder.path());
 }
 
 #[test]

@@ -9,10 +9,15 @@ use crossterm::cursor::Show;
 use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use crossterm::execute;
 use ratatui::DefaultTerminal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// Longest time without a look whether the window has another size.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Whether the terminal is taken over.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -44,10 +49,11 @@ impl Screen {
         self.terminal.draw(|frame| view::draw(frame, state, color)).map(|_| ())
     }
 
-    /// Waits for the next event, and says whether it was the wish to stop: while the dashboard is there, Ctrl-C is a key
+    /// Waits for the next event, or a little, and says whether it was the wish to stop: while the dashboard is there, Ctrl-C is a key
     /// and no signal.
     pub(super) fn asks_to_stop(&mut self, longest: Duration, state: &State) -> io::Result<bool> {
-        if !event::poll(longest)? {
+        wait_for_input(longest.min(LOOK))?;
+        if !event::poll(Duration::ZERO)? {
             return Ok(false);
         }
         match event::read()? {
@@ -69,6 +75,22 @@ impl Drop for Screen {
     fn drop(&mut self) {
         give_back();
     }
+}
+
+/// Returns when something was typed, at the latest then; an error where the terminal is gone. crossterm would read it for
+/// ever.
+fn wait_for_input(longest: Duration) -> io::Result<()> {
+    let stdin = io::stdin();
+    let mut waited = [PollFd::new(&stdin, PollFlags::IN)];
+    let longest = Timespec::try_from(longest).map_err(io::Error::other)?;
+    match poll(&mut waited, Some(&longest)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    if waited[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        return Err(io::Error::other("the terminal is gone"));
+    }
+    Ok(())
 }
 
 /// Gives the terminal back, if it is taken over.
