@@ -12,6 +12,8 @@ use smbscope_wire::nbss::FrameType;
 #[derive(Debug)]
 pub struct FlowState {
     framers: [Framer; 2],
+    /// Whose direction the client's is by the ports, where one of them promises SMB.
+    client_by_port: Option<Direction>,
     connection: Option<Box<Connection>>,
     frames: Vec<Frame>,
     /// Framing counts until it is known whether the flow is SMB at all.
@@ -19,10 +21,16 @@ pub struct FlowState {
 }
 
 impl FlowState {
-    /// A flow that was just seen; `certain` says that its port promises SMB.
-    pub(crate) fn new(view: &FlowView, certain: bool) -> FlowState {
+    /// A flow that was just seen; of its ports, source and destination, these promise SMB.
+    pub(crate) fn new(view: &FlowView, promising: [bool; 2]) -> FlowState {
+        let certain = promising.contains(&true);
         FlowState {
             framers: [Framer::new(view.midstream, certain), Framer::new(view.midstream, certain)],
+            client_by_port: match promising {
+                [true, false] => Some(Direction::Backward),
+                [false, true] => Some(Direction::Forward),
+                _ => None,
+            },
             connection: None,
             frames: Vec::new(),
             quality: Quality::default(),
@@ -90,7 +98,7 @@ impl FlowState {
         for frame in frames.iter_mut() {
             let Some(client) = self.connection.as_ref().map(|connection| connection.client).or_else(|| {
                 let speaks_first = !matches!(frame.content, Content::Raw);
-                speaks_first.then(|| client_of(view, direction, frame))
+                speaks_first.then(|| client_of(view, self.client_by_port, direction, frame))
             }) else {
                 count_netbios(frame, &mut self.quality);
                 continue;
@@ -125,20 +133,21 @@ fn scene<'a, 'b>(
 }
 
 /// Which direction is the client's, by the first SMB message of a flow: the side that asks. Where a message could be
-/// either's, the side that opened the connection.
-fn client_of(view: &FlowView, direction: Direction, frame: &Frame) -> Direction {
+/// either's, as encrypted ones, the side that opened the connection, or the one whose port does not promise SMB.
+fn client_of(view: &FlowView, by_port: Option<Direction>, direction: Direction, frame: &Frame) -> Direction {
     let asks = match &frame.content {
         Content::Smb2 { members, .. } => members.first().map(|member| !member.header.is_response()),
         Content::Smb1(message) => Some(!message.header.is_reply()),
         _ => None,
     };
-    match (asks, view.opener) {
-        (Some(true), _) => direction,
-        (Some(false), _) => direction.reverse(),
-        (None, Some(opener)) => opener,
+    match asks {
+        Some(true) => direction,
+        Some(false) => direction.reverse(),
         // Servers have the lower port, nearly always.
-        (None, None) if view.source.port() < view.destination.port() => Direction::Backward,
-        (None, None) => Direction::Forward,
+        None => view.opener.or(by_port).unwrap_or(match view.source.port() < view.destination.port() {
+            true => Direction::Backward,
+            false => Direction::Forward,
+        }),
     }
 }
 

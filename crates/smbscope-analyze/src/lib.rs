@@ -36,7 +36,8 @@ const SMB_PORTS: [u16; 2] = [445, 139];
 /// What is looked at.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Only flows with one of these ports at either end; all flows when empty.
+    /// Only flows with one of these ports at either end, which is the server's where no message tells; all flows when
+    /// empty.
     pub ports: Vec<u16>,
     /// What it may take.
     pub limits: Limits,
@@ -122,8 +123,8 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
     fn opened(&mut self, view: &FlowView) -> Option<FlowState> {
         let ports = [view.source.port(), view.destination.port()];
         let wanted = self.options.ports.is_empty() || ports.iter().any(|port| self.options.ports.contains(port));
-        let certain = ports.iter().any(|port| SMB_PORTS.contains(port) || self.options.ports.contains(port));
-        wanted.then(|| FlowState::new(view, certain))
+        let promising = ports.map(|port| SMB_PORTS.contains(&port) || self.options.ports.contains(&port));
+        wanted.then(|| FlowState::new(view, promising))
     }
 
     fn data(&mut self, flow: &mut Option<FlowState>, view: &FlowView, direction: Direction, chunk: &Chunk<'_>) {

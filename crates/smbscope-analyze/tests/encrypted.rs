@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{analyze, analyze_told, times, us};
+use common::{analyze, analyze_ports, analyze_told, times, us};
 use smbscope_model::{Command, Outcome};
 use smbscope_testkit::{Conversation, damage, smb2};
 
@@ -24,6 +24,25 @@ fn frames_one_after_the_other_are_pairs() {
         assert_eq!((exchange.status, exchange.message_id, exchange.session_id), (None, None, Some(SESSION)));
     }
     assert_eq!(analysis.quality.encrypted_frames, 4);
+}
+
+#[test]
+fn the_port_that_is_asked_for_is_the_servers_where_only_encrypted_frames_were_captured() {
+    // A server on a high port, as that of a test; the capture begins after the login. By the common rule that servers
+    // have the lower port, the client would be taken for the server, and its requests for answers.
+    let packets = Conversation::midstream()
+        .ports(43_202, 44_653)
+        .client_says(100, smb2::encrypted(SESSION, 200))
+        .server_says(300, smb2::encrypted(SESSION, 500))
+        .client_says(600, smb2::encrypted(SESSION, 210))
+        .server_says(700, smb2::encrypted(SESSION, 300))
+        .client_says(800, smb2::encrypted(SESSION, 210))
+        .packets();
+    let analysis = analyze_ports(&packets, &[44_653]);
+    let complete: Vec<_> =
+        analysis.exchanges.iter().filter(|exchange| exchange.outcome == Outcome::Complete).map(times).collect();
+    assert_eq!(complete.last(), Some(&[600, 600, 700, 700]));
+    assert!(analysis.exchanges.iter().all(|exchange| exchange.endpoints.server.port() == 44_653));
 }
 
 #[test]
