@@ -8,7 +8,6 @@ mod aggregate;
 mod aggregator;
 mod bins;
 mod bounded;
-mod capacity;
 mod census;
 mod derived;
 mod distribution;
@@ -27,7 +26,6 @@ mod testing;
 
 pub use aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
 pub use aggregator::{Aggregator, LEAVES_MAX};
-pub use capacity::{LoadPoint, overall_response_time};
 pub use census::Census;
 pub use distribution::{Decade, Distribution};
 pub use entity::{ENTITIES_MAX, Entities, Entity, FileKey};
