@@ -29,6 +29,18 @@ pub use completions::CompletionsArguments;
 pub use lab::CommandEnded;
 pub use manual::ManArguments;
 
+/// Arguments that go together badly, as only shows when what they name is read.
+#[derive(Debug)]
+pub struct BadArguments(String);
+
+impl std::fmt::Display for BadArguments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadArguments {}
+
 /// An error with its causes in one line. What a cause repeats is said once.
 pub fn one_line(error: &anyhow::Error) -> String {
     let mut text = String::new();

@@ -1,7 +1,7 @@
 //! The `smbscope` binary: arguments in, exit status out.
 
 use clap::Parser;
-use smbscope_cli::{Arguments, CommandEnded, one_line, run};
+use smbscope_cli::{Arguments, BadArguments, CommandEnded, one_line, run};
 use std::io::{Write, stderr};
 use std::process::ExitCode;
 
@@ -18,8 +18,14 @@ fn main() -> ExitCode {
             None => {
                 // The terminal may be gone, which is no reason to panic.
                 let _said = writeln!(stderr(), "smbscope: {}", one_line(&error));
-                ExitCode::FAILURE
+                if are_arguments_bad(&error) { ExitCode::from(2) } else { ExitCode::FAILURE }
             }
         },
     }
+}
+
+/// Whether it was asked for what cannot be, as against what did not work.
+fn are_arguments_bad(error: &anyhow::Error) -> bool {
+    let settings = error.downcast_ref::<smbscope_lab::Error>();
+    error.is::<BadArguments>() || matches!(settings, Some(smbscope_lab::Error::Settings(_)))
 }

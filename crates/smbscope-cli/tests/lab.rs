@@ -221,20 +221,21 @@ fn a_server_of_a_command_can_be_seen_and_not_be_taken_down() {
 #[test]
 fn what_can_not_be_is_one_line() {
     let Some(lab) = Lab::new() else { return };
-    for (arguments, start) in [
-        (&["--set", "strickt sync = no"][..], "Samba does not take a setting: Unknown parameter"),
-        (&["--set", "nonsense"], "the setting \"nonsense\" is not of the form NAME = VALUE"),
+    for (arguments, status, start) in [
+        (&["--set", "strickt sync = no"][..], 2, "Samba does not take a setting: Unknown parameter"),
+        (&["--set", "nonsense"], 2, "the setting \"nonsense\" is not of the form NAME = VALUE"),
         (
             &["--min-dialect", "3.0", "--max-dialect", "2.1"],
+            2,
             "the oldest dialect, 3.0, is newer than the newest one, 2.1",
         ),
-        (&["--encrypt", "--max-dialect", "2.1"], "encryption needs 3.0 or newer"),
-        (&["--users", "60000"], "60000 users need as many accounts"),
-        (&["--share-folder", "/no/such/folder"], "cannot share /no/such/folder: "),
-        (&["--name", "a/b"], "\"a/b\" can't be a server's name"),
+        (&["--encrypt", "--max-dialect", "2.1"], 2, "encryption needs 3.0 or newer"),
+        (&["--users", "60000"], 2, "60000 users need as many accounts"),
+        (&["--share-folder", "/no/such/folder"], 1, "cannot share /no/such/folder: "),
+        (&["--name", "a/b"], 2, "\"a/b\" can't be a server's name"),
     ] {
         let said = lab.say(&[&["up"], arguments].concat());
-        assert!(said.error(1).starts_with(start), "{}", said.err);
+        assert!(said.error(status).starts_with(start), "{}", said.err);
     }
     for arguments in [&["--max-dialect", "4"][..], &["--delay", "5"], &["--cpu-load", "101"], &["--disk", "1"]] {
         assert_eq!(lab.say(&[&["up"], arguments].concat()).status, Some(2), "{arguments:?}");

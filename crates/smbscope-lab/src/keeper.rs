@@ -36,6 +36,8 @@ enum Answer {
     Stopped,
     /// What failed, in a line.
     Failed(String),
+    /// What is wrong with the settings.
+    Refused(String),
 }
 
 /// The other process, as the one that started it sees it.
@@ -73,6 +75,7 @@ impl Keeper {
         let error = match answer {
             Ok(Answer::Started(record)) => return Ok((keeper, *record)),
             Ok(Answer::Failed(said)) => Error::Keeper(said),
+            Ok(Answer::Refused(said)) => Error::Settings(said),
             Ok(Answer::Stopped) => Error::Keeper("the server was stopped while it started".to_owned()),
             Err(error) => error,
         };
@@ -109,7 +112,7 @@ impl Keeper {
         let _status = self.child.wait();
         told?;
         match answer? {
-            Answer::Failed(said) => Err(Error::Keeper(said)),
+            Answer::Failed(said) | Answer::Refused(said) => Err(Error::Keeper(said)),
             Answer::Started(_) | Answer::Stopped => Ok(()),
         }
     }
@@ -169,7 +172,10 @@ pub fn keep() -> Result<(), Error> {
     let running = match Place::new(&place).and_then(|place| Running::start(&place, &name, &settings, detached)) {
         Ok(running) => running,
         Err(error) => {
-            answer(&Answer::Failed(error.to_string()));
+            answer(&match &error {
+                Error::Settings(said) => Answer::Refused(said.clone()),
+                _ => Answer::Failed(error.to_string()),
+            });
             return Ok(());
         }
     };

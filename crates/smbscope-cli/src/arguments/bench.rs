@@ -5,11 +5,14 @@ use crate::bench::target::Target;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
 use smbscope_load::client::{self, Cipher};
-use smbscope_load::engine::{Arrivals, Criterion, Users};
+use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, Users};
 use smbscope_model::Dialect;
 use smbscope_stats::filter;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// The longest load point: as many seconds as the engine has room for.
+const DURATION_MAX: Duration = Duration::from_secs(100_000);
 
 /// Arguments of `smbscope bench`.
 #[derive(Debug, Args)]
@@ -161,18 +164,27 @@ pub struct BenchArguments {
 impl BenchArguments {
     /// What clap can't see by itself.
     pub(super) fn check(&self) -> Result<(), clap::Error> {
+        let connect = match &self.other {
+            Some(BenchVerb::Clean(clean)) => &clean.connect,
+            _ => &self.connect,
+        };
         let conflict = if self.duration.is_zero() {
             "--duration has to be longer than nothing"
-        } else if self.connect.encryption != EncryptionChoice::Off && self.connect.dialect < DialectChoice::Smb300 {
-            "--encryption needs SMB 3; choose --dialect 3.0 or later"
-        } else if self.connect.raw && self.connect.dialect != DialectChoice::Nt1 {
-            "--raw is of SMB1; choose --dialect nt1"
+        } else if self.duration > DURATION_MAX || self.warmup > DURATION_MAX {
+            "--duration and --warmup are at most 100000s, a day and some hours"
+        } else if self.find_capacity.is_none() && self.users.points().len() > LOAD_POINTS_MAX {
+            "--users has more than 1000 load points; give the range a step: 10..5000:10"
         } else if self.connections_per_session > 1 && self.connect.dialect < DialectChoice::Smb300 {
             "--connections-per-session needs SMB 3; choose --dialect 3.0 or later"
+        } else if let Some(conflict) = connect.conflict() {
+            conflict
         } else {
             return Ok(());
         };
-        Err(Arguments::command().error(ErrorKind::ArgumentConflict, conflict))
+        let mut command = Arguments::command();
+        command.build();
+        let bench = command.find_subcommand_mut("bench").expect("there is a subcommand bench");
+        Err(bench.error(ErrorKind::ArgumentConflict, conflict))
     }
 }
 
@@ -253,6 +265,32 @@ pub struct ConnectArguments {
     /// Ask for a lease or an oplock with every open.
     #[arg(long)]
     pub leases: bool,
+}
+
+impl ConnectArguments {
+    /// What would be passed over in silence, or refused only by the server.
+    fn conflict(&self) -> Option<&'static str> {
+        let (encrypted, algorithm) = (self.encryption != EncryptionChoice::Off, self.signing_algorithm.is_some());
+        let later_cipher =
+            encrypted && !matches!(self.encryption, EncryptionChoice::Required | EncryptionChoice::Aes128Ccm);
+        if encrypted && self.dialect < DialectChoice::Smb300 {
+            Some("--encryption needs SMB 3; choose --dialect 3.0 or later")
+        } else if later_cipher && self.dialect < DialectChoice::Smb311 {
+            Some("this cipher needs --dialect 3.1.1; SMB 3.0 and 3.0.2 have aes-128-ccm alone")
+        } else if algorithm && self.dialect < DialectChoice::Smb311 {
+            Some("--signing-algorithm needs --dialect 3.1.1; every older dialect has one way of signing")
+        } else if algorithm && self.signing == SigningChoice::Off {
+            Some("--signing off leaves nothing for --signing-algorithm to do; leave one of them out")
+        } else if self.raw && self.dialect != DialectChoice::Nt1 {
+            Some("--raw is of SMB1; choose --dialect nt1")
+        } else if self.raw && self.signing == SigningChoice::Required {
+            Some("what has no header has no signature: leave --raw or --signing required out")
+        } else if self.timeout.is_zero() {
+            Some("--timeout has to be longer than nothing")
+        } else {
+            None
+        }
+    }
 }
 
 /// Dialects by the names of the command line.

@@ -16,6 +16,7 @@ mod sniffer;
 pub(crate) mod target;
 mod wire;
 
+use crate::BadArguments;
 use crate::arguments::{BenchArguments, BenchFormat, BenchVerb, OnFailure};
 use crate::interrupt;
 use crate::output::Output;
@@ -51,6 +52,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     let started = now();
     let workload = workload(arguments)?;
     let mut output = Output::open(None, &[])?;
+    fits(arguments, &workload)?;
     if arguments.format == BenchFormat::Html {
         output.refuse_terminal("HTML")?;
     }
@@ -152,6 +154,20 @@ fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
 
 /// Lists the built-in workloads, or prints one.
 fn workloads(name: Option<&str>) -> anyhow::Result<()> {
+/// Refuses what is asked of a workload that has no such thing, before anything is begun.
+fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArguments> {
+    if let Some(criterion) = &arguments.find_capacity {
+        criterion.check(workload.operations()).map_err(|error| BadArguments(error.to_string()))?;
+    }
+    if arguments.passes.is_some() && workload.steps_of_a_pass().is_none() {
+        let name = workload.name();
+        return Err(BadArguments(format!(
+            "--passes needs a workload that has an end, and {name} has none: use --operations"
+        )));
+    }
+    Ok(())
+}
+
     let mut output = Output::open(None, &[])?;
     let text = match name {
         Some(name) => match Workload::builtin_text(name) {
@@ -192,7 +208,12 @@ fn plan(arguments: &BenchArguments) -> Plan {
         None => Schedule::Closed { think: arguments.think.unwrap_or_default() },
     };
     Plan {
-        users: arguments.users.clone(),
+        users,
+    // A search makes its own load points, from the fewest to the most.
+    let users = match arguments.find_capacity {
+        Some(_) => search(arguments).range(),
+        None => arguments.users.clone(),
+    };
         sessions_per_user: arguments.sessions_per_user.into(),
         connections_per_session: arguments.connections_per_session.into(),
         schedule,

@@ -33,6 +33,16 @@ impl FromStr for Target {
         let Some(rest) = text.strip_prefix("smb:").or_else(|| text.strip_prefix("SMB:")) else {
             return Err(SHAPE.to_owned());
         };
+        if text.contains('\\') {
+            return Err(format!(
+                "a backslash has no place in it: write / between its parts, and DOMAIN;user for a user of a domain; {SHAPE}"
+            ));
+        }
+        // A URL without them is another one, and so would be the share.
+        let dots = |part: &str| matches!(part.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
+        if rest.split('/').any(dots) {
+            return Err(format!(". and .. lead nowhere on a share; {SHAPE}"));
+        }
         // `url` knows hosts and ports of the schemes of the web; an smb URL has the same shape as those.
         let url = Url::parse(&format!("ftp:{rest}")).map_err(|error| format!("{error}; {SHAPE}"))?;
         if url.password().is_some() {
@@ -87,7 +97,8 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("smb://")?;
         if let Some(user) = &self.user {
-            write!(f, "{user}@")?;
+            let domain = self.domain.as_ref().map_or_else(String::new, |domain| format!("{domain};"));
+            write!(f, "{domain}{user}@")?;
         }
         match self.host.contains(':') {
             true => write!(f, "[{}]", self.host)?,
@@ -159,6 +170,9 @@ mod tests {
             ("smb://u:secret@host/share", "--password-file"),
             ("smb://host/share?x", "%3F"),
             ("smb://host/share/a%3Ab", "cannot be the name"),
+            ("smb://host/share/../other", "lead nowhere"),
+            ("smb://host/share/%2E%2e/other", "lead nowhere"),
+            ("smb://DOM\\ann@host/share", "DOMAIN;user"),
         ] {
             let error = text.parse::<Target>().expect_err(text);
             assert!(error.contains(said), "{text}: {error}");
@@ -168,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_target_prints_as_it_is_written() {
-        for text in ["smb://files/share", "smb://ann@[::1]:1445/share/a/b"] {
+        for text in ["smb://files/share", "smb://ann@[::1]:1445/share/a/b", "smb://LAB;ann@files/share"] {
             assert_eq!(text.parse::<Target>().expect(text).to_string(), text);
         }
     }

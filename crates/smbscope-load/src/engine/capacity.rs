@@ -7,7 +7,7 @@
 use super::criterion::{Criterion, Verdict};
 use super::load::Engine;
 use super::result::{Ended, Run};
-use super::users::USERS_MAX;
+use super::users::{USERS_MAX, Users};
 use std::collections::BTreeMap;
 
 /// Where to look.
@@ -25,6 +25,13 @@ impl Default for Search {
     /// From 1 to 10,000 users, to 5 %.
     fn default() -> Search {
         Search { first: 1, most: 10_000, precision: 0.05 }
+    }
+}
+
+impl Search {
+    /// As users.
+    pub fn range(&self) -> Users {
+        Users::range(self.first, self.most)
     }
 }
 

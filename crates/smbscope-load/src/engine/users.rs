@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Load points of a ramp, at most.
+/// Load points of a ramp, at most; a range for a search may have more.
 pub const LOAD_POINTS_MAX: usize = 1_000;
 /// Users of a load point, at most: each has a connection, and so a port of the client.
 pub const USERS_MAX: u32 = 60_000;
@@ -16,6 +16,11 @@ impl Users {
     /// A single load point.
     pub fn one(users: u32) -> Users {
         Users(vec![users.max(1)])
+    }
+
+    /// From the fewest to the most: a range for a search.
+    pub fn range(first: u32, most: u32) -> Users {
+        Users(vec![first, most])
     }
 
     /// Users of each load point.
@@ -71,8 +76,8 @@ fn add(points: &mut Vec<u32>, part: &str) -> Result<(), String> {
 }
 
 fn push(points: &mut Vec<u32>, users: u32) -> Result<(), String> {
-    if points.len() == LOAD_POINTS_MAX {
-        return Err(format!("more than {LOAD_POINTS_MAX} load points"));
+    if points.len() == USERS_MAX as usize {
+        return Err(format!("more than {USERS_MAX} load points"));
     }
     points.push(users);
     Ok(())
@@ -130,7 +135,7 @@ mod tests {
         assert!(problem("").contains("a number is missing"));
         assert!(problem("0").contains("0 is too few"));
         assert!(problem("20..10").contains("20..10 goes backwards"));
-        assert!(problem("1..60000").contains("more than 1000 load points"));
+        assert!(problem("1..60000,1").contains("more than 60000 load points"));
         assert!(problem("99999999").contains("99999999 is more than 60000"));
     }
 }
