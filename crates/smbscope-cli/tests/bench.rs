@@ -85,6 +85,24 @@ fn names_in(folder: &Path) -> Vec<String> {
     entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
 }
 
+/// Waits until something is so; a claim that it was.
+fn becomes(what: &str, mut is: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
+        sleep(Duration::from_millis(50));
+    }
+}
+
+/// Processes that have this text in their command line.
+fn processes_with(text: &str) -> Vec<String> {
+    let lines = std::fs::read_dir("/proc").expect("a system with /proc").filter_map(|entry| {
+        let bytes = std::fs::read(entry.ok()?.path().join("cmdline")).ok()?;
+        Some(String::from_utf8_lossy(&bytes).replace('\0', " "))
+    });
+    lines.filter(|line| line.contains(text)).collect()
+}
+
 /// A share of a server that answers by a script.
 fn scripted(script: Script) -> (ScriptedServer, String) {
     let server = ScriptedServer::start(script).expect("a port is free");
@@ -310,6 +328,29 @@ fn a_signal_ends_the_load_point_and_keeps_its_results(signals: &[Signal]) {
 }
 
 #[test]
+fn arguments_that_contradict_each_other_are_named_before_anything_is_begun() {
+    // Nobody listens there.
+    let target = "smb://127.0.0.1:1/share";
+    for (arguments, said) in [
+        (&["--encryption", "aes-256-gcm", "--dialect", "3.0"][..], "needs --dialect 3.1.1"),
+        (&["--signing-algorithm", "aes-gmac", "--dialect", "2.1"], "--signing-algorithm needs --dialect 3.1.1"),
+        (&["--signing-algorithm", "aes-gmac", "--signing", "off"], "--signing off leaves nothing"),
+        (&["--timeout", "0s"], "--timeout has to be longer"),
+        (&["--duration", "100001s"], "at most 100000s"),
+        (&["--users", "1..5000"], "more than 1000 load points"),
+        (&["--workload", "echo", "--passes", "2"], "echo has none"),
+        (&["--workload", "echo", "--find-capacity", "p95(Raed) < 1ms"], "`Raed` is neither"),
+    ] {
+        let found = bench(&[arguments, &[target]].concat());
+        assert_eq!((found.status, found.out.as_str()), (Some(2), ""), "{arguments:?}: {}", found.err);
+        assert!(found.err.contains(said), "{arguments:?}: {}", found.err);
+    }
+    // A range for a search may be as large as there are users.
+    let found = bench(&["--users", "1..5000", "--find-capacity", "p95(total) < 1ms", target]);
+    assert!(found.error(1).contains("no connection to 127.0.0.1:1"), "{}", found.err);
+}
+
+#[test]
 fn a_second_signal_ends_the_process_at_once() {
     let (_server, url) = scripted(Script::new().rule(Fault::Silent.on(Smb2::ECHO).after(100)));
     let load = ["--workload", "echo", "--users", "1", "--duration", "60s", "--warmup", "0s", "--no-prepare", "-q"];
@@ -395,6 +436,52 @@ fn a_terminal_that_is_closed_ends_the_run_in_order() {
         sleep(Duration::from_millis(100));
     }
     OnTerminal::is_ended_in_order(folder.path());
+}
+
+#[test]
+fn an_interrupt_while_files_are_made_ends_it_with_the_reason() {
+    // 64 MiB at a megabyte a second take a minute.
+    let bandwidth = Some(smbscope_lab::parse_bandwidth("8mbit").expect("a bandwidth"));
+    let Some(server) = server(Settings { bandwidth, ..Settings::default() }) else { return };
+    let child = on(&server, &["-q", "--workload", "read", "--users", "4"]).spawn().expect("the binary runs");
+    becomes("files are made", || server.share_folder().join("smbscope-bench/user00001/files").exists());
+    send(Signal::INT, child.id());
+    let begun = Instant::now();
+    let said = said(child.wait_with_output().expect("it ends"));
+    assert!(said.error(1).contains("interrupted while the files"), "{}", said.err);
+    assert!(begun.elapsed() < Duration::from_secs(10), "it took {:?}", begun.elapsed());
+    // What is there is known as smbscope's.
+    assert_eq!(clean(&server).status, Some(0));
+    assert!(on_share(&server).is_empty(), "{:?}", on_share(&server));
+}
+
+#[test]
+fn a_capture_ends_with_a_program_that_is_killed_and_its_run_directory_serves_again() {
+    let folder = common::directory("bench-killed");
+    let kept = folder.join("run").display().to_string();
+    let (_server, url) = scripted(Script::new());
+    let load = ["--workload", "echo", "--users", "1", "--warmup", "0s", "--no-prepare", "--capture", "-o", &kept, &url];
+    let begin = |duration: &str| command(&[&load[..], &["--duration", duration]].concat());
+    let mut child = begin("60s").spawn().expect("the binary runs");
+    let file = folder.join("run/point-01-1-users.pcap");
+    let begun = Instant::now();
+    while !file.exists() && begun.elapsed() < Duration::from_secs(10) {
+        sleep(Duration::from_millis(50));
+    }
+    if !file.exists() {
+        child.kill().expect("it is there");
+        let said = said(child.wait_with_output().expect("it ends"));
+        println!("skipped: nothing can be captured: {}", said.err);
+        return;
+    }
+    let capturing = || processes_with(&file.display().to_string());
+    assert!(!capturing().is_empty());
+    child.kill().expect("it is there");
+    child.wait().expect("it ends");
+    becomes("the capture ends", || capturing().is_empty());
+    let again = common::finish(begin("200ms"));
+    assert_eq!(again.status, Some(0), "{}", again.err);
+    assert!(folder.join("run/run.json").exists());
 }
 
 #[test]

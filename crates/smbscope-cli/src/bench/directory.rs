@@ -118,8 +118,14 @@ impl RunDirectory {
             self.exchanges = Table::GivenUp;
             return Ok(());
         }
-        let result = self.append(exchanges);
-        result.with_context(|| format!("cannot write {}", self.partial(EXCHANGES).display()))
+        if let Err(error) = self.append(exchanges) {
+            // A table that is not whole is none, and what is full has other things to hold.
+            self.exchanges = Table::GivenUp;
+            let partial = self.partial(EXCHANGES);
+            let _gone_or_to_stay = fs::remove_file(&partial);
+            return Err(error).with_context(|| format!("cannot write {}", partial.display()));
+        }
+        Ok(())
     }
 
     fn append(&mut self, exchanges: &[Exchange]) -> io::Result<()> {
@@ -150,8 +156,13 @@ impl RunDirectory {
         self.replace(RUN, |out| bench::write(document, out))
     }
 
-    /// Ends the exchange table and says where everything is.
-    pub(crate) fn finish(mut self) -> anyhow::Result<PathBuf> {
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Ends the exchange table.
+    pub(crate) fn finish(mut self) -> anyhow::Result<()> {
         let partial = self.partial(EXCHANGES);
         match std::mem::replace(&mut self.exchanges, Table::NotBegun) {
             Table::Open { writer, .. } => {
@@ -163,6 +174,9 @@ impl RunDirectory {
                 };
                 let place = self.path.join(EXCHANGES);
                 let result = writer.finish(&provenance).and_then(|()| settle(&partial, &place));
+                if result.is_err() {
+                    let _gone_or_to_stay = fs::remove_file(&partial);
+                }
                 result.with_context(|| format!("cannot write {}", place.display()))?;
             }
             Table::GivenUp if partial.exists() => {
@@ -170,7 +184,7 @@ impl RunDirectory {
             }
             Table::GivenUp | Table::NotBegun => {}
         }
-        Ok(self.path)
+        Ok(())
     }
 
     /// First what says that the others belong together.
@@ -211,9 +225,11 @@ fn settle(partial: &Path, place: &Path) -> io::Result<()> {
     fs::rename(partial, place)
 }
 
-/// Whether a capture of a load point is called so: `point-02-8-users.pcap`.
+/// Whether a capture of a load point is called so: `point-02-8-users.pcap`, or what its program said, which is there while
+/// it is taken.
 fn is_capture(name: &str) -> bool {
-    let number = name.strip_prefix("point-").and_then(|rest| rest.strip_suffix("-users.pcap"));
+    let name = name.strip_suffix(".pcap").or_else(|| name.strip_suffix(".log"));
+    let number = name.and_then(|name| name.strip_prefix("point-")?.strip_suffix("-users"));
     number.is_some_and(|number| number.bytes().all(|c| c.is_ascii_digit() || c == b'-'))
 }
 

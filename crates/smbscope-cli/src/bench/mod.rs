@@ -111,7 +111,6 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
 /// What cannot wait when a signal ends the process at once.
 pub(crate) fn leave() {
     dashboard::give_back();
-    sniffer::interrupt_what_captures();
 }
 
 /// A script that ends after some passes.
@@ -152,8 +151,6 @@ fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
     if file.is_file() || name.contains(['/', '.']) { Ok(Workload::load(file)?) } else { Ok(Workload::builtin(name)?) }
 }
 
-/// Lists the built-in workloads, or prints one.
-fn workloads(name: Option<&str>) -> anyhow::Result<()> {
 /// Refuses what is asked of a workload that has no such thing, before anything is begun.
 fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArguments> {
     if let Some(criterion) = &arguments.find_capacity {
@@ -168,6 +165,8 @@ fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArgume
     Ok(())
 }
 
+/// Lists the built-in workloads, or prints one.
+fn workloads(name: Option<&str>) -> anyhow::Result<()> {
     let mut output = Output::open(None, &[])?;
     let text = match name {
         Some(name) => match Workload::builtin_text(name) {
@@ -207,13 +206,13 @@ fn plan(arguments: &BenchArguments) -> Plan {
         Some(rate) => Schedule::Open { rate, arrivals: arguments.arrivals.into() },
         None => Schedule::Closed { think: arguments.think.unwrap_or_default() },
     };
-    Plan {
-        users,
     // A search makes its own load points, from the fewest to the most.
     let users = match arguments.find_capacity {
         Some(_) => search(arguments).range(),
         None => arguments.users.clone(),
     };
+    Plan {
+        users,
         sessions_per_user: arguments.sessions_per_user.into(),
         connections_per_session: arguments.connections_per_session.into(),
         schedule,

@@ -55,7 +55,10 @@ pub(crate) fn run(
     runtime.block_on(async {
         tokio::select! {
             prepared = prepare::prepare(&site.options, &request, &mut progress) => Ok(prepared.map(drop)?),
-            () = stopped => bail!("ended while files were made; the next run goes on with those that are there"),
+            () = stopped => bail!(
+                "interrupted while the files of the workload were made: what is there serves the next run, and \
+                 `smbscope bench clean` removes it"
+            ),
         }
     })
 }

@@ -281,7 +281,8 @@ mod tests {
             ..engine::Snapshot::default()
         };
         let point = Point { number: 1, of: Some(1), users: 1 };
-        let mut progress = Progress { point, since: None, times: [Duration::ZERO; 2], meter: CpuMeter::default() };
+        let mut progress =
+            Progress { point, since: None, times: [Duration::ZERO; 2], meter: CpuMeter::default(), busy_poll: false };
         let shown = progress.snapshot(seen, None);
         assert_eq!(shown.errors, 7);
         // Names as in the report.

@@ -101,13 +101,16 @@ impl<'a> Keeper<'a> {
 
 fn finish(mut directory: RunDirectory, document: &Document, metrics: &[ServerMetric]) -> anyhow::Result<()> {
     directory.keep(document, metrics)?;
-    let page = directory.finish()?.join(PAGE);
+    let page = directory.path().join(PAGE);
+    // Where there is no room for the table, there may be for the page.
+    let finished = directory.finish();
     let written = File::create(&page).and_then(|file| {
         let mut out = BufWriter::new(file);
         html::write_bench(document, &mut out)?;
         out.flush()
     });
-    written.with_context(|| format!("cannot write {}", page.display()))
+    written.with_context(|| format!("cannot write {}", page.display()))?;
+    finished
 }
 
 /// What is known of the server's side: of a private one, its processor time.

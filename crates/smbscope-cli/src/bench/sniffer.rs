@@ -1,13 +1,12 @@
 //! A packet capture of a load point, taken by tcpdump or dumpcap, begun and ended by the engine.
 
 use anyhow::{Context, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -21,8 +20,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// the timeout of one second is over that tcpdump sets.
 const SETTLE: Duration = Duration::from_millis(1_200);
 
-/// The program that captures, by its number; 0 where none does.
-static UNDER_WAY: AtomicI32 = AtomicI32::new(0);
+/// Runs a command that ends when it is told to, and that ends with us: what is read is the end of a pipe that is ours
+/// alone, and so closed by the system however we end. A capture that goes on by itself would fill the disk.
+const UNTIL_END_OF_INPUT: &str = r#"exec 3<&0
+"$@" 3<&- </dev/null & program=$!
+{ read -r _ <&3; kill -TERM "$program"; } 2>/dev/null & watch=$!
+exec 3<&-
+wait "$program"; status=$?
+kill "$watch" 2>/dev/null
+exit "$status""#;
 
 /// The programs that can capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +56,8 @@ impl Program {
     }
 
     fn command(self, path: &Path, interface: &str, filter: &str, file: &Path) -> Command {
-        let mut command = Command::new(path);
+        let mut command = Command::new("sh");
+        command.args(["-c", UNTIL_END_OF_INPUT, "sh"]).arg(path);
         command.args(["-i", interface, "-s", &SNAP_LENGTH.to_string()]);
         match self {
             // Without -Z, tcpdump changes to a user who may not write here.
@@ -103,14 +110,13 @@ impl Sniffer {
         let child = self
             .program
             .command(&self.path, &self.interface, &self.filter, file)
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(said)
-            // What a terminal sends to all of its processes, Ctrl-C and its own end, would end it before its time.
+            // Ctrl-C is for us: what is under way then is still to be captured.
             .process_group(0)
             .spawn()
             .with_context(|| format!("cannot start {name}"))?;
-        UNDER_WAY.store(i32::try_from(child.id()).unwrap_or(0), Ordering::Relaxed);
         let mut capture = Capture { child: Some(child), file: file.to_owned(), log };
         let begun = Instant::now();
         loop {
@@ -120,7 +126,7 @@ impl Sniffer {
             }
             let ended = capture.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
             if ended.is_some() || begun.elapsed() > PATIENCE {
-                bail!("{name} does not capture on {}: {}", self.interface, last_line(&said));
+                bail!("{name} does not capture on {}: {}", self.interface, reason(name, &said));
             }
             sleep(Duration::from_millis(5));
         }
@@ -156,7 +162,7 @@ impl Capture {
         self.stop();
         let said = self.said();
         if !self.file.is_file() {
-            bail!("the capture {} was not written: {}", self.file.display(), last_line(&said));
+            bail!("the capture {} was not written: {}", self.file.display(), reason("", &said));
         }
         let dropped = dropped(&said);
         let _kept_where_it_cannot_be_removed = std::fs::remove_file(&self.log);
@@ -167,10 +173,10 @@ impl Capture {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Interrupts the program, by its number, and kills it when it does not end.
+    /// Tells the program to end, and kills it when it does not.
     fn stop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
-        interrupt_what_captures();
+        drop(child.stdin.take());
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
             if let Ok(Some(_)) = child.try_wait() {
@@ -178,15 +184,10 @@ impl Capture {
             }
             sleep(Duration::from_millis(5));
         }
-        let _gone_already = child.kill();
+        if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            let _gone_already = kill_process_group(group, Signal::KILL);
+        }
         let _status_does_not_matter = child.wait();
-    }
-}
-
-/// Has the program end what it writes; done before this process ends at once, too, so that none is left behind.
-pub(crate) fn interrupt_what_captures() {
-    if let Some(pid) = Pid::from_raw(UNDER_WAY.swap(0, Ordering::Relaxed)) {
-        let _gone_already = kill_process(pid, Signal::INT);
     }
 }
 
@@ -225,8 +226,17 @@ fn on_path(program: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-fn last_line(said: &str) -> String {
-    said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim().to_owned()
+/// Why a program did not capture, by what it said: of several lines the one that speaks of permission, otherwise the
+/// first one in its own name.
+fn reason(name: &str, said: &str) -> String {
+    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let own = format!("{name}: ");
+    let found = lines()
+        .find(|line| line.to_ascii_lowercase().contains("permi"))
+        .or_else(|| lines().find(|line| !name.is_empty() && line.starts_with(&own)))
+        .or_else(|| lines().last());
+    let text = found.unwrap_or("it said nothing");
+    text.strip_prefix(&own).unwrap_or(text).trim_end_matches('.').to_owned()
 }
 
 /// `7 packets dropped by kernel` (tcpdump), `Packets received/dropped on interface 'lo': 5/7 …` (dumpcap).
@@ -254,6 +264,22 @@ mod tests {
         let dumpcap = "Packets captured: 6\nPackets received/dropped on interface 'lo': 6/3 (pcap:3/dumpcap:0/flushed:0/ps_ifdrop:0) (66.7%)\n";
         assert_eq!(dropped(dumpcap), Some(3));
         assert_eq!(dropped("nothing of the kind"), None);
+    }
+
+    #[test]
+    fn of_what_a_program_says_the_reason_is_found() {
+        // As printed by tcpdump 4.99 and dumpcap 4.0.
+        let tcpdump = "tcpdump: lo: You don't have permission to perform this capture on that device\n\
+                       (socket: Operation not permitted)\n";
+        assert_eq!(reason("tcpdump", tcpdump), "lo: You don't have permission to perform this capture on that device");
+        let dumpcap = "Capturing on 'lo'\ndumpcap: The capture session could not be initiated on capture device \"lo\" \
+                       (You don't have permission to capture on that device).\nPlease check to make sure you have \
+                       sufficient permissions.\n\nOn Debian, install it\n\n    and then restarting Wireshark.\n";
+        let expected = "The capture session could not be initiated on capture device \"lo\" (You don't have permission \
+                        to capture on that device)";
+        assert_eq!(reason("dumpcap", dumpcap), expected);
+        assert_eq!(reason("tcpdump", "tcpdump: nosuch: No such device exists\n(x)\n"), "nosuch: No such device exists");
+        assert_eq!(reason("tcpdump", "\n"), "it said nothing");
     }
 
     #[test]
