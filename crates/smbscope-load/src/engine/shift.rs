@@ -93,6 +93,7 @@ impl<C: Connector> Shift<C> {
     /// When users ended, of whom this is how.
     pub(crate) fn last_of<T>(&self, users: &[(T, Option<Left>)]) -> Instant {
         let window = self.window.get();
+        self.control.look_at_stop(now());
         if let Some((_, at)) = self.control.why() {
             return at.min(window.end);
         }
@@ -101,8 +102,10 @@ impl<C: Connector> Shift<C> {
         if all_left { now().min(window.end) } else { window.end }
     }
 
-    /// Whether no operation is begun any more.
+    /// Whether no operation is begun any more. Who is the first to notice that the caller wants to end notes when that was:
+    /// fast users are gone before the engine looks, and what they did would be divided by the whole time planned.
     pub(crate) fn is_over(&self, time: Instant) -> bool {
+        self.control.look_at_stop(time);
         time >= self.window.get().end || self.control.is_over()
     }
 

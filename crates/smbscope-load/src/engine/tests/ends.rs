@@ -60,6 +60,8 @@ fn an_interrupted_run_keeps_its_results() {
     assert_eq!((runs.len(), &runs[0].ended), (1, &Ended::Interrupted));
     // 2 users, 100/s each, for 2.5 s.
     assert!((498..=504).contains(&runs[0].total.count()), "{}", runs[0].total.count());
+    // Rates are those of the time that it took, and not of the minute that was planned.
+    assert!((2_490..=2_520).contains(&runs[0].duration.as_millis()), "{:?}", runs[0].duration);
     let said_goodbye = server.log().iter().filter(|(_, action)| action == "disconnect").count();
     assert_eq!(said_goodbye, 2);
 }
