@@ -185,7 +185,7 @@ fn another_dialect_than_the_one_asked_for_is_refused() {
 fn a_server_that_nobody_listens_for_is_a_refused_connection() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = run(Session::connect(&Options::new("127.0.0.1", address, "share"))).unwrap_err();
-    assert!(matches!(error, Error::Connection { ref error, .. } if error.kind() == ErrorKind::ConnectionRefused));
+    assert!(matches!(error, Error::Unreachable { ref error, .. } if error.kind() == ErrorKind::ConnectionRefused));
 }
 
 #[test]

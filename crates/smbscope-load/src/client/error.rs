@@ -3,6 +3,7 @@
 use smbscope_model::Command;
 use smbscope_wire::status::NtStatus;
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Why an operation, or the connection under it, failed.
@@ -51,6 +52,16 @@ pub enum Error {
         waited: Duration,
     },
 
+    /// No connection to the server came about.
+    #[error("no connection to {address}: {error}; {}", advice(.error.kind()))]
+    Unreachable {
+        /// Where to.
+        address: SocketAddr,
+        /// What the system says.
+        #[source]
+        error: io::Error,
+    },
+
     /// The server sent what the specification does not allow.
     #[error("the server broke the protocol: {0}")]
     Protocol(String),
@@ -63,6 +74,15 @@ pub enum Error {
         /// `signature` or `authentication tag`.
         what: &'static str,
     },
+}
+
+/// What to do where a server cannot be reached.
+fn advice(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::ConnectionRefused => "no server listens there: check host and port",
+        io::ErrorKind::TimedOut => "no answer: check host, port and firewall, or give it more time with --timeout",
+        _ => "check host, port and network",
+    }
 }
 
 impl Error {

@@ -81,10 +81,13 @@ impl Link {
 
     /// A TCP connection.
     pub(super) async fn tcp(options: &Options) -> Result<Link, Error> {
-        let failed = |error| Error::Connection { what: "connecting", error };
+        let failed = |error| Error::Unreachable { address: options.address, error };
         let stream = match timeout(options.timeout, TcpStream::connect(options.address)).await {
             Ok(result) => result.map_err(failed)?,
-            Err(_) => return Err(failed(io::ErrorKind::TimedOut.into())),
+            Err(_) => {
+                let error = io::Error::new(io::ErrorKind::TimedOut, format!("nothing for {:?}", options.timeout));
+                return Err(failed(error));
+            }
         };
         stream.set_nodelay(true).map_err(failed)?;
         let now = Instant::now();

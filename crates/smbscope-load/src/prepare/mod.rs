@@ -16,6 +16,7 @@ mod tests;
 use crate::client::{self, Options};
 use crate::workload::FileSet;
 use share::SessionConnector;
+use smbscope_wire::status::NtStatus;
 
 /// What the directory is called where nobody says otherwise.
 pub const DEFAULT_DIRECTORY: &str = "smbscope-bench";
@@ -72,7 +73,7 @@ pub struct Cleaned {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The server refused, or the session broke.
-    #[error("cannot {what}: {error}")]
+    #[error("cannot {what}: {error}{}", advice(.error))]
     Client {
         /// What was being done, with the path.
         what: String,
@@ -105,6 +106,21 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
+}
+
+/// What to do where the server refused.
+fn advice(error: &client::Error) -> &'static str {
+    match error.status() {
+        Some(NtStatus::ACCESS_DENIED | NtStatus::MEDIA_WRITE_PROTECTED) => {
+            "; this user may not write there, or nobody may: choose another user or directory"
+        }
+        Some(NtStatus::DISK_FULL) => {
+            "; make room on the share, or use fewer users or a workload with smaller files; `smbscope bench clean` removes \
+             what was made"
+        }
+        Some(NtStatus::OBJECT_PATH_NOT_FOUND) => "; make the directory that the target names first",
+        _ => "",
+    }
 }
 
 /// The directory to work in: [`DEFAULT_DIRECTORY`] below one that the user named, or below the root.
