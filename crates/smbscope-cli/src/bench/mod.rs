@@ -174,7 +174,7 @@ fn workloads(name: Option<&str>) -> anyhow::Result<()> {
             // The error names those that there are.
             None => return Ok(Workload::builtin(name).map(drop)?),
         },
-        None => Workload::built_in().into_iter().map(|(name, about)| format!("{name:<18} {about}\n")).collect(),
+        None => Workload::built_in().into_iter().map(|(name, about)| format!("{name:<18}  {about}\n")).collect(),
     };
     let result = output.writer().write_all(text.as_bytes()).and_then(|()| output.writer().flush());
     output.settle(result)

@@ -19,12 +19,12 @@ const FILES: [(&str, &str); 5] = [
 
 /// Name and description of each; the first is the default.
 pub(super) fn all() -> Vec<(&'static str, String)> {
-    let generated = [(NETBENCH, describe(NetbenchLike::default().scale)), (NETBENCH_FULL, describe(1))];
-    let files = FILES.iter().map(|(name, _)| {
+    let names = [NETBENCH, NETBENCH_FULL].into_iter().chain(FILES.iter().map(|(name, _)| *name));
+    let described = names.map(|name| {
         let description = get(name).map(|workload| workload.description().to_owned());
-        (*name, description.unwrap_or_default())
+        (name, description.unwrap_or_default())
     });
-    generated.into_iter().chain(files).collect()
+    described.collect()
 }
 
 pub(super) fn get(name: &str) -> Result<Workload, Error> {
@@ -57,12 +57,9 @@ pub(super) fn netbench(settings: NetbenchLike) -> Result<Workload, Error> {
     let (text, first) = netbench::generate(settings);
     let loadfile = Loadfile::parse(NETBENCH, &text)?.repeat_from_line(first);
     let name = if settings.scale <= 1 { NETBENCH_FULL } else { NETBENCH };
-    Ok(Workload::of_loadfile(name.to_owned(), describe(settings.scale), Source::BuiltIn, loadfile))
-}
-
-fn describe(scale: u32) -> String {
-    let working_set = 24.2 / f64::from(scale.max(1));
-    format!("The mix of operations of the NetBench Disk Mix, with {working_set:.1} MB of files a user")
+    let megabytes = loadfile.set_up_bytes() as f64 / 1e6;
+    let description = format!("The mix of operations of the NetBench Disk Mix, with {megabytes:.1} MB of files a user");
+    Ok(Workload::of_loadfile(name.to_owned(), description, Source::BuiltIn, loadfile))
 }
 
 #[cfg(test)]
