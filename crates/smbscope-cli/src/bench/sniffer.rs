@@ -234,7 +234,7 @@ fn reason(name: &str, said: &str) -> String {
     let found = lines()
         .find(|line| line.to_ascii_lowercase().contains("permi"))
         .or_else(|| lines().find(|line| !name.is_empty() && line.starts_with(&own)))
-        .or_else(|| lines().last());
+        .or_else(|| lines().next_back());
     let text = found.unwrap_or("it said nothing");
     text.strip_prefix(&own).unwrap_or(text).trim_end_matches('.').to_owned()
 }
