@@ -124,6 +124,9 @@ fn stem(file: &Path) -> String {
     if file.as_os_str() == "-" {
         return "standard input".to_owned();
     }
+    // `.` and what ends with `..` have a name all the same.
+    let whole = file.file_name().is_none().then(|| file.canonicalize().ok()).flatten();
+    let file = whole.as_deref().unwrap_or(file);
     // A run is called by its directory.
     let file = match file.parent() {
         Some(directory) if file.ends_with(RUN) && directory.file_name().is_some() => directory,
@@ -164,6 +167,9 @@ mod tests {
         let expected = ["monday", "monday-2", "10.0.0.1", ".json", "standard input", "monday-2-2", "new", "run"];
         assert_eq!(names(&files, &[]), expected);
         assert_eq!(names(&files[..3], &["before".to_owned(), "before".to_owned()]), ["before", "before-2", "10.0.0.1"]);
+        let here = std::env::current_dir().expect("there is one");
+        let here = here.file_name().expect("tests do not run in /").to_string_lossy();
+        assert_eq!(names(&["."], &[]), [here.as_ref()]);
     }
 
     /// Runs the command line, with the comparison as JSON.

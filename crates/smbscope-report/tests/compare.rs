@@ -99,6 +99,25 @@ fn ramps_are_compared_load_point_by_load_point() {
 }
 
 #[test]
+fn what_was_asked_of_the_servers_in_another_way_is_said() {
+    let notes = |second: bench::Document| -> Vec<String> {
+        let comparison = Comparison::of_all(None, &[ramp("a", common::bench::ramp()), ramp("b", second)]);
+        assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
+        let about = |note: &compare::Note| note.column == 1 && note.kind == NoteKind::Mix;
+        comparison.notes.into_iter().filter(about).map(|note| note.text).collect()
+    };
+    assert_eq!(notes(common::bench::ramp()), Vec::<String>::new());
+    assert!(notes(slower())[0].starts_with("other load points than a"), "{:?}", notes(slower()));
+    let mut open = common::bench::ramp();
+    open.settings.schedule = bench::Schedule::Open { rate: 500.0, random: false };
+    let found = notes(open);
+    assert!(
+        found[0].contains("open loop, 500 operations/s, and there") && found[0].contains("closed loop"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn a_ramp_stands_beside_a_capture() {
     let report = Content::Report(Box::new(SavedReport::of(&common::office())));
     let comparison = Comparison::of_all(None, &[given("office", report), ramp("bench", common::bench::ramp())]);

@@ -183,7 +183,13 @@ impl Comparison {
     /// Compares reports and ramps with the first of them.
     pub fn of_all(title: Option<String>, given: &[Given]) -> Comparison {
         let (inputs, ramps) = ramps::resolved(given);
-        Comparison { ramps, ..Comparison::of(title, &inputs) }
+        let mut comparison = Comparison { ramps, ..Comparison::of(title, &inputs) };
+        let loads =
+            ramps::differences(given).into_iter().map(|(column, text)| Note { kind: NoteKind::Mix, column, text });
+        // What was asked of the servers stands before what came of it.
+        comparison.notes.extend(loads);
+        comparison.notes.sort_by_key(|note| (note.column, note.kind != NoteKind::Mix));
+        comparison
     }
 }
 

@@ -137,9 +137,32 @@ fn highest_common(ramps: &[Option<&Document>]) -> Option<u32> {
 
 fn schedule(document: &Document) -> String {
     match document.settings.schedule {
-        Schedule::Closed { .. } => "closed loop".to_owned(),
+        Schedule::Closed { think_ns: Nanos(0) } => "closed loop".to_owned(),
+        Schedule::Closed { think_ns } => format!("closed loop, {think_ns} between operations"),
         Schedule::Open { rate, .. } => format!("open loop, {rate} operations/s"),
     }
+}
+
+/// What was asked of the servers in another way than of the first one, by column: differences may come of that.
+pub(super) fn differences(given: &[Given]) -> Vec<(usize, String)> {
+    let load = |ramp: &Document| format!("{}, {}", ramp.workload.name, schedule(ramp));
+    let users = |ramp: &Document| ramp.runs.iter().map(|run| run.users).collect::<BTreeSet<u32>>();
+    let Some(Given { name, content: Content::Ramp(base), .. }) = given.first() else { return Vec::new() };
+    let others = given.iter().enumerate().skip(1).filter_map(|(column, given)| match &given.content {
+        Content::Ramp(ramp) => Some((column, &**ramp)),
+        Content::Report(_) => None,
+    });
+    let found = others.filter_map(|(column, ramp)| {
+        let text = if load(ramp) != load(base) {
+            format!("another load than {name}: {}, and there {}", load(ramp), load(base))
+        } else if users(ramp) != users(base) {
+            format!("other load points than {name}: overall response times of different ranges do not compare")
+        } else {
+            return None;
+        };
+        Some((column, text))
+    });
+    found.collect()
 }
 
 fn points(ramps: &[Option<&Document>]) -> Vec<LoadPoint> {
