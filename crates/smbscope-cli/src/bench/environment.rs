@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fs, thread};
 
-/// What is known of this machine, name by name, and the version of smbscope.
+/// What is known of this machine, name by name.
 pub(crate) fn of_client() -> BTreeMap<String, String> {
     let read = |path: &str| fs::read_to_string(Path::new(path)).unwrap_or_default();
     let mut facts = facts(&read("/etc/os-release"), &read("/proc/cpuinfo"), &read("/proc/meminfo"));
     let kernel = read("/proc/sys/kernel/osrelease").trim().to_owned();
     facts.push(("kernel", Some(format!("Linux {kernel}")).filter(|_| !kernel.is_empty())));
     facts.push(("cores", thread::available_parallelism().ok().map(|cores| cores.to_string())));
-    facts.push(("smbscope", Some(env!("CARGO_PKG_VERSION").to_owned())));
     facts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()
 }
 

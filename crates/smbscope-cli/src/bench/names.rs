@@ -2,7 +2,7 @@
 
 use smbscope_load::client::{Cipher, Encryption, Signing, SigningAlgorithm};
 use smbscope_load::engine::{self, Knee};
-use smbscope_report::bench;
+use smbscope_report::{bench, counted};
 
 pub(crate) fn signing(signing: Signing) -> &'static str {
     match signing {
@@ -64,12 +64,11 @@ pub(crate) fn reservation(capacity: &engine::Capacity) -> Option<String> {
     match capacity.users {
         Knee::At(_) => None,
         Knee::AtLeast(users) => Some(format!(
-            "{criterion} holds at {users} users, the most that were tried: the capacity may be higher; give --users a \
-             larger range."
+            "{criterion} holds at {}, the most that were tried: the capacity may be higher; give --users a larger range.",
+            counted(users.into(), "user", "users")
         )),
-        Knee::Below(users) => {
-            Some(format!("{criterion} does not hold even at {users} users, the fewest that were tried."))
-        }
+        // The report says so above all.
+        Knee::Below(_) => None,
         Knee::Unfinished(_) => Some(format!("The search for the most users with {criterion} was ended early.")),
     }
 }

@@ -247,7 +247,10 @@ impl Condition {
             }
             Condition::Throughput { above } => {
                 let rate = (run.bytes_read + run.bytes_written) as f64 / seconds;
-                (rate > *above, format!("throughput > {:.1} MB/s: {:.1} MB/s", above / 1e6, rate / 1e6))
+                let (unit, factor) = if *above >= 1e5 { ("MB", 1e6) } else { ("KB", 1e3) };
+                let [asked, found] =
+                    [*above, rate].map(|rate| format!("{} {unit}/s", (rate / factor * 100.0).round() / 100.0));
+                (rate > *above, format!("throughput > {asked}: {found}"))
             }
         }
     }

@@ -2,6 +2,7 @@
 //! figures 2 and 3 of Swartz (1997), and then what happened at a load point.
 
 mod bars;
+mod capacity;
 mod overview;
 mod point;
 mod ramp;
@@ -45,6 +46,7 @@ pub fn render(document: &Document, options: &TextOptions) -> String {
     let mut out = String::new();
     overview::render(&mut out, document, &options);
     ramp::render(&mut out, document, &options);
+    capacity::render(&mut out, document, &options);
     wire::ramp(&mut out, document, &options);
     let chosen = match options.detail {
         Detail::All => document.runs.iter().collect(),

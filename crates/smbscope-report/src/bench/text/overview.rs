@@ -70,7 +70,12 @@ fn capacity(document: &Document) -> Option<String> {
     let criterion = clean(&capacity.criterion);
     let most = capacity.tried.iter().map(|tried| tried.users).chain(document.runs.iter().map(|run| run.users)).max();
     Some(match capacity.users {
-        None => format!("Capacity: {criterion} holds at no load that was tried."),
+        None => {
+            let fewest = capacity.tried.iter().map(|tried| tried.users).min();
+            let at = fewest
+                .map_or_else(String::new, |users| format!(", not even at {}", counted(users.into(), "user", "users")));
+            format!("Capacity: {criterion} holds at no load that was tried{at}.")
+        }
         Some(users) if most <= Some(users) => {
             format!("Capacity: at least {}; {criterion} holds at every load.", counted(users.into(), "user", "users"))
         }
@@ -101,11 +106,11 @@ fn facts(out: &mut String, document: &Document, options: &TextOptions) {
             format!("open loop, {} operations/s of all users together{random}", number(rate))
         }
     };
-    let mut load = format!(
-        "{schedule}; {} at each load point after {} of warm-up",
-        unbroken(span(settings.duration_ns)),
-        unbroken(span(settings.warmup_ns))
-    );
+    let warmup = match settings.warmup_ns {
+        Nanos(0) => "without warm-up".to_owned(),
+        length => format!("after {} of warm-up", unbroken(span(length))),
+    };
+    let mut load = format!("{schedule}; {} at each load point {warmup}", unbroken(span(settings.duration_ns)));
     if settings.sessions_per_user > 1 {
         load += &format!("; {} sessions a user", settings.sessions_per_user);
     }
@@ -131,7 +136,8 @@ fn facts(out: &mut String, document: &Document, options: &TextOptions) {
 }
 
 fn where_to(target: &Target) -> String {
-    let mut text = format!("{}:{}, share {}", target.host, target.port, target.share);
+    let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
+    let mut text = format!("{host}:{}, share {}", target.port, target.share);
     if let Some(directory) = &target.directory {
         text += &format!(", directory {directory}");
     }

@@ -221,7 +221,10 @@ fn operations(out: &mut String, run: &Run, options: &TextOptions) {
     }
     let section = Section { heading: "Operations".to_owned(), lines: lines.collect() };
     Table { columns, sections: vec![section] }.render(out, options.width, options.color);
-    let mut text = "An operation is one command or several. Other ended otherwise than expected.".to_owned();
+    let mut text = "An operation is one command or several.".to_owned();
+    if run.unexpected_count() > 0 {
+        text += " Other ended otherwise than expected.";
+    }
     if open {
         text += " Times count from the beginning; those behind Due from when the operation was due: what a user waits \
                  who keeps to the schedule.";
@@ -238,7 +241,9 @@ fn errors(out: &mut String, run: &Run, options: &TextOptions) {
             found.push((*count, format!("{status} ({share} of {})", name_of(command))));
         }
     }
-    list(out, "Errors", found, options);
+    let as_expected = run.unexpected_count() == 0 && run.failures.is_empty() && !run.workload_operations.is_empty();
+    let heading = if as_expected { "Errors, all of them as the workload expects" } else { "Errors" };
+    list(out, heading, found, options);
     let unexpected = run.workload_operations.iter().flat_map(|operation| {
         let text = |status: &str| format!("{status} in {}", clean(&operation.operation));
         operation.unexpected.iter().map(move |(status, count)| (*count, text(status)))

@@ -11,10 +11,15 @@ use crate::text::table::{Column, Line, Section, Table};
 const BAR: (usize, usize) = (24, 10);
 
 pub(super) fn render(out: &mut String, document: &Document, options: &TextOptions) {
-    let runs = &document.runs;
-    if runs.is_empty() {
+    if document.runs.is_empty() {
         return;
     }
+    let mut runs: Vec<&Run> = document.runs.iter().collect();
+    // A search goes up and down; what it found is a curve over the users all the same.
+    if document.capacity.is_some() {
+        runs.sort_by_key(|run| run.users);
+    }
+    let runs = &runs[..];
     let mut left_out = throughput(runs).render(out, options.width, options.color);
     left_out.extend(response_time(runs).render(out, options.width, options.color));
     let mut text = "Commands are those that the server answered; times are response times inside the client, of all \
@@ -49,7 +54,7 @@ fn users(run: &Run) -> String {
 }
 
 /// Figure 2 of Swartz (1997): throughput against clients.
-fn throughput(runs: &[Run]) -> Table {
+fn throughput(runs: &[&Run]) -> Table {
     let most = most(runs.iter().map(|run| Some(run.operations_per_second)));
     let lines = runs.iter().map(|run| {
         let errors = run.error_count();
@@ -82,7 +87,7 @@ fn throughput(runs: &[Run]) -> Table {
 }
 
 /// Figure 3 of Swartz (1997): response time against clients.
-fn response_time(runs: &[Run]) -> Table {
+fn response_time(runs: &[&Run]) -> Table {
     let most = most(runs.iter().map(|run| seconds(&run.total.client)));
     let lines = runs.iter().map(|run| {
         let mut cells = times(&run.total.client);
@@ -95,7 +100,7 @@ fn response_time(runs: &[Run]) -> Table {
 }
 
 /// The same for each group, a section each.
-fn groups(runs: &[Run]) -> Table {
+fn groups(runs: &[&Run]) -> Table {
     let mut names: Vec<(&str, Option<&str>)> = Vec::new();
     for group in smbscope_model::Group::ALL {
         let mut add = |name: &str| {
@@ -111,8 +116,7 @@ fn groups(runs: &[Run]) -> Table {
     let alone = |whole: &str| names.iter().filter(|(_, part_of)| *part_of == Some(whole)).count() == 1;
     let shown = names.iter().filter(|(_, part_of)| part_of.is_none_or(|whole| !alone(whole)));
     let sections = shown.map(|(name, part_of)| {
-        let of = |run: &'_ Run| run.group(name).cloned();
-        let all: Vec<_> = runs.iter().map(of).collect();
+        let all: Vec<_> = runs.iter().map(|run| run.group(name).cloned()).collect();
         let most = most(all.iter().map(|group| seconds(&group.as_ref()?.times.client)));
         let lines = runs.iter().zip(&all).filter_map(|(run, group)| {
             let group = group.as_ref()?;

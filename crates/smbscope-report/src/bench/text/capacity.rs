@@ -1,0 +1,24 @@
+//! Every load of a search for the capacity, with what was found there.
+
+use super::TextOptions;
+use crate::bench::Document;
+use crate::format::{clean, counted, wrap};
+use crate::text::style::Paint;
+
+/// In the order in which they were tried: how the search came to its answer.
+pub(super) fn render(out: &mut String, document: &Document, options: &TextOptions) {
+    let Some(capacity) = document.capacity.as_ref().filter(|capacity| !capacity.tried.is_empty()) else { return };
+    out.push('\n');
+    Paint::Heading.line(out, "Loads that were tried", options.color);
+    let names: Vec<String> = capacity.tried.iter().map(|tried| counted(tried.users.into(), "user", "users")).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+    for (tried, name) in capacity.tried.iter().zip(&names) {
+        let holds = if tried.holds { "holds" } else { "fails" };
+        let found = tried.found.as_ref().map_or_else(String::new, |found| clean(found));
+        let begin = format!("{name:<width$}  {holds}  ");
+        for (at, line) in wrap(&found, options.width.saturating_sub(begin.chars().count())).iter().enumerate() {
+            let begin = if at == 0 { begin.clone() } else { " ".repeat(begin.chars().count()) };
+            Paint::Plain.line(out, &format!("{begin}{line}"), options.color);
+        }
+    }
+}
