@@ -85,7 +85,8 @@ function capital(text: string): string {
 
 function targetText({ target }: SmbscopeBenchDocument): string {
   const directory = target.directory === null ? "" : `, directory ${target.directory}`;
-  return `${target.host}:${target.port}, share ${target.share}${directory}${target.user === null ? "" : `, as ${target.user}`}`;
+  const host = target.host.includes(":") ? `[${target.host}]` : target.host;
+  return `${host}:${target.port}, share ${target.share}${directory}${target.user === null ? "" : `, as ${target.user}`}`;
 }
 
 function protocolText({ target }: SmbscopeBenchDocument): string {
@@ -117,7 +118,8 @@ function loadText({ settings }: SmbscopeBenchDocument): string {
   const connections =
     settings.connections_per_session > 1 ? `; ${settings.connections_per_session} connections a session` : "";
   const polling = settings.busy_poll ? "; busy polling" : "";
-  const length = `${span(settings.duration_ns)} at each load point after ${span(settings.warmup_ns)} of warm-up`;
+  const warmup = settings.warmup_ns > 0 ? `after ${span(settings.warmup_ns)} of warm-up` : "without warm-up";
+  const length = `${span(settings.duration_ns)} at each load point ${warmup}`;
   return `${how}; ${length}${sessions}${connections}${polling}; ${counted(settings.threads, "thread")}`;
 }
 
@@ -134,7 +136,7 @@ function capacity(bench: SmbscopeBenchDocument): HTMLElement {
   const most = Math.max(0, ...loads);
   const headline =
     found === null
-      ? `${thousands(runs.length)} load points, up to ${thousands(most)} users.`
+      ? `${counted(runs.length, "load point")}, up to ${counted(most, "user")}.`
       : found.users === null
         ? "The server holds the criterion at no load that was tried."
         : found.users >= most
@@ -143,7 +145,7 @@ function capacity(bench: SmbscopeBenchDocument): HTMLElement {
   return h(
     "div",
     { class: `verdict ${found?.users === null ? "who-network" : "who-server"}` },
-    h("p", { class: "who" }, "Capacity"),
+    h("p", { class: "who" }, found === null ? "Ramp" : "Capacity"),
     h("p", { class: "headline" }, headline),
     found ? h("p", { class: "trust" }, `Criterion: ${found.criterion}.`) : null,
     warnings.length > 0 ? h("ul", {}, ...warnings.map((warning) => h("li", {}, unbroken(warning)))) : null,
@@ -157,14 +159,10 @@ function keyFigures(bench: SmbscopeBenchDocument): HTMLElement {
   const first = runs[0];
   return tiles(
     tile("Overall response time", duration(bench.overall_response_time_ns), "of the ramp"),
-    best ? tile("At most", `${thousands(Math.round(best.operations_per_second))}/s`, `at ${best.users} users`) : null,
-    first
-      ? tile(
-          "Lightest load",
-          duration(first.total.client.mean),
-          `mean at ${first.users} ${first.users === 1 ? "user" : "users"}`,
-        )
+    best
+      ? tile("At most", `${thousands(Math.round(best.operations_per_second))}/s`, `at ${counted(best.users, "user")}`)
       : null,
+    first ? tile("Lightest load", duration(first.total.client.mean), `mean at ${counted(first.users, "user")}`) : null,
     tile("Commands", thousands(sum((run) => run.operations)), `in ${span(sum((run) => run.duration_ns))}`),
     tile("Read", bytes(sum((run) => run.bytes_read))),
     tile("Written", bytes(sum((run) => run.bytes_written))),
