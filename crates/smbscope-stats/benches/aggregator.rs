@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use smbscope_model::exchange::{Endpoints, Half};
-use smbscope_model::{Command, Exchange, FlowId, Group, Outcome, PacketRef, Stamp, Timestamp};
+use smbscope_model::{Command, Exchange, FlowId, Group, PacketRef, Stamp, Timestamp};
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Aggregator, Dimension, Slicer};
 use smbscope_wire::smb2;
@@ -29,33 +29,19 @@ fn exchange(index: u64, shares: &[Arc<str>], users: &[Arc<str>], paths: &[Arc<st
             client: SocketAddr::from(([10, 0, 0, client as u8], 50_000)),
             server: SocketAddr::from(([10, 250, 0, 1], 445)),
         },
-        dialect: None,
         command: Command::Smb2(command),
-        subcommand: None,
         group,
         message_id: Some(index),
         session_id: Some(client as u64),
         tree_id: Some(5),
-        file_id: None,
         user: users.get(client).cloned(),
         share: shares.first().cloned(),
         path: paths.get(index as usize / 3 % paths.len()).cloned(),
-        status: None,
         request: half(0, index % 9),
-        interim: None,
         response: half(40 + index % 977, 45 + index % 1201),
         offset: Some(index * 4096),
         length: Some(4096),
-        compounded: false,
-        signed: false,
-        encrypted: false,
-        outcome: Outcome::Complete,
-        retransmitted: 0,
-        retransmission_delay: None,
-        resent: None,
-        standstill: None,
-        server_round_trip: None,
-        think_time: None,
+        ..smbscope_testkit::exchange::read(0, 0)
     }
 }
 

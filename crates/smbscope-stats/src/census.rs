@@ -51,8 +51,8 @@ impl Census {
 mod tests {
     use super::*;
     use crate::Aggregator;
-    use crate::testing::read;
     use smbscope_model::Subcommand;
+    use smbscope_testkit::exchange::read;
 
     #[test]
     fn a_census_counts_as_the_tables_do() {

@@ -48,7 +48,7 @@ pub(crate) fn extension(path: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::read;
+    use smbscope_testkit::exchange::read;
 
     #[test]
     fn directories_and_extensions_are_those_of_the_last_name() {

@@ -165,8 +165,8 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::read;
     use smbscope_model::Nanos;
+    use smbscope_testkit::exchange::read;
     use smbscope_wire::status::NtStatus;
 
     #[test]

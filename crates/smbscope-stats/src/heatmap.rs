@@ -234,7 +234,7 @@ fn quantile(column: &Column, fraction: f64, needed: u64) -> Option<Nanos> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::read;
+    use smbscope_testkit::exchange::read;
 
     const MS: i64 = 1_000_000;
 

@@ -21,9 +21,6 @@ mod split;
 mod summary;
 mod timeline;
 
-#[cfg(test)]
-mod testing;
-
 pub use aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
 pub use aggregator::{Aggregator, LEAVES_MAX};
 pub use census::Census;

@@ -190,8 +190,8 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{exchange, read};
     use smbscope_model::Nanos;
+    use smbscope_testkit::exchange::read;
     use smbscope_wire::status::NtStatus;
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn messages_without_answer_by_design_count_their_packets_and_are_not_missed() {
         let mut tally = Tally::default();
-        let mut cancel = exchange();
+        let mut cancel = read(0, 0);
         cancel.outcome = Outcome::NoResponseByDesign;
         (cancel.request.packets, cancel.response.packets) = (3, 0);
         tally.record(&cancel);

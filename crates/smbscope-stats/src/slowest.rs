@@ -61,7 +61,7 @@ impl Slowest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::read;
+    use smbscope_testkit::exchange::read;
 
     #[test]
     fn any_partition_keeps_the_slowest_in_the_same_order() {

@@ -120,7 +120,7 @@ impl bins::Bin for Bin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::read;
+    use smbscope_testkit::exchange::read;
 
     const S: i64 = SECOND.0;
 

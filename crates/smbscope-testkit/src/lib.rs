@@ -3,12 +3,14 @@
 //! [`Conversation`] turns what client and server say into TCP packets; [`smb1`] and [`smb2`] encode what they say;
 //! [`damage`] does to packets what captures and networks do; [`script`] plays random conversations and knows which
 //! response belongs to which request; [`pcap`] writes it all to a file. [`traffic`] writes large captures from a seed.
-//! [`server`] answers real clients with what a script says, faults included.
+//! [`server`] answers real clients with what a script says, faults included. [`exchange`] makes exchanges for what comes
+//! after the analysis.
 
 #![forbid(unsafe_code)]
 
 pub mod conversation;
 pub mod damage;
+pub mod exchange;
 pub mod packet;
 pub mod pcap;
 pub mod random;

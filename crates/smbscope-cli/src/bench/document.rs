@@ -239,7 +239,7 @@ fn capture(seen: Seen<'_>, answered: u64) -> Option<Capture> {
 pub(crate) mod tests {
     use super::*;
     use smbscope_load::engine::result::{ClientCpu, Interval, Operation};
-    use smbscope_model::{Command, Endpoints, Exchange, FlowId, Half, Outcome, PacketRef, Stamp, Status, Timestamp};
+    use smbscope_model::{Command, Endpoints, Exchange, FlowId, Status, Timestamp};
     use smbscope_wire::smb2;
     use smbscope_wire::status::NtStatus;
 
@@ -247,41 +247,16 @@ pub(crate) mod tests {
 
     /// A complete exchange of a client's connection: a port for each.
     pub(crate) fn exchange(client: u16, command: Command, id: u64, start: i64, length: i64) -> Exchange {
-        let stamp = |time| Some(Stamp { time: Timestamp(time), packet: PacketRef::default() });
-        let half = |time| Half { first: stamp(time), last: stamp(time), packets: 1, bytes: 100 };
         Exchange {
             flow: FlowId(client.into()),
             endpoints: Endpoints {
                 client: ([127, 0, 0, 1], 40_000 + client).into(),
                 server: ([127, 0, 0, 1], 445).into(),
             },
-            dialect: None,
             command,
-            subcommand: None,
-            group: Group::Read,
             message_id: Some(id),
-            session_id: None,
-            tree_id: None,
-            file_id: None,
-            user: None,
-            share: None,
-            path: None,
             status: Some(Status::Nt(NtStatus::SUCCESS)),
-            request: half(start),
-            interim: None,
-            response: half(start + length),
-            offset: None,
-            length: None,
-            compounded: false,
-            signed: false,
-            encrypted: false,
-            outcome: Outcome::Complete,
-            retransmitted: 0,
-            retransmission_delay: None,
-            resent: None,
-            standstill: None,
-            server_round_trip: None,
-            think_time: None,
+            ..smbscope_testkit::exchange::read(start, length)
         }
     }
 

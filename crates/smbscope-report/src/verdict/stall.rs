@@ -87,49 +87,11 @@ pub(super) fn longest(report: &Report) -> Option<Stall<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smbscope_model::{Command, Endpoints, Group, Half, Outcome, PacketRef, Stamp, Standstill};
-    use smbscope_wire::smb2;
+    use smbscope_model::{Stamp, Standstill};
+    use smbscope_testkit::exchange;
 
-    /// A READ of which each half is one packet.
     fn read(flow: u64, start: i64, service: i64) -> Exchange {
-        let half = |time| {
-            let stamp = Some(Stamp { time: Timestamp(time), packet: PacketRef::default() });
-            Half { first: stamp, last: stamp, packets: 1, bytes: 100 }
-        };
-        Exchange {
-            flow: FlowId(flow),
-            endpoints: Endpoints {
-                client: "10.0.0.1:50000".parse().expect("a socket address"),
-                server: "10.0.0.9:445".parse().expect("a socket address"),
-            },
-            dialect: None,
-            command: Command::Smb2(smb2::Command::READ),
-            subcommand: None,
-            group: Group::Read,
-            message_id: None,
-            session_id: None,
-            tree_id: None,
-            file_id: None,
-            user: None,
-            share: None,
-            path: None,
-            status: None,
-            request: half(start),
-            interim: None,
-            response: half(start + service),
-            offset: None,
-            length: None,
-            compounded: false,
-            signed: false,
-            encrypted: false,
-            outcome: Outcome::Complete,
-            retransmitted: 0,
-            retransmission_delay: None,
-            resent: None,
-            standstill: None,
-            server_round_trip: None,
-            think_time: None,
-        }
+        Exchange { flow: FlowId(flow), ..exchange::read(start, service) }
     }
 
     #[test]

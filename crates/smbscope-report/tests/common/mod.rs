@@ -31,35 +31,13 @@ pub(crate) fn exchange(command: Command, group: Group, start_ns: i64, response_t
     let fifth = response_time_ns / 5;
     let end = start_ns + response_time_ns;
     Exchange {
-        flow: FlowId(0),
         endpoints: endpoints(1),
-        dialect: None,
         command,
-        subcommand: None,
         group,
-        message_id: None,
-        session_id: None,
-        tree_id: None,
-        file_id: None,
-        user: None,
-        share: None,
-        path: None,
         status: Some(Status::Nt(NtStatus::SUCCESS)),
         request: Half { first: stamp(start_ns, 1), last: stamp(start_ns + fifth, 2), packets: 1, bytes: 100 },
-        interim: None,
         response: Half { first: stamp(end - fifth, 3), last: stamp(end, 4), packets: 1, bytes: 200 },
-        offset: None,
-        length: None,
-        compounded: false,
-        signed: false,
-        encrypted: false,
-        outcome: Outcome::Complete,
-        retransmitted: 0,
-        retransmission_delay: None,
-        resent: None,
-        standstill: None,
-        server_round_trip: None,
-        think_time: None,
+        ..smbscope_testkit::exchange::read(0, 0)
     }
 }
 

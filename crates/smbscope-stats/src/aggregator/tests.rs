@@ -1,7 +1,7 @@
 use super::*;
-use crate::testing::{exchange, read};
 use proptest::prelude::*;
 use smbscope_model::{Nanos, TimeKind};
+use smbscope_testkit::exchange::read;
 use smbscope_wire::names::{Fsctl, Trans2};
 use smbscope_wire::{smb1, smb2};
 
@@ -178,7 +178,7 @@ proptest! {
 
 #[test]
 fn a_command_needs_no_response_time_to_be_counted() {
-    let mut orphan = exchange();
+    let mut orphan = read(0, 0);
     orphan.outcome = Outcome::RequestNotCaptured;
     (orphan.request.first, orphan.request.last) = (None, None);
     let aggregate = of(&[orphan]);

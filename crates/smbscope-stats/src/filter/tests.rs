@@ -4,10 +4,10 @@ use super::columns::{COLUMNS, Column, Names, Value, find};
 use super::expression::{Condition, Expression, Order};
 use super::literal::{Pattern, Prefix, Scalar, Unit, Word, rank};
 use super::*;
-use crate::testing::read;
 use proptest::prelude::*;
 use proptest::strategy::Union;
 use smbscope_model::{Dialect, Outcome, Status};
+use smbscope_testkit::exchange::read;
 use smbscope_wire::status::NtStatus;
 
 /// 2023-11-14 22:13:20 UTC.

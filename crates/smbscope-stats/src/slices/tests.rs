@@ -2,9 +2,9 @@
 
 use super::table::Table;
 use super::*;
-use crate::testing::read;
 use proptest::prelude::*;
 use smbscope_model::{FlowId, Group, Nanos, Outcome, Subcommand};
+use smbscope_testkit::exchange::read;
 use std::collections::BTreeMap;
 
 fn text(part: &Part) -> &str {

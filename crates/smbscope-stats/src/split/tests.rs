@@ -2,13 +2,13 @@
 
 use super::sweep::{HELD_MAX, Sweeper};
 use super::*;
-use crate::testing::read;
 use proptest::prelude::*;
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::{
     Command, Connection, DirectionCounts, Exchange, FlowId, Group, Outcome, PacketRef, Settled, Stamp, Standstill,
     Timestamp,
 };
+use smbscope_testkit::exchange::read;
 use smbscope_wire::smb2;
 
 const S: i64 = 1_000_000_000;
