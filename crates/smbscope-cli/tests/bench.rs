@@ -451,7 +451,8 @@ fn an_interrupt_while_files_are_made_ends_it_with_the_reason() {
     assert!(said.error(1).contains("interrupted while the files"), "{}", said.err);
     assert!(begun.elapsed() < Duration::from_secs(10), "it took {:?}", begun.elapsed());
     // What is there is known as smbscope's.
-    assert_eq!(clean(&server).status, Some(0));
+    let cleaned = clean(&server);
+    assert_eq!(cleaned.status, Some(0), "{}", cleaned.err);
     assert!(on_share(&server).is_empty(), "{:?}", on_share(&server));
 }
 

@@ -60,6 +60,8 @@ pub struct Snapshot {
     pub operations: u64,
     /// Answers with an error status.
     pub errors: u64,
+    /// Operations that did not end as the workload expects: errors that it expects are a part of it.
+    pub unexpected: u64,
     /// The same by status. Of more than 64 kinds the further ones are missing here.
     pub statuses: BTreeMap<NtStatus, u64>,
     /// Sessions that could not be made or broke.
@@ -127,6 +129,7 @@ impl Live {
             commands,
             operations: taken.operations,
             errors: taken.errors,
+            unexpected: taken.unexpected,
             statuses: taken.statuses.list.into_iter().collect(),
             failures: taken.failures,
             bytes_read: taken.bytes_read,
@@ -152,6 +155,7 @@ impl Live {
         shared.sessions += std::mem::take(&mut part.sessions);
         shared.operations += std::mem::take(&mut part.operations);
         shared.errors += std::mem::take(&mut part.errors);
+        shared.unexpected += std::mem::take(&mut part.unexpected);
         shared.statuses.take_from(&mut part.statuses);
         shared.failures += std::mem::take(&mut part.failures);
         shared.bytes_read += std::mem::take(&mut part.bytes_read);
@@ -166,6 +170,7 @@ pub(crate) struct LivePart {
     /// Sessions made less sessions ended.
     pub(crate) sessions: i64,
     pub(crate) operations: u64,
+    pub(crate) unexpected: u64,
     errors: u64,
     statuses: Statuses,
     pub(crate) failures: u64,

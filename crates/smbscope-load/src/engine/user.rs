@@ -233,6 +233,7 @@ impl<T: Target> User<T> {
                     if let Some(ended) = current.take_if(|_| step.completes) {
                         let completed = ended.completed();
                         recorder.live.operations += 1;
+                        recorder.live.unexpected += u64::from(completed.unexpected.is_some());
                         if recorder.completed(&completed) {
                             match completed.unexpected {
                                 None => shift.control.succeeded(),

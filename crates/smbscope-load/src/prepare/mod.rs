@@ -118,6 +118,7 @@ fn advice(error: &client::Error) -> &'static str {
             "; make room on the share, or use fewer users or a workload with smaller files; `smbscope bench clean` removes \
              what was made"
         }
+        Some(NtStatus::DIRECTORY_NOT_EMPTY) => "; somebody still has files in it open: try again when they are closed",
         Some(NtStatus::OBJECT_PATH_NOT_FOUND) => "; make the directory that the target names first",
         _ => "",
     }

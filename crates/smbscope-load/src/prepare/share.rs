@@ -3,10 +3,14 @@
 use crate::client::{self, Disposition, Entry, Info, Open, Options, Session, access, create_options};
 use crate::random::Random;
 use smbscope_wire::status::NtStatus;
+use std::time::{Duration, Instant};
 
 /// What is written at once.
 const BLOCK: u64 = 256 * 1024;
 const SHARE_ALL: u32 = 0x7;
+/// How long to wait until files that were removed are closed by all, and how often to look.
+const CLOSED_WITHIN: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A session on a share.
 pub(super) trait Share {
@@ -142,9 +146,18 @@ impl Share for SessionShare {
     }
 
     async fn remove_directory(&mut self, path: &str) -> Result<(), client::Error> {
-        let removed = self.session.remove_directory(path).await;
-        self.session.samples().clear();
-        removed
+        let begun = Instant::now();
+        loop {
+            let removed = self.session.remove_directory(path).await;
+            self.session.samples().clear();
+            // A file that was removed stays until the last one who has it open closes it: a session that was cut off, of
+            // which the server does not know yet.
+            let is_pending = removed.as_ref().is_err_and(|e| e.status() == Some(NtStatus::DIRECTORY_NOT_EMPTY));
+            if !is_pending || begun.elapsed() >= CLOSED_WITHIN {
+                return removed;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     async fn disconnect(&mut self) {
