@@ -243,6 +243,7 @@ impl Progress {
             over: seen.over,
             commands: seen.commands,
             errors: seen.errors,
+            unexpected: seen.unexpected,
             statuses: seen.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
             failures: seen.failures,
             bytes_read: seen.bytes_read,

@@ -1,6 +1,6 @@
 //! The same as lines: one an interval while users work, one when the phase changes, one when a load point is done.
 
-use super::state::{Finished, Phase, Snapshot, State, compact, rate};
+use super::state::{Finished, Phase, Snapshot, State, compact, of_them, rate};
 
 /// A line about what happened since the last one; none where nothing new is to be said.
 pub(super) fn interval(state: &State, snapshot: &Snapshot) -> Option<String> {
@@ -29,7 +29,7 @@ pub(super) fn interval(state: &State, snapshot: &Snapshot) -> Option<String> {
         compact(snapshot.p95),
     );
     if snapshot.errors > 0 {
-        line += &format!(", {} errors", snapshot.errors);
+        line += &format!(", {} errors{}", snapshot.errors, of_them(snapshot.errors, snapshot.unexpected));
     }
     if snapshot.failures > 0 {
         line += &format!(", {} sessions failed", snapshot.failures);
@@ -45,9 +45,10 @@ pub(super) fn interval(state: &State, snapshot: &Snapshot) -> Option<String> {
 
 /// What came out of a load point.
 pub(super) fn point(finished: &Finished) -> String {
-    let Finished { users, per_second, p50, p95, errors, limited } = *finished;
+    let Finished { users, per_second, p50, p95, errors, unexpected, limited } = *finished;
     let users = if users == 1 { "1 user".to_owned() } else { format!("{users} users") };
     let limited = if limited { "; the client was the limit" } else { "" };
     let rate = rate(per_second);
-    format!("{users} done: {rate} commands/s, p50 {}, p95 {}, {errors} errors{limited}", compact(p50), compact(p95))
+    let (p50, p95, of_them) = (compact(p50), compact(p95), of_them(errors, unexpected));
+    format!("{users} done: {rate} commands/s, p50 {p50}, p95 {p95}, {errors} errors{of_them}{limited}")
 }

@@ -66,7 +66,9 @@ pub(crate) struct Snapshot {
     pub(crate) commands: u64,
     /// Those of them with an error status.
     pub(crate) errors: u64,
-    /// The same by status; of very many kinds, not all.
+    /// Operations that did not end as the workload expects.
+    pub(crate) unexpected: u64,
+    /// Errors by status; of very many kinds, not all.
     pub(crate) statuses: BTreeMap<String, u64>,
     /// Sessions that could not be made or broke.
     pub(crate) failures: u64,
@@ -123,6 +125,8 @@ pub(crate) struct Finished {
     pub(crate) p95: Option<Nanos>,
     /// Error responses.
     pub(crate) errors: u64,
+    /// Operations that did not end as the workload expects.
+    pub(crate) unexpected: u64,
     /// The client was the limit.
     pub(crate) limited: bool,
 }
@@ -136,6 +140,7 @@ impl Finished {
             p50: run.total.client.p50,
             p95: run.total.client.p95,
             errors: run.error_count(),
+            unexpected: run.unexpected_count(),
             limited: run.client_cpu.is_some_and(|cpu| cpu.limited),
         }
     }
@@ -150,7 +155,9 @@ pub(crate) struct State {
     pub(crate) history: VecDeque<(f64, Option<Nanos>)>,
     /// Error responses since the load point began.
     pub(crate) errors: u64,
-    /// The same by status.
+    /// Operations since then that did not end as the workload expects.
+    pub(crate) unexpected: u64,
+    /// The errors by status.
     pub(crate) statuses: BTreeMap<String, u64>,
     /// Sessions that failed since the load point began.
     pub(crate) failures: u64,
@@ -166,10 +173,11 @@ impl State {
     /// Takes what happened since the last time.
     pub(crate) fn update(&mut self, snapshot: Snapshot) {
         if snapshot.point.number != self.now.point.number {
-            (self.errors, self.failures) = (0, 0);
+            (self.errors, self.unexpected, self.failures) = (0, 0, 0);
             self.statuses.clear();
         }
         self.errors += snapshot.errors;
+        self.unexpected += snapshot.unexpected;
         self.failures += snapshot.failures;
         for (status, count) in &snapshot.statuses {
             if self.statuses.len() < STATUSES_MAX || self.statuses.contains_key(status) {
@@ -233,6 +241,16 @@ pub(super) fn rate(per_second: f64) -> String {
         result.push(digit);
     }
     result
+}
+
+/// Whether errors are a part of what the workload does: ` (none unexpected)`; nothing where there are none.
+pub(super) fn of_them(errors: u64, unexpected: u64) -> String {
+    match (errors, unexpected) {
+        (0, 0) => String::new(),
+        (_, 0) => " (none unexpected)".to_owned(),
+        (_, 1) => " (1 operation unexpected)".to_owned(),
+        (_, n) => format!(" ({n} operations unexpected)"),
+    }
 }
 
 /// A duration in at most six characters, as in the report: `1.43ms`; `-` when absent.

@@ -32,6 +32,7 @@ fn second(at: u64) -> Snapshot {
         over: Duration::from_secs(1),
         commands: 7_000 + at % 5 * 200,
         errors: 19,
+        unexpected: 2,
         statuses: [("STATUS_OBJECT_NAME_NOT_FOUND".to_owned(), 17), ("STATUS_SHARING_VIOLATION".to_owned(), 2)].into(),
         failures: 0,
         bytes_read: 70_200_000,
@@ -58,6 +59,7 @@ fn state() -> State {
         p50: Some(Nanos(548_000)),
         p95: Some(Nanos(820_000)),
         errors: 102,
+        unexpected: 0,
         limited: false,
     };
     state.finish(done);
@@ -133,7 +135,7 @@ fn names_from_outside_cannot_steer_the_terminal() {
 fn errors_are_those_of_the_load_point() {
     let mut state = state();
     // 20 seconds with 19 each.
-    assert_eq!(state.errors, 380);
+    assert_eq!((state.errors, state.unexpected), (380, 40));
     state.update(Snapshot { point: Point { number: 3, of: Some(4), users: 32 }, ..second(0) });
     assert_eq!((state.errors, state.top_statuses()[0]), (19, ("STATUS_OBJECT_NAME_NOT_FOUND", 17)));
 }
@@ -160,12 +162,12 @@ fn what_is_remembered_has_a_bound() {
 fn a_plain_line_says_what_the_dashboard_shows() {
     let line = plain::interval(&state(), &second(3)).unwrap();
     let expected = "16 users measuring: 16/16 connected, 7,600 commands/s, 70.20 MB/s read, 19.50 written, p50 1.56ms, p95 \
-                    3.23ms, 19 errors, 27 s left";
+                    3.23ms, 19 errors (2 operations unexpected), 27 s left";
     assert_eq!(line, expected);
     let done = Finished { limited: true, ..state().finished[0] };
     assert_eq!(
         plain::point(&done),
-        "4 users done: 4,100 commands/s, p50 548µs, p95 820µs, 102 errors; the client was the limit"
+        "4 users done: 4,100 commands/s, p50 548µs, p95 820µs, 102 errors (none unexpected); the client was the limit"
     );
 }
 

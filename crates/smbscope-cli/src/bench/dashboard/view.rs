@@ -1,6 +1,6 @@
 //! Draws the state: what matters most comes first, and what there is no room for is left out from the end.
 
-use super::state::{Phase, State, compact, rate};
+use super::state::{Phase, State, compact, of_them, rate};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -75,9 +75,13 @@ pub(super) fn draw(frame: &mut Frame, state: &State, color: bool) {
         look,
     );
     draw_spark(frame, "p95", p95_over_time(state), p95_note(state), areas[3], look.tinted(Color::Magenta), look);
-    draw_lines(frame, "Errors", errors, areas[4], look);
+    let heading = format!("Errors{}", of_them(state.errors, state.unexpected));
+    draw_lines(frame, heading, errors, areas[4], look);
     draw_lines(frame, "Done", newest(done, areas[5].height), areas[5], look);
-    let help = "Ctrl-C or q ends this load point and keeps what was measured";
+    let help = match state.now.phase {
+        Phase::Preparing(_) => "Ctrl-C or q ends the run; files that were made serve the next one",
+        _ => "Ctrl-C or q ends this load point and keeps what was measured",
+    };
     frame.render_widget(Paragraph::new(help).style(look.faint()), areas[7]);
 }
 
@@ -135,7 +139,7 @@ fn header(state: &State, look: Look, width: u16) -> Vec<Line<'static>> {
     let facts = [
         ("Users", connected, are_missing || state.failures > 0),
         ("Commands/s", rate(now.per_second(now.commands)), false),
-        ("Errors", state.errors.to_string(), state.errors > 0),
+        ("Errors", state.errors.to_string(), state.unexpected > 0),
         ("MB/s read", megabytes(now.bytes_read), false),
         ("written", megabytes(now.bytes_written), false),
     ];
@@ -215,16 +219,14 @@ fn draw_spark(frame: &mut Frame, name: &str, values: Vec<u64>, note: String, are
 }
 
 fn error_lines(state: &State, look: Look) -> Vec<Line<'static>> {
+    let style = if state.unexpected > 0 { look.alarm() } else { Style::new() };
     let mut listed = state.top_statuses();
     listed.truncate(STATUSES_LISTED);
     let others = state.errors.saturating_sub(listed.iter().map(|(_, count)| count).sum());
     if others > 0 {
         listed.push(("others", others));
     }
-    listed
-        .into_iter()
-        .map(|(status, count)| Line::styled(format!("{count:>10}  {}", plain(status)), look.alarm()))
-        .collect()
+    listed.into_iter().map(|(status, count)| Line::styled(format!("{count:>10}  {}", plain(status)), style)).collect()
 }
 
 /// The load points that are done, the newest last.
@@ -234,7 +236,7 @@ fn finished_lines(state: &State, width: u16) -> Vec<Line<'static>> {
         let (p50, p95) = (compact(point.p50), compact(point.p95));
         let mut text = format!("{users:>12} {:>9}/s  p50 {p50:>6}  p95 {p95:>6}", rate(point.per_second));
         if point.errors > 0 {
-            text += &format!("  {} errors", point.errors);
+            text += &format!("  {} errors{}", point.errors, of_them(point.errors, point.unexpected));
         }
         if point.limited {
             text += "  client limited";
@@ -251,11 +253,11 @@ fn newest(mut lines: Vec<Line<'static>>, height: u16) -> Vec<Line<'static>> {
     lines
 }
 
-fn draw_lines(frame: &mut Frame, name: &'static str, mut lines: Vec<Line<'static>>, area: Rect, look: Look) {
+fn draw_lines(frame: &mut Frame, name: impl Into<String>, mut lines: Vec<Line<'static>>, area: Rect, look: Look) {
     if area.height < 3 || lines.is_empty() {
         return;
     }
-    lines.splice(..0, [Line::raw(""), Line::styled(name, look.heading())]);
+    lines.splice(..0, [Line::raw(""), Line::styled(name.into(), look.heading())]);
     frame.render_widget(Paragraph::new(lines), area);
 }
 
