@@ -146,12 +146,18 @@ impl Connection {
     /// A request and its answer, which is one message: [`Connection::message`]. A refusal is an error.
     pub(super) async fn call<R: Request>(&mut self, request: &R, about: About) -> Result<Header, Error> {
         let pending = self.send(request, about).await?;
-        let (header, arrived) = self.receive(&pending).await?;
-        let bytes = self.message().len();
-        self.complete(&pending, &header, arrived, bytes);
-        self.accept(&pending, &header)?;
+        let header = self.answer(&pending, &[pending.command]).await?;
         // Of answers that say nothing else, nobody would see that they are cut off.
         parse_empty(self.message(), pending.command).map_err(malformed)?;
+        Ok(header)
+    }
+
+    /// The answer to a request, which is one message and may have one of these commands. A refusal is an error.
+    pub(super) async fn answer(&mut self, pending: &Pending, commands: &[smb1::Command]) -> Result<Header, Error> {
+        let (header, arrived) = self.receive_any(pending, commands).await?;
+        let bytes = self.message().len();
+        self.complete(pending, &header, arrived, bytes);
+        self.accept(pending, &header)?;
         Ok(header)
     }
 
@@ -286,11 +292,7 @@ impl Connection {
     }
 
     /// Likewise, where the answer may have one of these commands.
-    pub(super) async fn receive_any(
-        &mut self,
-        pending: &Pending,
-        commands: &[smb1::Command],
-    ) -> Result<(Header, Arrived), Error> {
+    async fn receive_any(&mut self, pending: &Pending, commands: &[smb1::Command]) -> Result<(Header, Arrived), Error> {
         let deadline = if pending.about.waits { None } else { pending.sent.last.checked_add(self.timeout) };
         loop {
             let arrived = match self.link.receive(deadline).await {

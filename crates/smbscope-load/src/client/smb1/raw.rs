@@ -57,19 +57,13 @@ impl Connection {
         let request = WriteRaw { fid, offset, count: data.len() as u16 };
         let pending = self.send(&request, about).await?;
         let ready = [smb1::Command::WRITE_RAW, smb1::Command::WRITE_COMPLETE];
-        let (header, arrived) = self.receive_any(&pending, &ready).await?;
-        let bytes = self.message().len();
-        self.complete(&pending, &header, arrived, bytes);
-        self.accept(&pending, &header)?;
+        let header = self.answer(&pending, &ready).await?;
         if header.command != smb1::Command::WRITE_RAW {
             return Ok(WriteComplete::parse(self.message(), header.command).map_err(malformed)?.count.into());
         }
         let block = About { subcommand: Some(Subcommand::AsyncPortion), ..about };
         let pending = self.send_raw(&pending, block, data).await?;
-        let (header, arrived) = self.receive_any(&pending, &ready).await?;
-        let bytes = self.message().len();
-        self.complete(&pending, &header, arrived, bytes);
-        self.accept(&pending, &header)?;
+        let header = self.answer(&pending, &ready).await?;
         Ok(WriteComplete::parse(self.message(), header.command).map_err(malformed)?.count.into())
     }
 }
