@@ -233,7 +233,10 @@ impl Connection {
             if let Body2::Answer(smb2::Response::Negotiate(answer)) = &member.body {
                 self.smb2_negotiated(answer);
             }
-            if self.one.negotiate_is_outstanding() && !self.two.outstanding.contains_key(&header.message_id) {
+            // Only the first message id can answer an SMB1 NEGOTIATE (MS-SMB2 3.3.5.3.1, 3.3.5.3.2): the client goes on
+            // with an SMB2 NEGOTIATE or SESSION_SETUP of message id 1.
+            let may_answer_smb1 = header.message_id == 0 && !self.two.outstanding.contains_key(&0);
+            if may_answer_smb1 && self.one.negotiate_is_outstanding() {
                 self.smb1_negotiated_as_smb2(scene, frame, &header, member.length);
                 return;
             }
@@ -243,8 +246,8 @@ impl Connection {
             return;
         };
         let Some(request) = self.two.outstanding.get_mut(&key) else { return };
-        let same_command = request.pending.exchange.command == Command::Smb2(header.command);
-        if !same_command || request.pending.causality(frame) == Causality::Impossible {
+        let fits = request.fits(&header);
+        if !fits || request.pending.causality(frame) == Causality::Impossible {
             scene.shared.quality.causality_refused += 1;
             self.smb2_unmatched(scene, frame, &member, Outcome::RequestNotCaptured);
             return;
@@ -263,8 +266,8 @@ impl Connection {
         self.complete(scene, request.pending);
     }
 
-    /// The request of a response: by message id, or by the async id of its interim response. Where a snap length cut
-    /// either id, by the bits that both have, if these fit one request only.
+    /// The request of a response, by message id. Where a snap length cut either id, by the bits that both have, if these
+    /// fit one request only. An AsyncId finds nothing: servers use the same few again and again.
     fn smb2_find(&self, header: &smb2::Header) -> Option<u64> {
         if self.two.outstanding.contains_key(&header.message_id) {
             return Some(header.message_id);
@@ -275,12 +278,10 @@ impl Connection {
             .iter()
             .filter(|(_, request)| header.id_mask & request.id_mask != u64::MAX)
             .filter(|(id, request)| (*id ^ header.message_id) & header.id_mask & request.id_mask == 0);
-        if let (Some((id, _)), None) = (alike.next(), alike.next()) {
-            return Some(*id);
+        match (alike.next(), alike.next()) {
+            (Some((id, _)), None) => Some(*id),
+            _ => None,
         }
-        let async_id = header.async_id.filter(|id| *id != 0)?;
-        let known = self.two.outstanding.iter().find(|(_, request)| request.async_id == Some(async_id))?;
-        Some(*known.0)
     }
 
     fn smb2_negotiated(&mut self, answer: &smb2::NegotiateResponse) {
@@ -376,6 +377,14 @@ impl Connection {
                 }
             }
         }
+    }
+}
+
+impl Request {
+    /// Whether a response repeats what the request and its interim response said: the command, and the AsyncId.
+    fn fits(&self, header: &smb2::Header) -> bool {
+        let same_operation = self.async_id.zip(header.async_id).is_none_or(|(known, answered)| known == answered);
+        same_operation && self.pending.exchange.command == Command::Smb2(header.command)
     }
 }
 

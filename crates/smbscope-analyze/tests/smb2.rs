@@ -61,15 +61,34 @@ fn an_interim_response_ends_nothing() {
 }
 
 #[test]
-fn a_final_response_is_found_by_its_async_id_too() {
-    // Some servers leave the message id of the final response zero.
+fn an_async_id_alone_finds_no_request() {
+    // The server uses AsyncId 1 again and again. The final response to 5 and the request 6 are lost.
+    let packets = Conversation::new()
+        .client_says(100, smb2::read(5, 7, 0, 4096))
+        .server_says(200, smb2::pending(Command::READ, 5, 1))
+        .server_says(300, smb2::read_response(5, &[0; 100]).asynchronous(1))
+        .client_says(400, smb2::read(6, 7, 4096, 4096))
+        .server_says(500, smb2::pending(Command::READ, 6, 1))
+        .server_says(900, smb2::read_response(6, &[0; 100]).asynchronous(1))
+        .client_acks(1000)
+        .packets();
+    let analysis = analyze(&damage::without(&packets, &[5, 6]));
+    let found: Vec<_> = analysis.exchanges.iter().map(|exchange| (exchange.message_id, exchange.outcome)).collect();
+    assert_eq!(found, [(Some(5), Outcome::ResponseNotCaptured), (Some(6), Outcome::RequestNotCaptured)]);
+}
+
+#[test]
+fn a_response_with_another_async_id_than_the_interim_response_is_refused() {
+    // MS-SMB2 3.3.4.2, 3.3.4.4: the final response carries the AsyncId that the interim response announced.
     let analysis = analyze_told(
         &Conversation::new()
             .client_says(100, smb2::read(5, 7, 0, 4096))
             .server_says(200, smb2::pending(Command::READ, 5, 0x55))
-            .server_says(900, smb2::read_response(0, &[0; 100]).asynchronous(0x55)),
+            .server_says(900, smb2::read_response(5, &[0; 100]).asynchronous(0x56))
+            .closes(1000),
     );
-    assert_eq!((times(analysis.only()), analysis.only().message_id), ([100, 100, 900, 900], Some(5)));
+    assert_eq!(analysis.outcomes(), ["READ unanswered", "READ request_not_captured"]);
+    assert_eq!(analysis.quality.causality_refused, 1);
 }
 
 #[test]
@@ -148,6 +167,21 @@ fn an_smb1_negotiate_may_be_answered_in_smb2() {
     assert_eq!(analysis.outcomes(), ["SMB_COM_NEGOTIATE complete", "NEGOTIATE complete"]);
     assert_eq!(times(&analysis.exchanges[0]), [100, 100, 300, 300]);
     assert_eq!(analysis.connections[0].dialect, Some(Dialect::Smb2(0x0300)));
+}
+
+#[test]
+fn only_message_id_0_answers_an_smb1_negotiate() {
+    // MS-SMB2 3.3.5.3.2: the answer to the SMB1 NEGOTIATE has MessageId 0, the SMB2 NEGOTIATE behind it has 1. Lost are
+    // the answer of 300 µs and the request of 400 µs.
+    let packets = Conversation::new()
+        .client_says(100, smb1::negotiate(0, &["NT LM 0.12", "SMB 2.???"]))
+        .server_says(300, smb2::negotiate_response(0, 0x02ff))
+        .client_says(400, smb2::negotiate(1, &[0x0210, 0x0300]))
+        .server_says(450, smb2::negotiate_response(1, 0x0300))
+        .client_acks(500)
+        .packets();
+    let analysis = analyze(&damage::without(&packets, &[4, 5]));
+    assert_eq!(analysis.outcomes(), ["SMB_COM_NEGOTIATE response_not_captured", "NEGOTIATE request_not_captured"]);
 }
 
 #[test]
