@@ -60,7 +60,6 @@ pub(crate) enum Body1 {
     WriteRaw { fid: u16, offset: u64, length: u64, write_through: bool },
     Locking { fid: u16, waits: bool, oplock_release: bool, range: Option<(u64, u64)> },
     Transaction(Box<smb1::TransactionRequest>),
-    Secondary(smb1::Progress),
     Echo(u16),
     Answer(smb1::Response),
     Other,
@@ -214,7 +213,6 @@ fn body1(header: &smb1::Header, block: &smb1::Block<'_>, message: &[u8]) -> Body
             range,
         },
         smb1::Request::Transaction(request) => Body1::Transaction(Box::new(request)),
-        smb1::Request::Secondary(progress) => Body1::Secondary(progress),
         smb1::Request::Echo(count) => Body1::Echo(count),
         smb1::Request::Other => Body1::Other,
     }

@@ -18,6 +18,8 @@ mod pending;
 pub mod pipeline;
 mod resync;
 mod smb1;
+mod smb1_answers;
+mod smb1_ids;
 mod smb1_raw;
 mod smb2;
 

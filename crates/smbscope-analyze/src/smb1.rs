@@ -8,10 +8,12 @@ use crate::content::{Body1, Message1, dialect_named};
 use crate::framer::Frame;
 use crate::names::{Tree, user_name};
 use crate::pending::{Causality, Pending};
+use crate::smb1_answers::Answers;
+use crate::smb1_ids::IdHistory;
 use crate::smb1_raw::{Raw, RawRequest};
 use smbscope_model::{Command, Dialect, Direction, FileId, Outcome, Protocol, Status, Subcommand, groups};
 use smbscope_wire::names::Trans2;
-use smbscope_wire::smb1::{self, Progress, TransactionKind};
+use smbscope_wire::smb1::{self, TransactionKind};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -19,8 +21,6 @@ use std::sync::Arc;
 const MAX_OUTSTANDING: usize = 4096;
 /// The smallest SMB1 request with its frame: what a gap needs to hide one.
 const SMALLEST_REQUEST: u64 = 4 + 32 + 3;
-/// Requests remembered to learn how soon a client uses an id again.
-const REMEMBERED_IDS: usize = 128;
 /// Responses without a request that are remembered.
 const MAX_UNMATCHED: usize = 64;
 /// A TID or UID that stands for none.
@@ -54,17 +54,15 @@ pub(crate) struct Request {
     effects: Vec<Effect>,
 }
 
-/// How many messages make the response.
-#[derive(Debug)]
-enum Answers {
-    One,
-    /// ECHO: the number of the last one.
-    Echo(u16),
-    /// Transactions and READ_MPX: complete when all bytes are there.
-    Bytes {
-        request: Progress,
-        received: u64,
-    },
+/// What gaps can hide between a request and a response with its ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hidden {
+    /// Not both the true response and another request with the same ids.
+    Nothing,
+    /// The true response, and so many requests at most.
+    Requests(u64),
+    /// The response may be older than the request.
+    Unknown,
 }
 
 /// What a successful answer changes.
@@ -76,38 +74,6 @@ enum Effect {
     Disconnect,
     Open(Option<Arc<str>>),
     Close(u16),
-}
-
-/// How soon ids are used again: a gap that can't hide so many requests can't hide a recycled id.
-#[derive(Debug, Default)]
-struct IdHistory {
-    recent: VecDeque<u32>,
-    requests: u64,
-    shortest: Option<u64>,
-}
-
-impl IdHistory {
-    fn note(&mut self, key: Key) -> u64 {
-        // One word each, so that the search for an id that is not there is quick.
-        let key = u32::from(key.0) << 16 | u32::from(key.1);
-        let (older, newer) = self.recent.as_slices();
-        if newer.contains(&key) || older.contains(&key) {
-            let back = self.recent.iter().rev().position(|known| *known == key);
-            let distance = back.map_or(u64::MAX, |back| back as u64 + 1);
-            self.shortest = Some(self.shortest.map_or(distance, |shortest| shortest.min(distance)));
-        }
-        if self.recent.len() == REMEMBERED_IDS {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(key);
-        self.requests += 1;
-        self.requests
-    }
-
-    /// No id was seen again within fewer requests than this; little is known of a connection with few requests.
-    fn reuse_distance(&self) -> u64 {
-        self.shortest.unwrap_or(self.recent.len() as u64)
-    }
 }
 
 impl Smb1 {
@@ -188,7 +154,6 @@ impl Connection {
             // Mid-stream: SMB1 is what it is, whichever of its dialects.
             self.dialect = Some(Dialect::OtherSmb1);
         }
-        let number = self.one.ids.note(key);
         let tree = self.names.trees.get(&header.tid);
         let is_pipe = tree.is_some_and(|tree| tree.is_pipe);
         let share = tree.map(|tree| tree.share.clone());
@@ -212,16 +177,13 @@ impl Connection {
             self.report(scene, pending);
             return;
         }
+        let number = self.one.ids.note(key);
         pending.may_stay_unanswered = named.oplock_release;
-        let answers = match &message.body {
-            Body1::Echo(count) => Answers::Echo(*count),
-            Body1::Transaction(transaction) => Answers::Bytes { request: transaction.progress, received: 0 },
-            // A transaction that the snap length or a gap cut off has several answers all the same.
-            _ if header.command == smb1::Command::READ_MPX || TransactionKind::of(header.command).is_some() => {
-                Answers::Bytes { request: Progress::default(), received: 0 }
-            }
-            _ => Answers::One,
-        };
+        let answers = Answers::to(&message);
+        if let Some(block) = self.one.raw.take_block(key) {
+            // The client uses the ids again, so the block before was answered, or is given up.
+            self.abandon(scene, block);
+        }
         self.one.raw.expect(RawRequest::of(&message, key));
         let replaces = self.one.outstanding.contains_key(&key);
         let (tid, uid) = (header.tid, header.uid);
@@ -261,12 +223,6 @@ impl Connection {
             return false;
         }
         request.pending.extend_request(frame, frame.length());
-        if let (Answers::Bytes { request: progress, .. }, Body1::Secondary(more)) =
-            (&mut request.answers, &message.body)
-        {
-            progress.here += more.here;
-            progress.total = more.total;
-        }
         true
     }
 
@@ -299,39 +255,55 @@ impl Connection {
 
     /// Whether gaps could hide both the true response and another request with the same ids.
     fn smb1_id_may_be_recycled(&self, scene: &Scene<'_, '_>, frame: &Frame, key: Key, request: &Request) -> bool {
-        let acknowledged = request.pending.acknowledged;
-        if request.pending.exchange.command == Command::Smb1(smb1::Command::WRITE_RAW)
-            && scene.server_losses.bytes_between(acknowledged.unwrap_or(0), frame.start) > 0
+        let pending = &request.pending;
+        if pending.exchange.command == Command::Smb1(smb1::Command::WRITE_RAW)
+            && scene.server_losses.bytes_between(pending.acknowledged.unwrap_or(0), frame.start) > 0
         {
             // The "go ahead" may be hidden, and this be the answer to the data block.
             return true;
         }
-        if request.replaces && request.pending.acknowledged_by_copy.is_some_and(|seen| frame.start < seen) {
+        if request.replaces && pending.acknowledged_by_copy.is_some_and(|seen| frame.start < seen) {
             // The client had got this response when it sent the request, unless that is a late copy: it may as well
             // be meant for the request that was replaced.
             return true;
         }
+        match self.smb1_hidden_between(scene, frame, key, pending, request.replaces) {
+            Hidden::Nothing => false,
+            Hidden::Unknown => true,
+            Hidden::Requests(hidden) => {
+                hidden + self.one.ids.since(request.number) >= self.one.ids.reuse_distance(request.number)
+            }
+        }
+    }
+
+    /// What gaps can hide between a request and a response with its ids.
+    pub(crate) fn smb1_hidden_between(
+        &self,
+        scene: &Scene<'_, '_>,
+        frame: &Frame,
+        key: Key,
+        pending: &Pending,
+        replaces: bool,
+    ) -> Hidden {
         // An unknown floor is the lowest.
-        let sent = acknowledged.min(request.pending.acknowledged_before).unwrap_or(0);
+        let sent = pending.acknowledged.min(pending.acknowledged_before).unwrap_or(0);
         let seen_by_server = frame.acknowledged_first.unwrap_or(u64::MAX);
         let is_late = frame.acknowledged_last.is_none();
-        if is_late && (request.replaces || scene.client_losses.bytes_between(0, seen_by_server) > 0) {
+        if is_late && (replaces || scene.client_losses.bytes_between(0, seen_by_server) > 0) {
             // A late copy of a response is out of step with the requests: it may be meant for an older one.
-            return true;
+            return Hidden::Unknown;
         }
-        let hidden = scene.client_losses.bytes_between(request.pending.request.end, seen_by_server);
+        let hidden = scene.client_losses.bytes_between(pending.request.end, seen_by_server);
         if hidden > 0 && self.one.unmatched.iter().any(|(known, start)| *known == key && *start >= sent) {
             // If the request is a late copy, that one was the true response.
-            return true;
+            return Hidden::Unknown;
         }
         // Where part of the response was seen, its rest may lie in a gap inside a frame, which hides no message.
-        let in_parts = request.pending.response.is_some();
-        if !in_parts && scene.server_losses.bytes_between(sent, frame.start) == 0 {
-            return false;
+        let in_parts = pending.response.is_some();
+        if hidden == 0 || (!in_parts && scene.server_losses.bytes_between(sent, frame.start) == 0) {
+            return Hidden::Nothing;
         }
-        let requests = hidden.div_ceil(SMALLEST_REQUEST);
-        let since = self.one.ids.requests - request.number;
-        hidden > 0 && requests + since >= self.one.ids.reuse_distance()
+        Hidden::Requests(hidden.div_ceil(SMALLEST_REQUEST))
     }
 
     fn smb1_answer(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, message: Message1, key: Key) {
@@ -339,7 +311,7 @@ impl Connection {
         let Some(request) = self.one.outstanding.get_mut(&key) else { return };
         let misses_first = matches!(message.body, Body1::Answer(smb1::Response::Echo(number)) if number > 1)
             && request.pending.response.is_none();
-        if request.is_interim(&message) {
+        if request.answers.is_interim(&message, frame.length()) {
             request.pending.exchange.interim.get_or_insert(frame.first);
             scene.shared.quality.interim_responses += 1;
             return;
@@ -349,7 +321,7 @@ impl Connection {
             request.pending.exchange.response.first = None;
         }
         request.pending.exchange.signed |= header.is_signed();
-        if !request.is_answered(&message) {
+        if !request.answers.complete(&message, frame.length()) {
             return;
         }
         let Some(mut request) = self.one.outstanding.remove(&key) else { return };
@@ -455,33 +427,6 @@ impl Request {
         );
         let same = |asked: u16, answered: u16| asked == answered || asked == 0 || asked == NO_ID;
         same_command && (sets_ids || (same(self.tid, header.tid) && same(self.uid, header.uid)))
-    }
-
-    /// A transaction's "go ahead": no words, success, and secondary requests still to come.
-    fn is_interim(&self, message: &Message1) -> bool {
-        let Answers::Bytes { request, received: 0 } = &self.answers else { return false };
-        message.word_count == Some(0) && message.header.is_success() && request.here < request.total
-    }
-
-    /// Whether this message completes the response.
-    fn is_answered(&mut self, message: &Message1) -> bool {
-        let failed = message.header.nt_status().map_or(!message.header.is_success(), |status| status.is_error());
-        match (&mut self.answers, &message.body) {
-            (Answers::Echo(last), Body1::Answer(smb1::Response::Echo(number))) => number >= last,
-            (
-                Answers::Bytes { received, .. },
-                Body1::Answer(
-                    smb1::Response::Transaction { progress: Some(progress), .. }
-                    | smb1::Response::Multiplexed(progress),
-                ),
-            ) if !failed => {
-                *received += progress.here;
-                *received >= progress.total
-            }
-            // Cut off before it says which part of the response it is: the rest may follow, or not.
-            (Answers::Bytes { .. }, _) if !failed && message.word_count != Some(0) => false,
-            _ => true,
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::connection::{Connection, Scene};
 use crate::content::{Body1, Message1};
 use crate::framer::Frame;
 use crate::pending::{Causality, Pending, Span};
-use crate::smb1::{Key, status};
+use crate::smb1::{Hidden, Key, status};
 use smbscope_model::{Exchange, Half, Outcome, Status, Subcommand};
 use smbscope_wire::smb1;
 use smbscope_wire::status::NtStatus;
@@ -68,6 +68,11 @@ impl Raw {
             Some(write) if write.key == key => write.go_ahead = Some(pending.exchange.clone()),
             _ => self.write = None,
         }
+    }
+
+    /// The data block that waits for an answer with these ids.
+    pub(crate) fn take_block(&mut self, key: Key) -> Option<Pending> {
+        self.block.take_if(|(block_key, _)| *block_key == key).map(|(_, pending)| pending)
     }
 
     pub(crate) fn take_all(&mut self) -> Option<Pending> {
@@ -164,10 +169,17 @@ impl Connection {
         if !matches!(command, smb1::Command::WRITE_COMPLETE | smb1::Command::WRITE_RAW) {
             return false;
         }
-        let possible = |(block_key, block): &mut (Key, Pending)| {
-            *block_key == key && block.causality(frame) == Causality::Possible
+        let fits = |(_, block): &&(Key, Pending)| block.causality(frame) == Causality::Possible;
+        let Some((_, block)) = self.one.raw.block.as_ref().filter(|(known, _)| *known == key).filter(fits) else {
+            return false;
         };
-        let Some((_, mut pending)) = self.one.raw.block.take_if(possible) else { return false };
+        let hidden = self.smb1_hidden_between(scene, frame, key, block, false);
+        let Some(mut pending) = self.one.raw.take_block(key) else { return false };
+        if hidden != Hidden::Nothing {
+            // It may be the "go ahead" of the next request, which looks the same.
+            self.abandon(scene, pending);
+            return false;
+        }
         pending.add_response(frame, frame.length(), status(&message.header));
         self.complete(scene, pending);
         true

@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{analyze, analyze_told, times};
+use common::{Analysis, analyze, analyze_told, times};
 use smbscope_model::{FileId, Outcome, Subcommand};
-use smbscope_testkit::{Conversation, damage, smb1};
+use smbscope_testkit::{Conversation, Packet, damage, smb1};
 
 /// A connection on which SMB was spoken before: data without a header is expected nowhere else.
 fn greeted() -> Conversation {
@@ -147,4 +147,64 @@ fn read_raw_data_behind_a_gap_is_not_taken_for_the_answer() {
         "{:?}",
         analysis.outcomes()
     );
+}
+
+/// Two blocks of a client that uses one MID, in write-through mode. Behind five packets of greeting, the place of each:
+/// request 5, "go ahead" 6, block 7, answer 8; the second ones from 9 on.
+fn two_blocks() -> Vec<Packet> {
+    greeted()
+        .client_says(100, smb1::write_raw(1, 7, 0, 1000, true))
+        .server_says(200, smb1::go_ahead(1).without_reply_bit())
+        .client_says(300, [9; 1000])
+        .server_says(400, smb1::go_ahead(1))
+        .client_says(500, smb1::write_raw(1, 7, 1000, 1000, true))
+        .server_says(600, smb1::go_ahead(1).without_reply_bit())
+        .client_says(700, [8; 1000])
+        .server_says(800, smb1::go_ahead(1))
+        .client_acks(900)
+        .packets()
+}
+
+/// Offset, outcome and times of both parts of each Write_Raw.
+fn raw_parts(analysis: &Analysis) -> Vec<(Option<u64>, Outcome, [i64; 4])> {
+    analysis.exchanges[1..].iter().map(|it| (it.offset, it.outcome, times(it))).collect()
+}
+
+#[test]
+fn samba_answers_a_block_as_it_says_go_ahead() {
+    let expected = [
+        (Some(0), Outcome::Complete, [100, 100, 200, 200]),
+        (Some(0), Outcome::Complete, [300, 300, 400, 400]),
+        (Some(1000), Outcome::Complete, [500, 500, 600, 600]),
+        (Some(1000), Outcome::Complete, [700, 700, 800, 800]),
+    ];
+    assert_eq!(raw_parts(&analyze(&two_blocks())), expected);
+}
+
+#[test]
+fn a_block_whose_answer_is_lost_does_not_take_the_next_go_ahead() {
+    let expected = [
+        (Some(0), Outcome::Complete, [100, 100, 200, 200]),
+        (Some(0), Outcome::ResponseNotCaptured, [300, 300, -1, -1]),
+        (Some(1000), Outcome::Complete, [500, 500, 600, 600]),
+        (Some(1000), Outcome::Complete, [700, 700, 800, 800]),
+    ];
+    assert_eq!(raw_parts(&analyze(&damage::without(&two_blocks(), &[8]))), expected);
+}
+
+#[test]
+fn nor_does_it_where_the_next_request_is_lost_as_well() {
+    let analysis = analyze(&damage::without(&two_blocks(), &[8, 9]));
+    let complete: Vec<_> = analysis.exchanges[1..].iter().filter(|it| it.is_complete()).map(times).collect();
+    assert_eq!(complete, [[100, 100, 200, 200]], "{:?}", analysis.outcomes());
+}
+
+#[test]
+fn a_block_behind_a_gap_is_not_that_of_the_request_before_it() {
+    // Lost: the first block, its answer, the second request and its "go ahead".
+    let analysis = analyze(&damage::without(&two_blocks(), &[7, 8, 9, 10]));
+    let expected = [(Some(0), Outcome::Complete, [100, 100, 200, 200])];
+    assert_eq!(raw_parts(&analysis)[..1], expected);
+    assert!(analysis.exchanges[2..].iter().all(|it| !it.is_complete()), "{:?}", analysis.outcomes());
+    assert!(analysis.exchanges.iter().all(|it| times(it)[0] != 700), "the block of 700 µs belongs to no request");
 }

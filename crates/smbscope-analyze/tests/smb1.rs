@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Analysis, analyze, analyze_told, times, us};
-use smbscope_model::{Dialect, FileId, Group, Outcome, Subcommand};
+use smbscope_model::{Dialect, Exchange, FileId, Group, Outcome, Subcommand};
 use smbscope_testkit::smb1::Part;
 use smbscope_testkit::{Conversation, Packet, damage, smb1};
 use smbscope_wire::names::Trans2;
@@ -107,6 +107,55 @@ fn a_response_is_accepted_when_ids_are_not_used_again_within_the_gap() {
     let analysis = analyze(&damage::without(&packets, &[answer_to_b, c, answer_to_c]));
     let a = analysis.exchanges.iter().find(|exchange| exchange.file_id == Some(FileId::Smb1(1000))).unwrap();
     assert_eq!((a.outcome, times(a)), (Outcome::Complete, [20_000, 20_000, 20_400, 20_400]));
+}
+
+#[test]
+fn ids_that_have_not_repeated_yet_may_repeat_within_the_next_gap() {
+    // A client that counted its MIDs up to 40 takes 5 for all that follows: nothing foretold it.
+    let mut conversation = Conversation::new();
+    for mid in 1..=40 {
+        let at = 100 + 200 * i64::from(mid);
+        conversation =
+            conversation.client_says(at, smb1::close(mid, mid)).server_says(at + 100, smb1::close_response(mid));
+    }
+    let packets = conversation
+        .client_says(20_000, smb1::close(5, 1000))
+        .server_says(20_100, smb1::close_response(5))
+        .client_says(20_200, smb1::close(5, 1001))
+        .server_says(20_300, smb1::close_response(5))
+        .client_acks(20_400)
+        .packets();
+    let last = packets.len() - 1;
+    // The capture begins in the middle, and lacks an answer and the next request.
+    let kept = damage::without(&packets[20..], &[last - 3 - 20, last - 2 - 20]);
+    let analysis = analyze(&kept);
+    let found = analysis.exchanges.iter().find(|exchange| exchange.file_id == Some(FileId::Smb1(1000))).unwrap();
+    assert_eq!(found.outcome, Outcome::ResponseNotCaptured);
+    assert_eq!(analysis.quality.ambiguous_refused, 1);
+}
+
+#[test]
+fn a_counter_of_mids_does_not_begin_again_within_a_short_gap() {
+    // As smbclient does: MIDs count up, several requests are outstanding. An answer and a request with its answer are lost.
+    let mut conversation = Conversation::new();
+    for mid in 1..=40 {
+        let at = 100 + 200 * i64::from(mid);
+        conversation =
+            conversation.client_says(at, smb1::close(mid, mid)).server_says(at + 100, smb1::close_response(mid));
+    }
+    let packets = conversation
+        .client_says(20_000, smb1::close(41, 41))
+        .client_says(20_010, smb1::close(42, 42))
+        .server_says(20_100, smb1::close_response(42))
+        .client_says(20_200, smb1::close(43, 43))
+        .server_says(20_300, smb1::close_response(43))
+        .server_says(20_400, smb1::close_response(41))
+        .client_acks(20_500)
+        .packets();
+    let last = packets.len() - 1;
+    let analysis = analyze(&damage::without(&packets, &[last - 4, last - 3, last - 2]));
+    let found = analysis.exchanges.iter().find(|exchange| exchange.file_id == Some(FileId::Smb1(41))).unwrap();
+    assert_eq!((found.outcome, times(found)), (Outcome::Complete, [20_000, 20_000, 20_400, 20_400]));
 }
 
 #[test]
@@ -220,6 +269,53 @@ fn secondary_requests_belong_to_their_transaction_and_go_ahead_is_interim() {
     let exchange = analysis.only();
     assert_eq!((times(exchange), us(exchange.interim)), ([100, 300, 500, 500], 200));
     assert_eq!((exchange.outcome, analysis.quality.interim_responses), (Outcome::Complete, 1));
+}
+
+#[test]
+fn no_snap_length_makes_an_interim_response_or_a_part_the_final_response() {
+    // Headers take 58 bytes in front of the message, so 92 bytes leave its WordCount and a byte of its words.
+    let set = Trans2::SET_FILE_INFORMATION;
+    let packets = Conversation::new()
+        .client_says(50, smb1::echo(9, 1, b"hi"))
+        .server_says(60, smb1::echo_response(9, 1, b"hi"))
+        .client_says(100, smb1::trans2(1, set, &[7, 0, 0, 0, 0, 0], Part { total: 300, before: 0, here: 100 }))
+        .server_says(200, smb1::trans2_interim(1))
+        .client_says(300, smb1::trans2_secondary(1, 6, Part { total: 300, before: 100, here: 200 }))
+        .server_says(500, smb1::trans2_response(1, Part::whole(2)))
+        .client_says(600, smb1::query_path(2, "\\a"))
+        .server_says(700, smb1::trans2_response(2, Part { total: 1500, before: 0, here: 600 }))
+        .server_says(800, smb1::trans2_response(2, Part { total: 1500, before: 600, here: 600 }))
+        .server_says(900, smb1::trans2_response(2, Part { total: 1500, before: 1200, here: 300 }))
+        .client_says(1000, smb1::close(3, 7))
+        .server_says(1100, smb1::close_response(3))
+        .packets();
+    for snap in 92..200 {
+        let analysis = analyze(&damage::snap(&packets, snap));
+        let ends = [(1, 500), (2, 900)].map(|(mid, end)| {
+            let complete = |it: &&Exchange| it.message_id == Some(mid) && it.is_complete();
+            let found = analysis.exchanges.iter().find(complete).map(times);
+            assert!(found.is_none_or(|times| times[3] == end), "snap length {snap}: {found:?}");
+            found.is_some()
+        });
+        assert_eq!(ends, [snap >= 92; 2], "snap length {snap}: {:?}", analysis.outcomes());
+    }
+}
+
+#[test]
+fn an_echo_that_was_cut_off_before_its_count_may_have_more_answers() {
+    let packets = Conversation::new()
+        .client_says(100, smb1::echo(1, 3, b"hi"))
+        .server_says(200, smb1::echo_response(1, 1, b"hi"))
+        .server_says(300, smb1::echo_response(1, 2, b"hi"))
+        .server_says(400, smb1::echo_response(1, 3, b"hi"))
+        .client_acks(500)
+        .packets();
+    for snap in 90..120 {
+        let analysis = analyze(&damage::snap(&packets, snap));
+        for exchange in analysis.exchanges.iter().filter(|exchange| exchange.is_complete()) {
+            assert_eq!(times(exchange)[3], 400, "snap length {snap}");
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What SMB1 requests say about the operation: file, path, offset, length (MS-CIFS 2.2.4).
 
-use super::{Block, Command, Header, TransactionKind, TransactionRequest, transaction::Progress};
+use super::{Block, Command, Header, TransactionKind, TransactionRequest};
 use crate::bytes::{oem_text, utf16_text};
 
 /// Who logs on, in a SESSION_SETUP_ANDX (MS-CIFS 2.2.4.53, MS-SMB 2.2.4.6.1).
@@ -69,8 +69,6 @@ pub enum Request<'a> {
     },
     /// TRANSACTION, TRANSACTION2, NT_TRANSACT.
     Transaction(TransactionRequest),
-    /// Their secondary requests.
-    Secondary(Progress),
     /// ECHO: how many answers are wanted.
     Echo(u16),
     /// Nothing that is needed, or cut off.
@@ -151,9 +149,6 @@ impl<'a> Request<'a> {
             Command::TRANSACTION | Command::TRANSACTION2 | Command::NT_TRANSACT => {
                 let kind = TransactionKind::of(b.command)?;
                 Request::Transaction(TransactionRequest::parse(kind, b, message, header.is_unicode())?)
-            }
-            command if TransactionKind::primary_of(command).is_some() => {
-                Request::Secondary(TransactionKind::secondary_progress(command, b.words)?)
             }
             Command::ECHO => Request::Echo(b.word(0)?),
             _ => Request::Other,

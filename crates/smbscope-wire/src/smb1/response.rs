@@ -18,8 +18,10 @@ pub enum Response {
     Multiplexed(Progress),
     /// TRANSACTION and its kin: how much of the answer is in this message, and where its parameters begin.
     Transaction {
-        /// Absent for an interim response, which has no words.
+        /// Absent for an interim response, which has no words, and where they are cut off.
         progress: Option<Progress>,
+        /// Bytes of the whole answer, as far as the words reach to it.
+        total: Option<u64>,
         /// The FID of NT_TRANSACT_CREATE and TRANS2_OPEN2, were it one of these.
         fid: Option<u16>,
     },
@@ -49,6 +51,7 @@ impl Response {
                 let parameters = kind.response_parameters(b.words);
                 Response::Transaction {
                     progress: kind.response_progress(b.words),
+                    total: kind.response_total(b.words),
                     fid: parameters.and_then(|at| {
                         // NT_TRANSACT_CREATE puts the oplock level in front.
                         let skip = if kind == TransactionKind::Nt { 2 } else { 0 };

@@ -91,31 +91,20 @@ impl TransactionKind {
         })
     }
 
-    /// Progress of a secondary request.
-    pub(super) fn secondary_progress(command: Command, words: &[u8]) -> Option<Progress> {
-        Some(match command {
-            Command::NT_TRANSACT_SECONDARY => Progress {
-                total: u64::from(u32_at(words, 3)?) + u64::from(u32_at(words, 7)?),
-                here: u64::from(u32_at(words, 11)?) + u64::from(u32_at(words, 23)?),
-            },
-            _ => Progress {
-                total: u64::from(u16_at(words, 0)?) + u64::from(u16_at(words, 2)?),
-                here: u64::from(u16_at(words, 4)?) + u64::from(u16_at(words, 10)?),
-            },
-        })
-    }
-
     /// Progress of a response; an interim response and an error have no words.
     pub(super) fn response_progress(self, words: &[u8]) -> Option<Progress> {
+        let here = match self {
+            TransactionKind::Nt => u64::from(u32_at(words, 11)?) + u64::from(u32_at(words, 23)?),
+            _ => u64::from(u16_at(words, 6)?) + u64::from(u16_at(words, 12)?),
+        };
+        Some(Progress { total: self.response_total(words)?, here })
+    }
+
+    /// Bytes of parameters and data of the whole response: what is left of its progress where the words are cut off.
+    pub(super) fn response_total(self, words: &[u8]) -> Option<u64> {
         Some(match self {
-            TransactionKind::Nt => Progress {
-                total: u64::from(u32_at(words, 3)?) + u64::from(u32_at(words, 7)?),
-                here: u64::from(u32_at(words, 11)?) + u64::from(u32_at(words, 23)?),
-            },
-            _ => Progress {
-                total: u64::from(u16_at(words, 0)?) + u64::from(u16_at(words, 2)?),
-                here: u64::from(u16_at(words, 6)?) + u64::from(u16_at(words, 12)?),
-            },
+            TransactionKind::Nt => u64::from(u32_at(words, 3)?) + u64::from(u32_at(words, 7)?),
+            _ => u64::from(u16_at(words, 0)?) + u64::from(u16_at(words, 2)?),
         })
     }
 

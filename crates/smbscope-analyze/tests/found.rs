@@ -1,0 +1,69 @@
+//! Captures in which a match was once false. What is right is said in `tests/data/README.md`: it follows from what was
+//! left out of an undamaged capture, and from tshark's reading of that.
+
+mod common;
+
+use smbscope_model::{Exchange, Outcome, TimeKind};
+use std::path::Path;
+
+/// The exchanges of a capture in `tests/data/found`, by their first packets.
+fn exchanges(name: &str) -> Vec<Exchange> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/found").join(name);
+    let (mut exchanges, _) = common::truth::read_contents(&[std::fs::read(path).expect("the capture is there")]);
+    exchanges.sort_by_key(|exchange| {
+        let first = exchange.request.first.or(exchange.response.first);
+        (first.map(|stamp| stamp.packet), exchange.message_id)
+    });
+    exchanges
+}
+
+/// The first packet of the request and the last one of the response, as they are counted in the file.
+fn packets(exchange: &Exchange) -> [Option<u64>; 2] {
+    [exchange.request.first, exchange.response.last].map(|stamp| stamp.map(|stamp| stamp.packet.number))
+}
+
+fn from_packet(exchanges: &[Exchange], number: u64) -> Vec<(Outcome, [Option<u64>; 2])> {
+    let begins = |exchange: &&Exchange| packets(exchange)[0].or(packets(exchange)[1]) == Some(number);
+    exchanges.iter().filter(begins).map(|exchange| (exchange.outcome, packets(exchange))).collect()
+}
+
+#[test]
+fn the_answer_to_an_smb2_negotiate_is_not_taken_for_that_of_the_smb1_negotiate() {
+    let found = exchanges("F1-negotiate.pcap.zst");
+    assert_eq!(from_packet(&found, 4), [(Outcome::ResponseNotCaptured, [Some(4), None])]);
+    assert_eq!(from_packet(&found, 6), [(Outcome::RequestNotCaptured, [None, Some(6)])]);
+    assert_eq!(from_packet(&found, 7), [(Outcome::Complete, [Some(7), Some(8)])]);
+}
+
+#[test]
+fn ids_that_were_not_seen_twice_say_nothing_of_how_soon_they_come_again() {
+    // Both requests of packet 1199 were answered in the gap behind it; 1200 answers one of their successors.
+    let found = exchanges("F4-smb1-mid.pcap.zst");
+    let lost = (Outcome::ResponseNotCaptured, [Some(1199), None]);
+    assert_eq!(from_packet(&found, 1199), [lost, lost]);
+    assert_eq!(from_packet(&found, 1200), [(Outcome::AmbiguousMatch, [None, Some(1200)])]);
+    let complete = |last| (Outcome::Complete, [Some(1202), Some(last)]);
+    assert_eq!(from_packet(&found, 1202), [complete(1203), complete(1204)]);
+}
+
+#[test]
+fn a_transaction_with_secondary_requests_ends_with_its_final_response_at_any_snap_length() {
+    for name in ["F5-ntt-full.pcap.zst", "F5-ntt-snap128.pcap.zst"] {
+        let found = exchanges(name);
+        let described: Vec<_> = found
+            .iter()
+            .map(|exchange| (packets(exchange), exchange.time(TimeKind::ResponseTime).map(|time| time.0 / 1000)))
+            .collect();
+        let expected = [(4, 5, 300), (6, 12, 9600), (13, 14, 300), (15, 21, 9600), (22, 23, 300), (24, 30, 9600)];
+        assert_eq!(described, expected.map(|(first, last, us)| ([Some(first), Some(last)], Some(us))), "{name}");
+        assert!(found.iter().all(Exchange::is_complete), "{name}");
+    }
+}
+
+#[test]
+fn the_next_go_ahead_is_not_taken_for_the_answer_to_a_block() {
+    let found = exchanges("F6-writeraw.pcap.zst");
+    assert_eq!(from_packet(&found, 20), [(Outcome::ResponseNotCaptured, [Some(20), None])]);
+    assert_eq!(from_packet(&found, 51), [(Outcome::Complete, [Some(51), Some(52)])]);
+    assert_eq!(from_packet(&found, 53), [(Outcome::Complete, [Some(53), Some(81)])]);
+}
