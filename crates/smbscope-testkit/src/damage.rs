@@ -3,30 +3,70 @@
 //!
 //! The order that makes sense: first what the network does (resegment, lose, retransmit, reorder), then what the
 //! capture does (duplicate, drop, snap, step its clock), then what happens to its files. [`Plan`] does it all in that
-//! order and counts what it did.
+//! order and counts what it did. [`RandomDamage`] is what the damage tool does to real captures.
 
 mod cut;
 mod network;
 mod plan;
+mod random_loss;
 
 pub use cut::{move_apart, surviving};
 pub use network::{coalesce, lose, reorder, resegment, retransmit, retransmit_in_part};
 pub use plan::{Damaged, Done, Plan, late, plans, two_interfaces};
+pub use random_loss::{Combination, Loss, RandomDamage};
 
 use crate::packet::{Packet, Side};
 use crate::random::Random;
 use smbscope_model::Timestamp;
 
+/// A packet in a capture: what a capture program can lose, repeat, delay or cut.
+pub trait Captured: Clone {
+    /// When it was captured.
+    fn time(&self) -> Timestamp;
+    /// The same, captured at another time.
+    fn captured_at(&self, time: Timestamp) -> Self;
+    /// The same, of which this many bytes were captured at most.
+    fn snapped(&self, length: usize) -> Self;
+}
+
+impl Captured for Packet {
+    fn time(&self) -> Timestamp {
+        self.time
+    }
+
+    fn captured_at(&self, time: Timestamp) -> Packet {
+        Packet { time, ..self.clone() }
+    }
+
+    fn snapped(&self, length: usize) -> Packet {
+        Packet { snap: length, ..self.clone() }
+    }
+}
+
 /// The capture drops packets with a probability, each by itself.
-pub fn drop_some(packets: &[Packet], seed: u64, probability: f64) -> Vec<Packet> {
+pub fn drop_some<P: Captured>(packets: &[P], seed: u64, probability: f64) -> Vec<P> {
     drop_bursts(packets, seed, probability, 1)
 }
 
 /// The capture drops `length` packets in a row, beginning at each packet with a probability.
-pub fn drop_bursts(packets: &[Packet], seed: u64, probability: f64, length: usize) -> Vec<Packet> {
+pub fn drop_bursts<P: Captured>(packets: &[P], seed: u64, probability: f64, length: usize) -> Vec<P> {
+    drop_among(packets, seed, probability, length, |_| true)
+}
+
+/// The same among some of the packets; the others are kept and don't count.
+pub fn drop_among<P: Captured>(
+    packets: &[P],
+    seed: u64,
+    probability: f64,
+    length: usize,
+    droppable: impl Fn(&P) -> bool,
+) -> Vec<P> {
     let mut random = Random::new(seed);
     let mut left = 0;
-    let mut keep = |_: &&Packet| {
+    let mut keep = |packet: &&P| {
+        if !droppable(packet) {
+            return true;
+        }
         if left == 0 && random.chance(probability) {
             left = length;
         }
@@ -38,28 +78,28 @@ pub fn drop_bursts(packets: &[Packet], seed: u64, probability: f64, length: usiz
 }
 
 /// The capture does not hold these packets, by their place in the list.
-pub fn without(packets: &[Packet], dropped: &[usize]) -> Vec<Packet> {
+pub fn without<P: Captured>(packets: &[P], dropped: &[usize]) -> Vec<P> {
     let kept = packets.iter().enumerate().filter(|(index, _)| !dropped.contains(index));
     kept.map(|(_, packet)| packet.clone()).collect()
 }
 
 /// The capture holds some packets twice: the copy is one microsecond later at most, and nothing lies between.
-pub fn duplicate(packets: &[Packet], seed: u64, probability: f64) -> Vec<Packet> {
+pub fn duplicate<P: Captured>(packets: &[P], seed: u64, probability: f64) -> Vec<P> {
     let mut random = Random::new(seed);
     let mut result = Vec::new();
     for (index, packet) in packets.iter().enumerate() {
         result.push(packet.clone());
         if random.chance(probability) {
-            let next = packets.get(index + 1).map_or(i64::MAX, |next| next.time.0);
-            result.push(Packet { time: Timestamp((packet.time.0 + 1000).min(next)), ..packet.clone() });
+            let next = packets.get(index + 1).map_or(i64::MAX, |next| next.time().0);
+            result.push(packet.captured_at(Timestamp((packet.time().0 + 1000).min(next))));
         }
     }
     result
 }
 
 /// The capture keeps this many bytes of each packet, from the Ethernet header on.
-pub fn snap(packets: &[Packet], length: usize) -> Vec<Packet> {
-    packets.iter().map(|packet| Packet { snap: length, ..packet.clone() }).collect()
+pub fn snap<P: Captured>(packets: &[P], length: usize) -> Vec<P> {
+    packets.iter().map(|packet| packet.snapped(length)).collect()
 }
 
 /// What a side said, put together from its packets; panics where bytes are missing.

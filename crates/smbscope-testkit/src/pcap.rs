@@ -1,6 +1,10 @@
 //! Packets as a pcap or pcapng file (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng).
 
 use crate::packet::Packet;
+use smbscope_model::Timestamp;
+
+/// LINKTYPE_ETHERNET.
+const ETHERNET: u32 = 1;
 
 /// A file with microsecond timestamps.
 pub fn micros(packets: &[Packet]) -> Vec<u8> {
@@ -13,20 +17,37 @@ pub fn nanos(packets: &[Packet]) -> Vec<u8> {
 }
 
 fn file(magic: u32, resolution_ns: i64, packets: &[Packet]) -> Vec<u8> {
+    let mut bytes = header(magic, ETHERNET);
+    for packet in packets {
+        record(&mut bytes, resolution_ns, packet.time, &packet.ethernet(), packet.wire_length());
+    }
+    bytes
+}
+
+/// A file with nanosecond timestamps of packets given by time, captured bytes and length on the wire.
+pub fn file_of<'a>(link_type: u32, packets: impl Iterator<Item = (Timestamp, &'a [u8], usize)>) -> Vec<u8> {
+    let mut bytes = header(0xa1b2_3c4d, link_type);
+    for (time, data, wire_length) in packets {
+        record(&mut bytes, 1, time, data, wire_length);
+    }
+    bytes
+}
+
+fn header(magic: u32, link_type: u32) -> Vec<u8> {
     let mut bytes = magic.to_le_bytes().to_vec();
     bytes.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     bytes.extend(262_144u32.to_le_bytes());
-    bytes.extend(1u32.to_le_bytes());
-    for packet in packets {
-        let frame = packet.ethernet();
-        let seconds = packet.time.0.div_euclid(1_000_000_000) as u32;
-        let fraction = (packet.time.0.rem_euclid(1_000_000_000) / resolution_ns) as u32;
-        for field in [seconds, fraction, frame.len() as u32, packet.wire_length() as u32] {
-            bytes.extend(field.to_le_bytes());
-        }
-        bytes.extend(frame);
-    }
+    bytes.extend(link_type.to_le_bytes());
     bytes
+}
+
+fn record(bytes: &mut Vec<u8>, resolution_ns: i64, time: Timestamp, data: &[u8], wire_length: usize) {
+    let seconds = time.0.div_euclid(1_000_000_000) as u32;
+    let fraction = (time.0.rem_euclid(1_000_000_000) / resolution_ns) as u32;
+    for field in [seconds, fraction, data.len() as u32, wire_length as u32] {
+        bytes.extend(field.to_le_bytes());
+    }
+    bytes.extend(data);
 }
 
 /// A pcapng file with nanosecond timestamps, each packet on an interface of its own choice.

@@ -1,11 +1,12 @@
 //! What senders and networks do: no byte is lost for good, but bytes come in other pieces, again, or late.
 
+use super::Captured;
 use crate::packet::Packet;
 use crate::random::Random;
 use smbscope_model::Timestamp;
 
 /// Packets are captured up to `places` places later than they were sent. Times stay in the order of the file.
-pub fn reorder(packets: &[Packet], seed: u64, probability: f64, places: u64) -> Vec<Packet> {
+pub fn reorder<P: Captured>(packets: &[P], seed: u64, probability: f64, places: u64) -> Vec<P> {
     let mut random = Random::new(seed);
     let mut keyed: Vec<(u64, usize)> = (0..packets.len())
         .map(|index| {
@@ -16,7 +17,7 @@ pub fn reorder(packets: &[Packet], seed: u64, probability: f64, places: u64) -> 
         .collect();
     keyed.sort();
     let moved = keyed.iter().map(|(_, index)| &packets[*index]);
-    moved.zip(packets).map(|(packet, place)| Packet { time: place.time, ..packet.clone() }).collect()
+    moved.zip(packets).map(|(packet, place)| packet.captured_at(place.time())).collect()
 }
 
 /// The network loses some segments before they reach the capture point, and the sender sends each again, with a new IP

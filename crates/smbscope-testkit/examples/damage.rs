@@ -1,0 +1,276 @@
+//! Damages captures at random, and judges what the analysis finds in each damaged copy by its own analysis of the
+//! undamaged capture. Prints a table by mode; a false pair is printed in full, and is an error.
+//!
+//! ```sh
+//! cargo run --release -p smbscope-testkit --example damage -- --runs 10000 tests/data/own
+//! ```
+//!
+//! A seed and a capture decide a run: `--seed 4711 --runs 1 X.pcap` repeats the run with the seed 4711. What the columns
+//! mean is said in [`smbscope_testkit::judge`]. Exit status 1 when anything is false or mistimed.
+
+use anyhow::{Context, bail};
+use clap::Parser;
+use smbscope_analyze::{Analyzer, Options};
+use smbscope_capture::tcp::FlowTable;
+use smbscope_model::{Command, Exchange};
+use smbscope_testkit::damage::{Combination, Loss, RandomDamage};
+use smbscope_testkit::judge::{Counts, Truth, Verdict};
+use smbscope_testkit::recording::{Kept, Recording};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Damage captures at random and compare with the undamaged analysis.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// Capture files, or directories of them
+    #[arg(required = true)]
+    captures: Vec<PathBuf>,
+    /// Stop after this many damaged copies in all; every capture has the same share of them
+    #[arg(long, default_value_t = 10_000)]
+    runs: u64,
+    /// Stop after this many seconds, even before all runs
+    #[arg(long)]
+    seconds: Option<f64>,
+    /// First seed; when every capture was damaged by it, the next one follows
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Number of threads [default: one per processor]
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Use only this kind of loss, such as "bursts" or "one direction"
+    #[arg(long)]
+    loss: Option<String>,
+    /// Use only this combination: "alone", "duplicates", "reordering" or "snap length"
+    #[arg(long)]
+    combination: Option<String>,
+    /// Lose this share of the packets in every run, in percent, instead of 0.5 to 80 %
+    #[arg(long)]
+    percent: Option<f64>,
+    /// Write copies with a false pair to this directory
+    #[arg(long)]
+    keep: Option<PathBuf>,
+    /// Print the exchanges that are missing, too
+    #[arg(long)]
+    missing: bool,
+    /// Print a table by capture, too
+    #[arg(long)]
+    by_capture: bool,
+}
+
+/// A capture to damage.
+struct Subject {
+    recording: Recording,
+    truth: Truth,
+    encrypted: bool,
+}
+
+/// A row of the table: how, and whether the capture is encrypted.
+type Row = (bool, Loss, Combination);
+
+#[derive(Default)]
+struct Totals {
+    by_row: BTreeMap<Row, (u64, Counts)>,
+    by_capture: BTreeMap<usize, (u64, Counts)>,
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let subjects = subjects(&arguments.captures)?;
+    if subjects.is_empty() {
+        bail!("no capture with a measured exchange");
+    }
+    if let Some(directory) = &arguments.keep {
+        fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    }
+    let threads = arguments.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let totals = Mutex::new(Totals::default());
+    let next = AtomicU64::new(0);
+    let begun = Instant::now();
+    let deadline = arguments.seconds.map(|seconds| begun + Duration::from_secs_f64(seconds));
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let run = next.fetch_add(1, Ordering::Relaxed);
+                    if run >= arguments.runs || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                        return;
+                    }
+                    // Every capture has its turn with a seed before the next seed.
+                    let captures = subjects.len() as u64;
+                    let (capture, seed) = ((run % captures) as usize, arguments.seed.wrapping_add(run / captures));
+                    run_once(&arguments, &subjects[capture], capture, seed, &totals);
+                }
+            });
+        }
+    });
+    let totals = totals.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let all = print_tables(&arguments, &subjects, &totals);
+    eprintln!(
+        "damage: {} runs in {:.1} s, {} false, {} mistimed",
+        all.0,
+        begun.elapsed().as_secs_f64(),
+        all.1.false_pairs,
+        all.1.mistimed
+    );
+    Ok(if all.1.false_pairs + all.1.mistimed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// One damaged copy.
+fn run_once(arguments: &Arguments, subject: &Subject, capture: usize, seed: u64, totals: &Mutex<Totals>) {
+    let mut damage = RandomDamage::of_seed(seed);
+    let loss = Loss::ALL.into_iter().find(|loss| arguments.loss.as_deref() == Some(loss.name()));
+    let wanted = arguments.combination.as_deref().map(|name| if name == "alone" { "" } else { name });
+    let combination = Combination::ALL.into_iter().find(|kind| wanted == Some(kind.name()));
+    if loss.is_some() || combination.is_some() {
+        damage = RandomDamage::of_mode(seed, loss.unwrap_or(damage.loss), combination.unwrap_or(damage.combination));
+    }
+    if let Some(percent) = arguments.percent {
+        damage.share = percent / 100.0;
+    }
+    let Subject { recording, truth, encrypted } = subject;
+    let copy = damage.apply(recording);
+    let found = analyze(recording, &copy);
+    let verdict = truth.judge(recording, &copy, &found, arguments.missing);
+    report(arguments, recording, &damage, &copy, &verdict);
+    let mut totals = totals.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let Totals { by_row, by_capture } = &mut *totals;
+    let row = by_row.entry((*encrypted, damage.loss, damage.combination)).or_default();
+    for (runs, counts) in [row, by_capture.entry(capture).or_default()] {
+        *runs += 1;
+        counts.add(verdict.counts);
+    }
+}
+
+/// Says what was wrong, and keeps the copy.
+fn report(arguments: &Arguments, recording: &Recording, damage: &RandomDamage, copy: &[Kept], verdict: &Verdict) {
+    let name = &recording.name;
+    let mut text = String::new();
+    for wrong in &verdict.wrong {
+        let what = if wrong.is_false_pair { "FALSE" } else { "MISTIMED" };
+        text += &format!("{what} in {name}, seed {}, {damage}: {wrong}\n", damage.seed);
+    }
+    for missing in &verdict.missing {
+        text += &format!("MISSING in {name}, seed {}, {damage}: {missing}\n", damage.seed);
+    }
+    eprint!("{text}");
+    let Some(directory) = &arguments.keep else { return };
+    if verdict.wrong.is_empty() {
+        return;
+    }
+    let stem = name.split(".pcap").next().unwrap_or(name);
+    let path = directory.join(format!("{stem}-{}", damage.seed));
+    let written = fs::write(path.with_extension("pcap"), recording.to_pcap(copy))
+        .and_then(|()| fs::write(path.with_extension("txt"), text));
+    if let Err(error) = written {
+        eprintln!("{}: {error}", path.display());
+    }
+}
+
+/// Every capture with an exchange to lose.
+fn subjects(paths: &[PathBuf]) -> anyhow::Result<Vec<Subject>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let entries = fs::read_dir(path).with_context(|| path.display().to_string())?;
+            for entry in entries {
+                files.push(entry?.path());
+            }
+        } else {
+            files.push(path.clone());
+        }
+    }
+    files.retain(|path| path.is_file() && is_capture(path));
+    files.sort();
+    let mut subjects = Vec::new();
+    for path in files {
+        let recording = Recording::read(&path)?;
+        let exchanges = analyze(&recording, &recording.undamaged());
+        let truth = Truth::new(&recording, &exchanges);
+        let encrypted = exchanges.iter().filter(|exchange| exchange.command == Command::EncryptedFrame).count();
+        if truth.exchanges() > 0 {
+            let encrypted = 2 * encrypted > exchanges.len();
+            subjects.push(Subject { recording, truth, encrypted });
+        }
+    }
+    Ok(subjects)
+}
+
+fn is_capture(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let plain = [".gz", ".zst", ".xz", ".lz4"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
+    [".pcap", ".pcapng", ".cap", ".snoop"].iter().any(|ending| plain.ends_with(ending))
+}
+
+fn analyze(recording: &Recording, copy: &[Kept]) -> Vec<Exchange> {
+    let mut exchanges = Vec::new();
+    let mut flows = FlowTable::new(Analyzer::new(Options::default(), |exchange| exchanges.push(exchange)));
+    recording.segments(copy, |_, segment| flows.segment(segment));
+    flows.finish().finish();
+    exchanges
+}
+
+/// Prints the tables and returns the sum of all rows.
+fn print_tables(arguments: &Arguments, subjects: &[Subject], totals: &Totals) -> (u64, Counts) {
+    const HEAD: &str = "runs | exchanges | allowed | right | missing | false | mistimed | recall |\n\
+                        |---|---:|---:|---:|---:|---:|---:|---:|---:|";
+    println!("| damage | {HEAD}");
+    let mut all = (0, Counts::default());
+    for encrypted in [false, true] {
+        let mut sum = (0, Counts::default());
+        for ((_, loss, combination), row) in totals.by_row.iter().filter(|((kind, ..), _)| *kind == encrypted) {
+            let with = if *combination == Combination::Alone { "" } else { " + " };
+            print_row(&format!("{}{}{with}{}", prefix(encrypted), loss.name(), combination.name()), row);
+            add(&mut sum, row);
+        }
+        if sum.0 > 0 {
+            print_row(&format!("**{}all**", prefix(encrypted)), &sum);
+        }
+        add(&mut all, &sum);
+    }
+    if arguments.by_capture {
+        println!("\n| capture | {HEAD}");
+        for (capture, row) in &totals.by_capture {
+            print_row(&subjects[*capture].recording.name, row);
+        }
+    }
+    all
+}
+
+fn prefix(encrypted: bool) -> &'static str {
+    if encrypted { "encrypted: " } else { "" }
+}
+
+fn add(sum: &mut (u64, Counts), row: &(u64, Counts)) {
+    sum.0 += row.0;
+    sum.1.add(row.1);
+}
+
+fn print_row(name: &str, (runs, counts): &(u64, Counts)) {
+    let recall = if counts.allowed == 0 {
+        "–".to_owned()
+    } else {
+        // Never rounded up to 100 %.
+        format!("{:.2}%", (10_000 * counts.right / counts.allowed) as f64 / 100.0)
+    };
+    let cells =
+        [*runs, counts.exchanges, counts.allowed, counts.right, counts.missing(), counts.false_pairs, counts.mistimed];
+    let cells: Vec<String> = cells.iter().map(|cell| thousands(*cell)).collect();
+    println!("| {name} | {} | {recall} |", cells.join(" | "));
+}
+
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,326 @@
+//! What an analysis finds in a damaged copy of a capture, judged by the analysis of the undamaged one.
+//!
+//! The terms are those of `scripts/accuracy.py`, which also compares the undamaged analysis with tshark:
+//!
+//! - An exchange is **allowed** when the copy still holds what its measurement needs: the first packet of its request,
+//!   the first and the last packet of its final response, and the headers of both up to the message id; and when no
+//!   packet of its request stands behind the beginning of its response, as packets may overtake each other.
+//! - It is **right** when the analysis of the copy measures it, and **missing** when it does not, though it is allowed.
+//! - A pair is **false** when the analysis joins a request with a response, or with one end of a response, that is not
+//!   its own in the undamaged capture.
+//! - A right pair is **mistimed** when its time begins or ends at another packet than the first copy of the right one.
+//!   Where packets overtook each other, the one that arrived last ends a message.
+
+mod messages;
+
+use crate::recording::{Kept, Recording};
+use messages::{Ends, Message};
+use smbscope_model::{Command, Exchange, Half, Outcome, Protocol, Stamp};
+use std::collections::HashMap;
+use std::fmt;
+
+/// The undamaged capture: every exchange that was measured, with the packets that hold it.
+#[derive(Debug)]
+pub struct Truth {
+    pairs: Vec<Pair>,
+    /// By the place of a packet: the pairs with a request that it holds a part of.
+    by_request: Vec<Vec<usize>>,
+}
+
+#[derive(Debug)]
+struct Pair {
+    command: Command,
+    message_id: Option<u64>,
+    request: Part,
+    response: Part,
+}
+
+/// One half of an exchange, by places of packets.
+#[derive(Debug)]
+struct Part {
+    first: usize,
+    last: usize,
+    /// Ascending.
+    packets: Vec<usize>,
+    /// What must be there to know its id.
+    header: Vec<(usize, usize)>,
+}
+
+impl Part {
+    fn holds(&self, place: usize) -> bool {
+        self.packets.binary_search(&place).is_ok()
+    }
+}
+
+/// Counts of one damaged copy, or of many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Exchanges of the undamaged capture.
+    pub exchanges: u64,
+    /// Those that the copy still allows to be measured.
+    pub allowed: u64,
+    /// Those of them that were measured.
+    pub right: u64,
+    /// Pairs that are not in the undamaged capture.
+    pub false_pairs: u64,
+    /// Right pairs with a wrong begin or end.
+    pub mistimed: u64,
+    /// Exchanges of the undamaged capture that were measured, allowed or not.
+    pub measured: u64,
+}
+
+impl Counts {
+    /// Allowed and not measured.
+    pub fn missing(&self) -> u64 {
+        self.allowed - self.right
+    }
+
+    /// Adds those of another copy.
+    pub fn add(&mut self, other: Counts) {
+        self.exchanges += other.exchanges;
+        self.allowed += other.allowed;
+        self.right += other.right;
+        self.false_pairs += other.false_pairs;
+        self.mistimed += other.mistimed;
+        self.measured += other.measured;
+    }
+}
+
+/// Something wrong, with packet numbers (from 1) of the copy and of the undamaged capture.
+#[derive(Debug, Clone)]
+pub struct Wrong {
+    /// Two exchanges that are not one; otherwise a begin or end.
+    pub is_false_pair: bool,
+    text: String,
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// What came of a copy.
+#[derive(Debug, Clone, Default)]
+pub struct Verdict {
+    /// How much.
+    pub counts: Counts,
+    /// What was wrong.
+    pub wrong: Vec<Wrong>,
+    /// Exchanges that are missing, in words; only when asked for.
+    pub missing: Vec<String>,
+}
+
+impl Truth {
+    /// The truth about a capture by what the analysis of all its packets says.
+    pub fn new(recording: &Recording, exchanges: &[Exchange]) -> Truth {
+        let messages = messages::read(recording);
+        let mut by_id: HashMap<(Ends, Option<(u8, u64)>), Vec<&Message>> = HashMap::new();
+        for (ends, said) in &messages {
+            for message in said {
+                by_id.entry((*ends, message.id)).or_default().push(message);
+            }
+        }
+        let part = |half: &Half, ends: Ends, exchange: &Exchange| -> Option<Part> {
+            let (first, last) = (place(half.first)?, place(half.last)?);
+            let protocol = match exchange.command.protocol() {
+                Protocol::Smb1 => 0xff,
+                Protocol::Smb2 => 0xfe,
+            };
+            let within = |message: &&&Message| first <= message.first() && message.last() <= last;
+            let of_id = |id| by_id.get(&(ends, id)).into_iter().flatten().filter(within).copied();
+            let own = exchange.message_id.map(|id| of_id(Some((protocol, id))).collect::<Vec<_>>()).unwrap_or_default();
+            let (mut packets, header) = if let Some(message) = own.first() {
+                (
+                    own.iter().flat_map(|message| message.packets.iter().copied()).collect::<Vec<_>>(),
+                    message.header.clone(),
+                )
+            } else {
+                // A frame that shows no message; or raw data, or an answer in another protocol: whatever this side said.
+                let frame = of_id(None).find(|message| (message.first(), message.last()) == (first, last));
+                match frame {
+                    Some(frame) => (frame.packets.clone(), frame.header.clone()),
+                    None => (recording.payloads_between(first, last), Vec::new()),
+                }
+            };
+            packets.extend([first, last]);
+            packets.sort_unstable();
+            packets.dedup();
+            Some(Part { first, last, packets, header })
+        };
+        let mut truth = Truth { pairs: Vec::new(), by_request: vec![Vec::new(); recording.len()] };
+        for exchange in exchanges.iter().filter(|exchange| exchange.is_complete()) {
+            let (client, server) = (exchange.endpoints.client, exchange.endpoints.server);
+            let request = part(&exchange.request, (client, server), exchange);
+            let response = part(&exchange.response, (server, client), exchange);
+            let (Some(request), Some(response)) = (request, response) else { continue };
+            for packet in &request.packets {
+                truth.by_request[*packet].push(truth.pairs.len());
+            }
+            let Exchange { command, message_id, .. } = *exchange;
+            truth.pairs.push(Pair { command, message_id, request, response });
+        }
+        truth
+    }
+
+    /// How many exchanges it has.
+    pub fn exchanges(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Judges what was found in a copy.
+    pub fn judge(&self, recording: &Recording, copy: &[Kept], found: &[Exchange], say_missing: bool) -> Verdict {
+        let survivors = Survivors::of(recording, copy);
+        let mut verdict = Verdict::default();
+        let mut paired = vec![false; self.pairs.len()];
+        let mut measured = vec![false; self.pairs.len()];
+        for exchange in found {
+            let (Some(request), Some(_)) = (exchange.request.first, exchange.response.last) else { continue };
+            let request = copy[place_of(request)].origin;
+            let own = self.by_request[request].iter().copied().find(|index| {
+                let pair = &self.pairs[*index];
+                !paired[*index] && pair.is(exchange) && pair.has_ends_of(exchange, copy)
+            });
+            let Some(index) = own else {
+                verdict.counts.false_pairs += 1;
+                verdict.wrong.push(self.false_pair(exchange, copy));
+                continue;
+            };
+            paired[index] = true;
+            if exchange.outcome != Outcome::Complete {
+                continue;
+            }
+            measured[index] = true;
+            if let Some(text) = self.pairs[index].timing(exchange, copy, &survivors) {
+                verdict.counts.mistimed += 1;
+                verdict.wrong.push(Wrong { is_false_pair: false, text });
+            }
+        }
+        for (index, pair) in self.pairs.iter().enumerate() {
+            let allowed = survivors.allow(pair);
+            verdict.counts.exchanges += 1;
+            verdict.counts.measured += u64::from(measured[index]);
+            verdict.counts.allowed += u64::from(allowed);
+            verdict.counts.right += u64::from(allowed && measured[index]);
+            if say_missing && allowed && !measured[index] {
+                let how = if paired[index] { " (paired, but not measured)" } else { "" };
+                verdict.missing.push(format!("{}{how}", pair.describe()));
+            }
+        }
+        verdict
+    }
+
+    fn false_pair(&self, exchange: &Exchange, copy: &[Kept]) -> Wrong {
+        let request = exchange.request.first.map(place_of);
+        let of_request: Vec<String> = request
+            .map(|request| self.by_request[copy[request].origin].as_slice())
+            .unwrap_or_default()
+            .iter()
+            .take(2)
+            .map(|index| self.pairs[*index].describe())
+            .collect();
+        let truth = if of_request.is_empty() { "no such exchange".to_owned() } else { of_request.join("; ") };
+        Wrong { is_false_pair: true, text: format!("{}; right: {truth}", describe(exchange, copy)) }
+    }
+}
+
+/// An exchange of a copy, with the numbers of its packets in the copy and in the undamaged capture.
+fn describe(exchange: &Exchange, copy: &[Kept]) -> String {
+    let numbers = |half: &Half| {
+        let number = |stamp: Option<Stamp>| stamp.map_or("?".to_owned(), |stamp| stamp.packet.number.to_string());
+        let origin = |stamp: Option<Stamp>| stamp.map_or(0, |stamp| copy[place_of(stamp)].origin + 1);
+        format!("{}–{} (undamaged {}–{})", number(half.first), number(half.last), origin(half.first), origin(half.last))
+    };
+    let id = exchange.message_id.map_or("without id".to_owned(), |id| format!("id {id}"));
+    let (request, response) = (numbers(&exchange.request), numbers(&exchange.response));
+    format!("{} {id}, {}: request {request}, response {response}", exchange.command, exchange.outcome)
+}
+
+impl Pair {
+    fn is(&self, exchange: &Exchange) -> bool {
+        self.command == exchange.command && (exchange.message_id.is_none() || exchange.message_id == self.message_id)
+    }
+
+    /// Whether both ends of the response are its own, and the end of the request.
+    fn has_ends_of(&self, exchange: &Exchange, copy: &[Kept]) -> bool {
+        let in_part = |stamp: Option<Stamp>, part: &Part| stamp.is_none_or(|it| part.holds(copy[place_of(it)].origin));
+        in_part(exchange.request.last, &self.request)
+            && in_part(exchange.response.first, &self.response)
+            && in_part(exchange.response.last, &self.response)
+    }
+
+    /// What is wrong with the packets that the time was taken from.
+    fn timing(&self, exchange: &Exchange, copy: &[Kept], survivors: &Survivors) -> Option<String> {
+        let ends = [
+            ("request", exchange.request.first, &self.request, self.request.first),
+            ("response", exchange.response.last, &self.response, self.response.last),
+        ];
+        for (name, stamp, part, right) in ends {
+            let place = place_of(stamp?);
+            let origin = copy[place].origin;
+            let arrived = part.packets.iter().copied().filter(|packet| survivors.arrival[*packet].is_some());
+            let latest = match name {
+                "request" => arrived.min_by_key(|packet| survivors.arrival[*packet]),
+                _ => arrived.max_by_key(|packet| survivors.arrival[*packet]),
+            };
+            let is_first_copy = survivors.arrival[origin] == Some(place);
+            if !is_first_copy || (origin != right && (Some(origin) != latest || survivors.arrival[right].is_none())) {
+                let number = right + 1;
+                return Some(format!("{}; the {name} has its end in packet {number}", describe(exchange, copy)));
+            }
+        }
+        None
+    }
+
+    fn describe(&self) -> String {
+        let id = self.message_id.map_or("without id".to_owned(), |id| format!("id {id}"));
+        let numbers = |part: &Part| format!("{}–{}", part.first + 1, part.last + 1);
+        format!("{} {id}, request {}, response {}", self.command, numbers(&self.request), numbers(&self.response))
+    }
+}
+
+/// What became of the packets of the undamaged capture.
+struct Survivors {
+    /// First place in the copy.
+    arrival: Vec<Option<usize>>,
+    /// Bytes of payload that the copy holds.
+    payload: Vec<usize>,
+    /// Times of the copy's packets in the order of their places.
+    times: Vec<i64>,
+}
+
+impl Survivors {
+    fn of(recording: &Recording, copy: &[Kept]) -> Survivors {
+        let mut arrival = vec![None; recording.len()];
+        for (place, kept) in copy.iter().enumerate() {
+            arrival[kept.origin].get_or_insert(place);
+        }
+        let mut payload = vec![0; recording.len()];
+        recording.segments(copy, |place, segment| payload[copy[place].origin] = segment.payload.len());
+        Survivors { arrival, payload, times: copy.iter().map(|kept| kept.time.0).collect() }
+    }
+
+    fn allow(&self, pair: &Pair) -> bool {
+        let Pair { request, response, .. } = pair;
+        let (Some(_), Some(answered), Some(_)) =
+            (self.arrival[request.first], self.arrival[response.first], self.arrival[response.last])
+        else {
+            return false;
+        };
+        let overtaken = [request.first, request.last]
+            .into_iter()
+            .filter_map(|asked| self.arrival[asked])
+            .any(|asked| self.times[answered] < self.times[asked]);
+        let mut headers = request.header.iter().chain(&response.header);
+        !overtaken && headers.all(|(packet, bytes)| self.arrival[*packet].is_some() && self.payload[*packet] >= *bytes)
+    }
+}
+
+/// A packet's place in its capture.
+fn place_of(stamp: Stamp) -> usize {
+    stamp.packet.number as usize - 1
+}
+
+fn place(stamp: Option<Stamp>) -> Option<usize> {
+    stamp.map(place_of)
+}

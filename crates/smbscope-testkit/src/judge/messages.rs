@@ -1,0 +1,169 @@
+//! Which packets of an undamaged capture hold which SMB message: a small second opinion that shares no code with the
+//! analysis. It only ever sees undamaged captures, so it is short and plain: a stream is read up to its first hole.
+
+use crate::recording::Recording;
+use smbscope_capture::TcpFlags;
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+
+/// Header of a NetBIOS session service frame (RFC 1002 4.3.1).
+const FRAME_HEADER: usize = 4;
+/// From the start of an SMB header to behind its message id, in both protocols (MS-CIFS 2.2.3.1, MS-SMB2 2.2.1).
+const ID_END: usize = 32;
+/// The protocol id, which tells an encrypted or compressed frame.
+const PROTOCOL_ID: usize = 4;
+
+/// Who says something to whom.
+pub(crate) type Ends = (SocketAddr, SocketAddr);
+
+/// A message, or a frame that shows none.
+#[derive(Debug, Clone)]
+pub(crate) struct Message {
+    /// The protocol's first byte and the message id; absent in frames that are encrypted, compressed or raw.
+    pub(crate) id: Option<(u8, u64)>,
+    /// Places of the packets that hold its frame, ascending in the stream.
+    pub(crate) packets: Vec<usize>,
+    /// What must be there to know its id: places of packets, each with the bytes of its payload that are needed.
+    pub(crate) header: Vec<(usize, usize)>,
+}
+
+impl Message {
+    /// The packet with the first byte of its frame.
+    pub(crate) fn first(&self) -> usize {
+        self.packets[0]
+    }
+
+    /// The packet with the last byte.
+    pub(crate) fn last(&self) -> usize {
+        self.packets[self.packets.len() - 1]
+    }
+}
+
+/// One packet with payload.
+struct Piece {
+    place: usize,
+    sequence: u32,
+    payload: Vec<u8>,
+}
+
+/// The messages of every direction, in the order of its streams.
+pub(crate) fn read(recording: &Recording) -> HashMap<Ends, Vec<Message>> {
+    // A SYN with another sequence number begins a new stream of the same ports.
+    let mut streams: BTreeMap<(SocketAddr, SocketAddr, usize), (u32, Vec<Piece>)> = BTreeMap::new();
+    let mut current: HashMap<Ends, (usize, u32)> = HashMap::new();
+    recording.segments(&recording.undamaged(), |place, segment| {
+        let ends = (segment.source, segment.destination);
+        let base = segment.sequence.wrapping_add(u32::from(segment.flags.syn()));
+        let (number, known) = current.entry(ends).or_insert((0, base));
+        if segment.flags.0 & TcpFlags::SYN != 0 && *known != base {
+            (*number, *known) = (*number + 1, base);
+        }
+        let stream = streams.entry((ends.0, ends.1, *number)).or_insert((base, Vec::new()));
+        if !segment.payload.is_empty() {
+            stream.1.push(Piece { place, sequence: segment.sequence, payload: segment.payload.to_vec() });
+        }
+    });
+    let mut messages: HashMap<Ends, Vec<Message>> = HashMap::new();
+    for ((source, destination, _), (base, pieces)) in streams {
+        messages.entry((source, destination)).or_default().extend(Stream::of(base, pieces).messages());
+    }
+    messages
+}
+
+/// The bytes of a stream up to its first hole, and which packet brought each.
+#[derive(Default)]
+struct Stream {
+    bytes: Vec<u8>,
+    /// Where in the stream the fresh bytes of a packet begin, its place, and how many bytes of its payload were not
+    /// fresh.
+    owners: Vec<(usize, usize, usize)>,
+}
+
+impl Stream {
+    fn of(base: u32, pieces: Vec<Piece>) -> Stream {
+        let mut placed: Vec<(i64, Piece)> =
+            pieces.into_iter().map(|piece| (i64::from(piece.sequence.wrapping_sub(base) as i32), piece)).collect();
+        placed.sort_by_key(|(offset, piece)| (*offset, piece.place));
+        let mut stream = Stream::default();
+        for (offset, piece) in placed {
+            let have = stream.bytes.len() as i64;
+            if offset > have {
+                break;
+            }
+            let known = (have - offset) as usize;
+            if let Some(fresh) = piece.payload.get(known..).filter(|fresh| !fresh.is_empty() && offset >= 0) {
+                stream.owners.push((stream.bytes.len(), piece.place, known));
+                stream.bytes.extend_from_slice(fresh);
+            }
+        }
+        stream
+    }
+
+    fn owner(&self, position: usize) -> usize {
+        self.owners.partition_point(|(start, _, _)| *start <= position) - 1
+    }
+
+    /// The packets that hold a range, each with the bytes of its payload that reach to the end of the range.
+    fn needed(&self, start: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
+        let owners = self.owner(start)..=self.owner(end - 1);
+        owners.map(move |index| {
+            let (from, place, known) = self.owners[index];
+            let to = self.owners.get(index + 1).map_or(self.bytes.len(), |(next, _, _)| *next);
+            (place, known + to.min(end) - from)
+        })
+    }
+
+    fn messages(&self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        let mut at = 0;
+        while let Some(&[kind, high, middle, low]) = self.bytes.get(at..at + FRAME_HEADER).and_then(|it| it.as_array())
+        {
+            let end = at + FRAME_HEADER + u32::from_be_bytes([0, high, middle, low]) as usize;
+            if end > self.bytes.len() {
+                break;
+            }
+            if kind == 0 && end > at + FRAME_HEADER {
+                self.frame(at, end, &mut messages);
+            }
+            at = end;
+        }
+        messages
+    }
+
+    /// Appends the messages of a frame.
+    fn frame(&self, start: usize, end: usize, messages: &mut Vec<Message>) {
+        let packets: Vec<usize> = self.needed(start, end).map(|(place, _)| place).collect();
+        let body = start + FRAME_HEADER;
+        let mut header: Vec<(usize, usize)> = self.needed(start, body).collect();
+        let mut at = body;
+        loop {
+            let bytes = &self.bytes[at..end];
+            let (id, next) = match bytes.get(..ID_END) {
+                Some([0xff, b'S', b'M', b'B', rest @ ..]) => (Some((0xff, u64::from(u16_at(rest, 26)))), 0),
+                Some([0xfe, b'S', b'M', b'B', rest @ ..]) => {
+                    let id = u64::from(u32_at(rest, 20)) | u64::from(u32_at(rest, 24)) << 32;
+                    (Some((0xfe, id)), u32_at(rest, 16) as usize)
+                }
+                _ => (None, 0),
+            };
+            if id.is_none() && at > body {
+                break;
+            }
+            let named = if id.is_some() { at + ID_END } else { (at + PROTOCOL_ID).min(end) };
+            header.extend(self.needed(at, named));
+            messages.push(Message { id, packets: packets.clone(), header: header.clone() });
+            if next == 0 || at + next >= end {
+                break;
+            }
+            at += next;
+        }
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}

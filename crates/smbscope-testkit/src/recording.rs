@@ -1,0 +1,165 @@
+//! A real capture in memory, so that it can be damaged and read again many times without its file.
+
+use crate::damage::Captured;
+use smbscope_capture::decode::Decoder;
+use smbscope_capture::reader::{CaptureError, CaptureSet, Input};
+use smbscope_capture::segment::{Packet, TcpSegment};
+use smbscope_model::{CaptureId, PacketRef, Quality, Stamp, Timestamp};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// LINKTYPE_ETHERNET, for a capture without packets.
+const ETHERNET: u32 = 1;
+
+/// A capture.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    /// Its file name.
+    pub name: String,
+    bytes: Vec<u8>,
+    packets: Vec<Stored>,
+}
+
+/// One of its packets.
+#[derive(Debug, Clone, Copy)]
+struct Stored {
+    time: Timestamp,
+    link_type: u32,
+    wire_length: u32,
+    start: usize,
+    length: usize,
+    /// By the addresses and ports of its sender and receiver, where it is TCP.
+    direction: Option<u32>,
+    payload_length: u32,
+}
+
+/// A packet of a damaged copy of a [`Recording`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// Its place in the undamaged capture, from 0.
+    pub origin: usize,
+    /// When the copy says it was captured.
+    pub time: Timestamp,
+    /// How many of its bytes the copy holds at most.
+    pub snap: usize,
+}
+
+impl Captured for Kept {
+    fn time(&self) -> Timestamp {
+        self.time
+    }
+
+    fn captured_at(&self, time: Timestamp) -> Kept {
+        Kept { time, ..*self }
+    }
+
+    fn snapped(&self, length: usize) -> Kept {
+        Kept { snap: length, ..*self }
+    }
+}
+
+impl Recording {
+    /// Reads a capture file of any format, in time order.
+    pub fn read(path: &Path) -> Result<Recording, CaptureError> {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        let mut set = CaptureSet::open(&[Input::File(path.to_owned())])?;
+        let (mut bytes, mut packets) = (Vec::new(), Vec::new());
+        while let Some(packet) = set.next_packet()? {
+            packets.push(Stored {
+                time: packet.stamp.time,
+                link_type: packet.link_type,
+                wire_length: packet.wire_length,
+                start: bytes.len(),
+                length: packet.data.len(),
+                direction: None,
+                payload_length: 0,
+            });
+            bytes.extend_from_slice(packet.data);
+        }
+        let mut recording = Recording { name, bytes, packets };
+        recording.find_directions();
+        Ok(recording)
+    }
+
+    fn find_directions(&mut self) {
+        let mut directions: HashMap<(SocketAddr, SocketAddr), u32> = HashMap::new();
+        let mut found = Vec::new();
+        self.segments(&self.undamaged(), |place, segment| {
+            let next = directions.len() as u32;
+            let direction = *directions.entry((segment.source, segment.destination)).or_insert(next);
+            directions.entry((segment.destination, segment.source)).or_insert(next + 1);
+            found.push((place, direction, segment.payload_length));
+        });
+        for (place, direction, payload_length) in found {
+            self.packets[place].direction = Some(direction);
+            self.packets[place].payload_length = payload_length;
+        }
+    }
+
+    /// Every packet as it is.
+    pub fn undamaged(&self) -> Vec<Kept> {
+        let kept = |(origin, packet): (usize, &Stored)| Kept { origin, time: packet.time, snap: usize::MAX };
+        self.packets.iter().enumerate().map(kept).collect()
+    }
+
+    /// How many packets it has.
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// A number for the direction of the flow that a packet belongs to, by its place from 0; absent when it is not TCP.
+    /// The direction of a flow's first packet has an even number, the other one the next.
+    pub fn direction(&self, origin: usize) -> Option<u32> {
+        self.packets[origin].direction
+    }
+
+    /// Whether a packet carries TCP payload.
+    pub fn has_payload(&self, origin: usize) -> bool {
+        self.packets[origin].payload_length > 0
+    }
+
+    /// Places of the packets with payload from `first` to `last` that go in the direction of both.
+    pub(crate) fn payloads_between(&self, first: usize, last: usize) -> Vec<usize> {
+        let direction = self.direction(first);
+        (first..=last).filter(|at| self.direction(*at) == direction && self.has_payload(*at)).collect()
+    }
+
+    /// Decodes the packets of a copy in their order and hands each TCP segment on, with its place in the copy from 0.
+    /// Packets are numbered by their places, from 1.
+    pub fn segments(&self, copy: &[Kept], mut each: impl FnMut(usize, &TcpSegment<'_>)) {
+        let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
+        for (place, kept) in copy.iter().enumerate() {
+            let stored = &self.packets[kept.origin];
+            let packet = Packet {
+                stamp: Stamp { time: kept.time, packet: PacketRef { capture: CaptureId(0), number: place as u64 + 1 } },
+                link_type: stored.link_type,
+                data: self.data(kept),
+                wire_length: stored.wire_length,
+            };
+            if let Some(segment) = decoder.decode(&packet, &mut quality) {
+                each(place, &segment);
+            }
+        }
+    }
+
+    fn data(&self, kept: &Kept) -> &[u8] {
+        let stored = &self.packets[kept.origin];
+        &self.bytes[stored.start..stored.start + stored.length.min(kept.snap)]
+    }
+
+    /// A copy as a pcap file with nanoseconds. All packets get the link type of the first.
+    pub fn to_pcap(&self, copy: &[Kept]) -> Vec<u8> {
+        let link_type = self.packets.first().map_or(ETHERNET, |packet| packet.link_type);
+        let packets = copy.iter().map(|kept| {
+            let stored = &self.packets[kept.origin];
+            (kept.time, self.data(kept), stored.wire_length as usize)
+        });
+        crate::pcap::file_of(link_type, packets)
+    }
+}
