@@ -11,6 +11,12 @@ SMBSCOPE := $(TARGET)/release/smbscope
 PYTHON := .venv/bin/python
 # Captures for `make accuracy`; see scripts/accuracy.py for the layout.
 CAPTURES ?= tests/data
+# For `make accuracy` and `make test-damage`: damaged copies of the captures in all, after how many seconds to stop
+# before that, and the first seed.
+DAMAGE_RUNS ?= 100000
+DAMAGE_SECONDS ?=
+DAMAGE_SEED ?= 1
+DAMAGE = --runs $(DAMAGE_RUNS) --seed $(DAMAGE_SEED) $(if $(DAMAGE_SECONDS),--seconds $(DAMAGE_SECONDS))
 # For `make fuzz`: seconds for each target, and which targets; see scripts/fuzz.sh for more.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
@@ -28,7 +34,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALLED := $(DESTDIR)$(PREFIX)
 
-.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-kerberos test-scripts test-install test-readme test-accuracy test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-kerberos test-scripts test-install test-readme test-accuracy test-damage test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -74,7 +80,7 @@ demo: build ## load a private Samba with 1 to 32 users, and report; also pages o
 	@for page in netbench office compared bench/report; do \
 	    if [ -e out/$$page.html ]; then echo "  file://$(CURDIR)/out/$$page.html"; fi; done
 
-test: lint test-rust test-kerberos test-scripts test-install docs test-readme test-accuracy test-table test-web test-verdicts ## everything that CI checks
+test: lint test-rust test-kerberos test-scripts test-install docs test-readme test-accuracy test-damage test-table test-web test-verdicts ## everything that CI checks
 	@echo "make test: all passed"
 
 lint: lint-rust lint-python licences ## formatting, clippy, documentation, Python, licences
@@ -131,6 +137,11 @@ test-readme: build
 test-accuracy: build
 	$(PYTHON) scripts/accuracy.py --quiet --captures tests/data --smbscope $(SMBSCOPE) -o $(TARGET)/accuracy-of-the-bundled.md
 
+test-damage: DAMAGE_SECONDS = 60
+test-damage: setup ## damage the bundled captures at random for DAMAGE_SECONDS, from DAMAGE_SEED on: no false match
+	$(CARGO) build --release --locked -p smbscope-testkit --example damage
+	$(TARGET)/release/examples/damage $(DAMAGE) --keep $(TARGET)/damaged tests/data tests/data/own
+
 test-table: build
 	$(PYTHON) scripts/check_table.py --smbscope $(SMBSCOPE)
 
@@ -153,8 +164,10 @@ bench-functions: setup ## criterion benches of the functions that every packet, 
 	$(CARGO) bench --locked -p smbscope-wire -p smbscope-capture -p smbscope-analyze -p smbscope-stats \
 	    --bench headers --bench capture --bench analyzer --bench aggregator
 
-accuracy: setup-all build ## compare with tshark and the undamaged truth; CAPTURES=DIR; writes docs/accuracy.md
-	$(PYTHON) scripts/accuracy.py --captures $(CAPTURES) --smbscope $(SMBSCOPE) -o docs/accuracy.md
+accuracy: setup-all build ## compare with tshark and the undamaged truth; CAPTURES=DIR, DAMAGE_RUNS=N; writes docs/accuracy.md
+	$(CARGO) build --release --locked -p smbscope-testkit --example damage
+	$(PYTHON) scripts/accuracy.py --captures $(CAPTURES) --smbscope $(SMBSCOPE) \
+	    --damage $(TARGET)/release/examples/damage --damage-options '$(DAMAGE)' -o docs/accuracy.md
 
 load-figures: setup build ## what the load generator does and costs, on Samba and next to smbtorture; writes docs/load.md
 	$(CARGO) build --release --locked -p smbscope-testkit --example scripted_server

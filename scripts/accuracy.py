@@ -20,7 +20,11 @@ differs must have one of the reasons below, each proved by the data itself; anyt
 Part B: smbscope's exchanges of the parent (checked in part A) are the truth for the damaged variants. A pairing of a
 request with another response is FALSE; a pairing that the surviving packets allow and smbscope lacks is MISSING.
 
-Exit status 1 when anything is unexplained or false, or recall is below 99 %.
+Part C: with `--damage`, the tool of that name damages the undamaged captures at random (independent losses, bursts,
+one direction, data segments, neighbours, a late start; each also with duplicates, reordering and snap lengths) and
+judges each copy by smbscope's own exchanges of the undamaged capture, in the terms of part B.
+
+Exit status 1 when anything is unexplained or false, or recall in part B is below 99 %.
 """
 
 import argparse
@@ -475,6 +479,36 @@ The other columns read done / reported.
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
 
+PART_C = """
+## Random damage: smbscope and the undamaged capture
+
+Every undamaged capture above is damaged again and again in memory by `damage` (an example program of
+`smbscope-testkit`), each time with another seed. smbscope's own exchanges of the undamaged capture are the truth.
+A share of 0.5 to 80 % of the packets is lost, small shares as often as great ones:
+
+- `independent`: each packet by itself. `bursts`: 2 to 200 in a row. `one direction`: only packets of one direction of
+  every flow. `data segments`: only packets with payload. `neighbours`: a packet and the one behind it. `late start`:
+  the beginning of the capture, and 1 to 12 packets in a row later on.
+- `duplicates`: up to 30 % of the packets are captured twice. `reordering`: up to 30 % are captured up to 5 places late.
+  `snap length`: packets are cut to 110 to 256 bytes.
+
+The columns count as above: `allowed` are exchanges of which the headers, the first packet of the request and the first
+and last of the response survived, and whose response does not stand before its request; `false` is a request joined
+with a response, or with one end of a response, that is not its own; `mistimed` a right pair timed from another packet
+than the first copy of the right one. In encrypted captures nothing but sizes and times tells which response is whose.
+
+"""
+
+
+def random_damage(program: Path, options: list[str], places: list[Path]) -> tuple[str, bool]:
+    """What the damage tool says of captures, and whether it found nothing false."""
+    run = subprocess.run([str(program), *options, *map(str, places)], stdout=subprocess.PIPE, text=True)
+    if run.returncode not in (0, 1):
+        raise SystemExit(f"accuracy: {program} ended with status {run.returncode}")
+    asked = f"`damage {' '.join(options)}`:\n\n" if options else ""
+    return f"{PART_C}{asked}{run.stdout}", run.returncode == 0
+
+
 def row(*cells: object) -> str:
     """A table row; zero and nothing are left blank."""
     shown = (f"{cell:,}" if isinstance(cell, int) and cell else cell or "" for cell in cells)
@@ -494,7 +528,7 @@ def bundled(parts_a: list[PartA], parts_b: list[PartB]) -> int:
     return sum(path.exists() for path in undamaged + damaged)
 
 
-def page(smbscope: Path, parts_a: list[PartA], parts_b: list[PartB], skipped: list[str]) -> str:
+def page(smbscope: Path, parts_a: list[PartA], parts_b: list[PartB], part_c: str, skipped: list[str]) -> str:
     reasons = sum((part.different for part in parts_a), Counter[str]())
     out = [
         INTRODUCTION.format(
@@ -528,6 +562,8 @@ def page(smbscope: Path, parts_a: list[PartA], parts_b: list[PartB], skipped: li
     for b in parts_b:
         for title, lines in (("FALSE", b.false), ("TIMING", b.mistimed), ("MISSING", [] if b.error else b.missing)):
             out += [f"- {title} in {b.name}: {line}" for line in lines[:5]]
+    if part_c:
+        out.append(part_c)
     if skipped:
         out += ["", "## Not compared", "", *(f"- {line}" for line in skipped)]
     return "\n".join(out) + "\n"
@@ -598,6 +634,8 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, help="default: standard output")
     parser.add_argument("--only", default="", help="only captures whose name contains this")
     parser.add_argument("--write-references", action="store_true", help="write X.pdu.tsv.zst where it is missing")
+    parser.add_argument("--damage", type=Path, help="the damage tool, for random damage as well")
+    parser.add_argument("--damage-options", default="", help="its options, such as --runs 100000 --seed 7")
     parser.add_argument("-q", "--quiet", action="store_true", help="no line for each capture")
     options = parser.parse_args()
 
@@ -686,7 +724,11 @@ def main() -> int:
         parts_b.append(part_of_b)
         report_b(part_of_b, say)
 
-    text = page(options.smbscope, parts_a, parts_b, skipped)
+    part_c, nothing_false = "", True
+    if options.damage:
+        directories = [directory for _, directory in places if captures_in(directory)]
+        part_c, nothing_false = random_damage(options.damage, options.damage_options.split(), directories)
+    text = page(options.smbscope, parts_a, parts_b, part_c, skipped)
     if options.output:
         options.output.write_text(text, encoding="utf-8")
     else:
@@ -700,7 +742,7 @@ def main() -> int:
         f"recall {percent(right, allowed)}" + (f", below {RECALL:.0%} in: {', '.join(low)}" if low else ""),
         file=sys.stderr,
     )
-    return 1 if unexplained or false or low or not parts_a else 0
+    return 1 if unexplained or false or low or not parts_a or not nothing_false else 0
 
 
 def report_b(part: PartB, say: Callable[[str], None]) -> None:

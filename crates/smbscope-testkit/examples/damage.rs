@@ -13,7 +13,7 @@ use clap::Parser;
 use smbscope_analyze::{Analyzer, Options};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Command, Exchange};
-use smbscope_testkit::damage::{Combination, Loss, RandomDamage};
+use smbscope_testkit::damage::{Combination, Loss, RandomDamage, without};
 use smbscope_testkit::judge::{Counts, Truth, Verdict};
 use smbscope_testkit::recording::{Kept, Recording};
 use std::collections::BTreeMap;
@@ -51,6 +51,9 @@ struct Arguments {
     /// Lose this share of the packets in every run, in percent, instead of 0.5 to 80 %
     #[arg(long)]
     percent: Option<f64>,
+    /// Instead of random damage, leave out in turn each N packets in a row of every capture
+    #[arg(long, value_name = "N")]
+    each: Option<usize>,
     /// Write copies with a false pair to this directory
     #[arg(long)]
     keep: Option<PathBuf>,
@@ -90,6 +93,9 @@ fn main() -> anyhow::Result<ExitCode> {
     let threads = arguments.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let totals = Mutex::new(Totals::default());
     let next = AtomicU64::new(0);
+    let packets = subjects.iter().map(|subject| subject.recording.len()).max().unwrap_or(0) as u64;
+    let runs = arguments.each.map_or(arguments.runs, |_| packets * subjects.len() as u64);
+    let first_seed = if arguments.each.is_some() { 0 } else { arguments.seed };
     let begun = Instant::now();
     let deadline = arguments.seconds.map(|seconds| begun + Duration::from_secs_f64(seconds));
     std::thread::scope(|scope| {
@@ -97,12 +103,12 @@ fn main() -> anyhow::Result<ExitCode> {
             scope.spawn(|| {
                 loop {
                     let run = next.fetch_add(1, Ordering::Relaxed);
-                    if run >= arguments.runs || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                    if run >= runs || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                         return;
                     }
                     // Every capture has its turn with a seed before the next seed.
                     let captures = subjects.len() as u64;
-                    let (capture, seed) = ((run % captures) as usize, arguments.seed.wrapping_add(run / captures));
+                    let (capture, seed) = ((run % captures) as usize, first_seed.wrapping_add(run / captures));
                     run_once(&arguments, &subjects[capture], capture, seed, &totals);
                 }
             });
@@ -133,7 +139,15 @@ fn run_once(arguments: &Arguments, subject: &Subject, capture: usize, seed: u64,
         damage.share = percent / 100.0;
     }
     let Subject { recording, truth, encrypted } = subject;
-    let copy = damage.apply(recording);
+    let copy = match arguments.each {
+        Some(_) if seed as usize >= recording.len() => return,
+        Some(length) => {
+            damage = RandomDamage { loss: Loss::Bursts, combination: Combination::Alone, burst: length, ..damage };
+            let lost: Vec<usize> = (seed as usize..seed as usize + length).collect();
+            without(&recording.undamaged(), &lost)
+        }
+        None => damage.apply(recording),
+    };
     let found = analyze(recording, &copy);
     let verdict = truth.judge(recording, &copy, &found, arguments.missing);
     report(arguments, recording, &damage, &copy, &verdict);

@@ -14,7 +14,7 @@
 mod messages;
 
 use crate::recording::{Kept, Recording};
-use messages::{Ends, Message};
+use messages::{Ends, Id, Message};
 use smbscope_model::{Command, Exchange, Half, Outcome, Protocol, Stamp};
 use std::collections::HashMap;
 use std::fmt;
@@ -36,12 +36,16 @@ struct Pair {
 }
 
 /// One half of an exchange, by places of packets.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Part {
     first: usize,
     last: usize,
-    /// Ascending.
+    /// All that hold a part of it, ascending.
     packets: Vec<usize>,
+    /// Those that hold its first byte.
+    first_copies: Vec<usize>,
+    /// Those that hold its last byte.
+    last_copies: Vec<usize>,
     /// What must be there to know its id.
     header: Vec<(usize, usize)>,
 }
@@ -114,45 +118,12 @@ pub struct Verdict {
 impl Truth {
     /// The truth about a capture by what the analysis of all its packets says.
     pub fn new(recording: &Recording, exchanges: &[Exchange]) -> Truth {
-        let messages = messages::read(recording);
-        let mut by_id: HashMap<(Ends, Option<(u8, u64)>), Vec<&Message>> = HashMap::new();
-        for (ends, said) in &messages {
-            for message in said {
-                by_id.entry((*ends, message.id)).or_default().push(message);
-            }
-        }
-        let part = |half: &Half, ends: Ends, exchange: &Exchange| -> Option<Part> {
-            let (first, last) = (place(half.first)?, place(half.last)?);
-            let protocol = match exchange.command.protocol() {
-                Protocol::Smb1 => 0xff,
-                Protocol::Smb2 => 0xfe,
-            };
-            let within = |message: &&&Message| first <= message.first() && message.last() <= last;
-            let of_id = |id| by_id.get(&(ends, id)).into_iter().flatten().filter(within).copied();
-            let own = exchange.message_id.map(|id| of_id(Some((protocol, id))).collect::<Vec<_>>()).unwrap_or_default();
-            let (mut packets, header) = if let Some(message) = own.first() {
-                (
-                    own.iter().flat_map(|message| message.packets.iter().copied()).collect::<Vec<_>>(),
-                    message.header.clone(),
-                )
-            } else {
-                // A frame that shows no message; or raw data, or an answer in another protocol: whatever this side said.
-                let frame = of_id(None).find(|message| (message.first(), message.last()) == (first, last));
-                match frame {
-                    Some(frame) => (frame.packets.clone(), frame.header.clone()),
-                    None => (recording.payloads_between(first, last), Vec::new()),
-                }
-            };
-            packets.extend([first, last]);
-            packets.sort_unstable();
-            packets.dedup();
-            Some(Part { first, last, packets, header })
-        };
+        let reading = Reading::of(recording);
         let mut truth = Truth { pairs: Vec::new(), by_request: vec![Vec::new(); recording.len()] };
         for exchange in exchanges.iter().filter(|exchange| exchange.is_complete()) {
             let (client, server) = (exchange.endpoints.client, exchange.endpoints.server);
-            let request = part(&exchange.request, (client, server), exchange);
-            let response = part(&exchange.response, (server, client), exchange);
+            let request = reading.part(&exchange.request, (client, server), exchange);
+            let response = reading.part(&exchange.response, (server, client), exchange);
             let (Some(request), Some(response)) = (request, response) else { continue };
             for packet in &request.packets {
                 truth.by_request[*packet].push(truth.pairs.len());
@@ -252,21 +223,23 @@ impl Pair {
     /// What is wrong with the packets that the time was taken from.
     fn timing(&self, exchange: &Exchange, copy: &[Kept], survivors: &Survivors) -> Option<String> {
         let ends = [
-            ("request", exchange.request.first, &self.request, self.request.first),
-            ("response", exchange.response.last, &self.response, self.response.last),
+            ("request begins", exchange.request.first, &self.request.first_copies, self.request.first),
+            ("response ends", exchange.response.last, &self.response.last_copies, self.response.last),
         ];
-        for (name, stamp, part, right) in ends {
+        for (what, stamp, copies, right) in ends {
             let place = place_of(stamp?);
-            let origin = copy[place].origin;
-            let arrived = part.packets.iter().copied().filter(|packet| survivors.arrival[*packet].is_some());
-            let latest = match name {
-                "request" => arrived.min_by_key(|packet| survivors.arrival[*packet]),
-                _ => arrived.max_by_key(|packet| survivors.arrival[*packet]),
+            let arrived = |packets: &[usize]| -> Vec<usize> {
+                packets.iter().filter_map(|packet| survivors.arrival[*packet]).collect()
             };
-            let is_first_copy = survivors.arrival[origin] == Some(place);
-            if !is_first_copy || (origin != right && (Some(origin) != latest || survivors.arrival[right].is_none())) {
-                let number = right + 1;
-                return Some(format!("{}; the {name} has its end in packet {number}", describe(exchange, copy)));
+            let first_copy = arrived(copies).into_iter().min();
+            // Where packets overtook each other, the one that arrived last completes a message.
+            let overtaken = first_copy.is_some()
+                && match what {
+                    "request begins" => arrived(&self.request.packets).into_iter().min() == Some(place),
+                    _ => arrived(&self.response.packets).into_iter().max() == Some(place),
+                };
+            if first_copy != Some(place) && !overtaken {
+                return Some(format!("{}; the {what} in packet {}", describe(exchange, copy), right + 1));
             }
         }
         None
@@ -276,6 +249,57 @@ impl Pair {
         let id = self.message_id.map_or("without id".to_owned(), |id| format!("id {id}"));
         let numbers = |part: &Part| format!("{}–{}", part.first + 1, part.last + 1);
         format!("{} {id}, request {}, response {}", self.command, numbers(&self.request), numbers(&self.response))
+    }
+}
+
+/// The messages of the undamaged capture.
+struct Reading<'a> {
+    recording: &'a Recording,
+    by_id: HashMap<(Ends, Id), Vec<Message>>,
+}
+
+impl Reading<'_> {
+    fn of(recording: &Recording) -> Reading<'_> {
+        let mut by_id: HashMap<(Ends, Id), Vec<Message>> = HashMap::new();
+        for (ends, said) in messages::read(recording) {
+            for message in said {
+                by_id.entry((ends, message.id)).or_default().push(message);
+            }
+        }
+        Reading { recording, by_id }
+    }
+
+    /// The packets of one half of an exchange.
+    fn part(&self, half: &Half, ends: Ends, exchange: &Exchange) -> Option<Part> {
+        let (first, last) = (place(half.first)?, place(half.last)?);
+        let protocol = match exchange.command.protocol() {
+            Protocol::Smb1 => 0xff,
+            Protocol::Smb2 => 0xfe,
+        };
+        let of_id = |id| {
+            let known = self.by_id.get(&(ends, id)).into_iter().flatten();
+            known.filter(|message| first <= message.first && message.last <= last)
+        };
+        let mut own: Vec<&Message> =
+            exchange.message_id.map(|id| of_id(Some((protocol, id))).collect()).unwrap_or_default();
+        if own.is_empty() {
+            // A frame that shows no message; or raw data, or an answer in another protocol: whatever this side said.
+            own.extend(of_id(None).find(|message| (message.first, message.last) == (first, last)));
+        }
+        let mut part = Part { first, last, first_copies: vec![first], last_copies: vec![last], ..Part::default() };
+        match own.first() {
+            Some(message) => part.header.clone_from(&message.header),
+            None => part.packets = self.recording.payloads_between(first, last),
+        }
+        for message in own {
+            part.packets.extend(&message.packets);
+            part.first_copies.extend(message.first_copies.iter().filter(|_| message.first == first));
+            part.last_copies.extend(message.last_copies.iter().filter(|_| message.last == last));
+        }
+        part.packets.extend([first, last]);
+        part.packets.sort_unstable();
+        part.packets.dedup();
+        Some(part)
     }
 }
 

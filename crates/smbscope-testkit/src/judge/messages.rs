@@ -16,27 +16,25 @@ const PROTOCOL_ID: usize = 4;
 /// Who says something to whom.
 pub(crate) type Ends = (SocketAddr, SocketAddr);
 
+/// The protocol's first byte and the message id; absent in frames that are encrypted, compressed or raw.
+pub(crate) type Id = Option<(u8, u64)>;
+
 /// A message, or a frame that shows none.
 #[derive(Debug, Clone)]
 pub(crate) struct Message {
-    /// The protocol's first byte and the message id; absent in frames that are encrypted, compressed or raw.
-    pub(crate) id: Option<(u8, u64)>,
-    /// Places of the packets that hold its frame, ascending in the stream.
+    pub(crate) id: Id,
+    /// The packet with the first byte of its frame, in its first copy.
+    pub(crate) first: usize,
+    /// The packet with the last byte, in its first copy.
+    pub(crate) last: usize,
+    /// Places of the packets that hold its frame, with those that were sent again.
     pub(crate) packets: Vec<usize>,
+    /// Those that hold its first byte.
+    pub(crate) first_copies: Vec<usize>,
+    /// Those that hold its last byte.
+    pub(crate) last_copies: Vec<usize>,
     /// What must be there to know its id: places of packets, each with the bytes of its payload that are needed.
     pub(crate) header: Vec<(usize, usize)>,
-}
-
-impl Message {
-    /// The packet with the first byte of its frame.
-    pub(crate) fn first(&self) -> usize {
-        self.packets[0]
-    }
-
-    /// The packet with the last byte.
-    pub(crate) fn last(&self) -> usize {
-        self.packets[self.packets.len() - 1]
-    }
 }
 
 /// One packet with payload.
@@ -77,6 +75,10 @@ struct Stream {
     /// Where in the stream the fresh bytes of a packet begin, its place, and how many bytes of its payload were not
     /// fresh.
     owners: Vec<(usize, usize, usize)>,
+    /// Start, end and place of every packet, by start.
+    pieces: Vec<(usize, usize, usize)>,
+    /// The longest of them.
+    longest: usize,
 }
 
 impl Stream {
@@ -91,6 +93,10 @@ impl Stream {
                 break;
             }
             let known = (have - offset) as usize;
+            if let Ok(start) = usize::try_from(offset) {
+                stream.pieces.push((start, start + piece.payload.len(), piece.place));
+                stream.longest = stream.longest.max(piece.payload.len());
+            }
             if let Some(fresh) = piece.payload.get(known..).filter(|fresh| !fresh.is_empty() && offset >= 0) {
                 stream.owners.push((stream.bytes.len(), piece.place, known));
                 stream.bytes.extend_from_slice(fresh);
@@ -113,11 +119,17 @@ impl Stream {
         })
     }
 
+    /// Places of the packets that hold a part of a range, copies among them.
+    fn holders(&self, from: usize, to: usize) -> Vec<usize> {
+        let first = self.pieces.partition_point(|(start, ..)| start + self.longest <= from);
+        let near = self.pieces[first..].iter().take_while(|(start, ..)| *start < to);
+        near.filter(|(_, end, _)| *end > from).map(|(.., place)| *place).collect()
+    }
+
     fn messages(&self) -> Vec<Message> {
         let mut messages = Vec::new();
         let mut at = 0;
-        while let Some(&[kind, high, middle, low]) = self.bytes.get(at..at + FRAME_HEADER).and_then(|it| it.as_array())
-        {
+        while let Some(&[kind, high, middle, low]) = self.bytes.get(at..).and_then(|rest| rest.first_chunk()) {
             let end = at + FRAME_HEADER + u32::from_be_bytes([0, high, middle, low]) as usize;
             if end > self.bytes.len() {
                 break;
@@ -132,7 +144,16 @@ impl Stream {
 
     /// Appends the messages of a frame.
     fn frame(&self, start: usize, end: usize, messages: &mut Vec<Message>) {
-        let packets: Vec<usize> = self.needed(start, end).map(|(place, _)| place).collect();
+        let owner = |at| self.owners[self.owner(at)].1;
+        let frame = Message {
+            id: None,
+            first: owner(start),
+            last: owner(end - 1),
+            packets: self.holders(start, end),
+            first_copies: self.holders(start, start + 1),
+            last_copies: self.holders(end - 1, end),
+            header: Vec::new(),
+        };
         let body = start + FRAME_HEADER;
         let mut header: Vec<(usize, usize)> = self.needed(start, body).collect();
         let mut at = body;
@@ -151,7 +172,7 @@ impl Stream {
             }
             let named = if id.is_some() { at + ID_END } else { (at + PROTOCOL_ID).min(end) };
             header.extend(self.needed(at, named));
-            messages.push(Message { id, packets: packets.clone(), header: header.clone() });
+            messages.push(Message { id, header: header.clone(), ..frame.clone() });
             if next == 0 || at + next >= end {
                 break;
             }
