@@ -8,6 +8,7 @@ account and no setting of the machine is touched, and everything is removed at t
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -79,11 +80,16 @@ def lacking() -> str | None:
         return f"these packages are missing: {' '.join(missing)}"
     if os.geteuid() != 0:
         return "it needs root, for network namespaces"
-    tried = f"lab{os.getpid()}-t"
-    made = subprocess.run(["ip", "netns", "add", tried], capture_output=True, text=True, check=False)
-    subprocess.run(["ip", "netns", "del", tried], capture_output=True, check=False)
-    if made.returncode != 0:
-        return f"network namespaces cannot be made here ({made.stderr.strip()})"
+    # A container's root may lack the right to any part of it: only trying tells.
+    with ExitStack() as stack:
+        try:
+            make_network(f"lab{os.getpid()}-t", stack)
+        except LabError as error:
+            return f"network namespaces can't be made here ({error})"
+        try:
+            socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
+        except PermissionError as error:
+            return f"packets can't be captured here ({error})"
     return None
 
 
@@ -120,6 +126,29 @@ def wait_until(what: str, process: subprocess.Popen[str], path: Path, word: str)
         time.sleep(0.02)
 
 
+def make_network(tag: str, stack: ExitStack) -> tuple[str, str, str]:
+    """Three namespaces: the server's, the clients' and the one between them, with a bridge. The stack removes them."""
+    names = (f"{tag}-s", f"{tag}-c", f"{tag}-b")
+    server_side, client_side, between = names
+    for name in names:
+        # Also one that is only half made.
+        stack.callback(subprocess.run, ["ip", "netns", "del", name], capture_output=True, check=False)
+        run("ip", "netns", "add", name)
+        run("ip", "-n", name, "link", "set", "lo", "up")
+    run("ip", "-n", between, "link", "add", "br0", "type", "bridge")
+    run("ip", "-n", between, "link", "set", "br0", "up")
+    for side, port, address in ((server_side, "ps", SERVER), (client_side, "pc", CLIENT)):
+        run("ip", "-n", side, "link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", between)
+        run("ip", "-n", side, "addr", "add", f"{address}/24", "dev", "eth0")
+        run("ip", "-n", side, "link", "set", "eth0", "up")
+        run("ip", "-n", between, "link", "set", port, "master", "br0", "up")
+        # Ordinary segments with sums of their own, as on a cable: what is carried in user space needs them.
+        for namespace, interface in ((side, "eth0"), (between, port)):
+            command = ["ethtool", "-K", interface, "tso", "off", "gso", "off", "gro", "off", "tx", "off"]
+            run("ip", "netns", "exec", namespace, *command)
+    return names
+
+
 class Capture:
     """A capture under way on one side."""
 
@@ -151,10 +180,7 @@ class Lab:
     """The server, the clients and the network between them."""
 
     def __init__(self) -> None:
-        tag = f"lab{os.getpid()}"
-        self.server_side = f"{tag}-s"
-        self.client_side = f"{tag}-c"
-        self._between = f"{tag}-b"
+        self.server_side = self.client_side = self._between = ""
         self.folder = Path(tempfile.mkdtemp(prefix="smbscope-lab-"))
         self.share = self.folder / "share"
         self.conf = self.folder / "smb.conf"
@@ -164,7 +190,7 @@ class Lab:
 
     def __enter__(self) -> "Lab":
         try:
-            self._make_network()
+            self.server_side, self.client_side, self._between = make_network(f"lab{os.getpid()}", self._stack)
             self._start_server()
         except BaseException:
             self._stack.close()
@@ -194,23 +220,6 @@ class Lab:
         return process
 
     # --- Network
-
-    def _make_network(self) -> None:
-        for side in (self.server_side, self.client_side, self._between):
-            run("ip", "netns", "add", side)
-            self._stack.callback(subprocess.run, ["ip", "netns", "del", side], capture_output=True, check=False)
-            run("ip", "-n", side, "link", "set", "lo", "up")
-        run("ip", "-n", self._between, "link", "add", "br0", "type", "bridge")
-        run("ip", "-n", self._between, "link", "set", "br0", "up")
-        for side, port, address in ((self.server_side, "ps", SERVER), (self.client_side, "pc", CLIENT)):
-            run("ip", "-n", side, "link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", self._between)
-            run("ip", "-n", side, "addr", "add", f"{address}/24", "dev", "eth0")
-            run("ip", "-n", side, "link", "set", "eth0", "up")
-            run("ip", "-n", self._between, "link", "set", port, "master", "br0", "up")
-            # Ordinary segments with sums of their own, as on a cable: what is carried in user space needs them.
-            for namespace, interface in ((side, "eth0"), (self._between, port)):
-                command = ["ethtool", "-K", interface, "tso", "off", "gso", "off", "gro", "off", "tx", "off"]
-                run("ip", "netns", "exec", namespace, *command)
 
     @contextmanager
     def bandwidth(self, rate: str) -> Iterator[None]:

@@ -31,7 +31,8 @@ install_packages() {
     fi
     say "installing $*"
     "${sudo[@]}" apt-get update -qq </dev/null
-    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null >/dev/null ||
+    # At run level 1, packages do not start their services where there is no systemd, as in a container (invoke-rc.d(8)).
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends "$@" </dev/null >/dev/null ||
         wanting+=("$@")
 }
 
@@ -78,6 +79,8 @@ chromium=${SMBSCOPE_CHROMIUM:-$(command -v chromium || command -v chromium-brows
 [ -n "$chromium" ] || packages+=(chromium)
 if [ "${1:-}" = --with-tshark ] && ! command -v tshark >/dev/null; then packages+=(tshark); fi
 if [ "${1:-}" = --with-kerberos ]; then
+    # The crate that binds to GSSAPI asks pkg-config where it is.
+    command -v pkg-config >/dev/null || packages+=(pkg-config)
     [ -e /usr/include/gssapi/gssapi.h ] || packages+=(libkrb5-dev)
     compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null || packages+=(libclang-dev)
     PATH=$PATH:/usr/sbin command -v krb5kdc >/dev/null || packages+=(krb5-kdc)

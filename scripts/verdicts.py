@@ -7,7 +7,8 @@ A real Samba server and real clients work in network namespaces of their own whi
 slow, and for how long, is measured with a clock and compared with what smbscope says of the capture. With words, only
 the scenarios whose name holds one of them are played; `--keep` keeps the captures.
 
-Without root, or where a program is missing, it says so in a line and does nothing. Exit status 1 when a verdict is
+Without root, without the right to make network namespaces (as in many containers), or where a program is missing, it
+says so in a line and does nothing; `--skip-note` also writes the reason into a file. Exit status 1 when a verdict is
 wrong.
 """
 
@@ -316,11 +317,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--smbscope", type=Path, default=Path("target/release/smbscope"), metavar="PROGRAM")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the captures here")
+    parser.add_argument("--skip-note", type=Path, metavar="FILE", help="write here why the test was skipped, if it was")
     parser.add_argument("words", nargs="*", metavar="WORD", help="play only scenarios with one of these in their name")
     arguments = parser.parse_args()
+    if arguments.skip_note is not None:
+        arguments.skip_note.unlink(missing_ok=True)
     reason = lacking()
     if reason is not None:
         print(f"verdicts: SKIPPED the test of the verdict with a real Samba server: {reason}")
+        if arguments.skip_note is not None:
+            arguments.skip_note.parent.mkdir(parents=True, exist_ok=True)
+            arguments.skip_note.write_text(f"{reason}\n", encoding="utf-8")
         return 0
     wanted = [s for s in SCENARIOS if not arguments.words or any(word in s.__name__ for word in arguments.words)]
     if not wanted:
