@@ -17,7 +17,7 @@ impl Lab {
     /// `None`, with a line, where Samba can't be started.
     fn new() -> Option<Lab> {
         if let Err(why) = available() {
-            println!("skipped: {why}");
+            common::skipped(&why);
             return None;
         }
         Some(Lab(tempfile::tempdir().expect("a temporary directory can be made")))
@@ -135,7 +135,7 @@ fn a_command_finds_its_server_and_its_status_is_passed_on() {
 fn smbclient_logs_in_with_what_the_environment_says() {
     let Some(lab) = Lab::new() else { return };
     if Command::new("smbclient").arg("--version").output().is_err() {
-        return println!("skipped: smbclient is not installed");
+        return common::skipped("smbclient is not installed");
     }
     let script = "echo works > $SMBSCOPE_LAB_SHARE_FOLDER/file
         PASSWD=$SMBSCOPE_PASSWORD exec smbclient //$SMBSCOPE_LAB_HOST/enc -p $SMBSCOPE_LAB_PORT -U $SMBSCOPE_LAB_USER \
@@ -256,6 +256,130 @@ fn a_given_folder_stays() {
     let said = lab.say(&["run", "--share-folder", folder, "--", "sh", "-c", "cat $SMBSCOPE_LAB_SHARE_FOLDER/mine"]);
     assert_eq!(said.output(), "x");
     assert!(Path::new(folder).join("mine").exists());
+}
+
+/// A state folder that says that a process of this test takes care of a server: what an attacker writes who wants a
+/// process of somebody else's ended.
+struct Forged {
+    state: TempDir,
+    victim: Child,
+}
+
+impl Forged {
+    fn new() -> Forged {
+        let state = tempfile::tempdir().expect("a temporary directory can be made");
+        let victim = Command::new("sleep").arg("1000").spawn().expect("there is a sleep");
+        let owner = Process::find(victim.id()).expect("it lives");
+        let folder = state.path().join("lab");
+        std::fs::create_dir(&folder).expect("it can be made");
+        let record = serde_json::json!({
+            "name": "lab", "folder": folder, "share_folder": folder, "owner": owner, "detached": true, "smbd": owner,
+            "port": 1445, "started": 0, "users": [], "settings": {},
+        });
+        std::fs::write(folder.join("state.json"), record.to_string()).expect("it can be written");
+        Forged { state, victim }
+    }
+
+    /// Both commands refuse to use the folder with these words, and the process lives on.
+    fn is_refused(&mut self, state: &Path, verbs: &[&str], why: &str) {
+        for verb in verbs {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+            command.args(["lab", verb, "--state"]).arg(state).stdin(Stdio::null());
+            let said = finish(command);
+            assert!(said.error(1).contains(why), "{verb}: {}", said.err);
+            assert!(self.victim.try_wait().expect("it can be asked").is_none(), "{verb} ended a process");
+            assert!(self.state.path().join("lab/state.json").exists(), "{verb} removed what is not its own");
+        }
+    }
+}
+
+impl Drop for Forged {
+    fn drop(&mut self) {
+        let _ended = self.victim.kill();
+        let _status = self.victim.wait();
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+}
+
+const ALL_VERBS: [&str; 3] = ["status", "down", "up"];
+
+#[test]
+fn a_state_folder_that_others_can_write_to_is_not_believed() {
+    let mut forged = Forged::new();
+    let state = forged.state.path().to_owned();
+    set_mode(&state, 0o1777);
+    forged.is_refused(
+        &state,
+        if available().is_ok() { &ALL_VERBS } else { &ALL_VERBS[..2] },
+        "can be written to by others",
+    );
+}
+
+#[test]
+fn a_link_to_a_state_folder_is_not_followed() {
+    let mut forged = Forged::new();
+    let links = tempfile::tempdir().expect("a temporary directory can be made");
+    let link = links.path().join("state");
+    std::os::unix::fs::symlink(forged.state.path(), &link).expect("a link can be made");
+    forged.is_refused(&link, &ALL_VERBS[..2], "is a symbolic link");
+}
+
+#[test]
+fn a_state_folder_of_another_user_is_not_believed() {
+    let mut forged = Forged::new();
+    let state = forged.state.path().to_owned();
+    for path in [state.join("lab/state.json"), state.join("lab"), state.clone()] {
+        // Any user but this one; only root can do it.
+        if std::os::unix::fs::chown(&path, Some(1), Some(1)).is_err() {
+            return common::skipped("only root can give folders away");
+        }
+    }
+    forged.is_refused(
+        &state,
+        if available().is_ok() { &ALL_VERBS } else { &ALL_VERBS[..2] },
+        "belongs to another user",
+    );
+}
+
+#[test]
+fn a_record_of_another_user_in_a_folder_of_ours_is_not_believed() {
+    let mut forged = Forged::new();
+    let state = forged.state.path().to_owned();
+    if std::os::unix::fs::chown(state.join("lab/state.json"), Some(1), Some(1)).is_err() {
+        return common::skipped("only root can give files away");
+    }
+    forged.is_refused(&state, &["down"], "no server runs in");
+}
+
+/// The record is ours and the process lives, but it was not started to take care of this server.
+#[test]
+fn a_process_that_keeps_no_server_is_not_ended() {
+    let mut forged = Forged::new();
+    let state = forged.state.path().to_owned();
+    forged.is_refused(&state, &["down"], "is not the one that takes care of the server lab");
+}
+
+/// util-linux's script(1) runs it on a terminal.
+#[test]
+fn the_password_is_shown_once_and_on_a_terminal_only() {
+    let Some(lab) = Lab::new() else { return };
+    let up = format!("{} lab up --state {}", env!("CARGO_BIN_EXE_smbscope"), lab.0.path().display());
+    let Ok(shown) = Command::new("script").args(["-qec", &up, "/dev/null"]).stdin(Stdio::null()).output() else {
+        return common::skipped("script(1) is not installed");
+    };
+    let server = lab.servers().remove(0);
+    let password = std::fs::read_to_string(server["password_file"].as_str().expect("a path")).expect("it is there");
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains(&format!("password    {} (not shown again", password.trim())), "{shown}");
+    assert!(!lab.say(&["status"]).output().contains(password.trim()));
+    assert!(!lab.say(&["status", "--format", "json"]).output().contains(password.trim()));
+    assert_eq!(lab.say(&["down"]).output(), "lab: stopped\n");
+    assert!(!lab.say(&["up"]).output().contains("not shown again"));
+    assert_eq!(lab.say(&["down"]).output(), "lab: stopped\n");
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Unix accounts that the server's users act as.
 //!
 //! Samba needs an existing account of the system behind every user. None is made: a user map gives accounts that are
-//! there a second name (`daemon = bench`). Files are accessed as the account that runs the server whoever asks, so that
-//! guest and users see the same files with the same rights.
+//! there a second name (`daemon = bench`). The server's own files are accessed as the account that runs it, whoever asks, so
+//! that guest and users see the same files with the same rights. A folder that was there before is another matter: root
+//! could read and change everything in it, so a server that root runs accesses it as its owner, or, where that is root, with
+//! the rights of those accounts.
 
 use crate::Error;
 use std::path::Path;
@@ -16,6 +18,16 @@ pub(crate) struct Accounts {
     pub(crate) guest: String,
     /// Accounts that users can be, in the order in which they are taken.
     pub(crate) for_users: Vec<String>,
+    /// Every account.
+    all: Vec<Account>,
+}
+
+/// An account of passwd(5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Account {
+    pub(crate) name: String,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
 }
 
 impl Accounts {
@@ -28,31 +40,47 @@ impl Accounts {
 
     /// For the user id that runs the server.
     fn choose(passwd: &str, uid: u32) -> Result<Accounts, Error> {
-        let all: Vec<(&str, u32)> = passwd.lines().filter_map(account).collect();
-        let Some(&(own, _)) = all.iter().find(|(_, id)| *id == uid) else {
+        let all: Vec<Account> = passwd.lines().filter_map(account).collect();
+        let name = |account: &Account| account.name.clone();
+        let Some(own) = all.iter().find(|account| account.uid == uid).map(name) else {
             let text = format!("the user id {uid} has no name in /etc/passwd, and Samba needs one: add a line for it");
             return Err(Error::Unavailable(text));
         };
         // Another account can't be taken on without root. Guests are then the user who runs the server, too.
-        let nobody = all.iter().find(|(name, id)| *name == "nobody" && *id != 0 && uid == 0);
-        let guest = nobody.map_or(own, |(name, _)| *name);
-        let others = all.iter().filter(|(name, id)| *id != 0 && *id != uid && *name != guest);
-        let first = (uid != 0).then_some(own);
-        let for_users: Vec<String> =
-            first.into_iter().chain(others.map(|(name, _)| *name)).map(str::to_owned).collect();
+        let nobody = all.iter().find(|account| account.name == "nobody" && account.uid != 0 && uid == 0);
+        let guest = nobody.map_or_else(|| own.clone(), name);
+        let others = all.iter().filter(|account| account.uid != 0 && account.uid != uid && account.name != guest);
+        let first = (uid != 0).then(|| own.clone());
+        let for_users: Vec<String> = first.into_iter().chain(others.map(name)).collect();
         if for_users.is_empty() {
             let text = "/etc/passwd has no account other than root, and Samba needs one for its user: add one";
             return Err(Error::Unavailable(text.to_owned()));
         }
-        Ok(Accounts { own: own.to_owned(), guest: guest.to_owned(), for_users })
+        Ok(Accounts { own, guest, for_users, all })
+    }
+
+    /// As whom the files of a folder that was there before are accessed, its owner being `owner`: `None` for each user's
+    /// own account. Never an account with more rights on it than its owner has, and never root.
+    pub(crate) fn for_folder(&self, owner: u32) -> Option<&str> {
+        let caller = self.all.iter().find(|account| account.name == self.own);
+        if caller.is_some_and(|caller| caller.uid != 0) {
+            return Some(&self.own);
+        }
+        let named = self.all.iter().find(|account| account.uid == owner && owner != 0);
+        named.map(|account| account.name.as_str())
+    }
+
+    /// The account of this name.
+    pub(crate) fn find(&self, name: &str) -> Option<&Account> {
+        self.all.iter().find(|account| account.name == name)
     }
 }
 
-/// Name and user id of a line of passwd(5).
-fn account(line: &str) -> Option<(&str, u32)> {
+/// A line of passwd(5).
+fn account(line: &str) -> Option<Account> {
     let mut fields = line.split(':');
     let name = fields.next().filter(|name| !name.is_empty() && !name.contains(char::is_whitespace))?;
-    Some((name, fields.nth(1)?.parse().ok()?))
+    Some(Account { name: name.to_owned(), uid: fields.nth(1)?.parse().ok()?, gid: fields.next()?.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -74,6 +102,15 @@ mod tests {
         let accounts = Accounts::choose(PASSWD, 1000).expect("there are accounts");
         assert_eq!((accounts.own.as_str(), accounts.guest.as_str()), ("ann", "ann"));
         assert_eq!(accounts.for_users, ["ann", "daemon", "bin", "nobody"]);
+    }
+
+    /// Expected values: no account may get rights on a folder that its owner has not, and nobody those of root.
+    #[test]
+    fn a_folder_that_was_there_before_is_never_accessed_as_root() {
+        let root = Accounts::choose(PASSWD, 0).expect("there are accounts");
+        assert_eq!([0, 1000, 4711].map(|owner| root.for_folder(owner)), [None, Some("ann"), None]);
+        let ann = Accounts::choose(PASSWD, 1000).expect("there are accounts");
+        assert_eq!([0, 1, 1000].map(|owner| ann.for_folder(owner)), [Some("ann"); 3]);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! The server's smb.conf(5).
 
-use crate::accounts::Accounts;
 use crate::{Error, Settings};
 use std::fmt::Write;
 use std::path::Path;
@@ -46,10 +45,23 @@ impl<'a> ExtraLine<'a> {
     }
 }
 
+/// Where the files are, and who may do what with them.
+#[derive(Debug)]
+pub(crate) struct Files<'a> {
+    /// The shared folder.
+    pub(crate) folder: &'a Path,
+    /// The account as which all users access it; each its own otherwise.
+    pub(crate) accessed_as: Option<&'a str>,
+    /// The account of guests.
+    pub(crate) guest: &'a str,
+}
+
+/// A parameter of newer versions of Samba than 4.17; older ones warn that they don't know it.
+pub(crate) const SMB3_UNIX_EXTENSIONS: &str = "smb3 unix extensions";
+
 /// The whole file.
-pub(crate) fn text(settings: &Settings, accounts: &Accounts, folder: &Path, share_folder: &Path) -> String {
-    let share_folder = share_folder.display();
-    let Accounts { own, guest, .. } = accounts;
+pub(crate) fn text(settings: &Settings, folder: &Path, files: &Files<'_>) -> String {
+    let share_folder = files.folder.display();
     let at = folder.display();
     let mut text = String::new();
     let mut line = |line: std::fmt::Arguments<'_>| {
@@ -89,8 +101,16 @@ pub(crate) fn text(settings: &Settings, accounts: &Accounts, folder: &Path, shar
     line(format_args!("    client min protocol = NT1"));
     // SMB1 clients of old; NTLMv2 works all the same.
     line(format_args!("    ntlm auth = ntlmv1-permitted"));
-    line(format_args!("    map to guest = Bad User"));
-    line(format_args!("    guest account = {guest}"));
+    // Loopback is no border: everybody on this machine reaches the port.
+    line(format_args!("    map to guest = {}", if settings.guests { "Bad User" } else { "Never" }));
+    line(format_args!("    guest account = {}", files.guest));
+    // Through these, a client could make links out of the share, special files, and programs that run as their owner.
+    line(format_args!("    unix extensions = no"));
+    line(format_args!("    {SMB3_UNIX_EXTENSIONS} = no"));
+    line(format_args!("    wide links = no"));
+    // No set-user-id and set-group-id bits on what clients make.
+    line(format_args!("    create mask = 0744"));
+    line(format_args!("    directory mask = 0755"));
     line(format_args!("    server signing = {}", settings.signing.samba_name()));
     if settings.encrypt {
         line(format_args!("    server smb encrypt = required"));
@@ -102,7 +122,9 @@ pub(crate) fn text(settings: &Settings, accounts: &Accounts, folder: &Path, shar
     // Nobody but Samba accesses the files.
     line(format_args!("    kernel oplocks = no"));
     line(format_args!("    read only = {}", yes_or_no(settings.read_only)));
-    line(format_args!("    force user = {own}"));
+    if let Some(account) = files.accessed_as {
+        line(format_args!("    force user = {account}"));
+    }
     for scanner in crate::antivirus::samba_lines(settings, folder) {
         line(format_args!("    {scanner}"));
     }
@@ -111,7 +133,7 @@ pub(crate) fn text(settings: &Settings, accounts: &Accounts, folder: &Path, shar
     }
     line(format_args!("[{SHARE}]"));
     line(format_args!("    path = {share_folder}"));
-    line(format_args!("    guest ok = yes"));
+    line(format_args!("    guest ok = {}", yes_or_no(settings.guests)));
     for extra in of(Some(SHARE)) {
         line(format_args!("    {extra}"));
     }
@@ -127,7 +149,8 @@ pub(crate) fn text(settings: &Settings, accounts: &Accounts, folder: &Path, shar
 /// What testparm(1) complains about in a file that it could read: the first thing that the server would ignore.
 pub(crate) fn complaint(said: &str) -> Option<&str> {
     let matters = ["Unknown parameter", "Ignoring unknown parameter", "Ignoring invalid value", "ERROR:"];
-    said.lines().map(str::trim).find(|line| matters.iter().any(|start| line.contains(start)))
+    let of_ours = |line: &&str| !line.contains(SMB3_UNIX_EXTENSIONS);
+    said.lines().map(str::trim).filter(of_ours).find(|line| matters.iter().any(|start| line.contains(start)))
 }
 
 #[cfg(test)]
@@ -140,8 +163,8 @@ mod tests {
             extra: vec!["strict sync = no".to_owned(), "[enc] read only = yes".to_owned()],
             ..Settings::default()
         };
-        let accounts = Accounts { own: "ann".into(), guest: "ann".into(), for_users: vec![] };
-        let text = text(&settings, &accounts, Path::new("/d"), Path::new("/s"));
+        let files = Files { folder: Path::new("/s"), accessed_as: Some("ann"), guest: "ann" };
+        let text = text(&settings, Path::new("/d"), &files);
         let (global, shares) = text.split_once("[share]\n").expect("there is a share");
         let (share, enc) = shares.split_once("[enc]\n").expect("there is an encrypted share");
         assert!(global.ends_with("    strict sync = no\n"), "{global}");

@@ -36,6 +36,20 @@ pub enum Error {
         pid: u32,
     },
 
+    /// The process that a record names does not take care of that server.
+    #[error(
+        "process {pid} is not the one that takes care of the server {name}, and is left alone: remove {} if nothing of it runs any more",
+        folder.display()
+    )]
+    Foreign {
+        /// The server's name.
+        name: String,
+        /// The process.
+        pid: u32,
+        /// The server's folder.
+        folder: PathBuf,
+    },
+
     /// A file or folder could not be used.
     #[error("cannot {what} {}: {error}", path.display())]
     File {

@@ -5,15 +5,18 @@
 //! the server's folder finds every one, and never a foreign process that has got a recycled id.
 
 use crate::record::Process;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, geteuid};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Holds the folder of the server that the process belongs to.
 const MARK: &str = "SMBSCOPE_LAB_SERVER";
+/// Holds the folder of the server that the process takes care of.
+const KEEPER: &str = "SMBSCOPE_LAB_KEEPER";
 /// Holds what part of it the process is.
 const PART: &str = "SMBSCOPE_LAB_PART";
 
@@ -37,7 +40,25 @@ impl Part {
 
 /// Marks a process before it is started.
 pub(crate) fn mark(command: &mut Command, folder: &Path, part: Part) {
-    command.env(MARK, folder).env(PART, part.name());
+    command.env(MARK, folder).env(PART, part.name()).env_remove(KEEPER);
+}
+
+/// Marks the process that takes care of a server before it is started.
+pub(crate) fn mark_keeper(command: &mut Command, folder: &Path) {
+    command.env(KEEPER, folder);
+}
+
+/// Whether this process lives, is the caller's, and was started to take care of the server in this folder.
+pub(crate) fn keeps(process: Process, folder: &Path) -> bool {
+    let path = format!("/proc/{}", process.pid);
+    let is_ours = fs::metadata(&path).is_ok_and(|metadata| metadata.uid() == geteuid().as_raw());
+    let marked = environment_has(&format!("{path}/environ"), &entry(KEEPER, folder.as_os_str().as_bytes()));
+    // Asked last: what was read before was this process's.
+    is_ours && marked && process.lives()
+}
+
+fn environment_has(file: &str, variable: &[u8]) -> bool {
+    fs::read(file).is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|entry| entry == variable))
 }
 
 /// Those that live, by process id.

@@ -6,7 +6,7 @@
 
 use crate::place::end_process;
 use crate::running::Running;
-use crate::{Error, Place, Process, Record, Settings};
+use crate::{Error, Place, Process, Record, Settings, family};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -64,6 +64,7 @@ impl Keeper {
             *folder = folder.canonicalize().map_err(Error::file("share", folder))?;
         }
         // Nothing of it must hold a terminal or a pipe that somebody waits for.
+        family::mark_keeper(&mut command, &place.path().join(name));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(failed)?;
         let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {

@@ -1,13 +1,13 @@
 //! The folder that holds the servers' folders, and what is left over in it.
 
 use crate::record::{Process, Record};
-use crate::{Error, disk, family};
+use crate::{Error, disk, family, trust};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,8 @@ impl Default for Place {
     /// `smbscope-lab` in `$XDG_RUNTIME_DIR`, or `/tmp/smbscope-lab-UID`.
     fn default() -> Place {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
-        let runtime = runtime.filter(|path| usable(path)).map(|path| path.join("smbscope-lab"));
+        let runtime =
+            runtime.filter(|path| trust::is_own_folder(path).unwrap_or(false)).map(|path| path.join("smbscope-lab"));
         Place(
             runtime
                 .unwrap_or_else(|| PathBuf::from(format!("/tmp/smbscope-lab-{}", rustix::process::geteuid().as_raw()))),
@@ -45,14 +46,14 @@ impl Place {
         &self.0
     }
 
-    /// The servers that somebody takes care of, by name.
-    pub fn servers(&self) -> Vec<Record> {
-        self.records().into_iter().filter(|record| record.owner.lives()).collect()
+    /// The servers that somebody takes care of, by name. An error where others could have written what is there.
+    pub fn servers(&self) -> Result<Vec<Record>, Error> {
+        Ok(self.records()?.into_iter().filter(|record| record.owner.lives()).collect())
     }
 
     /// Ends a server that was detached, and removes everything of it.
     pub fn stop(&self, name: &str) -> Result<(), Error> {
-        let servers = self.servers();
+        let servers = self.servers()?;
         let Some(record) = servers.iter().find(|record| record.name == name) else {
             let names: Vec<&str> = servers.iter().map(|record| record.name.as_str()).collect();
             let known =
@@ -62,6 +63,9 @@ impl Place {
         if !record.detached {
             return Err(Error::Owned { name: name.to_owned(), pid: record.owner.pid });
         }
+        if !family::keeps(record.owner, &record.folder) {
+            return Err(Error::Foreign { name: name.to_owned(), pid: record.owner.pid, folder: record.folder.clone() });
+        }
         end_process(record.owner);
         // It has cleaned up, unless it could not.
         self.sweep().map(drop)
@@ -69,7 +73,7 @@ impl Place {
 
     /// Removes what servers have left whose owner is gone: processes, mounts, folders. Returns their names.
     pub fn sweep(&self) -> Result<Vec<String>, Error> {
-        if !self.0.exists() {
+        if !trust::is_own_folder(&self.0)? {
             return Ok(Vec::new());
         }
         let _lock = self.lock()?;
@@ -77,20 +81,24 @@ impl Place {
     }
 
     fn sweep_locked(&self) -> Result<Vec<String>, Error> {
-        let stale: Vec<Record> = self.records().into_iter().filter(|record| !record.owner.lives()).collect();
+        let stale: Vec<Record> = self.records()?.into_iter().filter(|record| !record.owner.lives()).collect();
         stale.iter().try_for_each(clean)?;
         Ok(stale.into_iter().map(|record| record.name).collect())
     }
 
     /// All records, by name. A folder counts only if its record says that it is this one: nothing else in the place is
     /// ever touched.
-    fn records(&self) -> Vec<Record> {
+    fn records(&self) -> Result<Vec<Record>, Error> {
+        if !trust::is_own_folder(&self.0)? {
+            return Ok(Vec::new());
+        }
         let entries = fs::read_dir(&self.0).into_iter().flatten().filter_map(Result::ok);
         let mut records: Vec<Record> = entries
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .filter_map(|entry| Record::read(&entry.path()).filter(|record| record.folder == entry.path()))
             .collect();
         records.sort_by(|a, b| a.name.cmp(&b.name));
-        records
+        Ok(records)
     }
 
     /// Makes the folder of a new server and puts its record there.
@@ -128,11 +136,7 @@ impl Place {
     fn make(&self) -> Result<(), Error> {
         let make = Error::file("make", &self.0);
         DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(make)?;
-        if usable(&self.0) {
-            return Ok(());
-        }
-        let text = format!("{} belongs to another user: choose another folder with --state", self.0.display());
-        Err(Error::Unavailable(text))
+        trust::is_own_folder(&self.0).map(drop)
     }
 
     /// Held while folders appear and disappear.
@@ -146,13 +150,6 @@ impl Place {
         place.make()?;
         lock(&place.0.join(".port"))
     }
-}
-
-/// Whether this is a folder of the calling user's own.
-fn usable(folder: &Path) -> bool {
-    let own = |metadata: &fs::Metadata| metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw();
-    fs::symlink_metadata(folder).is_ok_and(|metadata| own(&metadata))
-        || fs::metadata(folder).is_ok_and(|metadata| own(&metadata) && !folder.starts_with("/tmp"))
 }
 
 /// Waits until nobody else has the lock; it ends with the value.
@@ -206,6 +203,7 @@ mod tests {
             name: name.to_owned(),
             folder: PathBuf::new(),
             share_folder: PathBuf::new(),
+            accessed_as: None,
             owner,
             detached: true,
             smbd: None,
@@ -230,7 +228,7 @@ mod tests {
         assert_eq!(place.sweep().expect("the place can be read"), Vec::<String>::new());
         let left = |name: &str| directory.path().join(name).exists();
         assert_eq!((left("dead"), left("live"), left("foreign")), (false, true, true));
-        assert_eq!(place.servers().len(), 1);
+        assert_eq!(place.servers().expect("the place is ours").len(), 1);
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! What is known about a server outside the process that started it: `state.json` in its folder. No password is in it.
 
 use crate::family::{self, Part};
-use crate::{Error, Settings, config, users};
+use crate::{Error, Settings, config, trust, users};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -35,6 +38,9 @@ pub struct Record {
     pub folder: PathBuf,
     /// The shared files.
     pub share_folder: PathBuf,
+    /// The account as which the files of a given folder are accessed; each user's own where it is absent.
+    #[serde(default)]
+    pub accessed_as: Option<String>,
     /// The process that cleans up.
     pub owner: Process,
     /// It stays when the process that asked for it ends.
@@ -122,9 +128,10 @@ impl Record {
     /// The file's name in the server's folder.
     const FILE: &str = "state.json";
 
-    /// Reads that of a folder; `None` where there is none, or none that can be understood.
+    /// Reads that of a folder; `None` where there is none, or none that can be understood, or that the caller has not
+    /// written.
     pub(crate) fn read(folder: &Path) -> Option<Record> {
-        serde_json::from_slice(&std::fs::read(folder.join(Record::FILE)).ok()?).ok()
+        serde_json::from_slice(&trust::read_own(&folder.join(Record::FILE))?).ok()
     }
 
     /// Writes it as a whole: a reader sees the old one or the new one.
@@ -132,7 +139,9 @@ impl Record {
         let file = self.folder.join(Record::FILE);
         let new = self.folder.join("state.json.new");
         let text = serde_json::to_vec_pretty(self).expect("a record has only keys that are strings");
-        std::fs::write(&new, text).map_err(Error::file("write", &new))?;
+        // Whatever the umask is, others must not be able to change it: it would not be read any more.
+        let file_of_ours = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
+        file_of_ours.and_then(|mut file| file.write_all(&text)).map_err(Error::file("write", &new))?;
         std::fs::rename(&new, &file).map_err(Error::file("write", &file))
     }
 }

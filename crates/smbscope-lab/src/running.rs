@@ -3,6 +3,7 @@
 use crate::accounts::Accounts;
 use crate::antivirus::{self, Antivirus};
 use crate::busy::Busy;
+use crate::config::Files;
 use crate::family::{self, Part};
 use crate::link::{Link, Proxy, Rate};
 use crate::place::{SHARE_FOLDER, clean};
@@ -11,8 +12,10 @@ use crate::tools::{self, Tools};
 use crate::users::{self, Password};
 use crate::{Error, Place, Settings, config, disk, port, probe};
 use std::fs::{self, File, Permissions};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
@@ -45,6 +48,7 @@ impl Running {
             name: name.to_owned(),
             folder: Default::default(),
             share_folder: Default::default(),
+            accessed_as: None,
             owner: Process::own(),
             detached,
             smbd: None,
@@ -74,17 +78,25 @@ impl Running {
         for name in config::FOLDERS {
             make(&folder.join(name))?;
         }
-        let share_folder = match &settings.share_folder {
-            Some(given) => given.canonicalize().map_err(Error::file("share", given))?,
+        let (share_folder, accessed_as) = match &settings.share_folder {
+            Some(given) => {
+                let folder = given.canonicalize().map_err(Error::file("share", given))?;
+                let owner = fs::metadata(&folder).map_err(Error::file("share", given))?.uid();
+                let account = accounts.for_folder(owner);
+                can_enter(account.or(self.record.users.first().map(|user| &*user.account)), &folder, accounts)?;
+                (folder, account.map(str::to_owned))
+            }
             None => {
                 let share = folder.join(SHARE_FOLDER);
                 make(&share)?;
                 settings.disk.map(|bytes| disk::mount(&share, bytes)).transpose()?;
-                share
+                (share, Some(accounts.own.clone()))
             }
         };
         let conf = folder.join("smb.conf");
-        let text = config::text(settings, accounts, folder, &share_folder);
+        let files =
+            Files { folder: &share_folder, accessed_as: accessed_as.as_deref(), guest: accounts.guest.as_str() };
+        let text = config::text(settings, folder, &files);
         fs::write(&conf, text).map_err(Error::file("write", &conf))?;
         if let (Some(testparm), false) = (&tools.testparm, settings.extra.is_empty()) {
             let said = tools::run(Command::new(testparm).arg("-s").arg(&conf), "")?;
@@ -93,6 +105,7 @@ impl Running {
             }
         }
         self.record.share_folder = share_folder;
+        self.record.accessed_as = accessed_as;
         self.passwords = users::enroll(&self.record, tools)?;
         Ok(())
     }
@@ -174,6 +187,27 @@ impl Drop for Running {
     }
 }
 
+/// Checks that files below this folder can be reached by this account, where root runs the server: tried in a process,
+/// since only the system knows all that counts.
+fn can_enter(account: Option<&str>, folder: &Path, accounts: &Accounts) -> Result<(), Error> {
+    let Some(account) = account.and_then(|name| accounts.find(name)) else { return Ok(()) };
+    if account.uid == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", ":"]).uid(account.uid).gid(account.gid).current_dir(folder);
+    match shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let (name, folder) = (&account.name, folder.display());
+            let text = format!(
+                "cannot share {folder}: root's rights are not given to its users, who act as {name}, and {name} can't enter it; allow that (chmod o+x on it and the folders above), or start the server as another user"
+            );
+            Err(Error::Unavailable(text))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn make(folder: &Path) -> Result<(), Error> {
     fs::create_dir(folder).map_err(Error::file("make", folder))?;
     fs::set_permissions(folder, Permissions::from_mode(0o755)).map_err(Error::file("make", folder))
@@ -183,6 +217,7 @@ fn make(folder: &Path) -> Result<(), Error> {
 fn last_words(log: &Path) -> String {
     let files = ["log.smbd", "smbd.out"].map(|name| fs::read_to_string(log.join(name)).unwrap_or_default());
     let lines = files.iter().flat_map(|text| text.lines()).map(str::trim);
-    let mut words = lines.filter(|line| !line.is_empty() && !line.starts_with('[') && !line.starts_with("Copyright"));
+    let noise = |line: &&str| line.starts_with("Copyright") || line.contains(config::SMB3_UNIX_EXTENSIONS);
+    let mut words = lines.filter(|line| !line.is_empty() && !line.starts_with('[') && !noise(line));
     words.next_back().unwrap_or("it wrote nothing to its log").to_owned()
 }

@@ -26,6 +26,8 @@ pub struct Settings {
     pub read_only: bool,
     /// Users with a password: `bench`, `bench2` and so on.
     pub users: u16,
+    /// Guests are let onto the share: everybody on this machine, without a password. Not with a given folder.
+    pub guests: bool,
     /// The port to listen on; a free one otherwise.
     pub port: Option<u16>,
     /// A folder to share, which stays when the server goes; otherwise an empty one of its own.
@@ -55,6 +57,7 @@ impl Default for Settings {
             leases: true,
             read_only: false,
             users: 1,
+            guests: false,
             port: None,
             share_folder: None,
             disk: None,
@@ -84,6 +87,10 @@ impl Settings {
         if self.cpu_load.is_some_and(|percent| !(1..=100).contains(&percent)) {
             return Err(Error::Settings("a load of the processor is 1 to 100 percent of every core".to_owned()));
         }
+        if self.guests && self.share_folder.is_some() {
+            let text = "guests and a folder to share exclude each other: everybody on this machine would be let in";
+            return Err(Error::Settings(text.to_owned()));
+        }
         if self.disk.is_some() && self.share_folder.is_some() {
             let text = "a disk of its own and a folder to share exclude each other: leave one of them out";
             return Err(Error::Settings(text.to_owned()));
@@ -104,6 +111,7 @@ impl fmt::Display for Settings {
             words.extend(is_set.then(|| word.to_owned()));
         }
         words.extend((self.users != 1).then(|| format!("{} users", self.users)));
+        words.extend(self.guests.then(|| "guests".to_owned()));
         words.extend(self.share_folder.iter().map(|folder| format!("shares {}", folder.display())));
         words.extend(self.disk.map(|bytes| format!("disk {}", units::size(bytes))));
         words.extend(self.antivirus.iter().map(|scanner| format!("antivirus {}", scanner.name())));

@@ -52,11 +52,11 @@ fn a_slow_link_ends_with_its_server() {
 fn a_full_disk_is_full_and_gone_afterwards() {
     let settings = Settings { disk: Some(1 << 20), ..Settings::default() };
     if let Err(why) = smbscope_lab::available() {
-        return println!("skipped: {why}");
+        return common::skipped(why);
     }
     let server = match Server::start(&settings) {
         Ok(server) => server,
-        Err(Error::Unavailable(why)) => return println!("skipped: {why}"),
+        Err(Error::Unavailable(why)) => return common::skipped(why),
         Err(error) => panic!("{error}"),
     };
     let file = server.folder().join("file");
@@ -74,11 +74,11 @@ fn a_full_disk_is_full_and_gone_afterwards() {
 fn an_infected_file_is_refused_and_a_clean_one_is_not() {
     let settings = Settings { antivirus: Some(Antivirus::ClamAv(None)), ..Settings::default() };
     if let Err(why) = smbscope_lab::available() {
-        return println!("skipped: {why}");
+        return common::skipped(why);
     }
     let server = match Server::start(&settings) {
         Ok(server) => server,
-        Err(Error::Unavailable(why)) => return println!("skipped: {why}"),
+        Err(Error::Unavailable(why)) => return common::skipped(why),
         Err(error) => panic!("{error}"),
     };
     // The test file of eicar.org in two halves, so that no scanner takes this source for it.

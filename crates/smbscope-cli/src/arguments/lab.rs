@@ -162,11 +162,18 @@ pub struct ServerArguments {
         help_heading = "Server")]
     pub users: u16,
 
+    /// Let guests onto the share without a password: everybody on this machine. Not with --share-folder.
+    #[arg(long, conflicts_with = "share_folder", help_heading = "Server")]
+    pub guests: bool,
+
     /// The port to listen on. [default: any free one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Server")]
     pub port: Option<u16>,
 
     /// Share this folder, which stays when the server goes. [default: an empty one that goes with it]
+    ///
+    /// It is accessed with your rights, or, where root starts the server, with those of the folder's owner; on a folder of
+    /// root's, users have the rights of an unprivileged account.
     #[arg(long, value_name = "DIR", conflicts_with = "disk", help_heading = "Server")]
     pub share_folder: Option<PathBuf>,
 
@@ -215,6 +222,7 @@ impl ServerArguments {
             leases: self.leases == OnOff::On,
             read_only: self.read_only,
             users: self.users,
+            guests: self.guests,
             port: self.port,
             share_folder: self.share_folder.clone(),
             disk: self.disk,

@@ -65,7 +65,8 @@ impl Site {
             SigningChoice::On => smbscope_lab::Signing::On,
             SigningChoice::Required => smbscope_lab::Signing::Required,
         };
-        let settings = Settings { signing, ..Settings::default() };
+        let guests = matches!(connect.login, LoginChoice::Guest | LoginChoice::Anonymous);
+        let settings = Settings { signing, guests, ..Settings::default() };
         let server = lab::kept()?.start(&settings).context("the private server did not start")?;
         let address = server.address();
         let mut options = Options::new(&address.ip().to_string(), address, server.share());

@@ -8,6 +8,7 @@ use crate::output::Output;
 use anyhow::{Context, bail};
 pub use command::CommandEnded;
 use smbscope_lab::{Launcher, Place, Record};
+use std::io::IsTerminal;
 
 /// The verb with which this program takes care of a server.
 const KEEP: [&str; 2] = ["lab", "keep"];
@@ -41,14 +42,23 @@ fn place(arguments: &PlaceArguments) -> anyhow::Result<Place> {
 fn up(arguments: &UpArguments) -> anyhow::Result<()> {
     let record = launcher(&arguments.place)?.name(&arguments.name).detach(&arguments.server.settings())?;
     let text = match arguments.format {
-        LabFormat::Text => introduction(&record),
+        // On a terminal, and nowhere else: what is redirected may end up where others read it.
+        LabFormat::Text if std::io::stdout().is_terminal() => introduction(&record, password(&record)?.as_deref()),
+        LabFormat::Text => introduction(&record, None),
         LabFormat::Json => status::document(&record).to_string() + "\n",
     };
     write(&text)
 }
 
-/// What a person needs to use a server.
-fn introduction(record: &Record) -> String {
+/// The first user's password.
+fn password(record: &Record) -> anyhow::Result<Option<String>> {
+    let file = record.password_file();
+    let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(text.lines().next().map(str::to_owned))
+}
+
+/// What a person needs to use a server; the password is shown this once.
+fn introduction(record: &Record, password: Option<&str>) -> String {
     let mut text = format!("{}: Samba, SMB {}\n", record.name, status::dialects(record));
     let settings = record.settings.to_string();
     let others = record.users.iter().skip(1).map(|user| user.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -57,12 +67,20 @@ fn introduction(record: &Record) -> String {
     } else {
         format!(" --state {}", record.folder.parent().unwrap_or(&record.folder).display())
     };
+    let file = record.password_file();
+    let password = match password {
+        Some(password) => format!("{password} (not shown again; also in {})", file.display()),
+        None => format!("in {}", file.display()),
+    };
+    let account = record.accessed_as.as_deref().unwrap_or("unprivileged accounts");
+    let accessed =
+        record.settings.share_folder.as_ref().map(|_| format!(", accessed as {account}")).unwrap_or_default();
     for (label, value) in [
         ("target", record.url()),
         ("encrypted", record.encrypted_url()),
-        ("password", format!("in {}", record.password_file().display())),
+        ("password", password),
         ("more users", others),
-        ("files", record.share_folder.display().to_string()),
+        ("files", format!("{}{accessed}", record.share_folder.display())),
         ("settings", settings),
         ("to stop it", format!("smbscope lab down {}{state}", record.name)),
     ] {
@@ -77,7 +95,7 @@ fn down(arguments: &DownArguments) -> anyhow::Result<()> {
     let place = place(&arguments.place)?;
     let swept = place.sweep()?;
     let servers: Vec<String> =
-        place.servers().into_iter().filter(|server| server.detached).map(|server| server.name).collect();
+        place.servers()?.into_iter().filter(|server| server.detached).map(|server| server.name).collect();
     let names = match arguments.names.as_slice() {
         [] if arguments.all || servers.len() == 1 => servers,
         // What a server left that nobody takes care of any more has just been removed.

@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(super) fn run(arguments: &StatusArguments) -> anyhow::Result<()> {
     let place = place(&arguments.place)?;
     place.sweep()?;
-    let servers = place.servers();
+    let servers = place.servers()?;
     write(&match arguments.format {
         LabFormat::Json => Value::from_iter(servers.iter().map(document)).to_string() + "\n",
         LabFormat::Text if servers.is_empty() => format!("no server runs in {}\n", place.path().display()),

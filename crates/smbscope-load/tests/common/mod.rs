@@ -13,13 +13,13 @@ pub(crate) const DIALECTS: [u16; 5] = [0x0202, 0x0210, 0x0300, 0x0302, 0x0311];
 /// Every signing.
 pub(crate) const SIGNINGS: [Signing; 3] = [Signing::Off, Signing::On, Signing::Required];
 
-/// A Samba of the test's own, or a line that says why there is none.
+/// A Samba of the test's own that takes guests, too, or a line that says why there is none.
 pub(crate) fn samba(settings: &Settings) -> Option<Server> {
     if let Err(error) = smbscope_lab::available() {
         println!("skipped: {error}");
         return None;
     }
-    Some(Server::start(settings).expect("Samba is installed, and starts"))
+    Some(Server::start(&Settings { guests: true, ..settings.clone() }).expect("Samba is installed, and starts"))
 }
 
 /// Options for the share of a server, as a guest.

@@ -7,13 +7,13 @@ use smbscope_wire::smb1::Command as Smb1Command;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
 
-/// A server, or a line that says why the test is skipped.
+/// A server that takes guests, too, or a line that says why the test is skipped.
 pub(crate) fn samba(settings: &Settings) -> Option<Server> {
     if let Err(reason) = smbscope_lab::available() {
         println!("skipped: {reason}");
         return None;
     }
-    Some(Server::start(settings).expect("Samba is there and starts"))
+    Some(Server::start(&Settings { guests: true, ..settings.clone() }).expect("Samba is there and starts"))
 }
 
 /// A server as it comes.
