@@ -229,6 +229,7 @@ impl Connection {
         match exchange.outcome {
             Outcome::Complete => {
                 self.completed += 1;
+                quality.early_responses += u64::from(exchange.answers_early());
                 if exchange.group != Group::Waiting {
                     self.last_response = exchange.response.last.map(|stamp| stamp.time).max(self.last_response);
                 }

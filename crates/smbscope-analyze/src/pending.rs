@@ -3,7 +3,7 @@
 use crate::ExchangeSink;
 use crate::framer::Frame;
 use smbscope_capture::tcp::Retransmission;
-use smbscope_model::{Direction, Exchange, Nanos, Outcome, Stamp, Status, TimeKind};
+use smbscope_model::{Direction, Exchange, Nanos, Outcome, Stamp, Status};
 use std::collections::VecDeque;
 
 /// Exchanges of a connection that are kept back for late retransmissions.
@@ -98,10 +98,10 @@ impl Pending {
 
     /// Settles the outcome once the last message of the response is there.
     pub(crate) fn settle(&mut self) {
-        let backwards = self.exchange.time(TimeKind::ResponseTime).is_some_and(|time| time.0 < 0);
+        let began = self.exchange.request.first;
         self.exchange.outcome = match self.exchange.response.last {
             None => Outcome::ResponseEndMissing,
-            Some(_) if backwards => Outcome::ClockStep,
+            Some(last) if began.is_some_and(|first| last.time < first.time) => Outcome::ClockStep,
             Some(_) => Outcome::Complete,
         };
     }
@@ -115,7 +115,7 @@ impl Pending {
         }
         let half = if from_client { &self.exchange.request } else { &self.exchange.response };
         let since_half = half.last.or(half.first).map(|stamp| retransmission.stamp.time - stamp.time);
-        let delay = retransmission.delay.or(since_half.filter(|delay| delay.0 >= 0));
+        let delay = [retransmission.delay, since_half].into_iter().flatten().find(|delay| delay.0 >= 0);
         self.exchange.retransmitted += 1;
         if delay > self.exchange.retransmission_delay {
             self.exchange.retransmission_delay = delay;

@@ -245,6 +245,24 @@ fn a_response_that_the_server_sent_before_it_had_the_request_is_refused() {
 }
 
 #[test]
+fn a_response_that_begins_before_the_end_of_its_request_has_no_service_time() {
+    let mut packets = Conversation::new()
+        .client_says_over(&[100, 150], smb2::write(1, 7, 0, &[1; 2000]))
+        .server_says_over(&[200, 300], smb2::write_response(1, 2000))
+        .closes(400)
+        .packets();
+    // The capture wrote the end of the request down too late: 250 µs instead of 150.
+    packets[4].time = smbscope_model::Timestamp(packets[4].time.0 + 100_000);
+    packets.swap(4, 5);
+    let analysis = analyze(&packets);
+    let exchange = &analysis.exchanges[0];
+    assert_eq!((times(exchange), exchange.outcome), ([100, 250, 200, 300], Outcome::Complete));
+    let kinds = [TimeKind::ResponseTime, TimeKind::ServiceTime, TimeKind::ServerTime, TimeKind::Srt];
+    assert_eq!(kinds.map(|kind| duration_us(exchange, kind)), [Some(200), None, None, Some(50)]);
+    assert_eq!(analysis.quality.early_responses, 1);
+}
+
+#[test]
 fn locks_that_wait_are_waits_and_locks_that_fail_at_once_are_not() {
     let analysis = analyze_told(
         &Conversation::new()

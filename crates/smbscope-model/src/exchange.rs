@@ -332,20 +332,31 @@ impl Exchange {
                 || self.subcommand == Some(Subcommand::NtTransact(NtTransact::NOTIFY_CHANGE)))
     }
 
-    /// One of the durations; absent when a timestamp that it needs was not captured.
+    /// Whether the response begins before the last packet of its request, as where the capture exchanged packets: then there is
+    /// no service time.
+    pub fn answers_early(&self) -> bool {
+        self.response.first.zip(self.request.last).is_some_and(|(answer, asked)| answer.time < asked.time)
+    }
+
+    /// One of the durations; absent when a timestamp that it needs was not captured, and where it would be negative.
     pub fn time(&self, kind: TimeKind) -> Option<Nanos> {
         match kind {
-            TimeKind::ResponseTime => Some(self.response.last?.time - self.request.first?.time),
-            TimeKind::ServiceTime => Some(self.response.first?.time - self.request.last?.time),
+            TimeKind::ResponseTime => elapsed(self.request.first?, self.response.last?),
+            TimeKind::ServiceTime => elapsed(self.request.last?, self.response.first?),
             TimeKind::ServerTime => {
                 let server_time = self.time(TimeKind::ServiceTime)? - self.server_round_trip?;
                 Some(server_time.max(Nanos(0)))
             }
             TimeKind::RequestTransfer => self.request.transfer(),
             TimeKind::ResponseTransfer => self.response.transfer(),
-            TimeKind::Srt => Some(self.response.last?.time - self.request.last?.time),
+            TimeKind::Srt => elapsed(self.request.last?, self.response.last?),
             TimeKind::RetransmissionDelay => self.retransmission_delay,
             TimeKind::ThinkTime => self.think_time,
         }
     }
+}
+
+/// The time between two packets, unless the first is the later one.
+fn elapsed(from: Stamp, to: Stamp) -> Option<Nanos> {
+    Some(to.time - from.time).filter(|time| time.0 >= 0)
 }

@@ -134,6 +134,8 @@ counters! {
     ids_reused,
     /// Exchanges left out because the clock stepped backwards between request and response.
     clock_steps,
+    /// Responses that begin before the last packet of their request; they have no service time and no server time.
+    early_responses,
     /// Outstanding requests given up because the table was full.
     evicted_requests,
     /// Names (sessions, trees, opens) given up because a table was full.

@@ -577,5 +577,5 @@ const QUALITY = (
   "framing_found bytes_skipped unknown_frames malformed_messages headers_truncated encrypted_frames " +
   "compressed_frames compressed_frames_opaque netbios_keep_alives netbios_session_packets " +
   "responses_without_request requests_unanswered responses_not_captured response_end_missing causality_refused " +
-  "ambiguous_refused ids_reused clock_steps evicted_requests evicted_names interim_responses server_breaks"
+  "ambiguous_refused ids_reused clock_steps early_responses evicted_requests evicted_names interim_responses server_breaks"
 ).split(" ");
