@@ -16,20 +16,23 @@ pub(crate) struct Channels {
     seen: Mutex<Seen>,
 }
 
+/// Shards, a bit each.
+type Shards = u32;
+
 #[derive(Debug, Default)]
 struct Seen {
     /// By session id, as a channel may lead to another address of the server.
-    uses: HashMap<u64, Vec<Use>, RandomState>,
-    count: usize,
+    ids: HashMap<u64, Id, RandomState>,
+    /// The shards that use a session id with a server.
+    servers: HashMap<(u64, IpAddr), Shards, RandomState>,
 }
 
-/// A shard uses a session id with a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Use {
-    server: IpAddr,
-    shard: usize,
+/// Who uses a session id.
+#[derive(Debug, Default)]
+struct Id {
+    all: Shards,
     /// To bind another connection to it, so that it may be the session of another address.
-    binds: bool,
+    binding: Shards,
 }
 
 impl Channels {
@@ -38,21 +41,25 @@ impl Channels {
         self.coupled.load(Ordering::Relaxed)
     }
 
-    fn note(&self, session_id: u64, new: Use) {
-        // The table is sound after a panic: every change to it is a single insertion.
+    /// A shard uses a session id with a server, perhaps to bind another connection to it.
+    fn note(&self, session_id: u64, server: IpAddr, shard: usize, binds: bool) {
+        let bit: Shards = 1 << shard;
+        // The table is sound after a panic: it only ever gains bits.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let Seen { uses, count } = &mut *seen;
-        let known = uses.entry(session_id).or_default();
-        if known.contains(&new) {
-            return;
-        }
-        let couples = |old: &Use| old.shard != new.shard && (old.server == new.server || old.binds || new.binds);
-        if known.iter().any(couples) || *count >= MAX_WATCHED {
+        let Seen { ids, servers } = &mut *seen;
+        if servers.len() >= MAX_WATCHED && !servers.contains_key(&(session_id, server)) {
             self.coupled.store(true, Ordering::Relaxed);
             return;
         }
-        known.push(new);
-        *count += 1;
+        let id = ids.entry(session_id).or_default();
+        let here = servers.entry((session_id, server)).or_default();
+        let others = *here | id.binding | if binds { id.all } else { 0 };
+        if others & !bit != 0 {
+            self.coupled.store(true, Ordering::Relaxed);
+        }
+        *here |= bit;
+        id.all |= bit;
+        id.binding |= if binds { bit } else { 0 };
     }
 }
 
@@ -73,13 +80,13 @@ impl Watch {
     /// A session is used, known or not.
     pub(crate) fn uses(&mut self, server: IpAddr, session_id: u64) {
         if self.told.replace((server, session_id)) != Some((server, session_id)) {
-            self.channels.note(session_id, Use { server, shard: self.shard, binds: false });
+            self.channels.note(session_id, server, self.shard, false);
         }
     }
 
     /// A connection asks to become a channel of a session that is not known here.
     pub(crate) fn binds(&self, server: IpAddr, session_id: u64) {
-        self.channels.note(session_id, Use { server, shard: self.shard, binds: true });
+        self.channels.note(session_id, server, self.shard, true);
     }
 }
 

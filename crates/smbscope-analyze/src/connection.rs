@@ -6,7 +6,7 @@ use crate::encrypted::EncryptedFrames;
 use crate::framer::{Frame, Framer};
 use crate::losses::Losses;
 use crate::names::{ConnectionNames, Sessions};
-use crate::pending::{Pending, Recent, Span, Unassigned, note_retransmission, note_standstill};
+use crate::pending::{Pending, Recent, Span, Unassigned, note_standstill};
 use crate::smb1::Smb1;
 use crate::smb2::Smb2;
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamCounts};
@@ -20,8 +20,10 @@ use std::sync::Arc;
 /// Users and shares that a connection's summary names.
 const MAX_LISTED: usize = 16;
 
-/// After how many exchanges the sink is told what is settled.
-const SETTLED_EVERY: u32 = 8;
+/// After how many exchanges the sink is told what is settled; and after which part of the requests outstanding, as all of
+/// these are looked at for it.
+const SETTLED_EVERY: usize = 8;
+const SETTLED_PART: usize = 32;
 
 /// What an exchange takes that is under way or kept back: itself, its names and its place in a list, about.
 const PENDING_BYTES: usize = size_of::<Exchange>() + 2 * size_of::<Pending>() + 128;
@@ -65,7 +67,7 @@ pub(crate) struct Connection {
     /// End of the server's last frame.
     pub(crate) server_seen: u64,
     /// Exchanges that came to an end since the sink was told what is settled.
-    unsettled: u32,
+    unsettled: usize,
     pub(crate) signed_messages: u64,
     pub(crate) encrypted_frames: u64,
     pub(crate) compressed_frames: u64,
@@ -120,8 +122,12 @@ impl Connection {
     /// What it takes, about.
     #[inline]
     pub(crate) fn footprint(&self) -> usize {
-        let pending = self.one.outstanding.len() + self.two.outstanding_count() + self.encrypted.count();
-        size_of::<Connection>() + (pending + self.recent.len()) * PENDING_BYTES + self.names.bytes()
+        size_of::<Connection>() + (self.outstanding() + self.recent.len()) * PENDING_BYTES + self.names.bytes()
+    }
+
+    /// Requests that wait for an answer.
+    fn outstanding(&self) -> usize {
+        self.one.outstanding.len() + self.two.outstanding_count() + self.encrypted.count()
     }
 
     /// The other side turns out to be the client: possible as long as nothing was matched.
@@ -318,7 +324,7 @@ impl Connection {
         open: impl Iterator<Item = Timestamp>,
         sink: &mut dyn ExchangeSink,
     ) {
-        if self.unsettled < SETTLED_EVERY {
+        if self.unsettled < SETTLED_EVERY || self.unsettled < self.outstanding() / SETTLED_PART {
             return;
         }
         self.unsettled = 0;
@@ -356,8 +362,18 @@ impl Connection {
     }
 
     fn assign(&mut self, direction: Direction, retransmission: &Retransmission) {
-        let outstanding = self.one.iter_mut().chain(self.two.iter_mut()).chain(self.encrypted.iter_mut());
-        note_retransmission(outstanding, &mut self.recent, retransmission, direction == self.client);
+        let from_client = direction == self.client;
+        let span = Span { start: retransmission.position, end: retransmission.position + retransmission.length };
+        let mut note = |pending: &mut Pending| pending.note(retransmission, from_client);
+        if from_client {
+            self.one.requests_near(span, &mut note);
+            self.two.requests_near(span, &mut note);
+        } else {
+            // An SMB2 request is over with the first message of its response.
+            self.one.responses_near(span, &mut note);
+        }
+        self.encrypted.iter_mut().for_each(&mut note);
+        self.recent.iter_mut().for_each(&mut note);
     }
 
     /// Retransmissions that came before the frame was complete.

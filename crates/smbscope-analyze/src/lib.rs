@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bounded;
 mod channels;
 mod connection;
 mod content;
@@ -17,6 +18,7 @@ mod names;
 mod pending;
 pub mod pipeline;
 mod resync;
+mod sent_order;
 mod smb1;
 mod smb1_answers;
 mod smb1_ids;

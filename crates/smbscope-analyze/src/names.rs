@@ -1,11 +1,11 @@
 //! Names that the protocol's state gives: users of sessions, shares of trees, paths of opens. Every table is bounded.
 
+use crate::bounded::{Bounded, HeapBytes};
 use crate::channels::Watch;
 use ahash::RandomState;
 use smbscope_wire::security::Identity;
 use smbscope_wire::smb2::FileReference;
-use std::collections::{HashMap, VecDeque};
-use std::hash::Hash;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -16,14 +16,6 @@ const MAX_TREES: usize = 256;
 /// Opens remembered in a session or connection.
 const MAX_OPENS: usize = 16_384;
 
-/// About what an entry of a map takes beside its value.
-const ENTRY_BYTES: usize = 96;
-
-/// What a value takes on the heap.
-pub(crate) trait HeapBytes {
-    fn heap_bytes(&self) -> usize;
-}
-
 impl HeapBytes for Arc<str> {
     fn heap_bytes(&self) -> usize {
         self.len()
@@ -33,75 +25,6 @@ impl HeapBytes for Arc<str> {
 impl HeapBytes for (IpAddr, u64) {
     fn heap_bytes(&self) -> usize {
         0
-    }
-}
-
-/// A map that forgets its oldest entry when it is full, and says so.
-#[derive(Debug)]
-pub(crate) struct Bounded<K, V> {
-    entries: HashMap<K, V, RandomState>,
-    order: VecDeque<K>,
-    limit: usize,
-    /// What the entries take, about.
-    bytes: usize,
-}
-
-impl<K: Hash + Eq + Copy, V: HeapBytes> Bounded<K, V> {
-    pub(crate) fn new(limit: usize) -> Bounded<K, V> {
-        Bounded { entries: HashMap::default(), order: VecDeque::new(), limit, bytes: 0 }
-    }
-
-    /// What the entries take, about.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    pub(crate) fn get(&self, key: &K) -> Option<&V> {
-        self.entries.get(key)
-    }
-
-    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        self.entries.get_mut(key)
-    }
-
-    /// Adds or replaces an entry; returns how many were forgotten for it.
-    pub(crate) fn insert(&mut self, key: K, value: V) -> u64 {
-        self.bytes += ENTRY_BYTES + value.heap_bytes();
-        if let Some(old) = self.entries.insert(key, value) {
-            self.bytes -= ENTRY_BYTES + old.heap_bytes();
-            return 0;
-        }
-        self.order.push_back(key);
-        // Removed entries leave their keys in the queue; drop these before they outnumber the living.
-        if self.order.len() > 2 * self.limit {
-            self.order.retain(|key| self.entries.contains_key(key));
-        }
-        let mut forgotten = 0;
-        while self.entries.len() > self.limit {
-            let Some(oldest) = self.order.pop_front() else { break };
-            forgotten += u64::from(self.remove(&oldest).is_some());
-        }
-        forgotten
-    }
-
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
-        self.entries.keys()
-    }
-
-    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
-        let old = self.entries.remove(key)?;
-        self.bytes -= ENTRY_BYTES + old.heap_bytes();
-        Some(old)
-    }
-
-    /// The entry that has been there longest, without it from now on.
-    fn remove_oldest(&mut self) -> Option<V> {
-        loop {
-            let key = self.order.pop_front()?;
-            if let Some(old) = self.remove(&key) {
-                return Some(old);
-            }
-        }
     }
 }
 
@@ -140,6 +63,18 @@ impl Session {
     fn new() -> Session {
         Session { user: None, trees: Bounded::new(MAX_TREES), opens: Bounded::new(MAX_OPENS), channels: 0 }
     }
+
+    /// Forgets the oldest opens, and then the oldest trees, until so many bytes are free; returns how many it forgot.
+    fn forget_names(&mut self, bytes: usize) -> u64 {
+        let most = (self.opens.bytes() + self.trees.bytes()).saturating_sub(bytes);
+        let mut forgotten = 0;
+        while self.opens.bytes() + self.trees.bytes() > most
+            && (self.opens.remove_oldest().is_some() || self.trees.remove_oldest().is_some())
+        {
+            forgotten += 1;
+        }
+        forgotten
+    }
 }
 
 impl HeapBytes for Session {
@@ -152,6 +87,8 @@ impl HeapBytes for Session {
 #[derive(Debug)]
 pub(crate) struct Sessions {
     table: Bounded<(IpAddr, u64), Session>,
+    /// The addresses at which a session id of the table is known.
+    addresses: HashMap<u64, BTreeSet<IpAddr>, RandomState>,
     /// Channels to other addresses of a server, and where the session began.
     aliases: Bounded<(IpAddr, u64), (IpAddr, u64)>,
     /// Told of every session, where the flows are followed in shards.
@@ -166,6 +103,7 @@ impl Sessions {
     pub(crate) fn within(budget: usize) -> Sessions {
         Sessions {
             table: Bounded::new(MAX_SESSIONS),
+            addresses: HashMap::default(),
             aliases: Bounded::new(MAX_SESSIONS),
             watch: None,
             forgotten: 0,
@@ -196,9 +134,9 @@ impl Sessions {
         if let Some(watch) = &self.watch {
             watch.binds(server, session_id);
         }
-        let mut elsewhere = self.table.keys().filter(|(_, id)| *id == session_id);
-        if let (Some(origin), None) = (elsewhere.next().copied(), elsewhere.next()) {
-            self.aliases.insert(key, origin);
+        let only = self.addresses.get(&session_id).filter(|addresses| addresses.len() == 1);
+        if let Some(origin) = only.and_then(BTreeSet::first) {
+            self.aliases.insert(key, (*origin, session_id));
         }
     }
 
@@ -214,22 +152,39 @@ impl Sessions {
                 let before = session.heap_bytes();
                 let result = change(session);
                 let after = session.heap_bytes();
-                self.table.bytes = self.table.bytes + after - before;
+                self.table.resized(before, after);
                 result
             }
             None => {
                 let mut session = Session::new();
                 let result = change(&mut session);
-                self.forgotten += self.table.insert(key, session);
+                self.addresses.entry(key.1).or_default().insert(key.0);
+                let addresses = &mut self.addresses;
+                self.forgotten += self.table.insert_telling(key, session, |key, _| forget_address(addresses, key));
                 result
             }
         };
-        // One session alone is within its own bounds.
-        while self.table.bytes() > self.budget && self.table.entries.len() > 1 {
-            let Some(oldest) = self.table.remove_oldest() else { break };
-            self.forgotten += 1 + oldest.opens.entries.len() as u64;
+        if self.table.bytes() > self.budget {
+            self.trim();
         }
         result
+    }
+
+    /// Forgets the oldest sessions, and the oldest names of the last one, until the rest is within the budget.
+    #[cold]
+    fn trim(&mut self) {
+        while self.table.bytes() > self.budget && self.table.len() > 1 {
+            let Some((key, oldest)) = self.table.remove_oldest() else { break };
+            forget_address(&mut self.addresses, key);
+            self.forgotten += 1 + oldest.opens.len() as u64;
+        }
+        let excess = self.table.bytes().saturating_sub(self.budget);
+        let Some(key) = self.table.only_key().filter(|_| excess > 0) else { return };
+        let Some(session) = self.table.get_mut(&key) else { return };
+        let before = session.heap_bytes();
+        self.forgotten += session.forget_names(excess);
+        let after = session.heap_bytes();
+        self.table.resized(before, after);
     }
 
     /// A connection uses the session.
@@ -245,6 +200,17 @@ impl Sessions {
         session.channels = session.channels.saturating_sub(1);
         if session.channels == 0 {
             self.table.remove(&key);
+            forget_address(&mut self.addresses, key);
+        }
+    }
+}
+
+/// A session is no longer in the table.
+fn forget_address(addresses: &mut HashMap<u64, BTreeSet<IpAddr>, RandomState>, (server, session_id): (IpAddr, u64)) {
+    if let Some(known) = addresses.get_mut(&session_id) {
+        known.remove(&server);
+        if known.is_empty() {
+            addresses.remove(&session_id);
         }
     }
 }
@@ -307,19 +273,9 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_name_is_forgotten_and_counted() {
-        let mut names: Bounded<u8, Arc<str>> = Bounded::new(2);
-        assert_eq!(names.insert(1, "a".into()) + names.insert(2, "b".into()) + names.insert(1, "c".into()), 0);
-        assert_eq!(names.insert(3, "d".into()), 1);
-        let kept = [1, 2, 3].map(|key| names.get(&key).map(|name| &**name));
-        assert_eq!(kept, [None, Some("b"), Some("d")]);
-        assert_eq!(names.bytes(), 2 * (ENTRY_BYTES + 1));
-    }
-
-    #[test]
     fn the_oldest_session_goes_when_the_names_take_too_much() {
         let server = IpAddr::from([10, 0, 0, 1]);
-        let mut sessions = Sessions::within(100_000);
+        let mut sessions = Sessions::within(105_000);
         let path: Arc<str> = "x".repeat(1_000).into();
         for (session_id, opens) in [(1, 50u64), (2, 30), (3, 10)] {
             for open in 0..opens {
@@ -337,6 +293,34 @@ mod tests {
         }
         assert!(sessions.get(server, 1).is_none() && sessions.get(server, 2).is_some());
         assert_eq!(sessions.forgotten, 51, "the session and its fifty paths");
+    }
+
+    #[test]
+    fn the_oldest_paths_go_when_one_session_takes_too_much() {
+        let server = IpAddr::from([10, 0, 0, 1]);
+        let mut sessions = Sessions::within(105_000);
+        for open in 0..1_000 {
+            let file = FileReference { persistent: open, volatile: open };
+            sessions.change(server, 1, |session| session.opens.insert(file, "x".repeat(1_000).into()));
+        }
+        assert!(sessions.table.bytes() <= 105_000, "{}", sessions.table.bytes());
+        let kept = sessions.get(server, 1).expect("the session stays").opens.len() as u64;
+        assert_eq!((kept, sessions.forgotten), (92, 908), "of 1,128 bytes each");
+    }
+
+    #[test]
+    fn of_sessions_with_one_id_a_channel_joins_the_only_one_there_is() {
+        let [first, second, third] = [1, 2, 3].map(|last| IpAddr::from([10, 0, 0, last]));
+        let mut sessions = Sessions::within(1 << 20);
+        sessions.join(first, 7);
+        sessions.join(second, 7);
+        sessions.bind(third, 7);
+        assert!(sessions.get(third, 7).is_none(), "either may be meant");
+        sessions.leave(first, 7);
+        sessions.bind(third, 7);
+        assert!(sessions.get(third, 7).is_some());
+        sessions.leave(second, 7);
+        assert!(sessions.addresses.is_empty());
     }
 
     #[test]

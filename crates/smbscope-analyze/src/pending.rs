@@ -13,6 +13,9 @@ const MAX_RECENT_AGE: Nanos = Nanos(2_000_000_000);
 /// Retransmissions remembered until the frame that they belong to is complete.
 const MAX_UNASSIGNED: usize = 16;
 
+/// Requests outstanding up to which all are looked at to find one: those of nearly every connection.
+pub(crate) const FEW_OUTSTANDING: usize = 64;
+
 /// A stretch of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -25,7 +28,7 @@ impl Span {
         Span { start: frame.start, end: frame.end }
     }
 
-    fn overlaps(&self, start: u64, end: u64) -> bool {
+    pub(crate) fn overlaps(&self, start: u64, end: u64) -> bool {
         self.start < end && start < self.end
     }
 }
@@ -106,12 +109,12 @@ impl Pending {
         };
     }
 
-    /// Notes a retransmission of either half; returns whether it was one.
-    fn note(&mut self, retransmission: &Retransmission, from_client: bool) -> bool {
+    /// Notes a retransmission, if it is one of either half.
+    pub(crate) fn note(&mut self, retransmission: &Retransmission, from_client: bool) {
         let (start, end) = (retransmission.position, retransmission.position + retransmission.length);
         let span = if from_client { Some(self.request) } else { self.response };
         if !span.is_some_and(|span| span.overlaps(start, end)) {
-            return false;
+            return;
         }
         let half = if from_client { &self.exchange.request } else { &self.exchange.response };
         let since_half = half.last.or(half.first).map(|stamp| retransmission.stamp.time - stamp.time);
@@ -121,7 +124,6 @@ impl Pending {
             self.exchange.retransmission_delay = delay;
             self.exchange.resent = Some(retransmission.stamp.time);
         }
-        true
     }
 }
 
@@ -180,7 +182,7 @@ impl Recent {
         self.finished.iter()
     }
 
-    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
         self.finished.iter_mut().rev()
     }
 }
@@ -214,21 +216,4 @@ impl Unassigned {
         list.retain(|known| known.position + known.length > frame.end);
         taken
     }
-}
-
-/// Notes a retransmission on the exchange that it belongs to: one under way, or one that is over.
-pub(crate) fn note_retransmission<'a>(
-    outstanding: impl Iterator<Item = &'a mut Pending>,
-    recent: &'a mut Recent,
-    retransmission: &Retransmission,
-    from_client: bool,
-) -> bool {
-    let mut noted = false;
-    for pending in outstanding {
-        noted |= pending.note(retransmission, from_client);
-    }
-    for pending in recent.iter_mut() {
-        noted |= pending.note(retransmission, from_client);
-    }
-    noted
 }

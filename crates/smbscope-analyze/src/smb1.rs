@@ -7,7 +7,8 @@ use crate::connection::{Connection, Opening, Scene};
 use crate::content::{Body1, Message1, dialect_named};
 use crate::framer::Frame;
 use crate::names::{Tree, user_name};
-use crate::pending::{Causality, Pending};
+use crate::pending::{Causality, FEW_OUTSTANDING, Pending, Span};
+use crate::sent_order::SentOrder;
 use crate::smb1_answers::Answers;
 use crate::smb1_ids::IdHistory;
 use crate::smb1_raw::{Raw, RawRequest};
@@ -33,6 +34,11 @@ pub(crate) type Key = (u16, u16);
 #[derive(Debug, Default)]
 pub(crate) struct Smb1 {
     pub(crate) outstanding: BTreeMap<Key, Request>,
+    sent: SentOrder<Key>,
+    /// The responses in several messages that have begun.
+    answered_in_part: SentOrder<Key>,
+    /// The latest NEGOTIATE.
+    negotiate: Option<Key>,
     pub(crate) raw: Raw,
     dialects: Vec<String>,
     ids: IdHistory,
@@ -85,6 +91,7 @@ impl Smb1 {
     }
 
     pub(crate) fn take_all(&mut self) -> Vec<Pending> {
+        (self.sent, self.answered_in_part) = Default::default();
         let mut all: Vec<Pending> =
             std::mem::take(&mut self.outstanding).into_values().map(|request| request.pending).collect();
         all.extend(self.raw.take_all());
@@ -106,7 +113,62 @@ impl Smb1 {
 
     fn negotiate_key(&self) -> Option<Key> {
         let negotiate = Command::Smb1(smb1::Command::NEGOTIATE);
-        self.outstanding.iter().find(|(_, request)| request.pending.exchange.command == negotiate).map(|(key, _)| *key)
+        let is_outstanding =
+            |key: &Key| self.outstanding.get(key).is_some_and(|request| request.pending.exchange.command == negotiate);
+        self.negotiate.filter(is_outstanding)
+    }
+
+    /// Adds a request; returns the one with the same ids that was outstanding.
+    fn insert(&mut self, key: Key, request: Request) -> Option<Request> {
+        let start = request.pending.request.start;
+        let alive =
+            |start: u64, key: Key| self.outstanding.get(&key).is_some_and(|it| it.pending.request.start == start);
+        self.sent.push(start, key, self.outstanding.len(), alive);
+        if request.pending.exchange.command == Command::Smb1(smb1::Command::NEGOTIATE) {
+            self.negotiate = Some(key);
+        }
+        self.outstanding.insert(key, request)
+    }
+
+    /// Removes the request that has been outstanding longest.
+    fn remove_oldest(&mut self) -> Option<Request> {
+        let alive =
+            |start: u64, key: Key| self.outstanding.get(&key).is_some_and(|it| it.pending.request.start == start);
+        let oldest = self.sent.oldest(alive)?;
+        self.outstanding.remove(&oldest)
+    }
+
+    /// A response in several messages began.
+    fn begins_to_answer(&mut self, key: Key, start: u64) {
+        let answers = |start: u64, key: Key| {
+            let response = self.outstanding.get(&key).and_then(|request| request.pending.response);
+            response.is_some_and(|response| response.start == start)
+        };
+        self.answered_in_part.push(start, key, self.outstanding.len(), answers);
+    }
+
+    /// The requests that may lie in a stretch of the client's stream. Of very many, those whose secondary requests do may be
+    /// left out.
+    pub(crate) fn requests_near(&mut self, span: Span, take: &mut impl FnMut(&mut Pending)) {
+        self.near(span, true, take);
+    }
+
+    /// The requests whose responses may lie in a stretch of the server's stream.
+    pub(crate) fn responses_near(&mut self, span: Span, take: &mut impl FnMut(&mut Pending)) {
+        self.near(span, false, take);
+    }
+
+    fn near(&mut self, span: Span, from_client: bool, take: &mut impl FnMut(&mut Pending)) {
+        self.raw.iter_mut().for_each(&mut *take);
+        if self.outstanding.len() <= FEW_OUTSTANDING {
+            return self.outstanding.values_mut().for_each(|request| take(&mut request.pending));
+        }
+        let order = if from_client { &self.sent } else { &self.answered_in_part };
+        for key in order.within(span.start, span.end) {
+            if let Some(request) = self.outstanding.get_mut(&key) {
+                take(&mut request.pending);
+            }
+        }
     }
 }
 
@@ -189,7 +251,7 @@ impl Connection {
         let (tid, uid) = (header.tid, header.uid);
         let request = Request { pending, tid, uid, number, replaces, answers, effects };
         self.started(&request.pending);
-        if let Some(mut older) = self.one.outstanding.insert(key, request) {
+        if let Some(mut older) = self.one.insert(key, request) {
             let hidden = scene.server_losses.any_after(older.pending.acknowledged.unwrap_or(0));
             if hidden || older.pending.may_stay_unanswered {
                 self.abandon(scene, older.pending);
@@ -205,8 +267,7 @@ impl Connection {
         if self.one.outstanding.len() <= MAX_OUTSTANDING {
             return;
         }
-        let oldest = self.one.outstanding.iter().min_by_key(|(_, request)| request.number).map(|(key, _)| *key);
-        if let Some(mut oldest) = oldest.and_then(|key| self.one.outstanding.remove(&key)) {
+        if let Some(mut oldest) = self.one.remove_oldest() {
             oldest.pending.exchange.outcome = Outcome::Evicted;
             self.finish(scene, oldest.pending);
         }
@@ -316,12 +377,16 @@ impl Connection {
             scene.shared.quality.interim_responses += 1;
             return;
         }
+        let begins = request.pending.response.is_none();
         request.pending.add_response(frame, frame.length(), status(&header));
         if misses_first {
             request.pending.exchange.response.first = None;
         }
         request.pending.exchange.signed |= header.is_signed();
         if !request.answers.complete(&message, frame.length()) {
+            if begins {
+                self.one.begins_to_answer(key, frame.start);
+            }
             return;
         }
         let Some(mut request) = self.one.outstanding.remove(&key) else { return };

@@ -4,7 +4,8 @@ use crate::connection::{Connection, Opening, Scene};
 use crate::content::{Body2, Message2};
 use crate::framer::Frame;
 use crate::names::{Sessions, Tree, user_name};
-use crate::pending::{Causality, Pending};
+use crate::pending::{Causality, FEW_OUTSTANDING, Pending, Span};
+use crate::sent_order::SentOrder;
 use smbscope_model::{Command, Dialect, Direction, FileId, Half, Outcome, Protocol, Status, Subcommand, groups};
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb2::{self, FileReference, flags};
@@ -29,6 +30,9 @@ const SHARE_TYPE_PIPE: u8 = 2;
 #[derive(Debug, Default)]
 pub(crate) struct Smb2 {
     outstanding: BTreeMap<u64, Request>,
+    sent: SentOrder<u64>,
+    /// How many that are outstanding have an id of which all bits are known, 32 bits, or fewer.
+    by_mask: [usize; 3],
     joined: Vec<u64>,
     /// The highest message id so far: ids begin at 0 and grow (MS-SMB2 3.2.4.1.3).
     highest_id: Option<u64>,
@@ -43,6 +47,8 @@ struct Request {
     file: Option<FileReference>,
     /// The member of the same compound whose answer names the file.
     file_from: Option<u64>,
+    /// The members of the same compound whose file the answer names.
+    followers: Vec<u64>,
     effect: Effect,
 }
 
@@ -71,7 +77,39 @@ struct Previous {
 
 impl Smb2 {
     pub(crate) fn take_all(&mut self) -> Vec<Pending> {
+        (self.sent, self.by_mask) = Default::default();
         std::mem::take(&mut self.outstanding).into_values().map(|request| request.pending).collect()
+    }
+
+    /// Adds a request; returns the one with the same id that was outstanding.
+    fn insert(&mut self, message_id: u64, request: Request) -> Option<Request> {
+        let start = request.pending.request.start;
+        let alive = |start: u64, id: u64| self.outstanding.get(&id).is_some_and(|it| it.pending.request.start == start);
+        self.sent.push(start, message_id, self.outstanding.len(), alive);
+        if let Some(first) = request.file_from.and_then(|id| self.outstanding.get_mut(&id)) {
+            first.followers.push(message_id);
+        }
+        self.by_mask[mask_index(request.id_mask)] += 1;
+        let older = self.outstanding.insert(message_id, request);
+        older.inspect(|older| self.by_mask[mask_index(older.id_mask)] -= 1)
+    }
+
+    fn remove(&mut self, message_id: u64) -> Option<Request> {
+        let request = self.outstanding.remove(&message_id)?;
+        self.by_mask[mask_index(request.id_mask)] -= 1;
+        Some(request)
+    }
+
+    /// The requests that may lie in a stretch of the client's stream.
+    pub(crate) fn requests_near(&mut self, span: Span, take: &mut impl FnMut(&mut Pending)) {
+        if self.outstanding.len() <= FEW_OUTSTANDING {
+            return self.iter_mut().for_each(take);
+        }
+        for id in self.sent.within(span.start, span.end) {
+            if let Some(request) = self.outstanding.get_mut(&id) {
+                take(&mut request.pending);
+            }
+        }
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
@@ -203,19 +241,21 @@ impl Connection {
             file_from: if matches!(effect, Effect::Open(_)) { Some(header.message_id) } else { file_from },
             path,
         };
-        let request = Request { pending, id_mask: header.id_mask, async_id: None, file, file_from, effect };
+        let id_mask = header.id_mask;
+        let request = Request { pending, id_mask, async_id: None, file, file_from, followers: Vec::new(), effect };
         self.smb2_start(scene, header.message_id, request);
     }
 
     fn smb2_start(&mut self, scene: &mut Scene<'_, '_>, message_id: u64, request: Request) {
         self.started(&request.pending);
-        if let Some(mut older) = self.two.outstanding.insert(message_id, request) {
+        if let Some(mut older) = self.two.insert(message_id, request) {
             let lost = scene.server_losses.any_after(older.pending.acknowledged.unwrap_or(0));
             older.pending.exchange.outcome = if lost { Outcome::ResponseNotCaptured } else { Outcome::IdReused };
             self.finish(scene, older.pending);
         }
         if self.two.outstanding.len() > MAX_OUTSTANDING
-            && let Some((_, mut oldest)) = self.two.outstanding.pop_first()
+            && let Some(id) = self.two.outstanding.first_key_value().map(|(id, _)| *id)
+            && let Some(mut oldest) = self.two.remove(id)
         {
             oldest.pending.exchange.outcome = Outcome::Evicted;
             self.finish(scene, oldest.pending);
@@ -258,7 +298,7 @@ impl Connection {
             scene.shared.quality.interim_responses += 1;
             return;
         }
-        let Some(mut request) = self.two.outstanding.remove(&key) else { return };
+        let Some(mut request) = self.two.remove(key) else { return };
         request.pending.add_response(frame, member.length, Status::Nt(header.status));
         request.pending.exchange.compounded |= compounded;
         request.pending.exchange.signed |= header.is_signed();
@@ -271,6 +311,10 @@ impl Connection {
     fn smb2_find(&self, header: &smb2::Header) -> Option<u64> {
         if self.two.outstanding.contains_key(&header.message_id) {
             return Some(header.message_id);
+        }
+        let same_bits = self.two.by_mask[mask_index(header.id_mask)];
+        if same_bits == self.two.outstanding.len() {
+            return None;
         }
         let mut alike = self
             .two
@@ -360,7 +404,7 @@ impl Connection {
                     scene.shared.quality.evicted_names +=
                         scene.shared.sessions.change(server, session_id, |session| session.opens.insert(*file, path));
                 }
-                self.two.name_followers(header.message_id, *file);
+                self.two.name_followers(std::mem::take(&mut request.followers), header.message_id, *file);
             }
             Effect::Close => {
                 if let Some(file) = request.file {
@@ -390,11 +434,24 @@ impl Request {
 
 impl Smb2 {
     /// Members of a compound that work on the file which its first member opened.
-    fn name_followers(&mut self, create: u64, file: FileReference) {
-        for request in self.outstanding.values_mut().filter(|request| request.file_from == Some(create)) {
+    fn name_followers(&mut self, followers: Vec<u64>, create: u64, file: FileReference) {
+        for id in followers {
+            let Some(request) = self.outstanding.get_mut(&id).filter(|request| request.file_from == Some(create))
+            else {
+                continue;
+            };
             request.file = Some(file);
             request.pending.exchange.file_id = file_id(file);
         }
+    }
+}
+
+/// Index of a mask of known bits in a table of counts.
+fn mask_index(id_mask: u64) -> usize {
+    match id_mask {
+        u64::MAX => 0,
+        mask if mask > u64::from(u16::MAX) => 1,
+        _ => 2,
     }
 }
 
