@@ -226,6 +226,13 @@ impl Connection {
         self.report(scene, pending);
     }
 
+    /// Counts a request as answered that was [`Self::started`], and that is to be passed on later, with
+    /// [`Self::report`].
+    pub(crate) fn set_aside(&mut self, pending: &Pending) {
+        self.busy = self.busy.saturating_sub(1);
+        self.last_response = pending.exchange.response.last.map(|stamp| stamp.time).max(self.last_response);
+    }
+
     /// Passes on an exchange that never was outstanding, or no longer is.
     pub(crate) fn report(&mut self, scene: &mut Scene<'_, '_>, mut pending: Pending) {
         let exchange = &mut pending.exchange;
@@ -306,6 +313,7 @@ impl Connection {
     }
 
     fn abandon_all(&mut self, scene: &mut Scene<'_, '_>) {
+        self.settle_encrypted(scene);
         let mut outstanding = self.one.take_all();
         outstanding.extend(self.two.take_all());
         outstanding.extend(self.encrypted.take_all());

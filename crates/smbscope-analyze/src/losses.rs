@@ -42,14 +42,23 @@ impl Losses {
     /// read here yet, counts: where both streams miss something, one of them has to go first. The end of all,
     /// `u64::MAX`, says nothing.
     pub(crate) fn bytes_between(&self, from: u64, to: u64) -> u64 {
-        let unread = if to == u64::MAX { 0 } else { to.saturating_sub(self.reached.max(from)) };
-        let open = self.since.map(|start| (start, u64::MAX));
-        self.ranges
-            .iter()
-            .copied()
-            .chain(open)
-            .map(|(start, end)| end.min(to).saturating_sub(start.max(from)))
-            .fold(unread, u64::saturating_add)
+        self.hidden_between(from, to).fold(0, u64::saturating_add)
+    }
+
+    /// The same, stretch by stretch.
+    pub(crate) fn hidden_between(&self, from: u64, to: u64) -> impl Iterator<Item = u64> {
+        let last = match self.since {
+            Some(start) => (start, u64::MAX),
+            None if to == u64::MAX => (to, to),
+            None => (self.reached, to),
+        };
+        let clipped = move |(start, end): (u64, u64)| end.min(to).saturating_sub(start.max(from));
+        self.ranges.iter().copied().chain([last]).map(clipped).filter(|bytes| *bytes > 0)
+    }
+
+    /// How far the stream has been read, or given up.
+    pub(crate) fn reached(&self) -> u64 {
+        self.reached
     }
 
     /// Whether a message may be hidden anywhere after a position.

@@ -32,16 +32,21 @@ fn the_port_that_is_asked_for_is_the_servers_where_only_encrypted_frames_were_ca
     // have the lower port, the client would be taken for the server, and its requests for answers.
     let packets = Conversation::midstream()
         .ports(43_202, 44_653)
-        .client_says(100, smb2::encrypted(SESSION, 200))
-        .server_says(300, smb2::encrypted(SESSION, 500))
-        .client_says(600, smb2::encrypted(SESSION, 210))
-        .server_says(700, smb2::encrypted(SESSION, 300))
-        .client_says(800, smb2::encrypted(SESSION, 210))
+        .client_says(100, smb2::encrypted(SESSION, 140))
+        .server_says(300, smb2::encrypted(SESSION, 152))
+        .client_says(400, smb2::encrypted(SESSION, 88))
+        .server_says(500, smb2::encrypted(SESSION, 124))
+        // What answers an open or a read is no answer to a close before it: so it is certain that nothing else is
+        // outstanding.
+        .client_says(600, smb2::encrypted(SESSION, 140))
+        .server_says(700, smb2::encrypted(SESSION, 152))
+        .client_says(800, smb2::encrypted(SESSION, 113))
+        .server_says(900, smb2::encrypted(SESSION, 1000))
         .packets();
     let analysis = analyze_ports(&packets, &[44_653]);
     let complete: Vec<_> =
         analysis.exchanges.iter().filter(|exchange| exchange.outcome == Outcome::Complete).map(times).collect();
-    assert_eq!(complete.last(), Some(&[600, 600, 700, 700]));
+    assert_eq!(complete.last(), Some(&[800, 800, 900, 900]));
     assert!(analysis.exchanges.iter().all(|exchange| exchange.endpoints.server.port() == 44_653));
 }
 

@@ -1,12 +1,16 @@
 //! Packets in, exchanges out.
 #![allow(dead_code)] // Each test file uses its own part.
 
+pub(crate) mod ciphertext;
 pub(crate) mod truth;
 
 use smbscope_analyze::{Analyzer, Options, Outcome};
+use smbscope_capture::decode::Decoder;
+use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Connection, Exchange, Quality, Stamp, TimeKind};
-use smbscope_testkit::{Conversation, Packet, micros};
+use smbscope_testkit::{Conversation, Packet, Side, micros};
+use std::path::{Path, PathBuf};
 
 /// What an analysis found.
 pub(crate) struct Analysis {
@@ -34,6 +38,43 @@ pub(crate) fn analyze_ports(packets: &[Packet], ports: &[u16]) -> Analysis {
         (exchange.flow, first.packet.number, exchange.message_id, exchange.outcome)
     });
     Analysis { exchanges, quality, connections }
+}
+
+/// A capture of `tests/data`.
+pub(crate) fn bundled(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(name)
+}
+
+/// The exchanges of a capture file, without the packets that are not kept, by their number.
+pub(crate) fn read_exchanges(file: &Path, mut keep: impl FnMut(u64) -> bool) -> Vec<Exchange> {
+    let mut set = CaptureSet::open(&[Input::File(file.to_owned())]).expect("a capture that can be read");
+    let mut exchanges = Vec::new();
+    let mut flows = FlowTable::new(Analyzer::new(Options::default(), |exchange| exchanges.push(exchange)));
+    let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
+    while let Some(packet) = set.next_packet().expect("to its end") {
+        if let Some(segment) = decoder.decode(&packet, &mut quality)
+            && keep(packet.stamp.packet.number)
+        {
+            flows.segment(&segment);
+        }
+    }
+    drop(flows.finish());
+    exchanges
+}
+
+/// Of each packet of a capture of one connection, who sent it and whether it carries data.
+pub(crate) fn read_packets(file: &Path) -> Vec<(Side, bool)> {
+    let mut set = CaptureSet::open(&[Input::File(file.to_owned())]).expect("a capture that can be read");
+    let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
+    let mut packets = Vec::new();
+    while let Some(packet) = set.next_packet().expect("to its end") {
+        let segment = decoder.decode(&packet, &mut quality);
+        packets.push(segment.map_or((Side::Client, false), |segment| {
+            let side = if segment.source.port() == 445 { Side::Server } else { Side::Client };
+            (side, segment.payload_length > 0)
+        }));
+    }
+    packets
 }
 
 /// Analyses an undamaged conversation.

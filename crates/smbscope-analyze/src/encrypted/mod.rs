@@ -1,0 +1,499 @@
+//! Encrypted frames: what they hold can't be seen, but when they pass can (MS-SMB2 2.2.41).
+//!
+//! A client's frame and the server's next frame are a pair while nothing else is outstanding. So it is counted how many
+//! requests are outstanding, also where frames are hidden: a gap in a stream is put between the frames before and behind
+//! which it lies, by its position and by what both sides acknowledge, and its size says how many messages it can be.
+//! Where that leaves a choice, the next moment at which all seems to be answered is taken for idle, and pairs are kept
+//! back until sizes confirm it ([`doubt`]). Where several frames are outstanding together, nothing says which answer
+//! belongs to which, and none is timed.
+//!
+//! A pair is final when the client goes on and the server has said nothing else in between: then the answer was not an
+//! interim one.
+
+mod doubt;
+mod sizes;
+
+use crate::connection::{Connection, Opening, Scene};
+use crate::framer::Frame;
+use crate::losses::Losses;
+use crate::pending::{Causality, Pending};
+use doubt::Doubt;
+use smbscope_model::{Command, Direction, Group, Nanos, Outcome, Status, TimeKind, Timestamp};
+use smbscope_wire::status::NtStatus;
+use std::collections::VecDeque;
+
+/// Frames that may be unanswered at most.
+const MAX_OUTSTANDING: usize = 512;
+/// Pairs that are kept back until it is certain that they are pairs.
+const MAX_DOUBTFUL: usize = 64;
+/// Responses after which a request that seems to be unanswered is no longer counted as outstanding for certain: it may
+/// never be answered.
+const MAX_OVERTAKEN: u32 = 16;
+/// A client that says nothing for this many times the longest response time so far has nothing outstanding, if it is the
+/// client who speaks first.
+const PAUSE: i64 = 16;
+/// Pairs after which the longest response time is known.
+const TYPICAL: u32 = 8;
+
+/// How many requests are outstanding, seen and hidden.
+#[derive(Debug, Clone, Copy, Default)]
+struct Outstanding {
+    least: u64,
+    most: u64,
+}
+
+impl Outstanding {
+    fn is_known(self) -> bool {
+        self.least == self.most
+    }
+
+    fn add(&mut self, least: u64, most: u64) {
+        self.least += least;
+        self.most = self.most.saturating_add(most).max(self.least);
+    }
+
+    /// Responses were sent, this many of them final.
+    fn answer(&mut self, least: u64, most: u64) {
+        self.least = self.least.saturating_sub(most);
+        self.most = self.most.saturating_sub(least).max(self.least);
+    }
+}
+
+/// A request, and the size of its message.
+#[derive(Debug)]
+struct Request {
+    pending: Pending,
+    plain: u64,
+}
+
+/// A request with a response that may not be the final one.
+#[derive(Debug)]
+struct Answered {
+    request: Request,
+    /// Size of the response's message.
+    plain: u64,
+}
+
+impl Answered {
+    /// Whether the response may be something else than a final one.
+    fn may_be_more(&self) -> bool {
+        let interim = sizes::may_be_interim(self.plain) && self.request.pending.exchange.interim.is_none();
+        interim || sizes::may_be_break(self.plain)
+    }
+}
+
+/// Encrypted frames of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct EncryptedFrames {
+    /// Requests seen since the connection was idle, in their order, that may still be unanswered.
+    waiting: VecDeque<Request>,
+    /// The request that was answered last, until it is clear that the response was the final one.
+    answered: Option<Answered>,
+    /// A request with what may be an interim response, after which the client sent what may be a CANCEL.
+    cancelled: Option<Answered>,
+    outstanding: Outstanding,
+    /// Requests that no longer count may be answered one day: those that wait for a change, or for a lock.
+    lingers: bool,
+    /// A response was seen since the connection was idle, of which it is not known which request it answers.
+    ambiguous: bool,
+    /// Responses since the connection was idle.
+    overtaken: u32,
+    /// Pairs for which it is in doubt whether the connection was idle before them.
+    doubtful: VecDeque<Pending>,
+    doubt: Doubt,
+    /// Positions of both streams up to which hidden messages are counted already.
+    client_counted: u64,
+    server_counted: u64,
+    /// When the last frame passed.
+    latest: Option<Timestamp>,
+    longest: Nanos,
+    pairs: u32,
+}
+
+impl EncryptedFrames {
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Pending> {
+        self.waiting.drain(..).map(|request| request.pending)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.waiting.len() + self.doubtful.len()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+        let answered =
+            self.answered.iter_mut().chain(&mut self.cancelled).map(|answered| &mut answered.request.pending);
+        self.waiting.iter_mut().map(|request| &mut request.pending).chain(answered).chain(&mut self.doubtful)
+    }
+
+    /// Counts what the client has sent up to a position and the capture does not hold.
+    fn count_hidden_requests(&mut self, losses: &Losses, to: u64) {
+        for bytes in losses.hidden_between(self.client_counted, to) {
+            let most = sizes::most_requests(bytes);
+            self.outstanding.add(u64::from(sizes::is_one_request(bytes)), most);
+            self.lingers |= sizes::may_hide_lingering(bytes);
+            self.doubt.hidden_requests(most);
+        }
+        self.client_counted = self.client_counted.max(to);
+    }
+
+    /// Counts what the server has sent up to a position and the capture does not hold.
+    fn count_hidden_responses(&mut self, losses: &Losses, to: u64) {
+        for bytes in losses.hidden_between(self.server_counted, to) {
+            let none = sizes::may_be_without_final(bytes, self.outstanding.most > 0);
+            let another = self.lingers && sizes::may_hide_lingering_answer(bytes);
+            self.outstanding.answer(u64::from(!none && !another), sizes::most_responses(bytes));
+        }
+        self.server_counted = self.server_counted.max(to);
+    }
+
+    /// Whether a request that seems to be outstanding has been for so long that it may never be answered. Requests of one
+    /// kind may as well be many that are outstanding together.
+    fn may_be_stuck(&self) -> bool {
+        self.overtaken >= MAX_OVERTAKEN && self.doubt.sees_variety()
+    }
+
+    /// Whether the client has been silent for so long that nothing can be outstanding.
+    fn pauses(&self, now: Timestamp) -> bool {
+        let long_enough = |pause: Nanos| pause.0 / PAUSE > self.longest.0;
+        self.pairs >= TYPICAL && self.latest.is_some_and(|latest| long_enough(now - latest))
+    }
+}
+
+impl Connection {
+    /// Takes in a frame in a TRANSFORM_HEADER.
+    pub(crate) fn encrypted_frame(
+        &mut self,
+        scene: &mut Scene<'_, '_>,
+        direction: Direction,
+        frame: &Frame,
+        session_id: Option<u64>,
+    ) {
+        self.encrypted_frames += 1;
+        scene.shared.quality.encrypted_frames += 1;
+        if direction == self.client {
+            self.encrypted_request(scene, frame, session_id);
+        } else {
+            self.encrypted_response(scene, frame);
+        }
+        self.encrypted.latest = frame.last.or(Some(frame.first)).map(|stamp| stamp.time);
+    }
+
+    fn encrypted_request(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, session_id: Option<u64>) {
+        let plain = sizes::plain(frame.length());
+        // A late copy says too much: what it acknowledges the client may have received after the first copy.
+        let received = frame.acknowledged_last.unwrap_or(0);
+        self.confirm_before(scene, frame, plain);
+        let frames = &mut self.encrypted;
+        let nothing_between = frames.client_counted == frame.start && frames.server_counted == received;
+        let after_pause = nothing_between && frames.pauses(frame.first.time);
+        frames.count_hidden_requests(scene.client_losses, frame.start);
+        frames.count_hidden_responses(scene.server_losses, received);
+        let all_received = received >= scene.server_losses.reached();
+        let most = frames.outstanding.most;
+        if most == 0 {
+            self.encrypted_idle(scene);
+            if after_pause {
+                self.accept_doubtful(scene);
+            }
+        } else if all_received && (frames.outstanding.least == 0 || frames.may_be_stuck()) {
+            self.encrypted_idle(scene);
+            self.refuse_doubtful(scene);
+            if !after_pause {
+                self.encrypted.doubt.begin(most);
+            }
+        }
+
+        let opening = Opening {
+            command: Command::EncryptedFrame,
+            subcommand: None,
+            group: Group::Encrypted,
+            message_id: None,
+            bytes: frame.length(),
+        };
+        let mut pending = self.begin(frame, opening);
+        pending.exchange.encrypted = true;
+        pending.exchange.session_id = session_id;
+        let server = self.endpoints.server.ip();
+        pending.exchange.user =
+            session_id.and_then(|id| scene.shared.sessions.get(server, id)).and_then(|session| session.user.clone());
+        self.started(&pending);
+        let frames = &mut self.encrypted;
+        frames.client_counted = frame.end;
+        frames.doubt.request(plain);
+        frames.outstanding.add(u64::from(!sizes::may_be_cancel(plain)), 1);
+        frames.doubt.note_outstanding(frames.outstanding.least);
+        frames.waiting.push_back(Request { pending, plain });
+        if frames.waiting.len() > MAX_OUTSTANDING
+            && let Some(oldest) = frames.waiting.pop_front()
+        {
+            self.refuse(scene, oldest.pending, Outcome::Evicted);
+        }
+    }
+
+    /// The client goes on: decides whether the last response was a final one.
+    fn confirm_before(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, plain: u64) {
+        if let Some(cancelled) = self.encrypted.cancelled.take() {
+            self.unanswer(scene, cancelled, true);
+        }
+        let Some(answered) = self.encrypted.answered.take() else { return };
+        let frames = &mut self.encrypted;
+        let received = frame.acknowledged_last.max(frame.acknowledged_first).unwrap_or(0);
+        let more_requests = scene.client_losses.bytes_between(frames.client_counted, frame.start) > 0;
+        let mut more = scene.server_losses.hidden_between(frames.server_counted, received).peekable();
+        let is_interim = sizes::may_be_interim(answered.plain) && sizes::may_stay_pending(answered.request.plain);
+        let is_break = sizes::may_be_break(answered.plain) && sizes::may_acknowledge_break(plain);
+        let hidden = more.peek().is_some();
+        if answered.may_be_more() {
+            if hidden || more_requests || is_interim || is_break {
+                frames.lingers |= is_interim;
+                self.unanswer(scene, answered, hidden);
+                return;
+            }
+            if sizes::may_be_cancel(plain) {
+                frames.cancelled = Some(answered);
+                return;
+            }
+        } else {
+            let lingering = frames.lingers && sizes::may_answer_lingering(answered.plain);
+            if (!more_requests || lingering) && !more.all(sizes::may_be_breaks) {
+                self.unanswer(scene, answered, false);
+                self.contradict(scene);
+                return;
+            }
+        }
+        self.pair(scene, answered.request.pending);
+    }
+
+    fn encrypted_response(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame) {
+        let plain = sizes::plain(frame.length());
+        let frames = &mut self.encrypted;
+        let received = frame.acknowledged_first.unwrap_or(frames.client_counted);
+        let requests_hidden = scene.client_losses.bytes_between(frames.client_counted, received) > 0;
+        let responses_hidden = scene.server_losses.bytes_between(frames.server_counted, frame.start) > 0;
+        let follows_at_once = !requests_hidden && !responses_hidden;
+        if let Some(cancelled) = frames.cancelled.take() {
+            // What has a response of its own was no CANCEL.
+            let is_other = sizes::is_empty(plain) && !sizes::may_answer(cancelled.request.plain, plain);
+            let nothing_else = frames.outstanding.most == 1;
+            if follows_at_once && is_other {
+                self.pair(scene, cancelled.request.pending);
+            } else {
+                self.unanswer(scene, cancelled, responses_hidden);
+                if follows_at_once && nothing_else && sizes::may_be_interim(plain) {
+                    // Whether it answers what was cancelled, or is an error: nothing is outstanding now.
+                    self.encrypted.server_counted = frame.end;
+                    self.encrypted.ambiguous = true;
+                    self.encrypted_idle(scene);
+                    return;
+                }
+            }
+        }
+        let frames = &mut self.encrypted;
+        if let Some(answered) = frames.answered.take() {
+            let is_answer = sizes::may_answer(answered.request.plain, plain);
+            if follows_at_once && answered.may_be_more() && is_answer {
+                frames.server_counted = frame.end;
+                if frames.lingers && sizes::may_answer_lingering(plain) {
+                    // One of the two is another request's; this one has its answer.
+                    self.refuse(scene, answered.request.pending, Outcome::NotPairable);
+                } else {
+                    self.answer_again(scene, frame, answered, plain);
+                }
+                return;
+            }
+            if follows_at_once && (sizes::may_be_break(plain) || !is_answer) {
+                // A notification, while nothing is outstanding.
+                frames.server_counted = frame.end;
+                frames.answered = Some(answered);
+                return;
+            }
+            if !requests_hidden {
+                // One of the two is not the answer.
+                self.unanswer(scene, answered, responses_hidden);
+                self.contradict(scene);
+            } else if answered.may_be_more() {
+                self.unanswer(scene, answered, true);
+            } else {
+                self.pair(scene, answered.request.pending);
+            }
+        }
+        let frames = &mut self.encrypted;
+        frames.count_hidden_requests(scene.client_losses, received);
+        frames.count_hidden_responses(scene.server_losses, frame.start);
+        frames.server_counted = frame.end;
+        if frames.outstanding.most > 0 {
+            self.take_response(scene, frame, plain, responses_hidden);
+        } else if !sizes::may_be_break(plain) {
+            self.contradict(scene);
+        }
+        if self.encrypted.outstanding.most == 0 {
+            self.encrypted_idle(scene);
+        }
+    }
+
+    /// A response while requests may be outstanding.
+    fn take_response(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, plain: u64, responses_hidden: bool) {
+        let frames = &mut self.encrypted;
+        let possible = |request: &Request| request.pending.causality(frame) == Causality::Possible;
+        let not_yet_there = frames.waiting.iter().filter(|request| !possible(request)).count() as u64;
+        let only =
+            frames.waiting.iter().position(possible).filter(|_| frames.waiting.len() as u64 == not_yet_there + 1);
+        let certain = !frames.ambiguous && (frames.outstanding.is_known() || frames.outstanding.most == 1);
+        let alone = certain && frames.outstanding.most == not_yet_there + 1 && !responses_hidden;
+        let fits = only.is_some_and(|index| {
+            let request = frames.waiting[index].plain;
+            // A response to a CANCEL is that of the request which it cancels.
+            let cancels = sizes::may_be_cancel(request) && sizes::may_be_interim(plain);
+            sizes::may_answer(request, plain) && !cancels
+        });
+        if sizes::may_be_break(plain) && !(alone && fits) {
+            return;
+        }
+        frames.overtaken += 1;
+        let request = if alone && fits { only.and_then(|index| frames.waiting.remove(index)) } else { None };
+        let Some(mut request) = request else {
+            frames.ambiguous = true;
+            let another = frames.lingers && sizes::may_answer_lingering(plain);
+            frames.outstanding.answer(u64::from(!sizes::may_be_interim(plain) && !another), 1);
+            if alone && only.is_some() && !fits && !sizes::may_be_interim(plain) {
+                self.contradict(scene);
+            }
+            return;
+        };
+        frames.outstanding.answer(1, 1);
+        if not_yet_there == 0 && !sizes::may_be_break(plain) {
+            frames.doubt.response(plain);
+        }
+        request.pending.add_response(frame, frame.length(), Status::Nt(NtStatus::SUCCESS));
+        request.pending.exchange.status = None;
+        frames.answered = Some(Answered { request, plain });
+        if !frames.doubt.is_open() {
+            self.accept_doubtful(scene);
+        }
+    }
+
+    /// Another response while nothing else is outstanding: the one before was an interim response, or a notification.
+    fn answer_again(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, mut answered: Answered, plain: u64) {
+        let pending = &mut answered.request.pending;
+        if sizes::may_be_interim(answered.plain) {
+            pending.exchange.interim = pending.exchange.response.first;
+            scene.shared.quality.interim_responses += 1;
+        }
+        take_back(pending);
+        pending.add_response(frame, frame.length(), Status::Nt(NtStatus::SUCCESS));
+        pending.exchange.status = None;
+        self.encrypted.answered = Some(Answered { plain, ..answered });
+    }
+
+    /// What was taken for the response was none, or may be none: the request may be outstanding still, and is not timed.
+    /// `hidden` says that its response may be in a gap.
+    fn unanswer(&mut self, scene: &mut Scene<'_, '_>, answered: Answered, hidden: bool) {
+        let mut pending = answered.request.pending;
+        if sizes::may_be_interim(answered.plain) {
+            pending.exchange.interim = pending.exchange.response.first;
+        }
+        self.encrypted.outstanding.add(0, 1);
+        take_back(&mut pending);
+        if hidden {
+            self.abandon(scene, pending);
+        } else {
+            self.refuse(scene, pending, Outcome::NotPairable);
+        }
+    }
+
+    /// More responses were sent than requests: the connection was not idle when it seemed to be. Now it is, unless still
+    /// more was outstanding.
+    fn contradict(&mut self, scene: &mut Scene<'_, '_>) {
+        self.refuse_doubtful(scene);
+        self.encrypted.doubt.begin(1);
+        self.encrypted.lingers = true;
+    }
+
+    /// A request and its final response.
+    fn pair(&mut self, scene: &mut Scene<'_, '_>, pending: Pending) {
+        let frames = &mut self.encrypted;
+        frames.longest = frames.longest.max(pending.exchange.time(TimeKind::ResponseTime).unwrap_or(Nanos(0)));
+        frames.pairs = frames.pairs.saturating_add(1);
+        if !frames.doubt.is_open() {
+            self.complete(scene, pending);
+            return;
+        }
+        self.set_aside(&pending);
+        let doubtful = &mut self.encrypted.doubtful;
+        doubtful.push_back(pending);
+        if doubtful.len() > MAX_DOUBTFUL
+            && let Some(oldest) = doubtful.pop_front()
+        {
+            self.refuse_aside(scene, oldest);
+        }
+    }
+
+    /// Nothing is outstanding: what still waits was answered unseen, or by a response that may be another request's.
+    fn encrypted_idle(&mut self, scene: &mut Scene<'_, '_>) {
+        let frames = &mut self.encrypted;
+        frames.outstanding = Outstanding::default();
+        frames.overtaken = 0;
+        let ambiguous = std::mem::take(&mut frames.ambiguous);
+        while let Some(request) = self.encrypted.waiting.pop_front() {
+            self.encrypted.lingers |= sizes::may_linger(request.plain);
+            if ambiguous {
+                self.refuse(scene, request.pending, Outcome::NotPairable);
+            } else {
+                self.abandon(scene, request.pending);
+            }
+        }
+    }
+
+    fn refuse(&mut self, scene: &mut Scene<'_, '_>, mut pending: Pending, outcome: Outcome) {
+        take_back(&mut pending);
+        pending.exchange.outcome = outcome;
+        self.finish(scene, pending);
+    }
+
+    fn refuse_aside(&mut self, scene: &mut Scene<'_, '_>, mut pending: Pending) {
+        take_back(&mut pending);
+        pending.exchange.outcome = Outcome::NotPairable;
+        self.report(scene, pending);
+    }
+
+    /// It can't be confirmed any more that the connection was idle.
+    fn refuse_doubtful(&mut self, scene: &mut Scene<'_, '_>) {
+        while let Some(pending) = self.encrypted.doubtful.pop_front() {
+            self.refuse_aside(scene, pending);
+        }
+    }
+
+    /// The connection was idle, and all since then is as it seemed to be.
+    fn accept_doubtful(&mut self, scene: &mut Scene<'_, '_>) {
+        self.encrypted.doubt.end();
+        while let Some(mut pending) = self.encrypted.doubtful.pop_front() {
+            pending.settle();
+            self.report(scene, pending);
+        }
+    }
+
+    /// No more frames will come.
+    pub(crate) fn settle_encrypted(&mut self, scene: &mut Scene<'_, '_>) {
+        if let Some(cancelled) = self.encrypted.cancelled.take() {
+            self.unanswer(scene, cancelled, true);
+        }
+        if let Some(answered) = self.encrypted.answered.take() {
+            if answered.may_be_more() {
+                self.unanswer(scene, answered, true);
+            } else {
+                self.pair(scene, answered.request.pending);
+            }
+        }
+        self.refuse_doubtful(scene);
+        if self.encrypted.ambiguous {
+            self.encrypted_idle(scene);
+        }
+    }
+}
+
+/// Takes a response back.
+fn take_back(pending: &mut Pending) {
+    pending.exchange.response = Default::default();
+    pending.response = None;
+    pending.response_resent = None;
+}

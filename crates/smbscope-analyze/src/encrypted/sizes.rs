@@ -1,0 +1,194 @@
+//! What the size of an encrypted message says of the message: the fixed parts of SMB2 bodies (MS-SMB2 2.2).
+
+use smbscope_wire::nbss::HEADER_LENGTH;
+use smbscope_wire::smb2::{Header, TransformHeader};
+
+/// Bytes around a message: frame header and TRANSFORM_HEADER.
+const AROUND: u64 = (HEADER_LENGTH + TransformHeader::LENGTH) as u64;
+const HEADER: u64 = Header::LENGTH as u64;
+
+/// ERROR response without data (2.2.2). Interim responses have this size, too.
+const ERROR: u64 = HEADER + 9;
+/// The same without the byte that pads its empty data, as some servers send it.
+const SHORT_ERROR: u64 = HEADER + 8;
+/// Oplock and lease break notifications (2.2.23).
+const BREAKS: [u64; 2] = [HEADER + 24, HEADER + 44];
+/// Oplock and lease break acknowledgments (2.2.24).
+const BREAK_ACKNOWLEDGMENTS: [u64; 2] = [HEADER + 24, HEADER + 36];
+/// ECHO, LOGOFF, TREE_DISCONNECT, CANCEL, and the responses to those and to FLUSH and LOCK.
+const EMPTY: u64 = HEADER + 4;
+const LONGER_THAN_EMPTY: u64 = EMPTY + 1;
+/// CLOSE and FLUSH requests, oplock break acknowledgments; a TREE_CONNECT to a share with a name of a few letters.
+const CLOSE: u64 = HEADER + 24;
+/// CLOSE response (2.2.16).
+const CLOSED: u64 = HEADER + 60;
+/// CHANGE_NOTIFY request (2.2.35).
+const CHANGE_NOTIFY: u64 = HEADER + 32;
+/// SET_INFO response (2.2.40), the shortest of all that are final.
+const SET_INFO_RESPONSE: u64 = HEADER + 2;
+/// LOCK request with one lock (2.2.26), and what each further one takes.
+const LOCK: u64 = HEADER + 48;
+const LOCK_ELEMENT: u64 = 24;
+/// WRITE responses (2.2.22), with and without the padding byte; TREE_CONNECT has this size, too (2.2.10).
+const SMALL: [u64; 2] = [HEADER + 16, HEADER + 17];
+/// Requests with more data than this are WRITE: all others carry names, tokens or attributes.
+const SURELY_WRITE: u64 = 4096;
+
+/// More than what CHANGE_NOTIFY says at once.
+const MANY_CHANGES: u64 = 4096;
+
+/// The shortest frame.
+pub(super) const SHORTEST_FRAME: u64 = AROUND + SET_INFO_RESPONSE;
+/// Bytes that can't be two frames.
+pub(super) const LESS_THAN_TWO: u64 = 2 * SHORTEST_FRAME;
+/// Break notifications in a gap that are thought of.
+const MOST_BREAKS: u64 = 2;
+
+/// Size of the message in a frame with this payload.
+pub(super) fn plain(payload: u64) -> u64 {
+    payload.saturating_sub(TransformHeader::LENGTH as u64)
+}
+
+/// Whether a response of this size may be an interim one.
+pub(super) fn may_be_interim(response: u64) -> bool {
+    response == ERROR
+}
+
+/// Whether a message of the server may be a break notification.
+pub(super) fn may_be_break(response: u64) -> bool {
+    BREAKS.contains(&response)
+}
+
+/// Whether a request may be the client's reaction to a break notification.
+pub(super) fn may_acknowledge_break(request: u64) -> bool {
+    BREAK_ACKNOWLEDGMENTS.contains(&request)
+}
+
+/// Whether a message has the shortest body but for a SET_INFO response.
+pub(super) fn is_empty(plain: u64) -> bool {
+    plain == EMPTY
+}
+
+/// Whether a request may be a CANCEL, which has no response of its own.
+pub(super) fn may_be_cancel(request: u64) -> bool {
+    request == EMPTY
+}
+
+/// Whether a request may wait for something else than the server: for changes, or for a lock.
+pub(super) fn may_linger(request: u64) -> bool {
+    request == CHANGE_NOTIFY || request == LOCK
+}
+
+/// Whether hidden bytes of the client may be such requests.
+pub(super) fn may_hide_lingering(bytes: u64) -> bool {
+    !is_one_request(bytes) || may_linger(bytes - AROUND)
+}
+
+/// Whether a client may go on with other requests after an interim response to this one as a matter of course.
+pub(super) fn may_stay_pending(request: u64) -> bool {
+    may_linger(request) || request >= SURELY_WRITE
+}
+
+/// Whether a response may be the final one of a request that lingered: of LOCK, or of CHANGE_NOTIFY, with changes or
+/// without (2.2.36; an entry takes 14 bytes at least, MS-FSCC 2.7.1).
+pub(super) fn may_answer_lingering(response: u64) -> bool {
+    matches!(response, EMPTY | SHORT_ERROR | ERROR) || (HEADER + 8 + 14..MANY_CHANGES).contains(&response)
+}
+
+/// Whether hidden bytes of the server may be such a response.
+pub(super) fn may_hide_lingering_answer(bytes: u64) -> bool {
+    bytes.checked_sub(AROUND).is_some_and(may_answer_lingering)
+}
+
+/// Whether a final response of this size can be that of a request of that size. Requests of most sizes can be several
+/// commands, and a compound; the shortest ones can't. A request of unknown size, zero, may be anything.
+pub(super) fn may_answer(request: u64, response: u64) -> bool {
+    if request == 0 {
+        return true;
+    }
+    let to_short = match request {
+        0..=EMPTY => matches!(response, EMPTY | SHORT_ERROR | ERROR),
+        LONGER_THAN_EMPTY..CHANGE_NOTIFY => {
+            matches!(response, EMPTY | SHORT_ERROR | ERROR | CLOSE | CLOSED) || SMALL.contains(&response)
+        }
+        _ => true,
+    };
+    let of_short = match response {
+        SET_INFO_RESPONSE => request >= CHANGE_NOTIFY,
+        EMPTY => request <= CLOSE || request >= LOCK && (request - LOCK).is_multiple_of(LOCK_ELEMENT),
+        _ => true,
+    };
+    to_short && of_short
+}
+
+/// The most requests that hidden bytes of the client can be.
+pub(super) fn most_requests(bytes: u64) -> u64 {
+    (bytes / (AROUND + EMPTY)).max(1)
+}
+
+/// Whether hidden bytes of the client are one request that is answered, and no more.
+pub(super) fn is_one_request(bytes: u64) -> bool {
+    (AROUND + EMPTY + 1..LESS_THAN_TWO).contains(&bytes)
+}
+
+/// The most final responses that hidden bytes of the server can be.
+pub(super) fn most_responses(bytes: u64) -> u64 {
+    bytes / SHORTEST_FRAME
+}
+
+/// Whether hidden bytes of the server can be without a final response: break notifications, and an interim response
+/// where one is possible.
+pub(super) fn may_be_without_final(bytes: u64, interim_possible: bool) -> bool {
+    may_be_breaks(bytes) || interim_possible && bytes.checked_sub(AROUND + ERROR).is_some_and(may_be_breaks_or_none)
+}
+
+fn may_be_breaks_or_none(bytes: u64) -> bool {
+    bytes == 0 || may_be_breaks(bytes)
+}
+
+/// Whether hidden bytes of the server can be break notifications and nothing else.
+pub(super) fn may_be_breaks(bytes: u64) -> bool {
+    let [oplock, lease] = BREAKS.map(|size| AROUND + size);
+    (0..=MOST_BREAKS).any(|oplocks| {
+        (0..=MOST_BREAKS - oplocks).any(|leases| oplocks + leases > 0 && oplocks * oplock + leases * lease == bytes)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_close_is_answered_by_a_close_response_or_an_error_alone() {
+        // MS-SMB2 2.2.15 and 2.2.16: bodies of 24 and 60 bytes; a CREATE response has 88 at least (2.2.14).
+        assert!(may_answer(64 + 24, 64 + 60) && may_answer(64 + 24, 64 + 9));
+        assert!(!may_answer(64 + 24, 64 + 88) && !may_answer(64 + 24, 64 + 16 + 4096));
+    }
+
+    #[test]
+    fn an_echo_response_answers_no_create() {
+        // MS-SMB2 2.2.13: a body of 56 bytes and a name; 2.2.29: 4 bytes. One of 48 bytes may be a LOCK (2.2.26).
+        assert!(!may_answer(64 + 32, 64 + 4));
+        assert!(may_answer(64 + 4, 64 + 4) && may_answer(64 + 48, 64 + 4));
+    }
+
+    #[test]
+    fn hidden_bytes_without_a_final_response_have_few_sizes() {
+        // Frames have 4 + 52 bytes around a message: an interim response takes 129, the breaks 144 and 164.
+        assert!(may_be_without_final(129, true) && !may_be_without_final(129, false));
+        for bytes in [144, 164, 288, 308, 328, 129 + 144] {
+            assert!(may_be_without_final(bytes, true), "{bytes}");
+        }
+        for bytes in [0, 122, 136, 180, 208, 65_672] {
+            assert!(!may_be_without_final(bytes, true), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn a_hidden_frame_is_one_request_unless_two_would_fit() {
+        assert!(is_one_request(56 + 88) && is_one_request(56 + 140));
+        assert!(!is_one_request(56 + 68), "a CANCEL has no response");
+        assert!(!is_one_request(2 * (56 + 66)) && !is_one_request(60));
+        assert_eq!((most_requests(60), most_requests(1448)), (1, 11));
+    }
+}

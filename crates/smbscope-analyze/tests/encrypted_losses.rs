@@ -1,0 +1,255 @@
+//! Encrypted traffic of which packets are missing: no false pair, and most of the pairs that are left.
+
+mod common;
+
+use common::ciphertext::{Ciphertext, as_if_encrypted, client};
+use common::{analyze, bundled, read_exchanges};
+use smbscope_model::{Exchange, Outcome, Stamp};
+use smbscope_testkit::{Packet, Side, random::Random};
+use std::collections::BTreeSet;
+
+/// How packets get lost.
+#[derive(Debug, Clone, Copy)]
+enum Loss {
+    Each(f64),
+    /// With the chance that a burst begins, and its length.
+    Bursts(f64, u64),
+    FromOne(Side, f64),
+    Data(f64),
+}
+
+const LOSSES: [Loss; 10] = [
+    Loss::Each(0.001),
+    Loss::Each(0.01),
+    Loss::Each(0.05),
+    Loss::Each(0.3),
+    Loss::Bursts(0.002, 5),
+    Loss::Bursts(0.005, 20),
+    Loss::Bursts(0.01, 2),
+    Loss::FromOne(Side::Client, 0.05),
+    Loss::FromOne(Side::Server, 0.05),
+    Loss::Data(0.05),
+];
+
+/// Which packets survive.
+struct Losing {
+    loss: Loss,
+    random: Random,
+    burst: u64,
+}
+
+impl Losing {
+    fn new(loss: Loss, seed: u64) -> Losing {
+        Losing { loss, random: Random::new(seed), burst: 0 }
+    }
+
+    fn keeps(&mut self, side: Side, has_data: bool) -> bool {
+        let probability = match self.loss {
+            Loss::Each(probability) => probability,
+            Loss::FromOne(from, probability) if from == side => probability,
+            Loss::Data(probability) if has_data => probability,
+            Loss::Bursts(probability, length) => {
+                if self.burst == 0 && self.random.chance(probability) {
+                    self.burst = length;
+                }
+                self.burst = self.burst.saturating_sub(1);
+                if self.burst > 0 { 1.0 } else { 0.0 }
+            }
+            _ => 0.0,
+        };
+        !self.random.chance(probability)
+    }
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Score {
+    allowed: usize,
+    right: usize,
+    wrong: usize,
+}
+
+impl Score {
+    fn add(&mut self, other: Score) {
+        self.allowed += other.allowed;
+        self.right += other.right;
+        self.wrong += other.wrong;
+    }
+
+    fn recall(self) -> f64 {
+        self.right as f64 / self.allowed.max(1) as f64
+    }
+}
+
+/// What names a pair: the packets that its halves begin in, and that the response ends in.
+type Pair = [u64; 3];
+
+fn pair(exchange: &Exchange) -> Option<Pair> {
+    let number = |stamp: Stamp| stamp.packet.number;
+    let is_pair = exchange.encrypted && exchange.outcome == Outcome::Complete;
+    let Exchange { request, response, .. } = exchange;
+    is_pair.then_some([number(request.first?), number(response.first?), number(response.last?)])
+}
+
+/// Which packets an exchange needs: those of the pair, and that of the interim response.
+fn needed(exchange: &Exchange) -> Option<(Pair, Vec<u64>)> {
+    let pair = pair(exchange)?;
+    let interim = exchange.interim.map(|interim| interim.packet.number);
+    Some((pair, pair.into_iter().chain(interim).collect()))
+}
+
+/// Scores what is found without some packets. `whole` is what is found with them all, `truth` are the true pairs.
+fn score(whole: &[(Pair, Vec<u64>)], truth: &BTreeSet<Pair>, kept: &dyn Fn(u64) -> bool, found: &[Exchange]) -> Score {
+    let found: BTreeSet<Pair> = found.iter().filter_map(pair).collect();
+    let allowed: Vec<&Pair> =
+        whole.iter().filter(|(_, needed)| needed.iter().all(|number| kept(*number))).map(|(pair, _)| pair).collect();
+    Score {
+        allowed: allowed.len(),
+        right: allowed.into_iter().filter(|pair| found.contains(*pair)).count(),
+        wrong: found.difference(truth).count(),
+    }
+}
+
+/// Scores a capture with losses by seeds.
+fn score_file(name: &str, loss: Loss, seeds: u64) -> Score {
+    let file = bundled(name);
+    let whole: Vec<_> = read_exchanges(&file, |_| true).iter().filter_map(needed).collect();
+    let truth = whole.iter().map(|(pair, _)| *pair).collect();
+    let packets = common::read_packets(&file);
+    let mut total = Score::default();
+    for seed in 0..seeds {
+        let mut losing = Losing::new(loss, seed);
+        let kept: Vec<bool> = packets.iter().map(|(side, has_data)| losing.keeps(*side, *has_data)).collect();
+        let is_kept = |number: u64| kept[number as usize - 1];
+        total.add(score(&whole, &truth, &is_kept, &read_exchanges(&file, is_kept)));
+    }
+    total
+}
+
+/// Numbers of the packets of an analysis are made those of the undamaged conversation.
+fn original(exchange: &mut Exchange, packets: &[Packet]) {
+    common::truth::renumber(exchange, |mut packet| {
+        packet.number = packets[packet.number as usize - 1].origin as u64 + 1;
+        packet
+    });
+}
+
+/// Scores a conversation whose truth is known.
+fn score_told(told: &Ciphertext, loss: Loss, seed: u64) -> Score {
+    let whole: Vec<_> = analyze(&told.packets).exchanges.iter().filter_map(needed).collect();
+    let mut losing = Losing::new(loss, seed);
+    let packets: Vec<Packet> =
+        told.packets.iter().filter(|packet| losing.keeps(packet.side, !packet.payload.is_empty())).cloned().collect();
+    let numbers: BTreeSet<u64> = packets.iter().map(|packet| packet.origin as u64 + 1).collect();
+    let mut found = analyze(&packets).exchanges;
+    found.iter_mut().for_each(|exchange| original(exchange, &packets));
+    score(&whole, &truth(told), &|number| numbers.contains(&number), &found)
+}
+
+/// The true pairs of a conversation.
+fn truth(told: &Ciphertext) -> BTreeSet<Pair> {
+    let packet = |index: Option<usize>| index.expect("nothing is lost") as u64 + 1;
+    told.pairs
+        .iter()
+        .map(|(request, response)| {
+            let ends = [request.first_packet(&told.packets), response.first_packet(&told.packets)];
+            [packet(ends[0]), packet(ends[1]), packet(response.last_packet(&told.packets))]
+        })
+        .collect()
+}
+
+/// What is paired falsely without any loss.
+fn untrue(told: &Ciphertext) -> Vec<Pair> {
+    let pairs = truth(told);
+    analyze(&told.packets).exchanges.iter().filter_map(pair).filter(|pair| !pairs.contains(pair)).collect()
+}
+
+/// Runs for each kind of loss: few, unless more are asked for.
+fn runs(few: u64) -> u64 {
+    std::env::var("SMBSCOPE_DAMAGE_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(few)
+}
+
+#[test]
+fn losses_cost_few_encrypted_exchanges_and_make_no_false_pair() {
+    let name = "encrypted/smbclient_SMB3_11_encrypt.pcap.zst";
+    for loss in LOSSES {
+        let score = score_file(name, loss, runs(10));
+        println!("{loss:?}: {score:?}, recall {:.4}", score.recall());
+        assert_eq!(score.wrong, 0, "{loss:?}");
+        let least = match loss {
+            Loss::Each(probability) if probability <= 0.01 => 0.95,
+            _ => 0.0,
+        };
+        assert!(score.recall() >= least, "{loss:?}: {score:?}");
+    }
+}
+
+#[test]
+fn one_lost_response_costs_one_encrypted_exchange() {
+    // 252 encrypted requests; the answer to the one in packet 24 is missing. A request with the size of a LOCK has an
+    // answer with the size of an interim response, and what that is does not show.
+    let exchanges = read_exchanges(&bundled("encrypted/one_response_lost.pcap.zst"), |_| true);
+    let complete = exchanges.iter().filter_map(pair).count();
+    let mut others: Vec<_> = exchanges
+        .iter()
+        .filter(|exchange| exchange.encrypted && exchange.outcome != Outcome::Complete)
+        .map(|exchange| (exchange.request.bytes - 52, exchange.outcome, exchange.request.first.unwrap().packet.number))
+        .collect();
+    others.sort_unstable_by_key(|other| other.2);
+    assert_eq!(complete, 250);
+    assert_eq!((others[0].1, others[0].2), (Outcome::ResponseNotCaptured, 24));
+    assert_eq!((others[1].0, others[1].1), (112, Outcome::NotPairable));
+}
+
+#[test]
+fn an_interim_response_is_not_final_when_the_client_acknowledges_more() {
+    // Packet 179 holds an interim response, the final one is missing, and the request of packet 180 acknowledges it.
+    let exchanges = read_exchanges(&bundled("encrypted/interim_then_lost.pcap.zst"), |_| true);
+    let write = exchanges.iter().find(|exchange| exchange.interim.map(|stamp| stamp.packet.number) == Some(179));
+    let write = write.expect("the interim response is known");
+    assert_eq!((write.outcome, write.response.first), (Outcome::ResponseNotCaptured, None));
+}
+
+#[test]
+fn told_conversations_are_paired_truly() {
+    for loss in LOSSES {
+        let mut total = Score::default();
+        for seed in 0..runs(10) {
+            let told = client(seed, 150, [0.0, 0.02, 0.1, 0.3][seed as usize % 4]);
+            assert_eq!(untrue(&told), Vec::<Pair>::new(), "seed {seed}");
+            let score = score_told(&told, loss, seed);
+            assert_eq!(score.wrong, 0, "{loss:?}, seed {seed}");
+            total.add(score);
+        }
+        println!("{loss:?}: {total:?}, recall {:.4}", total.recall());
+    }
+}
+
+#[test]
+fn readable_captures_as_if_they_were_encrypted_are_paired_truly() {
+    for name in [
+        "demo-smb311-office.pcap.zst",
+        "own/smbclient_SMB3_11.pcap.zst",
+        "own/torture_smb2.compound.pcap.zst",
+        "own/torture_smb2.lock.pcap.zst",
+        "own/torture_smb2.notify.pcap.zst",
+        "own/torture_smb2.oplock.batch1.pcap.zst",
+    ] {
+        let told = as_if_encrypted(&bundled(name));
+        assert!(!told.is_empty(), "{name}");
+        for (number, told) in told.iter().enumerate() {
+            let wrong = untrue(told);
+            assert_eq!(wrong, Vec::<Pair>::new(), "{name}, connection {number}");
+        }
+        for loss in LOSSES {
+            let mut total = Score::default();
+            for seed in 0..runs(3) {
+                for (number, told) in told.iter().enumerate() {
+                    let score = score_told(told, loss, seed);
+                    assert_eq!(score.wrong, 0, "{name}, connection {number}, {loss:?}, seed {seed}");
+                    total.add(score);
+                }
+            }
+            println!("{name} {loss:?}: {total:?}, recall {:.4}", total.recall());
+        }
+    }
+}
