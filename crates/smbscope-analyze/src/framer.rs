@@ -5,7 +5,7 @@
 
 use crate::content::{Content, MAX_HEAD, Reading, read};
 use crate::losses::Losses;
-use crate::resync::{self, Trust};
+use crate::resync::{self, Misnamed, Trust};
 use smbscope_capture::tcp::{Chunk, Gap};
 use smbscope_model::{PacketRef, Quality, STANDSTILL_LEAST, Stamp, Standstill, Timestamp};
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
@@ -126,6 +126,10 @@ pub(crate) struct Framer {
     searched: u32,
     /// The port or the other direction says that this is SMB: never give up.
     certain: bool,
+    /// Its messages are SMB2: raw data can't follow.
+    speaks_smb2: bool,
+    /// The session of the last encrypted frame.
+    session: Option<u64>,
     /// How much speaks for the frame that begins next.
     trust: Trust,
     /// Packets in which a message starts.
@@ -146,6 +150,8 @@ impl Framer {
             synchronised: false,
             searched: 0,
             certain,
+            speaks_smb2: false,
+            session: None,
             trust: Trust::Sure,
             message_packets: 0,
             last_message_packet: None,
@@ -263,7 +269,7 @@ impl Framer {
     fn hunt(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8], quality: &mut Quality) -> Option<u64> {
         let at_segment_start = offset == 0 && chunk.at_segment_start;
         let left = chunk.length - offset;
-        match resync::find(captured, left, at_segment_start) {
+        match resync::find(captured, left, at_segment_start, self.session) {
             Some(found) => {
                 quality.bytes_skipped += found.offset;
                 if self.synchronised {
@@ -322,17 +328,40 @@ impl Framer {
         if *have < HEADER_LENGTH {
             return taken as u64;
         }
-        let begin = *begin;
+        let mut begin = *begin;
+        let payload = captured.get(taken..).unwrap_or_default();
         let parsed = FrameHeader::parse(*header).filter(|header| {
-            let id = captured.get(taken..taken + 4);
             let message = header.frame_type == FrameType::Message;
-            let known = id.is_none_or(resync::is_protocol_id);
-            let may_be_raw = self.synchronised && self.trust == Trust::Sure && header.length <= MAX_RAW;
+            let known = payload.get(..4).is_none_or(resync::is_protocol_id);
+            let synchronised = self.synchronised && self.trust == Trust::Sure;
+            let may_be_raw = synchronised && !self.speaks_smb2 && header.length <= MAX_RAW;
             !message || known || may_be_raw
         });
-        let Some(header) = parsed else {
-            self.lose(begin.position, quality);
-            return 0;
+        let header = match parsed {
+            Some(header) => header,
+            None => match resync::misnamed(*header, payload, chunk.length - offset - taken as u64) {
+                Some(Misnamed::Message(header)) if self.synchronised => {
+                    if begin.packets > 1 {
+                        // A window probe, with a byte of its own that the receiver dropped (RFC 9293 3.8.6.1).
+                        begin = Begin { stamp: chunk.first, acknowledged: chunk.acknowledged, packets: 1, ..begin };
+                    }
+                    header
+                }
+                Some(Misnamed::Other(length)) if self.synchronised => {
+                    quality.unknown_frames += 1;
+                    if header[0] == 0 {
+                        // Whatever it is, the type says that it is a message.
+                        self.losses.begin(begin.position);
+                        self.losses.end(begin.position + HEADER_LENGTH as u64 + length);
+                    }
+                    self.state = BOUNDARY;
+                    return taken as u64 + length;
+                }
+                _ => {
+                    self.lose(begin.position, quality);
+                    return 0;
+                }
+            },
         };
         self.head.clear();
         self.state = State::Inside(OpenFrame {
@@ -413,6 +442,15 @@ impl Framer {
         if matches!(content, Content::Cut | Content::Opaque | Content::Smb2 { cut: true, .. }) {
             self.losses.begin(frame.begin.position);
             self.losses.end(frame.end);
+        }
+        match content {
+            Content::Smb2 { .. } | Content::Opaque => self.speaks_smb2 = true,
+            Content::Encrypted { session_id } => {
+                self.speaks_smb2 = true;
+                self.session = session_id.or(self.session);
+            }
+            Content::Smb1(_) => self.speaks_smb2 = false,
+            Content::Raw | Content::Cut => {}
         }
         let is_message = !matches!(content, Content::Raw) && frame.header.frame_type == FrameType::Message;
         let trust = frame.trust;

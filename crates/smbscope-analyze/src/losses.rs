@@ -42,18 +42,19 @@ impl Losses {
     /// read here yet, counts: where both streams miss something, one of them has to go first. The end of all,
     /// `u64::MAX`, says nothing.
     pub(crate) fn bytes_between(&self, from: u64, to: u64) -> u64 {
-        self.hidden_between(from, to).fold(0, u64::saturating_add)
+        self.hidden_between(from, to, 0).fold(0, u64::saturating_add)
     }
 
-    /// The same, stretch by stretch.
-    pub(crate) fn hidden_between(&self, from: u64, to: u64) -> impl Iterator<Item = u64> {
+    /// The same, stretch by stretch, without those that are shorter than any message.
+    pub(crate) fn hidden_between(&self, from: u64, to: u64, shortest: u64) -> impl Iterator<Item = u64> {
         let last = match self.since {
             Some(start) => (start, u64::MAX),
             None if to == u64::MAX => (to, to),
             None => (self.reached, to),
         };
         let clipped = move |(start, end): (u64, u64)| end.min(to).saturating_sub(start.max(from));
-        self.ranges.iter().copied().chain([last]).map(clipped).filter(|bytes| *bytes > 0)
+        let holds_one = move |(start, end): &(u64, u64)| end - start >= shortest;
+        self.ranges.iter().copied().filter(holds_one).chain([last]).map(clipped).filter(|bytes| *bytes > 0)
     }
 
     /// How far the stream has been read, or given up.

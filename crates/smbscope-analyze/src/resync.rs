@@ -45,18 +45,47 @@ pub(crate) fn may_follow(bytes: &[u8]) -> bool {
     header.frame_type != FrameType::Message || id.len() < 4 || is_protocol_id(id)
 }
 
-/// Looks for a frame in the captured bytes of a segment of which `length` bytes were on the wire.
-pub(crate) fn find(captured: &[u8], length: u64, at_segment_start: bool) -> Option<Found> {
-    if at_segment_start && let Some(found) = candidate(captured, 0, length, true) {
+/// A frame of a type that does not exist, or without SMB in it where SMB is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Misnamed {
+    /// It holds a message all the same: the byte with the type is not the one that was received.
+    Message(FrameHeader),
+    /// It holds something else, of this many bytes, and a frame follows.
+    Other(u64),
+}
+
+/// What a frame is whose header can't be one. `payload` is what was captured behind the header, in a segment that
+/// has `length` more bytes.
+pub(crate) fn misnamed(header: [u8; HEADER_LENGTH], payload: &[u8], length: u64) -> Option<Misnamed> {
+    let frame = FrameHeader::parse([0, header[1], header[2], header[3]])?;
+    if is_plausible_message(payload, frame.length as usize) {
+        return Some(Misnamed::Message(frame));
+    }
+    let following = payload.get(frame.length as usize..)?;
+    let ends_with_segment = following.is_empty() && u64::from(frame.length) == length && frame.length > 0;
+    let confirmed = following.len() >= CONFIRMING && may_follow(following);
+    (ends_with_segment || confirmed).then_some(Misnamed::Other(frame.length.into()))
+}
+
+/// Looks for a frame in the captured bytes of a segment of which `length` bytes were on the wire. `session` is the one
+/// whose encrypted frames were seen before.
+pub(crate) fn find(captured: &[u8], length: u64, at_segment_start: bool, session: Option<u64>) -> Option<Found> {
+    if at_segment_start && let Some(found) = candidate(captured, 0, length, true, session) {
         return Some(found);
     }
     memchr_iter(b'S', captured)
         .filter_map(|letter| letter.checked_sub(HEADER_LENGTH + 1))
-        .find_map(|offset| candidate(captured, offset, length, false))
+        .find_map(|offset| candidate(captured, offset, length, false, session))
 }
 
 /// Whether a frame begins at `offset`.
-fn candidate(captured: &[u8], offset: usize, length: u64, at_segment_start: bool) -> Option<Found> {
+fn candidate(
+    captured: &[u8],
+    offset: usize,
+    length: u64,
+    at_segment_start: bool,
+    session: Option<u64>,
+) -> Option<Found> {
     let bytes = captured.get(offset..)?;
     let header = FrameHeader::parse(*bytes.first_chunk()?)?;
     let payload = bytes.get(HEADER_LENGTH..)?;
@@ -64,7 +93,12 @@ fn candidate(captured: &[u8], offset: usize, length: u64, at_segment_start: bool
         return None;
     }
     let end = offset as u64 + HEADER_LENGTH as u64 + u64::from(header.length);
-    let unconfirmed = if at_segment_start { Trust::Aligned } else { Trust::Weak };
+    let unconfirmed = match at_segment_start {
+        // The id of a session in an encrypted stream is no accident.
+        _ if session.is_some() && encrypted_session(payload, header.length) == session => Trust::Sure,
+        true => Trust::Aligned,
+        false => Trust::Weak,
+    };
     let following = usize::try_from(end).ok().and_then(|end| captured.get(end..)).unwrap_or_default();
     let trust = match following.len() {
         _ if end == length && at_segment_start => Trust::Sure,
@@ -77,6 +111,13 @@ fn candidate(captured: &[u8], offset: usize, length: u64, at_segment_start: bool
         _ => unconfirmed,
     };
     Some(Found { offset: offset as u64, trust })
+}
+
+/// The session of an encrypted message whose header is whole and agrees with the length of the frame.
+fn encrypted_session(payload: &[u8], length: u32) -> Option<u64> {
+    let header = smb2::TransformHeader::parse(payload)?;
+    let inside = length.checked_sub(smb2::TransformHeader::LENGTH as u32);
+    header.session_id.filter(|_| header.original_size == inside)
 }
 
 fn is_plausible_message(payload: &[u8], length: usize) -> bool {
@@ -116,7 +157,7 @@ mod tests {
     fn a_frame_behind_other_data_is_found_but_not_trusted_yet() {
         let mut bytes = b"the tail of a read".to_vec();
         bytes.extend(echo_frame());
-        let found = find(&bytes, bytes.len() as u64, true);
+        let found = find(&bytes, bytes.len() as u64, true, None);
         assert_eq!(found, Some(Found { offset: 18, trust: Trust::Weak }));
     }
 
@@ -125,7 +166,7 @@ mod tests {
         let mut bytes = b"a capture file: ".to_vec();
         bytes.extend(echo_frame());
         bytes.extend(b"\x12\x34\x56\x78 and the next record");
-        assert_eq!(find(&bytes, bytes.len() as u64, true), None);
+        assert_eq!(find(&bytes, bytes.len() as u64, true, None), None);
     }
 
     #[test]
@@ -134,7 +175,37 @@ mod tests {
         bytes.extend(echo_frame());
         bytes.extend(echo_frame());
         bytes.extend([0, 0]);
-        let found = find(&bytes, 1460, false);
+        let found = find(&bytes, 1460, false, None);
         assert_eq!(found, Some(Found { offset: 11, trust: Trust::Sure }));
+    }
+
+    #[test]
+    fn a_message_behind_a_wrong_type_is_a_message() {
+        // The first byte was that of a window probe.
+        let bytes = echo_frame();
+        let frame = FrameHeader { frame_type: FrameType::Message, length: 68 };
+        assert_eq!(misnamed([0x5a, 0, 0, 68], &bytes[4..], 68), Some(Misnamed::Message(frame)));
+    }
+
+    #[test]
+    fn an_unknown_frame_is_passed_over_where_a_frame_follows() {
+        let mut payload = b"what is this".to_vec();
+        payload.extend(echo_frame());
+        assert_eq!(misnamed([0x42, 0, 0, 12], &payload, 84), Some(Misnamed::Other(12)));
+        assert_eq!(misnamed([0x42, 0, 0, 11], &payload, 84), None);
+        assert_eq!(misnamed([0x42, 0, 0, 84], &payload, 84), Some(Misnamed::Other(84)), "it ends with its segment");
+    }
+
+    #[test]
+    fn an_encrypted_frame_inside_a_segment_is_trusted_when_its_session_is_known() {
+        // MS-SMB2 2.2.41: OriginalMessageSize at 36, SessionId at 44.
+        let mut bytes = vec![7; 5];
+        bytes.extend([0, 0, 0, 52 + 80, 0xfd, b'S', b'M', b'B']);
+        bytes.resize(5 + 4 + 36, 0);
+        bytes.extend([80, 0, 0, 0, 0, 0, 1, 0, 9, 9, 9, 9, 9, 9, 9, 9]);
+        bytes.resize(5 + 4 + 52 + 80, 0);
+        let trust = |session| find(&bytes, bytes.len() as u64, false, session).unwrap().trust;
+        assert_eq!(trust(Some(0x0909_0909_0909_0909)), Trust::Sure);
+        assert_eq!((trust(Some(1)), trust(None)), (Trust::Weak, Trust::Weak));
     }
 }

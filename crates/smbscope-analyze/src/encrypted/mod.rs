@@ -127,7 +127,7 @@ impl EncryptedFrames {
 
     /// Counts what the client has sent up to a position and the capture does not hold.
     fn count_hidden_requests(&mut self, losses: &Losses, to: u64) {
-        for bytes in losses.hidden_between(self.client_counted, to) {
+        for bytes in hidden(losses, self.client_counted, to) {
             let most = sizes::most_requests(bytes);
             self.outstanding.add(u64::from(sizes::is_one_request(bytes)), most);
             self.lingers |= sizes::may_hide_lingering(bytes);
@@ -138,7 +138,7 @@ impl EncryptedFrames {
 
     /// Counts what the server has sent up to a position and the capture does not hold.
     fn count_hidden_responses(&mut self, losses: &Losses, to: u64) {
-        for bytes in losses.hidden_between(self.server_counted, to) {
+        for bytes in hidden(losses, self.server_counted, to) {
             let none = sizes::may_be_without_final(bytes, self.outstanding.most > 0);
             let another = self.lingers && sizes::may_hide_lingering_answer(bytes);
             self.outstanding.answer(u64::from(!none && !another), sizes::most_responses(bytes));
@@ -238,8 +238,8 @@ impl Connection {
         let Some(answered) = self.encrypted.answered.take() else { return };
         let frames = &mut self.encrypted;
         let received = frame.acknowledged_last.max(frame.acknowledged_first).unwrap_or(0);
-        let more_requests = scene.client_losses.bytes_between(frames.client_counted, frame.start) > 0;
-        let mut more = scene.server_losses.hidden_between(frames.server_counted, received).peekable();
+        let more_requests = hidden(scene.client_losses, frames.client_counted, frame.start).next().is_some();
+        let mut more = hidden(scene.server_losses, frames.server_counted, received).peekable();
         let is_interim = sizes::may_be_interim(answered.plain) && sizes::may_stay_pending(answered.request.plain);
         let is_break = sizes::may_be_break(answered.plain) && sizes::may_acknowledge_break(plain);
         let hidden = more.peek().is_some();
@@ -268,8 +268,8 @@ impl Connection {
         let plain = sizes::plain(frame.length());
         let frames = &mut self.encrypted;
         let received = frame.acknowledged_first.unwrap_or(frames.client_counted);
-        let requests_hidden = scene.client_losses.bytes_between(frames.client_counted, received) > 0;
-        let responses_hidden = scene.server_losses.bytes_between(frames.server_counted, frame.start) > 0;
+        let requests_hidden = hidden(scene.client_losses, frames.client_counted, received).next().is_some();
+        let responses_hidden = hidden(scene.server_losses, frames.server_counted, frame.start).next().is_some();
         let follows_at_once = !requests_hidden && !responses_hidden;
         if let Some(cancelled) = frames.cancelled.take() {
             // What has a response of its own was no CANCEL.
@@ -489,6 +489,11 @@ impl Connection {
             self.encrypted_idle(scene);
         }
     }
+}
+
+/// Stretches of a stream between two positions in which encrypted messages may be hidden, by their length.
+fn hidden(losses: &Losses, from: u64, to: u64) -> impl Iterator<Item = u64> {
+    losses.hidden_between(from, to, sizes::SHORTEST_FRAME)
 }
 
 /// Takes a response back.
