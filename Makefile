@@ -29,7 +29,7 @@ BENCH_OPTIONS ?=
 DEMO_BENCH ?= --capture --users 1,2,4,8,16,32 --duration 4s --warmup 1s --plain
 # For `make build`: optional features, such as kerberos.
 FEATURES ?=
-# For `make load-figures`: options of scripts/load_figures.py, such as --seconds 10 --parts matrix.
+# For `make load-figures`: options of scripts/load_figures.py, such as --budget 10m, or --seconds 10 --parts matrix.
 LOAD_OPTIONS ?=
 # For `make install`: where to, and a directory to take for / (for packagers).
 PREFIX ?= /usr/local

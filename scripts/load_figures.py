@@ -5,7 +5,8 @@ sessions.
 
 Everything runs on this machine: private Samba servers (`smbscope lab`) and a server that answers by a script. Figures
 of one table come from one run of this script, so that they can be compared with each other, and with nothing else.
-The page is written after each table; tables that are not measured stay as they are on it.
+Each is the median of several rounds, in which all rows of a table take turns (load_rounds.py); `--budget 10m` chooses
+how many and how long. The page is written after each table; tables that are not measured stay as they are on it.
 """
 
 import argparse
@@ -22,11 +23,25 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import load_page
 from load_page import table
+from load_rounds import (
+    ROUNDS_MIN,
+    ROUNDS_USUAL,
+    BudgetError,
+    Case,
+    Column,
+    Cost,
+    Figures,
+    duration,
+    measure,
+    plan,
+    rows,
+)
 
 CLIENT_TXT = Path("/usr/share/dbench/client.txt")
 DIALECTS = ["nt1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"]
@@ -36,6 +51,10 @@ CIPHERS = {
     "3.0.2": ["required"],
     "3.1.1": ["aes-128-ccm", "aes-128-gcm", "aes-256-ccm", "aes-256-gcm"],
 }
+# What signs where there is no choice (MS-SMB 3.1.5.1, MS-SMB2 3.1.4.1).
+SIGNATURES = {"nt1": "md5", "2.0.2": "hmac-sha256", "2.1": "hmac-sha256", "3.0": "aes-cmac", "3.0.2": "aes-cmac"}
+# Warm-up of each measurement of a few seconds.
+WARMUP = "500ms"
 # Shortest comparison with smbtorture, which has a warm-up of its own.
 SIDE_BY_SIDE_S = 10
 # Each figure of many sessions.
@@ -46,7 +65,6 @@ LOOK_S = 0.05
 PATIENCE_S = 30
 
 Document = dict[str, Any]
-Case = TypeVar("Case")
 BEGUN = time.monotonic()
 
 
@@ -73,6 +91,7 @@ class Asked:
     """How much is to be measured."""
 
     seconds: int
+    rounds: int
     loadfile: Path
     pass_users: list[int]
 
@@ -80,13 +99,6 @@ class Asked:
 def say(what: str) -> None:
     """How far it is."""
     print(f"{time.monotonic() - BEGUN:6.0f} s  {what}", file=sys.stderr, flush=True)
-
-
-def told(part: str, cases: Sequence[Case], words: Callable[[Case], str]) -> Iterator[Case]:
-    """The cases one after the other, each said before it is measured."""
-    for number, case in enumerate(cases, 1):
-        say(f"{part} {number}/{len(cases)}: {words(case)}")
-        yield case
 
 
 @contextmanager
@@ -198,31 +210,13 @@ def operations(run: Document) -> int:
     return sum(int(operation["service_time"]["count"]) for operation in run["workload_operations"])
 
 
-def cpu_us(run: Document, count: int) -> float:
-    cpu = run["client_cpu"]
-    return float(cpu["user_ns"] + cpu["system_ns"]) / 1000 / max(count, 1)
+def matrix(tools: Tools, server: Server, asked: Asked) -> list[Case]:
+    """Dialect by signing by encryption, with one user of open-read-close and of read."""
 
-
-def us(value: int | None) -> str:
-    return "–" if value is None else f"{value / 1000:,.0f}"
-
-
-def matrix(tools: Tools, server: Server, asked: Asked) -> str:
-    """Dialect by signing by encryption, with one user of open-read-close."""
-    kinds: list[tuple[str, list[str]]] = []
-    for dialect in DIALECTS:
-        kinds.append((dialect, ["--signing", "off"]))
-        if dialect == "3.1.1":
-            for algorithm in ("hmac-sha256", "aes-cmac", "aes-gmac"):
-                kinds.append((dialect, ["--signing", "required", "--signing-algorithm", algorithm]))
-        else:
-            kinds.append((dialect, ["--signing", "required"]))
-        kinds.extend((dialect, ["--encryption", cipher]) for cipher in CIPHERS.get(dialect, []))
-    rows = []
-    for dialect, protection in told("matrix", kinds, lambda kind: " ".join([kind[0], *kind[1]])):
-        cells = []
-        for workload in ("open-read-close", "read"):
-            load = ["--workload", workload, "--users", "1", "--duration", f"{asked.seconds}s", "--warmup", "1s"]
+    def measure(dialect: str, protection: list[str]) -> Figures | None:
+        figures: dict[str, float] = {}
+        for workload, prefix in (("open-read-close", "open"), ("read", "read")):
+            load = ["--workload", workload, "--users", "1", "--duration", f"{asked.seconds}s", "--warmup", WARMUP]
             try:
                 document = bench(tools, *load, "--dialect", dialect, *protection, server.url, password=server.password)
             except FiguresError as error:
@@ -230,72 +224,86 @@ def matrix(tools: Tools, server: Server, asked: Asked) -> str:
                 if "cannot connect" not in str(error):
                     raise
                 say(str(error))
-                cells = [" ".join(protection[1::2]), "not on this server", *[""] * 7]
-                break
-            run, target = document["runs"][0], document["target"]
-            count, seconds = operations(run), seconds_of(run)
+                return None
+            run = document["runs"][0]
             as_expected(run)
-            if workload == "open-read-close":
-                cells += [target["signing_algorithm"] or "none", target["cipher"] or "none"]
-            else:
-                cells.append(f"{run['bytes_read'] / 1e6 / seconds:,.0f}")
-            time_of = run["workload_operations"][0]["service_time"]
-            cells += [f"{count / seconds:,.0f}", us(time_of["p50"]), f"{cpu_us(run, count):.0f}"]
-        rows.append([dialect, *cells])
-    headings = [
-        "dialect",
-        "signing",
-        "cipher",
-        "open-read-close/s",
-        "p50 µs",
-        "client CPU µs",
-        "read MB/s",
-        "reads/s",
-        "p50 µs",
+            figures |= {f"{prefix}_{key}": value for key, value in rates(run).items()}
+        return figures
+
+    return [
+        Case([dialect, signing, cipher], partial(measure, dialect, options), group=dialect)
+        for dialect, signing, cipher, options in protections()
     ]
-    return table([*headings, "client CPU µs"], rows)
+
+
+def protections() -> list[tuple[str, str, str, list[str]]]:
+    """Dialect, signing, cipher and options of each row; the first one of a dialect is without protection."""
+    kinds: list[tuple[str, str, str, list[str]]] = []
+    for dialect in DIALECTS:
+        kinds.append((dialect, "none", "none", ["--signing", "off"]))
+        if dialect == "3.1.1":
+            for algorithm in ("hmac-sha256", "aes-cmac", "aes-gmac"):
+                options = ["--signing", "required", "--signing-algorithm", algorithm]
+                kinds.append((dialect, algorithm, "none", options))
+        else:
+            kinds.append((dialect, SIGNATURES[dialect], "none", ["--signing", "required"]))
+        for cipher in CIPHERS.get(dialect, []):
+            name = "aes-128-ccm" if cipher == "required" else cipher
+            kinds.append((dialect, "none", name, ["--encryption", cipher]))
+    return kinds
 
 
 def loadfile(tools: Tools, server: Server, asked: Asked) -> str:
-    """A whole pass of client.txt by so many users on every dialect."""
+    """A whole pass of client.txt by so many users on every dialect: whether all goes as the file expects. It is done
+    once, so that how fast it was is left out."""
     rows = []
     cases = [(dialect, users) for dialect in DIALECTS for users in asked.pass_users]
-    for dialect, users in told("loadfile", cases, lambda case: f"{case[0]}, users: {case[1]}"):
+    for number, (dialect, users) in enumerate(cases, 1):
+        say(f"loadfile {number}/{len(cases)}: {dialect}, users: {users}")
         load = ["--loadfile", str(asked.loadfile), "--users", str(users), "--passes", "1"]
         load += ["--duration", "3600s", "--warmup", "0s", "--dialect", dialect]
         run = bench(tools, *load, server.url, password=server.password)["runs"][0]
-        count, seconds = operations(run), seconds_of(run)
-        megabytes = (run["bytes_read"] + run["bytes_written"]) / 1e6
-        figures = [f"{count:,}", str(unexpected(run)), f"{seconds:,.0f}", f"{count / seconds:,.0f}"]
-        figures += [f"{megabytes / seconds:,.1f}", us(run["total"]["client"]["p50"]), us(run["total"]["client"]["p95"])]
-        rows.append([dialect, str(users), *figures])
-    headings = ["dialect", "users", "operations", "unexpected", "seconds", "operations/s", "MB/s", "p50 µs", "p95 µs"]
-    return table(headings, rows)
+        rows.append([dialect, str(users), f"{operations(run):,}", str(unexpected(run))])
+    return table(["dialect", "users", "operations", "unexpected"], rows)
 
 
-def side_by_side(tools: Tools, server: Server, asked: Asked) -> str:
+def side_by_side(tools: Tools, server: Server, asked: Asked) -> list[Case]:
     """smbtorture and smbscope with the same file on the same server, in turns."""
-    rows = []
     length = max(asked.seconds, SIDE_BY_SIDE_S)
-    cases = [(program, users) for users in (1, 8) for program in ("smbtorture", "nt1", "3.1.1")]
-    for program, users in told("side-by-side", cases, lambda case: f"{case[0]}, users: {case[1]}"):
-        if program == "smbtorture":
-            rows.append(["smbtorture bench.nbench, NT1", str(users), *torture(server, asked.loadfile, users, length)])
-            continue
+
+    def measure(dialect: str, users: int) -> Figures:
         load = ["--loadfile", str(asked.loadfile), "--users", str(users), "--duration", f"{length}s", "--warmup", "2s"]
-        run = bench(tools, *load, "--dialect", program, server.url, password=server.password)["runs"][0]
+        run = bench(tools, *load, "--dialect", dialect, server.url, password=server.password)["runs"][0]
         as_expected(run)
-        count, seconds = operations(run), seconds_of(run)
-        megabytes = (run["bytes_read"] + run["bytes_written"]) / 1e6 / seconds
-        figures = [f"{count / seconds:,.0f}", f"{megabytes:.2f}", f"{cpu_us(run, count):.0f}"]
-        rows.append([f"smbscope bench, {program}", str(users), *figures, us(run["total"]["client"]["p50"])])
-    return table(
-        ["program", "users", "operations/s", "MB/s", "client CPU µs an operation", "p50 of a command µs"], rows
-    )
+        return rates(run)
+
+    cases = []
+    for users in (1, 8):
+        torturing = partial(torture, server, asked.loadfile, users, length)
+        cases.append(Case(["smbtorture bench.nbench, NT1", str(users)], torturing, group=str(users)))
+        for dialect in ("nt1", "3.1.1"):
+            labels = [f"smbscope bench, {dialect}", str(users)]
+            cases.append(Case(labels, partial(measure, dialect, users), group=str(users)))
+    return cases
 
 
-def torture(server: Server, file: Path, users: int, seconds: int) -> list[str]:
-    """Figures of smbtorture."""
+def rates(run: Document) -> dict[str, float]:
+    """The figures of a run, for those columns that a table has."""
+    count, seconds = operations(run), seconds_of(run)
+    cpu = run["client_cpu"]
+    figures = {
+        "rate": count / seconds,
+        "megabytes": (run["bytes_read"] + run["bytes_written"]) / 1e6 / seconds,
+        "cpu": float(cpu["user_ns"] + cpu["system_ns"]) / 1000 / max(count, 1),
+        "user": float(cpu["user_ns"]) / 1000 / max(count, 1),
+    }
+    times = {"p50": run["workload_operations"][0]["service_time"]["p50"], "command_p50": run["total"]["client"]["p50"]}
+    times["command_p95"] = run["total"]["client"]["p95"]
+    return figures | {key: value / 1000 for key, value in times.items() if value is not None}
+
+
+def torture(server: Server, file: Path, users: int, seconds: int) -> Figures:
+    """Figures of smbtorture; it prints latencies too coarsely to be shown."""
     host, share = server.url.removeprefix("smb://").split("@")[-1].split("/", 1)
     command = ["smbtorture", f"//{host.split(':')[0]}/{share}", "-p", str(server.port)]
     command += ["-U", f"{server.user}%{server.password}", f"--num-progs={users}", f"--loadfile={file}"]
@@ -314,45 +322,39 @@ def torture(server: Server, file: Path, users: int, seconds: int) -> list[str]:
     lines = re.findall(r"^\s+\d+\s+(\d+)\s+[\d.]+ MB/sec", said, re.MULTILINE)
     counted = int(lines[-1]) * users if lines else 0
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    each = f"{cpu * 1e6 / counted:.0f}" if counted else "not told"
-    per_second = f"{counted / seconds:,.0f}" if counted else "not told"
-    return [per_second, f"{float(throughput[-1]):.2f}", each, "0.00 (printed)"]
+    figures = {"megabytes": float(throughput[-1])}
+    if counted:
+        figures |= {"rate": counted / seconds, "cpu": cpu * 1e6 / counted}
+    return figures
 
 
-def costs(tools: Tools, server: Server, asked: Asked) -> str:
+def costs(tools: Tools, server: Server, asked: Asked) -> list[Case]:
     """What open, read and close cost the client."""
-    rows = []
-    servers = [("scripted", "2.1"), ("scripted", "3.1.1"), ("Samba", "2.1")]
-    cases = [(users, *which) for users in (1, 8, 64) for which in servers]
-    for users, kind, dialect in told("costs", cases, lambda case: f"{case[1]}, {case[2]}, users: {case[0]}"):
+
+    def measure(kind: str, dialect: str, users: int) -> Figures:
         load = ["--workload", "open-read-close", "--users", str(users), "--dialect", dialect, "--signing", "off"]
-        load += ["--duration", f"{asked.seconds}s", "--warmup", "1s"]
+        load += ["--duration", f"{asked.seconds}s", "--warmup", WARMUP]
         if kind == "scripted":
             with scripted(tools) as url:
                 run = bench(tools, *load, "--no-prepare", url)["runs"][0]
         else:
             run = bench(tools, *load, server.url, password=server.password)["runs"][0]
-        rows.append([f"{kind}, {dialect}", str(users), *cost(run)])
-    return table(
-        ["server", "users", "operations/s", "client CPU µs an operation", "of it in user mode", "p50 µs"], rows
-    )
+        as_expected(run)
+        return rates(run)
+
+    servers = [("scripted", "2.1"), ("scripted", "3.1.1"), ("Samba", "2.1")]
+    return [
+        Case([f"{kind}, {dialect}", str(users)], partial(measure, kind, dialect, users))
+        for users in (1, 8, 64)
+        for kind, dialect in servers
+    ]
 
 
-def cost(run: Document) -> list[str]:
-    as_expected(run)
-    count = operations(run)
-    user = float(run["client_cpu"]["user_ns"]) / 1000 / max(count, 1)
-    p50 = run["workload_operations"][0]["service_time"]["p50"]
-    return [f"{count / seconds_of(run):,.0f}", f"{cpu_us(run, count):.1f}", f"{user:.1f}", us(p50)]
-
-
-def many(tools: Tools, server: Server, asked: Asked) -> str:
+def many(tools: Tools, server: Server, asked: Asked) -> list[Case]:
     """Thousands of sessions in one process, and the memory that they take."""
-    rows = []
     load = ["--workload", "echo", "--duration", f"{MANY_S}s", "--warmup", "1s", "--rate", "500/s", "--dialect", "3.1.1"]
-    base = 0
-    cases = [("scripted", 1), ("scripted", 1_000), ("scripted", 5_000), ("Samba", 1_000)]
-    for kind, users in told("many", cases, lambda case: f"{case[0]}, sessions: {case[1]:,}"):
+
+    def measure(kind: str, users: int) -> Figures:
         arguments = [*load, "--users", str(users), "--no-prepare"]
         if kind == "scripted":
             with scripted(tools) as url:
@@ -362,49 +364,97 @@ def many(tools: Tools, server: Server, asked: Asked) -> str:
             arguments += ["--connect-rate", "50", server.url]
             document, memory = measured(tools, *arguments, password=server.password, look=LOOK_S)
         run = document["runs"][0]
-        base = base or memory
-        each = f"{(memory - base) / (users - 1):.1f}" if users > 1 else ""
-        rows.append([kind, f"{users:,}", *sessions(run), f"{memory / 1024:,.0f}", each])
-    return table(["server", "sessions", "made", "failed", "p95 of an echo µs", "resident MiB", "KiB a session"], rows)
+        made = {"made": run["connects"]["count"], "failed": sum(run["failures"].values())}
+        return rates(run) | made | {"memory": memory / 1024}
 
-
-def sessions(run: Document) -> list[str]:
-    failed = sum(run["failures"].values())
-    return [f"{run['connects']['count']:,}", str(failed), us(run["total"]["client"]["p95"])]
+    kinds = [("scripted", 1), ("scripted", 1_000), ("scripted", 5_000), ("Samba", 1_000)]
+    return [Case([kind, f"{users:,}"], partial(measure, kind, users)) for kind, users in kinds]
 
 
 @dataclass(frozen=True)
 class Part:
-    """A table of the page."""
+    """A table of the page that is measured in rounds."""
 
     title: str
-    measure: Callable[[Tools, Server, Asked], str]
-    # How long each figure was measured.
-    length: Callable[[Asked], str]
+    labels: list[str]
+    columns: list[Column]
+    cases: Callable[[Tools, Server, Asked], list[Case]]
+    cost: Cost
     # Programs and files that it takes.
     needs: tuple[str, ...] = ()
 
+    def text(self, tools: Tools, server: Server, asked: Asked, name: str) -> str:
+        cases = self.cases(tools, server, asked)
+        measure(cases, asked.rounds, lambda what: say(f"{name} {what}"))
+        headings = [*self.labels, *(column.heading for column in self.columns)]
+        return table(headings, rows(cases, self.columns))
 
-def each_of(seconds: int) -> str:
-    return f"each figure is of {seconds} s"
+    def length(self, asked: Asked) -> str:
+        seconds = max(asked.seconds, int(self.cost.least))
+        return f"each figure is the median of {asked.rounds} rounds of {seconds} s in turns, ± half of their range"
 
 
-PARTS = {
-    "costs": Part("What open, read one byte, close costs the client", costs, lambda asked: each_of(asked.seconds)),
+@dataclass(frozen=True)
+class Check:
+    """A table of the page that says what happened, and not how fast: it is made once."""
+
+    title: str
+    make: Callable[[Tools, Server, Asked], str]
+    needs: tuple[str, ...] = ()
+
+    def text(self, tools: Tools, server: Server, asked: Asked, _name: str) -> str:
+        return self.make(tools, server, asked)
+
+    def length(self, _asked: Asked) -> str:
+        return "each row is a whole pass of every user"
+
+
+RATE = Column("operations/s", "rate")
+CPU = Column("client CPU µs an operation", "cpu", 1)
+PARTS: dict[str, Part | Check] = {
+    "costs": Part(
+        "What open, read one byte, close costs the client",
+        ["server", "users"],
+        [RATE, CPU, Column("of it in user mode", "user", 1), Column("p50 µs", "p50")],
+        costs,
+        Cost(cases=9, beside=1.5),
+    ),
     "side-by-side": Part(
         "Next to smbtorture, with dbench's client.txt",
+        ["program", "users"],
+        [RATE, Column("MB/s", "megabytes", 1), CPU, Column("p50 of a command µs", "command_p50")],
         side_by_side,
-        lambda asked: each_of(max(asked.seconds, SIDE_BY_SIDE_S)),
+        Cost(cases=6, beside=4, least=SIDE_BY_SIDE_S),
         ("smbtorture", "client.txt"),
     ),
-    "matrix": Part("Dialect, signing, encryption", matrix, lambda asked: each_of(asked.seconds)),
-    "many": Part("Thousands of sessions", many, lambda _: each_of(MANY_S)),
-    "loadfile": Part(
-        "A whole pass of dbench's client.txt",
-        loadfile,
-        lambda _: "each row is a whole pass of every user",
-        ("client.txt",),
+    "matrix": Part(
+        "Dialect, signing, encryption",
+        ["dialect", "signing", "cipher"],
+        [
+            Column("open-read-close/s", "open_rate"),
+            Column("p50 µs", "open_p50"),
+            Column("client CPU µs", "open_cpu"),
+            Column("read MB/s", "read_megabytes"),
+            Column("p50 µs", "read_p50"),
+            Column("client CPU µs", "read_cpu"),
+        ],
+        matrix,
+        # Two measurements in each case.
+        Cost(cases=2 * len(protections()), beside=1.2),
     ),
+    "many": Part(
+        "Thousands of sessions",
+        ["server", "sessions"],
+        [
+            Column("made", "made"),
+            Column("failed", "failed"),
+            Column("p95 of an echo µs", "command_p95"),
+            Column("resident MiB", "memory"),
+        ],
+        many,
+        Cost(cases=4, beside=8, least=MANY_S),
+    ),
+    "loadfile": Check("A whole pass of dbench's client.txt", loadfile, ("client.txt",)),
 }
 
 
@@ -427,6 +477,13 @@ def main() -> int:
     parser.add_argument("--smbscope", default="target/release/smbscope")
     parser.add_argument("--scripted", default="target/release/examples/scripted_server")
     parser.add_argument("--seconds", type=int, default=5, help="length of each measurement")
+    parser.add_argument("--rounds", type=int, default=ROUNDS_USUAL, help="how often each figure is measured")
+    parser.add_argument(
+        "--budget",
+        type=duration,
+        metavar="TIME",
+        help="choose both so that it takes about this long: 10m, 1h; tables that are made once are left out",
+    )
     parser.add_argument(
         "--parts", default=",".join(PARTS), help="which tables; the others stay as they are on the page"
     )
@@ -437,10 +494,20 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, help="the page; default: standard output")
     options = parser.parse_args()
     os.environ["PATH"] = f"{os.environ.get('PATH', '')}:/usr/sbin"
-    asked = Asked(options.seconds, options.loadfile, options.pass_users)
+    asked = Asked(options.seconds, options.rounds, options.loadfile, options.pass_users)
     wanted = options.parts.split(",")
     if unknown := [name for name in wanted if name not in PARTS]:
         parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    if asked.rounds < ROUNDS_MIN:
+        parser.error(f"fewer than {ROUNDS_MIN} rounds have no spread")
+    if options.budget is not None:
+        wanted = [name for name in wanted if isinstance(PARTS[name], Part)]
+        try:
+            chosen = plan(options.budget, [part.cost for part in map(PARTS.get, wanted) if isinstance(part, Part)])
+        except BudgetError as error:
+            parser.error(str(error))
+        asked.seconds, asked.rounds = chosen.seconds, chosen.rounds
+        say(f"{asked.rounds} rounds of {asked.seconds} s of {', '.join(wanted)}")
     if why := lacking(wanted, asked):
         raise SystemExit(why)
     signal.signal(signal.SIGTERM, end)
@@ -462,11 +529,16 @@ def figures(tools: Tools, asked: Asked, wanted: Sequence[str], output: Path | No
     """Measures, and writes the page after each table."""
     page = output.read_text(encoding="utf-8") if output and output.exists() else ""
     titles = [part.title for part in PARTS.values()]
+    before = load_page.busy()
+    if before > load_page.QUIET:
+        say(f"this machine does other work ({before:.0%} of its processors): the page will say so")
     for name in wanted:
         part = PARTS[name]
         # Each has a server of its own, whose share is empty.
         with samba(tools) as server:
-            text = f"{load_page.measured(part.length(asked))}\n\n{part.measure(tools, server, asked)}"
+            # As it is before we load the machine.
+            made = load_page.measured(part.length(asked), others=before)
+            text = f"{made}\n\n{part.text(tools, server, asked, name)}"
         page = load_page.page(page, titles, {part.title: text})
         if output:
             output.write_text(page, encoding="utf-8")

@@ -1,0 +1,165 @@
+"""How the load generator's figures are measured: several times each, in turns, and shown as a median with its spread.
+
+One figure of one second says little: what else the machine did in that second decides it. So all cases of a table are
+measured once in each round, in an order that differs from round to round, and noise that lasts for a while hits all of
+them. What noise decides is not shown as a figure, and a difference that it explains is marked.
+"""
+
+import random
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+# Rounds of a table: fewer have no spread, and more cost time.
+ROUNDS_MIN = 3
+ROUNDS_USUAL = 5
+# Seconds of a measurement that a budget can stretch to.
+SECONDS_MAX = 10
+# Half of the range of the rounds, as a share of the median: a figure that is less certain than this is left out.
+NOISE = 0.15
+
+
+class BudgetError(Exception):
+    """The time does not suffice for the least number of rounds."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a round of a table costs."""
+
+    cases: int
+    # Seconds of each case beside those that are measured: connecting, making files, warming up.
+    beside: float
+    # The shortest measurement that makes sense, in seconds.
+    least: float = 1.0
+
+    def of(self, rounds: int, seconds: float) -> float:
+        return self.cases * rounds * (self.beside + max(seconds, self.least))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How often each case is measured, and for how long."""
+
+    rounds: int
+    seconds: int
+
+
+def plan(budget_s: float, costs: Sequence[Cost]) -> Plan:
+    """The most rounds, up to the usual number, and then the longest measurements that a budget allows."""
+
+    def total(rounds: int, seconds: int) -> float:
+        return sum(cost.of(rounds, seconds) for cost in costs)
+
+    for rounds in range(ROUNDS_USUAL, ROUNDS_MIN - 1, -1):
+        fitting = [seconds for seconds in range(1, SECONDS_MAX + 1) if total(rounds, seconds) <= budget_s]
+        if fitting:
+            return Plan(rounds, fitting[-1])
+    raise BudgetError(f"{ROUNDS_MIN} rounds take about {total(ROUNDS_MIN, 1) / 60:.0f} min: give more, or fewer parts")
+
+
+def duration(text: str) -> float:
+    """Seconds of `90s`, `10m` or `1h`."""
+    units = {"s": 1, "m": 60, "h": 3600}
+    number, unit = text[:-1], text[-1:]
+    if unit not in units or not number.replace(".", "", 1).isdigit():
+        raise ValueError(f"expected a time such as 90s, 10m or 1h, and found {text!r}")
+    return float(number) * units[unit]
+
+
+def order(cases: int, number: int) -> list[int]:
+    """The order of the cases in a round: another one in each, and the same ones in every run."""
+    indices = list(range(cases))
+    random.Random(number).shuffle(indices)
+    return indices
+
+
+Figures = Mapping[str, float]
+
+
+@dataclass
+class Case:
+    """A row of a table."""
+
+    labels: list[str]
+    # Measures its figures once; `None` if the server can't do it.
+    measure: Callable[[], Figures | None]
+    # Rows of the same group are compared with its first one.
+    group: str = ""
+    measured: list[Figures] = field(default_factory=list)
+    impossible: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of figures."""
+
+    heading: str
+    key: str
+    digits: int = 0
+
+
+def measure(cases: Sequence[Case], rounds: int, say: Callable[[str], None]) -> None:
+    """All cases, in turns."""
+    for number in range(rounds):
+        for place, index in enumerate(order(len(cases), number), 1):
+            case = cases[index]
+            if case.impossible:
+                continue
+            say(f"round {number + 1}/{rounds}, {place}/{len(cases)}: {', '.join(case.labels)}")
+            figures = case.measure()
+            if figures is None:
+                case.impossible = True
+            else:
+                case.measured.append(figures)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A figure of several rounds."""
+
+    median: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(values: Sequence[float]) -> "Spread":
+        return Spread(statistics.median(values), min(values), max(values))
+
+    @property
+    def uncertainty(self) -> float:
+        """Half of the range, as a share of the median."""
+        return (self.high - self.low) / 2 / self.median if self.median else 0.0
+
+    def overlaps(self, other: "Spread") -> bool:
+        """Whether rounds of one were as good as rounds of the other."""
+        return self.low <= other.high and other.low <= self.high
+
+    def cell(self, digits: int, base: "Spread | None" = None) -> str:
+        """The median and its spread; only the range where noise decides; `≈` where the base is not told apart."""
+        if self.uncertainty > NOISE:
+            return f"noise ({self.low:,.{digits}f} – {self.high:,.{digits}f})"
+        same = " ≈" if base is not None and self.overlaps(base) else ""
+        return f"{self.median:,.{digits}f} ±{self.uncertainty:.0%}{same}"
+
+
+def rows(cases: Sequence[Case], columns: Sequence[Column]) -> list[list[str]]:
+    """The cells of a table."""
+    first: dict[str, Case] = {}
+    made = []
+    for case in cases:
+        base = first.setdefault(case.group, case) if case.group else case
+        cells = list(case.labels)
+        for column in columns:
+            spread = spread_of(case, column)
+            if case.impossible or spread is None:
+                cells.append("not on this server" if case.impossible else "–")
+            else:
+                cells.append(spread.cell(column.digits, None if base is case else spread_of(base, column)))
+        made.append(cells)
+    return made
+
+
+def spread_of(case: Case, column: Column) -> Spread | None:
+    values = [figures[column.key] for figures in case.measured if column.key in figures]
+    return Spread.of(values) if len(values) >= ROUNDS_MIN else None
