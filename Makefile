@@ -36,7 +36,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALLED := $(DESTDIR)$(PREFIX)
 
-.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences test-rust test-kerberos test-scripts test-install test-readme test-accuracy test-damage test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences advisories test-rust test-kerberos test-scripts test-install test-readme test-accuracy test-damage test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -89,7 +89,7 @@ test: lint test-rust test-kerberos test-scripts test-install docs test-readme te
 	@if compgen -G '$(SKIPPED)/*' >/dev/null; then echo "make test: passed, with what is skipped above"; \
 	    else echo "make test: all passed"; fi
 
-lint: lint-rust lint-python licences ## formatting, clippy, documentation, Python, licences
+lint: lint-rust lint-python licences advisories ## formatting, clippy, documentation, Python, licences, advisories
 
 fmt: setup ## format Rust, Python and TypeScript
 	$(CARGO) fmt
@@ -109,6 +109,9 @@ lint-python: setup
 
 licences: setup
 	$(PYTHON) scripts/check_licences.py
+
+advisories: setup ## the crates of Cargo.lock against the RustSec database (skipped where that can't be reached)
+	$(PYTHON) scripts/check_advisories.py --skip-note $(SKIPPED)/$@
 
 test-rust: setup
 	$(CARGO) test --workspace --locked

@@ -76,7 +76,10 @@ node_suits() {
 node_suits || packages+=(nodejs npm)
 # The same names as in web/tests/e2e/chromium.ts.
 chromium=${SMBSCOPE_CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
-[ -n "$chromium" ] || packages+=(chromium)
+# Its recommended fonts are left out with what else it recommends; without any it draws no text.
+[ -n "$chromium" ] || packages+=(chromium fonts-liberation)
+# For kill(1), which tests use.
+[ -x /bin/kill ] || packages+=(procps)
 if [ "${1:-}" = --with-tshark ] && ! command -v tshark >/dev/null; then packages+=(tshark); fi
 if [ "${1:-}" = --with-kerberos ]; then
     # The crate that binds to GSSAPI asks pkg-config where it is.
