@@ -44,6 +44,11 @@ impl Doubt {
         self.concurrency = self.concurrency.max(least);
     }
 
+    /// Whether there ever was more than one request outstanding.
+    pub(super) fn saw_concurrency(&self) -> bool {
+        self.concurrency > 1
+    }
+
     /// A request, with the size of its message.
     pub(super) fn request(&mut self, plain: u64) {
         self.requests.rotate_right(1);

@@ -140,10 +140,16 @@ impl EncryptedFrames {
     fn count_hidden_responses(&mut self, losses: &Losses, to: u64) {
         for bytes in hidden(losses, self.server_counted, to) {
             let none = sizes::may_be_without_final(bytes, self.outstanding.most > 0);
-            let another = self.lingers && sizes::may_hide_lingering_answer(bytes);
+            let another = self.others_may_answer() && sizes::may_hide_lingering_answer(bytes);
             self.outstanding.answer(u64::from(!none && !another), sizes::most_responses(bytes));
         }
         self.server_counted = self.server_counted.max(to);
+    }
+
+    /// Whether a response may be that of a request that lingers, while others are outstanding. A client that asks for one
+    /// thing after the other goes on because it was answered.
+    fn others_may_answer(&self) -> bool {
+        self.lingers && (self.outstanding.most > 1 || self.doubt.saw_concurrency())
     }
 
     /// Whether a request that seems to be outstanding has been for so long that it may never be answered. Requests of one
@@ -353,7 +359,7 @@ impl Connection {
         let request = if alone && fits { only.and_then(|index| frames.waiting.remove(index)) } else { None };
         let Some(mut request) = request else {
             frames.ambiguous = true;
-            let another = frames.lingers && sizes::may_answer_lingering(plain);
+            let another = frames.others_may_answer() && sizes::may_answer_lingering(plain);
             frames.outstanding.answer(u64::from(!sizes::may_be_interim(plain) && !another), 1);
             if alone && only.is_some() && !fits && !sizes::may_be_interim(plain) {
                 self.contradict(scene);
