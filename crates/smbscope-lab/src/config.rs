@@ -1,5 +1,6 @@
 //! The server's smb.conf(5).
 
+use crate::link::Network;
 use crate::{Error, Settings};
 use std::fmt::Write;
 use std::path::Path;
@@ -45,7 +46,7 @@ impl<'a> ExtraLine<'a> {
     }
 }
 
-/// Where the files are, and who may do what with them.
+/// Where the files are, who may do what with them, and from where.
 #[derive(Debug)]
 pub(crate) struct Files<'a> {
     /// The shared folder.
@@ -54,9 +55,13 @@ pub(crate) struct Files<'a> {
     pub(crate) accessed_as: Option<&'a str>,
     /// The account of guests.
     pub(crate) guest: &'a str,
+    /// Whether this Samba has Unix extensions for SMB3.
+    pub(crate) has_smb3_unix_extensions: bool,
+    /// The network that leads to the server; the loopback interface otherwise.
+    pub(crate) network: Option<&'a Network>,
 }
 
-/// A parameter of newer versions of Samba than 4.17; older ones warn that they don't know it.
+/// A parameter of newer versions of Samba: older ones warn, on every start of a program, that they don't know it.
 pub(crate) const SMB3_UNIX_EXTENSIONS: &str = "smb3 unix extensions";
 
 /// The whole file.
@@ -86,7 +91,14 @@ pub(crate) fn text(settings: &Settings, folder: &Path, files: &Files<'_>) -> Str
     line(format_args!("    log level = 0"));
     line(format_args!("    workgroup = LAB"));
     line(format_args!("    server role = standalone server"));
-    line(format_args!("    interfaces = 127.0.0.1/8 ::1/128"));
+    match files.network {
+        None => line(format_args!("    interfaces = 127.0.0.1/8 ::1/128")),
+        Some(network) => {
+            line(format_args!("    interfaces = {}/30 127.0.0.1/8", network.server));
+            // This machine may forward packets of others.
+            line(format_args!("    hosts allow = {} 127.0.0.1", network.client));
+        }
+    }
     line(format_args!("    bind interfaces only = yes"));
     line(format_args!("    disable netbios = yes"));
     line(format_args!("    load printers = no"));
@@ -106,7 +118,9 @@ pub(crate) fn text(settings: &Settings, folder: &Path, files: &Files<'_>) -> Str
     line(format_args!("    guest account = {}", files.guest));
     // Through these, a client could make links out of the share, special files, and programs that run as their owner.
     line(format_args!("    unix extensions = no"));
-    line(format_args!("    {SMB3_UNIX_EXTENSIONS} = no"));
+    if files.has_smb3_unix_extensions {
+        line(format_args!("    {SMB3_UNIX_EXTENSIONS} = no"));
+    }
     line(format_args!("    wide links = no"));
     // No set-user-id and set-group-id bits on what clients make.
     line(format_args!("    create mask = 0744"));
@@ -149,8 +163,7 @@ pub(crate) fn text(settings: &Settings, folder: &Path, files: &Files<'_>) -> Str
 /// What testparm(1) complains about in a file that it could read: the first thing that the server would ignore.
 pub(crate) fn complaint(said: &str) -> Option<&str> {
     let matters = ["Unknown parameter", "Ignoring unknown parameter", "Ignoring invalid value", "ERROR:"];
-    let of_ours = |line: &&str| !line.contains(SMB3_UNIX_EXTENSIONS);
-    said.lines().map(str::trim).filter(of_ours).find(|line| matters.iter().any(|start| line.contains(start)))
+    said.lines().map(str::trim).find(|line| matters.iter().any(|start| line.contains(start)))
 }
 
 #[cfg(test)]
@@ -163,7 +176,13 @@ mod tests {
             extra: vec!["strict sync = no".to_owned(), "[enc] read only = yes".to_owned()],
             ..Settings::default()
         };
-        let files = Files { folder: Path::new("/s"), accessed_as: Some("ann"), guest: "ann" };
+        let files = Files {
+            folder: Path::new("/s"),
+            accessed_as: Some("ann"),
+            guest: "ann",
+            has_smb3_unix_extensions: true,
+            network: None,
+        };
         let text = text(&settings, Path::new("/d"), &files);
         let (global, shares) = text.split_once("[share]\n").expect("there is a share");
         let (share, enc) = shares.split_once("[enc]\n").expect("there is an encrypted share");

@@ -27,6 +27,8 @@ pub(crate) enum Part {
     Samba,
     /// The virus scanner.
     Antivirus,
+    /// What holds a network namespace.
+    Network,
 }
 
 impl Part {
@@ -34,6 +36,7 @@ impl Part {
         match self {
             Part::Samba => "samba",
             Part::Antivirus => "antivirus",
+            Part::Network => "network",
         }
     }
 }

@@ -38,12 +38,13 @@ mod users;
 pub use antivirus::Antivirus;
 pub use error::Error;
 pub use keeper::keep;
+pub use link::Link;
 pub use place::Place;
 pub use record::{Process, Record, User};
 pub use server::{Launcher, Server};
 pub use settings::{Dialect, Settings, Signing};
 pub use tools::available;
-pub use units::{parse_bandwidth, parse_duration, parse_size};
+pub use units::{parse_bandwidth, parse_duration, parse_loss, parse_size};
 
 /// Says that a test is skipped, past the test harness, which keeps what passing tests print.
 #[cfg(test)]

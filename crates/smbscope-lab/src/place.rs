@@ -1,7 +1,7 @@
 //! The folder that holds the servers' folders, and what is left over in it.
 
 use crate::record::{Process, Record};
-use crate::{Error, disk, family, trust};
+use crate::{Error, Link, disk, family, link, trust};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, DirBuilder};
@@ -184,6 +184,9 @@ pub(crate) fn clean(record: &Record) -> Result<(), Error> {
         let said = format!("some of its processes can't be ended, and {} stays", folder.display());
         return Err(Error::Program { program: "smbd".to_owned(), said });
     }
+    if let Some(Link::Network { interface, .. }) = &record.link {
+        link::remove(interface);
+    }
     if record.settings.disk.is_some() {
         disk::unmount(&folder.join(SHARE_FOLDER))?;
     }
@@ -204,6 +207,7 @@ mod tests {
             folder: PathBuf::new(),
             share_folder: PathBuf::new(),
             accessed_as: None,
+            link: None,
             owner,
             detached: true,
             smbd: None,

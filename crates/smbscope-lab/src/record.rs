@@ -1,7 +1,7 @@
 //! What is known about a server outside the process that started it: `state.json` in its folder. No password is in it.
 
 use crate::family::{self, Part};
-use crate::{Error, Settings, config, trust, users};
+use crate::{Error, Link, Settings, config, trust, users};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -46,6 +46,9 @@ pub struct Record {
     /// It stays when the process that asked for it ends.
     #[serde(default)]
     pub detached: bool,
+    /// What makes the link to it slow, where something does.
+    #[serde(default)]
+    pub link: Option<Link>,
     /// Samba's first process; absent while it is being started.
     pub smbd: Option<Process>,
     /// Where clients connect to; 0 while it is being started.
@@ -61,7 +64,19 @@ pub struct Record {
 impl Record {
     /// Where clients connect to.
     pub fn address(&self) -> SocketAddr {
-        SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
+        let address = match self.link {
+            Some(Link::Network { server, .. }) => server,
+            Some(Link::Proxy { .. }) | None => Ipv4Addr::LOCALHOST,
+        };
+        SocketAddr::from((address, self.port))
+    }
+
+    /// Where a client's packets can be captured.
+    pub fn interface(&self) -> &str {
+        match &self.link {
+            Some(Link::Network { interface, .. }) => interface,
+            Some(Link::Proxy { .. }) | None => "lo",
+        }
     }
 
     /// The first user.

@@ -5,12 +5,12 @@ use crate::antivirus::{self, Antivirus};
 use crate::busy::Busy;
 use crate::config::Files;
 use crate::family::{self, Part};
-use crate::link::{Link, Proxy, Rate};
+use crate::link::{Network, Proxy, Shape};
 use crate::place::{SHARE_FOLDER, clean};
 use crate::record::{Process, Record};
 use crate::tools::{self, Tools};
 use crate::users::{self, Password};
-use crate::{Error, Place, Settings, config, disk, port, probe};
+use crate::{Error, Link, Place, Settings, config, disk, port, probe};
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -23,6 +23,9 @@ use std::time::{Duration, Instant, SystemTime};
 /// How long a server may take until it answers. It takes a tenth of a second on a machine with nothing else to do.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The port of SMB over TCP (MS-SMB2 2.1), which is free in a network of the server's own.
+const SMB_PORT: u16 = 445;
+
 /// A server that is held by this process. Dropping it leaves nothing.
 #[derive(Debug)]
 pub(crate) struct Running {
@@ -32,6 +35,7 @@ pub(crate) struct Running {
     /// Processes to be waited for, in the order in which they were started.
     children: Vec<Child>,
     proxy: Option<Proxy>,
+    network: Option<Network>,
     busy: Option<Busy>,
     /// There is something to clean up.
     claimed: bool,
@@ -49,6 +53,7 @@ impl Running {
             folder: Default::default(),
             share_folder: Default::default(),
             accessed_as: None,
+            link: None,
             owner: Process::own(),
             detached,
             smbd: None,
@@ -58,10 +63,12 @@ impl Running {
             settings: settings.clone(),
         };
         // From here on, dropping the value cleans up.
+        let (passwords, children) = (Vec::new(), Vec::new());
         let mut running =
-            Running { record, passwords: Vec::new(), children: Vec::new(), proxy: None, busy: None, claimed: false };
+            Running { record, passwords, children, proxy: None, network: None, busy: None, claimed: false };
         place.claim(&mut running.record)?;
         running.claimed = true;
+        running.lay_network()?;
         running.furnish(&tools, &accounts)?;
         if let (Some(clamd), Some(Antivirus::ClamAv(signatures))) = (&scanner, &settings.antivirus) {
             running.children.push(antivirus::start(clamd, signatures.as_deref(), &running.record.folder)?);
@@ -70,6 +77,25 @@ impl Running {
         running.busy = settings.cpu_load.map(Busy::start).transpose()?;
         running.record.write()?;
         Ok(running)
+    }
+
+    /// Makes the network of a slow link, or notes why it has to be a proxy.
+    fn lay_network(&mut self) -> Result<(), Error> {
+        let Some(shape) = Shape::of(&self.record.settings) else { return Ok(()) };
+        self.record.link = Some(match Network::make(&self.record.folder, shape) {
+            Ok(network) => {
+                let Network { interface, client, server, .. } = &network;
+                let link = Link::Network { interface: interface.clone(), client: *client, server: *server };
+                self.network = Some(network);
+                link
+            }
+            Err(why) if shape.loss > 0.0 => {
+                return Err(Error::Unavailable(format!("packets can't be lost on the way to this server: {why}")));
+            }
+            Err(why) => Link::Proxy { why },
+        });
+        // What sweeps up after us has to know of the interface.
+        self.record.write()
     }
 
     /// Folders, configuration and users.
@@ -94,8 +120,13 @@ impl Running {
             }
         };
         let conf = folder.join("smb.conf");
-        let files =
-            Files { folder: &share_folder, accessed_as: accessed_as.as_deref(), guest: accounts.guest.as_str() };
+        let files = Files {
+            folder: &share_folder,
+            accessed_as: accessed_as.as_deref(),
+            guest: accounts.guest.as_str(),
+            has_smb3_unix_extensions: tools.knows(config::SMB3_UNIX_EXTENSIONS),
+            network: self.network.as_ref(),
+        };
         let text = config::text(settings, folder, &files);
         fs::write(&conf, text).map_err(Error::file("write", &conf))?;
         if let (Some(testparm), false) = (&tools.testparm, settings.extra.is_empty()) {
@@ -112,23 +143,38 @@ impl Running {
 
     /// Starts Samba, and the link before it, on the port that was asked for or any free one.
     fn connect(&mut self, tools: &Tools) -> Result<(), Error> {
-        let Settings { port, bandwidth, delay, .. } = self.record.settings;
-        if bandwidth.is_none() && delay.is_none() {
-            self.record.port = self.launch(tools, port)?;
-            return Ok(());
+        let port = self.record.settings.port;
+        let shape = Shape::of(&self.record.settings);
+        match (&self.network, shape) {
+            (Some(network), _) => {
+                let address = SocketAddr::from((network.server, port.unwrap_or(SMB_PORT)));
+                self.record.port = address.port();
+                self.launch(tools, address)
+            }
+            (None, None) => {
+                self.record.port = self.launch_on_loopback(tools, port)?;
+                Ok(())
+            }
+            (None, Some(shape)) => {
+                let listeners = port::listen(port)?;
+                let server = SocketAddr::from((Ipv4Addr::LOCALHOST, self.launch_on_loopback(tools, None)?));
+                self.record.port = port::of(&listeners)?;
+                self.proxy = Some(Proxy::start(listeners, server, shape)?);
+                Ok(())
+            }
         }
-        let listeners = port::listen(port)?;
-        let server = SocketAddr::from((Ipv4Addr::LOCALHOST, self.launch(tools, None)?));
-        self.record.port = port::of(&listeners)?;
-        let link = Link { delay: delay.unwrap_or_default(), rate: bandwidth.map(Rate::from_bits) };
-        self.proxy = Some(Proxy::start(listeners, server, link)?);
-        Ok(())
     }
 
-    /// Starts Samba, and waits until it answers. Returns its port.
-    fn launch(&mut self, tools: &Tools, port: Option<u16>) -> Result<u16, Error> {
+    /// The same on the loopback interface. Returns the port.
+    fn launch_on_loopback(&mut self, tools: &Tools, port: Option<u16>) -> Result<u16, Error> {
         let _lock = Place::port_lock()?;
         let port = port::free(port)?;
+        self.launch(tools, SocketAddr::from((Ipv4Addr::LOCALHOST, port))).map(|()| port)
+    }
+
+    /// Starts Samba on this address, and waits until it answers.
+    fn launch(&mut self, tools: &Tools, address: SocketAddr) -> Result<(), Error> {
+        let port = address.port();
         let folder = &self.record.folder;
         let log = folder.join("log/smbd.out");
         let output = File::create(&log).map_err(Error::file("make", &log))?;
@@ -139,18 +185,23 @@ impl Running {
         smbd.current_dir("/").stdin(Stdio::null()).stdout(output).stderr(errors);
         family::mark(&mut smbd, folder, Part::Samba);
         let failed = |said: String| Error::Program { program: "smbd".to_owned(), said };
-        self.children.push(smbd.spawn().map_err(|error| failed(error.to_string()))?);
+        let spawned = match &self.network {
+            Some(network) => network.at_server(|| smbd.spawn()).and_then(|spawned| spawned),
+            None => smbd.spawn(),
+        };
+        self.children.push(spawned.map_err(|error| failed(error.to_string()))?);
         let child = self.children.last_mut().expect("it has just been pushed");
         self.record.smbd = Process::find(child.id());
 
-        let patience = Instant::now() + PATIENCE;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        // Two round trips, of which packets may be lost.
+        let far = self.record.settings.delay.unwrap_or_default() * 8;
+        let patience = Instant::now() + PATIENCE + far;
         loop {
             if let Some(status) = child.try_wait().map_err(|error| failed(error.to_string()))? {
                 return Err(failed(format!("ended at once ({status}): {}", last_words(&folder.join("log")))));
             }
-            if probe::negotiate(address, Duration::from_secs(5)).is_ok() {
-                return Ok(port);
+            if probe::negotiate(address, Duration::from_secs(5) + far).is_ok() {
+                return Ok(());
             }
             if Instant::now() > patience {
                 let said = last_words(&folder.join("log"));
@@ -175,6 +226,7 @@ impl Running {
             let _ended = child.kill();
             let _status = child.wait();
         }
+        self.network = None;
         clean(&self.record)
     }
 }
@@ -217,7 +269,6 @@ fn make(folder: &Path) -> Result<(), Error> {
 fn last_words(log: &Path) -> String {
     let files = ["log.smbd", "smbd.out"].map(|name| fs::read_to_string(log.join(name)).unwrap_or_default());
     let lines = files.iter().flat_map(|text| text.lines()).map(str::trim);
-    let noise = |line: &&str| line.starts_with("Copyright") || line.contains(config::SMB3_UNIX_EXTENSIONS);
-    let mut words = lines.filter(|line| !line.is_empty() && !line.starts_with('[') && !noise(line));
+    let mut words = lines.filter(|line| !line.is_empty() && !line.starts_with('[') && !line.starts_with("Copyright"));
     words.next_back().unwrap_or("it wrote nothing to its log").to_owned()
 }

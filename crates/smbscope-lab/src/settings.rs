@@ -40,8 +40,10 @@ pub struct Settings {
     pub cpu_load: Option<u8>,
     /// Bits a second that the link to the server carries in each direction.
     pub bandwidth: Option<u64>,
-    /// How long a byte is on the link, each way.
+    /// How long a packet is on the link, each way.
     pub delay: Option<Duration>,
+    /// The share of packets that the link loses, each way; needs root, as packets can be lost only below TCP.
+    pub loss: Option<f64>,
     /// Further lines of smb.conf, `name = value`; those that begin with `[share]` or `[enc]` are about that share, the
     /// others are the default for all.
     pub extra: Vec<String>,
@@ -65,6 +67,7 @@ impl Default for Settings {
             cpu_load: None,
             bandwidth: None,
             delay: None,
+            loss: None,
             extra: Vec::new(),
         }
     }
@@ -83,6 +86,9 @@ impl Settings {
         }
         if self.users == 0 {
             return Err(Error::Settings("a server needs at least one user".to_owned()));
+        }
+        if self.loss.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
+            return Err(Error::Settings("a loss of packets is a share from 0 to 1".to_owned()));
         }
         if self.cpu_load.is_some_and(|percent| !(1..=100).contains(&percent)) {
             return Err(Error::Settings("a load of the processor is 1 to 100 percent of every core".to_owned()));
@@ -118,6 +124,7 @@ impl fmt::Display for Settings {
         words.extend(self.cpu_load.map(|percent| format!("CPU load {percent} %")));
         words.extend(self.bandwidth.map(units::bandwidth));
         words.extend(self.delay.map(|delay| format!("delay {delay:?}")));
+        words.extend(self.loss.map(|share| format!("loss {}%", (share * 1e4).round() / 100.0)));
         words.extend(self.extra.iter().cloned());
         f.write_str(&words.join(", "))
     }

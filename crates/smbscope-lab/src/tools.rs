@@ -38,6 +38,15 @@ impl Tools {
     }
 }
 
+impl Tools {
+    /// Whether this version of Samba has a parameter; not as far as can be told without testparm(1).
+    pub(crate) fn knows(&self, parameter: &str) -> bool {
+        let Some(testparm) = &self.testparm else { return false };
+        let name = format!("--parameter-name={parameter}");
+        run(Command::new(testparm).args(["--suppress-prompt", &name, "/dev/null"]), "").is_ok()
+    }
+}
+
 /// A program on PATH or in one of the further folders.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// The most loss that can be asked for, as a share: beyond it, TCP does not get anywhere.
+const LOSS_MAX: f64 = 0.5;
+
 /// Bits a second: `100mbit`, `1gbit`, `512kbit`, as tc(8) writes them.
 pub fn parse_bandwidth(text: &str) -> Result<u64, String> {
     let units = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9)];
@@ -13,6 +16,12 @@ pub fn parse_bandwidth(text: &str) -> Result<u64, String> {
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let seconds = quantity(text, &[("us", 1e-6), ("ms", 1e-3), ("s", 1.0)]).filter(|seconds| *seconds <= 60.0);
     seconds.map(Duration::from_secs_f64).ok_or_else(|| "expected 0us to 60s, such as 5ms".to_owned())
+}
+
+/// A share of packets: `1%`, `0.5%`.
+pub fn parse_loss(text: &str) -> Result<f64, String> {
+    let share = quantity(text, &[("%", 0.01)]).filter(|share| *share <= LOSS_MAX);
+    share.ok_or_else(|| "expected 0% to 50%, such as 0.5%".to_owned())
 }
 
 /// Bytes: `64M`, `2G`, with units of 1,024.

@@ -1,7 +1,7 @@
 //! Arguments of `smbscope lab`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use smbscope_lab::{Antivirus, Dialect, Settings, Signing, parse_bandwidth, parse_duration, parse_size};
+use smbscope_lab::{Antivirus, Dialect, Settings, Signing, parse_bandwidth, parse_duration, parse_loss, parse_size};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,7 +44,8 @@ Examples:
     ///
     /// The command finds the server in its environment: SMBSCOPE_LAB_URL (smb://bench@127.0.0.1:PORT/share),
     /// SMBSCOPE_LAB_ENCRYPTED_URL, SMBSCOPE_LAB_HOST, SMBSCOPE_LAB_PORT, SMBSCOPE_LAB_USER, SMBSCOPE_PASSWORD,
-    /// SMBSCOPE_LAB_PASSWORD_FILE, SMBSCOPE_LAB_FOLDER, SMBSCOPE_LAB_SHARE_FOLDER and SMBSCOPE_LAB_CONF.
+    /// SMBSCOPE_LAB_PASSWORD_FILE, SMBSCOPE_LAB_FOLDER, SMBSCOPE_LAB_SHARE_FOLDER, SMBSCOPE_LAB_CONF, and
+    /// SMBSCOPE_LAB_INTERFACE, where its packets can be captured.
     #[command(after_help = "\
 Examples:
   smbscope lab run -- sh -c 'smbscope bench \"$SMBSCOPE_LAB_URL\"'
@@ -181,13 +182,20 @@ pub struct ServerArguments {
     #[arg(long = "set", value_name = "NAME = VALUE", help_heading = "Server")]
     pub extra: Vec<String>,
 
-    /// Let every byte be this long on the way, in each direction: 5ms, 250us.
+    /// Add this one-way latency in each direction: 5ms, 250us.
+    ///
+    /// Root gets a network of the server's own, in which packets are late: a capture shows it as network. Otherwise a proxy
+    /// that ends TCP does it, and a capture at the client shows it as the server's time.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "What makes it slow")]
     pub delay: Option<Duration>,
 
     /// Carry no more than this in each direction: 100mbit, 1gbit.
     #[arg(long, value_name = "RATE", value_parser = parse_bandwidth, help_heading = "What makes it slow")]
     pub bandwidth: Option<u64>,
+
+    /// Lose this share of the packets in each direction: 0.5%. Needs root.
+    #[arg(long, value_name = "SHARE", value_parser = parse_loss, help_heading = "What makes it slow")]
+    pub loss: Option<f64>,
 
     /// Scan files for viruses when they are opened, and when they were written.
     #[arg(long, value_enum, value_name = "SCANNER", help_heading = "What makes it slow")]
@@ -230,6 +238,7 @@ impl ServerArguments {
             cpu_load: self.cpu_load,
             bandwidth: self.bandwidth,
             delay: self.delay,
+            loss: self.loss,
             extra: self.extra.clone(),
         }
     }

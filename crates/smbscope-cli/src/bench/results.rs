@@ -175,6 +175,7 @@ impl Described<'_> {
                 "The server does not know {user} and let everybody in as a guest, so nothing was signed."
             ));
         }
+        warnings.extend(self.site.caveat().map(|caveat| format!("Slow link: {caveat}.")));
         let document = Document {
             generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
             title: self.arguments.title.clone(),

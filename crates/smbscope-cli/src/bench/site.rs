@@ -5,9 +5,10 @@ use super::target::Target;
 use crate::arguments::{ConnectArguments, LoginChoice, SigningChoice, TransportChoice};
 use crate::lab;
 use anyhow::{Context, bail};
-use smbscope_lab::{Server, Settings};
+use smbscope_lab::{Place, Server, Settings};
 use smbscope_load::client::{Credentials, Facts, Options, Secret};
 use smbscope_load::prepare;
+use std::path::{Path, PathBuf};
 
 /// Port of direct TCP (MS-SMB2 2.1) and of the NetBIOS session service (RFC 1002 4.3).
 const PORTS: [u16; 2] = [445, 139];
@@ -51,6 +52,15 @@ impl Site {
             (Some(target), _) => format!("{target}, SMB {}", facts.dialect),
             (None, _) => format!("a private Samba at {}, SMB {}", self.options.address, facts.dialect),
         }
+    }
+
+    /// What to know about a slow link to a lab server that the target is.
+    pub(crate) fn caveat(&self) -> Option<String> {
+        // That of `lab run`, which may be in another place than the default one; nobody's, where it can't be believed.
+        let own = std::env::var_os("SMBSCOPE_LAB_FOLDER").map(PathBuf::from);
+        let own = own.as_deref().and_then(Path::parent).and_then(|place| Place::new(place).ok());
+        let mut servers = own.into_iter().chain([Place::default()]).filter_map(|place| place.servers().ok()).flatten();
+        servers.find(|server| server.address() == self.options.address)?.link?.caveat()
     }
 
     fn private(connect: &ConnectArguments) -> anyhow::Result<Site> {

@@ -32,6 +32,9 @@ impl std::error::Error for CommandEnded {}
 pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     let Some((program, rest)) = arguments.command.split_first() else { bail!("there is no command to run") };
     let mut server = launcher(&arguments.place)?.start(&arguments.server.settings())?;
+    if let Some(caveat) = server.record().link.as_ref().and_then(smbscope_lab::Link::caveat) {
+        eprintln!("smbscope: note: {caveat}");
+    }
     // What Ctrl-C means is for the command to say, which gets it from the terminal as well.
     interrupt::is_left_to_others();
     let mut command = Command::new(program);
@@ -53,6 +56,7 @@ fn tell(command: &mut Command, server: &Server) {
     command.env("SMBSCOPE_LAB_HOST", server.address().ip().to_string());
     command.env("SMBSCOPE_LAB_PORT", server.port().to_string());
     command.env("SMBSCOPE_LAB_USER", server.user());
+    command.env("SMBSCOPE_LAB_INTERFACE", record.interface());
     command.env("SMBSCOPE_PASSWORD", server.password());
     command.env("SMBSCOPE_LAB_PASSWORD_FILE", record.password_file());
     command.env("SMBSCOPE_LAB_FOLDER", server.folder());

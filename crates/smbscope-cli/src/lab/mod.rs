@@ -7,7 +7,7 @@ use crate::arguments::{DownArguments, LabArguments, LabFormat, LabVerb, PlaceArg
 use crate::output::Output;
 use anyhow::{Context, bail};
 pub use command::CommandEnded;
-use smbscope_lab::{Launcher, Place, Record};
+use smbscope_lab::{Launcher, Link, Place, Record};
 use std::io::IsTerminal;
 
 /// The verb with which this program takes care of a server.
@@ -72,6 +72,11 @@ fn introduction(record: &Record, password: Option<&str>) -> String {
         Some(password) => format!("{password} (not shown again; also in {})", file.display()),
         None => format!("in {}", file.display()),
     };
+    let network = match &record.link {
+        Some(Link::Network { interface, .. }) => format!("interface {interface}, where a capture shows it as network"),
+        Some(link @ Link::Proxy { .. }) => link.caveat().map(|caveat| format!("note: {caveat}")).unwrap_or_default(),
+        None => String::new(),
+    };
     let account = record.accessed_as.as_deref().unwrap_or("unprivileged accounts");
     let accessed =
         record.settings.share_folder.as_ref().map(|_| format!(", accessed as {account}")).unwrap_or_default();
@@ -82,6 +87,7 @@ fn introduction(record: &Record, password: Option<&str>) -> String {
         ("more users", others),
         ("files", format!("{}{accessed}", record.share_folder.display())),
         ("settings", settings),
+        ("network", network),
         ("to stop it", format!("smbscope lab down {}{state}", record.name)),
     ] {
         if !value.is_empty() {

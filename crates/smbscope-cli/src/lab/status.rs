@@ -85,6 +85,8 @@ pub(super) fn document(server: &Record) -> Value {
         "pid": server.smbd.map(|smbd| smbd.pid),
         "owner": server.owner.pid,
         "detached": server.detached,
+        "link": server.link,
+        "interface": server.interface(),
         "sessions": server.sessions(),
         "uptime_seconds": server.uptime().as_secs(),
         "cpu_seconds": server.cpu_time().as_secs_f64(),

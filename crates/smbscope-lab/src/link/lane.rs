@@ -45,6 +45,16 @@ impl Carrier {
         self.free_at.and_then(|free| free.checked_sub(AHEAD)).map_or(now, |time| time.max(now))
     }
 
+    /// How long what was taken still keeps it busy.
+    pub(crate) fn backlog(&self, now: Instant) -> Duration {
+        self.free_at.map_or(Duration::ZERO, |free| free.saturating_duration_since(now))
+    }
+
+    /// How long it takes to carry these bytes.
+    pub(crate) fn time_for(&self, bytes: usize) -> Duration {
+        self.rate.time_for(bytes)
+    }
+
     /// Takes these bytes: when the last of them has left.
     pub(crate) fn take(&mut self, now: Instant, bytes: usize) -> Instant {
         let start = self.free_at.map_or(now, |free| free.max(now));

@@ -1,17 +1,25 @@
-//! A slow link before the server: a TCP proxy that delays and throttles.
+//! A slow link before the server: where root runs it, a [`network`] whose packets are late or lost; otherwise a TCP proxy
+//! that delays and throttles.
 //!
-//! Bytes keep their order. A byte leaves when the link has carried it and those before it (of all connections: they
+//! The proxy ends TCP: a client, and a capture at its side, see a server near by that answers late. Bytes keep their order. A byte leaves when the link has carried it and those before it (of all connections: they
 //! share the link, each direction for itself), and arrives a delay later. The TCP handshake itself is the machine's own
 //! and takes no time; so is the window of the far side, which a real link would have to fill first.
 
 mod lane;
+#[cfg(target_os = "linux")]
+mod network;
 mod relay;
+#[cfg(target_os = "linux")]
+mod wire;
 
-use crate::Error;
-pub(crate) use lane::Rate;
+use crate::{Error, Settings};
+use lane::Rate;
+#[cfg(target_os = "linux")]
+pub(crate) use network::{Network, remove};
 use relay::{Relay, Stop};
+use serde::{Deserialize, Serialize};
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -19,14 +27,84 @@ use std::time::Duration;
 /// What a thread for a connection needs; the buffers are elsewhere.
 const STACK: usize = 128 << 10;
 
+/// What makes the link to a server slow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Link {
+    /// A network whose packets are late or lost: a capture shows it as network.
+    Network {
+        /// This machine's end, where a client's capture is taken.
+        interface: String,
+        /// The address of that end.
+        client: Ipv4Addr,
+        /// The server's address.
+        server: Ipv4Addr,
+    },
+    /// A proxy that ends TCP: a capture at the client shows its delay as the server's.
+    Proxy {
+        /// Why there is no network.
+        why: String,
+    },
+}
+
+impl Link {
+    /// What to say about figures that come by a proxy.
+    pub fn caveat(&self) -> Option<String> {
+        match self {
+            Link::Network { .. } => None,
+            Link::Proxy { why } => Some(format!(
+                "the lab's delay and bandwidth come from a proxy that ends TCP ({why}): a capture at the client shows them as the server's time, not as the network's"
+            )),
+        }
+    }
+}
+
 /// What the link is like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Link {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Shape {
     /// From one end to the other, each way.
     pub(crate) delay: Duration,
     /// What it carries in each direction.
     pub(crate) rate: Option<Rate>,
+    /// The share of the packets that are lost, each way. A proxy can't lose any.
+    pub(crate) loss: f64,
 }
+
+impl Shape {
+    /// Where the settings ask for a slow link.
+    pub(crate) fn of(settings: &Settings) -> Option<Shape> {
+        let Settings { delay, bandwidth, loss, .. } = settings;
+        let is_slow = delay.is_some() || bandwidth.is_some() || loss.is_some();
+        is_slow.then(|| Shape {
+            delay: delay.unwrap_or_default(),
+            rate: bandwidth.map(Rate::from_bits),
+            loss: loss.unwrap_or_default(),
+        })
+    }
+}
+
+/// There are network namespaces on Linux only.
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) interface: String,
+    pub(crate) client: Ipv4Addr,
+    pub(crate) server: Ipv4Addr,
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Network {
+    pub(crate) fn make(_folder: &std::path::Path, _shape: Shape) -> Result<Network, String> {
+        Err("a network that delays packets needs Linux".to_owned())
+    }
+
+    pub(crate) fn at_server<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        Ok(work())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn remove(_interface: &str) {}
 
 /// A proxy that runs; it ends with the value, and its connections with it.
 #[derive(Debug)]
@@ -37,7 +115,7 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     /// Takes connections from the listeners over the link to the server.
-    pub(crate) fn start(listeners: Vec<TcpListener>, server: SocketAddr, link: Link) -> Result<Proxy, Error> {
+    pub(crate) fn start(listeners: Vec<TcpListener>, server: SocketAddr, link: Shape) -> Result<Proxy, Error> {
         let failed = |error: io::Error| Error::Unavailable(format!("cannot start the proxy of a slow link: {error}"));
         let (stop, running) = io::pipe().map_err(failed)?;
         let stop = Stop::new(stop);

@@ -25,12 +25,12 @@ impl Stop {
         !self.came(&descriptors)
     }
 
-    fn poll(&self) -> PollFd<'_> {
+    pub(super) fn poll(&self) -> PollFd<'_> {
         PollFd::new(&*self.0, PollFlags::IN)
     }
 
     /// Nothing is ever written to the pipe: it becomes readable by its end.
-    fn came(&self, descriptors: &[PollFd<'_>]) -> bool {
+    pub(super) fn came(&self, descriptors: &[PollFd<'_>]) -> bool {
         descriptors.first().is_some_and(|stop| !stop.revents().is_empty())
     }
 }

@@ -40,7 +40,7 @@ pub(crate) enum As<'a> {
 /// What `smbclient` says to these commands; `None`, with a line, where there is no smbclient.
 pub(crate) fn smbclient(server: &Server, share: &str, who: As<'_>, dialect: Dialect, commands: &str) -> Option<Output> {
     let mut client = Command::new("smbclient");
-    client.arg(format!("//127.0.0.1/{share}")).args(["-p", &server.port().to_string(), "-c", commands]);
+    client.arg(format!("//{}/{share}", server.address().ip())).args(["-p", &server.port().to_string(), "-c", commands]);
     client.arg("-s").arg(server.folder().join("smb.conf")).args(["-m", dialect.samba_name()]);
     match who {
         As::Guest => client.arg("--no-pass"),

@@ -1,0 +1,231 @@
+//! A network of a server's own: the server in a network namespace, an interface of this machine that leads to it, and
+//! between them a [`wire`](super::wire), in a namespace of its own as well.
+//!
+//! ```text
+//! this machine            between                 the server's
+//! smbl… 198.18.x.y ─veth─ pc ── wire ── ps ─veth─ eth0 198.18.x.y+1
+//! ```
+//!
+//! Each namespace lives as long as a process that does nothing else, which ends when ours does: the kernel then removes the
+//! interfaces. No route and no address other than that of the new interface is changed. The addresses are of the network
+//! that is set aside for measurements (RFC 2544, RFC 6890), a pair for each server, which does not answer anybody but the other
+//! end of its pair.
+
+use super::relay::Stop;
+use super::{Shape, wire};
+use crate::family::{self, Part};
+use crate::tools;
+use nix::ifaddrs::getifaddrs;
+use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrLike, bind, socket};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::fs::File;
+use std::io::{self, PipeWriter, Read, Write};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+/// 198.18.0.0/15, in pairs: networks of four addresses, of which the middle two are used.
+const FIRST_ADDRESS: u32 = 0xc612_0000;
+const PAIRS: u32 = 1 << 15;
+/// Pairs that are tried before it is said that none is free.
+const TRIES: u32 = 16;
+/// Receive buffer of a packet socket: frames that come while the thread is not running.
+const SOCKET_BUFFER: usize = 8 << 20;
+
+/// A network that runs; it ends with the value.
+#[derive(Debug)]
+pub(crate) struct Network {
+    /// This machine's end.
+    pub(crate) interface: String,
+    /// Its address.
+    pub(crate) client: Ipv4Addr,
+    /// The server's address.
+    pub(crate) server: Ipv4Addr,
+    ip: PathBuf,
+    /// The wire ends with it; absent until there is one.
+    running: Option<PipeWriter>,
+    servers: Namespace,
+    between: Namespace,
+}
+
+impl Network {
+    /// Makes it; else why that can't be done here.
+    pub(crate) fn make(folder: &Path, shape: Shape) -> Result<Network, String> {
+        if !rustix::process::geteuid().is_root() {
+            return Err("only root can make a network that delays packets".to_owned());
+        }
+        let tool = |name: &str, package: &str| {
+            tools::find(name).ok_or_else(|| format!("{name} is not installed (Debian, Ubuntu: apt install {package})"))
+        };
+        let (ip, ethtool) = (tool("ip", "iproute2")?, tool("ethtool", "ethtool")?);
+        let unshare = tool("unshare", "util-linux")?;
+        let client = free_pair(&ip)?;
+        let server = Ipv4Addr::from(u32::from(client) + 1);
+        let servers = Namespace::make(&unshare, folder)?;
+        let between = Namespace::make(&unshare, folder)?;
+        let interface = format!("smbl{:08x}", random()?);
+        // From here on, dropping the value removes what there is.
+        let mut network = Network { interface, client, server, ip, running: None, servers, between };
+        network.connect(&ethtool)?;
+        network.start(shape)?;
+        Ok(network)
+    }
+
+    /// Runs a closure, on a thread of its own, where the server is: programs that it starts are there, too.
+    pub(crate) fn at_server<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        self.servers.inside(work)
+    }
+
+    fn connect(&self, ethtool: &Path) -> Result<(), String> {
+        let ip = |line: &str| run(&self.ip, line);
+        let own = &self.interface;
+        ip(&format!("link add {own} type veth peer name pc netns {}", self.between.holder.id()))?;
+        ip(&format!("link set {own} addrgenmode none"))?;
+        ip(&format!("addr add {}/30 dev {own}", self.client))?;
+        plain(ethtool, own)?;
+        ip(&format!("link set {own} up"))?;
+        self.between.run(|| {
+            ip(&format!("link add ps type veth peer name eth0 netns {}", self.servers.holder.id()))?;
+            for port in ["pc", "ps"] {
+                ip(&format!("link set {port} addrgenmode none"))?;
+                plain(ethtool, port)?;
+                ip(&format!("link set {port} up"))?;
+            }
+            Ok(())
+        })?;
+        self.servers.run(|| {
+            ip("link set lo up")?;
+            ip("link set eth0 addrgenmode none")?;
+            ip(&format!("addr add {}/30 dev eth0", self.server))?;
+            plain(ethtool, "eth0")?;
+            ip("link set eth0 up")
+        })
+    }
+
+    fn start(&mut self, shape: Shape) -> Result<(), String> {
+        let sockets = self.between.run(|| Ok([packets_of("pc")?, packets_of("ps")?]))?;
+        let (stop, running) = io::pipe().map_err(|error| error.to_string())?;
+        let stop = Stop::new(stop);
+        let carry = move || wire::carry(&sockets, &shape, &stop);
+        thread::Builder::new().name("lab-wire".to_owned()).spawn(carry).map_err(|error| error.to_string())?;
+        self.running = Some(running);
+        Ok(())
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        // The kernel removes it a while after the namespaces have ended; nothing is to be left when we return.
+        remove(&self.interface);
+    }
+}
+
+/// Removes an interface that a server has left, if it is there.
+pub(crate) fn remove(interface: &str) {
+    let Some(ip) = tools::find("ip") else { return };
+    let _absent = run(&ip, &format!("link del {interface}"));
+}
+
+/// A network namespace, held by a process.
+#[derive(Debug)]
+struct Namespace {
+    holder: Child,
+    file: File,
+}
+
+impl Namespace {
+    /// The process copies its standard input to its output, and ends with it.
+    fn make(unshare: &Path, folder: &Path) -> Result<Namespace, String> {
+        let mut command = Command::new(unshare);
+        command.args(["--net", "cat"]).current_dir("/");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        family::mark(&mut command, folder, Part::Network);
+        let mut holder = command.spawn().map_err(|error| format!("cannot run unshare: {error}"))?;
+        // It answers from within the namespace.
+        let asked = holder.stdin.as_mut().map(|input| input.write_all(b"\n"));
+        let answered = holder.stdout.as_mut().map(|output| output.read_exact(&mut [0]));
+        if !matches!((asked, answered), (Some(Ok(())), Some(Ok(())))) {
+            let mut said = String::new();
+            let _gone = holder.kill();
+            let _unreadable = holder.stderr.as_mut().map(|errors| errors.read_to_string(&mut said));
+            let _status = holder.wait();
+            let said = said.lines().next().unwrap_or("it ended at once").to_owned();
+            return Err(format!("network namespaces can't be made here ({said})"));
+        }
+        let file = File::open(format!("/proc/{}/ns/net", holder.id())).map_err(|error| error.to_string())?;
+        Ok(Namespace { holder, file })
+    }
+
+    /// Runs a closure in it, on a thread of its own.
+    fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        let enter = || {
+            move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?;
+            Ok(work())
+        };
+        thread::scope(|scope| match scope.spawn(enter).join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    }
+
+    fn run<T: Send>(&self, work: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
+        self.inside(work).map_err(|error| format!("a network namespace can't be entered here ({error})"))?
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ended = self.holder.kill();
+        let _status = self.holder.wait();
+    }
+}
+
+/// A command of ip(8), whose words have no blanks.
+fn run(ip: &Path, line: &str) -> Result<(), String> {
+    tools::run(Command::new(ip).args(line.split(' ')), "").map(drop).map_err(|error| format!("{error} (ip {line})"))
+}
+
+/// Ordinary segments with checksums of their own, as on a cable: no frame is longer than the link's, and a capture sees what
+/// a real one would.
+fn plain(ethtool: &Path, interface: &str) -> Result<(), String> {
+    let off = ["-K", interface, "tso", "off", "gso", "off", "gro", "off", "tx", "off"];
+    tools::run(Command::new(ethtool).args(off), "").map(drop).map_err(|error| error.to_string())
+}
+
+/// A socket that takes and hands on whole frames of this interface, of the calling thread's namespace.
+fn packets_of(interface: &str) -> Result<OwnedFd, String> {
+    let failed = |what: &str| format!("packets of {interface} can't be carried ({what})");
+    let flags = SockFlag::SOCK_CLOEXEC;
+    let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll);
+    let socket = socket.map_err(|error| failed(error.desc()))?;
+    // Failing that, the system's own size does until a burst.
+    let _smaller = rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER);
+    let addresses = getifaddrs().map_err(|error| failed(error.desc()))?;
+    let links = addresses.filter(|entry| entry.interface_name == interface).filter_map(|entry| entry.address);
+    let link = links.filter_map(|address| address.as_link_addr().copied()).next();
+    let link = link.ok_or_else(|| failed("it has no link address"))?;
+    debug_assert_eq!(link.family(), Some(AddressFamily::Packet));
+    bind(socket.as_raw_fd(), &link).map_err(|error| failed(error.desc()))?;
+    Ok(socket)
+}
+
+/// The first of two addresses that no interface has.
+fn free_pair(ip: &Path) -> Result<Ipv4Addr, String> {
+    let taken =
+        tools::run(Command::new(ip).args(["-o", "-4", "addr", "show"]), "").map_err(|error| error.to_string())?;
+    for _ in 0..TRIES {
+        let first = Ipv4Addr::from(FIRST_ADDRESS + (random()? % PAIRS) * 4 + 1);
+        if !taken.contains(&format!(" {first}/")) {
+            return Ok(first);
+        }
+    }
+    Err("no addresses of 198.18.0.0/15 are free".to_owned())
+}
+
+fn random() -> Result<u32, String> {
+    let mut bytes = [0; 4];
+    getrandom::fill(&mut bytes).map_err(|error| format!("no randomness: {error}"))?;
+    Ok(u32::from_ne_bytes(bytes))
+}
