@@ -72,7 +72,8 @@ fn read(paths: &[PathBuf]) -> Reading {
     decoder.finish(&mut quality);
     quality.merge(set.quality());
     assert_eq!(quality.packets, numbers.len() as u64);
-    assert_eq!(quality.packets, quality.tcp_packets + quality.not_tcp + quality.malformed_packets);
+    let unread = quality.malformed_packets + quality.headers_not_captured;
+    assert_eq!(quality.packets, quality.tcp_packets + quality.not_tcp + unread);
     assert_eq!(quality.packets, set.captures().iter().map(|info| info.packets).sum::<u64>());
     let (done, total) = set.progress();
     let damaged = set.captures().iter().any(|info| info.truncated.is_some());

@@ -111,7 +111,8 @@ impl Analysis {
         quality.merge(set.quality());
         quality.merge(&found.quality);
         let info = set.captures().first().expect("one capture was opened");
-        assert_eq!(quality.packets, quality.tcp_packets + quality.not_tcp + quality.malformed_packets);
+        let unread = quality.malformed_packets + quality.headers_not_captured;
+        assert_eq!(quality.packets, quality.tcp_packets + quality.not_tcp + unread);
         assert!(!whole || info.packets == quality.packets, "packets that were told of");
         let capture = CaptureEntry {
             name: info.name.clone(),
@@ -155,6 +156,7 @@ impl Analysis {
             title: None,
             captures: vec![self.capture.clone()],
             quality: self.quality.clone(),
+            skipped: Vec::new(),
             connections: self.found.connections.clone(),
             aggregate: aggregator.finish(),
             first: self.first,

@@ -41,6 +41,10 @@ pub(super) struct Assembly {
     pub(super) identification: Option<u16>,
     /// What the first fragment says its payload is.
     pub(super) next_header: u8,
+    /// Protocol that its fragments were counted by.
+    pub(super) protocol: u8,
+    /// How many packets it came in, copies among them.
+    pub(super) packets: u64,
     bytes: Vec<u8>,
     /// Stretches that were on the wire, and stretches that were captured; ascending, apart.
     on_wire: Vec<Range<u32>>,
@@ -181,6 +185,8 @@ impl Fragments {
                     first: stamp,
                     identification: datagram.identification,
                     next_header: datagram.protocol,
+                    protocol: datagram.protocol,
+                    packets: 0,
                     bytes: Vec::new(),
                     on_wire: Vec::new(),
                     captured: Vec::new(),
@@ -190,6 +196,7 @@ impl Fragments {
             }
         };
         let assembly = &mut self.assemblies[index];
+        assembly.packets += 1;
         if fragment.offset == 0 {
             assembly.next_header = datagram.protocol;
         }
@@ -207,9 +214,14 @@ impl Fragments {
         added
     }
 
-    /// The datagram that was completed last.
-    pub(super) fn completed(&self) -> Option<&Assembly> {
-        self.completed.as_ref()
+    /// Takes the datagram that was completed last, to look into it.
+    pub(super) fn take_completed(&mut self) -> Option<Assembly> {
+        self.completed.take()
+    }
+
+    /// Keeps a datagram whose bytes are handed on.
+    pub(super) fn keep(&mut self, assembly: Assembly) -> &Assembly {
+        self.completed.insert(assembly)
     }
 
     /// Gives up everything; returns how many datagrams that were.

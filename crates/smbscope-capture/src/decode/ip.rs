@@ -87,7 +87,7 @@ fn ipv4(data: &[u8], on_wire: u32) -> Option<Datagram<'_>> {
     let (more, offset) = (flags_and_offset & 0x2000 != 0, u32::from(flags_and_offset & 0x1fff) * 8);
     let fragment =
         (more || offset > 0).then_some(FragmentInfo { identification: u32::from(identification), offset, more });
-    Some(Datagram {
+    let mut datagram = Datagram {
         source: IpAddr::V4(Ipv4Addr::new(header[12], header[13], header[14], header[15])),
         destination: IpAddr::V4(Ipv4Addr::new(header[16], header[17], header[18], header[19])),
         protocol: header[9],
@@ -95,7 +95,15 @@ fn ipv4(data: &[u8], on_wire: u32) -> Option<Datagram<'_>> {
         fragment,
         payload: captured(data, header_length, payload_length),
         payload_length,
-    })
+    };
+    if datagram.protocol == AUTHENTICATION && fragment.is_none() {
+        // RFC 4302 protects the packet and leaves it readable.
+        let (protocol, skipped) = upper_layer(AUTHENTICATION, datagram.payload, payload_length)?;
+        datagram.protocol = protocol;
+        datagram.payload = datagram.payload.get(skipped..)?;
+        datagram.payload_length = payload_length.checked_sub(u32::try_from(skipped).ok()?)?;
+    }
+    Some(datagram)
 }
 
 fn ipv6(data: &[u8], on_wire: u32) -> Option<Datagram<'_>> {

@@ -1,31 +1,53 @@
 //! Packet → TCP segment: peels the link, IP and TCP headers off a packet and puts IP fragments together.
 //!
-//! Headers are read in place; only fragments are copied. Whatever does not parse is counted in [`Quality`].
+//! Headers are read in place; only fragments are copied. Tunnels are followed to the packet within them, and what is no
+//! TCP is counted by its protocol. Whatever does not parse is counted in [`Quality`].
 
 mod fragments;
 mod ip;
 mod link;
+mod skipped;
 mod tcp;
+mod tunnel;
 
 use crate::segment::{Packet, TcpSegment};
-use fragments::{Added, Fragments};
+use fragments::{Added, Assembly, Fragments};
 use ip::{Datagram, TCP};
 use link::Peeled;
-use smbscope_model::Quality;
+use skipped::Skipped;
+use smbscope_model::{Quality, SkippedPackets, SkippedProtocol, Stamp};
 use std::net::SocketAddr;
 use tcp::TcpHeader;
 
-/// Link types remembered for the message about those that are not read.
-const MAX_UNSUPPORTED_LINKS: usize = 64;
+/// Tunnels within each other that are followed, fragments within fragments among them.
+const MAX_TUNNELS: usize = 8;
 
 /// Decodes packets one after the other; remembers fragments, and what it has seen for the case that nothing is SMB.
 #[derive(Debug)]
 pub struct Decoder {
     fragments: Fragments,
     packets: u64,
-    unsupported_links: Vec<u32>,
+    skipped: Skipped,
     /// TCP packets by the lower of their two ports.
     port_packets: Box<[u64]>,
+}
+
+/// What a packet is behind its link header and its tunnels.
+enum Found<'a> {
+    /// A whole IP packet that holds TCP.
+    Tcp(Datagram<'a>),
+    /// A part of one, which may hold TCP.
+    Fragment(Datagram<'a>),
+    Skipped(SkippedProtocol),
+    Malformed,
+    /// The snap length cut it off inside its headers.
+    Cut,
+}
+
+impl Found<'_> {
+    fn unparsed(data: &[u8], on_wire: u32) -> Self {
+        if (data.len() as u64) < u64::from(on_wire) { Found::Cut } else { Found::Malformed }
+    }
 }
 
 impl Default for Decoder {
@@ -40,7 +62,7 @@ impl Decoder {
         Decoder {
             fragments: Fragments::new(),
             packets: 0,
-            unsupported_links: Vec::new(),
+            skipped: Skipped::new(),
             port_packets: vec![0; usize::from(u16::MAX) + 1].into_boxed_slice(),
         }
     }
@@ -53,43 +75,37 @@ impl Decoder {
         quality.captured_bytes += packet.data.len() as u64;
         let snapped = (packet.data.len() as u64) < u64::from(packet.wire_length);
         quality.snapped_packets += u64::from(snapped);
-
-        let (network, version) = match link::peel(packet.link_type, packet.data) {
-            Peeled::Ip { offset, version } => (offset, version),
-            Peeled::Other => {
-                quality.not_tcp += 1;
-                return None;
+        let found = match link::peel(packet.link_type, packet.data) {
+            Peeled::Ip { offset, version } => {
+                let on_wire = packet.wire_length.saturating_sub(u32::try_from(offset).unwrap_or(u32::MAX));
+                let data = packet.data.get(offset..).unwrap_or_default();
+                match ip::parse(version, data, on_wire) {
+                    Some(datagram) if datagram.fragment.is_some() => Found::Fragment(datagram),
+                    Some(datagram) if datagram.protocol == TCP => Found::Tcp(datagram),
+                    Some(datagram) => {
+                        let found = follow(datagram);
+                        quality.tunneled_packets += u64::from(matches!(found, Found::Tcp(_)));
+                        found
+                    }
+                    None => Found::unparsed(data, on_wire),
+                }
             }
-            Peeled::Malformed => {
-                quality.malformed_packets += 1;
-                return None;
-            }
-            Peeled::Unsupported => {
-                quality.not_tcp += 1;
-                self.note_unsupported(packet.link_type);
-                return None;
-            }
+            Peeled::Other(protocol) => Found::Skipped(protocol),
+            Peeled::Malformed => Found::unparsed(packet.data, packet.wire_length),
         };
-        let captured = packet.data.get(network..).unwrap_or_default();
-        let on_wire = packet.wire_length.saturating_sub(u32::try_from(network).unwrap_or(u32::MAX));
-        let Some(datagram) = ip::parse(version, captured, on_wire) else {
-            quality.malformed_packets += 1;
-            return None;
-        };
-        if datagram.protocol != TCP && !(datagram.fragment.is_some() && ip::is_extension(datagram.protocol)) {
-            quality.not_tcp += 1;
-            quality.ip_fragments += u64::from(datagram.fragment.is_some());
-            return None;
+        match found {
+            Found::Tcp(datagram) => self.segment(packet, &datagram, quality),
+            Found::Fragment(datagram) => self.fragment(packet, &datagram, quality),
+            other => {
+                self.pass_over(&other, quality);
+                None
+            }
         }
-        if datagram.fragment.is_none() {
-            return self.segment(packet, &datagram, quality);
-        }
-        self.fragment(packet, &datagram, quality)
     }
 
-    /// Link types of packets that could not be decoded for that reason.
-    pub fn unsupported_links(&self) -> &[u32] {
-        &self.unsupported_links
+    /// The protocols of the packets that are no TCP, at most `n` of them with the most packets; the rest is added up.
+    pub fn skipped(&self, n: usize) -> Vec<SkippedPackets> {
+        self.skipped.most(n)
     }
 
     /// The busiest TCP ports with their packets, busiest first. A connection counts for the lower of its ports, which
@@ -107,9 +123,15 @@ impl Decoder {
         quality.ip_datagrams_incomplete += self.fragments.clear();
     }
 
-    fn note_unsupported(&mut self, link_type: u32) {
-        if self.unsupported_links.len() < MAX_UNSUPPORTED_LINKS && !self.unsupported_links.contains(&link_type) {
-            self.unsupported_links.push(link_type);
+    /// Counts a packet that holds no segment.
+    fn pass_over(&mut self, found: &Found<'_>, quality: &mut Quality) {
+        match found {
+            Found::Skipped(protocol) => {
+                quality.not_tcp += 1;
+                self.skipped.count(*protocol);
+            }
+            Found::Cut => quality.headers_not_captured += 1,
+            Found::Malformed | Found::Tcp(_) | Found::Fragment(_) => quality.malformed_packets += 1,
         }
     }
 
@@ -120,28 +142,19 @@ impl Decoder {
         quality: &mut Quality,
     ) -> Option<TcpSegment<'a>> {
         let Some(header) = TcpHeader::parse(datagram.payload, datagram.payload_length) else {
-            quality.malformed_packets += 1;
+            let captured = datagram.payload.len();
+            let cut = captured < tcp::NEEDED && (captured as u64) < u64::from(datagram.payload_length);
+            self.pass_over(&if cut { Found::Cut } else { Found::Malformed }, quality);
             return None;
         };
         quality.tcp_packets += 1;
-        self.count_port(&header);
-        Some(TcpSegment {
-            ordinal: self.packets,
-            first: packet.stamp,
-            stamp: packet.stamp,
-            source: SocketAddr::new(datagram.source, header.source_port),
-            destination: SocketAddr::new(datagram.destination, header.destination_port),
-            sequence: header.sequence,
-            acknowledgment: header.acknowledgment,
-            flags: header.flags,
-            window: header.window,
-            timestamp_value: header.timestamp_value,
-            ip_id: datagram.identification,
-            payload: header.payload,
-            payload_length: header.payload_length,
-        })
+        self.port_packets[usize::from(header.source_port.min(header.destination_port))] += 1;
+        Some(segment_of(self.packets, packet.stamp, packet.stamp, datagram, &header))
     }
 
+    /// Takes a fragment; a datagram that it completes is followed through its tunnels, where it may be a fragment of
+    /// another one again.
+    #[cold]
     fn fragment<'a>(
         &'a mut self,
         packet: &Packet<'a>,
@@ -149,49 +162,158 @@ impl Decoder {
         quality: &mut Quality,
     ) -> Option<TcpSegment<'a>> {
         quality.ip_fragments += 1;
-        quality.tcp_packets += 1;
-        let added = self.fragments.add(datagram, packet.stamp);
+        // Counted by what the datagram seems to hold, and anew once that is known.
+        let counted = datagram.protocol;
+        if holds_tcp(counted) {
+            quality.tcp_packets += 1;
+        } else {
+            quality.not_tcp += 1;
+            self.skipped.count(SkippedProtocol::IpProtocol(counted));
+        }
+        if !holds_tcp(counted) && !tunnel::is_tunnel(counted) {
+            return None;
+        }
+        let mut whole = self.put_together(datagram, packet.stamp, quality)?;
+        let mut counted = (whole.protocol, whole.packets);
+        for _ in 0..MAX_TUNNELS {
+            match look_into(&whole) {
+                Found::Tcp(inner) => {
+                    self.recount(counted, None, quality);
+                    quality.tunneled_packets += if holds_tcp(counted.0) { 0 } else { counted.1 };
+                    // The payload is a part of the datagram's bytes, which are to stay.
+                    let start = inner.payload.as_ptr() as usize - whole.bytes().0.as_ptr() as usize;
+                    let inner = Datagram { payload: &[], ..inner };
+                    let whole = self.fragments.keep(whole);
+                    let payload = whole.bytes().0.get(start..).unwrap_or_default();
+                    let Some(header) = TcpHeader::parse(payload, inner.payload_length) else {
+                        quality.tcp_packets -= 1;
+                        quality.malformed_packets += 1;
+                        return None;
+                    };
+                    self.port_packets[usize::from(header.source_port.min(header.destination_port))] += 1;
+                    return Some(segment_of(self.packets, whole.first, packet.stamp, &inner, &header));
+                }
+                Found::Fragment(inner) => {
+                    let is_read = holds_tcp(inner.protocol) || tunnel::is_tunnel(inner.protocol);
+                    let skipped = (!is_read).then_some(SkippedProtocol::IpProtocol(inner.protocol));
+                    self.recount(counted, skipped, quality);
+                    counted = (TCP, 1);
+                    if !is_read {
+                        return None;
+                    }
+                    whole = self.put_together(&inner, whole.first, quality)?;
+                }
+                Found::Skipped(protocol) => {
+                    self.recount(counted, Some(protocol), quality);
+                    return None;
+                }
+                Found::Malformed | Found::Cut => {
+                    self.recount(counted, None, quality);
+                    quality.tcp_packets -= 1;
+                    quality.malformed_packets += 1;
+                    return None;
+                }
+            }
+        }
+        self.recount(counted, Some(SkippedProtocol::NestedTunnels), quality);
+        None
+    }
+
+    /// Enters a fragment; the whole datagram if it was the last part.
+    fn put_together(&mut self, datagram: &Datagram<'_>, stamp: Stamp, quality: &mut Quality) -> Option<Assembly> {
+        let added = self.fragments.add(datagram, stamp);
         quality.ip_datagrams_incomplete += added.given_up;
         let Added { completed: true, .. } = added else { return None };
         quality.ip_datagrams_reassembled += 1;
-        let whole = self.fragments.completed()?;
-        let identification = whole.identification;
-        let first = whole.first;
-        let (captured, length) = whole.bytes();
-        // An IPv6 datagram may have extension headers behind the fragment header.
-        let parsed = ip::upper_layer(whole.next_header, captured, length)
-            .filter(|(protocol, _)| *protocol == TCP)
-            .and_then(|(_, offset)| {
-                let payload = captured.get(offset..)?;
-                TcpHeader::parse(payload, length.checked_sub(u32::try_from(offset).ok()?)?)
-            });
-        let Some(header) = parsed else {
-            quality.malformed_packets += 1;
-            quality.tcp_packets -= 1;
-            return None;
-        };
-        let lower = header.source_port.min(header.destination_port);
-        self.port_packets[usize::from(lower)] += 1;
-        Some(TcpSegment {
-            ordinal: self.packets,
-            first,
-            stamp: packet.stamp,
-            source: SocketAddr::new(whole.source, header.source_port),
-            destination: SocketAddr::new(whole.destination, header.destination_port),
-            sequence: header.sequence,
-            acknowledgment: header.acknowledgment,
-            flags: header.flags,
-            window: header.window,
-            timestamp_value: header.timestamp_value,
-            ip_id: identification,
-            payload: header.payload,
-            payload_length: header.payload_length,
-        })
+        self.fragments.take_completed()
     }
 
-    fn count_port(&mut self, header: &TcpHeader<'_>) {
-        let lower = header.source_port.min(header.destination_port);
-        self.port_packets[usize::from(lower)] += 1;
+    /// The fragments of a datagram, counted before by the protocol in their headers, hold TCP or, with `skipped`, that.
+    fn recount(&mut self, (protocol, packets): (u8, u64), skipped: Option<SkippedProtocol>, quality: &mut Quality) {
+        match (holds_tcp(protocol), skipped) {
+            (true, None) => {}
+            (true, Some(skipped)) => {
+                quality.tcp_packets -= packets;
+                quality.not_tcp += packets;
+                (0..packets).for_each(|_| self.skipped.count(skipped));
+            }
+            (false, skipped) => {
+                self.skipped.recount(packets, SkippedProtocol::IpProtocol(protocol), skipped);
+                if skipped.is_none() {
+                    quality.not_tcp -= packets;
+                    quality.tcp_packets += packets;
+                }
+            }
+        }
+    }
+}
+
+/// Whether a fragment of this protocol is taken for a part of a segment: TCP, or an IPv6 extension header in front of it.
+fn holds_tcp(protocol: u8) -> bool {
+    protocol == TCP || ip::is_extension(protocol)
+}
+
+/// Goes into a packet that is no TCP, through one tunnel after the other.
+#[cold]
+fn follow(mut datagram: Datagram<'_>) -> Found<'_> {
+    for _ in 0..MAX_TUNNELS {
+        let unparsed = Found::unparsed(datagram.payload, datagram.payload_length);
+        match tunnel::peel(&datagram) {
+            Peeled::Ip { offset, version } => match tunnel::inner(&datagram, offset, version) {
+                Some(inner) if inner.fragment.is_some() => return Found::Fragment(inner),
+                Some(inner) if inner.protocol == TCP => return Found::Tcp(inner),
+                Some(inner) => datagram = inner,
+                None => return unparsed,
+            },
+            Peeled::Other(protocol) => return Found::Skipped(protocol),
+            Peeled::Malformed => return unparsed,
+        }
+    }
+    Found::Skipped(SkippedProtocol::NestedTunnels)
+}
+
+/// What a datagram that was put together holds.
+fn look_into(whole: &Assembly) -> Found<'_> {
+    let (captured, length) = whole.bytes();
+    // An IPv6 datagram may have extension headers behind the fragment header.
+    let Some((protocol, offset)) = ip::upper_layer(whole.next_header, captured, length) else {
+        return Found::unparsed(captured, length);
+    };
+    let payload = captured.get(offset..).unwrap_or_default();
+    let datagram = Datagram {
+        source: whole.source,
+        destination: whole.destination,
+        protocol,
+        identification: whole.identification,
+        fragment: None,
+        payload,
+        payload_length: length.saturating_sub(u32::try_from(offset).unwrap_or(u32::MAX)),
+    };
+    if protocol == TCP { Found::Tcp(datagram) } else { follow(datagram) }
+}
+
+#[inline]
+fn segment_of<'a>(
+    ordinal: u64,
+    first: Stamp,
+    stamp: Stamp,
+    datagram: &Datagram<'a>,
+    header: &TcpHeader<'a>,
+) -> TcpSegment<'a> {
+    TcpSegment {
+        ordinal,
+        first,
+        stamp,
+        source: SocketAddr::new(datagram.source, header.source_port),
+        destination: SocketAddr::new(datagram.destination, header.destination_port),
+        sequence: header.sequence,
+        acknowledgment: header.acknowledgment,
+        flags: header.flags,
+        window: header.window,
+        timestamp_value: header.timestamp_value,
+        ip_id: datagram.identification,
+        payload: header.payload,
+        payload_length: header.payload_length,
     }
 }
 

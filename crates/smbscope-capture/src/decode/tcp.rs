@@ -3,7 +3,7 @@
 use crate::segment::TcpFlags;
 
 /// Up to the window: with less than this of a header nothing can be done.
-const NEEDED: usize = 16;
+pub(super) const NEEDED: usize = 16;
 /// Length of a header without options.
 const MIN_HEADER: u32 = 20;
 /// Option kinds.

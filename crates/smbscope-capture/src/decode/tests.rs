@@ -3,7 +3,8 @@
 use super::*;
 use crate::segment::TcpFlags;
 use proptest::prelude::*;
-use smbscope_model::{PacketRef, Stamp, Timestamp};
+use smbscope_model::{PacketRef, SkippedPackets, SkippedProtocol, Stamp, Timestamp};
+use smbscope_testkit::encapsulation::Encapsulation;
 
 const ETHERNET: u32 = 1;
 const ROUTING: u8 = 43;
@@ -73,7 +74,10 @@ fn decode_all(packets: &[(u32, &[u8], usize)]) -> Decoded {
         });
     }
     decoder.finish(&mut quality);
-    assert_eq!(quality.packets, quality.tcp_packets + quality.not_tcp + quality.malformed_packets);
+    let unread = quality.malformed_packets + quality.headers_not_captured;
+    assert_eq!(quality.packets, quality.tcp_packets + quality.not_tcp + unread);
+    let skipped: u64 = decoder.skipped(usize::MAX).iter().map(|skipped| skipped.packets).sum();
+    assert_eq!(skipped, quality.not_tcp, "every packet that is no TCP has a name");
     Decoded { segment: last, quality }
 }
 
@@ -123,6 +127,91 @@ fn every_link_type_leads_to_the_same_segment() {
 }
 
 #[test]
+fn every_tunnel_leads_to_the_segment_in_it() {
+    let frames = [ethernet([8, 0], &ipv4(&tcp(&[], b"SMB"))), ethernet(IPV6_TYPE, &ipv6(TCP, &tcp(&[], b"SMB")))];
+    for encapsulation in Encapsulation::ALL {
+        for (frame, source) in frames.iter().zip(["10.0.0.2:49152", "[fd00::2]:49152"]) {
+            let wrapped = encapsulation.wrap(frame, 0x0102);
+            let packets: Vec<(u32, &[u8], usize)> =
+                wrapped.iter().map(|data| (encapsulation.link_type(), data.as_slice(), data.len())).collect();
+            let decoded = decode_all(&packets);
+            let segment = decoded.segment.unwrap_or_else(|| panic!("{encapsulation:?}: {:x?}", wrapped[0]));
+            assert_eq!((segment.0.to_string().as_str(), segment.2.as_slice()), (source, b"SMB".as_slice()));
+            assert_eq!(decoded.quality.tcp_packets, wrapped.len() as u64, "{encapsulation:?}");
+        }
+    }
+}
+
+#[test]
+fn the_identification_is_that_of_the_inner_packet() {
+    // A copy of a packet that passes the capture point plain and wrapped is one of the same packet.
+    let frame = ethernet([8, 0], &ipv4(&tcp(&[], b"SMB")));
+    for encapsulation in Encapsulation::ALL {
+        let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
+        for data in encapsulation.wrap(&frame, 77) {
+            let packet = packet(encapsulation.link_type(), &data, data.len(), 1);
+            let segment = decoder.decode(&packet, &mut quality);
+            assert_eq!(segment.and_then(|segment| segment.ip_id), Some(0x1234), "{encapsulation:?}");
+        }
+    }
+}
+
+#[test]
+fn a_tunnel_cut_at_any_length_is_counted_and_never_guessed() {
+    let frame = ethernet([8, 0], &ipv4(&tcp(&[], b"SMB")));
+    for encapsulation in Encapsulation::ALL {
+        for data in encapsulation.wrap(&frame, 77) {
+            for captured in 0..data.len() - 3 - 4 {
+                let decoded = decode_all(&[(encapsulation.link_type(), &data[..captured], data.len())]);
+                assert!(decoded.segment.is_none(), "{encapsulation:?} {captured}");
+                let quality = decoded.quality;
+                assert_eq!(
+                    (quality.headers_not_captured, quality.malformed_packets),
+                    (1, 0),
+                    "{encapsulation:?} {captured}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn tunnels_are_followed_to_a_bounded_depth() {
+    let mut packet = ipv4(&tcp(&[], b"SMB"));
+    let mut seen = 0;
+    for _ in 0..40 {
+        seen += u64::from(payload_of(101, &packet).is_some());
+        packet = ipv4(&packet);
+        packet[9] = 4;
+    }
+    assert_eq!(seen, MAX_TUNNELS as u64 + 1);
+    let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
+    decoder.decode(&self::packet(101, &packet, packet.len(), 1), &mut quality);
+    assert_eq!(decoder.skipped(1)[0].protocol, SkippedProtocol::NestedTunnels);
+}
+
+#[test]
+fn what_is_in_no_tunnel_is_named_by_its_port_or_protocol() {
+    let carried = |protocol: u8, payload: &[u8]| {
+        let mut data = ethernet([8, 0], &ipv4(payload));
+        data[14 + 9] = protocol;
+        data
+    };
+    let quic = carried(17, &[0xc3, 0x50, 1, 187, 0, 12, 0, 0, 1, 2, 3, 4]);
+    let answer = carried(17, &[1, 187, 0xc3, 0x50, 0, 12, 0, 0, 1, 2, 3, 4]);
+    let esp = carried(50, &[7; 40]);
+    let arp = ethernet([8, 6], &[0; 28]);
+    let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
+    for data in [&quic, &answer, &answer, &esp, &arp, &arp] {
+        decoder.decode(&packet(ETHERNET, data, data.len(), 1), &mut quality);
+    }
+    let skipped: Vec<(String, u64)> =
+        decoder.skipped(8).iter().map(|skipped| (skipped.protocol.to_string(), skipped.packets)).collect();
+    let expected = [("UDP port 443 (QUIC)", 3), ("EtherType 0x0806 (ARP)", 2), ("IP protocol 50 (ESP, encrypted)", 1)];
+    assert_eq!(skipped, expected.map(|(name, packets)| (name.to_owned(), packets)));
+}
+
+#[test]
 fn other_protocols_are_counted_apart_from_damage() {
     let arp = ethernet([8, 6], &[0; 28]);
     let spanning_tree = ethernet([0, 38], &[0x42, 0x42, 3, 0, 0, 0, 0, 0]);
@@ -149,7 +238,8 @@ fn other_protocols_are_counted_apart_from_damage() {
     for number in 1..3 {
         decoder.decode(&packet(105, &wifi, 64, number), &mut Quality::default());
     }
-    assert_eq!(decoder.unsupported_links(), [105]);
+    let skipped = SkippedPackets { protocol: SkippedProtocol::LinkType(105), packets: 2 };
+    assert_eq!(decoder.skipped(8), [skipped]);
 }
 
 #[test]
@@ -190,7 +280,8 @@ fn a_tcp_header_needs_its_first_16_bytes() {
     for (captured, seen) in [(34 + 15, false), (34 + 16, true), (34 + 24, true)] {
         let decoded = decode_all(&[(ETHERNET, &whole[..captured], whole.len())]);
         assert_eq!(decoded.segment.is_some(), seen, "{captured}");
-        assert_eq!(decoded.quality.malformed_packets, u64::from(!seen));
+        let quality = &decoded.quality;
+        assert_eq!((quality.headers_not_captured, quality.malformed_packets), (u64::from(!seen), 0));
         if let Some((.., payload, length, timestamp, _, _)) = decoded.segment {
             assert_eq!((payload.len(), length, timestamp), (0, 7, None));
         }
@@ -346,7 +437,8 @@ proptest! {
                 prop_assert!(segment.payload.len() as u64 <= u64::from(segment.payload_length));
             }
         }
-        prop_assert_eq!(quality.packets, quality.tcp_packets + quality.not_tcp + quality.malformed_packets);
+        let unread = quality.malformed_packets + quality.headers_not_captured;
+        prop_assert_eq!(quality.packets, quality.tcp_packets + quality.not_tcp + unread);
     }
 
     #[test]

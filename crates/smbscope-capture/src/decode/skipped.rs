@@ -1,0 +1,97 @@
+//! Packets that are no TCP, counted by protocol.
+
+use smbscope_model::{SkippedPackets, SkippedProtocol};
+
+/// Protocols that are told apart beside those of IP and ports of UDP, which all are; the packets of others are added up.
+const MAX_SKIPPED_PROTOCOLS: usize = 128;
+
+/// A counter for every protocol, in tables whose size does not depend on the capture.
+#[derive(Debug)]
+pub(super) struct Skipped {
+    ip: Box<[u64]>,
+    udp: Box<[u64]>,
+    others: Vec<(SkippedProtocol, u64)>,
+    /// Packets of protocols that were too many.
+    rest: u64,
+}
+
+impl Skipped {
+    pub(super) fn new() -> Skipped {
+        Skipped {
+            ip: vec![0; usize::from(u8::MAX) + 1].into_boxed_slice(),
+            udp: vec![0; usize::from(u16::MAX) + 1].into_boxed_slice(),
+            others: Vec::new(),
+            rest: 0,
+        }
+    }
+
+    /// Counts a packet.
+    pub(super) fn count(&mut self, protocol: SkippedProtocol) {
+        *self.counter(protocol) += 1;
+    }
+
+    /// Counts packets as another protocol than they were counted before, or as none that is skipped.
+    pub(super) fn recount(&mut self, packets: u64, before: SkippedProtocol, now: Option<SkippedProtocol>) {
+        let counter = self.counter(before);
+        *counter = counter.saturating_sub(packets);
+        if let Some(now) = now {
+            *self.counter(now) += packets;
+        }
+    }
+
+    fn counter(&mut self, protocol: SkippedProtocol) -> &mut u64 {
+        match protocol {
+            SkippedProtocol::IpProtocol(number) => &mut self.ip[usize::from(number)],
+            SkippedProtocol::UdpPort(number) => &mut self.udp[usize::from(number)],
+            _ => {
+                let place = self.others.iter().position(|(known, _)| *known == protocol);
+                match place {
+                    Some(place) => &mut self.others[place].1,
+                    None if self.others.len() < MAX_SKIPPED_PROTOCOLS => {
+                        let place = self.others.len();
+                        self.others.push((protocol, 0));
+                        &mut self.others[place].1
+                    }
+                    None => &mut self.rest,
+                }
+            }
+        }
+    }
+
+    /// The protocols with the most packets, at most `n`; what is left is added up.
+    pub(super) fn most(&self, n: usize) -> Vec<SkippedPackets> {
+        let ip = (0..=u8::MAX).zip(&self.ip).map(|(number, packets)| (SkippedProtocol::IpProtocol(number), *packets));
+        let udp = (0..=u16::MAX).zip(&self.udp).map(|(number, packets)| (SkippedProtocol::UdpPort(number), *packets));
+        let all = ip.chain(udp).chain(self.others.iter().copied());
+        let mut counted: Vec<SkippedPackets> = all
+            .filter(|(_, packets)| *packets > 0)
+            .map(|(protocol, packets)| SkippedPackets { protocol, packets })
+            .collect();
+        counted.sort_by_key(|skipped| (std::cmp::Reverse(skipped.packets), skipped.protocol));
+        let rest = self.rest + counted.iter().skip(n).map(|skipped| skipped.packets).sum::<u64>();
+        counted.truncate(n);
+        if rest > 0 {
+            counted.push(SkippedPackets { protocol: SkippedProtocol::Others, packets: rest });
+        }
+        counted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protocols_that_are_too_many_are_added_up_and_no_packet_is_lost() {
+        let mut skipped = Skipped::new();
+        for link_type in 0..2 * MAX_SKIPPED_PROTOCOLS as u32 {
+            skipped.count(SkippedProtocol::LinkType(link_type));
+        }
+        skipped.count(SkippedProtocol::UdpPort(53));
+        skipped.count(SkippedProtocol::UdpPort(53));
+        let most = skipped.most(4);
+        assert_eq!(most[0], SkippedPackets { protocol: SkippedProtocol::UdpPort(53), packets: 2 });
+        assert_eq!((most.len(), most[4].protocol), (5, SkippedProtocol::Others));
+        assert_eq!(most.iter().map(|skipped| skipped.packets).sum::<u64>(), 2 * MAX_SKIPPED_PROTOCOLS as u64 + 2);
+    }
+}

@@ -1,0 +1,199 @@
+//! What IP carries beside TCP, where that is a tunnel: where in the payload of an IP packet the packet within starts.
+//!
+//! Mirrored and virtual networks' traffic comes like this: VXLAN (RFC 7348), its generic extension, GENEVE (RFC 8926),
+//! GRE (RFC 2784, 2890 and the version of PPTP, RFC 2637) with ERSPAN I to III (draft-foschiano-erspan) in it, IP in IP
+//! (RFC 2003, 2473, 4213), EtherIP (RFC 3378), MPLS in IP, in UDP and in GRE (RFC 4023, 7510), GRE in UDP (RFC 8086),
+//! GTP-U (3GPP TS 29.281), TZSP, and what the authentication header protects (RFC 4302).
+
+use super::ip::{self, Datagram};
+use super::link::{self, Peeled, be16};
+use smbscope_model::SkippedProtocol;
+
+/// Protocol numbers of IP.
+const IPV4: u8 = 4;
+const UDP: u8 = 17;
+const IPV6: u8 = 41;
+const GRE: u8 = 47;
+const ETHERIP: u8 = 97;
+const MPLS: u8 = 137;
+
+/// UDP ports, of the receiver.
+const GTP_USER: u16 = 2152;
+const GRE_IN_UDP: u16 = 4754;
+const VXLAN: u16 = 4789;
+/// What Linux takes for VXLAN unless it is told otherwise.
+const VXLAN_LINUX: u16 = 8472;
+const VXLAN_GENERIC: u16 = 4790;
+const GENEVE: u16 = 6081;
+const MPLS_IN_UDP: u16 = 6635;
+const TZSP: u16 = 37008;
+
+/// EtherTypes of GRE.
+const ERSPAN_I_II: u16 = 0x88be;
+const ERSPAN_III: u16 = 0x22eb;
+const PPP: u16 = 0x880b;
+
+/// Header extensions of GTP-U, and tagged fields of TZSP, that are passed; a longer chain is damage.
+const MAX_OPTIONS: usize = 32;
+
+/// Whether a datagram in fragments has to be put together to see what it carries.
+pub(super) fn is_tunnel(protocol: u8) -> bool {
+    matches!(protocol, IPV4 | UDP | IPV6 | GRE | ETHERIP | MPLS)
+}
+
+/// Finds the packet in the payload of one that is not TCP.
+pub(super) fn peel(datagram: &Datagram<'_>) -> Peeled {
+    let data = datagram.payload;
+    let peeled = match datagram.protocol {
+        IPV4 => Some(Peeled::Ip { offset: 0, version: Some(4) }),
+        IPV6 => Some(Peeled::Ip { offset: 0, version: Some(6) }),
+        GRE => gre(data, 0),
+        UDP => udp(data),
+        MPLS => Some(link::mpls(data, 0)),
+        // Version 3 in the upper four bits, the rest is zero.
+        ETHERIP if data.first().is_none_or(|byte| byte >> 4 == 3) => Some(link::ethernet(data, 2)),
+        other => Some(Peeled::Other(SkippedProtocol::IpProtocol(other))),
+    };
+    peeled.unwrap_or(Peeled::Malformed)
+}
+
+/// The offset of what follows a GRE header, by the flags in it.
+fn gre(data: &[u8], start: usize) -> Option<Peeled> {
+    let flags = be16(data, start)?;
+    let protocol = be16(data, start + 2)?;
+    let word = |flag: u16| if flags & flag != 0 { 4 } else { 0 };
+    const CHECKSUM: u16 = 0x8000;
+    const ROUTING: u16 = 0x4000;
+    const KEY: u16 = 0x2000;
+    const SEQUENCE: u16 = 0x1000;
+    // Only the version of PPTP has it.
+    const ACKNOWLEDGMENT: u16 = 0x0080;
+    let unread = Peeled::Other(SkippedProtocol::Gre(protocol));
+    match flags & 7 {
+        0 => {
+            if flags & ROUTING != 0 {
+                // Source routes of RFC 1701, which nobody sends.
+                return Some(unread);
+            }
+            let offset = start + 4 + word(CHECKSUM) + word(KEY) + word(SEQUENCE);
+            Some(match protocol {
+                // A keep-alive: an empty packet.
+                0 => unread,
+                // The first version has no header of its own, and its GRE header no sequence number.
+                ERSPAN_I_II if flags & SEQUENCE == 0 => link::ethernet(data, offset),
+                ERSPAN_I_II => link::ethernet(data, offset + 8),
+                ERSPAN_III => erspan_iii(data, offset)?,
+                PPP => link::ppp(data, offset),
+                _ => match link::protocols(data, offset, protocol) {
+                    Peeled::Other(SkippedProtocol::EtherType(_)) => unread,
+                    peeled => peeled,
+                },
+            })
+        }
+        1 if protocol == PPP => Some(link::ppp(data, start + 8 + word(SEQUENCE) + word(ACKNOWLEDGMENT))),
+        _ => Some(unread),
+    }
+}
+
+/// ERSPAN type III: 12 bytes, whose last ones say what kind of frame follows and whether 8 further bytes stand between.
+fn erspan_iii(data: &[u8], start: usize) -> Option<Peeled> {
+    let last = be16(data, start + 10)?;
+    let offset = start + 12 + if last & 1 != 0 { 8 } else { 0 };
+    Some(match last >> 10 & 0x1f {
+        2 => Peeled::Ip { offset, version: None },
+        _ => link::ethernet(data, offset),
+    })
+}
+
+fn udp(data: &[u8]) -> Option<Peeled> {
+    let (source, port) = (be16(data, 0)?, be16(data, 2)?);
+    let is_named = |port: u16| SkippedProtocol::UdpPort(port).name().is_some();
+    let service = match (is_named(source), is_named(port)) {
+        (true, false) => source,
+        (false, true) => port,
+        _ => source.min(port),
+    };
+    let unread = Peeled::Other(SkippedProtocol::UdpPort(service));
+    const START: usize = 8;
+    Some(match port {
+        // The flag of a valid network identifier.
+        VXLAN | VXLAN_LINUX if data.get(START)? & 0x08 != 0 => link::ethernet(data, START + 8),
+        VXLAN_GENERIC => match data.get(START + 3)? {
+            1 => Peeled::Ip { offset: START + 8, version: Some(4) },
+            2 => Peeled::Ip { offset: START + 8, version: Some(6) },
+            3 => link::ethernet(data, START + 8),
+            5 => link::mpls(data, START + 8),
+            _ => unread,
+        },
+        GENEVE if data.get(START)? >> 6 == 0 => {
+            let options = usize::from(data.get(START)? & 0x3f) * 4;
+            match link::protocols(data, START + 8 + options, be16(data, START + 2)?) {
+                Peeled::Other(SkippedProtocol::EtherType(_)) => unread,
+                peeled => peeled,
+            }
+        }
+        GTP_USER => match gtp_user(data, START)? {
+            Some(offset) => Peeled::Ip { offset, version: None },
+            None => unread,
+        },
+        MPLS_IN_UDP => link::mpls(data, START),
+        GRE_IN_UDP => gre(data, START)?,
+        TZSP => match tzsp(data, START)? {
+            Some(offset) => link::ethernet(data, offset),
+            None => unread,
+        },
+        _ => unread,
+    })
+}
+
+/// The offset of the user's packet in GTP-U (TS 29.281 5.1); none in a signalling message.
+fn gtp_user(data: &[u8], start: usize) -> Option<Option<usize>> {
+    let (flags, kind) = (*data.get(start)?, *data.get(start + 1)?);
+    // Version 1, GTP and not GTP', a G-PDU.
+    if flags >> 4 != 3 || kind != 255 {
+        return Some(None);
+    }
+    let mut offset = start + 8;
+    if flags & 7 == 0 {
+        return Some(Some(offset));
+    }
+    offset += 4;
+    let mut next = if flags & 4 != 0 { *data.get(offset - 1)? } else { 0 };
+    for _ in 0..MAX_OPTIONS {
+        if next == 0 {
+            return Some(Some(offset));
+        }
+        let length = usize::from(*data.get(offset)?) * 4;
+        if length == 0 {
+            return None;
+        }
+        offset += length;
+        next = *data.get(offset - 1)?;
+    }
+    None
+}
+
+/// The offset of the Ethernet frame in TZSP, version 1, whose tagged fields end with tag 1; none where it holds another
+/// kind of frame, or none.
+fn tzsp(data: &[u8], start: usize) -> Option<Option<usize>> {
+    let header = data.get(start..start + 4)?;
+    // Types: 0 received, 1 to be sent. Encapsulated protocol 1: Ethernet.
+    if header[0] != 1 || header[1] > 1 || header[2..] != [0, 1] {
+        return Some(None);
+    }
+    let mut offset = start + 4;
+    for _ in 0..MAX_OPTIONS {
+        match *data.get(offset)? {
+            1 => return Some(Some(offset + 1)),
+            0 => offset += 1,
+            _ => offset += 2 + usize::from(*data.get(offset + 1)?),
+        }
+    }
+    None
+}
+
+/// The IP packet at `offset` of the payload of another one.
+pub(super) fn inner<'a>(outer: &Datagram<'a>, offset: usize, version: Option<u8>) -> Option<Datagram<'a>> {
+    let data = outer.payload.get(offset..)?;
+    ip::parse(version, data, outer.payload_length.checked_sub(u32::try_from(offset).ok()?)?)
+}

@@ -1,0 +1,258 @@
+//! Packets that are no TCP, by the protocol that they are instead: nothing is skipped in silence.
+
+use std::fmt;
+
+/// A protocol that is not read, by its number in the layer that carries it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SkippedProtocol {
+    /// LINKTYPE_* value of the packet (registry of tcpdump.org).
+    LinkType(u32),
+    /// Address family of a BSD loopback header.
+    AddressFamily(u32),
+    /// EtherType.
+    EtherType(u16),
+    /// Destination service access point of IEEE 802.2.
+    LogicalLink(u8),
+    /// PPP protocol.
+    Ppp(u16),
+    /// What stands behind MPLS labels is neither IP nor Ethernet.
+    Mpls,
+    /// EtherType in a GRE header.
+    Gre(u16),
+    /// Protocol number of IP.
+    IpProtocol(u8),
+    /// UDP port: of the two the one that is known, or else the lower one.
+    UdpPort(u16),
+    /// More tunnels within each other than are followed.
+    NestedTunnels,
+    /// What was beyond the protocols that are told apart.
+    Others,
+}
+
+/// How many packets of a protocol were skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SkippedPackets {
+    /// The protocol.
+    pub protocol: SkippedProtocol,
+    /// How many.
+    pub packets: u64,
+}
+
+impl SkippedProtocol {
+    /// The layer whose number this is, as in `UDP port`.
+    pub fn layer(self) -> &'static str {
+        match self {
+            SkippedProtocol::LinkType(_) => "link type",
+            SkippedProtocol::AddressFamily(_) => "address family",
+            SkippedProtocol::EtherType(_) => "EtherType",
+            SkippedProtocol::LogicalLink(_) => "802.2 SAP",
+            SkippedProtocol::Ppp(_) => "PPP protocol",
+            SkippedProtocol::Mpls => "MPLS payload",
+            SkippedProtocol::Gre(_) => "GRE protocol",
+            SkippedProtocol::IpProtocol(_) => "IP protocol",
+            SkippedProtocol::UdpPort(_) => "UDP port",
+            SkippedProtocol::NestedTunnels => "nested tunnels",
+            SkippedProtocol::Others => "other protocols",
+        }
+    }
+
+    /// The number, where there is one.
+    pub fn number(self) -> Option<u32> {
+        match self {
+            SkippedProtocol::LinkType(number) | SkippedProtocol::AddressFamily(number) => Some(number),
+            SkippedProtocol::EtherType(number)
+            | SkippedProtocol::Ppp(number)
+            | SkippedProtocol::Gre(number)
+            | SkippedProtocol::UdpPort(number) => Some(u32::from(number)),
+            SkippedProtocol::LogicalLink(number) | SkippedProtocol::IpProtocol(number) => Some(u32::from(number)),
+            SkippedProtocol::Mpls | SkippedProtocol::NestedTunnels | SkippedProtocol::Others => None,
+        }
+    }
+
+    /// The name of the protocol, where its number has a usual one.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self {
+            SkippedProtocol::LinkType(number) => match number {
+                105 => "IEEE 802.11",
+                107 => "Frame Relay",
+                127 => "IEEE 802.11 with radiotap",
+                147..=162 => "private use",
+                163 => "IEEE 802.11 with AVS",
+                192 => "PPI",
+                195 | 230 => "IEEE 802.15.4",
+                220 | 189 => "USB",
+                239 => "NFLOG",
+                247 => "InfiniBand",
+                249 => "USB",
+                251 => "Bluetooth",
+                272 => "nRF Sniffer",
+                _ => return None,
+            },
+            SkippedProtocol::EtherType(number) | SkippedProtocol::Gre(number) => match number {
+                0x0806 => "ARP",
+                0x8035 => "RARP",
+                0x8137 => "IPX",
+                0x8809 => "slow protocols, LACP",
+                0x8863 => "PPPoE discovery",
+                0x880b => "PPP",
+                0x888e => "802.1X",
+                0x88a2 => "ATA over Ethernet",
+                0x88cc => "LLDP",
+                0x88e5 => "MACsec",
+                0x88f7 => "PTP",
+                0x8902 => "802.1ag",
+                0x8903 => "FabricPath",
+                0x8906 => "FCoE",
+                0x8914 => "FCoE initialization",
+                0x8915 => "RoCE",
+                0x893a => "IEEE 1905",
+                0x894f => "NSH",
+                0x9000 => "loopback test",
+                _ => return None,
+            },
+            SkippedProtocol::LogicalLink(number) => match number {
+                0x42 => "spanning tree",
+                0xaa => "SNAP",
+                0xe0 => "IPX",
+                0xf0 => "NetBEUI",
+                0xfe => "IS-IS",
+                _ => return None,
+            },
+            SkippedProtocol::Ppp(number) => match number {
+                0x00fd => "compressed",
+                0x0053 => "encrypted",
+                0x8021 | 0x8057 => "IPCP",
+                0xc021 => "LCP",
+                0xc023 => "PAP",
+                0xc223 => "CHAP",
+                _ => return None,
+            },
+            SkippedProtocol::IpProtocol(number) => match number {
+                1 => "ICMP",
+                2 => "IGMP",
+                17 => "UDP",
+                33 => "DCCP",
+                47 => "GRE",
+                50 => "ESP, encrypted",
+                58 => "ICMPv6",
+                59 => "no next header",
+                88 => "EIGRP",
+                89 => "OSPF",
+                103 => "PIM",
+                112 => "VRRP",
+                115 => "L2TPv3",
+                132 => "SCTP",
+                _ => return None,
+            },
+            SkippedProtocol::UdpPort(number) => match number {
+                53 => "DNS",
+                67 | 68 => "DHCP",
+                69 => "TFTP",
+                88 => "Kerberos",
+                111 => "RPC",
+                123 => "NTP",
+                137 => "NetBIOS names",
+                138 => "NetBIOS datagrams",
+                161 | 162 => "SNMP",
+                389 => "LDAP",
+                443 => "QUIC",
+                500 => "IKE",
+                514 => "syslog",
+                546 | 547 => "DHCPv6",
+                1194 => "OpenVPN",
+                1701 => "L2TP",
+                1900 => "SSDP",
+                2049 => "NFS",
+                2123 => "GTP control",
+                2152 => "GTP-U signalling",
+                3544 => "Teredo",
+                3702 => "WS-Discovery",
+                4500 => "IPsec over UDP, encrypted",
+                4739 | 2055 | 9995 => "flow records",
+                4791 => "RoCE",
+                5246 | 5247 => "CAPWAP",
+                5353 => "mDNS",
+                5355 => "LLMNR",
+                6343 => "sFlow",
+                51820 => "WireGuard, encrypted",
+                _ => return None,
+            },
+            SkippedProtocol::AddressFamily(_)
+            | SkippedProtocol::Mpls
+            | SkippedProtocol::NestedTunnels
+            | SkippedProtocol::Others => return None,
+        })
+    }
+
+    /// Whether SMB may be in there unseen: tunnels, encryption and links that are not read. Name resolution, routing
+    /// and the like never carry it.
+    pub fn may_carry_smb(self) -> bool {
+        match self {
+            SkippedProtocol::EtherType(number) => matches!(number, 0x8137 | 0x88e5 | 0x8903 | 0x894f),
+            SkippedProtocol::LogicalLink(number) => matches!(number, 0xe0 | 0xf0),
+            SkippedProtocol::Ppp(number) => matches!(number, 0x0053 | 0x00fd),
+            SkippedProtocol::IpProtocol(number) => matches!(number, 50 | 115),
+            SkippedProtocol::UdpPort(number) => {
+                matches!(number, 443 | 1194 | 1701 | 3544 | 4500 | 4791 | 5247 | 51820)
+            }
+            SkippedProtocol::LinkType(_)
+            | SkippedProtocol::AddressFamily(_)
+            | SkippedProtocol::Mpls
+            | SkippedProtocol::Gre(_)
+            | SkippedProtocol::NestedTunnels => true,
+            SkippedProtocol::Others => false,
+        }
+    }
+}
+
+impl fmt::Display for SkippedProtocol {
+    /// `UDP port 443 (QUIC)`, `EtherType 0x0806 (ARP)`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.layer())?;
+        match (self, self.number()) {
+            (SkippedProtocol::EtherType(_) | SkippedProtocol::Gre(_) | SkippedProtocol::Ppp(_), Some(number)) => {
+                write!(formatter, " 0x{number:04x}")?;
+            }
+            (SkippedProtocol::LogicalLink(_), Some(number)) => write!(formatter, " 0x{number:02x}")?,
+            (_, Some(number)) => write!(formatter, " {number}")?,
+            (_, None) => {}
+        }
+        match self.name() {
+            Some(name) => write!(formatter, " ({name})"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_protocol_is_shown_by_layer_number_and_name() {
+        let shown = [
+            SkippedProtocol::UdpPort(443),
+            SkippedProtocol::EtherType(0x0806),
+            SkippedProtocol::IpProtocol(250),
+            SkippedProtocol::LogicalLink(0x42),
+            SkippedProtocol::NestedTunnels,
+        ]
+        .map(|protocol| protocol.to_string());
+        let expected = [
+            "UDP port 443 (QUIC)",
+            "EtherType 0x0806 (ARP)",
+            "IP protocol 250",
+            "802.2 SAP 0x42 (spanning tree)",
+            "nested tunnels",
+        ];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn encrypted_tunnels_may_carry_smb_and_name_resolution_may_not() {
+        assert!(SkippedProtocol::IpProtocol(50).may_carry_smb());
+        assert!(SkippedProtocol::UdpPort(443).may_carry_smb());
+        assert!(!SkippedProtocol::UdpPort(53).may_carry_smb());
+        assert!(!SkippedProtocol::EtherType(0x0806).may_carry_smb());
+    }
+}
