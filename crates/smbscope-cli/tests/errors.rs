@@ -103,7 +103,7 @@ fn a_link_type_that_is_not_supported() {
     // LINKTYPE_IEEE802_11.
     write(&directory, "air.pcap", pcap_with_link_type(105));
     let said = analyze(&directory, &["air.pcap"]);
-    let expected = "air.pcap: link type 105 is not supported; capture on an Ethernet or IP interface";
+    let expected = "air.pcap: link type 105 (IEEE 802.11) is not supported; capture on an Ethernet or IP interface";
     assert_eq!(said.error(1), expected);
 }
 

@@ -12,13 +12,15 @@ pub mod groups;
 pub mod ids;
 pub mod limits;
 pub mod quality;
+pub mod skipped;
 pub mod time;
 
 pub use command::{Command, Dialect, Protocol, Subcommand};
 pub use connection::{Connection, DirectionCounts, Settled};
 pub use exchange::{Endpoints, Exchange, FileId, Half, Outcome, STANDSTILL_LEAST, Standstill, Status, TimeKind};
 pub use group::Group;
-pub use ids::{CaptureId, Direction, FlowId, PacketRef, Role, Stamp};
+pub use ids::{CaptureId, ClockStep, Direction, FlowId, PacketRef, Role, Stamp};
 pub use limits::Limits;
 pub use quality::Quality;
+pub use skipped::{SkippedPackets, SkippedProtocol};
 pub use time::{Nanos, Timestamp};

@@ -33,12 +33,16 @@ counters! {
     captured_bytes,
     /// Packets that the snap length cut short.
     snapped_packets,
-    /// Packets of another protocol than TCP over IP.
+    /// Packets of another protocol than TCP over IP; `skipped` names the protocols.
     not_tcp,
     /// TCP packets.
     tcp_packets,
     /// Packets whose link, IP or TCP header does not parse.
     malformed_packets,
+    /// Packets that the snap length cut off inside their link, IP or TCP header.
+    headers_not_captured,
+    /// TCP packets that were in a tunnel: VXLAN, GENEVE, GRE, ERSPAN, IP in IP, GTP-U and the like.
+    tunneled_packets,
     /// IP fragments seen.
     ip_fragments,
     /// IP datagrams put together from fragments.

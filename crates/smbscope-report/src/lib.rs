@@ -28,6 +28,7 @@ mod format;
 mod names;
 mod packets;
 mod sentence;
+mod skipped;
 mod slices;
 mod verdict;
 mod warnings;
@@ -36,7 +37,7 @@ mod whole;
 pub use format::counted;
 pub use verdict::{Verdict, Who};
 
-use smbscope_model::{Connection, Nanos, Quality, Timestamp};
+use smbscope_model::{Connection, Nanos, Quality, SkippedPackets, Timestamp};
 use smbscope_stats::{Aggregate, Census, Slices};
 
 /// Everything that a report says.
@@ -48,6 +49,8 @@ pub struct Report {
     pub captures: Vec<CaptureEntry>,
     /// What the captures could not show.
     pub quality: Quality,
+    /// Packets that are no TCP, by protocol, most packets first.
+    pub skipped: Vec<SkippedPackets>,
     /// The connections that carried SMB, in the order of their first packet.
     pub connections: Vec<Connection>,
     /// The statistics.

@@ -100,6 +100,7 @@ impl<W: Write + Send> ExchangeTable for ExchangeWriter<W> {
             title: None,
             captures: provenance.captures.to_vec(),
             quality: provenance.quality.clone(),
+            skipped: provenance.skipped.to_vec(),
             connections: Vec::new(),
             aggregate: self.aggregator.finish(),
             first: None,

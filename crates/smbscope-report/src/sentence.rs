@@ -5,9 +5,9 @@
 //! is too short, a clock that stepped back, an end in the middle of a response. A server that never answers and
 //! encryption are no damage.
 
-use crate::Report;
 use crate::format::{counted, thousands};
 use crate::whole::Whole;
+use crate::{Report, skipped};
 use smbscope_model::Outcome;
 
 /// Why commands could not be timed.
@@ -93,8 +93,16 @@ fn main_causes(report: &Report) -> Vec<Cause> {
     causes.into_iter().filter(|(weight, _)| *weight > 0).map(|(_, cause)| cause).collect()
 }
 
-/// The sentence.
+/// The sentence, and another one where a part of the packets could not be read at all.
 pub(crate) fn quality(report: &Report) -> String {
+    let of_commands = of_commands(report);
+    match skipped::hidden(report) {
+        Some(hidden) => format!("{of_commands} {hidden}."),
+        None => of_commands,
+    }
+}
+
+fn of_commands(report: &Report) -> String {
     let coverage = Coverage::of(report);
     let encrypted = report.quality.encrypted_frames > 0;
     if coverage.in_part == 0 {

@@ -1,9 +1,9 @@
 //! What limits the result, in words: every counter of [`Quality`] that says so, with its count and its share.
 
-use crate::Report;
 use crate::format::{counted, thousands};
 use crate::sentence::Coverage;
 use crate::whole::Whole;
+use crate::{Report, skipped};
 use smbscope_model::Outcome;
 #[cfg(doc)]
 use smbscope_model::Quality;
@@ -39,6 +39,7 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("packets_out_of_time_order", Of::Packets, "packet[s] older than those before"),
     ("snapped_packets", Of::Packets, "packet[s] cut short by the snap length"),
     ("malformed_packets", Of::Packets, "packet[s] with a malformed link, IP or TCP header"),
+    ("headers_not_captured", Of::Packets, "packet[s] cut off inside link, IP or TCP headers by the snap length"),
     ("ip_datagrams_incomplete", Of::Packets, "IP datagram[s] incomplete, fragments missing"),
     ("duplicate_packets", Of::SmbPackets, "packet[s] captured twice"),
     ("dropped_packets", Of::SmbPackets, "packet[s] dropped by the capture (at least)"),
@@ -96,6 +97,7 @@ pub(crate) fn all(report: &Report) -> Vec<Warning> {
             Warning { text: inflected(text, count), count: Some(count), share: share.filter(|(whole, _)| *whole > 0) }
         })
         .collect();
+    warnings.extend(skipped::warnings(report));
     let plain = |text: String| Warning { text, count: None, share: None };
     let unpaired = whole.ended(Outcome::NotPairable);
     if unpaired > 0 {
@@ -165,7 +167,7 @@ pub(crate) fn verdict(report: &Report) -> String {
             format!("the capture lacks the beginning of {connections}")
         }
         0 if in_part > 0 => "the capture lacks packets, or parts of them".to_owned(),
-        0 => "the capture is complete".to_owned(),
+        0 => skipped::hidden(report).unwrap_or_else(|| "the capture is complete".to_owned()),
         n => format!("the capture lost at least {}", counted(n, "packet", "packets")),
     };
     if in_part > 0 {

@@ -23,7 +23,13 @@ fn write(out: impl Write + Send, rows: usize, exchange: impl Fn(usize) -> Exchan
     for id in 0..rows {
         table.write(&exchange(id), id as u64, &names)?;
     }
-    table.finish(&Provenance { version: "0.0.0", captures: &[], quality: &Quality::default(), filter: None })
+    table.finish(&Provenance {
+        version: "0.0.0",
+        captures: &[],
+        quality: &Quality::default(),
+        skipped: &[],
+        filter: None,
+    })
 }
 
 fn table(rows: usize, exchange: impl Fn(usize) -> Exchange) -> ParquetRecordBatchReaderBuilder<bytes::Bytes> {

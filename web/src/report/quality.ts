@@ -5,7 +5,7 @@ import { facts, lead, part } from "../lib/page";
 import { type Column, countColumn, numberColumn, textColumn } from "../table/columns";
 import { table } from "../table/table";
 import { COUNTERS } from "../types/counters";
-import type { Capture, SmbscopeReportDocument } from "../types/report";
+import type { Capture, Skipped, SmbscopeReportDocument } from "../types/report";
 
 type CounterName = keyof typeof COUNTERS;
 
@@ -35,6 +35,7 @@ export function quality(report: SmbscopeReportDocument): HTMLElement {
       ? h("ul", { class: "warnings" }, ...report.warnings.map((warning) => h("li", {}, warning)))
       : null,
     counterTable(report, seen),
+    skippedTable(counters.skipped),
     h(
       "details",
       { class: "no-print" },
@@ -106,6 +107,20 @@ function counterTable(report: SmbscopeReportDocument, names: CounterName[]): HTM
       ),
     ),
   );
+}
+
+/** Packets that are no TCP, by protocol: nothing is left out in silence. */
+function skippedTable(skipped: Skipped[]): HTMLElement | null {
+  if (skipped.length === 0) return null;
+  const number = ({ layer, number }: Skipped) => {
+    if (number === null) return null;
+    return /EtherType|GRE|PPP|SAP/.test(layer) ? `0x${number.toString(16).padStart(4, "0")}` : String(number);
+  };
+  const columns: Column<Skipped>[] = [
+    textColumn("Protocol", (row) => [row.layer, number(row), row.name && `(${row.name})`].filter(Boolean).join(" ")),
+    countColumn("Packets", (row) => row.packets),
+  ];
+  return part("Packets without TCP, not read", table({ caption: "Packets without TCP, not read", columns, rows: skipped }));
 }
 
 function captureTable(report: SmbscopeReportDocument): HTMLElement {

@@ -173,6 +173,10 @@ export interface Quality {
    * Which share of the commands could not be timed because the capture is damaged, and why, in plain English.
    */
   sentence: string;
+  /**
+   * Packets that are no TCP, by protocol, most packets first, at most 33 entries; they add up to `not_tcp`.
+   */
+  skipped: Skipped[];
   packets: Count;
   wire_bytes: Count;
   captured_bytes: Count;
@@ -180,6 +184,8 @@ export interface Quality {
   not_tcp: Count;
   tcp_packets: Count;
   malformed_packets: Count;
+  headers_not_captured: Count;
+  tunneled_packets: Count;
   ip_fragments: Count;
   ip_datagrams_reassembled: Count;
   ip_datagrams_incomplete: Count;
@@ -230,6 +236,35 @@ export interface Quality {
   evicted_names: Count;
   interim_responses: Count;
   server_breaks: Count;
+}
+/**
+ * Packets of a protocol that is not read.
+ */
+export interface Skipped {
+  /**
+   * Whose number it is.
+   */
+  layer:
+    | "link type"
+    | "address family"
+    | "EtherType"
+    | "802.2 SAP"
+    | "PPP protocol"
+    | "MPLS payload"
+    | "GRE protocol"
+    | "IP protocol"
+    | "UDP port"
+    | "nested tunnels"
+    | "other protocols";
+  /**
+   * The number, where there is one; of UDP the port that is known, or else the lower one.
+   */
+  number: number | null;
+  /**
+   * The usual name.
+   */
+  name: string | null;
+  packets: Positive;
 }
 export interface Totals {
   commands: Count;

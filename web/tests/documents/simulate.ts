@@ -564,7 +564,11 @@ function quality(commands: number): SmbscopeReportDocument["quality"] {
     capture_gaps: 2,
   };
   const sentence = "Every command that the capture shows could be timed, although it lost packets.";
-  return { ...none, ...some, sentence } as SmbscopeReportDocument["quality"];
+  const skipped = [
+    { layer: "EtherType", number: 0x0806, name: "ARP", packets: 80 },
+    { layer: "UDP port", number: 53, name: "DNS", packets: 40 },
+  ];
+  return { ...none, ...some, sentence, skipped } as SmbscopeReportDocument["quality"];
 }
 
 const QUALITY = (

@@ -170,6 +170,7 @@ impl RunDirectory {
                     version: env!("CARGO_PKG_VERSION"),
                     captures: &[],
                     quality: &Quality::default(),
+                    skipped: &[],
                     filter: None,
                 };
                 let place = self.path.join(EXCHANGES);

@@ -49,6 +49,7 @@ pub(crate) fn read(taken: &Taken, port: u16, wire: &mut Wire) -> anyhow::Result<
         title: None,
         captures: set.captures().iter().map(capture_entry).collect(),
         quality: analysis.quality,
+        skipped: analysis.skipped,
         connections: analysis.connections,
         aggregate: sinks[0].aggregator.finish(),
         first: analysis.first,

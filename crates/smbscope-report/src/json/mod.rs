@@ -10,7 +10,7 @@ use crate::Report;
 use crate::verdict::Verdict;
 use entries::{Capture, Connection, Entity, Generator, Group, Row, Timeline, Totals};
 use serde::Serialize;
-use smbscope_model::Quality;
+use smbscope_model::{Quality, SkippedPackets};
 use smbscope_stats::FileKey;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -77,6 +77,16 @@ struct QualityEntry<'a> {
     sentence: String,
     #[serde(flatten)]
     counters: &'a Quality,
+    skipped: Vec<Skipped>,
+}
+
+/// Packets of a protocol that is not read.
+#[derive(Serialize)]
+struct Skipped {
+    layer: &'static str,
+    number: Option<u32>,
+    name: Option<&'static str>,
+    packets: u64,
 }
 
 /// Entries that were left out of the lists to bound the size of the document.
@@ -119,7 +129,17 @@ fn busiest(report: &Report, listed: usize) -> impl Iterator<Item = &smbscope_mod
 
 impl QualityEntry<'_> {
     fn of(report: &Report) -> QualityEntry<'_> {
-        QualityEntry { sentence: report.quality_sentence(), counters: &report.quality }
+        let skipped = |skipped: &SkippedPackets| Skipped {
+            layer: skipped.protocol.layer(),
+            number: skipped.protocol.number(),
+            name: skipped.protocol.name(),
+            packets: skipped.packets,
+        };
+        QualityEntry {
+            sentence: report.quality_sentence(),
+            counters: &report.quality,
+            skipped: report.skipped.iter().map(skipped).collect(),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ pub use columns::{COLUMNS, Column, Kind};
 pub(crate) use columns::{Cells, Row, Written};
 
 use crate::{CaptureEntry, Filtered};
-use smbscope_model::{Exchange, Quality};
+use smbscope_model::{Exchange, Quality, SkippedPackets};
 use std::io;
 
 /// A table that is written row by row.
@@ -31,6 +31,8 @@ pub struct Provenance<'a> {
     pub captures: &'a [CaptureEntry],
     /// What the captures could not show.
     pub quality: &'a Quality,
+    /// Packets that are no TCP, by protocol.
+    pub skipped: &'a [SkippedPackets],
     /// The filter that chose the rows.
     pub filter: Option<Filtered>,
 }

@@ -77,6 +77,7 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
         title: None,
         captures: vec![capture],
         quality,
+        skipped: Vec::new(),
         connections,
         aggregate,
         first,
