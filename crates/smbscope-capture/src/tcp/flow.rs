@@ -5,15 +5,17 @@
 //! once the other side has acknowledged them and a few more packets have passed (the capture dropped them), when too
 //! much is held, or when the flow ends.
 
+use super::held::{Arrival, Held, Waiting};
 use super::stream::Stream;
 use super::{Chunk, Directed, FlowEnd, FlowView, Gap, GapCause, Retransmission, StreamSink};
 use crate::segment::{TcpFlags, TcpSegment};
-use limits::{GRACE_PACKETS, MAX_HELD_BYTES, MAX_HELD_SEGMENTS, MAX_JUMP};
-use smbscope_model::{Direction, Quality, Stamp};
-use std::collections::VecDeque;
+use limits::{FAR_JUMP, GRACE_PACKETS, MAX_HELD_BYTES, MAX_HELD_SEGMENTS, MAX_JUMP, MAX_SILENCE};
+use smbscope_model::{ClockStep, Direction, Quality, Stamp};
 
 /// The bounds of what a flow may hold, in one place.
 pub mod limits {
+    use smbscope_model::Nanos;
+
     /// Packets of the flow that pass after an acknowledgment of missing bytes before these are given up. Captures
     /// reorder neighbours; a packet that comes later than this is taken for dropped.
     pub const GRACE_PACKETS: u32 = 16;
@@ -23,6 +25,12 @@ pub mod limits {
     pub const MAX_HELD_BYTES: usize = 4 << 20;
     /// A segment further away from its stream than this belongs to another connection, or to none.
     pub const MAX_JUMP: u64 = 256 << 20;
+    /// What one window hardly holds: a segment that is further from both streams at once, and behind one of them, is of
+    /// another connection.
+    pub const FAR_JUMP: u64 = 1 << 20;
+    /// Nobody leaves data without acknowledgment and without sending it again for so long: what looks like it is a clock
+    /// that stepped, or a capture that was stopped meanwhile.
+    pub const MAX_SILENCE: Nanos = Nanos(10_000_000_000);
 }
 
 /// A segment that was sent again has an identification newer than that of its successor by no more than a window
@@ -44,8 +52,7 @@ pub(super) struct Flow<S> {
     quality: Quality,
     streams: [Stream; 2],
     hole: Option<Hole>,
-    held: VecDeque<Held>,
-    held_bytes: usize,
+    held: Waiting,
     stray: Option<(Direction, u64)>,
 }
 
@@ -59,17 +66,6 @@ struct Hole {
     packets_since_acknowledged: Option<u32>,
 }
 
-/// A segment that waits, with its own copy of the captured bytes.
-struct Held {
-    direction: Direction,
-    position: u64,
-    bytes: Box<[u8]>,
-    segment: TcpSegment<'static>,
-    acknowledged: Option<u64>,
-    known_received: bool,
-    sent_again: bool,
-}
-
 /// What the table has to do after a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -77,6 +73,19 @@ pub(super) enum Verdict {
     Taken,
     /// The segment begins another connection on the same ports.
     NewConnection,
+}
+
+/// Where a segment belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// To the flow.
+    Here,
+    /// To another connection, if the next one is like it.
+    Stray,
+    /// To another connection on the same ports.
+    NewConnection,
+    /// To none.
+    Nowhere,
 }
 
 /// A segment located in its stream.
@@ -123,8 +132,7 @@ impl<S> Flow<S> {
             quality: Quality::default(),
             streams: [Stream::default(), Stream::default()],
             hole: None,
-            held: VecDeque::new(),
-            held_bytes: 0,
+            held: Waiting::default(),
             stray: None,
         }
     }
@@ -144,9 +152,8 @@ impl<S> Flow<S> {
     /// What the flow takes, without what the sink keeps for it, about.
     #[inline]
     pub(super) fn footprint(&self) -> usize {
-        let held = self.held_bytes + self.held.len() * size_of::<Held>();
         let [forward, backward] = &self.streams;
-        size_of::<Flow<S>>() + held + forward.footprint() + backward.footprint()
+        size_of::<Flow<S>>() + self.held.footprint() + forward.footprint() + backward.footprint()
     }
 
     /// Whether both sides are done.
@@ -163,12 +170,16 @@ impl<S> Flow<S> {
         let stream = &mut self.streams[direction.index()];
         stream.counts.packets += 1;
         self.quality.smb_flow_packets += 1;
-        self.last = segment.stamp;
+        let last = std::mem::replace(&mut self.last, segment.stamp);
         let mut position = stream.position_of(segment.sequence);
         if stream.is_duplicate(position, segment) {
             self.quality.duplicate_packets += 1;
             return Verdict::Taken;
         }
+        if segment.stamp.time - last.time > MAX_SILENCE {
+            self.note_clock_step(direction, segment, last);
+        }
+        let stream = &mut self.streams[direction.index()];
         if segment.flags.syn() {
             self.view.begins[direction.index()] = true;
             if stream.initial.replace(segment.sequence).is_some() {
@@ -181,16 +192,21 @@ impl<S> Flow<S> {
             }
             position += 1;
         }
-        if self.strays(direction, position, segment) {
-            return match self.stray {
-                Some((known, expected)) if known == direction && expected.abs_diff(position) < 1 << 20 => {
-                    Verdict::NewConnection
-                }
-                _ => {
-                    self.stray = Some((direction, position + u64::from(segment.payload_length)));
-                    Verdict::Taken
-                }
-            };
+        match self.place_of(direction, position, segment, sink) {
+            Place::Here => {}
+            Place::Nowhere => return Verdict::Taken,
+            Place::NewConnection => return Verdict::NewConnection,
+            Place::Stray => {
+                return match self.stray {
+                    Some((known, expected)) if known == direction && expected.abs_diff(position) < FAR_JUMP => {
+                        Verdict::NewConnection
+                    }
+                    _ => {
+                        self.stray = Some((direction, position + u64::from(segment.payload_length)));
+                        Verdict::Taken
+                    }
+                };
+            }
         }
         let acknowledged = self.acknowledge(direction, segment);
         self.count(direction, position, segment);
@@ -235,11 +251,74 @@ impl<S> Flow<S> {
         }
     }
 
-    /// Whether the segment is too far from its stream to belong to it.
+    /// Whether the segment belongs to the flow, by how far it is from its streams.
     #[inline]
-    fn strays(&self, direction: Direction, position: u64, segment: &TcpSegment<'_>) -> bool {
-        segment.payload_length > 0
-            && self.streams[direction.index()].next.is_some_and(|next| next.abs_diff(position) > MAX_JUMP)
+    fn place_of<K: StreamSink<Flow = S>>(
+        &mut self,
+        direction: Direction,
+        position: u64,
+        segment: &TcpSegment<'_>,
+        sink: &K,
+    ) -> Place {
+        let stream = &self.streams[direction.index()];
+        let Some(next) = stream.next else { return Place::Here };
+        if next.abs_diff(position) <= FAR_JUMP && stream.fin.is_none_or(|fin| position <= fin + 1) {
+            return Place::Here;
+        }
+        self.place_of_far(direction, position, segment, sink)
+    }
+
+    /// The same for a segment that is far from its stream. Ports are used again without a SYN that was captured: then
+    /// both streams jump at once, or a connection begins anew in what is said.
+    #[cold]
+    fn place_of_far<K: StreamSink<Flow = S>>(
+        &mut self,
+        direction: Direction,
+        position: u64,
+        segment: &TcpSegment<'_>,
+        sink: &K,
+    ) -> Place {
+        let signed = |position: u64, next: u64| position.wrapping_sub(next) as i64;
+        let stream = &self.streams[direction.index()];
+        let next = stream.next.unwrap_or(position);
+        let jump = signed(position, next);
+        let has_payload = segment.payload_length > 0;
+        let after_its_end = stream.fin.is_some_and(|fin| position > fin + 1);
+        let is_far = |jump: i64| jump.unsigned_abs() > FAR_JUMP;
+        let other = &mut self.streams[direction.reverse().index()];
+        let acknowledges = segment.flags.ack() && !segment.flags.rst();
+        let other_jump = other
+            .next
+            .filter(|_| acknowledges)
+            .map(|next| signed(other.position_of(segment.acknowledgment), next))
+            .filter(|jump| is_far(*jump));
+        if !has_payload {
+            // A lone acknowledgment that fits neither side shows nothing.
+            return if is_far(jump) && other_jump.is_some() { Place::Nowhere } else { Place::Here };
+        }
+        let impossible = |jump: i64| jump < 0 || jump.unsigned_abs() > MAX_JUMP;
+        if after_its_end || sink.begins_connection(segment.payload) {
+            return Place::NewConnection;
+        }
+        match other_jump {
+            Some(other) if is_far(jump) && (impossible(jump) || impossible(other)) => Place::NewConnection,
+            _ if jump.unsigned_abs() > MAX_JUMP => Place::Stray,
+            _ => Place::Here,
+        }
+    }
+
+    /// Notes that the clock stepped where what was sent before a long silence is acknowledged right behind it, and was
+    /// not sent again: its sender would have done so many times.
+    #[cold]
+    fn note_clock_step(&mut self, direction: Direction, segment: &TcpSegment<'_>, last: Stamp) {
+        let other = &mut self.streams[direction.reverse().index()];
+        if !segment.flags.ack() || segment.flags.0 & (TcpFlags::SYN | TcpFlags::RST) != 0 {
+            return;
+        }
+        let acknowledged = other.position_of(segment.acknowledgment);
+        if other.unacknowledged_before(acknowledged) {
+            self.view.clock_step = Some(ClockStep { before: last, after: segment.stamp });
+        }
     }
 
     /// Takes note of the acknowledgment and returns its position in the other stream.
@@ -298,10 +377,10 @@ impl<S> Flow<S> {
                 }
             }
             Some(hole) if hole.direction == located.direction && located.position <= next => {
-                let located = Located { sent_again: self.fills_hole(located, self.held.len()), ..*located };
+                let located = Located { sent_again: self.fills_hole(located, Arrival::LAST), ..*located };
                 self.hole = None;
                 if !self.hand_on_late(&located, sink) {
-                    self.hold_first(located.to_held());
+                    self.held.push_first(located.to_held());
                 }
                 self.replay(sink);
             }
@@ -407,10 +486,10 @@ impl<S> Flow<S> {
     }
 
     /// Whether a segment that fills a hole was sent again after it was lost (of which the capture holds only the
-    /// late copy), or just overtaken on the way. Counts it as what it is. The first `earlier` of the held segments came
+    /// late copy), or just overtaken on the way. Counts it as what it is. The held segments before `arrival` came
     /// before it.
-    fn fills_hole(&mut self, located: &Located<'_>, earlier: usize) -> bool {
-        let Some(sent_again) = self.was_sent_after_its_successor(located, earlier) else { return false };
+    fn fills_hole(&mut self, located: &Located<'_>, arrival: Arrival) -> bool {
+        let Some(sent_again) = self.was_sent_after_its_successor(located, arrival) else { return false };
         if sent_again {
             self.quality.retransmissions_seen_once += 1;
         } else {
@@ -420,11 +499,10 @@ impl<S> Flow<S> {
         sent_again && !located.known_received
     }
 
-    /// Whether a segment was sent after one that lies behind it; unknown when none of the first `earlier` held segments
-    /// lies behind it.
-    fn was_sent_after_its_successor(&self, located: &Located<'_>, earlier: usize) -> Option<bool> {
-        let follows = |held: &&Held| held.direction == located.direction && held.position > located.position;
-        let later = self.held.iter().take(earlier).find(follows)?;
+    /// Whether a segment was sent after one that lies behind it; unknown when none of the held segments before
+    /// `arrival` lies behind it.
+    fn was_sent_after_its_successor(&self, located: &Located<'_>, arrival: Arrival) -> Option<bool> {
+        let later = self.held.successor(located.direction, located.position, arrival)?;
         let identification = |segment: &TcpSegment<'_>| {
             // The identification of fragments says nothing about the order of segments.
             segment.ip_id.filter(|id| *id != 0 && segment.first == segment.stamp)
@@ -439,20 +517,21 @@ impl<S> Flow<S> {
     /// Which of the first two held segments goes first, when they wait for each other: one of them is a late copy
     /// with a new acknowledgment. What the receiver had long acknowledged when it came goes first: the acknowledgment
     /// of the other one is to be believed. Where both or none are like that, who opened the connection asks, and who
-    /// asks goes first; where that is not known, the one that looks like the copy does. Returns its index.
-    fn first_of_two(&self) -> usize {
+    /// asks goes first; where that is not known, the one that looks like the copy does.
+    fn first_of_two(&self) -> Option<Arrival> {
         let lateness = |held: &Held| {
-            let by_identification = self.was_sent_after_its_successor(&held.located(), self.held.len()) == Some(true);
+            let by_identification = self.was_sent_after_its_successor(&held.located(), Arrival::LAST) == Some(true);
             (by_identification, held.known_received || held.sent_again)
         };
-        match (self.held.front(), self.held.get(1), self.view.opener) {
-            (Some(first), Some(second), _) if first.known_received != second.known_received => {
-                usize::from(second.known_received)
-            }
-            (_, Some(second), Some(opener)) => usize::from(second.direction == opener),
-            (Some(first), Some(second), None) => usize::from(lateness(second) > lateness(first)),
-            _ => 0,
-        }
+        let (first, second) = self.held.first_two();
+        let (first_arrival, first) = first?;
+        let Some((second_arrival, second)) = second else { return Some(first_arrival) };
+        let second_goes_first = match self.view.opener {
+            _ if first.known_received != second.known_received => second.known_received,
+            Some(opener) => second.direction == opener,
+            None => lateness(second) > lateness(first),
+        };
+        Some(if second_goes_first { second_arrival } else { first_arrival })
     }
 
     fn open_hole(&mut self, direction: Direction, end: u64) {
@@ -461,14 +540,7 @@ impl<S> Flow<S> {
 
     #[cold]
     fn hold(&mut self, located: &Located<'_>) {
-        self.held_bytes += located.bytes.len();
-        self.held.push_back(located.to_held());
-    }
-
-    /// Holds a segment in front of the others: it waits for the other direction.
-    fn hold_first(&mut self, held: Held) {
-        self.held_bytes += held.bytes.len();
-        self.held.push_front(held);
+        self.held.push(located.to_held());
     }
 
     /// Gives the hole up when it has been waited for long enough.
@@ -493,15 +565,15 @@ impl<S> Flow<S> {
     }
 
     fn holds_too_much(&self) -> bool {
-        self.held.len() > MAX_HELD_SEGMENTS || self.held_bytes > MAX_HELD_BYTES
+        self.held.len() > MAX_HELD_SEGMENTS || self.held.bytes() > MAX_HELD_BYTES
     }
 
     /// Declares the hole a gap and goes on behind it.
     fn give_up_hole<K: StreamSink<Flow = S>>(&mut self, sink: &mut K) {
         let Some(hole) = self.hole.take() else { return };
         let next = self.streams[hole.direction.index()].next.unwrap_or(hole.end);
-        let held_after = |held: &&Held| held.direction == hole.direction && held.position > next;
-        let end = self.held.iter().filter(held_after).map(|held| held.position).fold(hole.end, u64::min);
+        let held = self.held.next_position(hole.direction, next);
+        let end = held.map_or(hole.end, |position| position.min(hole.end));
         self.skip_to(hole.direction, end, sink);
         self.replay(sink);
     }
@@ -534,24 +606,24 @@ impl<S> Flow<S> {
     fn replay<K: StreamSink<Flow = S>>(&mut self, sink: &mut K) {
         loop {
             if self.hole.is_none() {
-                let Some(held) = self.take_held(0) else { return };
+                let Some(held) = self.held.first().and_then(|arrival| self.held.take(arrival)) else { return };
                 if !self.hand_on_late(&held.located(), sink) {
-                    self.hold_first(held);
+                    self.held.push_first(held);
                 }
                 continue;
             }
-            let Some(index) = self.held_filler() else { break };
-            let Some(mut filler) = self.take_held(index) else { break };
-            filler.sent_again = self.fills_hole(&filler.located(), index);
+            let Some(arrival) = self.held_filler() else { break };
+            let Some(mut filler) = self.held.take(arrival) else { break };
+            filler.sent_again = self.fills_hole(&filler.located(), arrival);
             self.hole = None;
             if self.hand_on_late(&filler.located(), sink) {
                 continue;
             }
-            let for_each_other = self.held_filler() == Some(0);
-            self.hold_first(filler);
+            let for_each_other = self.held_filler().is_some_and(|filler| Some(filler) == self.held.first());
+            self.held.push_first(filler);
             if for_each_other {
                 self.hole = None;
-                if let Some(held) = self.take_held(self.first_of_two()) {
+                if let Some(held) = self.first_of_two().and_then(|arrival| self.held.take(arrival)) {
                     self.deliver(&held.located(), sink);
                 }
             }
@@ -565,19 +637,10 @@ impl<S> Flow<S> {
         }
     }
 
-    /// Index of a held segment that fills the hole.
-    fn held_filler(&self) -> Option<usize> {
+    /// A held segment that fills the hole.
+    fn held_filler(&self) -> Option<Arrival> {
         let hole = self.hole?;
-        let next = self.streams[hole.direction.index()].next?;
-        self.held
-            .iter()
-            .position(|held| held.direction == hole.direction && held.position <= next && held.located().end() > next)
-    }
-
-    fn take_held(&mut self, index: usize) -> Option<Held> {
-        let held = self.held.remove(index)?;
-        self.held_bytes -= held.bytes.len();
-        Some(held)
+        self.held.filler(hole.direction, self.streams[hole.direction.index()].next?)
     }
 
     /// The flow is over: gives up every hole, hands everything on, and sums up.

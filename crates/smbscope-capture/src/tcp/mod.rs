@@ -5,7 +5,9 @@
 //! have seen it: where a direction has a hole, both directions wait until the hole is filled or given up, so that a
 //! response is never handed on before the request that it answers.
 
+mod copies;
 mod flow;
+mod held;
 mod ring;
 mod round_trip;
 mod stream;
@@ -18,7 +20,7 @@ pub use flow::limits;
 pub use table::FlowTable;
 
 use crate::segment::TcpSegment;
-use smbscope_model::{Direction, FlowId, Nanos, Quality, Stamp};
+use smbscope_model::{ClockStep, Direction, FlowId, Nanos, Quality, Stamp};
 use std::net::SocketAddr;
 
 /// What is known about a flow while its data is handed on.
@@ -40,6 +42,8 @@ pub struct FlowView {
     pub begins: [bool; 2],
     /// Smallest round trip from the capture point to the receiver of each direction's data and back.
     pub round_trip: [Option<Nanos>; 2],
+    /// Where the clock of the capture stepped forward last.
+    pub clock_step: Option<ClockStep>,
 }
 
 impl FlowView {
@@ -184,6 +188,10 @@ pub trait StreamSink {
         direction: Direction,
         retransmission: &Retransmission,
     );
+    /// Whether these bytes only stand at the beginning of a connection.
+    fn begins_connection(&self, _: &[u8]) -> bool {
+        false
+    }
     /// What the sink keeps for a flow beside [`StreamSink::Flow`] itself, in bytes, about. It is asked for each segment.
     fn footprint(&self, _: &Self::Flow) -> usize {
         0

@@ -32,10 +32,10 @@ impl<T, const LIMIT: usize> Ring<T, LIMIT> {
         self.entries.capacity() * size_of::<T>()
     }
 
-    /// Whether any of the entries is like that, in no order.
+    /// Any entry that is like that, in no order.
     #[inline]
-    pub(super) fn contains(&self, is: impl FnMut(&T) -> bool) -> bool {
-        self.entries.iter().any(is)
+    pub(super) fn find(&self, is: impl Fn(&T) -> bool) -> Option<&T> {
+        self.entries.iter().find(|entry| is(entry))
     }
 
     /// The entries, oldest first.

@@ -1,5 +1,6 @@
 //! The sequence space of one direction: positions that never wrap, what was seen, what was acknowledged.
 
+use super::copies::Copies;
 use super::ring::Ring;
 use super::round_trip::RoundTrip;
 use super::{Gap, StreamCounts};
@@ -20,6 +21,10 @@ const RECENT_GAPS: usize = 32;
 const MAX_UNACKNOWLEDGED: usize = 1024;
 /// Two identical packets without an IP identification are one packet captured twice up to this distance.
 const DUPLICATE_WINDOW: Nanos = Nanos(1_000_000);
+/// The same for a SYN, which nobody sends again so soon (RFC 6298: after a second; Linux and Windows agree).
+const DUPLICATE_SYN_WINDOW: Nanos = Nanos(100_000_000);
+/// How much further apart than the copies of the SYN other copies may be.
+const COPY_LAG_FACTOR: i64 = 4;
 /// The same with a matching IP identification, which does not repeat so soon.
 const DUPLICATE_WINDOW_WITH_ID: Nanos = Nanos(1_000_000_000);
 
@@ -72,9 +77,19 @@ impl Sighting {
         self.position + u64::from(self.payload_length)
     }
 
-    /// Whether `later` is the same packet: the same fields, soon enough.
-    fn is_same_packet(&self, later: &Sighting) -> bool {
-        let window = if self.ip_id != 0 { DUPLICATE_WINDOW_WITH_ID } else { DUPLICATE_WINDOW };
+    /// What makes the packet recognisable, in three words.
+    fn fields(&self) -> [u64; 3] {
+        [
+            self.position,
+            u64::from(self.acknowledgment) << 32 | u64::from(self.payload_length),
+            u64::from(self.timestamp_value) << 32
+                | u64::from(self.ip_id) << 16
+                | u64::from(self.window.rotate_left(5)) ^ u64::from(self.flags),
+        ]
+    }
+
+    /// Whether `later` is the same packet: the same fields, within `window`.
+    fn is_same_packet(&self, later: &Sighting, window: Nanos) -> bool {
         self.position == later.position
             && self.payload_length == later.payload_length
             && self.acknowledgment == later.acknowledgment
@@ -113,6 +128,10 @@ pub(super) struct Stream {
     segments: Ring<Sighting, RECENT_SEGMENTS>,
     /// End of the data seen so far: what lies before it may be a copy.
     seen_to: u64,
+    /// Packets further back, once something came twice.
+    copies: Option<Copies>,
+    /// How far apart copies of packets without an identification may be, as the SYN told.
+    copy_window: Option<Nanos>,
     serial: u32,
     last_id: Option<u16>,
     /// Packets whose IP identification follows that of the packet before, and others.
@@ -132,6 +151,7 @@ impl Stream {
             + self.segments.footprint()
             + self.gaps.footprint()
             + self.unacknowledged.capacity() * size_of::<u64>()
+            + self.copies.as_ref().map_or(0, Copies::footprint)
     }
 
     /// Position of a sequence number: the one nearest to what was seen last.
@@ -164,18 +184,11 @@ impl Stream {
         let has_payload = segment.payload_length > 0;
         let end = position + u64::from(segment.payload_length);
         // Data that goes on where it left off is new; nothing needs to be searched.
-        if has_payload && end > self.seen_to {
+        if has_payload && end > self.seen_to && self.copies.is_none() {
             self.seen_to = end;
             self.segments.push(Sighting::of(position, self.serial, segment));
-        } else {
-            let sighting = Sighting::of(position, self.serial, segment);
-            let is_known = |known: &Sighting| known.is_same_packet(&sighting);
-            match has_payload {
-                true if self.segments.contains(is_known) => return true,
-                true => self.segments.push(sighting),
-                false if self.packets.contains(is_known) => return true,
-                false => self.packets.push(sighting),
-            }
+        } else if self.came_before(position, end, segment) {
+            return true;
         }
         self.serial = self.serial.wrapping_add(1);
         if let Some(id) = segment.ip_id {
@@ -187,6 +200,50 @@ impl Stream {
                 }
                 None => {}
             }
+        }
+        false
+    }
+
+    /// Whether a packet that may be a copy is one; remembers it otherwise.
+    #[inline(never)]
+    fn came_before(&mut self, position: u64, end: u64, segment: &TcpSegment<'_>) -> bool {
+        let sighting = Sighting::of(position, self.serial, segment);
+        let window = match segment.ip_id {
+            Some(id) if id != 0 => DUPLICATE_WINDOW_WITH_ID,
+            _ if segment.flags.syn() => DUPLICATE_SYN_WINDOW,
+            _ => self.copy_window.unwrap_or(DUPLICATE_WINDOW),
+        };
+        let has_payload = segment.payload_length > 0;
+        let is_new_data = has_payload && end > self.seen_to;
+        let is_known = |known: &Sighting| known.is_same_packet(&sighting, window);
+        let recent = match has_payload {
+            _ if is_new_data => None,
+            true => self.segments.find(is_known),
+            false => self.packets.find(is_known),
+        };
+        let distant =
+            self.copies.as_mut().is_some_and(|copies| copies.is_copy(sighting.fields(), sighting.time, window));
+        if let Some(first) = recent {
+            if segment.flags.syn() {
+                let lag = (sighting.time - first.time).0 * COPY_LAG_FACTOR;
+                self.copy_window = Some(Nanos(lag.clamp(DUPLICATE_WINDOW.0, DUPLICATE_SYN_WINDOW.0)));
+            }
+            self.copies.get_or_insert_with(Copies::new);
+            return true;
+        }
+        if distant {
+            return true;
+        }
+        match has_payload {
+            true => {
+                if !is_new_data {
+                    // Sent again, or a copy of what was forgotten: the next one will be known.
+                    self.copies.get_or_insert_with(Copies::new);
+                }
+                self.seen_to = self.seen_to.max(end);
+                self.segments.push(sighting);
+            }
+            false => self.packets.push(sighting),
         }
         false
     }
@@ -215,6 +272,11 @@ impl Stream {
             self.unacknowledged.pop_front();
         }
         self.round_trip.acknowledged(position, stamp.time);
+    }
+
+    /// Whether data that was handed on waits for an acknowledgment, and one of everything before `position` brings it.
+    pub(super) fn unacknowledged_before(&self, position: u64) -> bool {
+        self.acknowledged.is_some() && self.unacknowledged.front().is_some_and(|end| *end <= position)
     }
 
     /// Data segments that nobody acknowledged; zero when the capture holds no acknowledgments at all.

@@ -155,6 +155,7 @@ impl<K: StreamSink> FlowTable<K> {
             opener,
             begins: [false, false],
             round_trip: [None, None],
+            clock_step: None,
         };
         let flow = Flow::new(view, self.sink.opened(&view));
         let place = match self.free.pop() {

@@ -1,6 +1,7 @@
 //! The claims of RFC 9293 and of the design about streams, each through [`FlowTable`] with a sink that records.
 
 mod gaps;
+mod mirror;
 mod order;
 mod reuse;
 

@@ -1,0 +1,59 @@
+//! Recognises packets that were captured twice at a distance of many packets, as a mirror port does that sees both
+//! ways: every packet comes again, a millisecond and some hundred packets later.
+//!
+//! The few packets that every direction remembers anyway tell the first such copy. From then on fingerprints of far
+//! more packets are kept, eight bytes each, so that a flow without copies pays nothing.
+
+use smbscope_model::{Nanos, Timestamp};
+
+/// Fingerprints of a direction; a copy that comes after more packets than this counts as retransmission.
+const MAX_FINGERPRINTS: usize = 2048;
+/// Fingerprints that share a place; the oldest of them makes room.
+const WAYS: usize = 4;
+/// One tick of the time kept with a fingerprint, as a power of two: about a microsecond.
+const TICK_BITS: u32 = 10;
+
+/// What is kept of a packet.
+#[derive(Debug, Clone, Copy, Default)]
+struct Entry {
+    fingerprint: u32,
+    /// In ticks, wrapping after more than an hour.
+    time: u32,
+}
+
+/// Fingerprints of the newest packets of a direction.
+#[derive(Debug)]
+pub(super) struct Copies(Box<[Entry]>);
+
+impl Copies {
+    pub(super) fn new() -> Copies {
+        Copies(vec![Entry::default(); MAX_FINGERPRINTS].into_boxed_slice())
+    }
+
+    /// What they take.
+    pub(super) fn footprint(&self) -> usize {
+        self.0.len() * size_of::<Entry>()
+    }
+
+    /// Whether a packet with these fields was seen within `window` before; remembers it otherwise.
+    pub(super) fn is_copy(&mut self, fields: [u64; 3], time: Timestamp, window: Nanos) -> bool {
+        let hash = fields.iter().fold(0x9e37_79b9_7f4a_7c15u64, |hash, field| {
+            let mixed = (hash ^ field).wrapping_mul(0xff51_afd7_ed55_8ccd);
+            mixed ^ mixed >> 32
+        });
+        // Zero stands for an empty place.
+        let fingerprint = (hash >> 32) as u32 | 1;
+        let ticks = (time.0 >> TICK_BITS) as u32;
+        let start = hash as usize % (MAX_FINGERPRINTS / WAYS) * WAYS;
+        let ways = &mut self.0[start..start + WAYS];
+        let age = |entry: &Entry| ticks.wrapping_sub(entry.time);
+        let recent = (window.0 >> TICK_BITS) as u32;
+        if ways.iter().any(|entry| entry.fingerprint == fingerprint && age(entry) <= recent) {
+            return true;
+        }
+        let is_empty = |entry: &Entry| entry.fingerprint == 0;
+        let oldest = (0..WAYS).max_by_key(|way| (is_empty(&ways[*way]), age(&ways[*way]))).unwrap_or(0);
+        ways[oldest] = Entry { fingerprint, time: ticks };
+        false
+    }
+}

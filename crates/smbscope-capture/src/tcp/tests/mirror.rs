@@ -1,0 +1,122 @@
+//! What mirror ports and clocks do: copies of every packet far behind, ports that are used again unseen, clock steps.
+
+use super::*;
+
+/// 400 segments of ten bytes from the server in 8 µs each, acknowledged every second one, and a copy of each packet
+/// 1.3 ms, so some 240 packets, later.
+fn mirrored(ids: bool) -> Recorder {
+    let mut packets = Vec::new();
+    let mut id = 100;
+    let mut push = |at_us: i64, told: Told<'static>| {
+        id += 1;
+        let told = Told { ip_id: Some(if ids { id } else { 0 }), ..told };
+        packets.push(Told { at_us, ..told });
+        packets.push(Told { at_us: at_us + 1_300, ..told });
+    };
+    push(0, Told { flags: TcpFlags::SYN, ..client(0, 1000, 0, "") });
+    push(40, Told { flags: TcpFlags::SYN | TcpFlags::ACK, ..server(0, 5000, 1001, "") });
+    push(80, client(0, 1001, 5001, ""));
+    for segment in 0..400u32 {
+        let at = 10_000 + i64::from(segment) * 8;
+        push(at, server(0, 5001 + segment * 10, 1001, "0123456789"));
+        if segment % 2 == 1 {
+            push(at + 3, client(0, 1001, 5011 + segment * 10, ""));
+        }
+    }
+    packets.sort_by_key(|told| told.at_us);
+    let mut wire = Wire::new();
+    for told in packets {
+        wire.tell(told);
+    }
+    wire.end()
+}
+
+#[test]
+fn copies_that_come_hundreds_of_packets_later_are_no_retransmissions() {
+    let recorder = mirrored(true);
+    let quality = recorder.quality();
+    assert_eq!(quality.smb_flow_packets, 2 * (3 + 400 + 200));
+    assert_eq!((quality.duplicate_packets, quality.retransmitted_segments), (3 + 400 + 200, 0));
+}
+
+#[test]
+fn copies_without_identification_are_known_by_how_far_apart_the_copies_of_the_syn_were() {
+    // IPv6 has no identification.
+    let recorder = mirrored(false);
+    let quality = recorder.quality();
+    assert_eq!((quality.duplicate_packets, quality.retransmitted_segments), (3 + 400 + 200, 0));
+}
+
+#[test]
+fn a_retransmission_between_copies_is_one_still() {
+    // The same bytes with the sender's next identification, 1.3 ms later.
+    let mut wire = Wire::open();
+    for (at, id) in [(1_000, 500), (2_300, 501), (3_600, 501)] {
+        wire.tell(Told { ip_id: Some(id), ..server(at, 5001, 1001, "0123456789") });
+    }
+    let recorder = wire.end();
+    let quality = recorder.quality();
+    assert_eq!((quality.duplicate_packets, quality.retransmitted_segments), (1, 1));
+}
+
+#[test]
+fn ports_used_again_without_a_syn_lose_no_packets() {
+    // Initial sequence numbers grow with time on Linux (RFC 6528): both streams go on some 120 MB further.
+    for (client_jump, server_jump) in
+        [(300_000_000u32, 200_000_000u32), (120_000_000, 4_000_000_000), (4_200_000_000, 90_000_000)]
+    {
+        let mut wire = Wire::open();
+        wire.tell(client(200, 1001, 5001, "ask"));
+        wire.tell(server(300, 5001, 1004, "yes"));
+        let (at_client, at_server) = (1004u32.wrapping_add(client_jump), 5004u32.wrapping_add(server_jump));
+        wire.tell(client(20_000_000, at_client, at_server, ""));
+        wire.tell(client(20_000_100, at_client, at_server, "new"));
+        wire.tell(server(20_000_200, at_server, at_client.wrapping_add(3), "fine"));
+        let recorder = wire.end();
+        assert_eq!(recorder.flows.len(), 2, "{client_jump} {server_jump}");
+        let lost: u64 = recorder.ends.iter().map(|end| end.quality.dropped_packets).sum();
+        let answer = Event::Data('<', 0, "fine".into(), 8);
+        assert!(recorder.flows[1].contains(&answer), "{:?}", recorder.flows);
+        assert_eq!(lost, 0, "{client_jump} {server_jump}");
+    }
+}
+
+#[test]
+fn data_behind_a_fin_begins_another_connection() {
+    let mut wire = Wire::open();
+    wire.tell(Told { flags: TcpFlags::ACK | TcpFlags::FIN, ..client(200, 1001, 5001, "ask") });
+    wire.tell(client(300, 5_000, 9_000, "new"));
+    assert_eq!(wire.end().flows.len(), 2);
+}
+
+#[test]
+fn an_answer_that_came_an_hour_later_without_a_retransmission_shows_a_clock_step() {
+    let hour = 3_600_000_000;
+    let mut wire = Wire::open();
+    wire.tell(client(200, 1001, 5001, "ask"));
+    wire.tell(server(hour + 300, 5001, 1004, "yes"));
+    let recorder = wire.end();
+    let step = recorder.views[0].clock_step.expect("a step");
+    assert_eq!((step.before.packet.number, step.after.packet.number), (4, 5));
+    assert_eq!(step.by().0, (hour + 100) * 1_000);
+    // The request was acknowledged: who waits is the client, for an hour.
+    let mut wire = Wire::open();
+    wire.tell(client(200, 1001, 5001, "ask"));
+    wire.tell(server(240, 5001, 1004, ""));
+    wire.tell(server(hour + 300, 5001, 1004, "yes"));
+    assert_eq!(wire.end().views[0].clock_step, None);
+}
+
+#[test]
+fn reversed_segments_take_time_in_proportion() {
+    // 30,000 segments of 100 bytes from the last to the first: with a walk over all that wait for each of them this took
+    // seconds. The bound is far above what it takes, and far below that.
+    let mut wire = Wire::open();
+    let start = std::time::Instant::now();
+    let payload = "x".repeat(100);
+    for segment in (0..30_000u32).rev() {
+        wire.tell(server(1_000 + i64::from(30_000 - segment), 5001 + segment * 100, 1001, &payload));
+    }
+    drop(wire.end());
+    assert!(start.elapsed().as_secs_f64() < 1.5, "{:?}", start.elapsed());
+}
