@@ -12,8 +12,8 @@ use crate::smb2::Smb2;
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamCounts};
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::{
-    Command, Dialect, Direction, DirectionCounts, Endpoints, Exchange, FlowId, Group, Half, Outcome, Protocol, Quality,
-    Settled, Status, Subcommand, Timestamp,
+    ClockStep, Command, Dialect, Direction, DirectionCounts, Endpoints, Exchange, FlowId, Group, Half, Outcome,
+    Protocol, Quality, Settled, Status, Subcommand, Timestamp,
 };
 use std::sync::Arc;
 
@@ -33,6 +33,16 @@ pub(crate) struct Shared<'a> {
     pub(crate) quality: &'a mut Quality,
     pub(crate) sessions: &'a mut Sessions,
     pub(crate) emit: &'a mut dyn ExchangeSink,
+    /// Where the clock was set back, as the reader found out.
+    pub(crate) steps_back: &'a [ClockStep],
+    /// Where the clock stepped within exchanges.
+    pub(crate) clock_steps: &'a mut Vec<ClockStep>,
+}
+
+/// Whether a complete exchange lies across a step of the clock.
+fn is_across(step: &ClockStep, exchange: &Exchange) -> bool {
+    let ends = exchange.request.first.zip(exchange.response.last);
+    exchange.outcome == Outcome::Complete && ends.is_some_and(|(first, last)| step.lies_between(first, last))
 }
 
 /// What is known while a frame is taken in.
@@ -238,6 +248,14 @@ impl Connection {
         let exchange = &mut pending.exchange;
         exchange.dialect = self.dialect;
         exchange.server_round_trip = scene.view.round_trip[self.client.index()];
+        let known = scene.shared.steps_back.iter().find(|step| is_across(step, exchange));
+        if let Some(step) = scene.view.clock_step.filter(|step| is_across(step, exchange)).or(known.copied()) {
+            exchange.outcome = Outcome::ClockStep;
+            let steps = &mut *scene.shared.clock_steps;
+            if steps.len() < ClockStep::MAX_CLOCK_STEPS && !steps.contains(&step) {
+                steps.push(step);
+            }
+        }
         let quality = &mut *scene.shared.quality;
         match exchange.outcome {
             Outcome::Complete => {

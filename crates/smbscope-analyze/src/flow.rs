@@ -7,6 +7,7 @@ use crate::pending::Span;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission};
 use smbscope_model::{Direction, Quality};
 use smbscope_wire::nbss::FrameType;
+use smbscope_wire::{smb1, smb2};
 
 /// What the analysis keeps for a flow.
 #[derive(Debug)]
@@ -193,5 +194,22 @@ fn count_netbios(frame: &Frame, quality: &mut Quality) {
         FrameType::Message => {}
         FrameType::KeepAlive => quality.netbios_keep_alives += 1,
         _ => quality.netbios_session_packets += 1,
+    }
+}
+
+/// Whether a segment begins with a request to negotiate, which stands only at the beginning of a connection.
+pub(crate) fn begins_connection(bytes: &[u8]) -> bool {
+    let Some(message) = bytes.get(4..).filter(|_| bytes[0] == 0) else { return false };
+    match message {
+        // The command, and the flag of a reply behind the status.
+        [0xff, b'S', b'M', b'B', command, _, _, _, _, flags, ..] => {
+            smb1::Command(*command) == smb1::Command::NEGOTIATE && flags & 0x80 == 0
+        }
+        [0xfe, b'S', b'M', b'B', ..] => {
+            let field = |at: usize| message.get(at..at + 2).map(|field| u16::from_le_bytes([field[0], field[1]]));
+            let is_negotiate = field(12).map(smb2::Command) == Some(smb2::Command::NEGOTIATE);
+            is_negotiate && field(16).is_some_and(|flags| flags & 1 == 0)
+        }
+        _ => false,
     }
 }

@@ -31,7 +31,7 @@ use channels::{Channels, Watch};
 use connection::Shared;
 use names::Sessions;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission, StreamSink};
-use smbscope_model::{Connection, Direction, Exchange, Limits, Quality, Settled};
+use smbscope_model::{ClockStep, Connection, Direction, Exchange, Limits, Quality, Settled};
 use std::sync::Arc;
 
 /// Ports that promise SMB: direct TCP and the NetBIOS session service.
@@ -73,6 +73,8 @@ pub struct Analyzer<E: ExchangeSink> {
     sessions: Sessions,
     connections: Vec<Connection>,
     connections_left_out: u64,
+    steps_back: Arc<[ClockStep]>,
+    clock_steps: Vec<ClockStep>,
 }
 
 /// What remains when every flow is over.
@@ -84,6 +86,8 @@ pub struct Outcome {
     pub connections: Vec<Connection>,
     /// Connections that are not in the list because it was full.
     pub connections_left_out: u64,
+    /// Where the clock of the capture stepped within exchanges.
+    pub clock_steps: Vec<ClockStep>,
 }
 
 impl<E: ExchangeSink> Analyzer<E> {
@@ -96,12 +100,19 @@ impl<E: ExchangeSink> Analyzer<E> {
             quality: Quality::default(),
             connections: Vec::new(),
             connections_left_out: 0,
+            steps_back: Arc::default(),
+            clock_steps: Vec::new(),
         }
     }
 
     /// Has every session that is met told to the other shards.
     pub(crate) fn watch_channels(&mut self, shard: usize, channels: Arc<Channels>) {
         self.sessions.watch = Some(Watch::new(shard, channels));
+    }
+
+    /// Has exchanges across these steps of the clock left out.
+    pub(crate) fn know_steps_back(&mut self, steps: Arc<[ClockStep]>) {
+        self.steps_back = steps;
     }
 
     /// Sums up.
@@ -112,11 +123,18 @@ impl<E: ExchangeSink> Analyzer<E> {
             quality: self.quality,
             connections: self.connections,
             connections_left_out: self.connections_left_out,
+            clock_steps: self.clock_steps,
         }
     }
 
     fn shared(&mut self) -> Shared<'_> {
-        Shared { quality: &mut self.quality, sessions: &mut self.sessions, emit: &mut self.emit }
+        Shared {
+            quality: &mut self.quality,
+            sessions: &mut self.sessions,
+            emit: &mut self.emit,
+            steps_back: &self.steps_back,
+            clock_steps: &mut self.clock_steps,
+        }
     }
 }
 
@@ -153,6 +171,10 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
         if let Some(flow) = flow {
             flow.retransmitted(direction, retransmission);
         }
+    }
+
+    fn begins_connection(&self, bytes: &[u8]) -> bool {
+        flow::begins_connection(bytes)
     }
 
     fn footprint(&self, flow: &Option<FlowState>) -> usize {

@@ -14,7 +14,7 @@ use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{Backing, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_capture::{Packet, TcpSegment};
-use smbscope_model::{Connection, Exchange, Quality, Settled, Timestamp};
+use smbscope_model::{ClockStep, Connection, Exchange, Quality, Settled, SkippedPackets, Timestamp};
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -30,6 +30,8 @@ const BATCH_SEGMENTS: usize = 256;
 const BATCH_BYTES: usize = 1 << 20;
 /// Batches that may wait for a worker.
 const BATCHES_AHEAD: usize = 16;
+/// Protocols that are no TCP that are listed; the packets of others are added up.
+pub const SKIPPED_LISTED: usize = 32;
 /// Packets between two calls of the observer.
 const INTERVAL: usize = 1 << 12;
 
@@ -64,8 +66,10 @@ pub struct Analysis {
     pub connections_left_out: u64,
     /// The busiest TCP ports with their packets.
     pub busiest_ports: Vec<(u16, u64)>,
-    /// Link types that could not be decoded.
-    pub unsupported_links: Vec<u32>,
+    /// Packets that are no TCP, by protocol, most packets first.
+    pub skipped: Vec<SkippedPackets>,
+    /// Where the clock of the captures stepped within exchanges, in the order of time.
+    pub clock_steps: Vec<ClockStep>,
     /// The earliest packet.
     pub first: Option<Timestamp>,
     /// The latest packet.
@@ -112,11 +116,12 @@ pub fn run<S: Sink>(
     let shards = if sharding == Sharding::None { 1 } else { SHARDS };
     let channels = Arc::new(Channels::default());
     let stop = set.stop_flag();
+    let steps_back: Arc<[ClockStep]> = set.clock_steps().into();
     let mut reader = Reader { decoder: Decoder::new(), analysis: Analysis::default(), channels: Arc::clone(&channels) };
     let outcomes = match (threading, sinks) {
         (_, []) => Vec::new(),
         (Threading::Inline, [sink, ..]) => {
-            let mut worker = Worker::new(0, 1, shards, options, sink, &channels);
+            let mut worker = Worker::new(0, 1, shards, options, sink, &channels, &steps_back);
             reader.read(set, &stop, &mut observe, |segment, _| worker.segment(shard_of(segment, sharding), segment))?;
             vec![worker.finish()]
         }
@@ -126,9 +131,9 @@ pub fn run<S: Sink>(
             let mut threads = Vec::new();
             for (index, sink) in sinks.iter_mut().enumerate() {
                 let (line, batches, empties) = Line::new();
-                let channels = &channels;
+                let (channels, steps_back) = (&channels, &steps_back);
                 threads.push(scope.spawn(move || {
-                    let mut worker = Worker::new(index, count, shards, options, sink, channels);
+                    let mut worker = Worker::new(index, count, shards, options, sink, channels, steps_back);
                     worker.work(&batches, &empties);
                     worker.finish()
                 }));
@@ -155,12 +160,32 @@ pub fn run<S: Sink>(
         analysis.quality.merge(&outcome.quality);
         analysis.connections.extend(outcome.connections);
         analysis.connections_left_out += outcome.connections_left_out;
+        analysis.clock_steps.extend(outcome.clock_steps);
     }
+    analysis.clock_steps.extend(steps_back.iter());
+    analysis.clock_steps = distinct(analysis.clock_steps);
     analysis.connections.sort_by_key(|connection| connection.flow);
     let too_many = analysis.connections.len().saturating_sub(options.limits.connections);
     analysis.connections.truncate(options.limits.connections);
     analysis.connections_left_out += too_many as u64;
     Ok(analysis)
+}
+
+/// Steps of the clock, each once: every flow that it is seen in has packets of its own around it.
+fn distinct(mut steps: Vec<ClockStep>) -> Vec<ClockStep> {
+    steps.sort_by_key(|step| (step.after.packet.capture, step.after.packet.number));
+    let mut distinct: Vec<ClockStep> = Vec::new();
+    for step in steps {
+        let is_known = |known: &ClockStep| {
+            known.after.packet.capture == step.after.packet.capture
+                && step.before.packet.number <= known.after.packet.number
+        };
+        if !distinct.iter().any(is_known) {
+            distinct.push(step);
+        }
+    }
+    distinct.truncate(ClockStep::MAX_CLOCK_STEPS);
+    distinct
 }
 
 /// Which shard follows the flow of a segment: the same for both directions.
@@ -235,7 +260,7 @@ impl Reader {
         self.decoder.finish(&mut self.analysis.quality);
         self.analysis.quality.merge(set.quality());
         self.analysis.busiest_ports = self.decoder.busiest_ports(5);
-        self.analysis.unsupported_links = self.decoder.unsupported_links().to_vec();
+        self.analysis.skipped = self.decoder.skipped(SKIPPED_LISTED);
         self.analysis
     }
 }
@@ -307,11 +332,13 @@ impl<'s, S: Sink> Worker<'s, S> {
         options: &Options,
         sink: &'s mut S,
         channels: &Arc<Channels>,
+        steps_back: &Arc<[ClockStep]>,
     ) -> Worker<'s, S> {
         let sink = Rc::new(RefCell::new(sink));
         let options = Options { limits: options.limits.part(shards), ..options.clone() };
         let tables = (index..shards).step_by(count).map(|shard| {
             let mut analyzer = Analyzer::new(options.clone(), Emit(Rc::clone(&sink)));
+            analyzer.know_steps_back(Arc::clone(steps_back));
             if shards > 1 {
                 analyzer.watch_channels(shard, Arc::clone(channels));
             }

@@ -10,13 +10,16 @@ use anyhow::bail;
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Failure, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureInfo, CaptureSet, Input};
-use smbscope_model::{Exchange, Quality};
+use smbscope_model::{ClockStep, Exchange, Nanos, Quality, SkippedPackets, SkippedProtocol};
 use smbscope_report::table::{ExchangeTable, Provenance};
 use smbscope_report::text::TextOptions;
 use smbscope_report::{CaptureEntry, Report, classic, counted, csv, html, json, parquet, slice_table, text};
 use smbscope_stats::BINS_MAX;
 use std::io;
 use std::sync::atomic::Ordering;
+
+/// Protocols that an error names.
+const NAMED: usize = 4;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
@@ -80,8 +83,10 @@ impl Work {
                 Ok(done) => break done,
                 Err(failure) => pass.learn(failure),
             }
+            set.refuse_cut_short()?;
             set = pass.open(inputs)?;
         };
+        set.refuse_cut_short()?;
         analysis.refuse_without_smb(arguments, &set)?;
         let notes = analysis.notes(arguments.format, &set);
         let interrupted = analysis.interrupted;
@@ -93,21 +98,23 @@ impl Work {
 struct Pass {
     in_order: bool,
     sharding: Sharding,
+    /// Bytes that decompressors may take.
+    memory: usize,
 }
 
 impl Pass {
     /// The fastest way, for inputs that can be read again. Slices depend on the order of the exchanges.
     fn first(inputs: &[Input], arguments: &AnalyzeArguments) -> Pass {
+        let memory = arguments.memory_bytes();
         match inputs.iter().all(Input::can_be_read_again) {
-            true if arguments.slices() => Pass { in_order: true, sharding: Sharding::None },
-            true => Pass { in_order: true, sharding: Sharding::Connections },
-            false => Pass { in_order: false, sharding: Sharding::None },
+            true if arguments.slices() => Pass { in_order: true, sharding: Sharding::None, memory },
+            true => Pass { in_order: true, sharding: Sharding::Connections, memory },
+            false => Pass { in_order: false, sharding: Sharding::None, memory },
         }
     }
 
     fn open(&self, inputs: &[Input]) -> anyhow::Result<CaptureSet> {
-        let set = if self.in_order { CaptureSet::open_in_order(inputs) } else { CaptureSet::open(inputs) };
-        Ok(set?)
+        Ok(CaptureSet::open_with_memory(inputs, self.in_order, self.memory)?)
     }
 
     fn learn(&mut self, failure: Failure) {
@@ -140,7 +147,7 @@ fn summarize<'a>(
 
 /// Writes the exchange table.
 fn write_table(arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result<()> {
-    let mut set = CaptureSet::open(inputs)?;
+    let mut set = CaptureSet::open_with_memory(inputs, false, arguments.memory_bytes())?;
     let mut output = Output::open(arguments.output.as_deref(), inputs)?;
     // Who follows a live capture waits for no batch to be full.
     let at_once = arguments.threads() == 1 || !inputs.iter().all(Input::can_be_read_again);
@@ -156,6 +163,7 @@ fn write_table(arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result
     if written.is_err() {
         return output.settle(written);
     }
+    set.refuse_cut_short()?;
     say(&analysis.notes(arguments.format, &set));
     analysis.refuse_without_smb(arguments, &set)
 }
@@ -190,8 +198,13 @@ fn stream_table<T: ExchangeTable + Send>(
         let captures: Vec<CaptureEntry> = set.captures().iter().map(capture_entry).collect();
         let quality = &analysis.found.quality;
         let filter = chooser.filtered();
-        written =
-            table.finish(&Provenance { version: env!("CARGO_PKG_VERSION"), captures: &captures, quality, filter });
+        written = table.finish(&Provenance {
+            version: env!("CARGO_PKG_VERSION"),
+            captures: &captures,
+            quality,
+            skipped: &analysis.found.skipped,
+            filter,
+        });
     }
     Ok((analysis, written))
 }
@@ -232,13 +245,29 @@ impl Analysis {
         if packets == 0 {
             bail!("{names}: no packets in the capture");
         }
-        let links: Vec<String> = self.found.unsupported_links.iter().map(u32::to_string).collect();
-        if tcp_packets == 0 && !links.is_empty() {
-            bail!("{names}: link type {} is not supported; capture on an Ethernet or IP interface", links.join(", "));
-        }
         let seen = counted(packets, "packet", "packets");
+        let skipped = &self.found.skipped;
         if tcp_packets == 0 {
-            bail!("{names}: no SMB: {seen}, none of them TCP");
+            let cut = self.found.quality.headers_not_captured;
+            if cut > skipped.iter().map(|skipped| skipped.packets).sum() {
+                let cut = counted(cut, "packet", "packets");
+                bail!(
+                    "{names}: no SMB: the snap length cut {cut} of {packets} off inside IP or TCP headers, use one of 256"
+                );
+            }
+            let is_link = |skipped: &&SkippedPackets| matches!(skipped.protocol, SkippedProtocol::LinkType(_));
+            if let Some(link) = skipped.first().filter(is_link) {
+                bail!("{names}: {} is not supported; capture on an Ethernet or IP interface", link.protocol);
+            }
+            let seen_instead: Vec<String> = skipped
+                .iter()
+                .take(NAMED)
+                .map(|skipped| format!("{} ({})", skipped.protocol, counted(skipped.packets, "packet", "packets")))
+                .collect();
+            match seen_instead.is_empty() {
+                true => bail!("{names}: no SMB: {seen}, none of them TCP"),
+                false => bail!("{names}: no SMB: {seen}, none of them TCP, but {}", seen_instead.join(", ")),
+            }
         }
         let ports: Vec<String> = self
             .found
@@ -297,6 +326,7 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, re
         let count = analysis.found.connections_left_out;
         warnings.push(format!("{count} connections are not listed because the list was full; their commands count"));
     }
+    warnings.extend(analysis.found.clock_steps.iter().map(|step| clock_step(step, set)));
     let aggregate = recorder.aggregator.finish();
     if let Some(asked) = arguments.interval.filter(|asked| *asked < aggregate.timeline.width) {
         let (width, most) = (aggregate.timeline.width, BINS_MAX);
@@ -307,6 +337,7 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, re
         title: arguments.title.clone(),
         captures: set.captures().iter().map(capture_entry).collect(),
         quality: analysis.found.quality,
+        skipped: analysis.found.skipped,
         connections: analysis.found.connections,
         aggregate,
         first: analysis.found.first,
@@ -316,6 +347,21 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, re
         filter: recorder.chooser.filtered(),
         slices: recorder.slicer.as_ref().map(|slicer| slicer.finish(arguments.sort)),
         interval: arguments.interval,
+    }
+}
+
+/// Where and by how much the clock stepped.
+fn clock_step(step: &ClockStep, set: &CaptureSet) -> String {
+    let name = set.captures().get(usize::from(step.after.packet.capture.0)).map_or("", |info| info.name.as_str());
+    let (number, by) = (step.after.packet.number, step.by());
+    match by.0 < 0 {
+        true => format!(
+            "{name}: the clock stepped back by {} at packet {number}; later times are moved forward",
+            Nanos(-by.0)
+        ),
+        false => {
+            format!("{name}: the clock stepped forward by {by} at packet {number}, or the capture was stopped there")
+        }
     }
 }
 

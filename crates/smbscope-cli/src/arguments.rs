@@ -165,7 +165,7 @@ pub struct AnalyzeArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
 
-    /// Memory in MiB for connections, outstanding requests and names. What does not fit is given up, that of the
+    /// Memory in MiB for connections, outstanding requests and names, and again for the windows of decompressors. What does not fit is given up, that of the
     /// connections silent longest first, and counted under Quality.
     #[arg(long, value_name = "MIB", default_value_t = (Limits::DEFAULT_MEMORY >> 20) as u32,
         value_parser = clap::value_parser!(u32).range((Limits::LEAST_MEMORY >> 20) as i64..=1 << 20))]
@@ -177,6 +177,11 @@ pub struct AnalyzeArguments {
 }
 
 impl AnalyzeArguments {
+    /// The memory that may be taken.
+    pub fn memory_bytes(&self) -> usize {
+        (self.memory as usize) << 20
+    }
+
     /// The budgets within the memory that may be taken.
     pub fn limits(&self) -> Limits {
         Limits::for_memory((self.memory as usize) << 20)

@@ -1,6 +1,6 @@
 //! Names for things that are counted: captures, packets, flows and their directions.
 
-use crate::time::Timestamp;
+use crate::time::{Nanos, Timestamp};
 use serde::Serialize;
 
 /// Index of a capture file within one analysis, in the order given by the report's `captures`.
@@ -24,6 +24,32 @@ pub struct Stamp {
     pub time: Timestamp,
     /// The packet.
     pub packet: PacketRef,
+}
+
+/// Two packets between which the clock of the capture stepped, or the capture was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockStep {
+    /// The last packet before.
+    pub before: Stamp,
+    /// The first one behind.
+    pub after: Stamp,
+}
+
+impl ClockStep {
+    /// Steps that are listed.
+    pub const MAX_CLOCK_STEPS: usize = 16;
+
+    /// By how much the clock went forward, or back where it is negative.
+    pub fn by(&self) -> Nanos {
+        self.after.time - self.before.time
+    }
+
+    /// Whether something that began with one packet and ended with the other lies across the step.
+    pub fn lies_between(&self, start: Stamp, end: Stamp) -> bool {
+        let PacketRef { capture, number } = self.after.packet;
+        let is_here = start.packet.capture == capture && end.packet.capture == capture;
+        is_here && start.packet.number <= self.before.packet.number && end.packet.number >= number
+    }
 }
 
 /// One TCP connection, by the packet that opened it: the how-manieth of all captures, in time order, from 1. With one

@@ -1,5 +1,6 @@
 //! One input, opened and surveyed: where its bytes are and how to read them in time order.
 
+use super::clock::StepBack;
 use super::compression::Compression;
 use super::format::{self, Format, SNIFF_LENGTH, Sniffed};
 use super::info::{CaptureError, CaptureInfo, Input};
@@ -26,11 +27,16 @@ pub(super) struct Limits {
     pub(super) memory: usize,
     /// Runs that may be remembered.
     pub(super) runs: usize,
+    /// Bytes that the window of each decompressor may take.
+    pub(super) window: u64,
 }
+
+/// A decompressor may have a window of this size, whatever the budget: plain `zstd` asks for 8 MiB, `xz -9` for 64 MiB.
+pub(super) const WINDOW_LEAST: u64 = 65 << 20;
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { memory: 32 << 20, runs: 1 << 18 }
+        Limits { memory: 32 << 20, runs: 1 << 18, window: smbscope_model::Limits::DEFAULT_MEMORY as u64 }
     }
 }
 
@@ -101,6 +107,8 @@ pub(super) struct Capture {
     path: Option<PathBuf>,
     /// Absent for a stream, and once it has been read to its end.
     bytes: Option<Arc<Backing>>,
+    /// Whether the mapped file was cut short while it was read.
+    cut_short: Arc<AtomicBool>,
     /// The stream of a live input until its source takes it.
     live_stream: Option<Stream>,
     /// Whether the input can be read only once.
@@ -110,10 +118,14 @@ pub(super) struct Capture {
     /// Bytes of a compressed file that have been read.
     input_bytes: Option<Arc<AtomicU64>>,
     pub(super) interfaces: Interfaces,
+    /// Where the clock was set back.
+    pub(super) clock_steps: Vec<StepBack>,
     pub(super) survey: Survey,
     pub(super) format: Format,
     header_length: usize,
     compression: Option<Compression>,
+    /// Bytes that its window may take.
+    window: u64,
     file_bytes: u64,
     pub(super) plan: Plan,
     stop: Arc<AtomicBool>,
@@ -142,11 +154,13 @@ impl Capture {
                 match Compression::sniff(&head) {
                     Some(compression) => Capture::open_compressed(name, path, compression, metadata.len(), shared),
                     None => {
-                        let (format, header_length) = recognise(&name, &head)?;
+                        let (mut format, header_length) = recognise(&name, &head)?;
                         match Map::new(&file) {
                             Ok(map) => {
+                                format.settle(map.get(header_length..).unwrap_or_default());
                                 let mut capture = Capture::new(name, format, header_length, shared);
                                 capture.file_bytes = map.len() as u64;
+                                capture.cut_short = Arc::clone(map.cut_short());
                                 capture.bytes = Some(Backing::mapped(map));
                                 match shared.trust {
                                     Trust::Nothing => capture.survey_bytes(shared),
@@ -169,15 +183,18 @@ impl Capture {
             name,
             path: None,
             bytes: None,
+            cut_short: Arc::default(),
             live_stream: None,
             live: false,
             surveyed_on_the_way: false,
             input_bytes: None,
             interfaces,
+            clock_steps: Vec::new(),
             survey: Survey::new(0),
             format,
             header_length,
             compression: None,
+            window: 0,
             file_bytes: 0,
             plan: Plan::Straight,
             stop: Arc::clone(&shared.stop),
@@ -204,14 +221,19 @@ impl Capture {
             }
         }
         let compression = Compression::sniff(&head);
+        let window = shared.left.window;
         let mut source = counted(Box::new(Cursor::new(head).chain(source)), &input_bytes);
         if let Some(compression) = compression {
-            source = compression.decoder(source).map_err(|source| CaptureError::Open { name: name.clone(), source })?;
+            source = compression
+                .decoder(source, window)
+                .map_err(|source| CaptureError::Open { name: name.clone(), source })?;
         }
         let mut stream = Stream::new(source, input_bytes, Arc::clone(&shared.stop), 0)
             .map_err(|source| CaptureError::Open { name: name.clone(), source })?;
-        let (format, header_length) = recognise_stream(&name, &mut stream, compression)?;
+        let (mut format, header_length) = recognise_stream(&name, &mut stream, compression, window)?;
         stream.consume(header_length);
+        // What has come by now: a pipe may have no more to give.
+        format.settle(stream.window());
         let mut capture = Capture::new(name, format, header_length, shared);
         capture.interfaces = Interfaces::for_stream();
         format.describe(&mut capture.interfaces);
@@ -233,11 +255,16 @@ impl Capture {
         let failed = |source| CaptureError::Open { name: name.clone(), source };
         let copy_budget = if shared.trust == Trust::Order { 0 } else { shared.left.memory };
         let input_bytes = Arc::default();
-        let mut stream = decompress(path, compression, &shared.stop, &input_bytes, copy_budget).map_err(failed)?;
-        let (format, header_length) = recognise_stream(&name, &mut stream, Some(compression))?;
+        let window = shared.left.window;
+        let mut stream =
+            decompress(path, compression, window, &shared.stop, &input_bytes, copy_budget).map_err(failed)?;
+        let (mut format, header_length) = recognise_stream(&name, &mut stream, Some(compression), window)?;
         stream.consume(header_length);
+        stream.fill(super::pcap::SETTLE_LENGTH, None);
+        format.settle(stream.window());
         let mut capture = Capture::new(name.clone(), format, header_length, shared);
         capture.path = Some(path.to_owned());
+        capture.window = window;
         capture.compression = Some(compression);
         capture.file_bytes = file_bytes;
         capture.input_bytes = Some(input_bytes);
@@ -252,12 +279,15 @@ impl Capture {
             // A small one stays in memory, so that it need not be decompressed again.
             shared.left.memory = shared.left.memory.saturating_sub(copy.len());
             capture.bytes = Some(Arc::new(Backing(Bytes::Owned(copy))));
+            capture.settle_clock();
             capture.plan = capture.survey.plan();
-        } else if capture.plan == Plan::Merge {
+        } else if capture.plan == Plan::Merge || capture.survey.may_have_steps() {
             drop(stream);
-            let spooled = spool(path, compression, &capture.survey, &shared.stop);
+            let spooled = spool(path, compression, window, &capture.survey, &shared.stop);
             let spooled = spooled.map_err(|source| CaptureError::Spool { name, source })?;
             capture.bytes = Some(Backing::mapped(spooled));
+            capture.settle_clock();
+            capture.plan = capture.survey.plan();
         }
         capture.settle_plan(shared);
         Ok(capture)
@@ -279,8 +309,15 @@ impl Capture {
             map.release(0, map.len());
             shared.unreleased = 0;
         }
+        self.settle_clock();
         self.plan = self.survey.plan();
         self.settle_plan(shared);
+    }
+
+    /// Looks for clock steps in a file that was surveyed.
+    fn settle_clock(&mut self) {
+        let bytes = self.bytes.as_deref().map(Backing::deref).unwrap_or_default();
+        self.clock_steps = self.survey.settle_clock(bytes, &mut self.interfaces);
     }
 
     /// Reads the file as one run, and looks only for its first packet.
@@ -301,6 +338,7 @@ impl Capture {
             number: 1,
             time: first.unwrap_or(i64::MAX),
             format: self.format,
+            shift: 0,
         };
         self.survey.first = first;
         self.survey.runs = vec![start];
@@ -382,6 +420,11 @@ impl Capture {
         }
     }
 
+    /// Whether the file was cut short by somebody while it was read.
+    pub(super) fn was_cut_short(&self) -> bool {
+        self.cut_short.load(Ordering::Relaxed)
+    }
+
     /// Lets go of the bytes once every packet has been delivered.
     pub(super) fn close(&mut self) {
         self.bytes = None;
@@ -395,7 +438,7 @@ impl Capture {
         let (Some(path), Some(compression)) = (&self.path, self.compression) else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        let mut stream = decompress(path, compression, &self.stop, &Arc::default(), 0)?;
+        let mut stream = decompress(path, compression, self.window, &self.stop, &Arc::default(), 0)?;
         stream.consume(self.header_length);
         // The first walk filled the table; this one only counts through it.
         Ok(stream)
@@ -459,18 +502,25 @@ impl Capture {
 fn decompress(
     path: &std::path::Path,
     compression: Compression,
+    window: u64,
     stop: &Arc<AtomicBool>,
     input_bytes: &Arc<AtomicU64>,
     copy_budget: usize,
 ) -> io::Result<Stream> {
-    let source = compression.decoder(counted(Box::new(File::open(path)?), input_bytes))?;
+    let source = compression.decoder(counted(Box::new(File::open(path)?), input_bytes), window)?;
     Stream::new(source, Arc::clone(input_bytes), Arc::clone(stop), copy_budget)
 }
 
 /// Decompresses into an unlinked temporary file, as far as the survey could read, and maps that.
-fn spool(path: &std::path::Path, compression: Compression, survey: &Survey, stop: &Arc<AtomicBool>) -> io::Result<Map> {
+fn spool(
+    path: &std::path::Path,
+    compression: Compression,
+    window: u64,
+    survey: &Survey,
+    stop: &Arc<AtomicBool>,
+) -> io::Result<Map> {
     let mut file = tempfile::tempfile()?;
-    let mut stream = decompress(path, compression, stop, &Arc::default(), 0)?;
+    let mut stream = decompress(path, compression, window, stop, &Arc::default(), 0)?;
     while stream.offset() < survey.length && stream.fill(1, None) == Fill::Ready {
         let window = stream.window();
         io::Write::write_all(&mut file, window)?;
@@ -484,6 +534,7 @@ fn recognise_stream(
     name: &str,
     stream: &mut Stream,
     compression: Option<Compression>,
+    window: u64,
 ) -> Result<(Format, usize), CaptureError> {
     // Each format needs no more than this of what it writes first; a longer wait could be one for a packet.
     stream.fill(4, None);
@@ -496,6 +547,10 @@ fn recognise_stream(
     if stream.window().is_empty()
         && let (Some(compression), Some(error)) = (compression, stream.error())
     {
+        if error.kind() == io::ErrorKind::OutOfMemory {
+            let name = name.to_owned();
+            return Err(CaptureError::Window { name, compression: compression.name(), allowed: window });
+        }
         return Err(CaptureError::Decompress {
             name: name.to_owned(),
             compression: compression.name(),

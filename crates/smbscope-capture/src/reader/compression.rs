@@ -4,8 +4,6 @@ use std::io::{self, BufReader, Read};
 
 /// Bytes of the compressed file read at once.
 const READ_LENGTH: usize = 64 << 10;
-/// Dictionaries larger than this are refused: xz allows 4 GiB, its largest preset uses 64 MiB.
-const XZ_MEMORY_LIMIT: u64 = 1 << 30;
 
 /// A compression that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,26 +50,48 @@ impl Compression {
         }
     }
 
-    /// A reader of the decompressed bytes. Several members or frames follow one another as one stream.
-    pub(super) fn decoder(self, compressed: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
+    /// A reader of the decompressed bytes. Several members or frames follow one another as one stream. One that asks for
+    /// a larger window than `window` bytes fails with [`io::ErrorKind::OutOfMemory`].
+    pub(super) fn decoder(self, compressed: Box<dyn Read + Send>, window: u64) -> io::Result<Box<dyn Read + Send>> {
         let buffered = BufReader::with_capacity(READ_LENGTH, compressed);
         Ok(match self {
             Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(buffered)),
             Compression::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered)?;
-                decoder.window_log_max(31)?;
-                Box::new(decoder)
+                // Windows are powers of two, and up to seven eighths more, which the limit is compared with.
+                decoder.window_log_max(window.max(1).ilog2().clamp(10, 31))?;
+                Box::new(Windowed { decoder, window })
             }
             Compression::Lz4 => {
                 let source = Tail { source: buffered, last: [0xff; 8] };
                 Box::new(Lz4Frames { decoder: lz4_flex::frame::FrameDecoder::new(source) })
             }
             Compression::Xz => {
-                let stream =
-                    liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY_LIMIT, liblzma::stream::CONCATENATED)
-                        .map_err(io::Error::other)?;
-                Box::new(liblzma::bufread::XzDecoder::new_stream(buffered, stream))
+                let stream = liblzma::stream::Stream::new_stream_decoder(window, liblzma::stream::CONCATENATED)
+                    .map_err(io::Error::other)?;
+                Box::new(Windowed { decoder: liblzma::bufread::XzDecoder::new_stream(buffered, stream), window })
             }
+        })
+    }
+}
+
+/// Says what to do where a window is too large.
+struct Windowed<R> {
+    decoder: R,
+    window: u64,
+}
+
+impl<R: Read> Read for Windowed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.decoder.read(buffer).map_err(|error| {
+            let reason = error.to_string().to_lowercase();
+            // "Frame requires too much memory for decoding", "memory limit reached".
+            if !reason.contains("too much memory") && !reason.contains("memory limit") {
+                return error;
+            }
+            let allowed = self.window >> 20;
+            let text = format!("it needs a window of more than the {allowed} MiB that --memory allows: raise --memory");
+            io::Error::new(io::ErrorKind::OutOfMemory, text)
         })
     }
 }

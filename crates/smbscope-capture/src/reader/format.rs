@@ -93,6 +93,13 @@ impl Format {
         }
     }
 
+    /// Settles what only the records tell, by those at the start of `bytes`.
+    pub(super) fn settle(&mut self, bytes: &[u8]) {
+        if let Format::Pcap(header) = self {
+            header.settle(bytes);
+        }
+    }
+
     /// Enters what the file header alone says into the table that holds it for pcapng.
     pub(super) fn describe(&self, interfaces: &mut Interfaces) {
         match self {

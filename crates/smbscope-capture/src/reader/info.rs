@@ -127,6 +127,25 @@ pub enum CaptureError {
         /// The decompressor's reason.
         reason: String,
     },
+    /// Another process made the file shorter while it was read.
+    #[error("{name}: the file was cut short while it was read; try again once nobody writes to it")]
+    CutShort {
+        /// The input.
+        name: String,
+    },
+    /// Compressed with a larger window than may be taken.
+    #[error(
+        "{name}: {compression} data that needs a window of more than the {} MiB that --memory allows; raise --memory",
+        allowed >> 20
+    )]
+    Window {
+        /// The input.
+        name: String,
+        /// Its compression.
+        compression: &'static str,
+        /// Bytes that a window may take.
+        allowed: u64,
+    },
     /// There is no room to sort a compressed capture.
     #[error(
         "{name}: out of time order, and it cannot be decompressed into {}: {source}; decompress it first, or set TMPDIR",

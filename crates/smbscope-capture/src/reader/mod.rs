@@ -6,6 +6,7 @@
 //! source walks records, and the parsers of the formats are pure functions over bytes.
 
 mod capture;
+mod clock;
 mod compression;
 mod format;
 mod info;

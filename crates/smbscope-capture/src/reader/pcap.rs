@@ -1,10 +1,27 @@
 //! The pcap format (draft-ietf-opsawg-pcap): microseconds or nanoseconds, either byte order, and Kuznetzov's "modified"
 //! variant, whose record headers are 24 bytes long.
+//!
+//! Three systems wrote longer record headers under the same magic numbers: Nokia's firewalls (20 bytes), Red Hat 6.1 (24
+//! bytes) and, under that of the modified variant, SuSE 6.3 (28 bytes). The records themselves tell them apart: with the
+//! wrong length the second record is nonsense.
 
 use super::record::{ByteOrder, MAX_CAPTURED_LENGTH, Record, Step, absurd_length};
 
 /// Length of the file header.
 pub(super) const FILE_HEADER: usize = 24;
+/// Lengths of record headers.
+const STANDARD: u8 = 16;
+const NOKIA: u8 = 20;
+const MODIFIED: u8 = 24;
+const SUSE: u8 = 28;
+/// Records that settle how long headers are.
+const SETTLED_BY: usize = 4;
+/// Longest packet in them.
+const MAX_SETTLED_LENGTH: u32 = 1 << 20;
+/// How far apart their times may be.
+const YEAR_SECONDS: u32 = 366 * 86_400;
+/// Bytes behind the file header that hold enough of them, as a rule.
+pub(super) const SETTLE_LENGTH: usize = 128 << 10;
 
 /// What the file header says, as far as records depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +30,7 @@ pub(super) struct Pcap {
     /// Nanoseconds per unit of the record header's fraction field: 1 or 1,000.
     fraction_ns: u16,
     record_header: u8,
+    modified: bool,
     /// Files before version 2.4 may hold the two lengths in the other order (libpcap, sf-pcap.c).
     lengths_may_be_swapped: bool,
     link_type: u16,
@@ -27,9 +45,9 @@ impl Pcap {
 
     fn magic(bytes: &[u8]) -> Option<(ByteOrder, u16, u8)> {
         let variant = |order: ByteOrder| match order.u32(bytes, 0)? {
-            0xa1b2_c3d4 => Some((order, 1_000, 16)),
-            0xa1b2_3c4d => Some((order, 1, 16)),
-            0xa1b2_cd34 => Some((order, 1_000, 24)),
+            0xa1b2_c3d4 => Some((order, 1_000, STANDARD)),
+            0xa1b2_3c4d => Some((order, 1, STANDARD)),
+            0xa1b2_cd34 => Some((order, 1_000, MODIFIED)),
             _ => None,
         };
         variant(ByteOrder::LITTLE).or_else(|| variant(ByteOrder::BIG))
@@ -45,6 +63,7 @@ impl Pcap {
             order,
             fraction_ns,
             record_header,
+            modified: record_header != STANDARD,
             lengths_may_be_swapped: major < 2 || (major == 2 && minor <= 3) || (major == 543 && minor == 0),
             link_type,
             snap_length: order.u32(bytes, 16)?,
@@ -53,11 +72,49 @@ impl Pcap {
 
     /// The name of the variant.
     pub(super) fn name(&self) -> &'static str {
-        match (self.record_header, self.fraction_ns) {
-            (16, 1) => "pcap (ns)",
-            (16, _) => "pcap",
+        match (self.record_header, self.modified, self.fraction_ns) {
+            (STANDARD, _, 1) => "pcap (ns)",
+            (STANDARD, ..) => "pcap",
+            (NOKIA, ..) => "pcap (Nokia)",
+            (MODIFIED, false, _) => "pcap (Red Hat 6.1)",
+            (SUSE, ..) => "pcap (SuSE 6.3)",
             _ => "modified pcap",
         }
+    }
+
+    /// Settles how long record headers are, by the records at the start of `bytes`, of which there may be too few to tell.
+    pub(super) fn settle(&mut self, bytes: &[u8]) {
+        if self.fraction_ns == 1 {
+            return;
+        }
+        let candidates = if self.modified { [MODIFIED, SUSE].as_slice() } else { &[STANDARD, NOKIA, MODIFIED] };
+        if let Some(fits) = candidates.iter().find(|length| self.fits(**length, bytes)) {
+            self.record_header = *fits;
+        }
+    }
+
+    /// Whether all records that can be seen make sense with headers of this length, and a second one can be seen.
+    fn fits(&self, record_header: u8, bytes: &[u8]) -> bool {
+        let mut position = 0;
+        let mut first_second = None;
+        for seen in 0..SETTLED_BY {
+            let Some(header) = bytes.get(position..position + 16) else {
+                // The end of the file right behind a record is as good as another record.
+                return seen > 1 || seen == 1 && position == bytes.len();
+            };
+            let field = |at: usize| self.order.u32(header, at).unwrap_or(u32::MAX);
+            let (seconds, fraction, captured, original) = (field(0), field(4), field(8), field(12));
+            let (captured, original) = match self.lengths_may_be_swapped && captured > original {
+                true => (original, captured),
+                false => (captured, original),
+            };
+            let near = first_second.get_or_insert(seconds).abs_diff(seconds) < YEAR_SECONDS;
+            if !near || fraction >= 1_000_000 || captured > original || original > MAX_SETTLED_LENGTH {
+                return false;
+            }
+            position += usize::from(record_header) + captured as usize;
+        }
+        true
     }
 
     /// Nanoseconds between two ticks of the timestamps.

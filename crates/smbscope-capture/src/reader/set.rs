@@ -1,12 +1,12 @@
 //! Several captures as one: packets of all inputs in time order.
 
-use super::capture::{Backing, Capture, Limits, RESIDENT_BYTES, Shared, Trust};
+use super::capture::{Backing, Capture, Limits, RESIDENT_BYTES, Shared, Trust, WINDOW_LEAST};
 use super::info::{CaptureError, CaptureInfo, Input};
 use super::lane::{Lane, Window};
 use super::source::{Found, Head, Source, StreamSource, Stretch};
 use super::survey::Plan;
 use crate::segment::Packet;
-use smbscope_model::{CaptureId, PacketRef, Quality, Stamp, Timestamp};
+use smbscope_model::{CaptureId, ClockStep, PacketRef, Quality, Stamp, Timestamp};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Read;
@@ -48,6 +48,14 @@ impl CaptureSet {
     /// inputs that can be read again ([`Input::can_be_read_again`]).
     pub fn open_in_order(inputs: &[Input]) -> Result<CaptureSet, CaptureError> {
         CaptureSet::open_within(inputs, Limits::default(), Trust::Order)
+    }
+
+    /// One of the two above, whose decompressors may take `memory` bytes for their windows, all together. What every
+    /// ordinary file asks for is allowed in any case.
+    pub fn open_with_memory(inputs: &[Input], in_order: bool, memory: usize) -> Result<CaptureSet, CaptureError> {
+        let window = (memory as u64 / inputs.len().max(1) as u64).max(WINDOW_LEAST);
+        let trust = if in_order { Trust::Order } else { Trust::Nothing };
+        CaptureSet::open_within(inputs, Limits { window, ..Limits::default() }, trust)
     }
 
     /// A set of one capture that is read from `source` once, as standard input is.
@@ -174,9 +182,32 @@ impl CaptureSet {
         taken
     }
 
+    /// Where the clock of a capture was set back: the times behind are moved forward, so that each step takes no time.
+    pub fn clock_steps(&self) -> Vec<ClockStep> {
+        let mut steps = Vec::new();
+        for (index, capture) in self.captures.iter().enumerate() {
+            let stamp = |(number, time): (u64, i64)| Stamp {
+                time: Timestamp(time),
+                packet: PacketRef { capture: CaptureId(index as u16), number },
+            };
+            let of_capture = capture.clock_steps.iter();
+            steps.extend(of_capture.map(|step| ClockStep { before: stamp(step.before), after: stamp(step.after) }));
+        }
+        steps
+    }
+
     /// Whether a file that was expected to be in time order is not.
     pub fn is_out_of_order(&self) -> bool {
         self.out_of_order
+    }
+
+    /// An error where a file was cut short by another process while it was read: what was read of it behind its new end
+    /// were zeros, so nothing may be relied on.
+    pub fn refuse_cut_short(&self) -> Result<(), CaptureError> {
+        match self.captures.iter().find(|capture| capture.was_cut_short()) {
+            Some(capture) => Err(CaptureError::CutShort { name: capture.name.clone() }),
+            None => Ok(()),
+        }
     }
 
     /// The inputs in the order of their first packets. Final once `next_packet` has returned none.
@@ -219,6 +250,7 @@ impl CaptureSet {
             let mut window = window;
             lanes.extend(stretches.map(|(run, source)| {
                 let first = if window.is_some() { capture.survey.first.unwrap_or(run.time) } else { run.time };
+                let first = first.saturating_add(run.shift);
                 ((first, index, run.number), Lane::new(index, source, window.take()))
             }));
         } else {

@@ -42,6 +42,8 @@ pub(super) struct Stretch {
     position: usize,
     format: Format,
     next_number: u64,
+    /// What its timestamps lack.
+    shift: i64,
     /// Number of the packet that ends the stretch, not in it.
     end_number: u64,
     warmer: Option<Box<Warmer>>,
@@ -54,6 +56,7 @@ impl Stretch {
             position: usize::try_from(run.position).unwrap_or(usize::MAX),
             format: run.format,
             next_number: run.number,
+            shift: run.shift,
             end_number,
             warmer: marks.map(|marks| Box::new(Warmer::new(marks))),
         }
@@ -104,7 +107,8 @@ impl Stretch {
             }
             let window = bytes.get(self.position..).unwrap_or_default();
             match self.format.step(interfaces, window) {
-                Step::Packet(record, length) => {
+                Step::Packet(mut record, length) => {
+                    record.time += self.shift;
                     if let Some(survey) = &mut survey {
                         survey.ordered_packet(record.time);
                     }

@@ -3,11 +3,13 @@
 //! Packets are analysed in time order. A survey tells how to get there without a table of packets: the file falls
 //! into runs of ascending timestamps, and either a bounded window or a merge of the runs puts it in order.
 
+use super::clock::{self, NEIGHBOURS, StepBack};
 use super::format::Format;
 use super::pcapng::Interfaces;
 use super::record::{Record, Skipped, Step};
 use super::stream::{self, Next, Stream};
 use super::warm::Marks;
+use smbscope_model::ClockStep;
 
 /// Packets that a reorder window holds, and bytes of their records.
 pub(super) const WINDOW_PACKETS: usize = 4096;
@@ -28,6 +30,19 @@ pub(super) struct Run {
     pub(super) time: i64,
     /// The parser's state in front of it.
     pub(super) format: Format,
+    /// What its timestamps lack since the clock was set back.
+    pub(super) shift: i64,
+}
+
+/// A place where time goes back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Descent {
+    /// Index of the run that begins there.
+    pub(super) run: usize,
+    /// Timestamp of the packet in front of it.
+    pub(super) time_before: i64,
+    /// Offsets of the packets in front of it, in their order.
+    pub(super) before: Vec<u64>,
 }
 
 /// How to read a capture so that its packets come in time order.
@@ -60,12 +75,41 @@ pub(super) struct Survey {
     /// Offset of the end of what was read.
     pub(super) length: u64,
     pub(super) runs: Vec<Run>,
+    /// Where time goes back; none once there are more places than clock steps are looked for.
+    pub(super) descents: Vec<Descent>,
+    recent: Recent,
     /// Where records start, for a reader that goes straight through a file in memory.
     pub(super) marks: Option<Marks>,
     max_runs: usize,
     too_many_runs: bool,
     previous: i64,
     reach: WindowReach,
+}
+
+/// Offsets of the newest packets.
+#[derive(Debug)]
+struct Recent {
+    offsets: [u64; NEIGHBOURS],
+    count: usize,
+}
+
+impl Default for Recent {
+    fn default() -> Recent {
+        Recent { offsets: [0; NEIGHBOURS], count: 0 }
+    }
+}
+
+impl Recent {
+    #[inline]
+    fn push(&mut self, offset: u64) {
+        self.offsets[self.count % NEIGHBOURS] = offset;
+        self.count += 1;
+    }
+
+    fn in_order(&self) -> Vec<u64> {
+        let first = self.count.saturating_sub(NEIGHBOURS);
+        (first..self.count).map(|index| self.offsets[index % NEIGHBOURS]).collect()
+    }
 }
 
 /// Tells whether a reorder window would deliver every packet in order. It does when no packet is older than any packet
@@ -125,6 +169,7 @@ impl Survey {
         if time < self.previous || self.packets == 1 {
             self.begin_run(time, position, format);
         }
+        self.recent.push(position);
         self.previous = time;
         self.descending += u64::from(time < highest);
         self.reach.packet(time, length, highest);
@@ -149,16 +194,43 @@ impl Survey {
 
     fn begin_run(&mut self, time: i64, position: u64, format: &Format) {
         if self.runs.len() < self.max_runs {
-            self.runs.push(Run { position, number: self.packets + self.numbered, time, format: *format });
+            if self.packets > 1 && self.runs.len() <= ClockStep::MAX_CLOCK_STEPS {
+                let before = self.recent.in_order();
+                self.descents.push(Descent { run: self.runs.len(), time_before: self.previous, before });
+            }
+            self.runs.push(Run { position, number: self.packets + self.numbered, time, format: *format, shift: 0 });
         } else {
             self.too_many_runs = true;
         }
     }
 
+    /// Whether so few places go back that the clock may have stepped there.
+    pub(super) fn may_have_steps(&self) -> bool {
+        (2..=ClockStep::MAX_CLOCK_STEPS + 1).contains(&self.runs.len()) && !self.too_many_runs
+    }
+
+    /// Looks for clock steps in a file that is in memory, and moves the times behind them.
+    pub(super) fn settle_clock(&mut self, bytes: &[u8], interfaces: &mut Interfaces) -> Vec<StepBack> {
+        let descents = std::mem::take(&mut self.descents);
+        if !self.may_have_steps() {
+            return Vec::new();
+        }
+        let steps = clock::settle(bytes, interfaces, &mut self.runs, &descents);
+        if steps.len() == descents.len() {
+            self.descending = 0;
+        }
+        if let (Some(run), Some(last)) = (self.runs.last(), self.last.as_mut()) {
+            *last = (*last).max(self.previous + run.shift);
+        }
+        steps
+    }
+
     /// How to read the capture.
     pub(super) fn plan(&self) -> Plan {
         match (self.descending, self.reach.exceeded) {
-            (0, _) => Plan::Straight,
+            (0, _) if self.runs.len() < 2 => Plan::Straight,
+            // Only clock steps, which the runs tell.
+            (0, _) => Plan::Merge,
             _ if !self.too_many_runs && self.runs.len() <= FEW_RUNS => Plan::Merge,
             (_, false) => Plan::Window,
             _ if !self.too_many_runs => Plan::Merge,

@@ -29,6 +29,42 @@ fn pcap_variants_differ_in_byte_order_unit_and_header_length() {
     }
 }
 
+/// A pcap file whose record headers have so many bytes more than those of the standard.
+fn pcap_with_longer_headers(magic: u32, big_endian: bool, more: usize, count: u32) -> Vec<u8> {
+    let mut bytes = pcap(magic, big_endian, &[]);
+    for number in 0..count {
+        let length = 60 + number % 7;
+        let fields = [1_000_000 + number / 10, number % 10 * 1_000, length, length];
+        bytes.extend(fields.into_iter().flat_map(|field| match big_endian {
+            true => field.to_be_bytes(),
+            false => field.to_le_bytes(),
+        }));
+        bytes.resize(bytes.len() + more, number as u8);
+        bytes.resize(bytes.len() + length as usize, 0xd5);
+    }
+    bytes
+}
+
+#[test]
+fn variants_with_longer_record_headers_are_told_by_their_records() {
+    // Header lengths as editcap writes them for nokiapcap, rh6_1pcap, suse6_3pcap and modpcap: 20, 24, 28 and 24 bytes.
+    for (magic, more, name) in [
+        (0xa1b2_c3d4, 0, "pcap"),
+        (0xa1b2_c3d4, 4, "pcap (Nokia)"),
+        (0xa1b2_c3d4, 8, "pcap (Red Hat 6.1)"),
+        (0xa1b2_cd34, 8, "modified pcap"),
+        (0xa1b2_cd34, 12, "pcap (SuSE 6.3)"),
+    ] {
+        for (big_endian, count) in [(false, 1), (false, 2), (true, 3), (false, 300)] {
+            let bytes = pcap_with_longer_headers(magic, big_endian, more, count);
+            let reading = read(&bytes);
+            assert_eq!(reading.infos[0].format, name, "{count} packets");
+            assert_eq!(reading.packets.len() as u32, count, "{name}");
+            assert!(reading.packets.iter().all(|packet| packet.3.iter().all(|byte| *byte == 0xd5)), "{name}");
+        }
+    }
+}
+
 #[test]
 fn pcap_seconds_are_unsigned() {
     // 2106-02-07, the last second of the format.

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-const NO_MEMORY: Limits = Limits { memory: 0, runs: 1 << 18 };
+const NO_MEMORY: Limits = Limits { memory: 0, runs: 1 << 18, window: 1 << 27 };
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

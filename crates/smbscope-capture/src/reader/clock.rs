@@ -1,0 +1,129 @@
+//! Clock steps: a file whose timestamps go back at one place although its packets go on.
+//!
+//! A file out of time order is put in order. Where the clock was set back while the capture ran, that would be wrong: the
+//! packets stand in their order, and their times do not. TCP tells which it is. Behind a step every stream goes on where
+//! it was in front of it; in files that were put together, or recorded by several interfaces, streams go back or the
+//! neighbours are strangers. Later times are then moved forward, so that the step takes no time.
+
+use super::format::Format;
+use super::pcapng::Interfaces;
+use super::record::Step;
+use super::survey::{Descent, Run};
+use crate::decode::Decoder;
+use crate::segment::Packet;
+use smbscope_model::{Quality, Stamp};
+use std::net::SocketAddr;
+
+/// Packets on either side of a step that are looked at.
+pub(super) const NEIGHBOURS: usize = 64;
+/// A step that is smaller is disorder of neighbours.
+const LEAST_STEP_NS: i64 = 50_000_000;
+/// How far a stream may have gone on within the step.
+const MAX_PROGRESS: i32 = 1 << 20;
+
+/// A step back, by the packets around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StepBack {
+    /// Number of the last packet before it, and its time, moved as all times behind earlier steps.
+    pub(super) before: (u64, i64),
+    /// Number of the first packet behind it, and its time by the clock that was set.
+    pub(super) after: (u64, i64),
+}
+
+/// A direction of a flow, and where it is.
+struct Place {
+    ends: (SocketAddr, SocketAddr),
+    sequence: u32,
+    end: u32,
+}
+
+/// Finds the steps among the places where time goes back, and moves the runs behind them.
+pub(super) fn settle(
+    bytes: &[u8],
+    interfaces: &mut Interfaces,
+    runs: &mut [Run],
+    descents: &[Descent],
+) -> Vec<StepBack> {
+    let mut steps = Vec::new();
+    let mut shift = 0;
+    for (index, run) in runs.iter_mut().enumerate() {
+        let descent = descents.iter().find(|descent| descent.run == index);
+        if let Some(descent) = descent.filter(|descent| is_step(bytes, interfaces, run, descent)) {
+            let before = descent.time_before + shift;
+            steps.push(StepBack { before: (run.number - 1, before), after: (run.number, run.time) });
+            shift = before - run.time;
+        }
+        run.shift = shift;
+    }
+    steps
+}
+
+fn is_step(bytes: &[u8], interfaces: &mut Interfaces, run: &Run, descent: &Descent) -> bool {
+    // Several interfaces have several clocks, or one that is read at different moments.
+    if descent.time_before - run.time < LEAST_STEP_NS || interfaces.link_types.len() > 1 {
+        return false;
+    }
+    let mut format = run.format;
+    let mut before: Vec<Place> = Vec::new();
+    for position in &descent.before {
+        if let Some((place, _)) = place_at(bytes, *position, &mut format, interfaces)
+            && let Some(place) = place
+        {
+            enter(&mut before, place);
+        }
+    }
+    let (mut goes_on, mut contradicts) = (0, 0);
+    let mut seen: Vec<(SocketAddr, SocketAddr)> = Vec::new();
+    let (mut position, mut format) = (run.position, run.format);
+    for _ in 0..NEIGHBOURS {
+        let Some((place, length)) = place_at(bytes, position, &mut format, interfaces) else { break };
+        position += length as u64;
+        let Some(place) = place.filter(|place| !seen.contains(&place.ends)) else { continue };
+        seen.push(place.ends);
+        // A stream counts whose other direction was there as well: a capture of one direction shows nothing.
+        let is_both_ways = before.iter().any(|known| known.ends == (place.ends.1, place.ends.0));
+        if let Some(known) = before.iter().find(|known| known.ends == place.ends && is_both_ways) {
+            let progress = place.sequence.wrapping_sub(known.end) as i32;
+            match progress {
+                0..=MAX_PROGRESS => goes_on += 1,
+                _ => contradicts += 1,
+            }
+        }
+    }
+    goes_on > 0 && contradicts == 0
+}
+
+/// What the packet at `position` is, if it is TCP, and the length of its record.
+fn place_at(
+    bytes: &[u8],
+    position: u64,
+    format: &mut Format,
+    interfaces: &mut Interfaces,
+) -> Option<(Option<Place>, usize)> {
+    let window = bytes.get(usize::try_from(position).ok()?..)?;
+    let (record, length) = match format.step(interfaces, window) {
+        Step::Packet(record, length) => (record, length),
+        Step::Skip { length, .. } => return Some((None, length)),
+        Step::More(_) | Step::Stop(_) => return None,
+    };
+    let data = window.get(record.data_start..record.data_start + record.data_length)?;
+    let packet = Packet { stamp: Stamp::default(), link_type: record.link_type, data, wire_length: record.wire_length };
+    // One packet at a time: fragments are left out.
+    let mut decoder = Decoder::new();
+    let place =
+        decoder.decode(&packet, &mut Quality::default()).filter(|segment| !segment.flags.syn()).map(|segment| {
+            let end =
+                segment.sequence.wrapping_add(segment.payload_length).wrapping_add(u32::from(segment.flags.fin()));
+            Place { ends: (segment.source, segment.destination), sequence: segment.sequence, end }
+        });
+    Some((place, length))
+}
+
+/// Keeps the furthest end of each direction.
+fn enter(places: &mut Vec<Place>, place: Place) {
+    match places.iter_mut().find(|known| known.ends == place.ends) {
+        Some(known) if place.end.wrapping_sub(known.end) as i32 > 0 => known.end = place.end,
+        Some(_) => {}
+        None => places.push(place),
+    }
+}

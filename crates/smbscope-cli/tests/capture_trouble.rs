@@ -1,0 +1,221 @@
+//! What befalls captures: mirror ports, clocks that are set, ports that are used again, files that change while they are
+//! read, windows of decompressors. Each is made from a bundled capture, whose own report is the truth.
+
+mod common;
+
+use common::{Said, analyze, command, contents, directory, said, write};
+use serde_json::Value;
+use std::path::Path;
+
+const SECOND: i64 = 1_000_000_000;
+const CAPTURE: &str = "own/smbclient_SMB3_11.pcap.zst";
+
+/// A packet of a little-endian microsecond pcap file: its time and its bytes.
+#[derive(Clone)]
+struct Packet {
+    time: i64,
+    data: Vec<u8>,
+}
+
+impl Packet {
+    fn field(&self, at: usize) -> u32 {
+        u32::from_be_bytes(self.data[at..at + 4].try_into().expect("four bytes"))
+    }
+
+    fn ports(&self) -> (u16, u16) {
+        let ports = self.field(34);
+        ((ports >> 16) as u16, ports as u16)
+    }
+
+    fn flags(&self) -> u8 {
+        self.data[47]
+    }
+
+    /// Adds to the sequence and to the acknowledgment number.
+    fn move_by(&mut self, sequence: u32, acknowledgment: u32) {
+        let (moved, acknowledged) =
+            (self.field(38).wrapping_add(sequence), self.field(42).wrapping_add(acknowledgment));
+        self.data[38..42].copy_from_slice(&moved.to_be_bytes());
+        self.data[42..46].copy_from_slice(&acknowledged.to_be_bytes());
+    }
+}
+
+fn packets() -> Vec<Packet> {
+    let bytes = contents(CAPTURE);
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let (mut packets, mut at) = (Vec::new(), 24);
+    while at < bytes.len() {
+        let time = i64::from(word(at)) * SECOND + i64::from(word(at + 4)) * 1_000;
+        let length = word(at + 8) as usize;
+        packets.push(Packet { time, data: bytes[at + 16..at + 16 + length].to_vec() });
+        at += 16 + length;
+    }
+    packets
+}
+
+fn file(packets: &[Packet]) -> Vec<u8> {
+    let mut bytes = contents(CAPTURE)[..24].to_vec();
+    for Packet { time, data } in packets {
+        let (seconds, micros) = ((time / SECOND) as u32, (time % SECOND / 1_000) as u32);
+        for field in [seconds, micros, data.len() as u32, data.len() as u32] {
+            bytes.extend(field.to_le_bytes());
+        }
+        bytes.extend(data);
+    }
+    bytes
+}
+
+fn report(directory: &Path, packets: &[Packet]) -> Value {
+    write(directory, "capture.pcap", file(packets));
+    let said = analyze(directory, &["capture.pcap", "--format", "json"]);
+    serde_json::from_str(said.output()).expect("the report is JSON")
+}
+
+fn warnings(report: &Value) -> String {
+    report["warnings"].to_string()
+}
+
+#[test]
+fn a_mirror_port_that_sees_both_ways_changes_no_figure() {
+    let directory = directory("mirrored");
+    let plain = packets();
+    let expected = report(&directory, &plain);
+    let late = plain.iter().map(|packet| Packet { time: packet.time + 1_300_000, ..packet.clone() });
+    let mut mirrored: Vec<Packet> = plain.iter().cloned().chain(late).collect();
+    mirrored.sort_by_key(|packet| packet.time);
+    let mirrored = report(&directory, &mirrored);
+    for part in ["commands", "groups", "files"] {
+        assert_eq!(mirrored[part], expected[part], "{part}");
+    }
+    let [quality, expected] = [&mirrored["quality"], &expected["quality"]];
+    assert_eq!(quality["retransmitted_segments"], expected["retransmitted_segments"]);
+    let copies = quality["duplicate_packets"].as_u64().expect("a count");
+    assert!(copies * 100 >= plain.len() as u64 * 99, "{copies} of {}", plain.len());
+}
+
+#[test]
+fn a_clock_that_stepped_forward_is_said_with_the_packet_and_times_nothing() {
+    let directory = directory("step-forward");
+    let mut stepped = packets();
+    // In the midst of a WRITE: without a word its response time would be an hour.
+    let middle = stepped.len() / 2;
+    stepped[middle..].iter_mut().for_each(|packet| packet.time += 3_600 * SECOND);
+    let report = report(&directory, &stepped);
+    let slowest = report["totals"]["headline"]["response_time"]["max"].as_i64().expect("a time");
+    assert!(slowest < SECOND, "{slowest} ns");
+    assert!((1..4).contains(&report["quality"]["clock_steps"].as_u64().expect("a count")));
+    let said = warnings(&report);
+    assert!(said.contains("the clock stepped forward by") && said.contains("at packet 21"), "{said}");
+}
+
+#[test]
+fn a_clock_that_stepped_back_is_said_with_the_packet_and_loses_nothing() {
+    let directory = directory("step-back");
+    let plain = packets();
+    let expected = report(&directory, &plain);
+    let mut stepped = plain;
+    let middle = stepped.len() / 2;
+    stepped[middle..].iter_mut().for_each(|packet| packet.time -= SECOND);
+    let report = report(&directory, &stepped);
+    assert_eq!(report["totals"]["commands"], expected["totals"]["commands"]);
+    let quality = &report["quality"];
+    assert_eq!((&quality["midstream_flows"], &quality["packets_reordered_by_time"]), (&0.into(), &0.into()));
+    assert!((0..4).contains(&quality["clock_steps"].as_u64().expect("a count")));
+    let said = warnings(&report);
+    assert!(
+        said.contains("the clock stepped back by") && said.contains(&format!("at packet {}", middle + 1)),
+        "{said}"
+    );
+    // Compressed, it is the same.
+    let packed = zstd::encode_all(&file(&stepped)[..], 1).expect("writing to memory does not fail");
+    write(&directory, "capture.zst", packed);
+    let said = analyze(&directory, &["capture.zst", "--format", "json"]);
+    let packed: Value = serde_json::from_str(said.output()).expect("the report is JSON");
+    assert_eq!(packed["commands"], report["commands"]);
+}
+
+#[test]
+fn files_put_together_in_the_wrong_order_are_no_clock_step() {
+    let directory = directory("wrong-order");
+    let plain = packets();
+    let expected = report(&directory, &plain);
+    let (first, second) = plain.split_at(plain.len() / 2);
+    let report = report(&directory, &[second, first].concat());
+    assert_eq!(report["commands"], expected["commands"]);
+    assert_eq!(warnings(&report), "[]");
+}
+
+#[test]
+fn ports_used_again_without_a_syn_lose_no_packets() {
+    let directory = directory("ports-again");
+    // Neither a SYN nor the end of a connection was captured.
+    let middle: Vec<Packet> = packets().into_iter().filter(|packet| packet.flags() & 7 == 0).collect();
+    let once = report(&directory, &middle)["totals"]["outcomes"]["complete"].as_u64().expect("a count");
+    for (client, server) in
+        [(120_000_000u32, 119_500_000u32), (1_500_000_000, 900_000_000), (100_000_000, 2_000_000_000)]
+    {
+        let again = middle.iter().cloned().map(|mut packet| {
+            packet.time += 20 * SECOND;
+            let from_client = packet.ports().1 == 445;
+            let (own, other) = if from_client { (client, server) } else { (server, client) };
+            packet.move_by(own, other);
+            packet
+        });
+        let report = report(&directory, &middle.iter().cloned().chain(again).collect::<Vec<_>>());
+        assert_eq!(report["quality"]["dropped_packets"], 0, "{client} {server}");
+        assert_eq!(report["connections"].as_array().map(Vec::len), Some(2), "{client} {server}");
+        assert_eq!(report["totals"]["outcomes"]["complete"], 2 * once, "{client} {server}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_capture_cut_short_while_it_is_read_ends_in_one_line() {
+    use std::io::Read;
+    let directory = directory("cut-short");
+    // So much that the table does not fit into a pipe that nobody reads from.
+    write(&directory, "capture.pcap", contents("own/nbench32_NT1_8proc.pcap.zst").repeat(1));
+    let mut child =
+        command(&directory, &["capture.pcap", "--format", "csv", "--threads", "1"]).spawn().expect("it runs");
+    let mut out = child.stdout.take().expect("a pipe");
+    // The first bytes of the table come when its file is being read.
+    out.read_exact(&mut [0; 4096]).expect("the table begins");
+    let capture = std::fs::File::options().write(true).open(directory.join("capture.pcap")).expect("the capture");
+    capture.set_len(20_000).expect("it can be cut short");
+    let mut rest = Vec::new();
+    out.read_to_end(&mut rest).expect("the table ends");
+    let Said { status, err, .. } = said(child.wait_with_output().expect("it ends"));
+    assert_eq!((status, err.lines().count()), (Some(1), 1), "{err}");
+    assert!(err.contains("capture.pcap: the file was cut short while it was read"), "{err}");
+}
+
+/// A zstd frame with raw blocks that asks for a window of this power of two (RFC 8878 3.1.1).
+fn zstd_frame(window_log: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, (window_log - 10) << 3];
+    let mut blocks = bytes.chunks(64 << 10).peekable();
+    while let Some(block) = blocks.next() {
+        let header = (block.len() as u32) << 3 | u32::from(blocks.peek().is_none());
+        frame.extend(&header.to_le_bytes()[..3]);
+        frame.extend(block);
+    }
+    frame
+}
+
+#[test]
+fn a_window_that_takes_more_than_the_memory_is_refused_with_the_option_that_raises_it() {
+    let directory = directory("windows");
+    let bytes = contents("own/smb1_raw.pcap.zst");
+    write(&directory, "large.zst", zstd_frame(31, &bytes));
+    let expected =
+        "large.zst: zstd data that needs a window of more than the 512 MiB that --memory allows; raise --memory";
+    assert_eq!(analyze(&directory, &["large.zst"]).error(1), expected);
+    assert_eq!(analyze(&directory, &["large.zst", "--memory", "2048"]).status, Some(0));
+    // Windows add up: what one file may have, four may not.
+    write(&directory, "middle.zst", zstd_frame(28, &bytes));
+    assert_eq!(analyze(&directory, &["middle.zst"]).status, Some(0));
+    let four = analyze(&directory, &["middle.zst"; 4]);
+    assert!(four.error(1).contains("the 128 MiB that --memory allows; raise --memory"));
+    // What every zstd writes by itself is read whatever the memory is.
+    write(&directory, "plain.zst", zstd_frame(23, &bytes));
+    assert_eq!(analyze(&directory, &["plain.zst"; 20]).status, Some(0));
+}
