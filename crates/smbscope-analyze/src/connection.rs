@@ -12,8 +12,8 @@ use crate::smb2::Smb2;
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamCounts};
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::{
-    ClockStep, Command, Dialect, Direction, DirectionCounts, Endpoints, Exchange, FlowId, Group, Half, Outcome,
-    Protocol, Quality, Settled, Status, Subcommand, Timestamp,
+    ClockStep, Command, Dialect, Direction, DirectionCounts, Endpoints, Exchange, FlowId, ForeignReply, Group, Half,
+    Outcome, Protocol, Quality, Settled, Status, Subcommand, Timestamp,
 };
 use std::sync::Arc;
 
@@ -37,6 +37,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) steps_back: &'a [ClockStep],
     /// Where the clock stepped within exchanges.
     pub(crate) clock_steps: &'a mut Vec<ClockStep>,
+    /// Servers that answered in another protocol.
+    pub(crate) foreign_replies: &'a mut Vec<ForeignReply>,
 }
 
 /// Whether a complete exchange lies across a step of the clock.

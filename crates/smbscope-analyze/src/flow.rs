@@ -5,7 +5,7 @@ use crate::content::Content;
 use crate::framer::{Frame, Framer};
 use crate::pending::Span;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission};
-use smbscope_model::{Direction, Quality};
+use smbscope_model::{Direction, ForeignReply, Quality};
 use smbscope_wire::nbss::FrameType;
 use smbscope_wire::{smb1, smb2};
 
@@ -17,6 +17,9 @@ pub struct FlowState {
     client_by_port: Option<Direction>,
     connection: Option<Box<Connection>>,
     frames: Vec<Frame>,
+    /// By direction, whether its first bytes were seen, and the protocol that they are of if it is plainly another one.
+    heard: [bool; 2],
+    foreign: [Option<&'static str>; 2],
     /// Framing counts until it is known whether the flow is SMB at all.
     quality: Quality,
 }
@@ -34,11 +37,17 @@ impl FlowState {
             },
             connection: None,
             frames: Vec::new(),
+            heard: [false, false],
+            foreign: [None, None],
             quality: Quality::default(),
         }
     }
 
     pub(crate) fn data(&mut self, view: &FlowView, direction: Direction, chunk: &Chunk<'_>, shared: &mut Shared<'_>) {
+        if !self.heard[direction.index()] {
+            self.heard[direction.index()] = true;
+            self.foreign[direction.index()] = foreign_protocol(chunk.bytes);
+        }
         let mut frames = std::mem::take(&mut self.frames);
         let framer = &mut self.framers[direction.index()];
         if !view.begins[direction.index()] {
@@ -89,6 +98,14 @@ impl FlowState {
         let connection = self.connection?;
         shared.quality.merge(&self.quality);
         shared.quality.merge(&end.quality);
+        let server = connection.client.reverse();
+        if let Some(protocol) = self.foreign[server.index()] {
+            shared.quality.foreign_replies += 1;
+            let reply = ForeignReply { server: view.ends(server).0, protocol };
+            if shared.foreign_replies.len() < ForeignReply::MAX_LISTED && !shared.foreign_replies.contains(&reply) {
+                shared.foreign_replies.push(reply);
+            }
+        }
         let [forward, backward] = &self.framers;
         let mut scene = scene(view, shared, [forward, backward], connection.client);
         let message_packets = [forward.message_packets, backward.message_packets];
@@ -195,6 +212,20 @@ fn count_netbios(frame: &Frame, quality: &mut Quality) {
         FrameType::KeepAlive => quality.netbios_keep_alives += 1,
         _ => quality.netbios_session_packets += 1,
     }
+}
+
+/// The protocol that the first bytes of a direction are of, where they are plainly not those of SMB.
+fn foreign_protocol(bytes: &[u8]) -> Option<&'static str> {
+    Some(match bytes {
+        [b'H', b'T', b'T', b'P', b'/', ..] => "HTTP",
+        [b'S', b'S', b'H', b'-', ..] => "SSH",
+        // A record of TLS with a handshake or an alert (RFC 8446 5.1).
+        [0x15 | 0x16, 3, 0..=4, ..] => "TLS",
+        [b'R', b'F', b'B', b' ', ..] => "VNC",
+        [b'2', b'2', b'0', b' ' | b'-', ..] => "FTP or SMTP",
+        [b'*', b' ', b'O', b'K', ..] => "IMAP",
+        _ => return None,
+    })
 }
 
 /// Whether a segment begins with a request to negotiate, which stands only at the beginning of a connection.

@@ -31,7 +31,7 @@ use channels::{Channels, Watch};
 use connection::Shared;
 use names::Sessions;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission, StreamSink};
-use smbscope_model::{ClockStep, Connection, Direction, Exchange, Limits, Quality, Settled};
+use smbscope_model::{ClockStep, Connection, Direction, Exchange, ForeignReply, Limits, Quality, Settled};
 use std::sync::Arc;
 
 /// Ports that promise SMB: direct TCP and the NetBIOS session service.
@@ -75,6 +75,7 @@ pub struct Analyzer<E: ExchangeSink> {
     connections_left_out: u64,
     steps_back: Arc<[ClockStep]>,
     clock_steps: Vec<ClockStep>,
+    foreign_replies: Vec<ForeignReply>,
 }
 
 /// What remains when every flow is over.
@@ -88,6 +89,8 @@ pub struct Outcome {
     pub connections_left_out: u64,
     /// Where the clock of the capture stepped within exchanges.
     pub clock_steps: Vec<ClockStep>,
+    /// Servers that answered in another protocol, at most [`ForeignReply::MAX_LISTED`].
+    pub foreign_replies: Vec<ForeignReply>,
 }
 
 impl<E: ExchangeSink> Analyzer<E> {
@@ -102,6 +105,7 @@ impl<E: ExchangeSink> Analyzer<E> {
             connections_left_out: 0,
             steps_back: Arc::default(),
             clock_steps: Vec::new(),
+            foreign_replies: Vec::new(),
         }
     }
 
@@ -124,6 +128,7 @@ impl<E: ExchangeSink> Analyzer<E> {
             connections: self.connections,
             connections_left_out: self.connections_left_out,
             clock_steps: self.clock_steps,
+            foreign_replies: self.foreign_replies,
         }
     }
 
@@ -134,6 +139,7 @@ impl<E: ExchangeSink> Analyzer<E> {
             emit: &mut self.emit,
             steps_back: &self.steps_back,
             clock_steps: &mut self.clock_steps,
+            foreign_replies: &mut self.foreign_replies,
         }
     }
 }

@@ -14,7 +14,7 @@ use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{Backing, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_capture::{Packet, TcpSegment};
-use smbscope_model::{ClockStep, Connection, Exchange, Quality, Settled, SkippedPackets, Timestamp};
+use smbscope_model::{ClockStep, Connection, Exchange, ForeignReply, Quality, Settled, SkippedPackets, Timestamp};
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -70,6 +70,8 @@ pub struct Analysis {
     pub skipped: Vec<SkippedPackets>,
     /// Where the clock of the captures stepped within exchanges, in the order of time.
     pub clock_steps: Vec<ClockStep>,
+    /// Servers that answered in another protocol.
+    pub foreign_replies: Vec<ForeignReply>,
     /// The earliest packet.
     pub first: Option<Timestamp>,
     /// The latest packet.
@@ -161,9 +163,13 @@ pub fn run<S: Sink>(
         analysis.connections.extend(outcome.connections);
         analysis.connections_left_out += outcome.connections_left_out;
         analysis.clock_steps.extend(outcome.clock_steps);
+        analysis.foreign_replies.extend(outcome.foreign_replies);
     }
     analysis.clock_steps.extend(steps_back.iter());
     analysis.clock_steps = distinct(analysis.clock_steps);
+    analysis.foreign_replies.sort_unstable();
+    analysis.foreign_replies.dedup();
+    analysis.foreign_replies.truncate(ForeignReply::MAX_LISTED);
     analysis.connections.sort_by_key(|connection| connection.flow);
     let too_many = analysis.connections.len().saturating_sub(options.limits.connections);
     analysis.connections.truncate(options.limits.connections);

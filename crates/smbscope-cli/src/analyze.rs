@@ -327,6 +327,9 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, re
         warnings.push(format!("{count} connections are not listed because the list was full; their commands count"));
     }
     warnings.extend(analysis.found.clock_steps.iter().map(|step| clock_step(step, set)));
+    let foreign = analysis.found.foreign_replies.iter();
+    warnings
+        .extend(foreign.map(|reply| format!("{} is not an SMB server: it answered {}", reply.server, reply.protocol)));
     let aggregate = recorder.aggregator.finish();
     if let Some(asked) = arguments.interval.filter(|asked| *asked < aggregate.timeline.width) {
         let (width, most) = (aggregate.timeline.width, BINS_MAX);

@@ -219,3 +219,64 @@ fn a_window_that_takes_more_than_the_memory_is_refused_with_the_option_that_rais
     write(&directory, "plain.zst", zstd_frame(23, &bytes));
     assert_eq!(analyze(&directory, &["plain.zst"; 20]).status, Some(0));
 }
+
+#[test]
+fn a_capture_of_one_direction_is_called_that() {
+    let directory = directory("one-way");
+    for (from_client, which) in [(true, "from client to server"), (false, "from server to client")] {
+        let one_way: Vec<Packet> =
+            packets().into_iter().filter(|packet| (packet.ports().1 == 445) == from_client).collect();
+        write(&directory, "capture.pcap", file(&one_way));
+        let text = analyze(&directory, &["capture.pcap", "--width", "200"]).out;
+        assert!(text.contains("because the capture holds only one direction of the traffic"), "{text}");
+        assert!(text.contains(&format!("only one direction of 1 connection was captured, {which}")), "{text}");
+        assert!(!text.contains("the capture lost"), "{text}");
+    }
+}
+
+#[test]
+fn a_server_that_answers_in_another_protocol_is_named() {
+    let directory = directory("http");
+    let packets = packets();
+    let is_data = |packet: &&Packet| packet.data.len() > 66;
+    let request = packets.iter().position(|packet| is_data(&packet)).expect("a request");
+    let mut answered = packets[..=request].to_vec();
+    let mut answer = packets[request + 1..].iter().find(is_data).expect("an answer").clone();
+    answer.data.truncate(66);
+    answer.data.extend(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+    let length = (answer.data.len() as u16 - 14).to_be_bytes();
+    answer.data[16..18].copy_from_slice(&length);
+    answered.push(answer);
+    write(&directory, "capture.pcap", file(&answered));
+    let text = analyze(&directory, &["capture.pcap", "--width", "200"]).out;
+    assert!(text.contains("10.99.0.1:445 is not an SMB server: it answered HTTP"), "{text}");
+    assert!(!text.contains("packets are missing") && !text.contains("lost packets"), "{text}");
+}
+
+#[test]
+fn quic_and_headers_that_are_cut_off_are_said_instead_of_no_smb_alone() {
+    let directory = directory("no-tcp");
+    // UDP from port 50,000 to 443 in IPv4.
+    let mut quic = packets()[0].clone();
+    quic.data[14 + 9] = 17;
+    quic.data[34..38].copy_from_slice(&[0xc3, 0x50, 1, 187]);
+    write(&directory, "quic.pcap", file(&[quic.clone(), quic]));
+    let expected = "quic.pcap: no SMB: 2 packets, none of them TCP, but UDP port 443 (QUIC) (2 packets)";
+    assert_eq!(analyze(&directory, &["quic.pcap"]).error(1), expected);
+
+    // IPv6 takes 40 bytes, so that 10 are left of a TCP header.
+    let whole = contents("own/smbclient_SMB3_11_ipv6.pcap.zst");
+    let word = |at: usize| u32::from_le_bytes(whole[at..at + 4].try_into().expect("four bytes")) as usize;
+    let (mut cut, mut at) = (whole[..24].to_vec(), 24);
+    while at < whole.len() {
+        let kept = word(at + 8).min(64);
+        cut.extend(&whole[at..at + 8]);
+        cut.extend((kept as u32).to_le_bytes());
+        cut.extend(&whole[at + 12..at + 16 + kept]);
+        at += 16 + word(at + 8);
+    }
+    write(&directory, "cut.pcap", cut);
+    let said = analyze(&directory, &["cut.pcap"]);
+    let error = said.error(1);
+    assert!(error.contains("the snap length cut") && error.contains("off inside IP or TCP headers"), "{error}");
+}

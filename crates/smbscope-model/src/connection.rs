@@ -4,6 +4,7 @@ use crate::command::Dialect;
 use crate::exchange::Endpoints;
 use crate::ids::FlowId;
 use crate::time::{Nanos, Timestamp};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Counts of one direction of a flow.
@@ -72,6 +73,20 @@ pub struct Connection {
     pub to_server: DirectionCounts,
     /// Server to client.
     pub to_client: DirectionCounts,
+}
+
+/// A server that answered requests of SMB in another protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ForeignReply {
+    /// The server.
+    pub server: SocketAddr,
+    /// What it speaks.
+    pub protocol: &'static str,
+}
+
+impl ForeignReply {
+    /// Servers that are named.
+    pub const MAX_LISTED: usize = 16;
 }
 
 /// What is settled about a connection that is still followed.

@@ -16,7 +16,7 @@ pub mod skipped;
 pub mod time;
 
 pub use command::{Command, Dialect, Protocol, Subcommand};
-pub use connection::{Connection, DirectionCounts, Settled};
+pub use connection::{Connection, DirectionCounts, ForeignReply, Settled};
 pub use exchange::{Endpoints, Exchange, FileId, Half, Outcome, STANDSTILL_LEAST, Standstill, Status, TimeKind};
 pub use group::Group;
 pub use ids::{CaptureId, ClockStep, Direction, FlowId, PacketRef, Role, Stamp};

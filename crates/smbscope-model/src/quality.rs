@@ -117,6 +117,8 @@ counters! {
     compressed_frames,
     /// Compressed frames whose header could not be recovered.
     compressed_frames_opaque,
+    /// Connections whose server answered in another protocol than SMB.
+    foreign_replies,
     /// NetBIOS keep-alives.
     netbios_keep_alives,
     /// NetBIOS session requests and responses.

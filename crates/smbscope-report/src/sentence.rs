@@ -7,12 +7,14 @@
 
 use crate::format::{counted, thousands};
 use crate::whole::Whole;
-use crate::{Report, skipped};
+use crate::{Report, skipped, warnings};
 use smbscope_model::Outcome;
 
 /// Why commands could not be timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cause {
+    OneDirection,
+    OtherProtocol,
     LostPackets,
     SnapLength,
     Beginning,
@@ -24,6 +26,8 @@ impl Cause {
     /// What the capture did.
     fn text(self) -> &'static str {
         match self {
+            Cause::OneDirection => "the capture holds only one direction of the traffic",
+            Cause::OtherProtocol => "the server answered in another protocol than SMB",
             Cause::LostPackets => "the capture lost packets",
             Cause::SnapLength => "the snap length cut their headers off",
             Cause::Beginning => "the capture began in the middle of connections",
@@ -81,7 +85,16 @@ fn main_causes(report: &Report) -> Vec<Cause> {
     let gaps = quality.capture_gaps.max(u64::from(quality.dropped_packets + quality.missing_unacknowledged_bytes > 0));
     let when = |seen: bool, weight: u64| if seen { weight } else { 0 };
     let ended = quality.response_end_missing > 0 && gaps == 0;
+    // What looks like gaps is the other direction.
+    let (to_server, to_client) = warnings::one_way_connections(report);
+    let one_way = (to_server + to_client) as u64;
+    let (gaps, one_way) = match report.connections.len() as u64 {
+        0 => (gaps, 0),
+        all => (gaps * (all - one_way) / all, gaps.max(1) * one_way / all),
+    };
     let mut causes = [
+        (one_way, Cause::OneDirection),
+        (quality.foreign_replies, Cause::OtherProtocol),
         (gaps, Cause::LostPackets),
         (when(quality.snapped_packets > 0, quality.headers_truncated), Cause::SnapLength),
         (when(quality.responses_without_request > 0, quality.midstream_flows), Cause::Beginning),

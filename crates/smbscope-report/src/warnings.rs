@@ -58,6 +58,7 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("framing_lost", Of::Nothing, "loss[es] of SMB framing"),
     ("bytes_skipped", Of::Nothing, "byte[s] passed over to find SMB framing again"),
     ("unknown_frames", Of::Nothing, "frame[s] other than SMB messages"),
+    ("foreign_replies", Of::Connections, "connection[s] whose server answered in another protocol"),
     ("malformed_messages", Of::Nothing, "malformed SMB message[s]"),
     ("headers_truncated", Of::Nothing, "SMB header[s] cut off"),
     ("encrypted_frames", Of::Nothing, "encrypted frame[s], command unknown"),
@@ -99,6 +100,7 @@ pub(crate) fn all(report: &Report) -> Vec<Warning> {
         .collect();
     warnings.extend(skipped::warnings(report));
     let plain = |text: String| Warning { text, count: None, share: None };
+    warnings.extend(one_way(report).map(plain));
     let unpaired = whole.ended(Outcome::NotPairable);
     if unpaired > 0 {
         let text = inflected("encrypted request[s] not paired with an answer, others were under way", unpaired);
@@ -134,6 +136,27 @@ pub(crate) fn all(report: &Report) -> Vec<Warning> {
     warnings
 }
 
+/// Connections of which the capture holds one direction.
+pub(crate) fn one_way_connections(report: &Report) -> (usize, usize) {
+    let to_server = report.connections.iter().filter(|connection| connection.to_client.packets == 0).count();
+    let to_client = report.connections.iter().filter(|connection| connection.to_server.packets == 0).count();
+    (to_server, to_client)
+}
+
+fn one_way(report: &Report) -> Option<String> {
+    let (to_server, to_client) = one_way_connections(report);
+    let connections = counted((to_server + to_client) as u64, "connection", "connections");
+    let which = match (to_server, to_client) {
+        (0, 0) => return None,
+        (_, 0) => "from client to server",
+        (0, _) => "from server to client",
+        _ => "one or the other",
+    };
+    Some(format!(
+        "only one direction of {connections} was captured, {which}: nothing can be timed; mirror both directions"
+    ))
+}
+
 /// The text for a count: `[s]` goes where there is only one.
 fn inflected(text: &str, count: u64) -> String {
     match text.split_once('[').and_then(|(start, rest)| Some((start, rest.split_once(']')?))) {
@@ -160,7 +183,10 @@ pub(crate) fn verdict(report: &Report) -> String {
     }
     let in_part = Coverage::of(report).in_part;
     let complete = quality.dropped_packets + quality.capture_gaps == 0;
+    let (to_server, to_client) = one_way_connections(report);
+    let is_one_way = to_server + to_client > 0 && to_server + to_client == report.connections.len();
     let capture = match quality.dropped_packets {
+        _ if is_one_way => "the capture holds only one direction of the traffic".to_owned(),
         0 if quality.capture_gaps > 0 => "the capture has gaps".to_owned(),
         0 if in_part > 0 && quality.midstream_flows > 0 => {
             let connections = counted(quality.midstream_flows, "connection", "connections");

@@ -120,7 +120,10 @@ function skippedTable(skipped: Skipped[]): HTMLElement | null {
     textColumn("Protocol", (row) => [row.layer, number(row), row.name && `(${row.name})`].filter(Boolean).join(" ")),
     countColumn("Packets", (row) => row.packets),
   ];
-  return part("Packets without TCP, not read", table({ caption: "Packets without TCP, not read", columns, rows: skipped }));
+  return part(
+    "Packets without TCP, not read",
+    table({ caption: "Packets without TCP, not read", columns, rows: skipped }),
+  );
 }
 
 function captureTable(report: SmbscopeReportDocument): HTMLElement {

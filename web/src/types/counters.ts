@@ -46,6 +46,7 @@ export const COUNTERS = {
   encrypted_frames: "Frames in an SMB2 TRANSFORM_HEADER.",
   compressed_frames: "Frames in an SMB2 COMPRESSION_TRANSFORM_HEADER.",
   compressed_frames_opaque: "Compressed frames whose header could not be recovered.",
+  foreign_replies: "Connections whose server answered in another protocol than SMB.",
   netbios_keep_alives: "NetBIOS keep-alives.",
   netbios_session_packets: "NetBIOS session requests and responses.",
   responses_without_request: "Responses whose request was not captured.",

@@ -222,6 +222,7 @@ export interface Quality {
   encrypted_frames: Count;
   compressed_frames: Count;
   compressed_frames_opaque: Count;
+  foreign_replies: Count;
   netbios_keep_alives: Count;
   netbios_session_packets: Count;
   responses_without_request: Count;

@@ -72,22 +72,25 @@ fn is_step(bytes: &[u8], interfaces: &mut Interfaces, run: &Run, descent: &Desce
             enter(&mut before, place);
         }
     }
-    let (mut goes_on, mut contradicts) = (0, 0);
-    let mut seen: Vec<(SocketAddr, SocketAddr)> = Vec::new();
+    let mut behind: Vec<Place> = Vec::new();
     let (mut position, mut format) = (run.position, run.format);
     for _ in 0..NEIGHBOURS {
         let Some((place, length)) = place_at(bytes, position, &mut format, interfaces) else { break };
         position += length as u64;
-        let Some(place) = place.filter(|place| !seen.contains(&place.ends)) else { continue };
-        seen.push(place.ends);
-        // A stream counts whose other direction was there as well: a capture of one direction shows nothing.
-        let is_both_ways = before.iter().any(|known| known.ends == (place.ends.1, place.ends.0));
-        if let Some(known) = before.iter().find(|known| known.ends == place.ends && is_both_ways) {
-            let progress = place.sequence.wrapping_sub(known.end) as i32;
-            match progress {
-                0..=MAX_PROGRESS => goes_on += 1,
-                _ => contradicts += 1,
-            }
+        // The first packet of each direction tells.
+        behind.extend(place.filter(|place| behind.iter().all(|known| known.ends != place.ends)));
+    }
+    // A stream counts whose other direction is there as well: a capture of one direction shows nothing.
+    let is_both_ways = |place: &Place| {
+        let reverse = (place.ends.1, place.ends.0);
+        before.iter().chain(&behind).any(|other| other.ends == reverse)
+    };
+    let (mut goes_on, mut contradicts) = (0, 0);
+    for place in behind.iter().filter(|place| is_both_ways(place)) {
+        let Some(known) = before.iter().find(|known| known.ends == place.ends) else { continue };
+        match place.sequence.wrapping_sub(known.end) as i32 {
+            0..=MAX_PROGRESS => goes_on += 1,
+            _ => contradicts += 1,
         }
     }
     goes_on > 0 && contradicts == 0

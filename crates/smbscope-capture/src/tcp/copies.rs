@@ -7,9 +7,9 @@
 use smbscope_model::{Nanos, Timestamp};
 
 /// Fingerprints of a direction; a copy that comes after more packets than this counts as retransmission.
-const MAX_FINGERPRINTS: usize = 2048;
+const MAX_FINGERPRINTS: usize = 4096;
 /// Fingerprints that share a place; the oldest of them makes room.
-const WAYS: usize = 4;
+const WAYS: usize = 8;
 /// One tick of the time kept with a fingerprint, as a power of two: about a microsecond.
 const TICK_BITS: u32 = 10;
 

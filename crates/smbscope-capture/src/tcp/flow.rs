@@ -177,7 +177,7 @@ impl<S> Flow<S> {
             return Verdict::Taken;
         }
         if segment.stamp.time - last.time > MAX_SILENCE {
-            self.note_clock_step(direction, segment, last);
+            self.note_clock_step(direction, position, segment, last);
         }
         let stream = &mut self.streams[direction.index()];
         if segment.flags.syn() {
@@ -307,16 +307,18 @@ impl<S> Flow<S> {
         }
     }
 
-    /// Notes that the clock stepped where what was sent before a long silence is acknowledged right behind it, and was
-    /// not sent again: its sender would have done so many times.
+    /// Notes that the clock stepped where what was sent before a long silence is acknowledged right behind it, or gone on
+    /// with, and was not sent again: its sender would have done so many times.
     #[cold]
-    fn note_clock_step(&mut self, direction: Direction, segment: &TcpSegment<'_>, last: Stamp) {
-        let other = &mut self.streams[direction.reverse().index()];
+    fn note_clock_step(&mut self, direction: Direction, position: u64, segment: &TcpSegment<'_>, last: Stamp) {
         if !segment.flags.ack() || segment.flags.0 & (TcpFlags::SYN | TcpFlags::RST) != 0 {
             return;
         }
+        let own = &self.streams[direction.index()];
+        let goes_on = segment.payload_length > 0 && own.next == Some(position) && own.unacknowledged_before(position);
+        let other = &mut self.streams[direction.reverse().index()];
         let acknowledged = other.position_of(segment.acknowledgment);
-        if other.unacknowledged_before(acknowledged) {
+        if goes_on || other.unacknowledged_before(acknowledged) {
             self.view.clock_step = Some(ClockStep { before: last, after: segment.stamp });
         }
     }
