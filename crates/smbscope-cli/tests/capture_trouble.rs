@@ -238,7 +238,7 @@ fn a_capture_of_one_direction_is_called_that() {
 fn a_server_that_answers_in_another_protocol_is_named() {
     let directory = directory("http");
     let packets = packets();
-    let is_data = |packet: &&Packet| packet.data.len() > 66;
+    let is_data = |packet: &&Packet| packet.data.len() > 66 && packet.flags() & 2 == 0;
     let request = packets.iter().position(|packet| is_data(&packet)).expect("a request");
     let mut answered = packets[..=request].to_vec();
     let mut answer = packets[request + 1..].iter().find(is_data).expect("an answer").clone();

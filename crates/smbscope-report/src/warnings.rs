@@ -138,9 +138,13 @@ pub(crate) fn all(report: &Report) -> Vec<Warning> {
 
 /// Connections of which the capture holds one direction.
 pub(crate) fn one_way_connections(report: &Report) -> (usize, usize) {
-    let to_server = report.connections.iter().filter(|connection| connection.to_client.packets == 0).count();
-    let to_client = report.connections.iter().filter(|connection| connection.to_server.packets == 0).count();
-    (to_server, to_client)
+    let packets =
+        report.connections.iter().map(|connection| (connection.to_server.packets, connection.to_client.packets));
+    packets.fold((0, 0), |(to_server, to_client), packets| match packets {
+        (1.., 0) => (to_server + 1, to_client),
+        (0, 1..) => (to_server, to_client + 1),
+        _ => (to_server, to_client),
+    })
 }
 
 fn one_way(report: &Report) -> Option<String> {

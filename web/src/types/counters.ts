@@ -57,6 +57,7 @@ export const COUNTERS = {
   ambiguous_refused: "Responses refused because a gap could hide a recycled id.",
   ids_reused: "Requests whose id was used again while they were outstanding.",
   clock_steps: "Exchanges left out because the clock stepped backwards between request and response.",
+  early_responses: "Responses that begin before the last packet of their request; they have no service time and no server time.",
   evicted_requests: "Outstanding requests given up because the table was full.",
   evicted_names: "Names (sessions, trees, opens) given up because a table was full.",
   interim_responses: "Interim responses (STATUS_PENDING and SMB1's \"go ahead\").",

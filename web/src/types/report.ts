@@ -233,6 +233,7 @@ export interface Quality {
   ambiguous_refused: Count;
   ids_reused: Count;
   clock_steps: Count;
+  early_responses: Count;
   evicted_requests: Count;
   evicted_names: Count;
   interim_responses: Count;

@@ -317,7 +317,7 @@ impl Capture {
     /// Looks for clock steps in a file that was surveyed.
     fn settle_clock(&mut self) {
         let bytes = self.bytes.as_deref().map(Backing::deref).unwrap_or_default();
-        self.clock_steps = self.survey.settle_clock(bytes, &mut self.interfaces);
+        self.clock_steps = self.survey.settle_clock(bytes, &self.interfaces);
     }
 
     /// Reads the file as one run, and looks only for its first packet.

@@ -38,17 +38,16 @@ struct Place {
 }
 
 /// Finds the steps among the places where time goes back, and moves the runs behind them.
-pub(super) fn settle(
-    bytes: &[u8],
-    interfaces: &mut Interfaces,
-    runs: &mut [Run],
-    descents: &[Descent],
-) -> Vec<StepBack> {
+pub(super) fn settle(bytes: &[u8], interfaces: &Interfaces, runs: &mut [Run], descents: &[Descent]) -> Vec<StepBack> {
+    // Several interfaces have several clocks, or one that is read at different moments.
+    if interfaces.count() > 1 {
+        return Vec::new();
+    }
     let mut steps = Vec::new();
     let mut shift = 0;
     for (index, run) in runs.iter_mut().enumerate() {
         let descent = descents.iter().find(|descent| descent.run == index);
-        if let Some(descent) = descent.filter(|descent| is_step(bytes, interfaces, run, descent)) {
+        if let Some(descent) = descent.filter(|descent| is_step(bytes, &mut interfaces.clone(), run, descent)) {
             let before = descent.time_before + shift;
             steps.push(StepBack { before: (run.number - 1, before), after: (run.number, run.time) });
             shift = before - run.time;
@@ -59,8 +58,7 @@ pub(super) fn settle(
 }
 
 fn is_step(bytes: &[u8], interfaces: &mut Interfaces, run: &Run, descent: &Descent) -> bool {
-    // Several interfaces have several clocks, or one that is read at different moments.
-    if descent.time_before - run.time < LEAST_STEP_NS || interfaces.link_types.len() > 1 {
+    if descent.time_before - run.time < LEAST_STEP_NS {
         return false;
     }
     let mut format = run.format;

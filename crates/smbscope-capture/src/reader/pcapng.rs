@@ -97,7 +97,7 @@ impl Interface {
 }
 
 /// Every interface of a file in the order of their blocks, and what they say about the capture.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Interfaces {
     list: Vec<Interface>,
     /// A stream never returns to a past section, so it need not remember its interfaces.
@@ -113,6 +113,11 @@ impl Interfaces {
     /// The table for a stream that is read once, front to back.
     pub(super) fn for_stream() -> Interfaces {
         Interfaces { forget_past_sections: true, ..Interfaces::default() }
+    }
+
+    /// How many there are, in a format that describes them.
+    pub(super) fn count(&self) -> usize {
+        self.list.len()
     }
 
     fn add(&mut self, interface: Interface) {

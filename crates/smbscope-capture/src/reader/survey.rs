@@ -210,7 +210,7 @@ impl Survey {
     }
 
     /// Looks for clock steps in a file that is in memory, and moves the times behind them.
-    pub(super) fn settle_clock(&mut self, bytes: &[u8], interfaces: &mut Interfaces) -> Vec<StepBack> {
+    pub(super) fn settle_clock(&mut self, bytes: &[u8], interfaces: &Interfaces) -> Vec<StepBack> {
         let descents = std::mem::take(&mut self.descents);
         if !self.may_have_steps() {
             return Vec::new();
