@@ -17,8 +17,9 @@ use smbscope_model::{
 };
 use std::sync::Arc;
 
-/// Users and shares that a connection's summary names.
+/// Users and shares that a connection's summary names, and bytes of their names.
 const MAX_LISTED: usize = 16;
+const MAX_LISTED_BYTES: usize = 2048;
 
 /// After how many exchanges the sink is told what is settled; and after which part of the requests outstanding, as all of
 /// these are looked at for it.
@@ -73,6 +74,8 @@ pub(crate) struct Connection {
     unassigned: Unassigned,
     /// Requests outstanding that are not waits by design.
     busy: u32,
+    /// Bytes of the paths of requests outstanding.
+    path_bytes: usize,
     last_response: Option<Timestamp>,
     /// How much of the server's stream the last request acknowledged.
     acknowledged: Option<u64>,
@@ -115,6 +118,7 @@ impl Connection {
             recent: Recent::default(),
             unassigned: Unassigned::default(),
             busy: 0,
+            path_bytes: 0,
             last_response: None,
             acknowledged: None,
             server_seen: 0,
@@ -134,7 +138,8 @@ impl Connection {
     /// What it takes, about.
     #[inline]
     pub(crate) fn footprint(&self) -> usize {
-        size_of::<Connection>() + (self.outstanding() + self.recent.len()) * PENDING_BYTES + self.names.bytes()
+        let exchanges = (self.outstanding() + self.recent.len()) * PENDING_BYTES;
+        size_of::<Connection>() + exchanges + self.path_bytes + self.recent.path_bytes() + self.names.bytes()
     }
 
     /// Requests that wait for an answer.
@@ -218,6 +223,7 @@ impl Connection {
 
     /// Counts a request as outstanding. Every pending exchange that is started is finished with [`Self::finish`].
     pub(crate) fn started(&mut self, pending: &Pending) {
+        self.path_bytes += pending.path_bytes();
         if pending.exchange.group != Group::Waiting {
             self.busy += 1;
             self.max_outstanding = self.max_outstanding.max(self.busy);
@@ -232,6 +238,7 @@ impl Connection {
 
     /// Ends an exchange that was [`Self::started`], with the outcome that it has.
     pub(crate) fn finish(&mut self, scene: &mut Scene<'_, '_>, pending: Pending) {
+        self.path_bytes = self.path_bytes.saturating_sub(pending.path_bytes());
         if pending.exchange.group != Group::Waiting {
             self.busy = self.busy.saturating_sub(1);
         }
@@ -465,7 +472,10 @@ fn endpoints(view: &FlowView, client: Direction) -> Endpoints {
 
 fn list(names: &mut Vec<Arc<str>>, name: &Arc<str>) {
     if names.len() < MAX_LISTED && !names.contains(name) {
-        names.push(name.clone());
+        let listed: usize = names.iter().map(|name| name.len()).sum();
+        if listed + name.len() <= MAX_LISTED_BYTES {
+            names.push(name.clone());
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! What a frame holds, read from the first bytes of it: only headers and names, never bulk data.
 
+use crate::names::is_kept_whole;
 use smbscope_model::command::Dialect;
-use smbscope_wire::compression;
 use smbscope_wire::security::{Identity, identify};
-use smbscope_wire::{smb1, smb2};
+use smbscope_wire::{Name, compression, smb1, smb2};
 
 /// Frame bytes that are copied at most, when a frame straddles segments. A compound whose members reach beyond is
 /// read as far as they do not.
@@ -52,9 +52,9 @@ pub(crate) struct Message1 {
 pub(crate) enum Body1 {
     Negotiate(Vec<String>),
     SessionSetup(Option<Identity>),
-    TreeConnect(String),
-    Open(Option<String>),
-    Path(Option<String>),
+    TreeConnect(Name),
+    Open(Option<Name>),
+    Path(Option<Name>),
     File(u16),
     Range { fid: u16, offset: u64, length: u64 },
     WriteRaw { fid: u16, offset: u64, length: u64, write_through: bool },
@@ -74,16 +74,41 @@ pub(crate) struct Message2 {
     pub(crate) body: Body2,
 }
 
+impl Message1 {
+    /// Bytes that are missing of names that are not kept whole, for each such name.
+    pub(crate) fn cut_names(&self) -> impl Iterator<Item = usize> {
+        let names = std::iter::once(&self.body).chain(&self.chained).filter_map(|body| match body {
+            Body1::TreeConnect(name) => Some(name),
+            Body1::Open(name) | Body1::Path(name) => name.as_ref(),
+            Body1::Transaction(transaction) => transaction.path.as_ref(),
+            _ => None,
+        });
+        names.filter(|name| !is_kept_whole(name)).map(|name| name.missing)
+    }
+}
+
+impl Message2 {
+    /// Bytes that are missing of its name, where that is not kept whole.
+    pub(crate) fn cut_name(&self) -> Option<usize> {
+        match &self.body {
+            Body2::TreeConnect(name) | Body2::Create(name) | Body2::Info { new_name: Some(name), .. } => {
+                (!is_kept_whole(name)).then_some(name.missing)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The body of an SMB2 message, by direction.
 #[derive(Debug)]
 pub(crate) enum Body2 {
     SessionSetup { binding: bool, identity: Option<Identity> },
-    TreeConnect(String),
-    Create(String),
+    TreeConnect(Name),
+    Create(Name),
     ReadWrite { file: smb2::FileReference, offset: u64, length: u32 },
     Lock { file: smb2::FileReference, element: Option<smb2::LockElement> },
     Ioctl { file: smb2::FileReference, code: smbscope_wire::names::Fsctl },
-    Info { file: smb2::FileReference, level: smbscope_wire::names::InfoLevel, new_name: Option<String> },
+    Info { file: smb2::FileReference, level: smbscope_wire::names::InfoLevel, new_name: Option<Name> },
     File(smb2::FileReference),
     Answer(smb2::Response),
     Other,
@@ -120,7 +145,7 @@ pub(crate) fn read(head: &[u8], length: u64, last_try: bool) -> Reading {
 /// The last resort for a frame that is cut off: by the snap length, by a gap, or by its own length.
 fn read_what_is_there(head: &[u8], length: usize) -> Content {
     match head.get(..4) {
-        Some(id) if id == smb1::PROTOCOL_ID => smb1_message(head).map_or(Content::Cut, Content::Smb1),
+        Some(id) if id == smb1::PROTOCOL_ID => smb1_message(head, length).map_or(Content::Cut, Content::Smb1),
         Some(id) if id == smb2::PROTOCOL_ID => match read_smb2(head, length, true, false) {
             Reading::Done(content) => content,
             Reading::Needs(_) => Content::Cut,
@@ -159,18 +184,20 @@ fn read_smb1(head: &[u8], length: usize, last_try: bool) -> Reading {
     if head.len() < needed && !last_try {
         return Reading::Needs(needed);
     }
-    Reading::Done(smb1_message(head).map_or(Content::Cut, Content::Smb1))
+    Reading::Done(smb1_message(head, length).map_or(Content::Cut, Content::Smb1))
 }
 
-fn smb1_message(head: &[u8]) -> Option<Box<Message1>> {
+fn smb1_message(head: &[u8], length: usize) -> Option<Box<Message1>> {
     let header = smb1::Header::parse(head)?;
+    let is_cut = head.len() < smb1::needed(&header, head).min(length).min(MAX_HEAD);
+    let missing = if is_cut { length.saturating_sub(head.len()) } else { 0 };
     let mut chain = [smb1::Command::NO_ANDX; 3];
     let mut bodies = Vec::new();
     for (index, block) in smb1::blocks(&header, head).enumerate() {
         if let Some(slot) = index.checked_sub(1).and_then(|slot| chain.get_mut(slot)) {
             *slot = block.command;
         }
-        bodies.push(body1(&header, &block, head));
+        bodies.push(body1(&header, &block, head, missing));
     }
     let mut bodies = bodies.into_iter();
     Some(Box::new(Message1 {
@@ -182,10 +209,12 @@ fn smb1_message(head: &[u8]) -> Option<Box<Message1>> {
     }))
 }
 
-fn body1(header: &smb1::Header, block: &smb1::Block<'_>, message: &[u8]) -> Body1 {
+/// What a block says. Of its message, so many bytes are missing at the end.
+fn body1(header: &smb1::Header, block: &smb1::Block<'_>, message: &[u8], missing: usize) -> Body1 {
     if header.is_reply() {
         return Body1::Answer(smb1::Response::parse(block, message));
     }
+    let hidden = || (missing > 0).then(|| Name::hidden(missing));
     match smb1::Request::parse(header, block, message) {
         smb1::Request::Negotiate(dialects) => Body1::Negotiate(dialects),
         smb1::Request::SessionSetup(smb1::Logon::Token(token)) => Body1::SessionSetup(identify(token)),
@@ -199,8 +228,8 @@ fn body1(header: &smb1::Header, block: &smb1::Block<'_>, message: &[u8]) -> Body
             }))
         }
         smb1::Request::TreeConnect(path) => Body1::TreeConnect(path),
-        smb1::Request::Open(path) => Body1::Open(path),
-        smb1::Request::Path(path) => Body1::Path(path),
+        smb1::Request::Open(path) => Body1::Open(path.or_else(hidden)),
+        smb1::Request::Path(path) => Body1::Path(path.or_else(hidden)),
         smb1::Request::File(fid) => Body1::File(fid),
         smb1::Request::Range { fid, offset, length } => Body1::Range { fid, offset, length },
         smb1::Request::WriteRaw { fid, offset, length, write_through } => {
@@ -246,7 +275,8 @@ fn read_smb2(head: &[u8], length: usize, last_try: bool, compressed: bool) -> Re
             return Reading::Needs(needed);
         }
         let bytes = &member[..member.len().min(end.saturating_sub(offset))];
-        members.push(Message2 { header, length: (end - offset) as u64, body: body2(&header, bytes) });
+        let missing = if head.len() < needed { end.saturating_sub(head.len()) } else { 0 };
+        members.push(Message2 { header, length: (end - offset) as u64, body: body2(&header, bytes, missing) });
         if header.next_command == 0 {
             break;
         }
@@ -271,7 +301,8 @@ fn needed(header: &smb2::Header, member: &[u8]) -> usize {
     }
 }
 
-fn body2(header: &smb2::Header, member: &[u8]) -> Body2 {
+/// What a message says of which so many bytes are missing at the end.
+fn body2(header: &smb2::Header, member: &[u8], missing: usize) -> Body2 {
     if header.is_response() {
         return Body2::Answer(smb2::Response::parse(header.command, member));
     }
@@ -284,6 +315,9 @@ fn body2(header: &smb2::Header, member: &[u8]) -> Body2 {
         smb2::Request::Ioctl { file, code } => Body2::Ioctl { file, code },
         smb2::Request::Info { file, level, new_name } => Body2::Info { file, level, new_name },
         smb2::Request::File(file) => Body2::File(file),
+        smb2::Request::Other if missing > 0 && header.command == smb2::Command::CREATE => {
+            Body2::Create(Name::hidden(missing))
+        }
         smb2::Request::Negotiate(_) | smb2::Request::Other => Body2::Other,
     }
 }

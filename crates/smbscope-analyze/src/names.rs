@@ -3,6 +3,8 @@
 use crate::bounded::{Bounded, HeapBytes};
 use crate::channels::Watch;
 use ahash::RandomState;
+use smbscope_model::CUT_NAME_MARK;
+use smbscope_wire::Name;
 use smbscope_wire::security::Identity;
 use smbscope_wire::smb2::FileReference;
 use std::collections::{BTreeSet, HashMap};
@@ -15,6 +17,8 @@ const MAX_SESSIONS: usize = 16_384;
 const MAX_TREES: usize = 256;
 /// Opens remembered in a session or connection.
 const MAX_OPENS: usize = 16_384;
+/// Bytes that are kept of the name of a user, a share or a file.
+const MAX_NAME_BYTES: usize = 4096;
 
 impl HeapBytes for Arc<str> {
     fn heap_bytes(&self) -> usize {
@@ -37,10 +41,14 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// A tree by the path of its request: `\\server\share`.
-    pub(crate) fn new(path: &str) -> Tree {
-        let share = path.rsplit('\\').next().unwrap_or(path);
-        Tree { share: share.into(), is_pipe: share.eq_ignore_ascii_case("IPC$") }
+    /// A tree by the path of its request, `\\server\share`; absent when that was cut off before the share.
+    pub(crate) fn new(path: &Name) -> Option<Tree> {
+        let (server, share) = path.text.rsplit_once('\\').unwrap_or(("", &path.text));
+        if !path.is_whole() && server.trim_start_matches('\\').is_empty() {
+            return None;
+        }
+        let is_pipe = share.eq_ignore_ascii_case("IPC$");
+        Some(Tree { share: kept(&Name { text: share.to_owned(), missing: path.missing })?, is_pipe })
     }
 }
 
@@ -240,15 +248,39 @@ impl ConnectionNames {
     }
 }
 
+/// A name as it is kept and shown: one that was cut off, or is too long, ends with an ellipsis. Absent when nothing of it
+/// was captured.
+pub(crate) fn kept(name: &Name) -> Option<Arc<str>> {
+    let text = name.text.as_str();
+    match is_kept_whole(name) {
+        true => Some(text.into()),
+        false if text.is_empty() => None,
+        false => {
+            let end = (0..=text.len().min(MAX_NAME_BYTES)).rev().find(|end| text.is_char_boundary(*end));
+            Some(format!("{}{CUT_NAME_MARK}", &text[..end.unwrap_or(0)]).into())
+        }
+    }
+}
+
+/// Whether all of a name was captured, and it is not too long to be kept.
+pub(crate) fn is_kept_whole(name: &Name) -> bool {
+    name.is_whole() && name.text.len() <= MAX_NAME_BYTES
+}
+
+/// Text that is whole, as it is kept.
+fn kept_text(text: String) -> Option<Arc<str>> {
+    kept(&Name::from(text))
+}
+
 /// How a session's user is shown. A Kerberos ticket hides the client's name and shows only the service it is for; where the
 /// snap length cut the name off, nobody is shown.
 pub(crate) fn user_name(identity: &Identity) -> Option<Arc<str>> {
     match identity {
         Identity::NtlmAuthenticate { anonymous: true, .. } => Some("(anonymous)".into()),
         Identity::NtlmAuthenticate { user, .. } if user.is_empty() => None,
-        Identity::NtlmAuthenticate { domain, user, .. } if domain.is_empty() => Some(user.as_str().into()),
-        Identity::NtlmAuthenticate { domain, user, .. } => Some(format!("{domain}\\{user}").into()),
-        Identity::KerberosApReq { realm, service } => Some(format!("(Kerberos for {service}@{realm})").into()),
+        Identity::NtlmAuthenticate { domain, user, .. } if domain.is_empty() => kept_text(user.clone()),
+        Identity::NtlmAuthenticate { domain, user, .. } => kept_text(format!("{domain}\\{user}")),
+        Identity::KerberosApReq { realm, service } => kept_text(format!("(Kerberos for {service}@{realm})")),
         _ => None,
     }
 }

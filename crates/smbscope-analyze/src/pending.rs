@@ -65,6 +65,11 @@ pub(crate) enum Causality {
 }
 
 impl Pending {
+    /// What its path takes, at most: others may share it.
+    pub(crate) fn path_bytes(&self) -> usize {
+        self.exchange.path.as_ref().map_or(0, |path| path.len())
+    }
+
     pub(crate) fn causality(&self, response: &Frame) -> Causality {
         let received_before = self.acknowledged.is_some_and(|acknowledged| response.start < acknowledged);
         let sent_before = response.acknowledged_first.is_some_and(|acknowledged| acknowledged < self.request.end);
@@ -150,12 +155,15 @@ fn later(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     finished: VecDeque<Pending>,
+    /// Bytes of their paths.
+    path_bytes: usize,
 }
 
 impl Recent {
     /// Adds an exchange and returns those that have been kept back long enough.
     pub(crate) fn push(&mut self, pending: Pending, sink: &mut dyn ExchangeSink) {
         let now = pending.exchange.response.last.or(pending.exchange.request.first).map(|stamp| stamp.time);
+        self.path_bytes += pending.path_bytes();
         self.finished.push_back(pending);
         while let Some(oldest) = self.finished.front() {
             let seen = oldest.exchange.response.last.or(oldest.exchange.request.first).map(|stamp| stamp.time);
@@ -164,6 +172,7 @@ impl Recent {
                 return;
             }
             if let Some(oldest) = self.finished.pop_front() {
+                self.path_bytes -= oldest.path_bytes();
                 sink.exchange(oldest.exchange);
             }
         }
@@ -173,8 +182,14 @@ impl Recent {
         self.finished.len()
     }
 
+    /// What the paths take, at most.
+    pub(crate) fn path_bytes(&self) -> usize {
+        self.path_bytes
+    }
+
     /// Returns everything.
     pub(crate) fn flush(&mut self, sink: &mut dyn ExchangeSink) {
+        self.path_bytes = 0;
         self.finished.drain(..).for_each(|pending| sink.exchange(pending.exchange));
     }
 

@@ -6,7 +6,7 @@
 use crate::connection::{Connection, Opening, Scene};
 use crate::content::{Body1, Message1, dialect_named};
 use crate::framer::Frame;
-use crate::names::{Tree, user_name};
+use crate::names::{Tree, kept, user_name};
 use crate::pending::{Causality, FEW_OUTSTANDING, Pending, Span};
 use crate::sent_order::SentOrder;
 use crate::smb1_answers::Answers;
@@ -40,7 +40,7 @@ pub(crate) struct Smb1 {
     /// The latest NEGOTIATE.
     negotiate: Option<Key>,
     pub(crate) raw: Raw,
-    dialects: Vec<String>,
+    dialects: Vec<Dialect>,
     ids: IdHistory,
     /// The latest responses without a request, with the positions where they begin.
     unmatched: VecDeque<(Key, u64)>,
@@ -76,7 +76,7 @@ pub(crate) enum Hidden {
 enum Effect {
     LogOn(Option<Arc<str>>),
     LogOff,
-    Connect(String),
+    Connect(Option<Tree>),
     Disconnect,
     Open(Option<Arc<str>>),
     Close(u16),
@@ -188,6 +188,7 @@ impl Connection {
     ) {
         self.messages += 1;
         self.signed_messages += u64::from(message.header.is_signed());
+        message.cut_names().for_each(|missing| scene.shared.quality.name_was_cut(missing));
         let header = message.header;
         if !header.is_reply() && !may_be_servers(header.command) {
             self.correct_roles(scene, direction);
@@ -350,7 +351,9 @@ impl Connection {
         let sent = pending.acknowledged.min(pending.acknowledged_before).unwrap_or(0);
         let seen_by_server = frame.acknowledged_first.unwrap_or(u64::MAX);
         let is_late = frame.acknowledged_last.is_none();
-        if is_late && (replaces || scene.client_losses.bytes_between(0, seen_by_server) > 0) {
+        // A request that is no late copy says what the client had not got yet when it sent it.
+        let may_be_older = pending.acknowledged.is_none() && scene.client_losses.bytes_between(0, seen_by_server) > 0;
+        if is_late && (replaces || may_be_older) {
             // A late copy of a response is out of step with the requests: it may be meant for an older one.
             return Hidden::Unknown;
         }
@@ -394,8 +397,7 @@ impl Connection {
             self.smb1_take_effect(scene, &mut request, &message);
         }
         if let Body1::Answer(smb1::Response::Negotiate(index)) = message.body {
-            let chosen = self.one.dialects.get(usize::from(index));
-            self.dialect = chosen.map(|name| dialect_named(name)).or(self.dialect);
+            self.dialect = self.one.dialects.get(usize::from(index)).copied().or(self.dialect);
         }
         if header.command == smb1::Command::WRITE_RAW && header.is_success() {
             self.one.raw.go_ahead(key, &request.pending);
@@ -414,11 +416,13 @@ impl Connection {
         let commands = std::iter::once(message.header.command).chain(message.chain);
         for (command, body) in commands.zip(std::iter::once(&message.body).chain(&message.chained)) {
             match body {
-                Body1::Negotiate(dialects) => self.one.dialects.clone_from(dialects),
+                Body1::Negotiate(names) => {
+                    self.one.dialects = names.iter().map(|name| dialect_named(name)).collect();
+                }
                 Body1::SessionSetup(identity) => {
                     effects.push(Effect::LogOn(identity.as_ref().and_then(user_name)));
                 }
-                Body1::TreeConnect(share) => effects.push(Effect::Connect(share.clone())),
+                Body1::TreeConnect(path) => effects.push(Effect::Connect(Tree::new(path))),
                 Body1::Open(_) => effects.push(Effect::Open(path.clone())),
                 Body1::Transaction(transaction)
                     if transaction.trans2 == Some(Trans2::OPEN2)
@@ -449,11 +453,10 @@ impl Connection {
                     self.names.users.remove(&request.uid);
                     0
                 }
-                Effect::Connect(path) => {
-                    let tree = Tree::new(&path);
+                Effect::Connect(tree) => {
                     exchange.tree_id = Some(header.tid.into());
-                    exchange.share = Some(tree.share.clone());
-                    self.names.trees.insert(header.tid, tree)
+                    exchange.share = tree.as_ref().map(|tree| tree.share.clone());
+                    tree.map_or(0, |tree| self.names.trees.insert(header.tid, tree))
                 }
                 Effect::Disconnect => {
                     self.names.trees.remove(&request.tid);
@@ -541,7 +544,7 @@ impl Named {
         let command = message.header.command;
         let base = Named { unanswered: command == smb1::Command::NT_CANCEL, ..Named::default() };
         match &message.body {
-            Body1::Open(path) | Body1::Path(path) => Named { path: path.as_deref().map(Arc::from), ..base },
+            Body1::Open(path) | Body1::Path(path) => Named { path: path.as_ref().and_then(kept), ..base },
             Body1::File(fid) => Named { fid: Some(*fid), ..base },
             Body1::Range { fid, offset, length } => Named {
                 fid: Some(*fid),
@@ -570,7 +573,7 @@ impl Named {
                     .or(transaction.nt.map(Subcommand::NtTransact))
                     .or(transaction.trans.map(Subcommand::Transaction)),
                 fid: transaction.fid,
-                path: transaction.path.as_deref().map(Arc::from),
+                path: transaction.path.as_ref().and_then(kept),
                 ..base
             },
             _ => base,

@@ -3,10 +3,11 @@
 use crate::connection::{Connection, Opening, Scene};
 use crate::content::{Body2, Message2};
 use crate::framer::Frame;
-use crate::names::{Sessions, Tree, user_name};
+use crate::names::{Sessions, Tree, kept, user_name};
 use crate::pending::{Causality, FEW_OUTSTANDING, Pending, Span};
 use crate::sent_order::SentOrder;
 use smbscope_model::{Command, Dialect, Direction, FileId, Half, Outcome, Protocol, Status, Subcommand, groups};
+use smbscope_wire::Name;
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb2::{self, FileReference, flags};
 use smbscope_wire::status::NtStatus;
@@ -58,7 +59,7 @@ enum Effect {
     None,
     LogOn(Option<Arc<str>>),
     LogOff,
-    Connect(String),
+    Connect(Option<Tree>),
     Disconnect,
     Open(Option<Arc<str>>),
     Close,
@@ -165,6 +166,7 @@ impl Connection {
             self.two.complete_id(&mut member.header, scene.view.midstream);
             self.messages += 1;
             self.signed_messages += u64::from(member.header.is_signed());
+            member.cut_name().into_iter().for_each(|missing| scene.shared.quality.name_was_cut(missing));
             match (member.header.is_response(), direction == self.client) {
                 (false, true) => self.smb2_request(scene, frame, member, compounded, &mut previous),
                 (true, false) => self.smb2_response(scene, frame, member, compounded),
@@ -199,7 +201,7 @@ impl Connection {
         let inherits = named.file == Some(FileReference::RELATED);
         let file = if inherits { previous.file } else { named.file };
         let path = match (&member.body, file) {
-            (Body2::Create(name), _) => Some(display_path(name)),
+            (Body2::Create(name), _) => display_path(name),
             (_, Some(file)) => session.and_then(|session| session.opens.get(&file)).cloned(),
             (_, None) if inherits => previous.path.clone(),
             _ => None,
@@ -383,9 +385,8 @@ impl Connection {
                 self.two.joined.retain(|id| *id != session_id);
                 scene.shared.sessions.leave(server, session_id);
             }
-            Effect::Connect(path) => {
-                let Some(tree_id) = header.tree_id else { return };
-                let mut tree = Tree::new(&path);
+            Effect::Connect(tree) => {
+                let Some((tree_id, mut tree)) = header.tree_id.zip(tree) else { return };
                 tree.is_pipe |= *answer == smb2::Response::TreeConnect(SHARE_TYPE_PIPE);
                 exchange.tree_id = Some(tree_id);
                 exchange.share = Some(tree.share.clone());
@@ -496,12 +497,12 @@ fn effect_of(member: &Message2, path: Option<Arc<str>>) -> Effect {
     match (&member.body, member.header.command) {
         (Body2::SessionSetup { identity, .. }, _) => Effect::LogOn(identity.as_ref().and_then(user_name)),
         (_, Command::LOGOFF) => Effect::LogOff,
-        (Body2::TreeConnect(share), _) => Effect::Connect(share.clone()),
+        (Body2::TreeConnect(path), _) => Effect::Connect(Tree::new(path)),
         (_, Command::TREE_DISCONNECT) => Effect::Disconnect,
         (_, Command::CREATE) => Effect::Open(path),
         (_, Command::CLOSE) => Effect::Close,
         (Body2::Info { level: InfoLevel::File(10), new_name: Some(name), .. }, Command::SET_INFO) => {
-            Effect::Rename(display_path(name))
+            display_path(name).map_or(Effect::None, Effect::Rename)
         }
         _ => Effect::None,
     }
@@ -522,8 +523,8 @@ fn whole_id(header: &smb2::Header) -> Option<u64> {
 }
 
 /// The root of a share has an empty name.
-fn display_path(name: &str) -> Arc<str> {
-    if name.is_empty() { "\\".into() } else { name.into() }
+fn display_path(name: &Name) -> Option<Arc<str>> {
+    if name.text.is_empty() && name.is_whole() { Some("\\".into()) } else { kept(name) }
 }
 
 fn file_id(file: FileReference) -> Option<FileId> {

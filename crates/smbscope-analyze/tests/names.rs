@@ -2,10 +2,12 @@
 
 mod common;
 
+use common::truth::read_files;
 use common::{analyze, analyze_told};
 use smbscope_model::Exchange;
 use smbscope_testkit::conversation::together;
-use smbscope_testkit::{Conversation, damage, smb1, smb2};
+use smbscope_testkit::smb1::Part;
+use smbscope_testkit::{Conversation, Packet, damage, smb1, smb2};
 
 /// User, share and path of an exchange; `-` for what is not known.
 fn names(exchange: &Exchange) -> [&str; 3] {
@@ -195,4 +197,89 @@ fn a_fid_that_is_given_out_again_has_its_new_path() {
     let analysis = analyze_told(&conversation);
     let paths: Vec<_> = analysis.exchanges.iter().map(|exchange| exchange.path.as_deref()).collect();
     assert_eq!(paths, ["\\a", "\\a", "\\b", "\\b"].map(Some));
+}
+
+/// Headers in front of an SMB message: Ethernet, IPv4, TCP and the frame's length.
+const HEADERS: usize = 14 + 20 + 20 + 4;
+
+/// A path of 100 characters.
+fn long_path() -> String {
+    format!("projects\\{}", "0123456789".repeat(10))[..100].to_owned()
+}
+
+/// SMB2: the path of 100 characters is opened and read, and the file then renamed to it.
+fn smb2_names() -> Vec<Packet> {
+    logged_on()
+        .client_says(100, smb2::create(4, &long_path()))
+        .server_says(110, smb2::create_response(4, 7))
+        .client_says(120, smb2::read(5, 7, 0, 10))
+        .server_says(130, smb2::read_response(5, &[0; 10]))
+        .client_says(140, smb2::rename(6, 7, &long_path()))
+        .server_says(150, smb2::set_info_response(6))
+        .packets()
+}
+
+/// SMB1: the same path in a create and in a transaction.
+fn smb1_names() -> Vec<Packet> {
+    Conversation::new()
+        .client_says(32, smb1::tree_connect(1, "\\\\srv\\data"))
+        .server_says(33, smb1::tree_connect_response(1, 1))
+        .client_says(100, smb1::nt_create(2, &long_path()))
+        .server_says(110, smb1::nt_create_response(2, 7))
+        .client_says(120, smb1::query_path(3, &long_path()))
+        .server_says(130, smb1::trans2_response(3, Part::whole(2)))
+        .packets()
+}
+
+#[test]
+fn of_a_path_that_the_snap_length_cut_the_beginning_is_kept_with_a_mark() {
+    // MS-SMB2 2.2.13: the name lies 120 bytes behind the header; 40 of its characters are there.
+    let snap = HEADERS + 120 + 2 * 40;
+    let (exchanges, quality) = read_files(&[&damage::snap(&smb2_names(), snap)]);
+    let expected = format!("{}…", &long_path()[..40]);
+    let paths: Vec<_> = exchanges[3..5].iter().map(|exchange| exchange.path.as_deref()).collect();
+    assert_eq!(paths, [Some(&*expected); 2], "of the CREATE and of the READ behind it");
+    assert_eq!(quality.names_cut, 2, "the path and the new one");
+    // FILE_RENAME_INFORMATION_TYPE_2 has 20 bytes in front of its name, behind 96 of SET_INFO: 4 bytes less than CREATE.
+    assert_eq!(quality.snap_length_for_names(), Some((HEADERS + 120 + 2 * 100) as u64));
+}
+
+#[test]
+fn the_snap_length_that_is_advised_keeps_every_name_and_none_below_it_does() {
+    for (packets, least) in [(smb2_names(), HEADERS + 112), (smb1_names(), HEADERS + 100)] {
+        let cut = |snap: usize| read_files(&[&damage::snap(&packets, snap)]).1;
+        assert_eq!((cut(1500).names_cut, cut(1500).snap_length_for_names()), (0, None));
+        let enough = (least..1500).find(|snap| cut(*snap).names_cut == 0).expect("a snap length that is enough");
+        for snap in (least..enough).step_by(7) {
+            let advised = cut(snap).snap_length_for_names().expect("an advice") as usize;
+            assert!((enough..enough + 3).contains(&advised), "{snap}: {advised} advised, {enough} is enough");
+        }
+    }
+}
+
+#[test]
+fn what_was_cut_off_before_its_first_letter_is_no_name() {
+    for snap in HEADERS + 70..HEADERS + 120 {
+        let (exchanges, quality) = read_files(&[&damage::snap(&smb2_names(), snap)]);
+        assert!(exchanges.iter().all(|exchange| exchange.path.is_none()), "snap length {snap}");
+        assert!(quality.names_cut >= 1, "snap length {snap}: {}", quality.names_cut);
+        // The server's name must not pass for a share.
+        let shares: Vec<_> = exchanges.iter().filter_map(|exchange| exchange.share.as_deref()).collect();
+        assert!(shares.iter().all(|share| "data…".starts_with(share.trim_end_matches('…'))), "{snap}: {shares:?}");
+    }
+}
+
+#[test]
+fn a_name_without_end_is_kept_as_far_as_names_are_kept() {
+    let name = "é".repeat(20_000);
+    let analysis = analyze_told(
+        &logged_on()
+            .segment_size(60_000)
+            .client_says(100, smb2::create(4, &name))
+            .server_says(110, smb2::create_response(4, 7)),
+    );
+    let path = analysis.exchanges[3].path.as_deref().expect("a path");
+    // 4,096 bytes are 2,048 of these letters.
+    assert_eq!(path, format!("{}…", "é".repeat(2048)));
+    assert_eq!(analysis.quality.names_cut, 1);
 }

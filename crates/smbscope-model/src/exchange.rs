@@ -54,6 +54,9 @@ impl Half {
 /// cannot always tell that a segment was lost on its way to it.
 pub const STANDSTILL_LEAST: Nanos = Nanos(250_000_000);
 
+/// What a name of a user, a share or a file ends with when only its beginning is known.
+pub const CUT_NAME_MARK: char = '…';
+
 /// A time in which the server stood still in the midst of a message: it sent no more of a response that it had begun,
 /// though the client had room for it, or had no room for more of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,7 +17,9 @@ pub mod time;
 
 pub use command::{Command, Dialect, Protocol, Subcommand};
 pub use connection::{Connection, DirectionCounts, ForeignReply, Settled};
-pub use exchange::{Endpoints, Exchange, FileId, Half, Outcome, STANDSTILL_LEAST, Standstill, Status, TimeKind};
+pub use exchange::{
+    CUT_NAME_MARK, Endpoints, Exchange, FileId, Half, Outcome, STANDSTILL_LEAST, Standstill, Status, TimeKind,
+};
 pub use group::Group;
 pub use ids::{CaptureId, ClockStep, Direction, FlowId, PacketRef, Role, Stamp};
 pub use limits::Limits;

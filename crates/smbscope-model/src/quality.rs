@@ -3,22 +3,24 @@
 use serde::Serialize;
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($($(#[$doc:meta])* $name:ident,)* ; maxima: $($(#[$max_doc:meta])* $max:ident,)*) => {
         /// Counters of everything that limits what a capture can tell. All start at zero and only grow.
         #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
         pub struct Quality {
             $($(#[$doc])* pub $name: u64,)*
+            $($(#[$max_doc])* pub $max: u64,)*
         }
 
         impl Quality {
             /// Adds the counts of another part of the same capture.
             pub fn merge(&mut self, other: &Quality) {
                 $(self.$name += other.$name;)*
+                $(self.$max = self.$max.max(other.$max);)*
             }
 
             /// Every counter with its name, in a fixed order.
             pub fn entries(&self) -> Vec<(&'static str, u64)> {
-                vec![$((stringify!($name), self.$name),)*]
+                vec![$((stringify!($name), self.$name),)* $((stringify!($max), self.$max),)*]
             }
         }
     };
@@ -111,6 +113,8 @@ counters! {
     malformed_messages,
     /// SMB messages whose header was cut off before the message id; of a compound, its first such member.
     headers_truncated,
+    /// Names of files and shares of which the capture holds only the beginning, or nothing.
+    names_cut,
     /// Frames in an SMB2 TRANSFORM_HEADER.
     encrypted_frames,
     /// Frames in an SMB2 COMPRESSION_TRANSFORM_HEADER.
@@ -150,9 +154,26 @@ counters! {
     interim_responses,
     /// Oplock and lease breaks that the server sent.
     server_breaks,
+
+    ; maxima:
+    /// Captured bytes of the longest packet that the snap length cut short.
+    longest_cut_packet,
+    /// Bytes that are missing of a name that was cut off, at most.
+    longest_name_tail,
 }
 
 impl Quality {
+    /// A name was cut off, and the rest of it lies within so many bytes.
+    pub fn name_was_cut(&mut self, missing: usize) {
+        self.names_cut += 1;
+        self.longest_name_tail = self.longest_name_tail.max(missing as u64);
+    }
+
+    /// The snap length that would have kept every name whole, if that is what cut any.
+    pub fn snap_length_for_names(&self) -> Option<u64> {
+        (self.longest_name_tail > 0 && self.longest_cut_packet > 0).then(|| self.longest_cut_packet + self.longest_name_tail)
+    }
+
     /// Commands that the capture shows in part but that could not be timed because packets are missing.
     pub fn untimed_by_capture(&self) -> u64 {
         self.responses_without_request

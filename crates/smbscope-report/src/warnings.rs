@@ -61,6 +61,7 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("foreign_replies", Of::Connections, "connection[s] whose server answered in another protocol"),
     ("malformed_messages", Of::Nothing, "malformed SMB message[s]"),
     ("headers_truncated", Of::Nothing, "SMB header[s] cut off"),
+    ("names_cut", Of::Nothing, "name[s] of files or shares cut off"),
     ("encrypted_frames", Of::Nothing, "encrypted frame[s], command unknown"),
     ("compressed_frames_opaque", Of::Nothing, "compressed frame[s], command unknown"),
     ("response_end_missing", Of::Commands, "response[s] whose end was not captured"),
@@ -85,9 +86,9 @@ pub(crate) fn all(report: &Report) -> Vec<Warning> {
     let counter = |name: &str| counters.get(name).copied().unwrap_or(0);
     let mut warnings: Vec<Warning> = COUNTERS
         .iter()
-        .map(|(name, of, text)| (counter(name), of, text))
-        .filter(|(count, _, _)| *count > 0)
-        .map(|(count, of, text)| {
+        .map(|(name, of, text)| (name, counter(name), of, text))
+        .filter(|(_, count, _, _)| *count > 0)
+        .map(|(name, count, of, text)| {
             let share = match of {
                 Of::Nothing => None,
                 Of::Packets => Some((quality.packets, "packets")),
@@ -95,7 +96,11 @@ pub(crate) fn all(report: &Report) -> Vec<Warning> {
                 Of::Commands => Some((whole.count, "commands")),
                 Of::Connections => Some((report.connections.len() as u64, "connections")),
             };
-            Warning { text: inflected(text, count), count: Some(count), share: share.filter(|(whole, _)| *whole > 0) }
+            let mut text = inflected(text, count);
+            if let Some(enough) = quality.snap_length_for_names().filter(|_| *name == "names_cut") {
+                text += &format!("; a snap length of {enough} keeps them whole");
+            }
+            Warning { text, count: Some(count), share: share.filter(|(whole, _)| *whole > 0) }
         })
         .collect();
     warnings.extend(skipped::warnings(report));

@@ -2,7 +2,7 @@
 //!
 //! Paths are those of the protocol: `\` separates, and whether one stands in front depends on the dialect.
 
-use smbscope_model::{Exchange, Group, Outcome, Subcommand};
+use smbscope_model::{CUT_NAME_MARK, Exchange, Group, Outcome, Subcommand};
 
 /// Not a command of its own: what the server sent unasked, and the second part of a Write_Raw.
 pub(crate) fn is_apart(exchange: &Exchange) -> bool {
@@ -33,6 +33,11 @@ pub(crate) fn below_share(path: &str) -> &str {
 /// The directory that holds what a path names; empty in the share's root.
 pub(crate) fn directory(path: &str) -> &str {
     below_share(path).rsplit_once('\\').map_or("", |(directory, _)| directory)
+}
+
+/// Whether only the beginning of a path is known.
+pub(crate) fn is_cut(path: &str) -> bool {
+    path.ends_with(CUT_NAME_MARK)
 }
 
 /// The file name's extension, without the dot and without the name of a stream; empty where it has none.

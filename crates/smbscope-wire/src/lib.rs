@@ -8,9 +8,12 @@
 
 pub mod bytes;
 pub mod compression;
+mod name;
 pub mod names;
 pub mod nbss;
 pub mod security;
 pub mod smb1;
 pub mod smb2;
 pub mod status;
+
+pub use name::Name;

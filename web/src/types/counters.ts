@@ -43,6 +43,7 @@ export const COUNTERS = {
   unknown_frames: "Frames that are no SMB message and were not expected as raw data.",
   malformed_messages: "SMB messages whose header or parameters contradict themselves.",
   headers_truncated: "SMB messages whose header was cut off before the message id; of a compound, its first such member.",
+  names_cut: "Names of files and shares of which the capture holds only the beginning, or nothing.",
   encrypted_frames: "Frames in an SMB2 TRANSFORM_HEADER.",
   compressed_frames: "Frames in an SMB2 COMPRESSION_TRANSFORM_HEADER.",
   compressed_frames_opaque: "Compressed frames whose header could not be recovered.",
@@ -62,4 +63,6 @@ export const COUNTERS = {
   evicted_names: "Names (sessions, trees, opens) given up because a table was full.",
   interim_responses: "Interim responses (STATUS_PENDING and SMB1's \"go ahead\").",
   server_breaks: "Oplock and lease breaks that the server sent.",
+  longest_cut_packet: "Captured bytes of the longest packet that the snap length cut short.",
+  longest_name_tail: "Bytes that are missing of a name that was cut off, at most.",
 };

@@ -103,7 +103,7 @@ export interface SmbscopeReportDocument {
   files: (Entity & {
     share: string | null;
     /**
-     * Path below the share.
+     * Path below the share; an ellipsis (…) at the end stands for what the capture does not hold.
      */
     path: string;
   })[];
@@ -219,6 +219,7 @@ export interface Quality {
   unknown_frames: Count;
   malformed_messages: Count;
   headers_truncated: Count;
+  names_cut: Count;
   encrypted_frames: Count;
   compressed_frames: Count;
   compressed_frames_opaque: Count;
@@ -238,6 +239,8 @@ export interface Quality {
   evicted_names: Count;
   interim_responses: Count;
   server_breaks: Count;
+  longest_cut_packet: Count;
+  longest_name_tail: Count;
 }
 /**
  * Packets of a protocol that is not read.

@@ -75,6 +75,9 @@ impl Decoder {
         quality.captured_bytes += packet.data.len() as u64;
         let snapped = (packet.data.len() as u64) < u64::from(packet.wire_length);
         quality.snapped_packets += u64::from(snapped);
+        if snapped {
+            quality.longest_cut_packet = quality.longest_cut_packet.max(packet.data.len() as u64);
+        }
         let found = match link::peel(packet.link_type, packet.data) {
             Peeled::Ip { offset, version } => {
                 let on_wire = packet.wire_length.saturating_sub(u32::try_from(offset).unwrap_or(u32::MAX));

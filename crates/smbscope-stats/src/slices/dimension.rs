@@ -161,7 +161,7 @@ impl Field {
             Field::Share => name(&exchange.share),
             Field::File => path(derived::below_share),
             Field::Directory => path(derived::directory),
-            Field::Extension => exchange.path.as_ref().map(|path| {
+            Field::Extension => exchange.path.as_ref().filter(|path| !derived::is_cut(path)).map(|path| {
                 let extension = derived::extension(path);
                 Part::Text(match extension.chars().any(char::is_uppercase) {
                     true => Piece::whole(&extension.to_lowercase().into()),

@@ -98,7 +98,7 @@ impl Connection {
             (Command::NEGOTIATE, Request::Negotiate(dialects)) => self.negotiate(header, dialects, script, answer)?,
             (Command::SESSION_SETUP_ANDX, Request::SessionSetup(logon)) => self.session_setup(logon, answer)?,
             (Command::TREE_CONNECT_ANDX, Request::TreeConnect(path)) => {
-                self.tree_connect(block, path, answer).ok_or(INVALID)?;
+                self.tree_connect(block, &path.text, answer).ok_or(INVALID)?;
             }
             (Command::NT_CREATE_ANDX, _) => self.nt_create(block, script, answer).ok_or(INVALID)?,
             (Command::OPEN_ANDX, _) => self.open_andx(script, answer),

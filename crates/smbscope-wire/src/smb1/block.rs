@@ -2,6 +2,7 @@
 
 use super::{Command, Header, TransactionKind};
 use crate::bytes::{oem_text, u8_at, u16_at, utf16_text};
+use crate::name::Name;
 
 /// The parameters and data of one command. A snap length may have cut either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct Block<'a> {
     pub data: &'a [u8],
     /// Offset of `data` from the header, which decides the alignment of UTF-16 strings.
     data_offset: usize,
+    /// Where the data ends by its ByteCount, from the header.
+    data_end: Option<usize>,
     unicode: bool,
     next: Option<(Command, usize)>,
 }
@@ -58,11 +61,10 @@ impl<'a> Block<'a> {
         let end = start + 2 * word_count;
         let words = &message[start.min(message.len())..end.min(message.len())];
         let data_offset = end + 2;
-        let data_length = u16_at(message, end).map_or(0, usize::from);
-        let data_end = data_offset.saturating_add(data_length).min(message.len());
-        let data = message.get(data_offset..data_end).unwrap_or_default();
+        let data_end = u16_at(message, end).map(|length| data_offset + usize::from(length));
+        let data = message.get(data_offset..data_end.unwrap_or(0).min(message.len())).unwrap_or_default();
         let next = next_of(command, words).filter(|(_, next)| *next > offset);
-        Some(Block { command, words, data, data_offset, unicode, next })
+        Some(Block { command, words, data, data_offset, data_end, unicode, next })
     }
 
     /// One byte of the parameters.
@@ -89,6 +91,37 @@ impl<'a> Block<'a> {
     /// absent.
     pub fn string(&self, offset: usize) -> Option<(String, usize)> {
         if self.unicode { self.utf16(offset) } else { self.oem(offset) }
+    }
+
+    /// A terminated string that is a name, as far as it is there: a snap length may have cut it.
+    pub fn name(&self, offset: usize) -> Option<Name> {
+        if let Some((text, _)) = self.string(offset) {
+            return Some(Name { text, missing: 0 });
+        }
+        // The terminator is somewhere in what was cut off.
+        let missing = self.data_missing().filter(|missing| *missing > 0)?;
+        let start = offset + if self.unicode { (self.data_offset + offset) % 2 } else { 0 };
+        Some(Name { missing, ..Name::in_range(self.data, start..self.data.len().max(start), self.unicode) })
+    }
+
+    /// A name behind a buffer format byte.
+    pub fn formatted_name(&self, offset: usize) -> Option<Name> {
+        if u8_at(self.data, offset).unwrap_or(4) == 4 { self.name(offset + 1) } else { None }
+    }
+
+    /// Where the data begins, from the header.
+    pub(super) fn data_offset(&self) -> usize {
+        self.data_offset
+    }
+
+    /// Whether the data reaches to a place, counted from the header, as far as it says.
+    pub(super) fn reaches(&self, end: usize) -> bool {
+        self.data_end.is_none_or(|data_end| end <= data_end)
+    }
+
+    /// Data bytes that are not there.
+    fn data_missing(&self) -> Option<usize> {
+        self.data_end.map(|end| end.saturating_sub(self.data_offset + self.data.len()))
     }
 
     /// A terminated OEM string at `offset` of the data, whatever the header says.

@@ -1,7 +1,7 @@
 //! What SMB1 requests say about the operation: file, path, offset, length (MS-CIFS 2.2.4).
 
 use super::{Block, Command, Header, TransactionKind, TransactionRequest};
-use crate::bytes::{oem_text, utf16_text};
+use crate::name::Name;
 
 /// Who logs on, in a SESSION_SETUP_ANDX (MS-CIFS 2.2.4.53, MS-SMB 2.2.4.6.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,11 +25,11 @@ pub enum Request<'a> {
     /// SESSION_SETUP_ANDX.
     SessionSetup(Logon<'a>),
     /// TREE_CONNECT(_ANDX): `\\server\share`.
-    TreeConnect(String),
+    TreeConnect(Name),
     /// Commands that open by name.
-    Open(Option<String>),
+    Open(Option<Name>),
     /// Commands that work on a name.
-    Path(Option<String>),
+    Path(Option<Name>),
     /// Commands that work on an open.
     File(u16),
     /// Reads, writes and byte-range locks.
@@ -82,17 +82,17 @@ impl<'a> Request<'a> {
     }
 
     fn parse_block(header: &Header, b: &Block<'a>, message: &'a [u8]) -> Option<Request<'a>> {
-        let name = |offset| b.formatted_string(offset).map(|(name, _)| name);
+        let name = |offset| b.formatted_name(offset);
         Some(match b.command {
             Command::NEGOTIATE => Request::Negotiate(dialects(b)),
             Command::SESSION_SETUP_ANDX => Request::SessionSetup(logon(b)?),
             Command::TREE_CONNECT_ANDX => {
                 let password = usize::from(b.word(6)?);
-                Request::TreeConnect(b.string(password)?.0)
+                Request::TreeConnect(b.name(password)?)
             }
             Command::TREE_CONNECT => Request::TreeConnect(name(0)?),
-            Command::NT_CREATE_ANDX => Request::Open(nt_create_name(header, b)),
-            Command::OPEN_ANDX => Request::Open(b.string(0).map(|(name, _)| name)),
+            Command::NT_CREATE_ANDX => Request::Open(nt_create_name(header, b, message)),
+            Command::OPEN_ANDX => Request::Open(b.name(0)),
             Command::OPEN | Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => Request::Open(name(0)),
             Command::CREATE_DIRECTORY
             | Command::DELETE_DIRECTORY
@@ -192,14 +192,14 @@ fn logon<'a>(block: &Block<'a>) -> Option<Logon<'a>> {
 }
 
 /// The name of NT_CREATE_ANDX has a length and need not be terminated (2.2.4.64.1).
-fn nt_create_name(header: &Header, block: &Block<'_>) -> Option<String> {
+fn nt_create_name(header: &Header, block: &Block<'_>, message: &[u8]) -> Option<Name> {
     let length = usize::from(block.word(5)?);
     if let Some((name, _)) = block.string(0) {
-        return Some(name);
+        return Some(Name { text: name, missing: 0 });
     }
-    // Unterminated: UTF-16 data starts behind one byte of padding, since 24 words leave it at an odd offset.
-    let (start, text): (usize, fn(&[u8]) -> String) = if header.is_unicode() { (1, utf16_text) } else { (0, oem_text) };
-    block.data.get(start..start + length).map(text)
+    // Unterminated, or cut off: UTF-16 data starts behind one byte of padding, since 24 words leave it at an odd offset.
+    let start = block.data_offset() + usize::from(header.is_unicode());
+    block.reaches(start + length).then(|| Name::in_range(message, start..start + length, header.is_unicode()))
 }
 
 /// The first LOCKING_ANDX_RANGE, 32 or 64 bits wide (2.2.4.32.1).

@@ -3,6 +3,7 @@
 
 use super::{Block, Command};
 use crate::bytes::{oem_text, u8_at, u16_at, u32_at, utf16_text};
+use crate::name::Name;
 use crate::names::{Fsctl, NtTransact, Trans2, Transaction};
 
 /// Which of the three.
@@ -39,7 +40,7 @@ pub struct TransactionRequest {
     /// The open.
     pub fid: Option<u16>,
     /// The path, or the name of the pipe or mailslot.
-    pub path: Option<String>,
+    pub path: Option<Name>,
     /// How much of it is in this message.
     pub progress: Progress,
 }
@@ -128,23 +129,26 @@ impl TransactionRequest {
         let words = block.words;
         let mut request =
             TransactionRequest { progress: kind.request_progress(words)?, ..TransactionRequest::default() };
-        let parameters = kind
-            .parameters(words)
-            .and_then(|(offset, count)| message.get(offset..offset.checked_add(count)?))
-            .unwrap_or_default();
+        let (offset, count) = kind.parameters(words).unwrap_or_default();
+        let end = offset.saturating_add(count);
+        let parameters = Parameters {
+            bytes: message.get(offset..end.min(message.len())).unwrap_or_default(),
+            missing: if count == 0 { 0 } else { end.saturating_sub(message.len()) },
+            unicode,
+        };
         match kind {
             TransactionKind::Trans => {
                 request.trans = u16_at(words, 28).map(Transaction);
                 request.fid = u16_at(words, 30);
-                request.path = block.string(0).map(|(name, _)| name);
+                request.path = block.name(0);
             }
-            TransactionKind::Trans2 => request.trans2(Trans2(u16_at(words, 28)?), parameters, unicode),
-            TransactionKind::Nt => request.nt(NtTransact(u16_at(words, 36)?), words, parameters, unicode),
+            TransactionKind::Trans2 => request.trans2(Trans2(u16_at(words, 28)?), &parameters),
+            TransactionKind::Nt => request.nt(NtTransact(u16_at(words, 36)?), words, &parameters),
         }
         Some(request)
     }
 
-    fn trans2(&mut self, subcommand: Trans2, parameters: &[u8], unicode: bool) {
+    fn trans2(&mut self, subcommand: Trans2, parameters: &Parameters<'_>) {
         self.trans2 = Some(subcommand);
         let name_at = match subcommand {
             Trans2::FIND_FIRST2 => 12,
@@ -153,32 +157,64 @@ impl TransactionRequest {
             Trans2::CREATE_DIRECTORY => 4,
             Trans2::GET_DFS_REFERRAL => 2,
             Trans2::QUERY_FILE_INFORMATION | Trans2::SET_FILE_INFORMATION => {
-                self.fid = u16_at(parameters, 0);
+                self.fid = u16_at(parameters.bytes, 0);
                 return;
             }
             _ => return,
         };
-        self.path = parameters.get(name_at..).filter(|name| !name.is_empty()).map(|name| terminated(name, unicode));
+        self.path = parameters.name(name_at);
     }
 
-    fn nt(&mut self, function: NtTransact, words: &[u8], parameters: &[u8], unicode: bool) {
+    fn nt(&mut self, function: NtTransact, words: &[u8], parameters: &Parameters<'_>) {
         self.nt = Some(function);
         match function {
             NtTransact::CREATE => {
-                let length = u32_at(parameters, 44).map_or(0, |length| length as usize);
+                let length = u32_at(parameters.bytes, 44).map_or(0, |length| length as usize);
                 // UTF-16 names are aligned; the fixed part has 53 bytes.
-                let start: usize = if unicode && u8_at(parameters, 53) == Some(0) { 54 } else { 53 };
-                let name = start.checked_add(length).and_then(|end| parameters.get(start..end));
-                self.path = name.map(|name| terminated(name, unicode));
+                let start: usize = if parameters.unicode && u8_at(parameters.bytes, 53) == Some(0) { 54 } else { 53 };
+                self.path = start.checked_add(length).and_then(|end| parameters.upto(end)?.name(start));
             }
             NtTransact::IOCTL => {
                 self.fsctl = u32_at(words, 38).map(Fsctl);
                 self.fid = u16_at(words, 42);
             }
             NtTransact::NOTIFY_CHANGE => self.fid = u16_at(words, 42),
-            NtTransact::QUERY_SECURITY_DESC | NtTransact::SET_SECURITY_DESC => self.fid = u16_at(parameters, 0),
+            NtTransact::QUERY_SECURITY_DESC | NtTransact::SET_SECURITY_DESC => self.fid = u16_at(parameters.bytes, 0),
             _ => {}
         }
+    }
+}
+
+/// The parameters of a request as far as they are there.
+struct Parameters<'a> {
+    bytes: &'a [u8],
+    /// How many were cut off.
+    missing: usize,
+    unicode: bool,
+}
+
+impl<'a> Parameters<'a> {
+    /// Those before a place, which must be one of the request.
+    fn upto(&self, end: usize) -> Option<Parameters<'a>> {
+        let whole = self.bytes.len() + self.missing;
+        (end <= whole).then(|| Parameters {
+            bytes: &self.bytes[..end.min(self.bytes.len())],
+            missing: end.saturating_sub(self.bytes.len()),
+            unicode: self.unicode,
+        })
+    }
+
+    /// The name from a place on.
+    fn name(&self, start: usize) -> Option<Name> {
+        let here = self.bytes.get(start..).unwrap_or_default();
+        let text = terminated(here, self.unicode);
+        let has_end = if self.unicode {
+            here.chunks_exact(2).any(|unit| unit == [0, 0])
+        } else {
+            here.contains(&0)
+        };
+        let missing = if has_end { 0 } else { self.missing };
+        (!here.is_empty() || missing > 0).then_some(Name { text, missing })
     }
 }
 

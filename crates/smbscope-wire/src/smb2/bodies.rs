@@ -3,7 +3,8 @@
 //! Offsets count from the message's header, as the specification's own offset fields do.
 
 use super::{Command, Header, NegotiateRequest, NegotiateResponse};
-use crate::bytes::{u8_at, u16_at, u32_at, u64_at, utf16_text};
+use crate::bytes::{u8_at, u16_at, u32_at, u64_at};
+use crate::name::Name;
 use crate::names::{Fsctl, InfoLevel};
 
 /// SMB2_FILEID (MS-SMB2 2.2.14.1).
@@ -57,9 +58,9 @@ pub enum Request<'a> {
         token: &'a [u8],
     },
     /// 2.2.9: `\\server\share`.
-    TreeConnect(String),
+    TreeConnect(Name),
     /// 2.2.13: the name below the share.
-    Create(String),
+    Create(Name),
     /// 2.2.19, 2.2.21
     ReadWrite {
         /// The open.
@@ -90,7 +91,7 @@ pub enum Request<'a> {
         /// What is asked or set.
         level: InfoLevel,
         /// The new name of FileRenameInformation.
-        new_name: Option<String>,
+        new_name: Option<Name>,
     },
     /// CLOSE, FLUSH, CHANGE_NOTIFY, OPLOCK_BREAK: only the open.
     File(FileReference),
@@ -128,8 +129,8 @@ impl<'a> Request<'a> {
                 let token = buffer(m, u16_at(m, 76)?, u16_at(m, 78)?);
                 Request::SessionSetup { binding: u8_at(m, 66)? & 1 != 0, token }
             }
-            Command::TREE_CONNECT => Request::TreeConnect(text(m, u16_at(m, 68)?, u16_at(m, 70)?)?),
-            Command::CREATE => Request::Create(text(m, u16_at(m, 108)?, u16_at(m, 110)?)?),
+            Command::TREE_CONNECT => Request::TreeConnect(text(m, u16_at(m, 68)?, u16_at(m, 70)?)),
+            Command::CREATE => Request::Create(text(m, u16_at(m, 108)?, u16_at(m, 110)?)),
             Command::READ | Command::WRITE => {
                 Request::ReadWrite { file: FileReference::at(m, 80)?, offset: u64_at(m, 72)?, length: u32_at(m, 68)? }
             }
@@ -238,15 +239,15 @@ fn lock_element(message: &[u8]) -> Option<LockElement> {
 }
 
 /// FILE_RENAME_INFORMATION_TYPE_2 (MS-FSCC 2.4.42.2): the name follows 20 bytes of other fields.
-fn new_name(message: &[u8], level: InfoLevel) -> Option<String> {
+fn new_name(message: &[u8], level: InfoLevel) -> Option<Name> {
     if level != InfoLevel::File(RENAME_INFORMATION) {
         return None;
     }
     let range = rename_buffer(message)?;
-    // A snap length may have cut what follows the name.
-    let buffer = message.get(range.start..range.end.min(message.len()))?;
-    let length = u32_at(buffer, 16)? as usize;
-    Some(utf16_text(buffer.get(20..20usize.checked_add(length)?)?))
+    let length = u32_at(message.get(..range.end.min(message.len()))?, range.start + 16)? as usize;
+    let start = range.start + 20;
+    let end = start.checked_add(length).filter(|end| *end <= range.end)?;
+    Some(Name::utf16(message, start..end))
 }
 
 fn buffer(message: &[u8], offset: u16, length: u16) -> &[u8] {
@@ -255,13 +256,10 @@ fn buffer(message: &[u8], offset: u16, length: u16) -> &[u8] {
     &message[start..end]
 }
 
-/// UTF-16 text at an offset; absent when the snap length cut it.
-fn text(message: &[u8], offset: u16, length: u16) -> Option<String> {
+/// UTF-16 text at an offset.
+fn text(message: &[u8], offset: u16, length: u16) -> Name {
     let start = usize::from(offset);
-    if length == 0 {
-        return Some(String::new());
-    }
-    Some(utf16_text(message.get(start..start + usize::from(length))?))
+    Name::utf16(message, start..start + usize::from(length))
 }
 
 #[cfg(test)]
@@ -283,7 +281,10 @@ mod tests {
         assert_eq!(Request::needed(Command::CREATE, &message), 126);
         message.extend(b"a\0\\\0b\0");
         assert_eq!(Request::parse(Command::CREATE, &message), Request::Create("a\\b".into()));
-        assert_eq!(Request::parse(Command::CREATE, &message[..124]), Request::Other, "a cut name is no name");
+        let cut = |length: usize| Request::parse(Command::CREATE, &message[..length]);
+        assert_eq!(cut(124), Request::Create(Name { text: "a\\".into(), missing: 2 }));
+        assert_eq!(cut(115), Request::Create(Name { text: String::new(), missing: 11 }));
+        assert_eq!(cut(111), Request::Other, "not even its place is known");
     }
 
     #[test]
@@ -303,7 +304,7 @@ mod tests {
         message.resize(96 + 16, 0);
         message.extend([4, 0, 0, 0, b'x', 0, b'y', 0]);
         let Request::Info { new_name, .. } = Request::parse(Command::SET_INFO, &message) else { panic!() };
-        assert_eq!(new_name.as_deref(), Some("xy"));
+        assert_eq!(new_name, Some("xy".into()));
     }
 
     #[test]
@@ -317,7 +318,8 @@ mod tests {
             Request::Info { new_name, .. } => new_name,
             _ => None,
         };
-        assert_eq!(new_name(&message).as_deref(), Some("xy"));
+        assert_eq!(new_name(&message), Some("xy".into()));
+        assert_eq!(new_name(&message[..message.len() - 2]), Some(Name { text: "x".into(), missing: 2 }));
         message[68] = 4;
         assert_eq!(new_name(&message), None);
     }

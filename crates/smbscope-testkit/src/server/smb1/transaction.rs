@@ -51,7 +51,7 @@ impl Connection {
         let offset = usize::from(block.word(20).ok_or(INVALID)?);
         let count = usize::from(block.word(18).ok_or(INVALID)?);
         let parameters = message.get(offset..offset + count).ok_or(INVALID)?;
-        let path = request.path.as_deref().unwrap_or_default().trim_start_matches('\\');
+        let path = request.path.as_ref().map_or("", |name| &name.text).trim_start_matches('\\');
         let mut reply = Reply::default();
         match request.trans2.ok_or(INVALID)? {
             Trans2::FIND_FIRST2 => {

@@ -109,7 +109,7 @@ mod tests {
         let message = request(&Request { file: FILE, data: Data::Rename { path: r"d\new", replace: true } });
         assert_eq!(message[64..72], [33, 0, 1, 10, 30, 0, 0, 0]);
         assert_eq!(message[96..120], [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, b'd', 0, b'\\', 0]);
-        let new_name = Some(r"d\new".to_owned());
+        let new_name = Some(r"d\new".into());
         let expected = smb2::Request::Info { file: FILE, level: InfoLevel::FILE_RENAME_INFORMATION, new_name };
         assert_eq!(smb2::Request::parse(Command::SET_INFO, &message), expected);
     }

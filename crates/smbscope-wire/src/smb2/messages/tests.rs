@@ -54,7 +54,7 @@ proptest! {
             name: &name, oplock_level: 0, desired_access: access, file_attributes: 0, share_access: 7,
             create_disposition: 1, create_options: 0, contexts: &[],
         };
-        prop_assert_eq!(read(&request(&create), Command::CREATE), expect(smb2::Request::Create(name.clone())));
+        prop_assert_eq!(read(&request(&create), Command::CREATE), expect(smb2::Request::Create(name.clone().into())));
 
         let level = InfoLevel::File(class);
         let list = query_directory::Request { file, level, flags: 0, pattern: &name, output_buffer_length: length };
@@ -78,7 +78,7 @@ proptest! {
 
         let rename = set_info::Request { file, data: set_info::Data::Rename { path: &name, replace: true } };
         let level = InfoLevel::FILE_RENAME_INFORMATION;
-        let expected = expect(smb2::Request::Info { file, level, new_name: Some(name.clone()) });
+        let expected = expect(smb2::Request::Info { file, level, new_name: Some(name.clone().into()) });
         prop_assert_eq!(read(&request(&rename), Command::SET_INFO), expected);
 
         let expected = expect(smb2::Request::File(file));

@@ -75,7 +75,7 @@ mod tests {
         let message = request(&Request { server: "s", share: "data" });
         assert_eq!(message[64..72], [9, 0, 0, 0, 72, 0, 16, 0]);
         let read = smb2::Request::parse(Command::TREE_CONNECT, &message);
-        assert_eq!(read, smb2::Request::TreeConnect(r"\\s\data".to_owned()));
+        assert_eq!(read, smb2::Request::TreeConnect(r"\\s\data".into()));
     }
 
     #[test]

@@ -1,0 +1,53 @@
+//! Names of files and shares in requests.
+
+use crate::bytes::{oem_text, utf16_text};
+use std::ops::Range;
+
+/// A name, of which a snap length or a gap may have cut the end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Name {
+    /// What is there of it.
+    pub text: String,
+    /// Bytes behind the end of what was captured that hold the rest of it, at most.
+    pub missing: usize,
+}
+
+impl Name {
+    /// A name of which nothing was captured.
+    pub fn hidden(missing: usize) -> Name {
+        Name { text: String::new(), missing }
+    }
+
+    /// Whether all of it is there.
+    pub fn is_whole(&self) -> bool {
+        self.missing == 0
+    }
+
+    /// UTF-16 text in a range of a message.
+    pub(crate) fn utf16(message: &[u8], range: Range<usize>) -> Name {
+        Name::decoded(message, range, utf16_text)
+    }
+
+    /// Text in a range of a message, in UTF-16 or in the OEM code page.
+    pub(crate) fn in_range(message: &[u8], range: Range<usize>, unicode: bool) -> Name {
+        Name::decoded(message, range, if unicode { utf16_text } else { oem_text })
+    }
+
+    fn decoded(message: &[u8], range: Range<usize>, decode: fn(&[u8]) -> String) -> Name {
+        let missing = if range.is_empty() { 0 } else { range.end.saturating_sub(message.len()) };
+        let here = range.start.min(message.len())..range.end.min(message.len());
+        Name { text: decode(message.get(here).unwrap_or_default()), missing }
+    }
+}
+
+impl From<String> for Name {
+    fn from(text: String) -> Name {
+        Name { text, missing: 0 }
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Name {
+        Name::from(text.to_owned())
+    }
+}
