@@ -171,7 +171,8 @@ impl Quality {
 
     /// The snap length that would have kept every name whole, if that is what cut any.
     pub fn snap_length_for_names(&self) -> Option<u64> {
-        (self.longest_name_tail > 0 && self.longest_cut_packet > 0).then(|| self.longest_cut_packet + self.longest_name_tail)
+        (self.longest_name_tail > 0 && self.longest_cut_packet > 0)
+            .then(|| self.longest_cut_packet + self.longest_name_tail)
     }
 
     /// Commands that the capture shows in part but that could not be timed because packets are missing.

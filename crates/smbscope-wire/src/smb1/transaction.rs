@@ -208,11 +208,7 @@ impl<'a> Parameters<'a> {
     fn name(&self, start: usize) -> Option<Name> {
         let here = self.bytes.get(start..).unwrap_or_default();
         let text = terminated(here, self.unicode);
-        let has_end = if self.unicode {
-            here.chunks_exact(2).any(|unit| unit == [0, 0])
-        } else {
-            here.contains(&0)
-        };
+        let has_end = if self.unicode { here.chunks_exact(2).any(|unit| unit == [0, 0]) } else { here.contains(&0) };
         let missing = if has_end { 0 } else { self.missing };
         (!here.is_empty() || missing > 0).then_some(Name { text, missing })
     }
