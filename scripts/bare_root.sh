@@ -35,6 +35,13 @@ fail() {
 
 usage() { sed -n '4p' "$0" | cut -c3-; }
 
+# Runs a command with mounts and a process table of its own. The first process of the table ends with this script, however
+# that ends, and all others with the first: the kernel then takes the mounts away.
+alone() {
+    setpriv --pdeathsig KILL -- \
+        unshare --mount --propagation private --pid --fork --kill-child=KILL --mount-proc -- "$@"
+}
+
 # `URI|suite|components|key` of each Debian archive that this machine uses.
 archives() {
     command -v apt-get >/dev/null || return 0
@@ -52,7 +59,7 @@ make_root() {
     log=$(mktemp)
     [ ! -e "$key" ] || options=(--keyring="$key")
     say "making a minimal Debian ($suite) in $root"
-    debootstrap --variant=minbase "${options[@]}" "$suite" "$root" "$mirror" >"$log" 2>&1 ||
+    alone debootstrap --variant=minbase "${options[@]}" "$suite" "$root" "$mirror" >"$log" 2>&1 ||
         fail "debootstrap failed: $(tail -n 1 "$log") (all of it: $log)"
     mv "$log" "$root/$MARK"
     # Security and other updates, where this machine has them for the same suite.
@@ -186,12 +193,14 @@ if [ -n "$inside" ]; then
     exit
 fi
 
-for tool in rustc node npm git unshare; do
+for tool in rustc node npm git unshare setpriv; do
     command -v "$tool" >/dev/null || fail "$tool is missing on this machine"
 done
 mkdir -p "$root"
 root=$(readlink -f "$root")
 [ "$root" != / ] || fail "the root of this machine is no place for it"
+# Other users have to get into it.
+chmod 755 "$root"
 . /etc/os-release
 if [ -z "$suite" ]; then
     if [ "${ID:-}" = debian ]; then suite=${VERSION_CODENAME:-stable}; else suite=stable; fi
@@ -213,9 +222,7 @@ commit=$(git rev-parse HEAD)
 git -c safe.directory='*' clone --quiet --no-checkout "file://$PWD" "$root$CLONE"
 git -C "$root$CLONE" -c advice.detachedHead=false checkout --quiet "$commit"
 
-# The first process of the table ends with this one, and all others with it.
 status=0
-unshare --mount --propagation private --pid --fork --kill-child=KILL -- \
-    "$script" --inside "$root" "${commands[@]}" || status=$?
+alone "$script" --inside "$root" "${commands[@]}" || status=$?
 if [ -n "$remove" ]; then rm -rf --one-file-system "$root"; fi
 exit $status
