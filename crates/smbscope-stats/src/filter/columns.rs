@@ -7,7 +7,7 @@ use super::literal::{Unit, rank};
 use crate::derived;
 use smbscope_model::{Command, Exchange, Group, Half, Outcome, Protocol, Stamp, Status, Subcommand, TimeKind};
 use std::fmt::{Display, Write};
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// What an evaluation needs beside the exchange.
@@ -29,7 +29,7 @@ pub(super) struct Column {
 pub(super) enum Value {
     Flag(fn(&Exchange) -> bool),
     Scalar(Unit, fn(&Exchange) -> Option<i128>),
-    Address(fn(&Exchange) -> IpAddr),
+    Address(fn(&Exchange) -> SocketAddr),
     Text(Names, for<'a> fn(&'a Exchange, &'a mut Context) -> Option<&'a str>),
 }
 
@@ -82,9 +82,9 @@ pub(super) fn find(name: &str) -> Option<&'static Column> {
 /// Every column, in the order of the exchange table; those that it has not stand behind.
 pub(super) static COLUMNS: &[Column] = &[
     count("flow_id", |x| Some(x.flow.0.into())),
-    address("client", |x| x.endpoints.client.ip()),
+    address("client", |x| x.endpoints.client),
     count("client_port", |x| Some(x.endpoints.client.port().into())),
-    address("server", |x| x.endpoints.server.ip()),
+    address("server", |x| x.endpoints.server),
     count("server_port", |x| Some(x.endpoints.server.port().into())),
     named("protocol", protocols, &[], false, |x, context| context.shown(x.command.protocol())),
     scalar("dialect", Unit::Dialect, |x| x.dialect.map(rank)),
@@ -167,7 +167,7 @@ const fn count(name: &'static str, get: ScalarOf) -> Column {
     scalar(name, Unit::Count, get)
 }
 
-const fn address(name: &'static str, get: fn(&Exchange) -> IpAddr) -> Column {
+const fn address(name: &'static str, get: fn(&Exchange) -> SocketAddr) -> Column {
     Column { name, value: Value::Address(get) }
 }
 

@@ -76,6 +76,16 @@ impl Expression {
             Expression::Test(column, condition) => condition.holds(&column.value, exchange, start, context),
         }
     }
+
+    /// Whether a name is compared with text that would be a pattern behind `~`.
+    pub(super) fn compares_wildcards(&self) -> bool {
+        match self {
+            Expression::Or(parts) | Expression::And(parts) => parts.iter().any(Expression::compares_wildcards),
+            Expression::Not(inner) => inner.compares_wildcards(),
+            Expression::Test(_, Condition::Words(_, words)) => words.iter().any(Word::has_wildcards),
+            Expression::Test(..) => false,
+        }
+    }
 }
 
 impl Condition {
@@ -101,8 +111,8 @@ impl Condition {
             }
             Value::Address(get) => match self {
                 Condition::Prefixes(negated, wanted) => {
-                    let address = get(exchange);
-                    wanted.iter().any(|prefix| prefix.contains(address)) != *negated
+                    let endpoint = get(exchange);
+                    wanted.iter().any(|prefix| prefix.contains(endpoint)) != *negated
                 }
                 _ => false,
             },

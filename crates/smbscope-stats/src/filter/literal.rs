@@ -232,19 +232,26 @@ fn write_size(bytes: i128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// Addresses that share their first bits; a single address shares all of them.
+/// Addresses that share their first bits; a single address shares all of them, and may have a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prefix {
     address: IpAddr,
     length: u8,
+    port: Option<u16>,
 }
 
 impl Prefix {
     pub(super) fn parse(text: &str) -> Result<Prefix, Problem> {
+        if let Ok(endpoint) = text.parse::<SocketAddr>() {
+            let length = if endpoint.is_ipv4() { 32 } else { 128 };
+            return Ok(Prefix { address: endpoint.ip(), length, port: Some(endpoint.port()) });
+        }
+        // As reports write an IPv6 address in front of a port.
+        let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
         let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
         let expected = || {
-            let hint = text.parse::<SocketAddr>().is_ok().then_some("the port has a column of its own".to_owned());
-            Problem::new("expected an address or a prefix, such as 10.0.0.5, 10.0.0.0/8 or fd00::/8").maybe(hint)
+            let examples = "such as 10.0.0.5, 10.0.0.5:445, [fd00::5]:445, 10.0.0.0/8 or fd00::/8";
+            Problem::new(format!("expected an address, one with a port, or a prefix, {examples}"))
         };
         let address: IpAddr = address.parse().map_err(|_| expected())?;
         let bits = if address.is_ipv4() { 32 } else { 128 };
@@ -252,20 +259,25 @@ impl Prefix {
             None => bits,
             Some(length) => length.parse::<u8>().ok().filter(|length| *length <= bits).ok_or_else(expected)?,
         };
-        Ok(Prefix { address: masked(address, length), length })
+        Ok(Prefix { address: masked(address, length), length, port: None })
     }
 
     pub(super) fn is_single(&self) -> bool {
         self.length == if self.address.is_ipv4() { 32 } else { 128 }
     }
 
-    pub(super) fn contains(&self, address: IpAddr) -> bool {
-        address.is_ipv4() == self.address.is_ipv4() && masked(address, self.length) == self.address
+    pub(super) fn contains(&self, endpoint: SocketAddr) -> bool {
+        endpoint.is_ipv4() == self.address.is_ipv4()
+            && masked(endpoint.ip(), self.length) == self.address
+            && self.port.is_none_or(|port| port == endpoint.port())
     }
 }
 
 impl fmt::Display for Prefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(port) = self.port {
+            return SocketAddr::new(self.address, port).fmt(f);
+        }
         self.address.fmt(f)?;
         if self.is_single() { Ok(()) } else { write!(f, "/{}", self.length) }
     }
@@ -303,9 +315,21 @@ impl Word {
     }
 }
 
+impl Word {
+    /// Whether it has characters that are wildcards in a [`Pattern`].
+    pub(super) fn has_wildcards(&self) -> bool {
+        has_wildcards(&self.text)
+    }
+}
+
+/// Whether a pattern would be meant by it.
+pub(super) fn has_wildcards(text: &str) -> bool {
+    text.contains(['*', '?'])
+}
+
 impl fmt::Display for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_text(&self.text, f)
+        if self.has_wildcards() { write_quoted(&self.text, f) } else { write_text(&self.text, f) }
     }
 }
 
@@ -364,6 +388,10 @@ pub(super) fn write_text(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result 
     if !text.is_empty() && text.chars().all(is_bare) && !text.eq_ignore_ascii_case("null") {
         return f.write_str(text);
     }
+    write_quoted(text, f)
+}
+
+fn write_quoted(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_char('"')?;
     f.write_str(&text.replace('"', "\"\""))?;
     f.write_char('"')

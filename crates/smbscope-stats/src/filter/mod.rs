@@ -60,6 +60,11 @@ impl Filter {
         columns::COLUMNS.iter().map(|column| (column.name, column.type_name()))
     }
 
+    /// Whether it compares names with text in quotes that would be a pattern behind `~`, which few names are equal to.
+    pub fn compares_wildcards(&self) -> bool {
+        self.expression.compares_wildcards()
+    }
+
     /// Something that looks at exchanges of these captures, by [`CaptureId`](smbscope_model::CaptureId).
     pub fn matcher(&self, captures: &[String]) -> Matcher<'_> {
         Matcher { expression: &self.expression, context: Context { captures: captures.into(), scratch: String::new() } }

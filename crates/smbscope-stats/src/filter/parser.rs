@@ -17,7 +17,7 @@
 use super::columns::{COLUMNS, Column, Names, Value, find};
 use super::error::{FilterError, Problem, did_you_mean};
 use super::expression::{Condition, Expression, Order};
-use super::literal::{Pattern, Prefix, Scalar, Word, is_bare};
+use super::literal::{Pattern, Prefix, Scalar, Word, has_wildcards, is_bare};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -200,11 +200,36 @@ impl<'t, 'a> Parser<'t, 'a> {
                     Some((_, negated)) => {
                         self.literal(|text| Pattern::new(&spelt(names, text))).map(|p| Condition::Like(negated, p))
                     }
-                    None => self.equal(column, |text| word(names, text), Condition::Words),
+                    None => {
+                        self.refuse_wildcards(column)?;
+                        self.equal(column, |text| word(names, text), Condition::Words)
+                    }
                 }
             }
         };
         Ok(Expression::Test(column, condition?))
+    }
+
+    /// `path == *.ini` would hold for no file: no name has such characters, other than patterns of a search.
+    fn refuse_wildcards(&self, column: &Column) -> Result<(), Wrong> {
+        let is_before_value = |kind: &Kind<'_>| match kind {
+            Kind::Operator(sign) => matches!(*sign, "==" | "!="),
+            Kind::Word(word) => word.eq_ignore_ascii_case("in") || word.eq_ignore_ascii_case("not"),
+            kind => *kind == Kind::Open,
+        };
+        let values = self.tokens[self.at..].iter().skip_while(|token| is_before_value(&token.kind));
+        let values = values.take_while(|token| matches!(token.kind, Kind::Word(_) | Kind::Quoted(_) | Kind::Comma));
+        for Token { kind, place } in values {
+            if let Kind::Word(word) = kind
+                && has_wildcards(word)
+            {
+                let problem = Problem::new("`*` and `?` are no wildcards here");
+                let hint =
+                    format!("wildcards go with ~: {} ~ {word}; in quotes they stand for themselves", column.name);
+                return Err((problem.hint(hint), place.clone()));
+            }
+        }
+        Ok(())
     }
 
     /// What may stand behind a column that is yes or no.

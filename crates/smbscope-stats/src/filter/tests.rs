@@ -134,6 +134,47 @@ fn addresses_are_compared_singly_and_by_network() {
 }
 
 #[test]
+fn an_address_is_taken_with_its_port_as_reports_print_it() {
+    let x = exchange();
+    let (client, server) = (x.endpoints.client, x.endpoints.server);
+    let holds = |expression: &str| expression.parse::<Filter>().unwrap().matcher(&[]).matches(&x, Timestamp(0));
+    for (column, endpoint) in [("client", client), ("server", server)] {
+        assert!(holds(&format!("{column} == {endpoint}")), "{endpoint}");
+        assert!(holds(&format!("{column} in (192.0.2.1:1, {endpoint})")));
+        let other = std::net::SocketAddr::new(endpoint.ip(), endpoint.port() ^ 1);
+        assert!(!holds(&format!("{column} == {other}")) && holds(&format!("{column} != {other}")));
+    }
+    // RFC 3986 3.2.2.
+    let mut six = exchange();
+    six.endpoints.server = "[2001:db8::5]:445".parse().unwrap();
+    for (expression, expected) in [
+        ("server == [2001:db8::5]:445", true),
+        ("server == [2001:db8::5]:446", false),
+        ("server == [2001:db8::5]", true),
+        ("server in [2001:db8::5]:445", true),
+        ("server == 2001:db8::5", true),
+    ] {
+        let filter: Filter = expression.parse().unwrap();
+        assert_eq!(filter.matcher(&[]).matches(&six, Timestamp(0)), expected, "{expression}");
+        assert_eq!(filter.to_string().parse::<Filter>().unwrap(), filter);
+    }
+}
+
+#[test]
+fn wildcards_behind_equals_are_refused_with_the_operator_that_takes_them() {
+    let expected = "character 9: `*` and `?` are no wildcards here; wildcards go with ~: path ~ *x.ini; in quotes they \
+                    stand for themselves";
+    assert_eq!(wrong("path == *x.ini"), expected);
+    for expression in ["path != a?.txt", "user in (ann, b*)", "share not in *", "signed and path == *"] {
+        assert!(wrong(expression).contains("wildcards go with ~"), "{expression}");
+    }
+    let quoted: Filter = "path == \"dir\\*\" and share == x".parse().unwrap();
+    assert!(quoted.compares_wildcards());
+    assert_eq!(quoted.to_string(), "path == \"dir\\*\" and share == x");
+    assert!(!"path ~ *x.ini".parse::<Filter>().unwrap().compares_wildcards());
+}
+
+#[test]
 fn flags_stand_alone() {
     all_hold(&[
         "signed",
@@ -193,7 +234,8 @@ fn a_literal_of_another_type_is_an_error_at_its_place() {
     assert_eq!(wrong("signed > 1"), "character 8: expected == or !=, found `>`; signed is yes or no");
     let expected = "character 11: expected a single address; addresses of a network: client in 10.0.0.0/8";
     assert_eq!(wrong("client == 10.0.0.0/8"), expected);
-    assert!(wrong("client == 10.0.0.1:445").ends_with("; the port has a column of its own"));
+    assert!(wrong("client == files:445").contains("such as 10.0.0.5, 10.0.0.5:445, [fd00::5]:445"));
+    assert!(wrong("client == 10.0.0.0/8:445").contains("expected an address"));
     assert!(wrong("response_time < 5m").ends_with("; minutes are 5min, milliseconds 5ms"));
     assert!(wrong("time < 30").ends_with("; a time needs its unit: did you mean 30s?"));
     assert!(wrong("server_port == smb").contains("expected a number"));
@@ -325,7 +367,10 @@ fn condition(column: &'static Column) -> BoxedStrategy<Condition> {
                 (any::<std::net::Ipv4Addr>(), 0u8..=32).prop_map(|(address, length)| format!("{address}/{length}"));
             let v6 =
                 (any::<std::net::Ipv6Addr>(), 0u8..=128).prop_map(|(address, length)| format!("{address}/{length}"));
-            let prefix = prop_oneof![v4, v6].prop_map(|text| Prefix::parse(&text).expect("an address and its prefix"));
+            let endpoint =
+                any::<(std::net::IpAddr, u16)>().prop_map(|pair| std::net::SocketAddr::from(pair).to_string());
+            let prefix =
+                prop_oneof![v4, v6, endpoint].prop_map(|text| Prefix::parse(&text).expect("an address and its prefix"));
             let sets = (any::<bool>(), prop::collection::vec(prefix, 1..4));
             sets.prop_map(|(negated, wanted)| Condition::Prefixes(negated, wanted)).boxed()
         }
@@ -390,8 +435,8 @@ proptest! {
         // The first bits are equal when shifting the others away leaves the same.
         let shift = 32 - u32::from(length);
         let same = u64::from(address) >> shift == u64::from(other) >> shift;
-        prop_assert_eq!(prefix.contains(show(other).into()), same);
-        prop_assert!(prefix.contains(show(address).into()));
+        prop_assert_eq!(prefix.contains((show(other), 445).into()), same);
+        prop_assert!(prefix.contains((show(address), 445).into()));
     }
 }
 
