@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bounded;
 pub mod client;
 pub mod engine;
 pub mod prepare;

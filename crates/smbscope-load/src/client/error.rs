@@ -1,5 +1,6 @@
 //! What can go wrong. The server's refusals are data and stay NTSTATUS; everything else says what to do.
 
+use super::Foreign;
 use smbscope_model::Command;
 use smbscope_wire::status::NtStatus;
 use std::io;
@@ -66,6 +67,10 @@ pub enum Error {
     #[error("the server broke the protocol: {0}")]
     Protocol(String),
 
+    /// What listens there is no SMB server.
+    #[error("{0}")]
+    Foreign(Foreign),
+
     /// A signature or an authentication tag is wrong.
     #[error("the answer to {command} has a wrong {what}: its bytes were changed, or the keys differ")]
     Tampered {
@@ -86,6 +91,15 @@ fn advice(kind: io::ErrorKind) -> &'static str {
 }
 
 impl Error {
+    /// What went wrong on a connection while something was being done.
+    pub(super) fn on_connection(what: &'static str, error: io::Error) -> Error {
+        match (Foreign::of(&error), error.kind()) {
+            (Some(foreign), _) => Error::Foreign(foreign),
+            (None, io::ErrorKind::InvalidData) => Error::Protocol(error.to_string()),
+            (None, _) => Error::Connection { what, error },
+        }
+    }
+
     /// The server's answer, where that is what failed.
     pub fn status(&self) -> Option<NtStatus> {
         match self {

@@ -8,6 +8,7 @@ pub mod auth;
 pub mod crypto;
 mod error;
 mod file;
+mod foreign;
 mod netbios;
 mod options;
 mod sample;
@@ -18,6 +19,7 @@ mod transport;
 
 pub use error::Error;
 pub use file::{Disposition, Entry, Handle, Info, LockRange, Open, Opened, SetInfo, access, options as create_options};
+pub use foreign::Foreign;
 pub use options::{Cipher, Credentials, Encryption, Options, Secret, Signing, SigningAlgorithm, Transport};
 pub use sample::{Sample, Samples};
 pub use session::{Facts, Session};

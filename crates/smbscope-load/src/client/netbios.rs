@@ -29,7 +29,7 @@ pub(super) async fn connect(options: &Options) -> Result<Link, Error> {
         match request(&mut link, &called, options).await {
             Ok(None) => return Ok(link),
             Ok(Some(reason)) => refusal = format!("no NetBIOS session with {called} at {}: {reason}", options.address),
-            Err(error) => return Err(Error::Connection { what: "asking for a NetBIOS session", error }),
+            Err(error) => return Err(Error::on_connection("asking for a NetBIOS session", error)),
         }
     }
     Err(Error::Unsupported(format!("{refusal}; try direct TCP, or the server's NetBIOS name as host")))

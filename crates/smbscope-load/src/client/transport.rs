@@ -6,7 +6,7 @@
 //! writes here itself: nobody else wakes up for an answer, so nobody else's delay is in its times.
 
 use super::options::{Options, Transport};
-use super::{Error, netbios};
+use super::{Error, Foreign, netbios};
 use smbscope_wire::nbss::{self, FrameHeader, FrameType};
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -46,6 +46,8 @@ pub(crate) struct Link {
     stream: TcpStream,
     local: SocketAddr,
     peer: SocketAddr,
+    /// Host and port; absent as soon as the server has sent a frame, by which it is known as one of SMB.
+    unknown: Option<Box<str>>,
     /// A length of four bytes, and the message behind it.
     outgoing: Vec<u8>,
     /// Bytes of `outgoing` that a dropped call left unsent: the stream is out of step for good.
@@ -94,6 +96,7 @@ impl Link {
         Ok(Link {
             local: stream.local_addr().map_err(failed)?,
             peer: stream.peer_addr().map_err(failed)?,
+            unknown: Some(named(&options.host, options.address.port()).into()),
             stream,
             outgoing: Vec::with_capacity(512),
             unsent: false,
@@ -212,10 +215,13 @@ impl Link {
             let present = self.filled - start;
             let mut wanted = nbss::HEADER_LENGTH;
             if let Some(bytes) = self.incoming[start..self.filled].first_chunk::<{ nbss::HEADER_LENGTH }>() {
-                let header = FrameHeader::parse(*bytes)
-                    .ok_or_else(|| invalid(format!("{bytes:02x?} where a frame must begin")))?;
+                let header = FrameHeader::parse(*bytes).ok_or_else(|| match &self.unknown {
+                    Some(server) => Foreign::new(server, &self.incoming[start..self.filled]).into_io(),
+                    None => invalid(format!("{bytes:02x?} where a frame must begin")),
+                })?;
                 wanted += header.length as usize;
                 if present >= wanted {
+                    self.unknown = None;
                     self.frame = start + nbss::HEADER_LENGTH..start + wanted;
                     return Ok((header, Arrived { first: first.unwrap_or(self.read_at), last: self.read_at }));
                 }
@@ -261,6 +267,11 @@ impl Link {
         })
         .await
     }
+}
+
+/// A host and its port, an IPv6 address in brackets.
+fn named(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 /// Pending until the deadline, then an error.

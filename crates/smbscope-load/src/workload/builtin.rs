@@ -59,7 +59,7 @@ pub(super) fn netbench(settings: NetbenchLike) -> Result<Workload, Error> {
     let name = if settings.scale <= 1 { NETBENCH_FULL } else { NETBENCH };
     let megabytes = loadfile.set_up_bytes() as f64 / 1e6;
     let description = format!("The mix of operations of the NetBench Disk Mix, with {megabytes:.1} MB of files a user");
-    Ok(Workload::of_loadfile(name.to_owned(), description, Source::BuiltIn, loadfile))
+    Ok(Workload::of_loadfile(name.to_owned(), description, Source::BuiltIn, &text, loadfile))
 }
 
 #[cfg(test)]

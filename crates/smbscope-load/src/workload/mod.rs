@@ -23,7 +23,10 @@ pub use seat::UserSeat;
 
 pub(crate) use seat::own_directory;
 
+use crate::bounded::{self, WORKLOAD_MAX, WORKLOAD_TABLE_MAX};
 use loadfile::{Loadfile, LoadfileScript};
+use sha2::{Digest, Sha256};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use synthetic::{Synthetic, SyntheticScript};
@@ -41,12 +44,41 @@ struct About {
     description: String,
     source: Source,
     file_set: FileSet,
+    definition: Definition,
 }
 
 #[derive(Debug, Clone)]
 enum Kind {
     Loadfile(Arc<Loadfile>),
     Synthetic(Arc<Synthetic>),
+}
+
+/// The text that a workload is made from, and by what two of them are known to be the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// SHA-256 of the text, in hexadecimal.
+    pub sha256: String,
+    /// The text itself; absent where it is longer than [`DEFINITION_MAX`].
+    pub text: Option<String>,
+}
+
+/// Bytes of a definition that are kept as they are; tables fit, loadfiles mostly do not.
+pub const DEFINITION_MAX: usize = 64 << 10;
+
+impl Definition {
+    fn of(text: &str) -> Definition {
+        let sha256 = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+        Definition { sha256, text: (text.len() <= DEFINITION_MAX).then(|| text.to_owned()) }
+    }
+}
+
+/// A file within its bound, by its name.
+fn read(path: &Path) -> Result<(String, Vec<u8>), Error> {
+    let name = path.display().to_string();
+    match bounded::read(path, WORKLOAD_MAX) {
+        Ok(bytes) => Ok((name, bytes)),
+        Err(error) => Err(Error::Unreadable { path: name, error }),
+    }
 }
 
 /// Where a workload comes from.
@@ -77,23 +109,21 @@ impl Workload {
     /// A file: TOML or a loadfile, told by its extension, otherwise by its content.
     pub fn load(path: &Path) -> Result<Workload, Error> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        if extension.eq_ignore_ascii_case("toml") {
-            return Workload::toml_file(path);
-        }
-        let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| Error::Unreadable { path: name.clone(), error })?;
+        let (name, bytes) = read(path)?;
         let text = String::from_utf8_lossy(&bytes);
-        if synthetic::looks_like_toml(&text) {
-            return Workload::toml(&name, &text, Source::File(name.clone()));
+        if extension.eq_ignore_ascii_case("toml") || synthetic::looks_like_toml(&text) {
+            return Workload::toml_file(name, &bytes);
         }
         let loadfile = Loadfile::parse(&name, &text)?;
-        Ok(Workload::of_loadfile(stem(path), String::new(), Source::File(name), loadfile))
+        Ok(Workload::of_loadfile(stem(path), String::new(), Source::File(name), &text, loadfile))
     }
 
     /// A loadfile of dbench or smbtorture, whatever it is called.
     pub fn loadfile(path: &Path) -> Result<Workload, Error> {
-        let loadfile = Loadfile::read(path)?;
-        Ok(Workload::of_loadfile(stem(path), String::new(), Source::File(path.display().to_string()), loadfile))
+        let (name, bytes) = read(path)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let loadfile = Loadfile::parse(&name, &text)?;
+        Ok(Workload::of_loadfile(stem(path), String::new(), Source::File(name), &text, loadfile))
     }
 
     /// The mix of operations of the NetBench Disk Mix, generated.
@@ -101,21 +131,31 @@ impl Workload {
         builtin::netbench(settings)
     }
 
-    fn toml_file(path: &Path) -> Result<Workload, Error> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| Error::Unreadable { path: name.clone(), error })?;
-        Workload::toml(&name, &text, Source::File(name.clone()))
+    fn toml_file(name: String, bytes: &[u8]) -> Result<Workload, Error> {
+        let unreadable = |error| Error::Unreadable { path: name.clone(), error };
+        if bytes.len() > WORKLOAD_TABLE_MAX {
+            let most = WORKLOAD_TABLE_MAX >> 20;
+            return Err(unreadable(io::Error::other(format!("a workload of more than {most} MiB is none"))));
+        }
+        let text = str::from_utf8(bytes).map_err(|_| unreadable(io::Error::other("it is not UTF-8")))?;
+        Workload::toml(&name, text, Source::File(name.clone()))
     }
 
     fn toml(file: &str, text: &str, source: Source) -> Result<Workload, Error> {
         let synthetic::Parsed { name, description, synthetic } = synthetic::parse(file, text)?;
-        let about = About { name, description, source, file_set: synthetic.file_set().clone() };
+        let file_set = synthetic.file_set().clone();
+        let about = About { name, description, source, file_set, definition: Definition::of(text) };
         Ok(Workload { about: Arc::new(about), kind: Kind::Synthetic(Arc::new(synthetic)) })
     }
 
-    fn of_loadfile(name: String, description: String, source: Source, loadfile: Loadfile) -> Workload {
-        let about = About { name, description, source, file_set: FileSet::none() };
+    fn of_loadfile(name: String, description: String, source: Source, text: &str, loadfile: Loadfile) -> Workload {
+        let about = About { name, description, source, file_set: FileSet::none(), definition: Definition::of(text) };
         Workload { about: Arc::new(about), kind: Kind::Loadfile(Arc::new(loadfile)) }
+    }
+
+    /// What it is made from.
+    pub fn definition(&self) -> &Definition {
+        &self.about.definition
     }
 
     /// What it is called.

@@ -421,14 +421,11 @@ impl Connection {
     fn broken(&mut self, error: io::Error, what: &'static str) -> Error {
         let command = self.under_way.map(|pending| pending.command);
         self.give_up();
-        match error.kind() {
-            _ if is_deadline(&error) => Error::TimedOut {
-                command: Command::Smb1(command.unwrap_or(smb1::Command::INVALID)),
-                waited: self.timeout,
-            },
-            io::ErrorKind::InvalidData => Error::Protocol(error.to_string()),
-            _ => Error::Connection { what, error },
+        if is_deadline(&error) {
+            let command = Command::Smb1(command.unwrap_or(smb1::Command::INVALID));
+            return Error::TimedOut { command, waited: self.timeout };
         }
+        Error::on_connection(what, error)
     }
 
     fn protocol(&mut self, what: &str) -> Error {

@@ -279,10 +279,7 @@ impl Connection {
     /// The connection is gone.
     pub(super) fn lost(&mut self, what: &'static str, error: io::Error) -> Error {
         self.abandon();
-        match error.kind() {
-            io::ErrorKind::InvalidData => Error::Protocol(error.to_string()),
-            _ => Error::Connection { what, error },
-        }
+        Error::on_connection(what, error)
     }
 
     /// Everything under way stays without an answer.

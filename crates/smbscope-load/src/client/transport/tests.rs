@@ -111,6 +111,16 @@ fn bytes_that_are_no_frame_are_refused() {
         async |mut link| {
             let error = link.receive(soon()).await.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+            assert!(error.to_string().ends_with(" is not an SMB server: it answered HTTP"), "{error}");
+        },
+    );
+    // Behind a frame it is an SMB server that goes wrong.
+    with_server(
+        |mut stream| stream.write_all(b"\0\0\0\x02abHTTP/1.1 400").unwrap(),
+        async |mut link| {
+            link.receive(soon()).await.unwrap();
+            let error = link.receive(soon()).await.unwrap_err();
+            assert_eq!(error.to_string(), "[48, 54, 54, 50] where a frame must begin");
         },
     );
 }

@@ -16,7 +16,6 @@ use super::action::Expected;
 use super::path::{Names, PathId};
 use super::{Error, error::Place};
 use crate::client::Info;
-use std::path::Path;
 use std::time::Duration;
 
 /// A loadfile that was read.
@@ -78,13 +77,6 @@ enum OpenFor {
 }
 
 impl Loadfile {
-    /// Reads a file.
-    pub(super) fn read(path: &Path) -> Result<Loadfile, Error> {
-        let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| Error::Unreadable { path: name.clone(), error })?;
-        Loadfile::parse(&name, &String::from_utf8_lossy(&bytes))
-    }
-
     /// Takes a text for a loadfile; `name` is for messages.
     pub(super) fn parse(name: &str, text: &str) -> Result<Loadfile, Error> {
         let loadfile = parse::parse(name, text)?;

@@ -1,0 +1,36 @@
+//! Files that a user names, read with a bound: a FIFO or a device has no end.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Bytes of a workload or loadfile. The client.txt of dbench has 26 million.
+pub const WORKLOAD_MAX: u64 = 256 << 20;
+
+/// Bytes of a workload that is a table (TOML); those that are built in have a few thousand.
+pub const WORKLOAD_TABLE_MAX: usize = 1 << 20;
+
+/// The whole file; an error where it has more bytes than that.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let most = if most >> 20 > 0 { format!("{} MiB", most >> 20) } else { format!("{most} bytes") };
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {most}")));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_up_to_its_bound() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), [7; 10]).unwrap();
+        assert_eq!(read(file.path(), 10).unwrap(), [7; 10]);
+        assert_eq!(read(file.path(), 9).unwrap_err().to_string(), "it has more than 9 bytes");
+        assert_eq!(read(Path::new("/dev/zero"), 1 << 20).unwrap_err().to_string(), "it has more than 1 MiB");
+    }
+}
