@@ -228,7 +228,9 @@ fn warning_table(out: &mut String, report: &Report) {
     }
 }
 
-fn put(out: &mut String, line: &str) {
-    out.push_str(line);
-    out.push('\n');
+fn put(out: &mut String, lines: &str) {
+    for line in lines.split('\n') {
+        out.push_str(&clean(line));
+        out.push('\n');
+    }
 }

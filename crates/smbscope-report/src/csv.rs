@@ -1,11 +1,48 @@
 //! The exchange table as CSV (RFC 4180): a row an exchange, written as it comes.
 //!
-//! The columns are those of [`table`](crate::table). What is unknown is an empty field.
+//! The columns are those of [`table`](crate::table). What is unknown is an empty field. Names are written as [`CellStyle`]
+//! says.
 
+use crate::format::clean;
 use crate::table::{COLUMNS, Cells, ExchangeTable, Provenance, Row, Written};
 use csv::ByteRecord;
 use smbscope_model::Exchange;
 use std::io::{self, Write};
+
+/// How names that come from outside are written into cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CellStyle {
+    /// As they are. Otherwise an apostrophe goes before a name that begins as a formula does, or with an apostrophe: who
+    /// takes one apostrophe off the beginning has the name.
+    pub raw: bool,
+    /// For a terminal: without control characters, line ends and marks of direction.
+    pub terminal: bool,
+}
+
+/// What spreadsheets take for the beginning of a formula, in either width, and what they skip before it.
+const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+
+impl CellStyle {
+    /// The name as it is written; `scratch` is empty.
+    pub(crate) fn cell<'a>(self, name: &'a str, scratch: &'a mut String) -> &'a str {
+        let mut chars = name.chars();
+        let first = chars.next();
+        // A sign alone is none: `-` is the name of standard input.
+        let is_formula = first.is_some_and(|first| FORMULA.contains(&first)) && chars.next().is_some();
+        let quoted = !self.raw && (is_formula || first == Some('\''));
+        if !quoted && !self.terminal {
+            return name;
+        }
+        if quoted {
+            scratch.push('\'');
+        }
+        match self.terminal {
+            true => scratch.push_str(&clean(name)),
+            false => scratch.push_str(name),
+        }
+        scratch
+    }
+}
 
 /// Writes exchanges as rows.
 pub struct ExchangeWriter<W: Write> {
@@ -18,14 +55,21 @@ pub struct ExchangeWriter<W: Write> {
 struct Record {
     fields: ByteRecord,
     scratch: String,
+    style: CellStyle,
+    cell: String,
 }
 
 impl<W: Write> ExchangeWriter<W> {
-    /// Writes the header.
+    /// Writes the header; names as spreadsheets take them for names.
     pub fn new(out: W) -> io::Result<ExchangeWriter<W>> {
+        ExchangeWriter::with_style(out, CellStyle::default())
+    }
+
+    /// Writes the header; names as the style says.
+    pub fn with_style(out: W, style: CellStyle) -> io::Result<ExchangeWriter<W>> {
         let mut out = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out);
         out.write_record(COLUMNS.map(|column| column.name)).map_err(io_error)?;
-        Ok(ExchangeWriter { out, record: Record::default() })
+        Ok(ExchangeWriter { out, record: Record { style, ..Record::default() } })
     }
 
     /// Writes what is still buffered and gives the output back.
@@ -118,7 +162,9 @@ impl Cells for Record {
     fn text(&mut self, value: Option<impl Written>) {
         let Some(value) = value else { return self.unknown() };
         self.scratch.clear();
-        self.fields.push_field(value.written(&mut self.scratch).as_bytes());
+        self.cell.clear();
+        let name = value.written(&mut self.scratch);
+        self.fields.push_field(self.style.cell(name, &mut self.cell).as_bytes());
     }
 }
 
@@ -126,5 +172,34 @@ fn io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         kind => io::Error::other(format!("{kind:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(style: CellStyle, name: &str) -> String {
+        style.cell(name, &mut String::new()).to_owned()
+    }
+
+    #[test]
+    fn a_name_that_begins_as_a_formula_is_no_formula() {
+        let style = CellStyle::default();
+        // As OWASP lists them for CSV injection.
+        for name in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\u{ff1d}1", "'=1"] {
+            assert_eq!(cell(style, name), format!("'{name}"));
+            assert_eq!(cell(CellStyle { raw: true, ..style }, name), name);
+        }
+        for name in ["", "-", "a=1", "\\=1", "10.0.0.1", "::1", "~$x.docx"] {
+            assert_eq!(cell(style, name), name);
+        }
+    }
+
+    #[test]
+    fn a_cell_on_a_terminal_is_one_clean_line() {
+        let style = CellStyle { raw: false, terminal: true };
+        assert_eq!(cell(style, "-a\nb\u{1b}[2J\u{202e}\u{9b}c"), "'-a\u{fffd}b\u{fffd}[2J\u{fffd}\u{fffd}c");
+        assert_eq!(cell(CellStyle { raw: true, ..style }, "-a\n"), "-a\u{fffd}");
     }
 }

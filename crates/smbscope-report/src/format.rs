@@ -82,14 +82,20 @@ pub(crate) fn date(time: Timestamp) -> Option<String> {
     Some(time.strftime("%Y-%m-%d %H:%M:%S").to_string())
 }
 
-/// Text from a capture, without control characters: a file name must not be able to steer a terminal.
-pub(crate) fn clean(text: &str) -> String {
+/// Text from outside on one line, without anything that steers a terminal, breaks the line or turns text around.
+pub fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// Marks that turn the direction of text around.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Marks that turn the direction of text around, end lines, or are not seen at all.
+pub(crate) fn is_invisible(c: char) -> bool {
+    matches!(c,
+        // Marks, embeddings, overrides and isolates of direction (Unicode bidirectional algorithm, UAX #9).
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        // Line and paragraph separators.
+        | '\u{2028}' | '\u{2029}'
+        // Deprecated format characters, byte order mark, annotations, tags.
+        | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0001}' | '\u{e0020}'..='\u{e007f}')
 }
 
 /// At most `width` characters, the end replaced by `…` where it does not fit.

@@ -34,7 +34,8 @@ mod verdict;
 mod warnings;
 mod whole;
 
-pub use format::counted;
+pub use format::{clean, counted};
+pub use text::style::STYLES;
 pub use verdict::{Verdict, Who};
 
 use smbscope_model::{Connection, Nanos, Quality, SkippedPackets, Timestamp};

@@ -3,6 +3,7 @@
 //! What is unknown or has too few values is an empty field; the share's root is `\`, and `(none)` is no extension. The
 //! row that adds up what was given up has no key and `true` in `is_other`.
 
+use crate::csv::CellStyle;
 use crate::{Report, slices};
 use smbscope_model::Nanos;
 use smbscope_stats::{Field, Figures, Part, Slice};
@@ -12,9 +13,9 @@ use std::io::{self, Write};
 const STATISTICS: [&str; 9] = ["min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p999"];
 
 /// Writes the table; nothing for a report without slices.
-pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
+pub fn write(report: &Report, style: CellStyle, out: impl Write) -> io::Result<()> {
     let Some(slices) = &report.slices else { return Ok(()) };
-    let mut table = csv::Writer::from_writer(out);
+    let mut table = ::csv::Writer::from_writer(out);
     let mut header: Vec<String> = slices.fields.iter().map(|field| field.name().to_owned()).collect();
     let counts = ["count", "timed", "errors", "bytes_read", "bytes_written", "response_time_sum_ns"];
     header.extend(counts.map(str::to_owned));
@@ -26,7 +27,7 @@ pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
     let named = slices.entries.iter().map(|slice| (slice, false));
     for (slice, is_other) in named.chain(slices.other.iter().map(|slice| (slice, true))) {
         let mut row: Vec<String> = (0..slices.fields.len())
-            .map(|i| slice.key.get(i).map_or_else(String::new, |part| cell(slices.fields[i], part)))
+            .map(|i| slice.key.get(i).map_or_else(String::new, |part| cell(slices.fields[i], part, style)))
             .collect();
         row.extend(figures(slice));
         row.push(is_other.to_string());
@@ -35,12 +36,13 @@ pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
     table.flush()
 }
 
-fn cell(field: Field, part: &Part) -> String {
-    match (field, part) {
+fn cell(field: Field, part: &Part, style: CellStyle) -> String {
+    let name = match (field, part) {
         (Field::Extension, Part::Text(text)) if text.is_empty() => "(none)".to_owned(),
         (Field::File | Field::Directory, Part::Text(text)) if text.is_empty() => "\\".to_owned(),
         (_, part) => slices::text(part),
-    }
+    };
+    style.cell(&name, &mut String::new()).to_owned()
 }
 
 fn figures(slice: &Slice) -> Vec<String> {

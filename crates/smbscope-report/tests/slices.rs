@@ -4,6 +4,7 @@ mod common;
 
 use serde_json::{Value, json};
 use smbscope_model::{Exchange, Group, Nanos, Quality};
+use smbscope_report::csv::CellStyle;
 use smbscope_report::text::{TextOptions, render};
 use smbscope_report::{Filtered, Report, classic, json, slice_table};
 use smbscope_stats::{Aggregator, Census, Dimension, Slicer, Sort};
@@ -80,7 +81,8 @@ fn json_has_a_key_and_figures_for_each_slice() {
 #[test]
 fn a_table_has_a_row_a_slice_and_empty_fields_for_the_unknown() {
     let mut table = Vec::new();
-    slice_table::write(&sliced(&[Dimension::Directory], Sort::Key), &mut table).expect("memory takes everything");
+    slice_table::write(&sliced(&[Dimension::Directory], Sort::Key), CellStyle::default(), &mut table)
+        .expect("memory takes everything");
     let mut reader = csv::Reader::from_reader(&table[..]);
     let header = reader.headers().expect("a header").clone();
     let column = |name: &str| header.iter().position(|column| column == name).expect("the column is there");

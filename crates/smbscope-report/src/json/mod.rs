@@ -3,12 +3,14 @@
 //! Times are integers in nanoseconds; what is unknown or absent is `null`. The order of keys and entries is fixed.
 
 mod entries;
+pub(crate) mod escaped;
 mod slices;
 mod waits;
 
 use crate::Report;
 use crate::verdict::Verdict;
 use entries::{Capture, Connection, Entity, Generator, Group, Row, Timeline, Totals};
+pub use escaped::line;
 use serde::Serialize;
 use smbscope_model::{Quality, SkippedPackets};
 use smbscope_stats::FileKey;
@@ -20,9 +22,8 @@ use waits::{Concurrency, HeatMap, SlowExchange, TimeSplit};
 pub const SCHEMA: &str = "smbscope.report/1";
 
 /// Writes the report, indented, with a line end after it.
-pub fn write(report: &Report, mut out: impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut out, &Document::within(report, usize::MAX))?;
-    out.write_all(b"\n")
+pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
+    escaped::write_indented(&Document::within(report, usize::MAX), out)
 }
 
 /// The array `captures` alone, in one line.

@@ -1,0 +1,108 @@
+//! JSON in which nothing steers a terminal: control characters and marks of direction stand as `\u` escapes, which are
+//! the same value to whoever parses it.
+
+use crate::format::is_invisible;
+use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
+use std::io::{self, Write};
+
+/// Writes a document indented, with a line end after it.
+pub(crate) fn write_indented(document: &impl Serialize, mut out: impl Write) -> io::Result<()> {
+    let layout = Escaped { layout: PrettyFormatter::new(), escapes: steers_a_terminal };
+    document.serialize(&mut Serializer::with_formatter(&mut out, layout))?;
+    out.write_all(b"\n")
+}
+
+/// Writes a document without blanks, and without anything that means something to HTML or that old JavaScript takes for
+/// the end of a line. Outside of strings JSON has neither.
+pub(crate) fn write_for_html(document: &impl Serialize, out: impl Write) -> io::Result<()> {
+    let layout =
+        Escaped { layout: CompactFormatter, escapes: |c| matches!(c, '<' | '>' | '&') || steers_a_terminal(c) };
+    Ok(document.serialize(&mut Serializer::with_formatter(out, layout))?)
+}
+
+/// A document in one line.
+pub fn line(document: &impl Serialize) -> String {
+    let mut out = Vec::new();
+    let layout = Escaped { layout: CompactFormatter, escapes: steers_a_terminal };
+    document.serialize(&mut Serializer::with_formatter(&mut out, layout)).expect("writing to memory does not fail");
+    String::from_utf8(out).expect("JSON is UTF-8")
+}
+
+/// Whether a character is more than what it looks like: C0 (which JSON escapes by itself), DEL, C1, marks of direction.
+fn steers_a_terminal(c: char) -> bool {
+    c.is_control() || is_invisible(c)
+}
+
+/// A layout whose strings escape further characters.
+struct Escaped<F> {
+    layout: F,
+    escapes: fn(char) -> bool,
+}
+
+/// What is as the layout has it.
+macro_rules! as_laid_out {
+    ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
+        $(fn $name<W: ?Sized + Write>(&mut self, out: &mut W $(, $argument: $kind)*) -> io::Result<()> {
+            self.layout.$name(out $(, $argument)*)
+        })*
+    };
+}
+
+impl<F: Formatter> Formatter for Escaped<F> {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some((at, found)) = rest.char_indices().find(|(_, c)| (self.escapes)(*c)) {
+            out.write_all(&rest.as_bytes()[..at])?;
+            for unit in found.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+            rest = &rest[at + found.len_utf8()..];
+        }
+        out.write_all(rest.as_bytes())
+    }
+
+    as_laid_out! {
+        begin_array();
+        end_array();
+        begin_array_value(first: bool);
+        end_array_value();
+        begin_object();
+        end_object();
+        begin_object_key(first: bool);
+        end_object_key();
+        begin_object_value();
+        end_object_value();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    const HOSTILE: &str = "a\u{1b}\u{7f}\u{9b}\u{202e}\u{2066}\u{61c}\u{2028}\u{e0041}<ä\u{1f600}";
+
+    #[test]
+    fn what_steers_a_terminal_is_escaped_and_the_value_stays() {
+        let document = json!({ (HOSTILE): [HOSTILE, 1, {}, []] });
+        let mut indented = Vec::new();
+        write_indented(&document, &mut indented).unwrap();
+        let mut html = Vec::new();
+        write_for_html(&document, &mut html).unwrap();
+        for text in [String::from_utf8(indented).unwrap(), line(&document), String::from_utf8(html).unwrap()] {
+            assert!(!text.chars().any(|c| c != '\n' && steers_a_terminal(c)), "{text}");
+            assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), document);
+        }
+    }
+
+    #[test]
+    fn the_layout_is_that_of_serde() {
+        let document = json!({ "a": [1, 2, {"b": null}], "c": {}, "d": [] });
+        let mut out = Vec::new();
+        write_indented(&document, &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string_pretty(&document).unwrap() + "\n");
+        assert_eq!(line(&document), document.to_string());
+    }
+}
