@@ -7,9 +7,10 @@
 use crate::Report;
 use crate::bench;
 use crate::compare::{self, Comparison};
+use crate::format::clean;
 use crate::json::Document;
+use crate::json::escaped::write_for_html;
 use serde::Serialize;
-use serde_json::ser::Formatter;
 use std::io::{self, Write};
 
 /// The page; `make web` builds it.
@@ -56,25 +57,8 @@ pub fn write(document: &impl Serialize, title: &str, mut out: impl Write) -> io:
     out.write_all(before_title.as_bytes())?;
     out.write_all(escaped(title).as_bytes())?;
     out.write_all(before_data.as_bytes())?;
-    document.serialize(&mut serde_json::Serializer::with_formatter(&mut out, InScript))?;
+    write_for_html(document, &mut out)?;
     out.write_all(after_data.as_bytes())
-}
-
-/// JSON without anything that means something to HTML or that old JavaScript takes for the end of a line. Outside of
-/// strings JSON has neither.
-struct InScript;
-
-impl Formatter for InScript {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
-        let mut rest = fragment;
-        while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-            let found = rest[at..].chars().next().expect("something was found there");
-            out.write_all(&rest.as_bytes()[..at])?;
-            write!(out, "\\u{:04x}", u32::from(found))?;
-            rest = &rest[at + found.len_utf8()..];
-        }
-        out.write_all(rest.as_bytes())
-    }
 }
 
 /// Text for the inside of an element.
@@ -85,8 +69,7 @@ fn escaped(text: &str) -> String {
             '<' => result.push_str("&lt;"),
             '>' => result.push_str("&gt;"),
             '&' => result.push_str("&amp;"),
-            c if c.is_control() => result.push('\u{fffd}'),
-            c => result.push(c),
+            c => result.push_str(&clean(c.encode_utf8(&mut [0; 4]))),
         }
     }
     result
@@ -118,7 +101,8 @@ mod tests {
     #[test]
     fn the_template_loads_nothing() {
         // The policy forbids it, and no element asks for it.
-        assert!(TEMPLATE.contains("default-src 'none'"));
+        assert!(TEMPLATE.contains("default-src 'none'; script-src 'sha256-"));
+        assert!(!TEMPLATE.contains("script-src 'unsafe-inline'"));
         for element in ["<link", "<iframe", "<object", "<embed", "<base", "src=\"http", "@import", "url(http"] {
             assert!(!TEMPLATE.contains(element), "{element}");
         }

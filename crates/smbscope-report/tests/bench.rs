@@ -234,3 +234,20 @@ fn names_from_outside_cannot_steer_a_terminal() {
     let text = bench::render(&document.completed(), &TextOptions { detail: Detail::All, ..TextOptions::default() });
     assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']));
 }
+
+#[test]
+fn a_rate_that_was_far_from_reached_is_at_the_top_of_the_report() {
+    let mut document = common::bench::ramp();
+    let top = |document: &bench::Document| {
+        let options = bench::TextOptions { width: 100, color: false, detail: bench::Detail::One };
+        bench::render(document, &options).lines().take(2).collect::<Vec<_>>().join("\n")
+    };
+    document.runs.truncate(1);
+    document.runs[0].users = 1;
+    document.runs[0].pace = bench::Pace::Open { rate: 400.0, rate_kept: 20.0, not_begun: 0 };
+    // 20 of 400 are 5 %.
+    let expected = "At 1 user the rate was not reached: 20.0/s of 400/s (5 %).";
+    assert!(top(&document).contains(expected), "{}", top(&document));
+    document.runs[0].pace = bench::Pace::Open { rate: 400.0, rate_kept: 390.0, not_begun: 0 };
+    assert!(!top(&document).contains("not reached"));
+}

@@ -3,10 +3,11 @@
 mod common;
 
 use serde_json::{Value, json};
-use smbscope_model::{Dialect, Exchange, Group, Half, Nanos, Outcome, Quality};
+use smbscope_model::{Dialect, Exchange, Group, Half, Nanos, Outcome, Quality, Subcommand};
 use smbscope_report::Report;
 use smbscope_report::bench;
 use smbscope_report::compare::{self, Comparison, Content, Given, Input, NoteKind, SavedReport};
+use smbscope_wire::names::Trans2;
 
 fn input(name: &str, report: &Report) -> Input {
     Input { name: name.to_owned(), source: format!("{name}.pcap"), report: SavedReport::of(report) }
@@ -115,6 +116,98 @@ fn what_was_asked_of_the_servers_in_another_way_is_said() {
         found[0].contains("open loop, 500 operations/s, and there") && found[0].contains("closed loop"),
         "{found:?}"
     );
+}
+
+#[test]
+fn commands_of_smb1_and_smb2_that_do_the_same_stand_in_one_row() {
+    let of = |command, group, times: &[i64], subcommand| -> Vec<Exchange> {
+        let one = |(at, time): (usize, &i64)| Exchange {
+            subcommand,
+            ..common::exchange(command, group, common::START + at as i64 * 1_000_000_000, *time)
+        };
+        times.iter().enumerate().map(one).collect()
+    };
+    let find_first = Some(Subcommand::Trans2(Trans2(1)));
+    // READ_ANDX (0x2e), WRITE_RAW and WRITE_ANDX (0x1d, 0x2f), TRANSACTION2 (0x32), OPEN_PRINT_FILE (0xc0).
+    let smb1 = [
+        of(common::smb1_command(0x2e), Group::Read, &[1_000, 2_000, 3_000], None),
+        of(common::smb1_command(0x1d), Group::Write, &[1_000], None),
+        of(common::smb1_command(0x2f), Group::Write, &[2_000, 6_000], None),
+        of(common::smb1_command(0x32), Group::Directory, &[4_000], find_first),
+        of(common::smb1_command(0xc0), Group::OpenClose, &[4_000], None),
+    ];
+    // READ (8), WRITE (9), QUERY_DIRECTORY (14), LOCK (10).
+    let smb2 = [
+        of(common::smb2_command(8), Group::Read, &[2_000, 4_000, 9_000], None),
+        of(common::smb2_command(9), Group::Write, &[6_000], None),
+        of(common::smb2_command(14), Group::Directory, &[2_000], None),
+        of(common::smb2_command(10), Group::Locking, &[2_000], None),
+    ];
+    let (old, new) = (report(&smb1.concat()), report(&smb2.concat()));
+    let comparison = compared(&[("nt1", old.clone()), ("smb3", new.clone())]);
+    assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
+    let found = |name: &str| comparison.commands.iter().find(|command| command.command == name);
+    let read = found("READ").expect("a row for both");
+    assert_eq!(read.members, Some(vec![vec!["SMB_COM_READ_ANDX".to_owned()], vec!["READ".to_owned()]]));
+    let ratio = |command: &compare::Command, of: fn(&compare::Ratios) -> Option<compare::Ratio>| {
+        of(command.cells[1].as_ref()?.ratios.as_ref()?).map(|ratio| ratio.value)
+    };
+    // Medians 2 and 4 µs.
+    assert_eq!(ratio(read, |ratios| ratios.p50), Some(2.0));
+    let write = found("WRITE").expect("a row for both");
+    let [Some(base), Some(_)] = write.cells.as_slice() else { panic!("{write:?}") };
+    // 1, 2 and 6 µs in two commands: mean 3, maximum 6; their medians cannot be put together.
+    let times = base.response_time;
+    assert_eq!((base.count, times.mean, times.max, times.p50), (3, Some(Nanos(3_000)), Some(Nanos(6_000)), None));
+    assert_eq!(ratio(write, |ratios| ratios.mean), Some(2.0));
+    let listing = found("QUERY_DIRECTORY").expect("a row for both");
+    assert_eq!(listing.members.as_ref().map(|members| members[0].clone()), Some(vec!["TRANS2_FIND_FIRST2".to_owned()]));
+    assert_eq!(ratio(listing, |ratios| ratios.p50), Some(0.5));
+    // All of the transactions stand in that row; what has no pair stands by itself.
+    assert!(
+        ["SMB_COM_TRANSACTION2", "SMB_COM_READ_ANDX", "SMB_COM_WRITE_RAW"]
+            .into_iter()
+            .all(|name| found(name).is_none())
+    );
+    for name in ["SMB_COM_OPEN_PRINT_FILE", "LOCK"] {
+        assert!(found(name).is_some_and(|command| command.members.is_none()), "{name}");
+    }
+    let text = compare::render(&comparison, 100, false);
+    assert!(text.lines().any(|line| line.starts_with("READ = READ_ANDX ")), "{text}");
+    // Where all columns speak one protocol, nothing is put together.
+    let same = compared(&[("a", old.clone()), ("b", old)]);
+    assert!(same.commands.iter().all(|command| command.members.is_none()));
+    assert!(same.commands.iter().any(|command| command.command == "SMB_COM_WRITE_RAW"));
+}
+
+#[test]
+fn a_workload_that_has_only_the_name_in_common_is_said_to_be_another() {
+    let notes = |change: fn(&mut bench::Document)| -> Vec<String> {
+        let mut other = common::bench::ramp();
+        change(&mut other);
+        let comparison = Comparison::of_all(None, &[ramp("a", common::bench::ramp()), ramp("b", other)]);
+        comparison.notes.into_iter().filter(|note| note.kind == NoteKind::Mix).map(|note| note.text).collect()
+    };
+    let expected = "another workload than a: both are called netbench-like, and their definitions differ";
+    assert_eq!(notes(|other| other.workload.sha256 = Some("1".repeat(64))), [expected]);
+    // A document of an older version does not say.
+    assert_eq!(notes(|other| other.workload.sha256 = None), Vec::<String>::new());
+    assert!(notes(|other| other.workload.seed = Some(2))[0].starts_with("another seed than a"));
+}
+
+#[test]
+fn times_of_the_client_and_of_the_wire_are_told_apart() {
+    let capture = || given("wire", Content::Report(Box::new(SavedReport::of(&common::office()))));
+    let bench = || ramp("client", common::bench::ramp());
+    let places = |given: &[Given]| -> Vec<(usize, String)> {
+        let notes = Comparison::of_all(None, given).notes.into_iter();
+        notes.filter(|note| note.kind == NoteKind::Place).map(|note| (note.column, note.text)).collect()
+    };
+    let found = places(&[capture(), bench()]);
+    assert!(matches!(&found[..], [(1, text)] if text.starts_with("times taken inside the client, and those of wire")));
+    let found = places(&[bench(), bench(), capture()]);
+    assert!(matches!(&found[..], [(2, text)] if text.starts_with("times taken on the wire, and those of client")));
+    assert!(places(&[capture(), capture()]).is_empty() && places(&[bench(), bench()]).is_empty());
 }
 
 #[test]

@@ -65,6 +65,7 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
 const KINDS: Record<SmbscopeComparisonDocument["notes"][number]["kind"], string> = {
   few: "Few commands",
   mix: "Different work",
+  place: "Measured elsewhere",
   damage: "Damaged capture",
   encrypted: "Encrypted",
   filter: "Chosen otherwise",
@@ -110,6 +111,12 @@ interface Entry {
   cells: Cells;
 }
 
+/** The commands of SMB1 that do what a command of SMB2 does, where they stand in one row. */
+function paired(command: SmbscopeComparisonDocument["commands"][number]): string {
+  const others = new Set(command.members?.flat().filter((name) => name !== command.command));
+  return others.size > 0 ? ` = ${[...others].join(", ")}` : "";
+}
+
 function metricView(document: SmbscopeComparisonDocument, metric: Metric): HTMLElement[] {
   const title = METRICS.find(([key]) => key === metric)?.[1] ?? "";
   const groups: Entry[] = [
@@ -117,7 +124,7 @@ function metricView(document: SmbscopeComparisonDocument, metric: Metric): HTMLE
     ...document.groups.map((group) => ({ name: group.group, part: group.part_of !== null, cells: group.cells })),
   ];
   const commands: Entry[] = document.commands.map((command) => ({
-    name: `${command.command}${command.protocol === "SMB1" && !command.command.startsWith("SMB_COM") ? " (SMB1)" : ""}${command.waiting ? " (waits)" : ""}`,
+    name: `${command.command}${paired(command)}${command.protocol === "SMB1" && !command.command.startsWith("SMB_COM") ? " (SMB1)" : ""}${command.waiting ? " (waits)" : ""}`,
     part: false,
     cells: command.cells,
   }));

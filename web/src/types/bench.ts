@@ -113,6 +113,14 @@ export interface SmbscopeBenchDocument {
       files: Count;
       bytes: Count;
     } | null;
+    /**
+     * SHA-256 of the text that the workload is made from, in hexadecimal; absent or null in documents of older versions.
+     */
+    sha256?: string | null;
+    /**
+     * The text that the workload is made from: TOML or a loadfile; absent or null where it has more than 64 KiB, and in documents of older versions.
+     */
+    definition?: string | null;
   };
   /**
    * How the load was put on the server.

@@ -90,6 +90,10 @@ export interface SmbscopeComparisonDocument {
      * The entry holds the waits by design of the command.
      */
     waiting: boolean;
+    /**
+     * Where commands of SMB1 and SMB2 that do the same stand in one entry: those of each column, subcommands of SMB1 among them. The entry has the name that SMB2 has for it. Null in any other entry.
+     */
+    members: string[][] | null;
     cells: Cells;
   }[];
   /**
@@ -101,9 +105,9 @@ export interface SmbscopeComparisonDocument {
    */
   notes: {
     /**
-     * few: too few timed commands; mix: the columns do different work; damage: commands could not be timed; encrypted: commands are not known; filter: its exchanges were chosen by another expression than the base's; warning: a warning of the report, or about one of its captures.
+     * few: too few timed commands; mix: the columns do different work; place: the times were taken inside the client, and those of the base on the wire, or the other way round; damage: commands could not be timed; encrypted: commands are not known; filter: its exchanges were chosen by another expression than the base's; warning: a warning of the report, or about one of its captures.
      */
-    kind: "few" | "mix" | "damage" | "encrypted" | "filter" | "warning";
+    kind: "few" | "mix" | "place" | "damage" | "encrypted" | "filter" | "warning";
     /**
      * Index of the column that it is about.
      */

@@ -33,6 +33,7 @@ export function comparison(
     })),
     commands: (reports[0]?.commands ?? []).map((command) => ({
       protocol: command.protocol,
+      members: null,
       command: command.command,
       waiting: false,
       cells: cells(reports.map((report) => report.commands.find((found) => found.command === command.command))),

@@ -3,6 +3,7 @@
 //! not supported by enough values is `null`. The order of keys and entries is fixed.
 
 use super::Times;
+use crate::json::escaped::write_indented;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
 use std::collections::BTreeMap;
@@ -91,6 +92,12 @@ pub struct Workload {
     pub seed: Option<u64>,
     /// The files that are there before the first run; absent where there are none.
     pub file_set: Option<FileSet>,
+    /// SHA-256 of the text that it is made from, in hexadecimal; absent in documents of older versions.
+    #[serde(default)]
+    pub sha256: Option<String>,
+    /// The text; absent where it is long.
+    #[serde(default)]
+    pub definition: Option<String>,
 }
 
 /// Files that were prepared.
@@ -441,9 +448,8 @@ impl<'a> Whole<'a> {
 }
 
 /// Writes the document, indented, with a line end after it.
-pub fn write(document: &Document, mut out: impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut out, &Whole::of(document))?;
-    out.write_all(b"\n")
+pub fn write(document: &Document, out: impl Write) -> io::Result<()> {
+    write_indented(&Whole::of(document), out)
 }
 
 /// Why a file is no document of a ramp.

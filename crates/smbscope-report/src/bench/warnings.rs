@@ -124,6 +124,27 @@ fn sessions(runs: &[Run], warnings: &mut Vec<String>) {
     }
 }
 
+/// Share of the rate asked for, in percent, below which a run says something else than it was made for.
+const FAR_PERCENT: f64 = 90.0;
+
+/// The load point of an open loop that fell furthest behind its rate, far below it, in a sentence for the top of a report.
+pub(super) fn far_below_its_rate(runs: &[Run]) -> Option<String> {
+    let shares = runs.iter().filter_map(|run| match run.pace {
+        Pace::Open { rate, rate_kept, .. } if rate > 0.0 => Some((run, rate, rate_kept, 100.0 * rate_kept / rate)),
+        _ => None,
+    });
+    let (run, rate, kept, percent) =
+        shares.filter(|(.., percent)| *percent < FAR_PERCENT).min_by(|a, b| a.3.total_cmp(&b.3))?;
+    let shown =
+        |rate: f64| if rate < 99.95 { format!("{rate:.1}/s") } else { format!("{}/s", thousands(rate.round() as u64)) };
+    Some(format!(
+        "{} the rate was not reached: {} of {} ({percent:.0} %). The figures are those of a lower load.",
+        at(&[run], runs.len()),
+        shown(kept),
+        shown(rate)
+    ))
+}
+
 fn shortfall(runs: &[Run], warnings: &mut Vec<String>) {
     for run in runs {
         let Pace::Open { rate, rate_kept, not_begun } = run.pace else { continue };

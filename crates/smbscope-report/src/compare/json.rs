@@ -1,6 +1,7 @@
 //! The comparison as one JSON object, `smbscope.compare/1`, described by `schema/smbscope.compare-1.schema.json`.
 
 use super::Comparison;
+use crate::json::escaped::write_indented;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -28,7 +29,6 @@ impl<'a> Document<'a> {
 }
 
 /// Writes the comparison, indented, with a line end after it. `version` is that of smbscope.
-pub fn write(comparison: &Comparison, version: &str, mut out: impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut out, &Document::of(comparison, version))?;
-    out.write_all(b"\n")
+pub fn write(comparison: &Comparison, version: &str, out: impl Write) -> io::Result<()> {
+    write_indented(&Document::of(comparison, version), out)
 }

@@ -4,6 +4,7 @@
 //! a capture and its saved report compare as equal. The first column is the base; a ratio is a column's value divided
 //! by the base's.
 
+mod actions;
 mod cells;
 mod json;
 mod notes;
@@ -20,7 +21,6 @@ pub use saved::{SavedError, SavedReport};
 pub use text::render;
 
 use cells::row_of;
-use saved::Row;
 use serde::Serialize;
 use smbscope_model::{Nanos, Protocol};
 use std::cmp::Reverse;
@@ -156,6 +156,9 @@ pub struct Command {
     pub command: String,
     /// The waits by design of the command.
     pub waiting: bool,
+    /// Where commands of SMB1 and SMB2 that do the same stand in one row: those of each column. The row has the name that
+    /// SMB2 has for it.
+    pub members: Option<Vec<Vec<String>>>,
     /// One for each column; absent where it does not occur.
     pub cells: Vec<Option<Cell>>,
 }
@@ -184,11 +187,10 @@ impl Comparison {
     pub fn of_all(title: Option<String>, given: &[Given]) -> Comparison {
         let (inputs, ramps) = ramps::resolved(given);
         let mut comparison = Comparison { ramps, ..Comparison::of(title, &inputs) };
-        let loads =
-            ramps::differences(given).into_iter().map(|(column, text)| Note { kind: NoteKind::Mix, column, text });
+        let loads = ramps::differences(given).into_iter().map(|(column, kind, text)| Note { kind, column, text });
         // What was asked of the servers stands before what came of it.
         comparison.notes.extend(loads);
-        comparison.notes.sort_by_key(|note| (note.column, note.kind != NoteKind::Mix));
+        comparison.notes.sort_by_key(|note| (note.column, !matches!(note.kind, NoteKind::Mix | NoteKind::Place)));
         comparison
     }
 }
@@ -269,23 +271,7 @@ fn groups(inputs: &[Input]) -> Vec<Group> {
 
 /// Commands of every column, by the longest sum of their response times in any column.
 fn commands(inputs: &[Input]) -> Vec<Command> {
-    let mut keys: BTreeMap<(Protocol, &str, bool), Vec<Option<&Row>>> = BTreeMap::new();
-    for (at, input) in inputs.iter().enumerate() {
-        // An entry without a count holds only what stands apart from commands.
-        for command in input.report.commands.iter().filter(|command| command.row.count > 0) {
-            let key = (command.protocol.into(), command.command.as_str(), command.is_waiting());
-            keys.entry(key).or_insert_with(|| vec![None; inputs.len()])[at] = Some(&command.row);
-        }
-    }
-    let mut commands: Vec<Command> = keys
-        .into_iter()
-        .map(|((protocol, command, waiting), rows)| Command {
-            protocol,
-            command: command.to_owned(),
-            waiting,
-            cells: row_of(rows.into_iter()),
-        })
-        .collect();
+    let mut commands = actions::rows(inputs);
     let longest = |command: &Command| {
         let sums = command.cells.iter().flatten().filter_map(|cell| cell.response_time.sum);
         sums.max()

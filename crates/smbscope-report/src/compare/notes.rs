@@ -30,6 +30,8 @@ pub enum NoteKind {
     Few,
     /// Other work than the base's.
     Mix,
+    /// Its times were taken at another place than the base's: inside the client, or on the wire.
+    Place,
     /// Commands could not be timed.
     Damage,
     /// Commands are not known.

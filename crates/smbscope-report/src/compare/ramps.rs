@@ -5,7 +5,7 @@
 
 use super::cells::row_of;
 use super::saved::{self, Row, SavedReport, Times};
-use super::{Cell, Column, Input, OTHER, Ratio};
+use super::{Cell, Column, Input, NoteKind, OTHER, Ratio};
 use crate::bench::{self, Document, Run, Schedule};
 use crate::format::counted;
 use serde::Serialize;
@@ -143,26 +143,53 @@ fn schedule(document: &Document) -> String {
     }
 }
 
-/// What was asked of the servers in another way than of the first one, by column: differences may come of that.
-pub(super) fn differences(given: &[Given]) -> Vec<(usize, String)> {
+/// Why differences may come of something else than the servers, by column: other work was asked for, or times were taken
+/// at another place.
+pub(super) fn differences(given: &[Given]) -> Vec<(usize, NoteKind, String)> {
+    let Some((base, others)) = given.split_first() else { return Vec::new() };
+    let mut found = Vec::new();
+    for (column, other) in (1..).zip(others) {
+        let name = &base.name;
+        match (&base.content, &other.content) {
+            (Content::Ramp(base), Content::Ramp(ramp)) => {
+                found.extend(load(ramp, base, name).map(|text| (column, NoteKind::Mix, text)));
+            }
+            (Content::Report(_), Content::Report(_)) => {}
+            (Content::Report(_), Content::Ramp(_)) => {
+                let text = format!("times taken inside the client, and those of {name} on the wire: {ELSEWHERE}");
+                found.push((column, NoteKind::Place, text));
+            }
+            (Content::Ramp(_), Content::Report(_)) => {
+                let text = format!("times taken on the wire, and those of {name} inside the client: {ELSEWHERE}");
+                found.push((column, NoteKind::Place, text));
+            }
+        }
+    }
+    found
+}
+
+/// What the place of a measurement adds.
+const ELSEWHERE: &str = "inside the client the time of its own system and of its network counts too";
+
+/// What was asked of a server in another way than of the base's.
+fn load(ramp: &Document, base: &Document, name: &str) -> Option<String> {
     let load = |ramp: &Document| format!("{}, {}", ramp.workload.name, schedule(ramp));
     let users = |ramp: &Document| ramp.runs.iter().map(|run| run.users).collect::<BTreeSet<u32>>();
-    let Some(Given { name, content: Content::Ramp(base), .. }) = given.first() else { return Vec::new() };
-    let others = given.iter().enumerate().skip(1).filter_map(|(column, given)| match &given.content {
-        Content::Ramp(ramp) => Some((column, &**ramp)),
-        Content::Report(_) => None,
-    });
-    let found = others.filter_map(|(column, ramp)| {
-        let text = if load(ramp) != load(base) {
-            format!("another load than {name}: {}, and there {}", load(ramp), load(base))
-        } else if users(ramp) != users(base) {
-            format!("other load points than {name}: overall response times of different ranges do not compare")
-        } else {
-            return None;
-        };
-        Some((column, text))
-    });
-    found.collect()
+    let definitions = (&ramp.workload.sha256, &base.workload.sha256);
+    if load(ramp) != load(base) {
+        Some(format!("another load than {name}: {}, and there {}", load(ramp), load(base)))
+    } else if let (Some(own), Some(bases)) = definitions
+        && own != bases
+    {
+        let workload = &ramp.workload.name;
+        Some(format!("another workload than {name}: both are called {workload}, and their definitions differ"))
+    } else if ramp.workload.seed != base.workload.seed {
+        Some(format!("another seed than {name}: the order, places and sizes of operations differ"))
+    } else if users(ramp) != users(base) {
+        Some(format!("other load points than {name}: overall response times of different ranges do not compare"))
+    } else {
+        None
+    }
 }
 
 fn points(ramps: &[Option<&Document>]) -> Vec<LoadPoint> {
@@ -292,32 +319,21 @@ fn commands(run: &Run) -> Vec<saved::Command> {
         kinds.entry(key).or_default().push(command);
     }
     let merged = kinds.into_iter().map(|((protocol, name, is_waiting), parts)| {
-        let count = super::sum(parts.iter().map(|part| part.count));
-        let errors = add_up(parts.iter().map(|part| &part.errors));
-        let row = match parts.as_slice() {
-            [only] => row(count, errors, &only.times.client),
-            several => row(count, errors, &together(several)),
-        };
+        let rows: Vec<Row> =
+            parts.iter().map(|part| row(part.count, part.errors.clone(), &part.times.client)).collect();
+        let all = Row::together(&rows.iter().collect::<Vec<_>>());
+        let subcommands = parts.iter().zip(rows).filter_map(|(part, row)| {
+            let subcommand = part.subcommand.clone()?;
+            Some(saved::Subcommand { subcommand, row })
+        });
         let mut groups: Vec<String> = parts.iter().map(|part| part.group.clone()).collect();
         groups.sort();
         groups.dedup();
         debug_assert!(!is_waiting || groups == [waiting]);
         let protocol = if protocol == "SMB1" { saved::Protocol::Smb1 } else { saved::Protocol::Smb2 };
-        saved::Command::new(protocol, name.to_owned(), groups, row)
+        saved::Command::new(protocol, name.to_owned(), groups, all, subcommands.collect())
     });
     merged.collect()
-}
-
-/// What can be said of several parts together.
-fn together(parts: &[&bench::Command]) -> bench::Times {
-    let count = super::sum(parts.iter().map(|part| part.times.client.count));
-    let sum = parts.iter().filter_map(|part| {
-        let times = &part.times.client;
-        Some(i128::from(times.mean?.0) * i128::from(times.count))
-    });
-    let mean = (count > 0).then(|| Nanos((sum.sum::<i128>() / i128::from(count)) as i64));
-    let max = parts.iter().filter_map(|part| part.times.client.max).max();
-    bench::Times { count, mean, max, ..bench::Times::default() }
 }
 
 fn add_up<'a>(counts: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> BTreeMap<String, u64> {

@@ -75,6 +75,16 @@ pub(super) struct Command {
     groups: Vec<String>,
     #[serde(flatten)]
     pub(super) row: Row,
+    #[serde(default)]
+    pub(super) subcommands: Vec<Subcommand>,
+}
+
+/// A part of a command.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Subcommand {
+    pub(super) subcommand: String,
+    #[serde(flatten)]
+    pub(super) row: Row,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -177,6 +187,36 @@ impl Row {
     pub(super) fn errors(&self) -> u64 {
         super::sum(self.errors.values().copied())
     }
+
+    /// What can be said of several together: percentiles cannot be put together, and stay absent.
+    pub(super) fn together(rows: &[&Row]) -> Row {
+        if let [only] = rows.iter().filter(|row| row.timed > 0).collect::<Vec<_>>().as_slice() {
+            // The others have no times.
+            let figures = only.response_time.clone();
+            return Row { response_time: figures, ..Row::added_up(rows) };
+        }
+        Row::added_up(rows)
+    }
+
+    fn added_up(rows: &[&Row]) -> Row {
+        let mut all = Row::default();
+        let mut sum = 0i128;
+        for row in rows {
+            all.count = all.count.saturating_add(row.count);
+            all.timed = all.timed.saturating_add(row.timed);
+            for (status, count) in &row.errors {
+                let errors = all.errors.entry(status.clone()).or_default();
+                *errors = errors.saturating_add(*count);
+            }
+            for (all, band) in all.distribution.iter_mut().zip(row.distribution) {
+                *all = all.saturating_add(band);
+            }
+            all.response_time.max = all.response_time.max.max(row.response_time.max);
+            sum += row.response_time.mean.map_or(0, |mean| i128::from(mean) * i128::from(row.timed));
+        }
+        all.response_time.mean = (all.timed > 0).then(|| (sum / i128::from(all.timed)) as i64);
+        all
+    }
 }
 
 impl Group {
@@ -186,8 +226,14 @@ impl Group {
 }
 
 impl Command {
-    pub(super) fn new(protocol: Protocol, command: String, groups: Vec<String>, row: Row) -> Command {
-        Command { protocol, command, groups, row }
+    pub(super) fn new(
+        protocol: Protocol,
+        command: String,
+        groups: Vec<String>,
+        row: Row,
+        subcommands: Vec<Subcommand>,
+    ) -> Command {
+        Command { protocol, command, groups, row, subcommands }
     }
 
     /// The entry holds the waits by design of the command.

@@ -257,8 +257,15 @@ fn tables(out: &mut String, comparison: &Comparison, width: usize, color: bool) 
         groups.extend(lines("All above", &names, cells));
     }
     let mut sections = vec![table::Section { heading: "Groups".to_owned(), lines: groups }];
+    let both = comparison.commands.iter().filter(|command| command.members.is_some());
+    let both: Vec<table::Line> =
+        both.flat_map(|command| lines(&paired_name(command), &names, &command.cells)).collect();
+    if !both.is_empty() {
+        sections.push(table::Section { heading: "SMB2 and SMB1 commands".to_owned(), lines: both });
+    }
     for protocol in [Protocol::Smb1, Protocol::Smb2] {
-        let commands = comparison.commands.iter().filter(|command| section_of(command, comparison) == protocol);
+        let commands = comparison.commands.iter().filter(|command| command.members.is_none());
+        let commands = commands.filter(|command| section_of(command, comparison) == protocol);
         let lines: Vec<table::Line> =
             commands.flat_map(|command| lines(&name_of(command, protocol), &names, &command.cells)).collect();
         if !lines.is_empty() {
@@ -281,8 +288,28 @@ fn tables(out: &mut String, comparison: &Comparison, width: usize, color: bool) 
 fn section_of(command: &Command, comparison: &Comparison) -> Protocol {
     let mut smb1 = comparison.commands.iter().filter(|command| command.protocol == Protocol::Smb1);
     let only_opens = smb1.all(|command| command.command == "SMB_COM_NEGOTIATE")
-        && comparison.commands.iter().any(|command| command.protocol == Protocol::Smb2);
+        && comparison.commands.iter().any(|command| command.protocol == Protocol::Smb2)
+        && comparison.commands.iter().all(|command| command.members.is_none());
     if only_opens { Protocol::Smb2 } else { command.protocol }
+}
+
+/// A command of SMB2, and those of SMB1 that do the same: `READ = READ_ANDX, READ_RAW`.
+fn paired_name(command: &Command) -> String {
+    let mut smb1: Vec<&str> = Vec::new();
+    for name in command.members.iter().flatten().flatten().filter(|name| **name != command.command) {
+        let short = ["SMB_COM_", "TRANS2_", "NT_TRANSACT_"].iter().find_map(|prefix| name.strip_prefix(prefix));
+        let short = short.unwrap_or(name);
+        if !smb1.contains(&short) {
+            smb1.push(short);
+        }
+    }
+    let waiting = if command.waiting { " (waiting)" } else { "" };
+    // The same name in both, as ECHO.
+    smb1.retain(|name| *name != command.command);
+    match smb1.is_empty() {
+        true => format!("{}{waiting}", command.command),
+        false => format!("{} = {}{waiting}", command.command, smb1.join(", ")),
+    }
 }
 
 /// A command below the heading of `section`.

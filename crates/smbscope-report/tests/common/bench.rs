@@ -164,6 +164,8 @@ pub(crate) fn ramp() -> Document {
             source: None,
             seed: Some(1),
             file_set: Some(FileSet { files: 1_200, bytes: 24_600_000 }),
+            sha256: Some("0".repeat(64)),
+            definition: None,
         },
         settings: Settings {
             schedule: Schedule::Closed { think_ns: Nanos(0) },

@@ -1,6 +1,7 @@
 //! The top of the report: what was measured, what came out, and what weakens it.
 
 use super::TextOptions;
+use crate::bench::warnings::far_below_its_rate;
 use crate::bench::{Document, Run, Schedule, Target};
 use crate::format::{bytes, clean, counted, date, shorten, span, thousands, unbroken, wrap};
 use crate::text::style::Paint;
@@ -15,6 +16,9 @@ pub(super) fn render(out: &mut String, document: &Document, options: &TextOption
         None => format!("SMB load on {}", clean(&document.target.host)),
     };
     Paint::Heading.line(out, &shorten(&title, options.width), options.color);
+    if let Some(behind) = far_below_its_rate(&document.runs) {
+        paragraph(out, &behind.replace(" %", &unbroken(" %")), Paint::Alarm, options);
+    }
     paragraph(out, &summary(document), Paint::Plain, options);
     if let Some(capacity) = capacity(document) {
         paragraph(out, &capacity, Paint::Heading, options);

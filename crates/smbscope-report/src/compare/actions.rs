@@ -1,0 +1,219 @@
+//! Commands of SMB1 and SMB2 that do the same, so that servers that were spoken to by different dialects compare.
+//!
+//! A row is paired only where some columns have the command of one protocol, some that of the other, and none has both.
+
+use super::saved::{self, Row};
+use super::{Command, Input, row_of};
+use smbscope_model::Protocol;
+use std::collections::BTreeMap;
+
+/// What an SMB2 command does, and the commands and subcommands of SMB1 that do it, without the prefix `SMB_COM_`; the
+/// sections are of MS-SMB2 and of MS-CIFS. What one protocol does with several commands (deleting a file is a CREATE, a
+/// SET_INFO and a CLOSE in SMB2) has no pair.
+const PAIRS: [(&str, &[&str]); 17] = [
+    // 2.2.3; 2.2.4.52
+    ("NEGOTIATE", &["NEGOTIATE"]),
+    // 2.2.5; 2.2.4.53
+    ("SESSION_SETUP", &["SESSION_SETUP_ANDX"]),
+    // 2.2.7; 2.2.4.54
+    ("LOGOFF", &["LOGOFF_ANDX"]),
+    // 2.2.9; 2.2.4.50, 2.2.4.55
+    ("TREE_CONNECT", &["TREE_CONNECT", "TREE_CONNECT_ANDX"]),
+    // 2.2.11; 2.2.4.51
+    ("TREE_DISCONNECT", &["TREE_DISCONNECT"]),
+    // 2.2.13; 2.2.4.3, 2.2.4.4, 2.2.4.15, 2.2.4.16, 2.2.4.41, 2.2.4.64, 2.2.7.1, 2.2.6.1
+    (
+        "CREATE",
+        &[
+            "OPEN",
+            "CREATE",
+            "CREATE_TEMPORARY",
+            "CREATE_NEW",
+            "OPEN_ANDX",
+            "NT_CREATE_ANDX",
+            "NT_TRANSACT_CREATE",
+            "TRANS2_OPEN2",
+        ],
+    ),
+    // 2.2.15; 2.2.4.5
+    ("CLOSE", &["CLOSE"]),
+    // 2.2.17; 2.2.4.6
+    ("FLUSH", &["FLUSH"]),
+    // 2.2.19; 2.2.4.11, 2.2.4.20, 2.2.4.22, 2.2.4.23, 2.2.4.42
+    ("READ", &["READ", "LOCK_AND_READ", "READ_RAW", "READ_MPX", "READ_ANDX"]),
+    // 2.2.21; 2.2.4.12, 2.2.4.21, 2.2.4.25, 2.2.4.26, 2.2.4.40, 2.2.4.43
+    ("WRITE", &["WRITE", "WRITE_AND_UNLOCK", "WRITE_RAW", "WRITE_MPX", "WRITE_AND_CLOSE", "WRITE_ANDX"]),
+    // 2.2.26; 2.2.4.13, 2.2.4.14, 2.2.4.32
+    ("LOCK", &["LOCK_BYTE_RANGE", "UNLOCK_BYTE_RANGE", "LOCKING_ANDX"]),
+    // 2.2.28; 2.2.4.39
+    ("ECHO", &["ECHO"]),
+    // 2.2.31; 2.2.4.35, 2.2.7.2
+    ("IOCTL", &["IOCTL", "NT_TRANSACT_IOCTL"]),
+    // 2.2.33; 2.2.4.58 to 2.2.4.60, 2.2.6.2, 2.2.6.3
+    ("QUERY_DIRECTORY", &["SEARCH", "FIND", "FIND_UNIQUE", "TRANS2_FIND_FIRST2", "TRANS2_FIND_NEXT2"]),
+    // 2.2.35; 2.2.7.4
+    ("CHANGE_NOTIFY", &["NT_TRANSACT_NOTIFY_CHANGE"]),
+    // 2.2.37; 2.2.4.9, 2.2.4.31, 2.2.4.57, 2.2.6.4, 2.2.6.6, 2.2.6.8, 2.2.7.6
+    (
+        "QUERY_INFO",
+        &[
+            "QUERY_INFORMATION",
+            "QUERY_INFORMATION2",
+            "QUERY_INFORMATION_DISK",
+            "TRANS2_QUERY_FS_INFORMATION",
+            "TRANS2_QUERY_PATH_INFORMATION",
+            "TRANS2_QUERY_FILE_INFORMATION",
+            "NT_TRANSACT_QUERY_SECURITY_DESC",
+        ],
+    ),
+    // 2.2.39; 2.2.4.10, 2.2.4.30, 2.2.6.5, 2.2.6.7, 2.2.6.9, 2.2.7.3
+    (
+        "SET_INFO",
+        &[
+            "SET_INFORMATION",
+            "SET_INFORMATION2",
+            "TRANS2_SET_FS_INFORMATION",
+            "TRANS2_SET_PATH_INFORMATION",
+            "TRANS2_SET_FILE_INFORMATION",
+            "NT_TRANSACT_SET_SECURITY_DESC",
+        ],
+    ),
+];
+
+/// A command of a column, or a part of one: protocol, name, whether it holds waits by design.
+type Key<'a> = (Protocol, &'a str, bool);
+
+/// The commands of every column as rows, those that do the same in one.
+pub(super) fn rows(inputs: &[Input]) -> Vec<Command> {
+    let columns: Vec<BTreeMap<Key<'_>, &saved::Command>> = inputs.iter().map(|input| by_key(input)).collect();
+    let mut paired = Vec::new();
+    // By column: what stands in a paired row, in which it counts.
+    let mut taken: Vec<BTreeMap<Key<'_>, u64>> = vec![BTreeMap::new(); columns.len()];
+    for waiting in [false, true] {
+        for (name, smb1) in PAIRS {
+            let members: Vec<Members<'_>> =
+                columns.iter().map(|column| Members::of(column, name, smb1, waiting)).collect();
+            let is = |of: fn(&Members<'_>) -> bool| members.iter().any(of);
+            let crosses =
+                is(|m| m.smb1.is_empty() && m.smb2.is_some()) && is(|m| !m.smb1.is_empty() && m.smb2.is_none());
+            if !crosses || is(|m| !m.smb1.is_empty() && m.smb2.is_some()) {
+                continue;
+            }
+            for (taken, members) in taken.iter_mut().zip(&members) {
+                members.counted().for_each(|(key, count)| *taken.entry(key).or_default() += count);
+            }
+            let merged: Vec<Option<Row>> = members.iter().map(Members::row).collect();
+            paired.push(Command {
+                protocol: Protocol::Smb2,
+                command: name.to_owned(),
+                waiting,
+                members: Some(members.iter().map(Members::names).collect()),
+                cells: row_of(merged.iter().map(Option::as_ref)),
+            });
+        }
+    }
+    let mut keys: BTreeMap<Key<'_>, Vec<Option<&Row>>> = BTreeMap::new();
+    for (at, column) in columns.iter().enumerate() {
+        for (key, command) in column {
+            // All of a transaction may stand in paired rows, or a part of it; then it stands by itself as well.
+            if taken[at].get(key).copied().unwrap_or(0) < command.row.count {
+                keys.entry(*key).or_insert_with(|| vec![None; columns.len()])[at] = Some(&command.row);
+            }
+        }
+    }
+    let single = keys.into_iter().map(|((protocol, command, waiting), rows)| Command {
+        protocol,
+        command: command.to_owned(),
+        waiting,
+        members: None,
+        cells: row_of(rows.into_iter()),
+    });
+    paired.into_iter().chain(single).collect()
+}
+
+fn by_key(input: &Input) -> BTreeMap<Key<'_>, &saved::Command> {
+    // An entry without a count holds only what stands apart from commands.
+    let commands = input.report.commands.iter().filter(|command| command.row.count > 0);
+    commands
+        .map(|command| ((command.protocol.into(), command.command.as_str(), command.is_waiting()), command))
+        .collect()
+}
+
+/// What a column has of an action.
+struct Members<'a> {
+    /// Commands and subcommands of SMB1: whose they are, their name, their figures.
+    smb1: Vec<(Key<'a>, &'a str, &'a Row)>,
+    smb2: Option<(Key<'a>, &'a Row)>,
+}
+
+impl<'a> Members<'a> {
+    fn of(column: &BTreeMap<Key<'a>, &'a saved::Command>, name: &str, smb1: &[&str], waiting: bool) -> Members<'a> {
+        let mut members = Members { smb1: Vec::new(), smb2: None };
+        for (key, command) in column.iter().filter(|((_, _, waits), _)| *waits == waiting) {
+            match key.0 {
+                Protocol::Smb2 if key.1 == name => members.smb2 = Some((*key, &command.row)),
+                Protocol::Smb2 => {}
+                Protocol::Smb1 if smb1.contains(&short(key.1)) => members.smb1.push((*key, key.1, &command.row)),
+                Protocol::Smb1 => {
+                    let parts = command.subcommands.iter();
+                    let parts = parts.filter(|part| part.row.count > 0 && smb1.contains(&part.subcommand.as_str()));
+                    members.smb1.extend(parts.map(|part| (*key, part.subcommand.as_str(), &part.row)));
+                }
+            }
+        }
+        members
+    }
+
+    fn counted(&self) -> impl Iterator<Item = (Key<'a>, u64)> {
+        let smb1 = self.smb1.iter().map(|(key, _, row)| (*key, row.count));
+        smb1.chain(self.smb2.iter().map(|(key, row)| (*key, row.count)))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let smb2 = self.smb2.iter().map(|((_, name, _), _)| (*name).to_owned());
+        self.smb1.iter().map(|(_, name, _)| (*name).to_owned()).chain(smb2).collect()
+    }
+
+    fn row(&self) -> Option<Row> {
+        let rows: Vec<&Row> =
+            self.smb1.iter().map(|(_, _, row)| *row).chain(self.smb2.iter().map(|(_, row)| *row)).collect();
+        match rows.as_slice() {
+            [] => None,
+            [only] => Some((*only).clone()),
+            several => Some(Row::together(several)),
+        }
+    }
+}
+
+/// A command's name without what all of SMB1's have in front.
+fn short(name: &str) -> &str {
+    name.strip_prefix("SMB_COM_").unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_model::Subcommand;
+    use smbscope_wire::names::{NtTransact, Trans2};
+    use smbscope_wire::{smb1, smb2};
+
+    #[test]
+    fn every_name_is_one_of_the_specification() {
+        let smb2: Vec<String> = (0..0x13).map(|code| smb2::Command(code).to_string()).collect();
+        let commands = (0..=0xff).map(|code| smb1::Command(code).to_string());
+        let trans2 = (0..0x20).map(|code| Subcommand::Trans2(Trans2(code)).to_string());
+        let transact = (0..0x20).map(|code| Subcommand::NtTransact(NtTransact(code)).to_string());
+        let smb1: Vec<String> = commands.map(|name| short(&name).to_owned()).chain(trans2).chain(transact).collect();
+        for (name, pairs) in PAIRS {
+            assert!(smb2.iter().any(|known| known == name), "{name}");
+            for pair in pairs {
+                assert!(smb1.iter().any(|known| known == pair), "{pair}");
+            }
+        }
+        let mut all: Vec<&str> = PAIRS.iter().flat_map(|(_, pairs)| pairs.iter().copied()).collect();
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count, "a command is in one place");
+    }
+}
