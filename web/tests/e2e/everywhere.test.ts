@@ -1,11 +1,13 @@
 // What holds for every page: colours, paper, size, hostile names, unknown documents, and use without a mouse or sight.
 
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { comparison } from "../documents/comparison";
 import { ramp } from "../documents/ramp";
 import { simulate } from "../documents/simulate";
-import { expect, test } from "./page";
+import { embedded, expect, test } from "./page";
 
 const report = simulate({ exchanges: 4_000 });
 
@@ -25,6 +27,30 @@ test("names that are markup, formulas or marks of direction stay text", async ({
   await page.locator("#hosts").getByRole("button", { name: "10.20.0.11:49152" }).click();
   await expect(page.getByRole("dialog")).toContainText(shown);
   await expect(page.locator("img")).toHaveCount(0);
+});
+
+test("a script that got into the page does not run", async ({ openFile, page }) => {
+  // Names that are markup stay text; this is what would happen if one did not.
+  const path = join(mkdtempSync(join(tmpdir(), "smbscope-page-")), "page.html");
+  const injected = [
+    "<script>document.title = 'owned'; window.owned = 1</script>",
+    '<script type="module">window.owned = 2</script>',
+    `<img src="data:," onerror="window.owned = 3">`,
+    `<a href="javascript:void(window.owned = 4)" id="link">x</a>`,
+  ].join("");
+  writeFileSync(
+    path,
+    embedded(report, "A report").replace("</body>", () => `${injected}</body>`),
+  );
+  const refused: string[] = [];
+  page.on("console", (message) => refused.push(message.text()));
+  await openFile(path, { mayComplain: /Content Security Policy/ });
+  await expect(page.locator("h1")).toContainText("SMB response times");
+  await page.locator("#link").evaluate((link) => (link as HTMLAnchorElement).click());
+  expect(await page.evaluate(() => "owned" in window)).toBe(false);
+  expect(await page.title()).not.toBe("owned");
+  // Each was refused, and by the policy.
+  await expect.poll(() => refused.length).toBeGreaterThanOrEqual(4);
 });
 
 test("the licences of what is in the page are in the page", async ({ open, page }) => {

@@ -9,7 +9,7 @@ import { test as base, expect, type Page } from "@playwright/test";
 const TEMPLATE = fileURLToPath(new URL("../../../crates/smbscope-report/src/html/template.html", import.meta.url));
 
 /** What html.rs does; that it does it right is tested there, and with hostile names in real.test.ts. */
-function embedded(document: unknown, title: string): string {
+export function embedded(document: unknown, title: string): string {
   const text = JSON.stringify(document).replace(
     /[<>&\u2028\u2029]/g,
     (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`,
@@ -23,15 +23,18 @@ function embedded(document: unknown, title: string): string {
 interface Fixtures {
   /** Makes a page of the document and opens it. */
   open(document: unknown, title?: string): Promise<Page>;
-  /** Puts a page that is already a file in front of the watcher. */
-  openFile(path: string): Promise<Page>;
+  /** Puts a page that is already a file in front of the watcher, which lets pass what the browser may complain about. */
+  openFile(path: string, options?: { mayComplain: RegExp }): Promise<Page>;
 }
 
 /** Fails a test whose page asked for anything, or wrote anything to the console. */
 export const test = base.extend<Fixtures>({
   openFile: async ({ page }, use) => {
     const wrong: string[] = [];
-    page.on("console", (message) => wrong.push(`${message.type()}: ${message.text()}`));
+    let mayComplain: RegExp | undefined;
+    page.on("console", (message) => {
+      if (!mayComplain?.test(message.text())) wrong.push(`${message.type()}: ${message.text()}`);
+    });
     page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
     page.on("dialog", (dialog) => {
       wrong.push(`dialog: ${dialog.message()}`);
@@ -44,7 +47,8 @@ export const test = base.extend<Fixtures>({
       wrong.push(`request: ${address}`);
       return route.abort();
     });
-    await use(async (path) => {
+    await use(async (path, options) => {
+      mayComplain = options?.mayComplain;
       own = pathToFileURL(path).href;
       await page.goto(own);
       return page;
