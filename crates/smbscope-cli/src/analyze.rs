@@ -1,20 +1,22 @@
 //! `smbscope analyze`: packets → flows → exchanges → a report or a table.
 
 use crate::arguments::{AnalyzeArguments, Format};
-use crate::interrupt;
-use crate::output::Output;
+use crate::interrupt::{self, Interrupted};
+use crate::output::{Output, Sources};
 use crate::progress::Progress;
-use crate::readable_name;
 use crate::recorder::{Chooser, Recorder};
+use crate::{readable_name, terminal};
 use anyhow::bail;
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Failure, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureInfo, CaptureSet, Input};
 use smbscope_model::{ClockStep, Exchange, Nanos, Quality, SkippedPackets, SkippedProtocol};
+use smbscope_report::csv::CellStyle;
 use smbscope_report::table::{ExchangeTable, Provenance};
 use smbscope_report::text::TextOptions;
 use smbscope_report::{CaptureEntry, Report, classic, counted, csv, html, json, parquet, slice_table, text};
 use smbscope_stats::BINS_MAX;
+use smbscope_stats::filter::Filter;
 use std::io;
 use std::sync::atomic::Ordering;
 
@@ -28,13 +30,13 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
         return write_table(arguments, &inputs);
     }
     let work = Work::begin(&inputs, arguments)?;
-    let mut output = Output::open(arguments.output.as_deref(), &inputs)?;
+    let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(&inputs))?;
     if arguments.format == Format::Html {
         output.refuse_terminal("HTML")?;
     }
-    let Done { report, notes, .. } = work.finish(arguments, &inputs)?;
+    let Done { report, notes, interrupted } = work.finish(arguments, &inputs)?;
     let result = match arguments.format {
-        Format::Csv => slice_table::write(&report, output.writer()),
+        Format::Csv => slice_table::write(&report, cell_style(arguments, &output), output.writer()),
         Format::Json => json::write(&report, output.writer()),
         Format::Html => html::write_report(&report, output.writer()),
         _ if arguments.classic => output.writer().write_all(classic::render(&report).as_bytes()),
@@ -43,10 +45,14 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
             output.writer().write_all(rendered.as_bytes())
         }
     };
-    let result = result.and_then(|()| output.writer().flush());
     output.settle(result)?;
     say(&notes);
-    Ok(())
+    if interrupted { Err(Interrupted::said().into()) } else { Ok(()) }
+}
+
+/// How names are written into cells.
+fn cell_style(arguments: &AnalyzeArguments, output: &Output) -> CellStyle {
+    CellStyle { raw: arguments.csv_raw, terminal: output.is_terminal() }
 }
 
 /// The report on a capture, for who has another use for it than to print it.
@@ -148,7 +154,7 @@ fn summarize<'a>(
 /// Writes the exchange table.
 fn write_table(arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result<()> {
     let mut set = CaptureSet::open_with_memory(inputs, false, arguments.memory_bytes())?;
-    let mut output = Output::open(arguments.output.as_deref(), inputs)?;
+    let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(inputs))?;
     // Who follows a live capture waits for no batch to be full.
     let at_once = arguments.threads() == 1 || !inputs.iter().all(Input::can_be_read_again);
     let threading = if at_once { Threading::Inline } else { Threading::Workers };
@@ -156,7 +162,8 @@ fn write_table(arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result
         output.refuse_terminal("Parquet")?;
         stream_table(arguments, &mut set, threading, parquet::ExchangeWriter::new(output.writer()))
     } else {
-        stream_table(arguments, &mut set, threading, csv::ExchangeWriter::new(output.writer()))
+        let style = cell_style(arguments, &output);
+        stream_table(arguments, &mut set, threading, csv::ExchangeWriter::with_style(output.writer(), style))
     };
     let (analysis, written) = streamed
         .map_err(|failure| anyhow::anyhow!("an analysis that takes nothing for granted failed: {failure:?}"))?;
@@ -165,7 +172,9 @@ fn write_table(arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result
     }
     set.refuse_cut_short()?;
     say(&analysis.notes(arguments.format, &set));
-    analysis.refuse_without_smb(arguments, &set)
+    analysis.refuse_without_smb(arguments, &set)?;
+    output.settle(written)?;
+    if analysis.interrupted { Err(Interrupted::said().into()) } else { Ok(()) }
 }
 
 /// Writes every exchange to a table as it comes; also tells how the writing went.
@@ -241,6 +250,9 @@ impl Analysis {
         }
         let names: Vec<&str> = set.captures().iter().map(|info| info.name.as_str()).collect();
         let names = names.join(", ");
+        if self.interrupted {
+            return Err(Interrupted::with(format!("{names}: interrupted before any SMB was read")).into());
+        }
         let Quality { packets, tcp_packets, snapped_packets, .. } = self.found.quality;
         if packets == 0 {
             bail!("{names}: no packets in the capture");
@@ -313,7 +325,7 @@ impl Analysis {
 /// Writes lines to standard error.
 pub(crate) fn say(notes: &[String]) {
     for note in notes {
-        eprintln!("smbscope: warning: {}", readable_name(note));
+        terminal::say(&format!("warning: {}", readable_name(note)));
     }
 }
 
@@ -330,6 +342,10 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, re
     let foreign = analysis.found.foreign_replies.iter();
     warnings
         .extend(foreign.map(|reply| format!("{} is not an SMB server: it answered {}", reply.server, reply.protocol)));
+    let takes_wildcards = arguments.filter.as_ref().is_some_and(Filter::compares_wildcards);
+    if takes_wildcards && recorder.chooser.filtered().is_some_and(|filtered| filtered.matched == 0) {
+        warnings.push("nothing matched: == takes * and ? for themselves; wildcards go with ~".to_owned());
+    }
     let aggregate = recorder.aggregator.finish();
     if let Some(asked) = arguments.interval.filter(|asked| *asked < aggregate.timeline.width) {
         let (width, most) = (aggregate.timeline.width, BINS_MAX);

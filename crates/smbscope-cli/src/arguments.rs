@@ -50,6 +50,8 @@ impl Arguments {
             "--classic is the layout of 1997, which has no place for slices; leave --classic or --by out"
         } else if arguments.interval.is_some() && (arguments.classic || arguments.format == Format::Csv) {
             "--interval is about the time line, which is part of the text report and of --format json"
+        } else if arguments.csv_raw && arguments.format != Format::Csv {
+            "--csv-raw goes with --format csv"
         } else {
             return Ok(());
         };
@@ -101,7 +103,7 @@ Examples:
   smbscope analyze --filter 'group == Read and response_time > 50ms' --by client,file capture.pcapng
   tcpdump -i eth0 -s 256 -w - port 445 | smbscope analyze -
 
-Exit status: 0 done, 1 unusable input or output, 2 bad arguments.")]
+Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 130 interrupted (what was read until then is written).")]
 pub struct AnalyzeArguments {
     /// Capture files; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -115,9 +117,14 @@ pub struct AnalyzeArguments {
     #[arg(long)]
     pub classic: bool,
 
-    /// Where to write it, instead of standard output.
+    /// Write to this file instead of standard output. It is replaced when the report is whole.
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
+
+    /// Write names into CSV as they are. Without it, an apostrophe goes before a name that a spreadsheet would take for
+    /// a formula.
+    #[arg(long)]
+    pub csv_raw: bool,
 
     /// Look only at connections with this TCP port at either end; may be repeated. Without it, SMB is recognised on
     /// any port by its content.

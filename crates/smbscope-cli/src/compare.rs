@@ -3,9 +3,10 @@
 use crate::analyze::{self, Done};
 use crate::arguments::{CompareArguments, CompareFormat};
 use crate::bench::directory::RUN;
-use crate::output::Output;
-use anyhow::{Context, bail};
-use smbscope_capture::reader::Input as Source;
+use crate::interrupt::Interrupted;
+use crate::output::{Output, Sources};
+use anyhow::Context;
+use smbscope_capture::reader::Input;
 use smbscope_report::bench::{self, Document};
 use smbscope_report::compare::{self, Comparison, Content, Given, SavedReport};
 use smbscope_report::html;
@@ -21,12 +22,12 @@ const HEAD: u64 = 64;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
-    let sources: Vec<Source> = arguments.files.iter().map(Source::from_argument).collect();
-    // A missing file must not cost what the output held.
+    let files: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
+    // Said before anything is read.
     for file in arguments.files.iter().filter(|file| file.as_os_str() != "-") {
         file.metadata().with_context(|| format!("cannot open {}", file.display()))?;
     }
-    let mut output = Output::open(arguments.output.as_deref(), &sources)?;
+    let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(&files))?;
     if arguments.format == CompareFormat::Html {
         output.refuse_terminal("HTML")?;
     }
@@ -45,7 +46,6 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
             output.writer().write_all(compare::render(&comparison, width, color).as_bytes())
         }
     };
-    let result = result.and_then(|()| output.writer().flush());
     output.settle(result)
 }
 
@@ -69,7 +69,7 @@ fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<Content> {
     }
     let Done { report, notes, interrupted } = analyze::report_on(&arguments.analysis_of(file))?;
     if interrupted {
-        bail!("interrupted while reading {name}; nothing was compared");
+        return Err(Interrupted::with(format!("interrupted while reading {name}; nothing was compared")).into());
     }
     let named = |note: &String| if note.starts_with(&name) { note.clone() } else { format!("{name}: {note}") };
     analyze::say(&notes.iter().map(named).collect::<Vec<_>>());
@@ -187,9 +187,8 @@ mod tests {
     fn run_directories_are_compared_at_the_load_that_both_have() {
         let place = tempfile::tempdir().unwrap();
         for (name, users) in [("monday", [1, 8]), ("tuesday", [8, 16])] {
-            let mut directory = RunDirectory::open(&place.path().join(name)).unwrap();
+            let mut directory = RunDirectory::open(&place.path().join(name), &Sources::default()).unwrap();
             directory.keep(&document(&users), &[]).unwrap();
-            directory.finish().unwrap();
         }
         let found = compared(place.path(), ["monday", "tuesday/run.json"]).unwrap();
         let columns = found["columns"].as_array().unwrap();

@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &CompletionsArguments) -> anyhow::Result<()> {
     // Made in memory, since the generator panics where it can't write.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Arguments::command(), "smbscope", &mut script);
-    let mut output = Output::open(None, &[])?;
-    let result = output.writer().write_all(&script).and_then(|()| output.writer().flush());
+    let mut output = Output::stdout()?;
+    let result = output.writer().write_all(&script);
     output.settle(result)
 }

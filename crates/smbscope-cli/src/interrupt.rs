@@ -1,29 +1,76 @@
 //! Signals that end the work: the first one with what was measured so far, a further one the process.
 
-use crate::bench;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use crate::{bench, output};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What the handler sets: the flag of the work in progress.
-static CURRENT: OnceLock<Mutex<Arc<AtomicBool>>> = OnceLock::new();
+/// Exit status of a command that a signal ended early, with what was measured until then written.
+pub(crate) const STATUS: u8 = 128 + SIGINT as u8;
+
+/// What the handler sets: the flag of the work in progress. Without one, a signal ends the process.
+static CURRENT: Mutex<Option<Current>> = Mutex::new(None);
+
+struct Current {
+    /// The signals that set it.
+    by: &'static [i32],
+    flag: Arc<AtomicBool>,
+}
 
 /// Signals that come together are one wish: `timeout` sends its own to the process and to its group, a terminal that is
 /// closed to both, too.
 const TOGETHER: Duration = Duration::from_millis(500);
 
-/// From now on, Ctrl-C sets this flag. The handler is installed once a process; where that fails, Ctrl-C does what it did.
+/// The work ended early, and what was measured until then is written.
+#[derive(Debug)]
+pub struct Interrupted(Option<String>);
+
+impl Interrupted {
+    /// It has been said already.
+    pub(crate) fn said() -> Interrupted {
+        Interrupted(None)
+    }
+
+    /// What is still to be said.
+    pub(crate) fn with(text: impl Into<String>) -> Interrupted {
+        Interrupted(Some(text.into()))
+    }
+
+    /// How the process ends.
+    pub fn status(&self) -> u8 {
+        STATUS
+    }
+
+    /// Whether nobody has said so yet.
+    pub fn is_to_be_said(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.as_deref().unwrap_or("interrupted"))
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// From now on, Ctrl-C sets this flag. Where the handler cannot be installed, Ctrl-C does what it did.
 pub(crate) fn sets(flag: &Arc<AtomicBool>) {
     set_by(&[SIGINT], flag);
 }
 
 /// From now on, Ctrl-C, SIGTERM and the end of the terminal set this flag; the latter not under `nohup`.
 pub(crate) fn any_end_sets(flag: &Arc<AtomicBool>) {
-    let ignored = fs::read_to_string("/proc/self/status").is_ok_and(|status| is_ignored(SIGHUP, &status));
-    set_by(if ignored { &[SIGINT, SIGTERM] } else { &[SIGINT, SIGTERM, SIGHUP] }, flag);
+    set_by(&[SIGINT, SIGTERM, SIGHUP], flag);
+}
+
+/// From now on, a signal that ends the process removes unfinished files first.
+pub(crate) fn removes_unfinished_files() {
+    install();
 }
 
 /// From now on, Ctrl-C does nothing to this process: another one on the same terminal decides what it means.
@@ -36,25 +83,42 @@ pub(crate) fn as_by_ctrl_c() {
     let _not_delivered = signal_hook::low_level::raise(SIGINT);
 }
 
-fn set_by(wanted: &[i32], flag: &Arc<AtomicBool>) {
-    if let Some(current) = CURRENT.get() {
-        *current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(flag);
-        return;
-    }
-    let current = CURRENT.get_or_init(|| Mutex::new(Arc::clone(flag)));
-    let Ok(mut signals) = Signals::new(wanted) else { return };
-    let follow = move || {
-        let mut first = None;
-        for signal in signals.forever() {
-            let was_set = current.lock().unwrap_or_else(PoisonError::into_inner).swap(true, Ordering::Relaxed);
-            let since = first.get_or_insert_with(Instant::now).elapsed();
-            if ends_the_process(signal, was_set, since) {
-                bench::leave();
-                std::process::exit(128 + signal);
+fn set_by(by: &'static [i32], flag: &Arc<AtomicBool>) {
+    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Current { by, flag: Arc::clone(flag) });
+    install();
+}
+
+/// Installs the handler, once a process.
+fn install() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let ignored = fs::read_to_string("/proc/self/status").is_ok_and(|status| is_ignored(SIGHUP, &status));
+        let wanted: &[i32] = if ignored { &[SIGINT, SIGTERM] } else { &[SIGINT, SIGTERM, SIGHUP] };
+        // A limit of file sizes (setrlimit(2)) is an error of writing then, as a full disk is.
+        let _ends_the_process = signal_hook::flag::register(SIGXFSZ, Arc::default());
+        let Ok(signals) = Signals::new(wanted) else { return };
+        let _cannot_be_followed = std::thread::Builder::new().name("signals".to_owned()).spawn(move || follow(signals));
+    });
+}
+
+fn follow(mut signals: Signals) {
+    let mut first = None;
+    for signal in signals.forever() {
+        let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+        let flag = current.as_ref().filter(|current| current.by.contains(&signal)).map(|current| &current.flag);
+        let ends = match flag {
+            Some(flag) => {
+                let was_set = flag.swap(true, Ordering::Relaxed);
+                ends_the_process(signal, was_set, first.get_or_insert_with(Instant::now).elapsed())
             }
+            None => true,
+        };
+        if ends {
+            bench::leave();
+            output::abandon_all();
+            std::process::exit(128 + signal);
         }
-    };
-    let _cannot_be_followed = std::thread::Builder::new().name("signals".to_owned()).spawn(follow);
+    }
 }
 
 /// Whether a signal is the second wish to end. A terminal closes once, however many signals come of it.

@@ -2,6 +2,8 @@
 //! same code.
 
 #![forbid(unsafe_code)]
+// What goes to a terminal goes through `terminal`, which cleans it.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod analyze;
 mod arguments;
@@ -14,6 +16,7 @@ mod manual;
 mod output;
 mod progress;
 mod recorder;
+mod terminal;
 
 pub use arguments::{AnalyzeArguments, Arguments, ColorChoice, CompareArguments, CompareFormat, Format, Verb};
 pub use arguments::{
@@ -26,8 +29,10 @@ pub use arguments::{
     ServerArguments, StatusArguments, UpArguments,
 };
 pub use completions::CompletionsArguments;
+pub use interrupt::Interrupted;
 pub use lab::CommandEnded;
 pub use manual::ManArguments;
+pub use terminal::{exit, say};
 
 /// Arguments that go together badly, as only shows when what they name is read.
 #[derive(Debug)]
@@ -51,7 +56,7 @@ pub fn one_line(error: &anyhow::Error) -> String {
             _ => text += &format!(": {cause}"),
         }
     }
-    readable_name(&text).replace('\n', " ")
+    terminal::one_line(&readable_name(&text))
 }
 
 /// Standard input, which is `-` in tables, by its name in messages.

@@ -1,27 +1,30 @@
 //! The `smbscope` binary: arguments in, exit status out.
 
 use clap::Parser;
-use smbscope_cli::{Arguments, BadArguments, CommandEnded, one_line, run};
-use std::io::{Write, stderr};
+use smbscope_cli::{Arguments, BadArguments, CommandEnded, Interrupted, exit, one_line, run, say};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| exit(&error));
     if let Err(conflict) = arguments.check() {
-        conflict.exit();
+        exit(&conflict);
     }
-    match run(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => match error.downcast_ref::<CommandEnded>() {
-            // It has said itself what there is to say.
-            Some(ended) => ExitCode::from(ended.status()),
-            None => {
-                // The terminal may be gone, which is no reason to panic.
-                let _said = writeln!(stderr(), "smbscope: {}", one_line(&error));
-                if are_arguments_bad(&error) { ExitCode::from(2) } else { ExitCode::FAILURE }
-            }
-        },
+    run(&arguments).map_or_else(|error| status(&error), |()| ExitCode::SUCCESS)
+}
+
+/// Says what went wrong, unless that has been said, and how the process ends.
+fn status(error: &anyhow::Error) -> ExitCode {
+    if let Some(ended) = error.downcast_ref::<CommandEnded>() {
+        return ExitCode::from(ended.status());
     }
+    if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
+        if interrupted.is_to_be_said() {
+            say(&one_line(error));
+        }
+        return ExitCode::from(interrupted.status());
+    }
+    say(&one_line(error));
+    if are_arguments_bad(error) { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
 /// Whether it was asked for what cannot be, as against what did not work.

@@ -4,7 +4,7 @@
 //! paragraph that begins with `Examples:` is the section EXAMPLES.
 
 use crate::arguments::Arguments;
-use crate::output::Output;
+use crate::output::{self, Output};
 use anyhow::{Context, bail};
 use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &ManArguments) -> anyhow::Result<()> {
         std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
         for page in &pages {
             let path = directory.join(format!("{}.1", page.name));
-            std::fs::write(&path, &page.roff).with_context(|| format!("cannot write {}", path.display()))?;
+            output::write_file(&path, &page.roff).with_context(|| format!("cannot write {}", path.display()))?;
         }
         return Ok(());
     }
@@ -44,8 +44,8 @@ pub(crate) fn run(arguments: &ManArguments) -> anyhow::Result<()> {
         let known: Vec<&str> = pages.iter().filter_map(|page| page.name.strip_prefix("smbscope-")).collect();
         bail!("no manual page {wanted}; there are pages for {}", known.join(", "));
     };
-    let mut output = Output::open(None, &[])?;
-    let result = output.writer().write_all(&page.roff).and_then(|()| output.writer().flush());
+    let mut output = Output::stdout()?;
+    let result = output.writer().write_all(&page.roff);
     output.settle(result)
 }
 

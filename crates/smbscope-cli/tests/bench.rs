@@ -317,7 +317,8 @@ fn a_signal_ends_the_load_point_and_keeps_its_results(signals: &[Signal]) {
         sleep(Duration::from_millis(20));
     }
     let said = said(child.wait_with_output().expect("it ends"));
-    let found = document(&said);
+    assert_eq!(said.status, Some(130), "{}", said.err);
+    let found = parsed(&said);
     assert_eq!(found["runs"].as_array().map(Vec::len), Some(1));
     assert_eq!(found["runs"][0]["ended"]["how"], "interrupted");
     assert!(found["runs"][0]["operations"].as_u64() > Some(100));
@@ -423,7 +424,7 @@ fn sigterm_gives_the_terminal_back_and_leaves_no_server_and_no_file_behind() {
     let (entered, left) = (text.find("\u{1b}[?1049h"), text.rfind("\u{1b}[?1049l"));
     assert!(entered.is_some() && left > entered, "{text}");
     assert!(text.rfind("\u{1b}[?25h") > text.rfind("\u{1b}[?25l"), "the cursor is hidden: {text}");
-    assert_eq!((text.matches("isig icanon").count(), text.contains("status 0")), (2, true), "{text}");
+    assert_eq!((text.matches("isig icanon").count(), text.contains("status 130")), (2, true), "{text}");
     OnTerminal::is_ended_in_order(folder.path());
 }
 
@@ -451,7 +452,7 @@ fn an_interrupt_while_files_are_made_ends_it_with_the_reason() {
     send(Signal::INT, child.id());
     let begun = Instant::now();
     let said = said(child.wait_with_output().expect("it ends"));
-    assert!(said.error(1).contains("interrupted while the files"), "{}", said.err);
+    assert!(said.error(130).contains("interrupted while the files"), "{}", said.err);
     assert!(begun.elapsed() < Duration::from_secs(10), "it took {:?}", begun.elapsed());
     // What is there is known as smbscope's.
     let cleaned = clean(&server);
@@ -467,25 +468,83 @@ fn a_capture_ends_with_a_program_that_is_killed_and_its_run_directory_serves_aga
     let load = ["--workload", "echo", "--users", "1", "--warmup", "0s", "--no-prepare", "--capture", "-o", &kept, &url];
     let begin = |duration: &str| command(&[&load[..], &["--duration", duration]].concat());
     let mut child = begin("60s").spawn().expect("the binary runs");
-    let file = folder.join("run/point-01-1-users.pcap");
+    // While it is taken.
+    let is_capture = |name: &String| name.starts_with(".point-01-1-users.pcap.") && name.ends_with(".partial");
+    let unfinished = || names_in(&folder.join("run")).into_iter().find(is_capture);
     let begun = Instant::now();
-    while !file.exists() && begun.elapsed() < Duration::from_secs(10) {
+    while unfinished().is_none() && begun.elapsed() < Duration::from_secs(10) {
         sleep(Duration::from_millis(50));
     }
-    if !file.exists() {
+    let Some(name) = unfinished() else {
         child.kill().expect("it is there");
         let said = said(child.wait_with_output().expect("it ends"));
         println!("skipped: nothing can be captured: {}", said.err);
         return;
-    }
-    let capturing = || processes_with(&file.display().to_string());
-    assert!(!capturing().is_empty());
+    };
+    let capturing = || processes_with(&name);
+    becomes("the capture begins", || !capturing().is_empty());
     child.kill().expect("it is there");
     child.wait().expect("it ends");
     becomes("the capture ends", || capturing().is_empty());
     let again = common::finish(begin("200ms"));
     assert_eq!(again.status, Some(0), "{}", again.err);
-    assert!(folder.join("run/run.json").exists());
+    let mut left = names_in(&folder.join("run"));
+    left.sort();
+    let all = [
+        "exchanges.parquet",
+        "histograms.hgrm",
+        "intervals.parquet",
+        "point-01-1-users.pcap",
+        "report.html",
+        "run.json",
+    ];
+    assert_eq!(left, all);
+}
+
+#[test]
+fn an_earlier_run_stays_until_a_later_one_has_ended_with_results() {
+    let folder = common::directory("bench-earlier");
+    let run = folder.join("run");
+    let kept = run.display().to_string();
+    let load = ["--workload", "echo", "--warmup", "0s", "--no-prepare", "-q", "--format", "json", "-o", &kept];
+    let (_server, url) = scripted(Script::new());
+    let first = bench(&[&load[..], &["--users", "1", "--duration", "300ms", &url]].concat());
+    assert_eq!(first.status, Some(0), "{}", first.err);
+    let contents = || {
+        let mut files: Vec<(String, Vec<u8>)> = names_in(&run)
+            .into_iter()
+            .map(|name| (name.clone(), std::fs::read(run.join(name)).expect("a file")))
+            .collect();
+        files.sort();
+        files
+    };
+    let before = contents();
+    // Nobody answers any more: nothing is measured.
+    let (_server, silent) = scripted(Script::new().rule(Fault::Silent.on(Smb2::ECHO)));
+    let options = ["--users", "1", "--duration", "1s", "--timeout", "300ms", "--on-failure", "end", &silent];
+    let failed = bench(&[&load[..], &options].concat());
+    assert_eq!(failed.status, Some(1), "{}", failed.err);
+    assert!(contents() == before, "{:?}", names_in(&run));
+    // Killed in its second load point.
+    let mut killed =
+        command(&[&load[..], &["--users", "1,2", "--duration", "2s", &url]].concat()).spawn().expect("it runs");
+    becomes("the first load point is over", || names_in(&run).iter().any(|name| name.starts_with(".run.json.")));
+    killed.kill().expect("it is there");
+    killed.wait().expect("it ends");
+    let here: Vec<_> = contents().into_iter().filter(|(name, _)| !name.starts_with('.')).collect();
+    assert!(here == before);
+    // There is no room: a file has 1024 bytes at most.
+    let line = "ulimit -f 2; exec \"$S\" bench --workload echo --users 1 --duration 300ms --warmup 0s --no-prepare -q -o run \"$T\"";
+    let mut full = Command::new("sh");
+    full.args(["-c", line]).current_dir(&folder).env("S", env!("CARGO_BIN_EXE_smbscope")).env("T", &url);
+    let full = common::finish(full);
+    assert_eq!(full.status, Some(1), "{}", full.err);
+    assert!(full.err.contains("cannot write") && full.err.contains("File too large"), "{}", full.err);
+    assert!(contents() == before, "{:?}", names_in(&run));
+    let last = bench(&[&load[..], &["--users", "2", "--duration", "300ms", &url]].concat());
+    assert_eq!((last.status, parsed(&last)["runs"][0]["users"].as_u64()), (Some(0), Some(2)), "{}", last.err);
+    let now = std::fs::read_to_string(run.join("run.json")).expect("a run");
+    assert_eq!(serde_json::from_str::<Value>(&now).expect("JSON"), parsed(&last));
 }
 
 #[test]

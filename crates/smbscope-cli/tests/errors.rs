@@ -5,7 +5,7 @@ mod common;
 
 use common::{analyze, analyze_input, command, contents, directory, finish, write};
 use smbscope_testkit::{Conversation, damage, pcap, smb2};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
 /// A connection on port 445 with two commands.
@@ -153,6 +153,39 @@ fn a_capture_is_not_overwritten_by_its_report() {
     let expected = "cannot write ./smb.pcap: it is the input smb.pcap; choose another name for the output";
     assert_eq!(said.error(1), expected);
     assert_eq!(std::fs::read(directory.join("smb.pcap")).expect("the capture is still there"), capture);
+}
+
+#[test]
+fn a_filter_that_takes_wildcards_for_themselves_says_so_where_nothing_matched() {
+    let directory = directory("wildcards");
+    write(&directory, "smb.pcap", contents("own/smbclient_SMB3_11.pcap.zst"));
+    let refused = analyze(&directory, &["smb.pcap", "--filter", "path == *x.ini"]);
+    assert_eq!(refused.status, Some(2));
+    assert!(refused.err.contains("wildcards go with ~: path ~ *x.ini"), "{}", refused.err);
+    let quoted = analyze(&directory, &["smb.pcap", "--filter", "path == '*x.ini'"]);
+    assert!(quoted.output().contains("wildcards go with ~"), "{}", quoted.out);
+}
+
+#[test]
+fn what_answers_instead_of_an_smb_server_is_said_in_one_line() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = listener.local_addr().expect("it listens");
+    let server = std::thread::spawn(move || {
+        for answer in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"SSH-2.0-x\r\n", b"\x15\x03\x01\0\x02\x02\x0a"] {
+            let (mut stream, _) = listener.accept().expect("a client");
+            stream.write_all(answer).expect("it takes the answer");
+            // What it says is read, so that closing is no reset.
+            let _its_end = stream.read_to_end(&mut Vec::new());
+        }
+    });
+    let target = format!("smb://{address}/share");
+    for (login, answered) in [("guest", "HTTP"), ("anonymous", "SSH"), ("guest", "TLS")] {
+        let mut bench = std::process::Command::new(env!("CARGO_BIN_EXE_smbscope"));
+        bench.args(["bench", "--login", login, "--no-prepare", &target]).stdin(Stdio::null());
+        let said = finish(bench);
+        assert_eq!(said.error(1), format!("{address} is not an SMB server: it answered {answered}"));
+    }
+    server.join().expect("the server ends");
 }
 
 #[test]

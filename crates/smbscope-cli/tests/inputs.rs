@@ -141,7 +141,7 @@ fn ctrl_c_on_a_stalled_pipe_prints_what_was_measured() {
         let mut said = said(child.wait_with_output().expect("the binary ends"));
         said.out = out;
         assert!(ended.elapsed() < Duration::from_secs(10));
-        assert_eq!(said.status, Some(0), "{}", said.err);
+        assert_eq!(said.status, Some(130), "{}", said.err);
         assert_eq!(said.err, "smbscope: warning: interrupted: this is what was read until then\n");
         match format {
             "csv" => assert_eq!(exchanges(&said.out), expected),

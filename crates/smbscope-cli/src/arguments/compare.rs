@@ -15,7 +15,7 @@ Examples:
   smbscope compare --name signing-off --name signing-on off.json on.json
   smbscope compare runs/samba-4.17 runs/samba-4.22
 
-Exit status: 0 done, 1 unusable input or output, 2 bad arguments.")]
+Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 130 interrupted.")]
 pub struct CompareArguments {
     /// Captures, reports saved as JSON, run directories of `bench` or their run.json: at least two. `-` is a capture on
     /// standard input.
@@ -30,7 +30,7 @@ pub struct CompareArguments {
     #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
     pub format: CompareFormat,
 
-    /// Where to write it, instead of standard output.
+    /// Write to this file instead of standard output. It is replaced when the comparison is whole.
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
 

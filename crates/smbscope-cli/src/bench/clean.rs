@@ -2,6 +2,7 @@
 
 use super::site::Site;
 use crate::arguments::CleanArguments;
+use crate::terminal::say;
 use anyhow::Context;
 use smbscope_load::prepare;
 use smbscope_report::counted;
@@ -16,8 +17,8 @@ pub(crate) fn run(arguments: &CleanArguments) -> anyhow::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build().context("no runtime for the client")?;
     let cleaned = runtime.block_on(prepare::clean(&site.options, &site.directory, SESSIONS, &mut |_| {}))?;
     match cleaned.removed {
-        0 => eprintln!("smbscope: there is nothing to remove at {}", arguments.target),
-        removed => eprintln!("smbscope: removed {}", counted(removed, "file or directory", "files and directories")),
+        0 => say(&format!("there is nothing to remove at {}", arguments.target)),
+        removed => say(&format!("removed {}", counted(removed, "file or directory", "files and directories"))),
     }
     Ok(())
 }

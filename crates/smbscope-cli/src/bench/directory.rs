@@ -1,22 +1,26 @@
-//! The run directory: `run.json`, `intervals.parquet`, `exchanges.parquet`, `histograms.hgrm` and `server.parquet`.
+//! The run directory: `run.json`, `intervals.parquet`, `exchanges.parquet`, `histograms.hgrm`, `server.parquet`, captures
+//! and the page.
 //!
 //! Every file is written beside its place and then renamed, and `run.json` last, so whatever is there is whole and of one
-//! run. After each load point all but the exchanges are written anew: an interrupted run leaves what was finished. A
-//! directory that holds something and no `run.json` of ours is another's, and is refused.
+//! run. In a new directory that happens after each load point: an interrupted run leaves what was finished. An earlier run
+//! stays as it is until the new one has ended. A directory that holds something and no `run.json` of ours is another's,
+//! and is refused.
 
+use crate::output::{Replacement, Sources, is_left_over};
 use anyhow::{Context, bail};
 use smbscope_load::engine::result::Run;
 use smbscope_model::{Exchange, Group, Quality, Timestamp};
 use smbscope_report::bench::histograms::{self, TaggedHistogram};
 use smbscope_report::bench::tables::{self, ServerMetric};
 use smbscope_report::bench::{self, Document};
+use smbscope_report::html;
 use smbscope_report::parquet::ExchangeWriter;
 use smbscope_report::table::{ExchangeTable, Provenance};
 use smbscope_stats::{Limit, Summary};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 /// What `compare` looks for.
 pub(crate) const RUN: &str = "run.json";
@@ -31,18 +35,16 @@ pub(crate) const PAGE: &str = "report.html";
 /// All that a run directory holds, beside captures.
 const FILES: [&str; 6] = [RUN, INTERVALS, EXCHANGES, HISTOGRAMS, SERVER, PAGE];
 
-/// What is added to the name of a file that is not whole yet.
-const PARTIAL: &str = ".partial";
-
 /// Bytes of a `run.json` that are looked at to tell whose it is.
 const HEAD: u64 = 4 << 10;
 
 /// A directory that a run is kept in.
 pub(crate) struct RunDirectory {
     path: PathBuf,
-    /// What an earlier run left and is still there, with the time of its last change: a capture may be written anew
-    /// before anything is kept.
-    earlier: Vec<(PathBuf, Option<SystemTime>)>,
+    /// What an earlier run left and is still there.
+    earlier: Vec<PathBuf>,
+    /// Files that are written and not yet in their places, by name.
+    ready: BTreeMap<String, Replacement>,
     exchanges: Table,
     histograms: Vec<TaggedHistogram>,
 }
@@ -52,6 +54,7 @@ enum Table {
     NotBegun,
     Open {
         writer: Box<ExchangeWriter<BufWriter<File>>>,
+        file: Replacement,
         next: u64,
     },
     /// Not every command was kept, and a part would be taken for the whole.
@@ -59,9 +62,9 @@ enum Table {
 }
 
 impl RunDirectory {
-    /// Makes the directory, or takes over one that is empty or holds an earlier run. Nothing of the earlier run is
-    /// touched before there is something to put in its place.
-    pub(crate) fn open(path: &Path) -> anyhow::Result<RunDirectory> {
+    /// Makes the directory, or takes over one that is empty or holds an earlier run, none of whose files may be among the
+    /// sources of this one.
+    pub(crate) fn open(path: &Path, sources: &Sources) -> anyhow::Result<RunDirectory> {
         let shown = path.display();
         fs::create_dir_all(path).with_context(|| format!("cannot make the run directory {shown}"))?;
         let entries: Vec<PathBuf> = fs::read_dir(path)
@@ -69,21 +72,38 @@ impl RunDirectory {
             .with_context(|| format!("cannot look into the run directory {shown}"))?;
         let name =
             |entry: &Path| entry.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let is_partial = |entry: &Path| {
+        let is_left = |entry: &Path| {
             let name = name(entry);
-            name.strip_suffix(PARTIAL).is_some_and(|name| FILES.contains(&name))
+            // Or what the program said that took a capture.
+            is_left_over(name.strip_suffix(".log").unwrap_or(&name), is_ours)
         };
-        // Captures are there before the first load point is over.
-        let is_passing = |entry: &Path| is_partial(entry) || is_capture(&name(entry));
+        // A capture whose run never got as far as a load point.
+        let is_passing = |entry: &Path| is_left(entry) || is_capture(&name(entry));
         if !is_run(&path.join(RUN)) && !entries.iter().all(|entry| is_passing(entry)) {
             bail!("{shown} holds something, and no run.json of a run: name a new or empty directory for the results");
         }
-        for partial in entries.iter().filter(|entry| is_partial(entry)) {
-            fs::remove_file(partial).with_context(|| format!("cannot remove {}", partial.display()))?;
+        let earlier: Vec<PathBuf> = entries.iter().filter(|entry| is_ours(&name(entry))).cloned().collect();
+        for file in &earlier {
+            let source = fs::metadata(file).ok().and_then(|found| sources.name_of(&found).map(str::to_owned));
+            if let Some(source) = source {
+                bail!("cannot write {}: it is the input {source}; choose another directory", file.display());
+            }
         }
-        let is_ours = |entry: &&PathBuf| FILES.contains(&name(entry).as_str()) || is_capture(&name(entry));
-        let earlier = entries.iter().filter(is_ours).map(|file| (file.clone(), changed(file))).collect();
-        Ok(RunDirectory { path: path.to_owned(), earlier, exchanges: Table::NotBegun, histograms: Vec::new() })
+        for left in entries.iter().filter(|entry| is_left(entry)) {
+            fs::remove_file(left).with_context(|| format!("cannot remove {}", left.display()))?;
+        }
+        let path = path.to_owned();
+        Ok(RunDirectory { path, earlier, ready: BTreeMap::new(), exchanges: Table::NotBegun, histograms: Vec::new() })
+    }
+
+    /// Where a capture of that name is to be written.
+    pub(crate) fn capture(&mut self, name: &str) -> anyhow::Result<PathBuf> {
+        debug_assert!(is_capture(name));
+        let path = self.path.join(name);
+        let file = Replacement::of(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        let unfinished = file.path().to_owned();
+        self.ready.insert(name.to_owned(), file);
+        Ok(unfinished)
     }
 
     /// Takes the response times of a load point, by group.
@@ -121,19 +141,18 @@ impl RunDirectory {
         if let Err(error) = self.append(exchanges) {
             // A table that is not whole is none, and what is full has other things to hold.
             self.exchanges = Table::GivenUp;
-            let partial = self.partial(EXCHANGES);
-            let _gone_or_to_stay = fs::remove_file(&partial);
-            return Err(error).with_context(|| format!("cannot write {}", partial.display()));
+            return Err(error).with_context(|| format!("cannot write {}", self.path.join(EXCHANGES).display()));
         }
         Ok(())
     }
 
     fn append(&mut self, exchanges: &[Exchange]) -> io::Result<()> {
         if let Table::NotBegun = self.exchanges {
-            let file = BufWriter::new(File::create(self.partial(EXCHANGES))?);
-            self.exchanges = Table::Open { writer: Box::new(ExchangeWriter::new(file)?), next: 1 };
+            let file = Replacement::of(&self.path.join(EXCHANGES))?;
+            let writer = ExchangeWriter::new(BufWriter::new(file.writer()?))?;
+            self.exchanges = Table::Open { writer: Box::new(writer), file, next: 1 };
         }
-        if let Table::Open { writer, next } = &mut self.exchanges {
+        if let Table::Open { writer, next, .. } = &mut self.exchanges {
             for exchange in exchanges {
                 writer.write(exchange, *next, &[])?;
                 *next += 1;
@@ -144,16 +163,30 @@ impl RunDirectory {
 
     /// Writes what is known so far, after each load point.
     pub(crate) fn keep(&mut self, document: &Document, server: &[ServerMetric]) -> anyhow::Result<()> {
-        self.remove_earlier()?;
-        self.replace(INTERVALS, |out| tables::write_intervals(&document.runs, out))?;
+        self.prepare(INTERVALS, |out| tables::write_intervals(&document.runs, out))?;
         if !self.histograms.is_empty() {
             let start = document.runs.iter().map(|run| run.started_ns).min().unwrap_or(Timestamp(0));
-            self.replace(HISTOGRAMS, |out| histograms::write(start, &self.histograms, out))?;
+            let histograms = std::mem::take(&mut self.histograms);
+            let written = self.prepare(HISTOGRAMS, |out| histograms::write(start, &histograms, out));
+            self.histograms = histograms;
+            written?;
         }
         if !server.is_empty() {
-            self.replace(SERVER, |out| tables::write_server(server, out))?;
+            self.prepare(SERVER, |out| tables::write_server(server, out))?;
         }
-        self.replace(RUN, |out| bench::write(document, out))
+        self.prepare(RUN, |out| bench::write(document, out))?;
+        // An earlier run is not given for a part of this one.
+        if self.earlier.is_empty() { self.put_in_place() } else { Ok(()) }
+    }
+
+    /// Writes the page beside its place.
+    pub(crate) fn keep_page(&mut self, document: &Document) -> anyhow::Result<()> {
+        self.prepare(PAGE, |out| html::write_bench(document, out))
+    }
+
+    /// Whether there is an earlier run, which is still whole.
+    pub(crate) fn has_earlier(&self) -> bool {
+        !self.earlier.is_empty()
     }
 
     /// Where it is.
@@ -162,37 +195,28 @@ impl RunDirectory {
     }
 
     /// Ends the exchange table.
-    pub(crate) fn finish(mut self) -> anyhow::Result<()> {
-        let partial = self.partial(EXCHANGES);
-        match std::mem::replace(&mut self.exchanges, Table::NotBegun) {
-            Table::Open { writer, .. } => {
-                let provenance = Provenance {
-                    version: env!("CARGO_PKG_VERSION"),
-                    captures: &[],
-                    quality: &Quality::default(),
-                    skipped: &[],
-                    filter: None,
-                };
-                let place = self.path.join(EXCHANGES);
-                let result = writer.finish(&provenance).and_then(|()| settle(&partial, &place));
-                if result.is_err() {
-                    let _gone_or_to_stay = fs::remove_file(&partial);
-                }
-                result.with_context(|| format!("cannot write {}", place.display()))?;
-            }
-            Table::GivenUp if partial.exists() => {
-                fs::remove_file(&partial).with_context(|| format!("cannot remove {}", partial.display()))?;
-            }
-            Table::GivenUp | Table::NotBegun => {}
+    pub(crate) fn end_table(&mut self) -> anyhow::Result<()> {
+        if let Table::Open { writer, file, .. } = std::mem::replace(&mut self.exchanges, Table::NotBegun) {
+            let provenance = Provenance {
+                version: env!("CARGO_PKG_VERSION"),
+                captures: &[],
+                quality: &Quality::default(),
+                skipped: &[],
+                filter: None,
+            };
+            let place = self.path.join(EXCHANGES);
+            writer.finish(&provenance).with_context(|| format!("cannot write {}", place.display()))?;
+            self.ready.insert(EXCHANGES.to_owned(), file);
         }
         Ok(())
     }
 
-    /// First what says that the others belong together.
-    fn remove_earlier(&mut self) -> anyhow::Result<()> {
+    /// Puts everything that was written in its place, which is where an earlier run ends: first what says that its files
+    /// belong together goes, and what says so of the new ones comes last.
+    pub(crate) fn put_in_place(&mut self) -> anyhow::Result<()> {
         let mut earlier = std::mem::take(&mut self.earlier);
-        earlier.sort_by_key(|(file, _)| !file.ends_with(RUN));
-        for (file, _) in earlier.into_iter().filter(|(file, before)| changed(file) == *before) {
+        earlier.sort_by_key(|file| !file.ends_with(RUN));
+        for file in earlier {
             match fs::remove_file(&file) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(error).with_context(|| format!("cannot remove {}", file.display()));
@@ -200,30 +224,37 @@ impl RunDirectory {
                 _ => {}
             }
         }
+        let mut ready: Vec<(String, Replacement)> = std::mem::take(&mut self.ready).into_iter().collect();
+        ready.sort_by_key(|(name, _)| name == RUN);
+        for (name, file) in ready {
+            // A capture that was not taken.
+            if file.is_empty().unwrap_or(false) {
+                continue;
+            }
+            file.finish().with_context(|| format!("cannot write {}", self.path.join(name).display()))?;
+        }
         Ok(())
     }
 
-    /// Writes a file whole or not at all.
-    fn replace(&self, name: &str, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> anyhow::Result<()> {
-        let (partial, place) = (self.partial(name), self.path.join(name));
-        let result = File::create(&partial).and_then(|file| {
-            let mut out = BufWriter::new(file);
-            write(&mut out)?;
-            out.flush()?;
-            settle(&partial, &place)
+    /// Writes a file beside its place.
+    fn prepare(
+        &mut self,
+        name: &str,
+        write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
+        let place = self.path.join(name);
+        let written = Replacement::of(&place).and_then(|mut file| {
+            file.write(write)?;
+            Ok(file)
         });
-        result.with_context(|| format!("cannot write {}", place.display()))
-    }
-
-    fn partial(&self, name: &str) -> PathBuf {
-        self.path.join(format!("{name}{PARTIAL}"))
+        self.ready.insert(name.to_owned(), written.with_context(|| format!("cannot write {}", place.display()))?);
+        Ok(())
     }
 }
 
-/// Puts a file that is whole in its place; what the disk does not have yet would be lost with the power.
-fn settle(partial: &Path, place: &Path) -> io::Result<()> {
-    File::open(partial)?.sync_all()?;
-    fs::rename(partial, place)
+/// Whether a run directory has a file that is called so.
+fn is_ours(name: &str) -> bool {
+    FILES.contains(&name) || is_capture(name)
 }
 
 /// Whether a capture of a load point is called so: `point-02-8-users.pcap`, or what its program said, which is there while
@@ -232,11 +263,6 @@ fn is_capture(name: &str) -> bool {
     let name = name.strip_suffix(".pcap").or_else(|| name.strip_suffix(".log"));
     let number = name.and_then(|name| name.strip_prefix("point-")?.strip_suffix("-users"));
     number.is_some_and(|number| number.bytes().all(|c| c.is_ascii_digit() || c == b'-'))
-}
-
-/// When a file was last changed.
-fn changed(file: &Path) -> Option<SystemTime> {
-    file.metadata().and_then(|metadata| metadata.modified()).ok()
 }
 
 /// Whether the file is a `run.json`, going by how it begins.
@@ -250,13 +276,17 @@ fn is_run(path: &Path) -> bool {
 mod tests {
     use super::super::document::tests::{READ, document, exchange, run};
     use super::*;
-    use std::time::Duration;
 
     fn names(path: &Path) -> Vec<String> {
         let mut names: Vec<String> =
             fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
+    }
+
+    fn finish(mut directory: RunDirectory) {
+        directory.end_table().unwrap();
+        directory.put_in_place().unwrap();
     }
 
     fn read(path: &Path) -> Document {
@@ -267,16 +297,18 @@ mod tests {
     fn a_run_directory_holds_what_was_finished_after_each_load_point() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("new/results");
-        let mut directory = RunDirectory::open(&path).unwrap();
+        let mut directory = RunDirectory::open(&path, &Sources::default()).unwrap();
         directory.add_histograms(&run(1));
         directory.add_exchanges(&[exchange(1, READ, 1, 0, 5)], 0).unwrap();
         directory.keep(&document(&[1]), &[]).unwrap();
         // As if the process were killed here.
-        assert_eq!(names(&path), ["exchanges.parquet.partial", "histograms.hgrm", "intervals.parquet", "run.json"]);
+        let found = names(&path);
+        assert!(found[0].starts_with(".exchanges.parquet.") && found[0].ends_with(".partial"), "{found:?}");
+        assert_eq!(found[1..], ["histograms.hgrm", "intervals.parquet", "run.json"]);
         assert_eq!(read(&path), document(&[1]));
         let metric = ServerMetric { time: Timestamp(0), metric: "cpu".into(), value: 1.0, unit: "percent".into() };
         directory.keep(&document(&[1, 8]), &[metric]).unwrap();
-        directory.finish().unwrap();
+        finish(directory);
         let all = ["exchanges.parquet", "histograms.hgrm", "intervals.parquet", "run.json", "server.parquet"];
         assert_eq!(names(&path), all);
         assert_eq!(read(&path).runs.len(), 2);
@@ -287,7 +319,8 @@ mod tests {
         for (name, text) in [("letter.txt", "dear"), ("run.json", "{\"schema\": \"another/1\"}")] {
             let place = tempfile::tempdir().unwrap();
             fs::write(place.path().join(name), text).unwrap();
-            let error = RunDirectory::open(place.path()).err().expect("it is another's").to_string();
+            let error =
+                RunDirectory::open(place.path(), &Sources::default()).err().expect("it is another's").to_string();
             assert!(error.contains("name a new or empty directory"), "{error}");
             assert_eq!(fs::read_to_string(place.path().join(name)).unwrap(), text);
         }
@@ -296,34 +329,68 @@ mod tests {
     #[test]
     fn an_earlier_run_stays_until_there_is_something_in_its_place() {
         let place = tempfile::tempdir().unwrap();
-        let mut first = RunDirectory::open(place.path()).unwrap();
+        let mut first = RunDirectory::open(place.path(), &Sources::default()).unwrap();
         first.add_exchanges(&[exchange(1, READ, 1, 0, 5)], 0).unwrap();
         first.keep(&document(&[1]), &[]).unwrap();
-        first.finish().unwrap();
+        finish(first);
         for name in ["point-01-1-users.pcap", "point-02-8-users.pcap", "notes.txt"] {
             fs::write(place.path().join(name), "earlier").unwrap();
         }
-        let mut second = RunDirectory::open(place.path()).unwrap();
+        let mut second = RunDirectory::open(place.path(), &Sources::default()).unwrap();
         assert_eq!(read(place.path()), document(&[1]));
-        // The second run has taken its first capture before anything is kept.
-        let capture = File::create(place.path().join("point-01-1-users.pcap")).unwrap();
-        capture.set_modified(SystemTime::now() + Duration::from_secs(1)).unwrap();
+        // The second run takes captures, one of which fails.
+        for (name, contents) in [("point-01-1-users.pcap", "later"), ("point-03-9-users.pcap", "")] {
+            fs::write(second.capture(name).unwrap(), contents).unwrap();
+        }
         second.keep(&document(&[2]), &[]).unwrap();
-        second.finish().unwrap();
+        // As if the process were killed here.
+        assert_eq!(read(place.path()), document(&[1]));
+        assert_eq!(fs::read_to_string(place.path().join("point-01-1-users.pcap")).unwrap(), "earlier");
+        finish(second);
         // The exchanges of the first are not taken for those of the second.
         assert_eq!(names(place.path()), ["intervals.parquet", "notes.txt", "point-01-1-users.pcap", "run.json"]);
         assert_eq!(read(place.path()).runs[0].users, 2);
+        assert_eq!(fs::read_to_string(place.path().join("point-01-1-users.pcap")).unwrap(), "later");
+    }
+
+    #[test]
+    fn a_run_that_is_dropped_leaves_the_earlier_one_whole() {
+        let place = tempfile::tempdir().unwrap();
+        let mut first = RunDirectory::open(place.path(), &Sources::default()).unwrap();
+        first.keep(&document(&[1]), &[]).unwrap();
+        finish(first);
+        let before = names(place.path());
+        let mut second = RunDirectory::open(place.path(), &Sources::default()).unwrap();
+        second.add_exchanges(&[exchange(1, READ, 1, 0, 5)], 0).unwrap();
+        second.keep(&document(&[2]), &[]).unwrap();
+        drop(second);
+        assert_eq!((names(place.path()), read(place.path())), (before, document(&[1])));
+    }
+
+    #[test]
+    fn a_file_that_the_run_reads_is_never_replaced() {
+        let place = tempfile::tempdir().unwrap();
+        let mut first = RunDirectory::open(place.path(), &Sources::default()).unwrap();
+        first.keep(&document(&[1]), &[]).unwrap();
+        finish(first);
+        let workload = tempfile::tempdir().unwrap();
+        let linked = workload.path().join("linked");
+        fs::hard_link(place.path().join(RUN), &linked).unwrap();
+        let mut sources = Sources::default();
+        sources.add(&linked);
+        let error = RunDirectory::open(place.path(), &sources).err().expect("it reads run.json").to_string();
+        assert!(error.contains("run.json: it is the input") && error.contains("linked"), "{error}");
     }
 
     #[test]
     fn too_many_exchanges_leave_no_table() {
         let place = tempfile::tempdir().unwrap();
-        let mut directory = RunDirectory::open(place.path()).unwrap();
+        let mut directory = RunDirectory::open(place.path(), &Sources::default()).unwrap();
         directory.add_exchanges(&[exchange(1, READ, 1, 0, 5)], 0).unwrap();
         directory.add_exchanges(&[], 7).unwrap();
         directory.add_histograms(&run(1));
         directory.keep(&document(&[1]), &[]).unwrap();
-        directory.finish().unwrap();
+        finish(directory);
         assert_eq!(names(place.path()), ["histograms.hgrm", "intervals.parquet", "run.json"]);
     }
 
@@ -332,7 +399,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("file");
         fs::write(&file, "").unwrap();
-        let error = RunDirectory::open(&file).err().expect("it is a file");
+        let error = RunDirectory::open(&file, &Sources::default()).err().expect("it is a file");
         assert!(error.to_string().contains(&file.display().to_string()), "{error}");
     }
 }

@@ -347,7 +347,14 @@ pub(crate) mod tests {
                 encryption: "off".into(),
                 cipher: None,
             },
-            workload: bench::Workload { name: "echo".into(), source: None, seed: Some(1), file_set: None },
+            workload: bench::Workload {
+                name: "echo".into(),
+                source: None,
+                seed: Some(1),
+                file_set: None,
+                sha256: None,
+                definition: None,
+            },
             settings: bench::Settings {
                 schedule: bench::Schedule::Open { rate: 0.5, random: false },
                 users: users.to_vec(),

@@ -18,15 +18,16 @@ mod wire;
 
 use crate::BadArguments;
 use crate::arguments::{BenchArguments, BenchFormat, BenchVerb, OnFailure};
-use crate::interrupt;
-use crate::output::Output;
+use crate::interrupt::{self, Interrupted};
+use crate::output::{Output, Sources};
+use crate::terminal::say;
 use anyhow::{Context, bail};
 use dashboard::{Choice, Display, Heading};
 use directory::RunDirectory;
 use ramp::Ramp;
 use results::{Described, Keeper, Metrics, Place};
 use site::Site;
-use smbscope_load::client::{Facts, Options, Session};
+use smbscope_load::client::{self, Facts, Options, Session};
 use smbscope_load::engine::{self, Connects, ErrorLimit, Limits, Plan, Schedule, Search};
 use smbscope_load::workload::{Script, Step, UserScript, UserSeat, Workload};
 use smbscope_model::Timestamp;
@@ -51,12 +52,13 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     }
     let started = now();
     let workload = workload(arguments)?;
-    let mut output = Output::open(None, &[])?;
+    let sources = sources(arguments);
+    let mut output = Output::open(None, &sources)?;
     fits(arguments, &workload)?;
     if arguments.format == BenchFormat::Html {
         output.refuse_terminal("HTML")?;
     }
-    let directory = arguments.output.as_deref().map(RunDirectory::open).transpose()?;
+    let directory = arguments.output.as_deref().map(|path| RunDirectory::open(path, &sources)).transpose()?;
     let site = Site::open(arguments.target.as_ref(), &arguments.connect)?;
     let facts = look(&site.options)?;
     // Until here there was nothing to give back; from here on all ends in order.
@@ -82,7 +84,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     };
     let capture = arguments.capture.then(|| Sniffer::find(site.options.address));
     if let Some(Err(why)) = &capture {
-        eprintln!("smbscope: no capture: {why}");
+        say(&format!("no capture: {why}"));
     }
     let capacity = arguments.find_capacity.as_ref().map(|criterion| (criterion, search(arguments)));
     let metrics = Metrics::of(site.lab.as_ref());
@@ -98,14 +100,26 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
         Ended::Failed { why } => Some(why.clone()),
         _ => None,
     });
+    // By a signal, or by a key on the dashboard.
+    let was_interrupted = outcome.runs.iter().any(|run| run.ended == Ended::Interrupted);
     let (document, kept) = keeper.finish(outcome);
     let printed = results::print(&document, arguments, &mut output);
     output.settle(printed)?;
     kept?;
     match failed {
         Some(why) => bail!("the run failed: {why}"),
+        None if was_interrupted => Err(Interrupted::said().into()),
         None => Ok(()),
     }
+}
+
+/// The files that a run is made from.
+fn sources(arguments: &BenchArguments) -> Sources {
+    let workload = Some(Path::new(&arguments.workload)).filter(|_| arguments.loadfile.is_none());
+    let files = [workload, arguments.loadfile.as_deref(), arguments.connect.password_file.as_deref()];
+    let mut sources = Sources::default();
+    files.into_iter().flatten().filter(|file| !file.is_dir()).for_each(|file| sources.add(file));
+    sources
 }
 
 /// What cannot wait when a signal ends the process at once.
@@ -167,7 +181,6 @@ fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArgume
 
 /// Lists the built-in workloads, or prints one.
 fn workloads(name: Option<&str>) -> anyhow::Result<()> {
-    let mut output = Output::open(None, &[])?;
     let text = match name {
         Some(name) => match Workload::builtin_text(name) {
             Some(text) => text,
@@ -176,16 +189,18 @@ fn workloads(name: Option<&str>) -> anyhow::Result<()> {
         },
         None => Workload::built_in().into_iter().map(|(name, about)| format!("{name:<18}  {about}\n")).collect(),
     };
-    let result = output.writer().write_all(text.as_bytes()).and_then(|()| output.writer().flush());
-    output.settle(result)
+    Output::stdout()?.print(&text)
 }
 
 /// Connects once, so that a wrong password or a missing share is said before anything is begun.
 fn look(options: &Options) -> anyhow::Result<Facts> {
     let runtime = Builder::new_current_thread().enable_all().build().context("no runtime for the client")?;
     runtime.block_on(async {
-        let mut session =
-            Session::connect(options).await.with_context(|| format!("cannot connect to {}", options.host))?;
+        let mut session = Session::connect(options).await.map_err(|error| match error {
+            // It says where.
+            client::Error::Foreign(foreign) => anyhow::Error::new(foreign),
+            error => anyhow::Error::new(error).context(format!("cannot connect to {}", options.host)),
+        })?;
         let facts = session.facts().clone();
         // What goes wrong with saying goodbye is no reason not to begin.
         let _said = session.disconnect().await;

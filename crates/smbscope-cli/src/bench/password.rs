@@ -3,8 +3,13 @@
 
 use anyhow::{Context, bail};
 use smbscope_load::client::Secret;
-use std::io::IsTerminal;
+use smbscope_report::clean;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
+
+/// Bytes of the first line of a password file. Windows takes passwords of 256 characters.
+const PASSWORD_LINE_MAX: u64 = 4 << 10;
 
 /// The variable of the environment that may hold it.
 pub(crate) const VARIABLE: &str = "SMBSCOPE_PASSWORD";
@@ -13,8 +18,8 @@ pub(crate) const VARIABLE: &str = "SMBSCOPE_PASSWORD";
 pub(crate) fn of(user: &str, file: Option<&Path>) -> anyhow::Result<Secret> {
     if let Some(file) = file {
         let name = file.display();
-        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read the password file {name}"))?;
-        return Ok(Secret::new(first_line(&text).to_owned()));
+        let line = first_line_of(file).with_context(|| format!("cannot read the password file {name}"))?;
+        return Ok(Secret::new(first_line(&line).to_owned()));
     }
     if let Some(password) = std::env::var_os(VARIABLE) {
         let Ok(password) = password.into_string() else { bail!("{VARIABLE} is not UTF-8") };
@@ -23,8 +28,19 @@ pub(crate) fn of(user: &str, file: Option<&Path>) -> anyhow::Result<Secret> {
     if !std::io::stdin().is_terminal() {
         bail!("no password for {user}: set {VARIABLE}, or name a file with --password-file");
     }
-    let typed = rpassword::prompt_password(format!("Password of {user}: ")).context("cannot read the password")?;
+    let typed =
+        rpassword::prompt_password(format!("Password of {}: ", clean(user))).context("cannot read the password")?;
     Ok(Secret::new(typed))
+}
+
+/// No more than the first line is read: the rest may have no end.
+fn first_line_of(file: &Path) -> io::Result<String> {
+    let mut line = String::new();
+    BufReader::new(File::open(file)?.take(PASSWORD_LINE_MAX)).read_line(&mut line)?;
+    if line.len() as u64 == PASSWORD_LINE_MAX && !line.ends_with('\n') {
+        return Err(io::Error::other(format!("its first line has more than {PASSWORD_LINE_MAX} bytes")));
+    }
+    Ok(line)
 }
 
 /// A file's last line end is not part of the password; blanks may be.
@@ -40,6 +56,15 @@ mod tests {
     fn a_line_end_is_no_part_of_a_password_but_blanks_are() {
         assert_eq!(["a b \n", "a b \r\n", "a b "].map(first_line), ["a b "; 3]);
         assert_eq!(first_line(""), "");
+    }
+
+    #[test]
+    fn no_more_than_a_line_is_read() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "secret\n".to_owned() + &"x".repeat(1 << 20)).unwrap();
+        assert_eq!(first_line_of(file.path()).unwrap(), "secret\n");
+        let endless = first_line_of(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert_eq!(endless, "its first line has more than 4096 bytes");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use super::dashboard::{Display, Phase, Snapshot, Wish};
 use super::site::Site;
-use anyhow::{Context, bail};
+use crate::interrupt::Interrupted;
+use anyhow::Context;
 use smbscope_load::prepare::{self, Progress, Request};
 use smbscope_load::workload::Workload;
 use std::cell::RefCell;
@@ -55,10 +56,10 @@ pub(crate) fn run(
     runtime.block_on(async {
         tokio::select! {
             prepared = prepare::prepare(&site.options, &request, &mut progress) => Ok(prepared.map(drop)?),
-            () = stopped => bail!(
+            () = stopped => Err(Interrupted::with(
                 "interrupted while the files of the workload were made: what is there serves the next run, and \
-                 `smbscope bench clean` removes it"
-            ),
+                 `smbscope bench clean` removes it",
+            ).into()),
         }
     })
 }

@@ -61,7 +61,7 @@ pub(crate) fn read(taken: &Taken, port: u16, wire: &mut Wire) -> anyhow::Result<
         interval: None,
     };
     Ok(CaptureFacts {
-        file: taken.file.file_name().map(|name| name.to_string_lossy().into_owned()),
+        file: None,
         quality: report.quality_sentence(),
         packets,
         dropped_packets: taken.dropped.unwrap_or_default(),

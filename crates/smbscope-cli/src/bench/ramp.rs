@@ -1,7 +1,7 @@
 //! Load points one after the other: the engine on a thread of its own, what is shown meanwhile on this one.
 
 use super::dashboard::{self, CpuMeter, Display, Finished, GroupFigures, Point, Wish};
-use super::document::{self, Seen};
+use super::document::{self, CaptureFacts, Seen};
 use super::results::{Keeper, Metrics};
 use super::sniffer::{Capture, Sniffer, Taken};
 use super::wire::Wire;
@@ -12,7 +12,7 @@ use smbscope_load::engine::result::Run;
 use smbscope_load::engine::{self, Criterion, Exchanges, Hooks, Live, Phase, Plan, Search, Stop};
 use smbscope_load::workload::Script;
 use smbscope_report::bench;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -125,8 +125,14 @@ struct Watch<'a, 'k> {
 }
 
 impl Watch<'_, '_> {
-    fn capture_file(&self, users: u32) -> PathBuf {
-        self.folder.join(format!("point-{:02}-{users}-users.pcap", self.runs.len() + 1))
+    fn capture_name(&self, users: u32) -> String {
+        format!("point-{:02}-{users}-users.pcap", self.runs.len() + 1)
+    }
+
+    fn begin(&mut self, sniffer: &Sniffer, users: u32) -> anyhow::Result<Capture> {
+        let name = self.capture_name(users);
+        let kept = self.keeper.capture(&name)?;
+        sniffer.begin(&kept.unwrap_or_else(|| self.folder.join(name)))
     }
 
     fn tell(&self, event: Event) {
@@ -143,7 +149,10 @@ impl Watch<'_, '_> {
         // Where some did not fit, those that did are still held against the wire one by one.
         let mut wire = Wire::new(run, exchanges.map(|exchanges| exchanges.list.as_slice()));
         match proof::read(&taken, self.port, &mut wire) {
-            Ok(facts) => document::of(run, Seen::Made(&wire, facts)),
+            Ok(facts) => {
+                let file = Some(self.capture_name(run.users));
+                document::of(run, Seen::Made(&wire, CaptureFacts { file, ..facts }))
+            }
             Err(error) => document::of(run, Seen::Skipped(crate::one_line(&error))),
         }
     }
@@ -155,9 +164,8 @@ impl Hooks for Watch<'_, '_> {
     }
 
     fn work_begins(&mut self, users: u32) {
-        let file = self.capture_file(users);
         self.under_way = self.sniffer.map(|sniffer| match sniffer {
-            Ok(sniffer) => sniffer.begin(&file).map_err(|error| crate::one_line(&error)),
+            Ok(sniffer) => self.begin(sniffer, users).map_err(|error| crate::one_line(&error)),
             Err(why) => Err(why.clone()),
         });
     }

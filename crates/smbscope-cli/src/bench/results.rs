@@ -1,13 +1,13 @@
 //! What a run leaves: the document, what is kept of it in a directory, and what is printed.
 
-use super::directory::{PAGE, RunDirectory};
+use super::directory::RunDirectory;
 use super::document::nanos;
 use super::ramp::Outcome;
 use super::site::Site;
 use super::{environment, names};
 use crate::arguments::{BenchArguments, BenchFormat};
 use crate::output::Output;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use smbscope_lab::Server;
 use smbscope_load::client::{Credentials, Facts};
 use smbscope_load::engine::result::Run;
@@ -17,8 +17,7 @@ use smbscope_model::Timestamp;
 use smbscope_report::bench::tables::ServerMetric;
 use smbscope_report::bench::{self, Document};
 use smbscope_report::html;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -72,6 +71,11 @@ impl<'a> Keeper<'a> {
         Keeper { directory, described, metrics }
     }
 
+    /// Where a capture of that name is to be written; absent where nothing is kept.
+    pub(crate) fn capture(&mut self, name: &str) -> anyhow::Result<Option<PathBuf>> {
+        self.directory.as_mut().map(|directory| directory.capture(name)).transpose()
+    }
+
     /// A load point is over; `runs` are all so far.
     pub(crate) fn point(
         &mut self,
@@ -100,17 +104,21 @@ impl<'a> Keeper<'a> {
 }
 
 fn finish(mut directory: RunDirectory, document: &Document, metrics: &[ServerMetric]) -> anyhow::Result<()> {
+    if directory.has_earlier() && document.runs.iter().all(|run| run.operations == 0) {
+        let path = directory.path().display();
+        bail!("nothing was measured: the earlier run in {path} was kept");
+    }
     directory.keep(document, metrics)?;
-    let page = directory.path().join(PAGE);
     // Where there is no room for the table, there may be for the page.
-    let finished = directory.finish();
-    let written = File::create(&page).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        html::write_bench(document, &mut out)?;
-        out.flush()
-    });
-    written.with_context(|| format!("cannot write {}", page.display()))?;
-    finished
+    let table = directory.end_table();
+    directory.keep_page(document)?;
+    if directory.has_earlier() {
+        // With the table, or not at all.
+        table?;
+        return directory.put_in_place();
+    }
+    directory.put_in_place()?;
+    table
 }
 
 /// What is known of the server's side: of a private one, its processor time.
@@ -224,6 +232,8 @@ impl Described<'_> {
             seed: Some(self.plan.seed),
             file_set: (files.files > 0)
                 .then(|| bench::FileSet { files: sets * u64::from(files.files), bytes: sets * files.bytes() }),
+            sha256: Some(self.workload.definition().sha256.clone()),
+            definition: self.workload.definition().text.clone(),
         }
     }
 
@@ -264,5 +274,5 @@ pub(crate) fn print(document: &Document, arguments: &BenchArguments, output: &mu
             output.writer().write_all(bench::render(document, &options).as_bytes())?;
         }
     }
-    output.writer().flush()
+    Ok(())
 }

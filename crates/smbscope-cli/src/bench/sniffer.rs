@@ -105,7 +105,9 @@ impl Sniffer {
     /// Begins a capture into a file, and returns when it is under way.
     pub(crate) fn begin(&self, file: &Path) -> anyhow::Result<Capture> {
         let name = self.program.name();
-        let log = file.with_extension("log");
+        let mut log = file.to_owned().into_os_string();
+        log.push(".log");
+        let log = PathBuf::from(log);
         let said = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let child = self
             .program

@@ -31,7 +31,10 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Target, String> {
         let Some(rest) = text.strip_prefix("smb:").or_else(|| text.strip_prefix("SMB:")) else {
-            return Err(SHAPE.to_owned());
+            return Err(unc(text).map_or_else(
+                || SHAPE.to_owned(),
+                |url| format!("a share is written as a URL here: did you mean {url}?"),
+            ));
         };
         if text.contains('\\') {
             return Err(format!(
@@ -115,6 +118,31 @@ impl fmt::Display for Target {
     }
 }
 
+/// The URL of a share that is written as Windows does (MS-DTYP 2.2.57), or with slashes. A shell may have taken one of two
+/// backslashes for its own.
+fn unc(text: &str) -> Option<String> {
+    let mut parts = text.split(['\\', '/']).skip_while(|part| part.is_empty());
+    if !text.starts_with(['\\', '/']) {
+        return None;
+    }
+    let (host, share) = (parts.next()?, parts.next().filter(|share| !share.is_empty())?);
+    let rest = parts.filter(|part| !part.is_empty());
+    let path: String = std::iter::once(share).chain(rest).map(|part| format!("/{}", encoded(part))).collect();
+    Some(format!("smb://{host}{path}"))
+}
+
+/// With percent signs where a URL needs them.
+fn encoded(part: &str) -> String {
+    let mut text = String::new();
+    for c in part.chars() {
+        match c {
+            ' ' | '%' | '?' | '#' | '"' | '<' | '>' => text.push_str(&format!("%{:02X}", u32::from(c))),
+            _ => text.push(c),
+        }
+    }
+    text
+}
+
 /// Without percent signs.
 fn decoded(text: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
@@ -165,7 +193,11 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (text, said) in [
-            ("//host/share", "expected smb://"),
+            ("host/share", "expected smb://"),
+            ("//host/share", "did you mean smb://host/share?"),
+            (r"\\server\share", "did you mean smb://server/share?"),
+            (r"\server\my docs$\a#b\", "did you mean smb://server/my%20docs$/a%23b?"),
+            (r"\\server", "expected smb://"),
             ("smb://host", "no share"),
             ("smb://u:secret@host/share", "--password-file"),
             ("smb://host/share?x", "%3F"),

@@ -8,6 +8,7 @@ use crate::output::Output;
 use anyhow::{Context, bail};
 pub use command::CommandEnded;
 use smbscope_lab::{Launcher, Link, Place, Record};
+use smbscope_report::{clean, json};
 use std::io::IsTerminal;
 
 /// The verb with which this program takes care of a server.
@@ -45,7 +46,7 @@ fn up(arguments: &UpArguments) -> anyhow::Result<()> {
         // On a terminal, and nowhere else: what is redirected may end up where others read it.
         LabFormat::Text if std::io::stdout().is_terminal() => introduction(&record, password(&record)?.as_deref()),
         LabFormat::Text => introduction(&record, None),
-        LabFormat::Json => status::document(&record).to_string() + "\n",
+        LabFormat::Json => json::line(&status::document(&record)) + "\n",
     };
     write(&text)
 }
@@ -59,7 +60,7 @@ fn password(record: &Record) -> anyhow::Result<Option<String>> {
 
 /// What a person needs to use a server; the password is shown this once.
 fn introduction(record: &Record, password: Option<&str>) -> String {
-    let mut text = format!("{}: Samba, SMB {}\n", record.name, status::dialects(record));
+    let mut text = format!("{}: Samba, SMB {}\n", clean(&record.name), status::dialects(record));
     let settings = record.settings.to_string();
     let others = record.users.iter().skip(1).map(|user| user.name.as_str()).collect::<Vec<_>>().join(", ");
     let state = if record.folder.parent() == Some(Place::default().path()) {
@@ -91,7 +92,7 @@ fn introduction(record: &Record, password: Option<&str>) -> String {
         ("to stop it", format!("smbscope lab down {}{state}", record.name)),
     ] {
         if !value.is_empty() {
-            text += &format!("  {label:<10}  {value}\n");
+            text += &format!("  {label:<10}  {}\n", clean(&value));
         }
     }
     text
@@ -112,17 +113,15 @@ fn down(arguments: &DownArguments) -> anyhow::Result<()> {
     };
     for name in &names {
         place.stop(name)?;
-        write(&format!("{name}: stopped\n"))?;
+        write(&format!("{}: stopped\n", clean(name)))?;
     }
     for name in swept {
-        write(&format!("{name}: had no owner any more; removed\n"))?;
+        write(&format!("{}: had no owner any more; removed\n", clean(&name)))?;
     }
     Ok(())
 }
 
 /// To standard output.
 fn write(text: &str) -> anyhow::Result<()> {
-    let mut output = Output::open(None, &[])?;
-    let result = output.writer().write_all(text.as_bytes()).and_then(|()| output.writer().flush());
-    output.settle(result)
+    Output::stdout()?.print(text)
 }

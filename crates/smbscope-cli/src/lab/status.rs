@@ -4,6 +4,8 @@ use super::{place, write};
 use crate::arguments::{LabFormat, StatusArguments};
 use serde_json::{Value, json};
 use smbscope_lab::Record;
+use smbscope_report::clean;
+use smbscope_report::json::line;
 use std::time::Duration;
 
 /// Runs the command.
@@ -12,7 +14,7 @@ pub(super) fn run(arguments: &StatusArguments) -> anyhow::Result<()> {
     place.sweep()?;
     let servers = place.servers()?;
     write(&match arguments.format {
-        LabFormat::Json => Value::from_iter(servers.iter().map(document)).to_string() + "\n",
+        LabFormat::Json => line(&Value::from_iter(servers.iter().map(document))) + "\n",
         LabFormat::Text if servers.is_empty() => format!("no server runs in {}\n", place.path().display()),
         LabFormat::Text => table(&servers),
     })
@@ -33,6 +35,7 @@ fn table(servers: &[Record]) -> String {
             state(server),
             server.settings.to_string(),
         ]
+        .map(|cell| clean(&cell))
     };
     let rows: Vec<[String; 8]> = std::iter::once(heading).chain(servers.iter().map(row)).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

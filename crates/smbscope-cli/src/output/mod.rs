@@ -1,44 +1,74 @@
-//! Where results go: a file or standard output, opened before any work is done.
+//! Where results go: a file or standard output, made sure of before any work is done.
+
+mod replacement;
+mod sources;
+
+pub(crate) use replacement::{Replacement, abandon_all, is_left_over, write_file};
+pub(crate) use sources::Sources;
 
 use crate::arguments::ColorChoice;
+use crate::terminal::Cleaned;
 use anyhow::{Context, bail};
-use smbscope_capture::reader::Input;
-use std::fs::File;
+use replacement::Place;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 /// Columns of a page that does not go to a terminal.
 const DEFAULT_WIDTH: usize = 100;
 
-/// An open output.
+/// An open output. A file is as it was before until [`Output::settle`] puts the new one in its place.
 pub(crate) struct Output {
     writer: Box<dyn Write + Send>,
     name: String,
     is_terminal: bool,
+    file: Option<Replacement>,
 }
 
 impl Output {
+    /// Standard output of a command that reads nothing.
+    pub(crate) fn stdout() -> anyhow::Result<Output> {
+        Output::open(None, &Sources::default())
+    }
+
     /// Opens the file, or standard output. An input is never overwritten by what is made of it.
-    pub(crate) fn open(path: Option<&Path>, inputs: &[Input]) -> anyhow::Result<Output> {
+    pub(crate) fn open(path: Option<&Path>, sources: &Sources) -> anyhow::Result<Output> {
         let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
-            let stdout = io::stdout();
-            let is_terminal = stdout.is_terminal();
-            return Ok(Output {
-                writer: Box::new(BufWriter::new(stdout)),
-                name: "standard output".to_owned(),
-                is_terminal,
-            });
+            let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+            if let Ok(found) = stdout.and_then(|stdout| stdout.metadata()) {
+                refuse_source("standard output", sources, &found)?;
+            }
+            return Ok(Output::stream(io::stdout(), "standard output".to_owned()));
         };
         let name = path.display().to_string();
-        let is_output = |input: &&Input| match input {
-            Input::File(input) => is_same_file(input, path),
-            Input::Stdin => false,
-        };
-        if let Some(input) = inputs.iter().find(is_output) {
-            bail!("cannot write {name}: it is the input {}; choose another name for the output", input.name());
+        if let Ok(found) = fs::metadata(path) {
+            refuse_source(&name, sources, &found)?;
         }
-        let file = File::create(path).with_context(|| format!("cannot write {name}"))?;
-        Ok(Output { writer: Box::new(BufWriter::new(file)), name, is_terminal: false })
+        let opened = Place::open(path).and_then(|place| {
+            Ok(match place {
+                Place::Stream(stream) => Output::stream(stream, name.clone()),
+                Place::File(file) => {
+                    let writer = Box::new(BufWriter::new(file.writer()?));
+                    Output { writer, name: name.clone(), is_terminal: false, file: Some(file) }
+                }
+            })
+        });
+        opened.with_context(|| format!("cannot write {name}"))
+    }
+
+    fn stream(stream: impl Write + IsTerminal + Send + 'static, name: String) -> Output {
+        let is_terminal = stream.is_terminal();
+        let writer: Box<dyn Write + Send> = match is_terminal {
+            true => Box::new(BufWriter::new(Cleaned::new(stream))),
+            false => Box::new(BufWriter::new(stream)),
+        };
+        Output { writer, name, is_terminal, file: None }
+    }
+
+    /// Whether a person sees it at once.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
     }
 
     /// Columns of a page: those asked for, or the terminal's.
@@ -65,12 +95,21 @@ impl Output {
         Ok(())
     }
 
-    /// Turns the outcome of writing into the command's: a reader that went away (`| head`) is no failure.
-    pub(crate) fn settle(&self, result: io::Result<()>) -> anyhow::Result<()> {
+    /// Ends the output, given how the writing went, and puts a file in its place. A reader that went away (`| head`) is
+    /// no failure.
+    pub(crate) fn settle(mut self, result: io::Result<()>) -> anyhow::Result<()> {
+        let result = result.and_then(|()| self.writer.flush());
+        let result = result.and_then(|()| self.file.take().map_or(Ok(()), Replacement::finish));
         match result {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             other => other.with_context(|| format!("cannot write {}", self.name)),
         }
+    }
+
+    /// Writes all of a text, and ends the output.
+    pub(crate) fn print(mut self, text: &str) -> anyhow::Result<()> {
+        let result = self.writer.write_all(text.as_bytes());
+        self.settle(result)
     }
 
     /// The writer.
@@ -79,8 +118,9 @@ impl Output {
     }
 }
 
-/// Whether both names lead to one regular file.
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let canonical = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
-    canonical(one).is_some_and(|one| canonical(other) == Some(one))
+fn refuse_source(output: &str, sources: &Sources, found: &fs::Metadata) -> anyhow::Result<()> {
+    if let Some(input) = sources.name_of(found) {
+        bail!("cannot write {output}: it is the input {input}; choose another name for the output");
+    }
+    Ok(())
 }

@@ -14,9 +14,10 @@ pub(crate) use meter::CpuMeter;
 pub(crate) use screen::give_back;
 pub(crate) use state::{Finished, GroupFigures, Heading, Phase, Point, Snapshot};
 
+use crate::terminal;
 use screen::Screen;
 use state::State;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -49,7 +50,8 @@ pub(crate) struct Display {
 
 enum Place {
     Screen(Screen),
-    Lines(Box<dyn Write + Send>),
+    /// Of standard error, so that they never get into a result.
+    Lines,
     Nowhere,
 }
 
@@ -63,7 +65,7 @@ impl Display {
         let place = match (choice, screen) {
             (Choice::Quiet, _) => Place::Nowhere,
             (_, Some(screen)) => Place::Screen(screen),
-            (_, None) => Place::Lines(Box::new(io::stderr())),
+            (_, None) => Place::Lines,
         };
         Display { state: State::new(heading), place }
     }
@@ -85,7 +87,10 @@ impl Display {
     fn show(&mut self, line: Option<String>) -> io::Result<()> {
         match &mut self.place {
             Place::Screen(screen) => screen.draw(&self.state),
-            Place::Lines(out) => line.map_or(Ok(()), |line| writeln!(out, "{line}")),
+            Place::Lines => {
+                line.iter().for_each(|line| terminal::line(line));
+                Ok(())
+            }
             Place::Nowhere => Ok(()),
         }
     }
@@ -104,7 +109,7 @@ impl Display {
                         return Err(error);
                     }
                 },
-                Place::Lines(_) | Place::Nowhere => thread::sleep(left),
+                Place::Lines | Place::Nowhere => thread::sleep(left),
             }
             if left == Duration::ZERO {
                 return Ok(Wish::GoOn);

@@ -7,6 +7,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table};
 use smbscope_model::Group;
+use smbscope_report::clean;
 
 /// Rows of each line over time.
 const SPARK_HEIGHT: u16 = 3;
@@ -103,7 +104,7 @@ fn header(state: &State, look: Look, width: u16) -> Vec<Line<'static>> {
     let now = &state.now;
     let mut lines = vec![Line::from(vec![
         Span::styled("smbscope bench  ", look.heading()),
-        Span::raw(format!("{} on {}", plain(&state.heading.workload), plain(&state.heading.target))),
+        Span::raw(format!("{} on {}", clean(&state.heading.workload), clean(&state.heading.target))),
     ])];
     let users = if now.point.users == 1 { "1 user".to_owned() } else { format!("{} users", now.point.users) };
     let mut phase = vec![Span::styled(
@@ -115,7 +116,7 @@ fn header(state: &State, look: Look, width: u16) -> Vec<Line<'static>> {
         look.heading(),
     )];
     phase.push(Span::styled(
-        format!("{}  ", plain(now.phase_name())),
+        format!("{}  ", clean(now.phase_name())),
         if now.phase == Phase::Measuring { look.tinted(Color::Green) } else { look.tinted(Color::Yellow) },
     ));
     if let Some((left, whole)) = now.remaining {
@@ -226,7 +227,7 @@ fn error_lines(state: &State, look: Look) -> Vec<Line<'static>> {
     if others > 0 {
         listed.push(("others", others));
     }
-    listed.into_iter().map(|(status, count)| Line::styled(format!("{count:>10}  {}", plain(status)), style)).collect()
+    listed.into_iter().map(|(status, count)| Line::styled(format!("{count:>10}  {}", clean(status)), style)).collect()
 }
 
 /// The load points that are done, the newest last.
@@ -259,9 +260,4 @@ fn draw_lines(frame: &mut Frame, name: impl Into<String>, mut lines: Vec<Line<'s
     }
     lines.splice(..0, [Line::raw(""), Line::styled(name.into(), look.heading())]);
     frame.render_widget(Paragraph::new(lines), area);
-}
-
-/// Names from outside without anything that moves a cursor.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

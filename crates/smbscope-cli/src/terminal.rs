@@ -1,0 +1,158 @@
+//! Whatever goes to a terminal, cleaned: no name from a capture, a server, a saved report or a state file moves the cursor,
+//! sets a title, hides text or turns it around.
+//!
+//! Lines for standard error go through [`say`] and [`line`], standard output through [`Cleaned`] where it is a terminal.
+
+use smbscope_report::{STYLES, clean};
+use std::io::{self, Write, stderr};
+
+/// Bytes of the longest sequence that [`STYLES`] has.
+const STYLE_MAX: usize = 8;
+
+/// Writes a line of this program to standard error. A terminal that is gone is no reason to stop, or to panic.
+pub fn say(text: &str) {
+    line(&format!("smbscope: {text}"));
+}
+
+/// Writes a line to standard error; line ends within it become blanks.
+pub(crate) fn line(text: &str) {
+    let _gone = writeln!(stderr(), "{}", clean(&one_line(text)));
+}
+
+/// Line ends as blanks.
+pub(crate) fn one_line(text: &str) -> String {
+    text.replace("\r\n", " ").replace('\n', " ")
+}
+
+/// Prints what clap says about the arguments, and ends the process as clap would. An argument may be a file name that a
+/// shell put there; where one is not clean, all is one line without colour.
+pub fn exit(error: &clap::Error) -> ! {
+    let arguments = std::env::args_os();
+    let mut unclean = arguments.filter_map(|argument| argument.into_string().ok()).filter(|text| clean(text) != *text);
+    if unclean.next().is_none() {
+        error.exit();
+    }
+    line(&error.render().to_string().split_whitespace().collect::<Vec<_>>().join(" "));
+    std::process::exit(error.exit_code());
+}
+
+/// A terminal that only clean text gets to: lines, tabs, and the styles of reports.
+pub(crate) struct Cleaned<W> {
+    terminal: W,
+    /// The beginning of a character or style whose rest is still to come.
+    rest: Vec<u8>,
+}
+
+impl<W: Write> Cleaned<W> {
+    pub(crate) fn new(terminal: W) -> Cleaned<W> {
+        Cleaned { terminal, rest: Vec::new() }
+    }
+
+    /// Cleans what is whole; `end` says that nothing follows.
+    fn pass(&mut self, end: bool) -> io::Result<()> {
+        let mut text = String::with_capacity(self.rest.len());
+        let mut at = 0;
+        while at < self.rest.len() {
+            let rest = &self.rest[at..];
+            match next(rest) {
+                Next::Style(length) => {
+                    text.push_str(&String::from_utf8_lossy(&rest[..length]));
+                    at += length;
+                }
+                Next::Unknown if !end => break,
+                Next::Unknown => {
+                    text.push(char::REPLACEMENT_CHARACTER);
+                    at += 1;
+                }
+                Next::Invalid(length) => {
+                    text.push(char::REPLACEMENT_CHARACTER);
+                    at += length;
+                }
+                Next::Char(found) => {
+                    match found {
+                        '\n' | '\t' => text.push(found),
+                        _ => text.push_str(&clean(found.encode_utf8(&mut [0; 4]))),
+                    }
+                    at += found.len_utf8();
+                }
+            }
+        }
+        self.rest.drain(..at);
+        self.terminal.write_all(text.as_bytes())
+    }
+}
+
+impl<W: Write> Write for Cleaned<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.rest.extend_from_slice(bytes);
+        self.pass(false)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.pass(true)?;
+        self.terminal.flush()
+    }
+}
+
+/// What stands at the beginning of some bytes.
+enum Next {
+    Char(char),
+    /// One of [`STYLES`], so long.
+    Style(usize),
+    /// No UTF-8, so many bytes of it.
+    Invalid(usize),
+    /// The bytes that follow decide.
+    Unknown,
+}
+
+fn next(bytes: &[u8]) -> Next {
+    if bytes[0] == 0x1b {
+        if let Some(style) = STYLES.iter().find(|style| bytes.starts_with(style.as_bytes())) {
+            return Next::Style(style.len());
+        }
+        let may_follow = bytes.len() < STYLE_MAX && STYLES.iter().any(|style| style.as_bytes().starts_with(bytes));
+        return if may_follow { Next::Unknown } else { Next::Char('\u{1b}') };
+    }
+    let head = &bytes[..bytes.len().min(4)];
+    let valid = match str::from_utf8(head) {
+        Ok(text) => text,
+        Err(error) if error.valid_up_to() > 0 => str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default(),
+        Err(error) => return error.error_len().map_or(Next::Unknown, Next::Invalid),
+    };
+    valid.chars().next().map_or(Next::Invalid(1), Next::Char)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cleaned(pieces: &[&[u8]]) -> String {
+        let mut terminal = Cleaned::new(Vec::new());
+        for piece in pieces {
+            terminal.write_all(piece).expect("memory takes all");
+        }
+        terminal.flush().expect("memory takes all");
+        String::from_utf8(terminal.terminal).expect("only text goes through")
+    }
+
+    #[test]
+    fn nothing_but_text_and_styles_of_reports_reaches_a_terminal() {
+        // A title (OSC), the alternate screen (CSI), concealed text (SGR 8), C1 and a mark of direction.
+        let hostile = "a\u{1b}]0;owned\u{7}b\u{1b}[?1049hc\u{1b}[8md\u{9b}31me\u{202e}f\u{7f}\r\n\tg";
+        let expected = "a�]0;owned�b�[?1049hc�[8md�31me�f��\n\tg";
+        assert_eq!(cleaned(&[hostile.as_bytes()]), expected);
+        let styled = "\u{1b}[1mheading\u{1b}[0m";
+        assert_eq!(cleaned(&[styled.as_bytes()]), styled);
+    }
+
+    #[test]
+    fn it_does_not_matter_where_a_write_ends() {
+        let text = "ä\u{1b}[1m\u{1f600}\u{1b}[0m\u{1b}[1x\u{9b}";
+        let whole = cleaned(&[text.as_bytes()]);
+        assert_eq!(whole, "ä\u{1b}[1m\u{1f600}\u{1b}[0m�[1x�");
+        let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
+        assert_eq!(cleaned(&bytes), whole);
+        assert_eq!(cleaned(&[b"\xff\xc3", b"(\xf0\x9f"]), "��(��");
+    }
+}

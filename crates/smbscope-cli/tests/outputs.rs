@@ -1,0 +1,240 @@
+//! What `-o` writes: never over what is read, and never instead of yesterday's report before today's is whole.
+
+mod common;
+
+use common::{Said, analyze, command, contents, directory, finish, said, table, write};
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const SMB3: &str = "own/smbclient_SMB3_11.pcap.zst";
+const FORMATS: [&str; 5] = ["text", "json", "html", "csv", "parquet"];
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).expect("the directory is there");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
+    names.sort();
+    names
+}
+
+/// A directory with a capture, and a report of yesterday.
+fn prepared(test: &str) -> PathBuf {
+    let directory = directory(test);
+    write(&directory, "smb.pcap", contents(SMB3));
+    write(&directory, "report", "yesterday");
+    directory
+}
+
+fn smbscope(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    command.current_dir(directory).args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// A line of a shell in which `$S` is the program.
+fn shell(directory: &Path, line: &str) -> Said {
+    let mut command = Command::new("sh");
+    command.current_dir(directory).args(["-c", line]).env("S", env!("CARGO_BIN_EXE_smbscope")).stdin(Stdio::null());
+    finish(command)
+}
+
+#[test]
+fn no_output_is_an_input_under_whatever_name() {
+    let directory = prepared("outputs_inputs");
+    let capture = fs::read(directory.join("smb.pcap")).expect("a capture");
+    fs::hard_link(directory.join("smb.pcap"), directory.join("hard")).expect("a hard link");
+    std::os::unix::fs::symlink("hard", directory.join("soft")).expect("a symbolic link");
+    for format in FORMATS {
+        for name in ["hard", "soft", "./smb.pcap"] {
+            let said = analyze(&directory, &["smb.pcap", "--format", format, "-o", name]);
+            let expected = format!("cannot write {name}: it is the input smb.pcap; choose another name for the output");
+            assert_eq!(said.error(1), expected);
+        }
+        for line in ["\"$S\" analyze - -o smb.pcap < smb.pcap", "\"$S\" analyze - -o smb.pcap < hard"] {
+            let expected = "cannot write smb.pcap: it is the input standard input; choose another name for the output";
+            assert_eq!(shell(&directory, &format!("{line} --format {format}")).error(1), expected);
+        }
+    }
+    let said = shell(&directory, "\"$S\" analyze smb.pcap >> hard");
+    assert!(said.error(1).starts_with("cannot write standard output: it is the input smb.pcap"), "{}", said.err);
+    assert_eq!(fs::read(directory.join("smb.pcap")).expect("a capture"), capture);
+}
+
+#[test]
+fn a_comparison_is_never_written_over_what_it_compares() {
+    let directory = prepared("outputs_compare");
+    for name in ["a.json", "b.json"] {
+        assert_eq!(analyze(&directory, &["smb.pcap", "--format", "json", "-o", name]).output(), "");
+    }
+    fs::create_dir(directory.join("run")).expect("a directory");
+    write(&directory, "run/run.json", "{\"schema\": \"smbscope.bench/1\"");
+    fs::hard_link(directory.join("run/run.json"), directory.join("hard")).expect("a hard link");
+    for (files, output, input) in [
+        (["a.json", "b.json"], "b.json", "b.json"),
+        (["a.json", "smb.pcap"], "smb.pcap", "smb.pcap"),
+        (["a.json", "run"], "run/run.json", "run/run.json"),
+        (["run", "a.json"], "hard", "run/run.json"),
+    ] {
+        let before = fs::read(directory.join(output)).expect("a file");
+        let said = finish(smbscope(&directory, &["compare", files[0], files[1], "-o", output]));
+        let expected = format!("cannot write {output}: it is the input {input}; choose another name for the output");
+        assert_eq!(said.error(1), expected);
+        assert_eq!(fs::read(directory.join(output)).expect("a file"), before);
+    }
+}
+
+#[test]
+fn a_failed_command_leaves_yesterdays_report() {
+    let directory = prepared("outputs_failed");
+    // Something that begins as a capture does, and one without SMB.
+    write(&directory, "none.pcap", &contents(SMB3)[..24]);
+    write(&directory, "broken.json", "{\"schema\": ");
+    let before = names(&directory);
+    for format in FORMATS {
+        for input in ["none.pcap", "absent.pcap"] {
+            let said = analyze(&directory, &[input, "--format", format, "-o", "report"]);
+            assert_eq!(said.status, Some(1), "{}", said.err);
+            assert_eq!(fs::read_to_string(directory.join("report")).expect("a report"), "yesterday", "{format}");
+        }
+    }
+    for format in ["text", "json", "html"] {
+        let line = ["compare", "smb.pcap", "broken.json", "--format", format, "-o", "report"];
+        assert_eq!(finish(smbscope(&directory, &line)).status, Some(1));
+        assert_eq!(fs::read_to_string(directory.join("report")).expect("a report"), "yesterday");
+    }
+    assert_eq!(names(&directory), before);
+}
+
+#[test]
+fn a_disk_without_room_leaves_yesterdays_report() {
+    let directory = prepared("outputs_full");
+    let before = names(&directory);
+    for format in FORMATS {
+        // The largest file is one block of 512 bytes.
+        let line = format!("ulimit -f 1; exec \"$S\" analyze smb.pcap --format {format} -o report");
+        assert_eq!(shell(&directory, &line).error(1), "cannot write report: File too large (os error 27)", "{format}");
+    }
+    let said = shell(&directory, "ulimit -f 1; exec \"$S\" compare smb.pcap smb.pcap -o report");
+    assert_eq!(said.error(1), "cannot write report: File too large (os error 27)");
+    let said = shell(&directory, "ulimit -f 1; exec \"$S\" man --output .");
+    assert!(said.error(1).ends_with("File too large (os error 27)"), "{}", said.err);
+    assert_eq!(
+        (fs::read_to_string(directory.join("report")).expect("a report").as_str(), names(&directory)),
+        ("yesterday", before)
+    );
+}
+
+#[test]
+fn a_killed_command_leaves_yesterdays_report() {
+    let whole = contents(SMB3);
+    for format in FORMATS {
+        let directory = prepared(&format!("outputs_killed_{format}"));
+        let before = names(&directory);
+        for (signal, number, status) in [("-TERM", 15, Some(143)), ("-HUP", 1, Some(129)), ("-KILL", 9, None)] {
+            let mut child = command(&directory, &["-", "--format", format, "-o", "report"])
+                .stdin(Stdio::piped())
+                .spawn()
+                .expect("the binary runs");
+            let mut stdin = child.stdin.take().expect("a pipe");
+            stdin.write_all(&whole).expect("the binary reads");
+            let begun = Instant::now();
+            while names(&directory).len() == before.len() && begun.elapsed() < Duration::from_secs(20) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let kill = Command::new("kill").args([signal, &child.id().to_string()]).status();
+            assert!(kill.expect("kill runs").success());
+            let ended = child.wait().expect("the binary ends");
+            assert_eq!((ended.code(), ended.signal().is_some()), (status, number == 9), "{signal}");
+            assert_eq!(fs::read_to_string(directory.join("report")).expect("a report"), "yesterday", "{signal}");
+            if number == 9 {
+                // Nobody could remove the part.
+                assert_eq!(names(&directory).len(), before.len() + 1);
+            } else {
+                assert_eq!(names(&directory), before, "{signal}");
+            }
+            drop(stdin);
+        }
+    }
+}
+
+#[test]
+fn a_report_is_as_its_predecessor_or_the_umask_says() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = prepared("outputs_modes");
+    fs::set_permissions(directory.join("report"), fs::Permissions::from_mode(0o604)).expect("a mode");
+    let line = "umask 027; \"$S\" analyze smb.pcap -o report && \"$S\" analyze smb.pcap -o new";
+    assert_eq!(shell(&directory, line).output(), "");
+    let mode = |name: &str| fs::metadata(directory.join(name)).expect("a file").permissions().mode() & 0o777;
+    assert_eq!([mode("report"), mode("new")], [0o604, 0o640]);
+    assert_eq!(names(&directory), ["new", "report", "smb.pcap"]);
+}
+
+#[test]
+fn pipes_and_devices_get_results_as_they_come() {
+    let directory = prepared("outputs_streams");
+    let expected = analyze(&directory, &["smb.pcap", "--format", "csv"]);
+    let rows = table(expected.output()).1.len();
+    for line in [
+        "\"$S\" analyze smb.pcap --format csv -o /dev/stdout",
+        "\"$S\" analyze smb.pcap --format csv -o /dev/stdout | cat",
+        "\"$S\" analyze smb.pcap --format csv -o /dev/fd/3 3>&1",
+        "\"$S\" analyze smb.pcap --format csv -o /dev/stderr 2>&1",
+        "mkfifo fifo && { \"$S\" analyze smb.pcap --format csv -o fifo & cat fifo; wait; test -p fifo; }",
+        // A file that the shell has open is added to, and goes on behind it.
+        "{ echo first; \"$S\" analyze smb.pcap --format csv -o /dev/stdout; echo last; } > log; tail -n +2 log | grep -v ^last",
+        "echo first > log2; \"$S\" analyze smb.pcap --format csv -o /dev/fd/3 3>> log2; tail -n +2 log2",
+    ] {
+        let said = shell(&directory, line);
+        assert_eq!(table(said.output()).1.len(), rows, "{line}");
+        assert_eq!(said.out, expected.out, "{line}");
+    }
+    assert_eq!(shell(&directory, "\"$S\" analyze smb.pcap -o /dev/null && test -c /dev/null").output(), "");
+    let said = analyze(&directory, &["smb.pcap", "-o", "."]);
+    assert_eq!(said.error(1), "cannot write .: Is a directory (os error 21)");
+}
+
+#[test]
+fn manual_pages_replace_those_that_are_there() {
+    let directory = directory("outputs_manual");
+    write(&directory, "smbscope.1", "yesterday");
+    assert_eq!(finish(smbscope(&directory, &["man", "--output", "."])).output(), "");
+    assert!(fs::read_to_string(directory.join("smbscope.1")).expect("a page").contains(".TH"));
+    assert!(names(&directory).iter().all(|name| name.ends_with(".1")));
+}
+
+#[test]
+fn an_interrupted_analysis_writes_what_it_read_and_says_so_by_its_status() {
+    let directory = prepared("outputs_interrupted");
+    let whole = contents(SMB3);
+    for format in FORMATS {
+        let mut child = command(&directory, &["-", "--format", format, "-o", "report"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        stdin.write_all(&whole).expect("the binary reads");
+        std::thread::sleep(Duration::from_secs(1));
+        let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(kill.expect("kill runs").success());
+        let said = said(child.wait_with_output().expect("the binary ends"));
+        assert_eq!(said.status, Some(130), "{}", said.err);
+        let mut head = [0; 4];
+        fs::File::open(directory.join("report")).and_then(|mut file| file.read_exact(&mut head)).expect("a report");
+        assert_ne!(&head, b"yest", "{format}");
+        drop(stdin);
+    }
+    // Before anything was read.
+    let mut child = command(&directory, &["-", "-o", "new"]).stdin(Stdio::piped()).spawn().expect("the binary runs");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(&whole[..24]).expect("the binary reads");
+    std::thread::sleep(Duration::from_secs(1));
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.expect("kill runs").success());
+    let said = said(child.wait_with_output().expect("the binary ends"));
+    assert_eq!(said.error(130), "standard input: interrupted before any SMB was read");
+    assert!(!directory.join("new").exists());
+}
