@@ -71,8 +71,8 @@ def number(text: str) -> int | None:
 def analyze(smbscope: Path, capture: Path) -> Analysis:
     """Runs smbscope twice: for the exchange table and for the quality counters."""
     runs = []
-    for output in ("csv", "json"):
-        command = [str(smbscope), "analyze", str(capture), "--format", output]
+    for output in (["csv", "--csv-raw"], ["json"]):
+        command = [str(smbscope), "analyze", str(capture), "--format", *output]
         run = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if run.returncode:
             lines = run.stderr.strip().splitlines() or [f"exit {run.returncode}"]

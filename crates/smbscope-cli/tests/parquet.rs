@@ -73,7 +73,7 @@ fn every_value_of_every_bundled_capture_is_that_of_the_csv() {
     let directory = directory("parquet_and_csv");
     let mut seen = 0;
     for capture in captures() {
-        let csv = analyze(&directory, &[&path(&capture), "--format", "csv"]);
+        let csv = analyze(&directory, &[&path(&capture), "--format", "csv", "--csv-raw"]);
         let parquet = analyze(&directory, &[&path(&capture), "--format", "parquet", "-o", "out.parquet"]);
         assert_eq!((parquet.status, &parquet.err, parquet.out.as_str()), (csv.status, &csv.err, ""), "{capture}");
         let (expected, found) = (table(&csv.out), rows(&directory.join("out.parquet")));
