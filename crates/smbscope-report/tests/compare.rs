@@ -173,7 +173,7 @@ fn commands_of_smb1_and_smb2_that_do_the_same_stand_in_one_row() {
         assert!(found(name).is_some_and(|command| command.members.is_none()), "{name}");
     }
     let text = compare::render(&comparison, 100, false);
-    assert!(text.lines().any(|line| line.starts_with("READ = READ_ANDX ")), "{text}");
+    assert!(text.lines().any(|line| line == "READ = READ_ANDX"), "{text}");
     // Where all columns speak one protocol, nothing is put together.
     let same = compared(&[("a", old.clone()), ("b", old)]);
     assert!(same.commands.iter().all(|command| command.members.is_none()));
