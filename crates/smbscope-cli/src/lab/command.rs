@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     let Some((program, rest)) = arguments.command.split_first() else { bail!("there is no command to run") };
     let mut server = launcher(&arguments.place)?.start(&arguments.server.settings())?;
     if let Some(caveat) = server.record().link.as_ref().and_then(smbscope_lab::Link::caveat) {
-        eprintln!("smbscope: note: {caveat}");
+        crate::terminal::say(&format!("note: {caveat}"));
     }
     // What Ctrl-C means is for the command to say, which gets it from the terminal as well.
     interrupt::is_left_to_others();
