@@ -111,6 +111,8 @@ pub(super) fn may_answer(request: u64, response: u64) -> bool {
         LONGER_THAN_EMPTY..CHANGE_NOTIFY => {
             matches!(response, EMPTY | SHORT_ERROR | ERROR | CLOSE | CLOSED) || SMALL.contains(&response)
         }
+        // A WRITE, alone or compounded.
+        SURELY_WRITE.. => response == ERROR || response >= SMALL[0],
         _ => true,
     };
     let of_short = match response {

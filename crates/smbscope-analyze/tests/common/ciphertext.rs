@@ -151,7 +151,8 @@ impl Teller {
         let exchange = self.request(self.now, 96);
         self.say(self.now + 1_100_000, Side::Server, ERROR, Some(exchange), false);
         let later = self.now + 3_000_000 + random.below(100_000_000) as i64;
-        let plain = [ERROR, 72, 72 + 12 + 2 * random.below(20)][random.below(3) as usize];
+        // A change takes 12 bytes and a name (MS-FSCC 2.7.1).
+        let plain = [ERROR, 72, 72 + 14 + 2 * random.below(20)][random.below(3) as usize];
         self.say(later, Side::Server, plain, Some(exchange), true);
         self.now += 2_500_000;
     }
