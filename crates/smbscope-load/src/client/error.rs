@@ -53,6 +53,15 @@ pub enum Error {
         waited: Duration,
     },
 
+    /// Every command was answered in time, and all of them together took too long.
+    #[error("{what} took longer than {} in all: give it more time with --timeout", in_words(*limit))]
+    TooLong {
+        /// `a listing`, `connecting` …
+        what: &'static str,
+        /// How long it may take.
+        limit: Duration,
+    },
+
     /// No connection to the server came about.
     #[error("no connection to {address}: {error}; {}", advice(.error.kind()))]
     Unreachable {

@@ -9,6 +9,7 @@ pub mod crypto;
 mod error;
 mod file;
 mod foreign;
+mod limits;
 mod netbios;
 mod options;
 mod sample;

@@ -4,6 +4,7 @@
 //! is kept in [`Session::samples`]. A refusal by the server is [`Error::Status`], and the session goes on.
 
 use super::file::{Entry, Handle, Info, LockRange, Open, Opened, SetInfo};
+use super::limits::CONNECT_TIMEOUTS;
 use super::options::{Cipher, Options, SigningAlgorithm};
 use super::sample::Samples;
 use super::{Error, smb1, smb2};
@@ -56,10 +57,15 @@ macro_rules! either {
 impl Session {
     /// Connects, negotiates, authenticates, and connects to the share.
     pub async fn connect(options: &Options) -> Result<Session, Error> {
-        match options.dialect {
-            Dialect::Smb2(_) => Ok(Session::Smb2(Box::new(smb2::Session::connect(options).await?))),
-            _ => Ok(Session::Smb1(Box::new(smb1::Session::connect(options).await?))),
-        }
+        let connecting = async {
+            match options.dialect {
+                Dialect::Smb2(_) => Ok(Session::Smb2(Box::new(smb2::Session::connect(options).await?))),
+                _ => Ok(Session::Smb1(Box::new(smb1::Session::connect(options).await?))),
+            }
+        };
+        let limit = options.timeout.saturating_mul(CONNECT_TIMEOUTS);
+        let connected = tokio::time::timeout(limit, connecting).await;
+        connected.unwrap_or(Err(Error::TooLong { what: "connecting", limit }))
     }
 
     /// What was negotiated.

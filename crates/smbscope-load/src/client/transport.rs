@@ -5,6 +5,7 @@
 //! asking the system again. Both buffers are kept, so that a command allocates nothing. The task of the user reads and
 //! writes here itself: nobody else wakes up for an answer, so nobody else's delay is in its times.
 
+use super::limits::KEEP_ALIVES_MAX;
 use super::options::{Options, Transport};
 use super::{Error, Foreign, netbios};
 use smbscope_wire::nbss::{self, FrameHeader, FrameType};
@@ -52,6 +53,8 @@ pub(crate) struct Link {
     outgoing: Vec<u8>,
     /// Bytes of `outgoing` that a dropped call left unsent: the stream is out of step for good.
     unsent: bool,
+    /// Keep-alives since the last message.
+    keep_alives: u32,
     /// As large as the largest frame that came; filled up to `filled`.
     incoming: Vec<u8>,
     filled: usize,
@@ -100,6 +103,7 @@ impl Link {
             stream,
             outgoing: Vec::with_capacity(512),
             unsent: false,
+            keep_alives: 0,
             incoming: vec![0; INITIAL_BUFFER],
             filled: 0,
             frame: 0..0,
@@ -170,8 +174,19 @@ impl Link {
         loop {
             let (header, arrived) = self.receive_any(deadline).await?;
             match header.frame_type {
-                FrameType::Message => return Ok(arrived),
-                FrameType::KeepAlive => {}
+                FrameType::Message => {
+                    self.keep_alives = 0;
+                    return Ok(arrived);
+                }
+                FrameType::KeepAlive => {
+                    self.keep_alives += 1;
+                    if self.keep_alives > KEEP_ALIVES_MAX {
+                        return Err(invalid(format!("more than {KEEP_ALIVES_MAX} keep-alives and no message")));
+                    }
+                    if self.is_past(deadline) {
+                        return Err(io::ErrorKind::TimedOut.into());
+                    }
+                }
                 other => return Err(invalid(format!("a NetBIOS frame of type {other:?} in an SMB session"))),
             }
         }
@@ -186,8 +201,14 @@ impl Link {
         self.stream.readable().await
     }
 
+    /// Whether the last read returned after a deadline: who never waits, because there is always something to read,
+    /// does not hear the alarm.
+    pub(crate) fn is_past(&self, deadline: Option<Instant>) -> bool {
+        deadline.is_some_and(|deadline| self.read_at >= deadline)
+    }
+
     /// Whether a frame came behind the last one that was handed out; what is no frame is for the next call to refuse.
-    fn has_frame(&self) -> bool {
+    pub(crate) fn has_frame(&self) -> bool {
         let bytes = &self.incoming[self.frame.end..self.filled];
         let Some((header, rest)) = bytes.split_first_chunk::<{ nbss::HEADER_LENGTH }>() else { return false };
         FrameHeader::parse(*header).is_none_or(|header| rest.len() >= header.length as usize)
@@ -229,8 +250,9 @@ impl Link {
             if start + wanted > self.incoming.len() {
                 self.incoming.copy_within(start..self.filled, 0);
                 (start, self.filled) = (0, present);
-                if wanted > self.incoming.len() {
-                    self.incoming.resize(wanted, 0);
+                // Memory is for what has come, and not for what a frame's header announces.
+                if wanted > self.incoming.len() && present == self.incoming.len() {
+                    self.incoming.resize(wanted.min(2 * present), 0);
                 }
             }
             // A call that is dropped while it waits leaves the bytes where the next one looks for them.

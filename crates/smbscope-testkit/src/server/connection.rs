@@ -1,7 +1,7 @@
 //! One connection of a scripted server: frames in, answers out, now or when their time has come.
 
 use super::malformed::{Afterwards, set_frame_length, spoil};
-use super::script::{Fault, Malformed};
+use super::script::{Fault, Flood, Malformed};
 use super::{Shared, smb1, smb2};
 use smbscope_model::Command;
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
@@ -52,6 +52,8 @@ enum Fate {
     Silent,
     Closing,
     Resetting,
+    /// What the connection holds to be repeated is all that is sent from now on, with a pause after each time.
+    Repeating(Duration),
 }
 
 struct Connection {
@@ -63,6 +65,8 @@ struct Connection {
     partial: Vec<u8>,
     held: Vec<Held>,
     fate: Fate,
+    /// What is sent again and again.
+    repeated: Vec<u8>,
 }
 
 /// Serves a connection until one of both sides ends it.
@@ -80,6 +84,7 @@ pub(super) async fn serve(
         partial: Vec::new(),
         held: Vec::new(),
         fate: Fate::Open,
+        repeated: Vec::new(),
     };
     stream.set_nodelay(true)?;
     loop {
@@ -116,6 +121,18 @@ pub(super) async fn serve(
             Fate::Open | Fate::Silent => {}
             Fate::Closing => return close(stream, &buffers).await,
             Fate::Resetting => return stream.set_zero_linger(),
+            Fate::Repeating(pause) => return repeat(stream, &connection.repeated, pause).await,
+        }
+    }
+}
+
+/// Sends the same bytes until the client ends the connection.
+async fn repeat(mut stream: TcpStream, bytes: &[u8], pause: Duration) -> io::Result<()> {
+    loop {
+        stream.write_all(bytes).await?;
+        match pause.is_zero() {
+            true => tokio::task::yield_now().await,
+            false => tokio::time::sleep(pause).await,
         }
     }
 }
@@ -313,9 +330,54 @@ impl Connection {
                     self.hold(now + pause * index as u32, piece.to_vec(), None);
                 }
             }
+            Fault::Flood { of, answered } => self.flood(of, answered, out, start),
+            Fault::Trickle(pause) => {
+                out.truncate(start);
+                out.extend([0, 0xff, 0xff, 0xff]);
+                self.repeated = vec![0];
+                self.fate = Fate::Repeating(pause);
+            }
             // Taken into account when the answer was made.
             Fault::Status(_) => {}
         }
+    }
+
+    /// From now on sends nothing but one message; some of them at once, so that the client is what holds it up.
+    fn flood(&mut self, of: Flood, answered: bool, out: &mut Vec<u8>, start: usize) {
+        const AT_ONCE: usize = 64 << 10;
+        let answer = out.split_off(start);
+        let is_smb1 = answer.get(HEADER_LENGTH) == Some(&wire1::PROTOCOL_ID[0]);
+        let mut frame = vec![0; HEADER_LENGTH];
+        match of {
+            Flood::KeepAlive => frame = vec![0x85, 0, 0, 0],
+            Flood::OplockBreak | Flood::LeaseBreak if is_smb1 => self.smb1.put_break(&mut frame),
+            Flood::OplockBreak => smb2::put_break(self.smb2.last_open(), false, &mut frame),
+            Flood::LeaseBreak => {
+                smb2::put_break(self.smb2.last_open(), true, &mut frame);
+                // SMB2_NOTIFY_BREAK_LEASE_FLAG_ACK_REQUIRED (2.2.23.2)
+                frame[HEADER_LENGTH + wire2::Header::LENGTH + 4] = 1;
+            }
+            Flood::Answers => {
+                frame = answer.clone();
+                spoil(Malformed::MessageId, &mut frame, 0);
+            }
+            // TotalDataCount is more than has come, and DataCount is nothing (MS-CIFS 2.2.4.46.2).
+            Flood::Unfinished if is_smb1 => {
+                frame = answer.clone();
+                let words = HEADER_LENGTH + wire1::Header::LENGTH + 1;
+                frame.get_mut(words + 2..words + 4).into_iter().for_each(|total| total.fill(0xff));
+                frame.get_mut(words + 12..words + 14).into_iter().for_each(|count| count.fill(0));
+            }
+            Flood::Unfinished => smb2::interim(&mut answer[HEADER_LENGTH..].to_vec(), 0x0a00, &mut frame),
+        }
+        if of != Flood::KeepAlive {
+            set_frame_length(&mut frame, 0);
+        }
+        if answered {
+            out.extend(answer);
+        }
+        self.repeated = frame.repeat(AT_ONCE.div_ceil(frame.len()));
+        self.fate = Fate::Repeating(Duration::ZERO);
     }
 
     fn spoil(&mut self, how: Malformed, out: &mut Vec<u8>, start: usize) {

@@ -213,6 +213,8 @@ pub(super) struct Listing<'a> {
     pub(super) pattern: &'a str,
     pub(super) entries: usize,
     pub(super) file_size: u64,
+    /// Its entries are directories.
+    pub(super) nested: bool,
 }
 
 impl Listing<'_> {
@@ -221,7 +223,7 @@ impl Listing<'_> {
     }
 
     fn count(&self) -> usize {
-        if self.is_one_name() { 1 } else { self.entries + 2 }
+        if self.is_one_name() { 1 } else { self.entries.saturating_add(2) }
     }
 
     /// Entries from `position` on, `most` and what there is room for at most; the position after them. `None`: no such class, or not
@@ -255,6 +257,7 @@ impl Listing<'_> {
         match position {
             0 => node(true).put_entry(class, ".", out),
             1 => node(true).put_entry(class, "..", out),
+            _ if self.nested => node(true).put_entry(class, &format!("dir{:05}", position - 2), out),
             _ => node(false).put_entry(class, &format!("file{:05}.txt", position - 2), out),
         }
     }
@@ -286,7 +289,7 @@ mod tests {
 
     #[test]
     fn listings_stop_where_there_is_no_room_and_go_on_there() {
-        let listing = Listing { pattern: "*", entries: 10, file_size: 1 };
+        let listing = Listing { pattern: "*", entries: 10, file_size: 1, nested: false };
         let mut out = Vec::new();
         // FileIdBothDirectoryInformation: 104 bytes and the name; "." and ".." take 112 each.
         let middle = listing.put(37, 0, 300, 100, &mut out).unwrap();

@@ -68,6 +68,7 @@ pub(super) fn spoil(how: Malformed, out: &mut Vec<u8>, start: usize) -> Afterwar
             out.splice(message..message, header);
             set_frame_length(out, start);
         }
+        Malformed::Longer(by) => lengthen(out, start, message, body, is_smb2, by),
         Malformed::Random(seed) => {
             let mut random = Random::new(seed);
             for _ in 0..=random.below(8) {
@@ -77,6 +78,33 @@ pub(super) fn spoil(how: Malformed, out: &mut Vec<u8>, start: usize) -> Afterwar
         }
     }
     Afterwards::GoOn
+}
+
+/// READ with more data, and WRITE with a larger count; other answers stay as they are.
+fn lengthen(out: &mut Vec<u8>, start: usize, message: usize, body: usize, is_smb2: bool, by: u16) {
+    let command = out[message + if is_smb2 { 12 } else { 4 }];
+    let (read, write) = if is_smb2 { (8, 9) } else { (0x2e, 0x2f) };
+    if command == read {
+        out.put_zeros(by.into());
+        set_frame_length(out, start);
+        // SMB2: DataLength. SMB1: DataLength, and the byte count behind the words.
+        if is_smb2 {
+            add_u16(out, body + 4, by);
+        } else {
+            add_u16(out, body + 10, by);
+            let words = 2 * usize::from(out[body - 1]);
+            add_u16(out, body + words, by);
+        }
+    } else if command == write {
+        add_u16(out, body + 4, by);
+    }
+}
+
+fn add_u16(out: &mut Vec<u8>, at: usize, by: u16) {
+    if let Some([low, high]) = out.get(at..at + 2) {
+        let value = u16::from_le_bytes([*low, *high]).wrapping_add(by);
+        out.set_u16(at, value);
+    }
 }
 
 /// Writes the length of the frame from `start` to the end into its header.

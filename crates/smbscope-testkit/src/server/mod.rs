@@ -25,7 +25,7 @@ mod script;
 mod smb1;
 mod smb2;
 
-pub use script::{AnyCommand, Fault, Malformed, Rule, Script};
+pub use script::{AnyCommand, Fault, Flood, Malformed, Rule, Script};
 
 use connection::Buffers;
 use rules::Rules;

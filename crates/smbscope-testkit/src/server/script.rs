@@ -19,12 +19,20 @@ pub struct Script {
     pub entries: usize,
     /// Largest read, write and metadata transaction.
     pub max_transfer: u32,
+    /// SMB1: largest message that the server takes, except for large writes.
+    pub smb1_buffer: u32,
     /// Credits granted at most with an answer; a client gets what it asks for up to that.
     pub credits: u16,
     /// SMB 3.1.1: answer offers of signing and encryption algorithms with a choice. Guests use neither.
     pub contexts: bool,
     /// Grant the oplock or lease that is asked for.
     pub oplocks: bool,
+    /// Every directory holds directories instead of files, which hold directories, and so on.
+    pub nested: bool,
+    /// A listing begins again where it should end.
+    pub looping: bool,
+    /// Every session setup is answered with one more challenge.
+    pub endless_login: bool,
     /// What goes wrong, in order; the first rule that applies to a command decides.
     pub rules: Vec<Rule>,
 }
@@ -38,9 +46,13 @@ impl Default for Script {
             file_size: 1 << 20,
             entries: 10,
             max_transfer: 1 << 20,
+            smb1_buffer: 16_644,
             credits: 512,
             contexts: true,
             oplocks: false,
+            nested: false,
+            looping: false,
+            endless_login: false,
             rules: Vec::new(),
         }
     }
@@ -164,6 +176,30 @@ pub enum Fault {
         /// Time between pieces.
         pause: Duration,
     },
+    /// The same message without end, as fast as the client takes it; nothing that the client sends is read any more.
+    Flood {
+        /// What is sent.
+        of: Flood,
+        /// The command is answered before.
+        answered: bool,
+    },
+    /// A frame of 16 MiB is announced and arrives byte by byte, with a pause after each.
+    Trickle(Duration),
+}
+
+/// What a server can send without end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flood {
+    /// Breaks of the oplock of the last open.
+    OplockBreak,
+    /// Breaks of a lease that have to be acknowledged (SMB1: of the oplock).
+    LeaseBreak,
+    /// NetBIOS keep-alives.
+    KeepAlive,
+    /// Answers that are not the last one: STATUS_PENDING (SMB1: parts of a transaction that bring nothing).
+    Unfinished,
+    /// Answers to a request that was never made.
+    Answers,
 }
 
 impl Fault {
@@ -237,6 +273,8 @@ pub enum Malformed {
     WrongSignature,
     /// It is encrypted, with a key that nobody has.
     Encrypted,
+    /// READ brings so many bytes more than were asked for, and WRITE says that it wrote so many more.
+    Longer(u16),
     /// Bytes changed at random, by a seed: 1 to 8 of them anywhere behind the frame's header.
     Random(u64),
 }

@@ -31,8 +31,6 @@ const DIRECTORY_BIT: u16 = 1;
 const EXTENDED_SECURITY: u16 = 0x0800;
 /// 2021-01-01 00:00 UTC as UTIME.
 const UTIME: u32 = 1_609_459_200;
-/// Largest message that the server takes, except for large writes.
-const MAX_BUFFER: u32 = 16_644;
 
 type Answered = Result<(), NtStatus>;
 
@@ -96,7 +94,7 @@ impl Connection {
         let request = Request::parse(header, block, message);
         match (block.command, &request) {
             (Command::NEGOTIATE, Request::Negotiate(dialects)) => self.negotiate(header, dialects, script, answer)?,
-            (Command::SESSION_SETUP_ANDX, Request::SessionSetup(logon)) => self.session_setup(logon, answer)?,
+            (Command::SESSION_SETUP_ANDX, Request::SessionSetup(logon)) => self.session_setup(logon, script, answer)?,
             (Command::TREE_CONNECT_ANDX, Request::TreeConnect(path)) => {
                 self.tree_connect(block, &path.text, answer).ok_or(INVALID)?;
             }
@@ -166,7 +164,7 @@ impl Connection {
                 words.put_u8(3);
                 words.put_u16(script.credits);
                 words.put_u16(1);
-                words.put_u32(MAX_BUFFER);
+                words.put_u32(script.smb1_buffer);
                 words.put_u32(65_536);
                 words.put_u32(0);
                 words.put_u32(CAPABILITIES | extended);
@@ -180,7 +178,7 @@ impl Connection {
     }
 
     /// MS-SMB 2.2.4.6.2, MS-CIFS 2.2.4.53.2
-    fn session_setup(&mut self, logon: &Logon<'_>, answer: &mut Answer<'_>) -> Answered {
+    fn session_setup(&mut self, logon: &Logon<'_>, script: &Script, answer: &mut Answer<'_>) -> Answered {
         let uid = 100 + (self.number % 60_000) as u16;
         answer.out.set_u16(answer.start + 28, uid);
         let Logon::Token(token) = logon else {
@@ -191,6 +189,9 @@ impl Connection {
         let (action, token, result) = match ntlm::leg(token) {
             (ntlm::Leg::Negotiate(offered), wrapping) => {
                 (0, ntlm::challenge(offered, wrapping), Err(NtStatus::MORE_PROCESSING_REQUIRED))
+            }
+            (ntlm::Leg::Authenticate, wrapping) if script.endless_login => {
+                (0, ntlm::challenge(0, wrapping), Err(NtStatus::MORE_PROCESSING_REQUIRED))
             }
             (ntlm::Leg::Authenticate, wrapping) => (1, ntlm::accepted(wrapping), Ok(())),
             (ntlm::Leg::Unknown, _) => return Err(NtStatus::LOGON_FAILURE),

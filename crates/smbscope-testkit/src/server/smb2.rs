@@ -136,7 +136,7 @@ impl Connection {
         const INVALID: NtStatus = NtStatus::INVALID_PARAMETER;
         match command {
             Command::NEGOTIATE => self.negotiate(message, script, out, start),
-            Command::SESSION_SETUP => self.session_setup(message, related, out).unwrap_or(Err(INVALID)),
+            Command::SESSION_SETUP => self.session_setup(message, script, related, out).unwrap_or(Err(INVALID)),
             Command::TREE_CONNECT => self.tree_connect(message, related, out).ok_or(INVALID),
             Command::CREATE => self.create(message, script, related, out, start).ok_or(INVALID),
             Command::CLOSE => self.close(message, script, related, out).ok_or(INVALID),
@@ -257,7 +257,11 @@ impl Connection {
         out.put_u16(72);
         let length_at = out.len();
         out.put_u32(0);
-        let listing = Listing { pattern: &pattern, entries: script.entries, file_size: script.file_size };
+        let Script { entries, file_size, nested, looping, .. } = *script;
+        let listing = Listing { pattern: &pattern, entries, file_size, nested };
+        if looping && *position >= entries.saturating_add(2) {
+            *position = 0;
+        }
         let before = *position;
         // SMB2_RETURN_SINGLE_ENTRY.
         let most = if query_flags & 2 != 0 { 1 } else { usize::MAX };

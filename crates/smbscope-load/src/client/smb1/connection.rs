@@ -2,6 +2,7 @@
 //! request, its answer is found by MID, checked, and noted with its times (MS-CIFS 3.2.4.1 and 3.2.5.1).
 
 use super::super::crypto::Smb1Signer;
+use super::super::limits::BREAKS_MAX;
 use super::super::transport::{Arrived, Link, Sent};
 use super::super::{Error, Options, Sample, Samples};
 use super::multiplex::Mids;
@@ -106,10 +107,12 @@ pub(super) struct Connection {
     pub(super) assembly: Assembly,
     /// The one request that waits beside the others.
     pub(super) watch: Option<Watch>,
+    /// Messages since the last answer that nobody waited for.
+    unasked: u32,
     mids: Mids,
     /// What was sent last; still here when the caller stopped waiting for its answer.
     under_way: Option<Pending>,
-    timeout: Duration,
+    pub(super) timeout: Duration,
 }
 
 impl Connection {
@@ -132,6 +135,7 @@ impl Connection {
             samples: Samples::new(),
             assembly: Assembly::default(),
             watch: None,
+            unasked: 0,
             mids: Mids::default(),
             under_way: None,
             timeout: options.timeout,
@@ -187,6 +191,9 @@ impl Connection {
             if matches!(part, Ok(false)) {
                 // The rest of it is still to come.
                 self.under_way = Some(*pending);
+                if self.link.is_past(pending.sent.last.checked_add(self.timeout)) {
+                    return Err(self.broken(io::ErrorKind::TimedOut.into(), "waiting for an answer"));
+                }
                 continue;
             }
             self.complete(pending, &header, arrived, bytes);
@@ -305,9 +312,13 @@ impl Connection {
             if is_reply && header.mid == pending.mid && commands.contains(&header.command) {
                 self.verify(pending)?;
                 self.under_way = None;
+                self.unasked = 0;
                 return Ok((header, arrived));
             }
             self.attend(&header, arrived).await?;
+            if self.link.is_past(deadline) {
+                return Err(self.broken(io::ErrorKind::TimedOut.into(), "waiting for an answer"));
+            }
         }
     }
 
@@ -319,6 +330,10 @@ impl Connection {
                 Ok(arrived) => {
                     let header = self.header_of_frame()?;
                     self.attend(&header, arrived).await?;
+                    // A server that sends without end does not keep the user from going on.
+                    if Instant::now() >= until && !self.link.has_frame() {
+                        return Ok(());
+                    }
                 }
                 Err(error) if is_deadline(&error) => return Ok(()),
                 Err(error) => return Err(self.broken(error, "resting")),
@@ -332,6 +347,10 @@ impl Connection {
 
     /// Deals with a message that is not the answer waited for.
     async fn attend(&mut self, header: &Header, arrived: Arrived) -> Result<(), Error> {
+        self.unasked += 1;
+        if self.unasked > BREAKS_MAX {
+            return Err(self.protocol(&format!("more than {BREAKS_MAX} messages that nobody asked for")));
+        }
         if let Some(broken) = LockingAndxRequest::parse(self.link.frame()) {
             return self.acknowledge(broken, header, arrived).await;
         }

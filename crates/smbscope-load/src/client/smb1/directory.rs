@@ -2,6 +2,7 @@
 
 use super::super::Error;
 use super::super::file::{Entry, Info};
+use super::super::limits::Listed;
 use super::connection::{About, malformed};
 use super::{MAX_TRANSACT, Session, rooted};
 use smbscope_wire::names::InfoLevel;
@@ -51,7 +52,8 @@ impl Session {
         self.connection.transact(&find, About::default()).await?;
         let FindFirst2Response { sid, end_of_search, .. } =
             FindFirst2Response::parse(&self.connection.assembly.parameters).map_err(malformed)?;
-        let mut found = self.take(information_level, most, entries.as_deref_mut());
+        let mut listed = Listed::new(self.connection.timeout);
+        let mut found = self.take(information_level, most, entries.as_deref_mut(), &mut listed)?;
         let mut is_through = end_of_search;
         while !is_through && found < most && !self.resume.is_empty() {
             let next = FindNext2 {
@@ -69,7 +71,7 @@ impl Session {
             }
             let answer = FindNext2Response::parse(&self.connection.assembly.parameters).map_err(malformed)?;
             is_through = answer.end_of_search;
-            found += self.take(information_level, most - found, entries.as_deref_mut());
+            found += self.take(information_level, most - found, entries.as_deref_mut(), &mut listed)?;
         }
         if !is_through {
             self.connection.call(&FindClose2 { sid }, About::default()).await?;
@@ -78,7 +80,13 @@ impl Session {
     }
 
     /// Takes entries out of the last answer, and the name of the last one to go on behind.
-    fn take(&mut self, level: InformationLevel, most: usize, mut into: Option<&mut Vec<Entry>>) -> usize {
+    fn take(
+        &mut self,
+        level: InformationLevel,
+        most: usize,
+        mut into: Option<&mut Vec<Entry>>,
+        listed: &mut Listed,
+    ) -> Result<usize, Error> {
         let unicode = self.connection.header.flags2 & flags2::UNICODE != 0;
         self.resume.clear();
         let mut found = 0;
@@ -88,6 +96,10 @@ impl Session {
             if found == most {
                 break;
             }
+            if found == 0 {
+                listed.answer(&self.resume)?;
+            }
+            listed.entry(if into.is_some() { self.resume.len() } else { 0 })?;
             found += 1;
             if let Some(entries) = into.as_deref_mut() {
                 entries.push(Entry {
@@ -97,7 +109,7 @@ impl Session {
                 });
             }
         }
-        found
+        Ok(found)
     }
 
     /// Removes a file.

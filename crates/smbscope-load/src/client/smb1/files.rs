@@ -1,6 +1,7 @@
 //! Open, close, read, write, flush, lock (MS-CIFS 3.2.4.5 to 3.2.4.24).
 
 use super::super::file::{Handle, LockRange, Open, Opened, access, options};
+use super::super::limits::Allowance;
 use super::super::{Disposition, Error};
 use super::connection::{About, PID, malformed};
 use super::{Session, fid_of, rooted};
@@ -82,6 +83,7 @@ impl Session {
     pub async fn read(&mut self, handle: Handle, offset: u64, length: u32) -> Result<&[u8], Error> {
         let fid = fid_of(handle);
         let mut total = 0;
+        let mut allowance = None;
         loop {
             let rest = length - total;
             let asked = rest.min(self.facts.max_read);
@@ -104,6 +106,8 @@ impl Session {
             if is_last {
                 return Ok(&self.gathered);
             }
+            let timeout = self.connection.timeout;
+            allowance.get_or_insert_with(|| Allowance::of_operation("a read", timeout)).check()?;
         }
     }
 
@@ -144,6 +148,7 @@ impl Session {
     pub async fn write(&mut self, handle: Handle, offset: u64, data: &[u8]) -> Result<(), Error> {
         let fid = fid_of(handle);
         let (mut offset, mut rest) = (offset, data);
+        let mut allowance = None;
         loop {
             let part = &rest[..rest.len().min(self.facts.max_write as usize)];
             let written = self.write_once(fid, offset, part).await?;
@@ -158,6 +163,8 @@ impl Session {
                 return Err(Error::Protocol("a write succeeded and wrote nothing".to_owned()));
             }
             offset = offset.saturating_add(written.into());
+            let timeout = self.connection.timeout;
+            allowance.get_or_insert_with(|| Allowance::of_operation("a write", timeout)).check()?;
         }
     }
 

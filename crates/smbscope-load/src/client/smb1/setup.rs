@@ -3,6 +3,7 @@
 
 use super::super::auth::Authenticator;
 use super::super::crypto::Smb1Signer;
+use super::super::limits::SMB1_BUFFER_MIN;
 use super::super::transport::Link;
 use super::super::{Credentials, Encryption, Error, Facts, Options, Signing, SigningAlgorithm};
 use super::connection::{About, Connection, malformed};
@@ -130,6 +131,12 @@ async fn negotiate(connection: &mut Connection, options: &Options) -> Result<Ser
         sign,
         signing_required,
     };
+    if server.max_buffer_size < SMB1_BUFFER_MIN {
+        let size = server.max_buffer_size;
+        return unsupported(&format!(
+            "the server takes messages of {size} bytes at most, and work needs {SMB1_BUFFER_MIN}"
+        ));
+    }
     if !answer.can(capabilities::NT_SMBS | capabilities::STATUS32) {
         return unsupported("the server lacks the commands or the status codes of NT LM 0.12");
     }

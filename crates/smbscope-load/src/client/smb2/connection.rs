@@ -66,6 +66,8 @@ pub(super) struct Pending {
     pub(super) whose: Whose,
     pub(super) credits_asked: u16,
     pub(super) async_id: Option<u64>,
+    /// Interim responses to it.
+    pub(super) interims: u32,
 }
 
 #[derive(Debug)]
@@ -81,6 +83,8 @@ pub(super) struct Connection {
     pub(super) has_credit_charge: bool,
     pub(super) timeout: Duration,
     pub(super) pending: Vec<Pending>,
+    /// Breaks since the last answer that somebody waited for.
+    pub(super) unasked: u32,
     /// Answers that a later call asks for.
     pub(super) kept: Vec<(Header, Vec<u8>)>,
     /// Messages of the frame being built, where it will be encrypted.
@@ -109,6 +113,7 @@ impl Connection {
             has_credit_charge: false,
             timeout: options.timeout,
             pending: Vec::with_capacity(8),
+            unasked: 0,
             kept: Vec::new(),
             plain: Vec::new(),
             last: None,
@@ -141,11 +146,15 @@ impl Connection {
 
     /// Waits until there are so many credits.
     pub(super) async fn afford(&mut self, charge: u32) -> Result<(), Error> {
+        if self.credits.affords(charge) {
+            return Ok(());
+        }
+        let deadline = Instant::now().checked_add(self.timeout);
         while !self.credits.affords(charge) {
             let Some(oldest) = self.pending.first() else {
                 return Err(Error::Protocol(format!("it grants too few credits for a request that costs {charge}")));
             };
-            let (id, deadline) = (oldest.sample.message_id, Instant::now().checked_add(self.timeout));
+            let id = oldest.sample.message_id;
             self.event(id, deadline).await?;
         }
         Ok(())
@@ -301,7 +310,7 @@ impl Connection {
             encrypted: mode == Mode::Sealed,
             outcome: Outcome::Unanswered,
         };
-        self.pending.push(Pending { sample, whose: about.whose, credits_asked, async_id: None });
+        self.pending.push(Pending { sample, whose: about.whose, credits_asked, async_id: None, interims: 0 });
     }
 }
 

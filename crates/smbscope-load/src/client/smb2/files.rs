@@ -1,10 +1,11 @@
 //! Operations on open files: open, close, read, write, flush, lock, query and set.
 
 use super::Session;
-use super::connection::About;
+use super::connection::{About, Connection};
 use super::credits::BYTES_PER_CREDIT;
 use super::replies::Reply;
 use crate::client::file::{Handle, Info, LockRange, Open, Opened, SetInfo, options};
+use crate::client::limits::Allowance;
 use crate::client::{Error, access};
 use smbscope_model::{Command, FileId, Subcommand};
 use smbscope_wire::smb2::messages::lock::{self, flags as lock_flags};
@@ -41,8 +42,7 @@ impl Session {
         }
         let request = read::Request { file, offset, length };
         let reply = self.connection.call(&request, io(file, offset, length)).await?.ok()?;
-        let response = read::Response::parse(self.connection.message(&reply)).ok_or_else(|| reply.malformed())?;
-        Ok(response.data)
+        data_of(&self.connection, &reply, length)
     }
 
     /// Writes all of it, in several commands where the server allows less at once.
@@ -63,7 +63,9 @@ impl Session {
         let mut ids = std::mem::take(&mut self.parts);
         ids.clear();
         let (mut answered, mut failed) = (0, None);
+        let allowance = Allowance::of_operation("a write", self.connection.timeout);
         while answered < parts {
+            allowance.check()?;
             while ids.len() < parts && failed.is_none() && self.has_room(part, ids.len() - answered) {
                 let request = request(ids.len());
                 let about = io(file, request.offset, request.data.len() as u32);
@@ -211,7 +213,9 @@ impl Session {
         let (mut answered, mut failed) = (0, None);
         // Where the data ends as far as the answers tell.
         let mut end = length as usize;
+        let allowance = Allowance::of_operation("a read", self.connection.timeout);
         while answered < parts {
+            allowance.check()?;
             while ids.len() < parts && failed.is_none() && self.has_room(part as usize, ids.len() - answered) {
                 let request = request(ids.len());
                 ids.push(self.connection.post(&request, io(file, request.offset, request.length)).await?);
@@ -229,13 +233,12 @@ impl Session {
             }
             match reply.ok() {
                 Ok(reply) => {
-                    let message = self.connection.message(&reply);
-                    let data = read::Response::parse(message).ok_or_else(|| reply.malformed())?.data;
-                    let wanted = request(index).length as usize;
-                    if data.len() < wanted {
+                    let wanted = request(index).length;
+                    let data = data_of(&self.connection, &reply, wanted)?;
+                    if data.len() < wanted as usize {
                         end = end.min(start + data.len());
                     }
-                    let room = self.data.get_mut(start..start + data.len().min(wanted)).unwrap_or_default();
+                    let room = self.data.get_mut(start..start + data.len()).unwrap_or_default();
                     room.copy_from_slice(data.get(..room.len()).unwrap_or_default());
                 }
                 Err(error) => failed = failed.or(Some(error)),
@@ -272,9 +275,22 @@ impl Session {
         if response.count as usize == length {
             return Ok(());
         }
+        if response.count as usize > length {
+            return Err(Error::Protocol(format!("its answer to WRITE says {} bytes of {length}", response.count)));
+        }
         // A disk that fills up in the middle; no other reason is known.
         Err(Error::Status { command: Command::Smb2(smb2::Command::WRITE), status: NtStatus::DISK_FULL })
     }
+}
+
+/// The data of an answer to READ, which is no more than was asked for: it would count as throughput.
+pub(super) fn data_of<'a>(connection: &'a Connection, reply: &Reply, asked: u32) -> Result<&'a [u8], Error> {
+    let message = connection.message(reply);
+    let data = read::Response::parse(message).ok_or_else(|| reply.malformed())?.data;
+    if data.len() > asked as usize {
+        return Err(Error::Protocol(format!("its answer to READ has {} bytes of {asked} asked for", data.len())));
+    }
+    Ok(data)
 }
 
 /// An open of this protocol.

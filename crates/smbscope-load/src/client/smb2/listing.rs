@@ -5,6 +5,7 @@ use super::connection::{About, Connection};
 use super::files::reference;
 use crate::client::Error;
 use crate::client::file::{Disposition, Entry, Info, Open, access, options};
+use crate::client::limits::Listed;
 use smbscope_model::Subcommand;
 use smbscope_wire::smb2::messages::query_directory::{self, flags};
 use smbscope_wire::status::NtStatus;
@@ -56,6 +57,7 @@ async fn list(
     let most = if most == 0 { usize::MAX } else { most };
     let about = About { subcommand: Some(Subcommand::Info(request.level)), ..About::file(request.file) };
     let mut count = 0;
+    let mut listed = Listed::new(connection.timeout);
     while count < most {
         let reply = connection.call(&request, about).await?.ok()?;
         if reply.status() == NtStatus::NO_MORE_FILES {
@@ -67,6 +69,10 @@ async fn list(
         })?;
         let before = count;
         for entry in some.take(most - before) {
+            if count == before {
+                listed.answer(entry.name)?;
+            }
+            listed.entry(if entries.is_some() { entry.name.len() } else { 0 })?;
             count += 1;
             if let Some(entries) = &mut entries {
                 entries.push(Entry {

@@ -3,6 +3,7 @@
 use super::connection::{About, Connection};
 use super::protection::Mode;
 use crate::client::crypto::PreauthHash;
+use crate::client::limits::TRANSFER_MIN;
 use crate::client::{Cipher, Encryption, Error, Options, Signing, SigningAlgorithm, Transport};
 use smbscope_model::{Command, Dialect, Subcommand};
 use smbscope_wire::names::Fsctl;
@@ -140,6 +141,11 @@ pub(super) async fn negotiate(
     {
         let what = wanted.map_or_else(|| "encryption".to_owned(), |cipher| format!("the cipher {cipher:?}"));
         return Err(Error::Unsupported(format!("the server does not do {what} with dialect {}", options.dialect)));
+    }
+    let smallest = response.max_transact_size.min(response.max_read_size).min(response.max_write_size);
+    if smallest < TRANSFER_MIN {
+        let text = format!("the server allows transfers of {smallest} bytes at most, and work needs {TRANSFER_MIN}");
+        return Err(Error::Unsupported(text));
     }
     let has_credit_charge = dialect >= 0x0210;
     let multi_credit = has_credit_charge && response.capabilities & capabilities::LARGE_MTU != 0;

@@ -3,7 +3,7 @@
 
 use super::Session;
 use super::connection::{About, Chain};
-use super::files::reference;
+use super::files::{data_of, reference};
 use super::replies::Reply;
 use crate::client::file::{Disposition, Handle, Info, Open, SetInfo, access, options};
 use crate::client::{Error, create_options};
@@ -105,8 +105,7 @@ impl Session {
             let about = About { offset: Some(offset), length: Some(length), ..About::default() };
             return self
                 .in_compound(&open, &request, about, |session, reply| {
-                    let message = session.connection.message(reply);
-                    Ok(read::Response::parse(message).ok_or_else(|| reply.malformed())?.data.len())
+                    data_of(&session.connection, reply, length).map(<[u8]>::len)
                 })
                 .await;
         }

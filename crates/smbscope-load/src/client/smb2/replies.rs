@@ -2,6 +2,7 @@
 //! with their requests, breaks noted; and what becomes of requests that get no answer.
 
 use super::connection::{About, Chain, Connection, Whose, file_id};
+use crate::client::limits::{BREAKS_MAX, INTERIMS_MAX, UNANSWERED_MAX};
 use crate::client::transport::Arrived;
 use crate::client::{Error, Sample};
 use smbscope_model::{Command, FileId, Group, Outcome, Subcommand, groups};
@@ -77,7 +78,7 @@ impl Connection {
             if let Some(index) = self.kept.iter().position(|(header, _)| header.message_id == id) {
                 return Ok(Some(self.kept.swap_remove(index)));
             }
-            if !self.serve_one(until).await? {
+            if !self.serve_one(until).await? && !self.kept.iter().any(|(header, _)| header.message_id == id) {
                 return Ok(None);
             }
         }
@@ -99,7 +100,9 @@ impl Connection {
         }
         self.take_message()?;
         self.acknowledge().await?;
-        Ok(true)
+        // A server that sends without end does not keep the user from going on.
+        let is_over = until.is_some_and(|until| Instant::now() >= until);
+        Ok(!is_over || self.has_rest() || self.link.has_frame())
     }
 
     /// The bytes of an answer, from its header on.
@@ -124,6 +127,9 @@ impl Connection {
         }
         let reply = self.take_message()?;
         self.acknowledge().await?;
+        if reply.is_none() && self.link.is_past(deadline) {
+            return Err(self.give_up(id).await);
+        }
         Ok(reply)
     }
 
@@ -183,6 +189,11 @@ impl Connection {
         if header.message_id == u64::MAX && header.command == smb2::Command::OPLOCK_BREAK {
             let notification = Notification::parse(message)
                 .ok_or_else(|| Error::Protocol("an OPLOCK_BREAK of an unknown form".to_owned()))?;
+            self.unasked += 1;
+            if self.unasked > BREAKS_MAX {
+                let text = format!("more than {BREAKS_MAX} breaks of oplocks or leases without an answer in between");
+                return Err(Error::Protocol(text));
+            }
             self.samples.push(break_sample(&header, &notification, arrived, message.len(), self.sealed));
             self.breaks.take(notification);
             return Ok(None);
@@ -205,6 +216,11 @@ impl Connection {
         if header.status == NtStatus::PENDING && header.async_id.is_some() {
             pending.sample.interim.get_or_insert(arrived.last);
             pending.async_id = header.async_id;
+            pending.interims += 1;
+            if pending.interims > INTERIMS_MAX {
+                let command = header.command;
+                return Err(Error::Protocol(format!("STATUS_PENDING to {command} more than {INTERIMS_MAX} times")));
+            }
             return Ok(None);
         }
         let mut pending = self.pending.remove(index);
@@ -220,6 +236,9 @@ impl Connection {
                 .map(|(persistent, volatile)| FileId::Smb2 { persistent, volatile });
         }
         self.samples.push(pending.sample);
+        if pending.whose != Whose::Nobody {
+            self.unasked = 0;
+        }
         match pending.whose {
             Whose::Caller => Ok(Some(Reply { header, range })),
             Whose::Nobody => Ok(None),
@@ -235,6 +254,10 @@ impl Connection {
         while self.credits.affords(1)
             && let Some(acknowledgement) = self.breaks.due()
         {
+            if self.pending.len() >= UNANSWERED_MAX {
+                self.abandon();
+                return Err(Error::Protocol(format!("{UNANSWERED_MAX} acknowledgements of breaks without an answer")));
+            }
             self.begin();
             let about = About { whose: Whose::Nobody, ..About::default() };
             self.add(&acknowledgement, about, Chain::Own);
@@ -254,7 +277,7 @@ impl Connection {
             return error;
         }
         let until = Instant::now().checked_add(CANCEL_TIME);
-        while alive && self.pending.iter().any(|pending| pending.sample.message_id == id) {
+        while alive && !self.link.is_past(until) && self.pending.iter().any(|pending| pending.sample.message_id == id) {
             let Ok(arrived) = self.link.receive(until).await else { break };
             let mut result = self.open_frame(arrived).map(|()| None);
             while result.is_ok() && !self.rest.is_empty() {

@@ -104,14 +104,18 @@ impl Connection {
             0x0101..=0x0106 => [1, 2, 12, 3, 38, 37][usize::from(level - 0x0101)],
             _ => level.checked_sub(PASS_THROUGH).ok_or(NtStatus::INVALID_LEVEL)? as u8,
         };
-        let listing = Listing { pattern: &search.pattern, entries: script.entries, file_size: script.file_size };
+        let Script { entries, file_size, nested, looping, .. } = *script;
+        let listing = Listing { pattern: &search.pattern, entries, file_size, nested };
+        if looping && search.position >= entries.saturating_add(2) {
+            search.position = 0;
+        }
         let before = search.position;
         let after = listing.put(class, before, room, most.into(), &mut reply.data).ok_or(NtStatus::INVALID_LEVEL)?;
         search.position = after;
         if after == before && before == 0 {
             return Err(NtStatus::NO_SUCH_FILE);
         }
-        let is_end = listing.put(class, after, usize::MAX, 1, &mut Vec::new()) == Some(after);
+        let is_end = !looping && listing.put(class, after, usize::MAX, 1, &mut Vec::new()) == Some(after);
         if is_end {
             self.searches.remove(&sid);
         }

@@ -24,7 +24,13 @@ impl Connection {
     }
 
     /// 2.2.6
-    pub(super) fn session_setup(&mut self, message: &[u8], related: &mut Related, out: &mut Vec<u8>) -> Option<Body> {
+    pub(super) fn session_setup(
+        &mut self,
+        message: &[u8],
+        script: &Script,
+        related: &mut Related,
+        out: &mut Vec<u8>,
+    ) -> Option<Body> {
         let (offset, length) = (usize::from(u16_at(message, 76)?), usize::from(u16_at(message, 78)?));
         let (leg, wrapping) = ntlm::leg(message.get(offset..offset + length)?);
         related.session_id = self.session_id();
@@ -32,6 +38,9 @@ impl Connection {
         let (session_flags, token, result) = match leg {
             ntlm::Leg::Negotiate(offered) => {
                 (0, ntlm::challenge(offered, wrapping), Err(NtStatus::MORE_PROCESSING_REQUIRED))
+            }
+            ntlm::Leg::Authenticate if script.endless_login => {
+                (0, ntlm::challenge(0, wrapping), Err(NtStatus::MORE_PROCESSING_REQUIRED))
             }
             ntlm::Leg::Authenticate => (1, ntlm::accepted(wrapping), Ok(())),
             ntlm::Leg::Unknown => return Some(Err(NtStatus::LOGON_FAILURE)),
