@@ -22,7 +22,9 @@ fn plan(users: &str, seconds: u64) -> Plan {
 
 fn prepare_files(workload: &Workload, options: &Options, users: u32) {
     let files = workload.file_set();
-    let request = Request { directory: DIRECTORY, workload: workload.name(), files, users, sessions: 2 };
+    let (made, within) = (workload.made(), Duration::from_secs(600));
+    let request =
+        Request { directory: DIRECTORY, workload: workload.name(), files, made: &made, users, sessions: 2, within };
     common::run(prepare::prepare(options, &request, &mut |_| {})).unwrap();
 }
 

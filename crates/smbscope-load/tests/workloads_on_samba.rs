@@ -8,7 +8,7 @@ use smbscope_load::client::Options;
 use smbscope_load::engine::result::{Ended, Run};
 use smbscope_load::engine::{self, Live, Plan, Stop, Users};
 use smbscope_load::prepare::{self, Request};
-use smbscope_load::workload::{NetbenchLike, Script, Step, UserSeat, Workload};
+use smbscope_load::workload::{Made, NetbenchLike, Script, Step, UserSeat, Workload};
 use smbscope_model::Dialect;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,6 +23,8 @@ const DIALECTS: [Dialect; 6] = [
 ];
 
 const DIRECTORY: &str = "smbscope-bench";
+/// More than any preparation takes.
+const LONG: Duration = Duration::from_secs(7_200);
 
 /// A user who goes home after one pass, or after so many steps.
 struct Once {
@@ -77,8 +79,15 @@ fn on_disk(server: &Server) -> Vec<String> {
 /// Prepares, lets users do up to so many steps, and cleans.
 fn run(server: &Server, dialect: Dialect, workload: &Workload, users: u32, steps: usize) -> Run {
     let options = options(server, dialect);
-    let request =
-        Request { directory: DIRECTORY, workload: workload.name(), files: workload.file_set(), users, sessions: 4 };
+    let request = Request {
+        directory: DIRECTORY,
+        workload: workload.name(),
+        files: workload.file_set(),
+        made: &workload.made(),
+        users,
+        sessions: 4,
+        within: LONG,
+    };
     block_on(prepare::prepare(&options, &request, &mut |_| {})).unwrap_or_else(|error| panic!("{dialect}: {error}"));
     let plan = Plan {
         users: Users::one(users),
@@ -95,7 +104,8 @@ fn run(server: &Server, dialect: Dialect, workload: &Workload, users: u32, steps
     let run = runs.pop().expect("a load point");
     let commands: u64 = run.commands.values().map(|counted| counted.response_time.count()).sum();
     println!("{} by {users} over {dialect}: {commands} commands in {:?}", workload.name(), started.elapsed());
-    block_on(prepare::clean(&options, DIRECTORY, 4, &mut |_| {})).unwrap_or_else(|error| panic!("{dialect}: {error}"));
+    block_on(prepare::clean(&options, DIRECTORY, 4, LONG, &mut |_| {}))
+        .unwrap_or_else(|error| panic!("{dialect}: {error}"));
     assert!(on_disk(server).is_empty(), "{dialect}: {:?}", on_disk(server));
     run
 }
@@ -155,13 +165,21 @@ fn a_prepared_set_is_kept_and_topped_up_in_every_dialect() {
     for dialect in DIALECTS {
         let options = options(&server, dialect);
         let prepare = |users| {
-            let request = Request { directory: DIRECTORY, workload: "metadata", files, users, sessions: 3 };
+            let request = Request {
+                directory: DIRECTORY,
+                workload: "metadata",
+                files,
+                made: &Made::default(),
+                users,
+                sessions: 3,
+                within: LONG,
+            };
             block_on(prepare::prepare(&options, &request, &mut |_| {}))
                 .unwrap_or_else(|error| panic!("{dialect}: {error}"))
         };
         let (first, second) = (prepare(1), prepare(2));
         assert_eq!((first.made, second.found, second.made), (200, 200, 200), "{dialect}");
-        let cleaned = block_on(prepare::clean(&options, DIRECTORY, 3, &mut |_| {})).unwrap();
+        let cleaned = block_on(prepare::clean(&options, DIRECTORY, 3, LONG, &mut |_| {})).unwrap();
         // For each user 200 files in 10 directories, the one above them and the own one; the marker, the directory.
         assert_eq!(cleaned.removed, 2 * 212 + 2, "{dialect}");
         assert!(on_disk(&server).is_empty(), "{dialect}");
@@ -173,7 +191,15 @@ fn what_the_server_wrote_is_what_the_set_says() {
     let Some(server) = server() else { return };
     let workload = Workload::builtin("open-read-close").unwrap();
     let options = options(&server, Dialect::Smb2(0x0311));
-    let request = Request { directory: DIRECTORY, workload: "w", files: workload.file_set(), users: 1, sessions: 2 };
+    let request = Request {
+        directory: DIRECTORY,
+        workload: "w",
+        files: workload.file_set(),
+        made: &Made::default(),
+        users: 1,
+        sessions: 2,
+        within: LONG,
+    };
     block_on(prepare::prepare(&options, &request, &mut |_| {})).unwrap();
     let files = server.share_folder().join(DIRECTORY).join("user00001/files/dir0003");
     let names: Vec<_> = std::fs::read_dir(&files).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -182,12 +208,12 @@ fn what_the_server_wrote_is_what_the_set_says() {
     assert!(names.iter().all(|path| std::fs::metadata(path).unwrap().len() == 4096));
 
     std::fs::write(server.share_folder().join("thesis.txt"), "mine").unwrap();
-    block_on(prepare::clean(&options, DIRECTORY, 2, &mut |_| {})).unwrap();
+    block_on(prepare::clean(&options, DIRECTORY, 2, LONG, &mut |_| {})).unwrap();
     assert_eq!(on_disk(&server), ["thesis.txt"]);
     // A directory of somebody else is not taken for ours.
     std::fs::create_dir(server.share_folder().join(DIRECTORY)).unwrap();
     std::fs::write(server.share_folder().join(DIRECTORY).join("thesis.txt"), "mine").unwrap();
     let error = block_on(prepare::prepare(&options, &request, &mut |_| {})).unwrap_err();
     assert!(error.to_string().contains("was not made by smbscope"), "{error}");
-    assert!(block_on(prepare::clean(&options, DIRECTORY, 2, &mut |_| {})).is_err());
+    assert!(block_on(prepare::clean(&options, DIRECTORY, 2, LONG, &mut |_| {})).is_err());
 }

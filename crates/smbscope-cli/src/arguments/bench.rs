@@ -254,6 +254,10 @@ pub struct ConnectArguments {
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     pub timeout: Duration,
 
+    /// End the preparation or the removal of files after this time.
+    #[arg(long, value_name = "DURATION", default_value = "30min", value_parser = duration)]
+    pub prepare_timeout: Duration,
+
     /// Put commands that belong together into one frame where the dialect can.
     #[arg(long)]
     pub compound: bool,
@@ -287,6 +291,8 @@ impl ConnectArguments {
             Some("what has no header has no signature: leave --raw or --signing required out")
         } else if self.timeout.is_zero() {
             Some("--timeout has to be longer than nothing")
+        } else if self.prepare_timeout.is_zero() {
+            Some("--prepare-timeout has to be longer than nothing")
         } else {
             None
         }

@@ -71,7 +71,8 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     let seed = arguments.seed;
     let sessions = plan.users.most().saturating_mul(plan.sessions_per_user);
     if !arguments.no_prepare {
-        prepare::run(&site, &workload, sessions, &mut display, &interrupted)?;
+        let within = arguments.connect.prepare_timeout;
+        prepare::run(&site, &workload, sessions, within, &mut display, &interrupted)?;
     }
 
     let scripts = |number: u32| -> Box<dyn Script> {

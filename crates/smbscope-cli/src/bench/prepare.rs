@@ -23,15 +23,19 @@ pub(crate) fn run(
     site: &Site,
     workload: &Workload,
     sessions: u32,
+    within: Duration,
     display: &mut Display,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<()> {
+    let made = workload.made();
     let request = Request {
         directory: &site.directory,
         workload: workload.name(),
         files: workload.file_set(),
+        made: &made,
         users: sessions,
         sessions: SESSIONS,
+        within,
     };
     let display = RefCell::new(display);
     let mut shown = Instant::now();

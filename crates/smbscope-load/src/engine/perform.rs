@@ -4,7 +4,7 @@ use super::connections::Connections;
 use super::target::{Connector, Identity, Performed, Target};
 use crate::client::{self, Entry, Error, Handle, Info, Open, Options, Samples, SetInfo};
 use crate::random::Random;
-use crate::workload::{Action, Slot};
+use crate::workload::{Action, Own, Slot};
 use smbscope_model::Endpoints;
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const PAYLOAD: usize = 4 << 20;
 const WRITE_MAX: usize = PAYLOAD - SHIFT_MAX;
 /// Writes at different offsets begin at different places of the payload.
 const SHIFT_MAX: usize = 64 << 10;
-/// Directories that a tree to remove may be deep: a server that links one into itself ends here.
+/// Directories that a tree to remove may be deep.
 const DEPTH_MAX: usize = 128;
 /// Every server has it, and SMB1 its like (MS-FSCC 2.4.8).
 const LISTED: Info = Info::FILE_BOTH_DIRECTORY_INFORMATION;
@@ -109,8 +109,10 @@ impl User {
         Ok(Performed { bytes_written: length.into(), ..Performed::DONE })
     }
 
-    /// Removes what is below a path, and then itself. What is gone already is no error.
-    async fn remove_tree(&mut self, path: &str) -> Result<Performed, Error> {
+    /// Removes what smbscope makes below a path, and then itself, which fails where there is something else in it. What is
+    /// gone already is no error. What looks like a directory may be a link to another one: nothing is looked at that
+    /// smbscope does not make.
+    async fn remove_tree(&mut self, path: &str, own: &Own<'_>) -> Result<Performed, Error> {
         let mut entries: Vec<Entry> = Vec::new();
         // Directories whose content is removed, with the subdirectories that are still to be.
         let mut pending: Vec<(String, Vec<String>)> = Vec::new();
@@ -130,7 +132,10 @@ impl User {
                 let mut subdirectories = Vec::new();
                 for entry in entries.drain(..).filter(|entry| entry.name != "." && entry.name != "..") {
                     let path = format!("{directory}\\{}", entry.name);
-                    if entry.is_directory() && entry.attributes & REPARSE_POINT == 0 {
+                    if entry.attributes & REPARSE_POINT != 0 || !own.has(&path) {
+                        continue;
+                    }
+                    if entry.is_directory() {
                         subdirectories.push(path);
                     } else {
                         ignore_missing(self.connections.current().remove_file(&path).await)?;
@@ -171,7 +176,7 @@ impl User {
                 return Ok(Performed { bytes_read: read as u64, ..Performed::DONE });
             }
             Action::Write { slot, offset, length } => return self.write(handle!(slot), offset, length).await,
-            Action::RemoveTree(path) => return self.remove_tree(path).await,
+            Action::RemoveTree(path, own) => return self.remove_tree(path, &own).await,
             Action::OpenReadClose { path, offset, length } => {
                 let read = self.connections.current().open_read_close(path, offset, length).await?;
                 return Ok(Performed { bytes_read: read as u64, ..Performed::DONE });

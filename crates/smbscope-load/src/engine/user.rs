@@ -447,7 +447,7 @@ fn subject(action: &Action<'_>, paths: &mut Vec<(Slot, Arc<str>)>) -> Option<Arc
         | Action::RemoveFile(path)
         | Action::MakeDirectory(path)
         | Action::RemoveDirectory(path)
-        | Action::RemoveTree(path)
+        | Action::RemoveTree(path, _)
         | Action::OpenReadClose { path, .. }
         | Action::List { pattern: path, .. }
         | Action::Rename { from: path, .. } => Some(path.into()),

@@ -26,11 +26,17 @@ pub(super) enum Node {
     Directory,
     File(Vec<u8>),
     ReparsePoint,
+    /// It is in no listing.
+    Hidden,
 }
 
 impl Memory {
     pub(super) fn put(&self, path: &str, node: Node) {
         self.0.borrow_mut().nodes.insert(path.to_owned(), node);
+    }
+
+    pub(super) fn hide(&self, path: &str) {
+        self.put(path, Node::Hidden);
     }
 
     pub(super) fn get(&self, path: &str) -> Option<Node> {
@@ -85,7 +91,8 @@ impl Share for Memory {
             return Ok(None);
         }
         let prefix = format!("{directory}\\");
-        let entries = self.paths(&prefix).into_iter().filter(|path| !path[prefix.len()..].contains('\\'));
+        let is_listed = |path: &String| !path[prefix.len()..].contains('\\') && self.get(path) != Some(Node::Hidden);
+        let entries = self.paths(&prefix).into_iter().filter(is_listed);
         let entry = |path: String| {
             let (size, attributes) = match self.get(&path) {
                 Some(Node::File(bytes)) => (bytes.len() as u64, 0x80),
@@ -131,9 +138,20 @@ impl Share for Memory {
         Ok(())
     }
 
+    async fn rename(&mut self, from: &str, to: &str) -> Result<(), Error> {
+        let node = self.get(from).ok_or_else(|| refused(NtStatus::OBJECT_NAME_NOT_FOUND))?;
+        assert_eq!(self.get(to), None, "{to}");
+        self.remove(from);
+        self.put(to, node);
+        Ok(())
+    }
+
     async fn remove_file(&mut self, path: &str) -> Result<(), Error> {
-        assert!(matches!(self.get(path), Some(Node::File(_))), "{path} is no file");
-        self.remove(path);
+        match self.get(path) {
+            Some(Node::File(_)) => self.remove(path),
+            None => return Err(refused(NtStatus::OBJECT_NAME_NOT_FOUND)),
+            other => panic!("{path} is no file: {other:?}"),
+        }
         Ok(())
     }
 

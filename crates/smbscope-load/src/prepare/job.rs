@@ -4,15 +4,18 @@ use super::marker::{self, Marker};
 use super::share::{Connector, Content, Share};
 use super::{Cleaned, Error, Prepared, Progress, Request};
 use crate::client::{self, Entry};
-use crate::workload::{FileSet, Owner, own_directory, relative_path};
+use crate::workload::{FileSet, Made, Owner, own_directory, relative_path};
+use smbscope_wire::status::NtStatus;
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
 /// FILE_ATTRIBUTE_REPARSE_POINT (MS-FSCC 2.6).
 const REPARSE_POINT: u32 = 0x400;
+/// Stands for what keeps a directory from being empty and is in no listing: a link that leads nowhere, say.
+const HIDDEN: &str = "(something that the server does not list)";
 
 pub(super) async fn prepare<C: Connector>(
     connector: &C,
@@ -23,18 +26,31 @@ pub(super) async fn prepare<C: Connector>(
     let mut share = connect(connector).await?;
     let marker = claim(&mut share, &directory).await?;
     let mut done = Prepared::default();
+    // What other workloads made is still there, unless it is removed.
+    let mut made = request.made.clone();
     let kept = match marker {
-        Some(marker) if marker.files == *files => marker.users,
-        marker => {
-            if marker.is_some() {
-                done.removed = remove_inside(connector, &mut share, &directory, request.sessions, &mut |_| {}).await?;
+        Some(marker) if marker.files == *files => {
+            made = made.merged(&marker.made());
+            marker.users
+        }
+        Some(marker) => {
+            let before = marker.made();
+            let removal =
+                remove_inside(connector, &mut share, &directory, &before, request.sessions, &mut |_| {}).await?;
+            done.removed = removal.removed;
+            if removal.left.count > 0 {
+                made = made.merged(&before);
             }
             0
         }
+        None => 0,
     };
+    if made.is_too_large() {
+        return Err(Error::Names);
+    }
     // Until the end it says that no further user has all files: what an interrupted preparation has made is looked at
     // again.
-    write_marker(&mut share, &directory, &Marker::new(request.workload, kept, files)).await?;
+    write_marker(&mut share, &directory, &Marker::new(request.workload, kept, files, &made)).await?;
     if files.files > 0 || files.own_directories {
         let state = State::new(request, progress);
         let more = state.work.borrow().len().min(request.sessions.max(1) as usize).saturating_sub(1);
@@ -42,7 +58,7 @@ pub(super) async fn prepare<C: Connector>(
         share = join(shares.into_iter().map(|share| state.run(share, &directory, files)).collect()).await?;
         done = Prepared { removed: done.removed, ..state.done.get() };
     }
-    let marker = Marker::new(request.workload, kept.max(request.users), files);
+    let marker = Marker::new(request.workload, kept.max(request.users), files, &made);
     write_marker(&mut share, &directory, &marker).await?;
     share.disconnect().await;
     Ok(done)
@@ -61,16 +77,50 @@ pub(super) async fn clean<C: Connector>(
         share.disconnect().await;
         return Ok(Cleaned::default());
     };
-    if read_marker(&mut share, &directory, &entries).await?.is_none() {
-        return Err(Error::NotOurs { directory, why: "has no marker" });
+    let marker = read_marker(&mut share, &directory, &entries).await?;
+    let mut cleaned = match &marker {
+        Some(marker) => remove_inside(connector, &mut share, &directory, &marker.made(), sessions, progress).await?,
+        // Cleaning was interrupted right before its end, or nothing was ever made here.
+        None if entries.is_empty() => Cleaned::default(),
+        None => return Err(Error::NotOurs { directory, why: "has no marker" }),
+    };
+    if cleaned.left.count == 0 {
+        remove_own_directory(&mut share, &directory, &entries, marker.as_ref(), &mut cleaned).await?;
     }
-    let mut removed = remove_inside(connector, &mut share, &directory, sessions, progress).await?;
-    let marker = format!("{directory}\\{}", marker::NAME);
-    share.remove_file(&marker).await.map_err(doing("remove", &marker))?;
-    share.remove_directory(&directory).await.map_err(doing("remove", &directory))?;
-    removed += 2;
     share.disconnect().await;
-    Ok(Cleaned { removed })
+    Ok(cleaned)
+}
+
+/// Removes the directory with its marker. Where the server will not, because there is something in it that it does not
+/// list, the marker is put back: cleaning can be repeated.
+async fn remove_own_directory<S: Share>(
+    share: &mut S,
+    directory: &str,
+    entries: &[Entry],
+    marker: Option<&Marker>,
+    cleaned: &mut Cleaned,
+) -> Result<(), Error> {
+    for entry in entries.iter().filter(|entry| Marker::is_name(&entry.name)) {
+        let path = format!("{directory}\\{}", entry.name);
+        share.remove_file(&path).await.map_err(doing("remove", &path))?;
+        cleaned.removed += 1;
+    }
+    match share.remove_directory(directory).await {
+        Ok(()) => {
+            cleaned.removed += 1;
+            Ok(())
+        }
+        Err(error) => {
+            if let Some(marker) = marker {
+                write_marker(share, directory, marker).await?;
+            }
+            if error.status() != Some(NtStatus::DIRECTORY_NOT_EMPTY) {
+                return Err(doing("remove", directory)(error));
+            }
+            cleaned.left.add(format!("{directory}\\{HIDDEN}"));
+            Ok(())
+        }
+    }
 }
 
 /// The directory is there and ours, and what its marker says.
@@ -87,21 +137,38 @@ async fn claim<S: Share>(share: &mut S, directory: &str) -> Result<Option<Marker
 }
 
 async fn read_marker<S: Share>(share: &mut S, directory: &str, entries: &[Entry]) -> Result<Option<Marker>, Error> {
-    let Some(entry) = entries.iter().find(|entry| entry.name.eq_ignore_ascii_case(marker::NAME)) else {
-        return Ok(None);
-    };
-    let path = format!("{directory}\\{}", marker::NAME);
-    if entry.attributes & REPARSE_POINT != 0 || entry.is_directory() || entry.size > u64::from(marker::LARGEST) {
-        return Ok(None);
+    for name in [marker::NAME, marker::NEW_NAME] {
+        let Some(entry) = entries.iter().find(|entry| entry.name.eq_ignore_ascii_case(name)) else { continue };
+        let path = format!("{directory}\\{}", entry.name);
+        if entry.attributes & REPARSE_POINT != 0 || entry.is_directory() || entry.size > u64::from(marker::LARGEST) {
+            continue;
+        }
+        let text = share.read(&path, marker::LARGEST).await.map_err(doing("read", &path))?;
+        if let Some(marker) = text.and_then(|text| Marker::parse(&text)) {
+            return Ok(Some(marker));
+        }
     }
-    let text = share.read(&path, marker::LARGEST).await.map_err(doing("read", &path))?;
-    Ok(text.and_then(|text| Marker::parse(&text)))
+    Ok(None)
 }
 
+/// Writes it beside the one that is there, which gives way when it is whole: one of them is always there.
 async fn write_marker<S: Share>(share: &mut S, directory: &str, marker: &Marker) -> Result<(), Error> {
-    let path = format!("{directory}\\{}", marker::NAME);
+    let (path, new) = (format!("{directory}\\{}", marker::NAME), format!("{directory}\\{}", marker::NEW_NAME));
     let text = marker.to_text();
-    share.write(&path, Content::Bytes(text.as_bytes())).await.map_err(doing("write", &path))
+    share.write(&new, Content::Bytes(text.as_bytes())).await.map_err(doing("write", &new))?;
+    match share.remove_file(&path).await {
+        Err(error) if !is_missing(&error) => return Err(doing("remove", &path)(error)),
+        _ => {}
+    }
+    share.rename(&new, &path).await.map_err(doing("rename", &new))
+}
+
+/// Whether there is no such file.
+fn is_missing(error: &client::Error) -> bool {
+    matches!(
+        error.status(),
+        Some(NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::OBJECT_PATH_NOT_FOUND | NtStatus::NO_SUCH_FILE)
+    )
 }
 
 /// A directory of a set, or the own directory of a user where the set has none for it: what one session does at once.
@@ -231,23 +298,19 @@ fn sizes_of(directory: &str, entries: Vec<Entry>) -> Result<HashMap<String, u64>
     Ok(sizes)
 }
 
-/// Removes all that is in the directory but the marker, in several sessions; how many files and directories.
+/// Removes all that smbscope made in the directory but the marker, in several sessions.
 async fn remove_inside<C: Connector>(
     connector: &C,
     share: &mut C::Share,
     directory: &str,
+    made: &Made,
     sessions: u32,
     progress: &mut dyn FnMut(Progress),
-) -> Result<u64, Error> {
+) -> Result<Cleaned, Error> {
     let entries = share.list(directory).await.map_err(doing("list", directory))?.unwrap_or_default();
-    let entries = entries.into_iter().filter(|entry| !entry.name.eq_ignore_ascii_case(marker::NAME));
+    let entries = entries.into_iter().filter(|entry| !Marker::is_name(&entry.name));
     let work: RefCell<VecDeque<Entry>> = RefCell::new(entries.collect());
-    let removed = Cell::new(0);
-    let report = RefCell::new(progress);
-    let count = || {
-        removed.set(removed.get() + 1);
-        (report.borrow_mut())(Progress { files: removed.get(), ..Progress::default() });
-    };
+    let removal = Removal { directory, made, done: RefCell::default(), report: RefCell::new(progress) };
     let more = work.borrow().len().min(sessions.max(1) as usize).saturating_sub(1);
     let mut others = Vec::new();
     for _ in 0..more {
@@ -259,58 +322,109 @@ async fn remove_inside<C: Connector>(
         loop {
             let entry = work.borrow_mut().pop_front();
             let Some(entry) = entry else { return Ok(()) };
-            remove_tree(share, directory, entry, &count).await?;
+            removal.remove_tree(share, entry).await?;
         }
     };
     join(shares.into_iter().map(remove).collect()).await?;
     for mut share in others {
         share.disconnect().await;
     }
-    Ok(removed.get())
+    Ok(removal.done.into_inner())
 }
 
-/// Removes an entry of a directory with all that is in it, deepest first.
-async fn remove_tree<S: Share>(share: &mut S, directory: &str, entry: Entry, count: &dyn Fn()) -> Result<(), Error> {
-    /// What is left to do: a directory is looked at first, and removed when what was in it is gone.
-    enum Left {
-        Look(String),
-        Remove(String),
+/// What is to be done below an entry.
+#[derive(Default)]
+struct Todo {
+    steps: VecDeque<Step>,
+    /// Directories that hold something that stays.
+    kept: HashSet<String>,
+}
+
+/// A directory is looked at first, and removed when what was in it is gone.
+enum Step {
+    Look(String),
+    Remove(String),
+}
+
+impl Todo {
+    /// This path stays, and so does the directory that it is in.
+    fn keep(&mut self, path: &str) {
+        self.kept.extend(path.rsplit_once('\\').map(|(parent, _)| parent.to_owned()));
     }
-    let mut left = VecDeque::new();
-    let sort = async |share: &mut S, directory: &str, entry: Entry, left: &mut VecDeque<Left>| -> Result<(), Error> {
+}
+
+/// Removes what is smbscope's, and notes what is not.
+struct Removal<'a> {
+    directory: &'a str,
+    made: &'a Made,
+    done: RefCell<Cleaned>,
+    report: RefCell<&'a mut dyn FnMut(Progress)>,
+}
+
+impl Removal<'_> {
+    fn count(&self) {
+        let mut done = self.done.borrow_mut();
+        done.removed += 1;
+        (self.report.borrow_mut())(Progress { files: done.removed, ..Progress::default() });
+    }
+
+    fn leave(&self, path: String, todo: &mut Todo) {
+        todo.keep(&path);
+        self.done.borrow_mut().left.add(path);
+    }
+
+    /// Removes an entry of the directory with what smbscope made in it, deepest first.
+    async fn remove_tree<S: Share>(&self, share: &mut S, entry: Entry) -> Result<(), Error> {
+        let mut todo = Todo::default();
+        self.remove_or_look(share, self.directory, entry, &mut todo).await?;
+        while let Some(next) = todo.steps.pop_front() {
+            match next {
+                Step::Look(path) => {
+                    let entries = share.list(&path).await.map_err(doing("list", &path))?.unwrap_or_default();
+                    todo.steps.push_front(Step::Remove(path.clone()));
+                    for entry in entries {
+                        self.remove_or_look(share, &path, entry, &mut todo).await?;
+                    }
+                }
+                Step::Remove(path) if todo.kept.contains(&path) => todo.keep(&path),
+                Step::Remove(path) => match share.remove_directory(&path).await {
+                    Err(error) if error.status() == Some(NtStatus::DIRECTORY_NOT_EMPTY) => {
+                        self.leave(format!("{path}\\{HIDDEN}"), &mut todo);
+                        todo.keep(&path);
+                    }
+                    removed => {
+                        removed.map_err(doing("remove", &path))?;
+                        self.count();
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+
+    async fn remove_or_look<S: Share>(
+        &self,
+        share: &mut S,
+        directory: &str,
+        entry: Entry,
+        todo: &mut Todo,
+    ) -> Result<(), Error> {
         if entry.name.is_empty() || entry.name == ".." || entry.name.contains(['\\', '/']) {
             let error = client::Error::Protocol(format!("the name \"{}\" in a listing", entry.name.escape_debug()));
             return Err(doing("list", directory)(error));
         }
         let path = format!("{directory}\\{}", entry.name);
-        if entry.attributes & REPARSE_POINT != 0 {
-            return Err(Error::ReparsePoint { path });
-        }
-        if entry.is_directory() {
-            left.push_front(Left::Look(path));
+        let below = path.get(self.directory.len() + 1..).unwrap_or_default();
+        if entry.attributes & REPARSE_POINT != 0 || !self.made.has(below) {
+            self.leave(path, todo);
+        } else if entry.is_directory() {
+            todo.steps.push_front(Step::Look(path));
         } else {
             share.remove_file(&path).await.map_err(doing("remove", &path))?;
-            count();
+            self.count();
         }
         Ok(())
-    };
-    sort(share, directory, entry, &mut left).await?;
-    while let Some(next) = left.pop_front() {
-        match next {
-            Left::Look(path) => {
-                let entries = share.list(&path).await.map_err(doing("list", &path))?.unwrap_or_default();
-                left.push_front(Left::Remove(path.clone()));
-                for entry in entries {
-                    sort(share, &path, entry, &mut left).await?;
-                }
-            }
-            Left::Remove(path) => {
-                share.remove_directory(&path).await.map_err(doing("remove", &path))?;
-                count();
-            }
-        }
     }
-    Ok(())
 }
 
 async fn connect<C: Connector>(connector: &C) -> Result<C::Share, Error> {

@@ -1,12 +1,14 @@
 //! The file that proves that a directory is smbscope's, and says what is in it.
 
-use crate::workload::FileSet;
+use crate::workload::{FileSet, Made};
 use serde::{Deserialize, Serialize};
 
 /// Its name.
 pub(super) const NAME: &str = "smbscope-bench.toml";
+/// What it is called while it is written; a preparation that ends before it has its name leaves it so.
+pub(super) const NEW_NAME: &str = "smbscope-bench.toml.new";
 /// More is no marker.
-pub(super) const LARGEST: u32 = 64 * 1024;
+pub(super) const LARGEST: u32 = 16 << 20;
 
 const KIND: &str = "smbscope.bench-directory/1";
 
@@ -18,17 +20,32 @@ pub(super) struct Marker {
     pub(super) workload: String,
     /// How many users have all their files: written when they do.
     pub(super) users: u32,
+    /// What workloads make below the directory of a user, beside numbered names.
+    #[serde(default)]
+    names: Vec<String>,
     /// The rule that the files follow.
     pub(super) files: FileSet,
 }
 
 impl Marker {
-    pub(super) fn new(workload: &str, users: u32, files: &FileSet) -> Marker {
-        Marker { made_by: KIND.to_owned(), workload: workload.to_owned(), users, files: files.clone() }
+    pub(super) fn new(workload: &str, users: u32, files: &FileSet, made: &Made) -> Marker {
+        let names = made.names().map(str::to_owned).collect();
+        Marker { made_by: KIND.to_owned(), workload: workload.to_owned(), users, names, files: files.clone() }
+    }
+
+    /// The names that were made in the directory.
+    pub(super) fn made(&self) -> Made {
+        Made::new(self.names.iter().map(String::as_str))
+    }
+
+    /// Whether an entry of the directory is a marker, or was to become one.
+    pub(super) fn is_name(name: &str) -> bool {
+        name.eq_ignore_ascii_case(NAME) || name.eq_ignore_ascii_case(NEW_NAME)
     }
 
     pub(super) fn to_text(&self) -> String {
-        let about = "# This directory belongs to `smbscope bench`, which removes it with all that is in it: put nothing here.\n";
+        let about =
+            "# This directory belongs to `smbscope bench`, which removes what it made in it: put nothing here.\n";
         // Numbers, texts and lists of them have a form in TOML.
         format!("{about}{}", toml::to_string(self).unwrap_or_default())
     }
@@ -51,7 +68,9 @@ mod tests {
             [Sizes::Fixed(4096), Sizes::Uniform(1, 9), Sizes::Weighted(vec![(1, 2), (u64::from(u32::MAX) + 1, 4)])];
         for sizes in sizes {
             let files = FileSet { own_directories: true, shared: false, directories: 2, files: 3, sizes, seed: 4 };
-            let marker = Marker::new("a \"name\"", 5, &files);
+            let made = Made::new(["a\"b\\c"].into_iter());
+            let marker = Marker::new("a \"name\"", 5, &files, &made);
+            assert_eq!(marker.made(), made);
             assert_eq!(Marker::parse(marker.to_text().as_bytes()), Some(marker));
         }
     }
@@ -60,7 +79,7 @@ mod tests {
     fn another_file_of_the_same_name_is_no_marker() {
         assert_eq!(Marker::parse(b""), None);
         assert_eq!(Marker::parse(b"\xff\xfe"), None);
-        let other = Marker { made_by: "x".to_owned(), ..Marker::new("w", 0, &FileSet::none()) };
+        let other = Marker { made_by: "x".to_owned(), ..Marker::new("w", 0, &FileSet::none(), &Made::default()) };
         assert_eq!(Marker::parse(other.to_text().as_bytes()), None);
     }
 }

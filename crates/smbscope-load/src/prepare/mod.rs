@@ -3,7 +3,11 @@
 //! Everything is below one directory that smbscope made itself, which a marker file in it proves: [`prepare`] takes
 //! over no directory that holds anything else, and [`clean`] removes none without the marker. What is there already
 //! and fits is kept, so a preparation that was interrupted, or that needs more users than the last one, goes on where
-//! that one ended. No reparse point is followed.
+//! that one ended.
+//!
+//! A server may follow links and show what is behind them as directories, so only names are removed, and only
+//! directories looked at, that smbscope made: numbered ones, and those that the marker lists. What else is there stays,
+//! and with it the directory and its marker, so that cleaning can be repeated.
 
 #[cfg(test)]
 mod double;
@@ -14,9 +18,11 @@ mod share;
 mod tests;
 
 use crate::client::{self, Options};
-use crate::workload::FileSet;
+use crate::workload::NAMES_MAX;
+use crate::workload::{FileSet, Made};
 use share::SessionConnector;
 use smbscope_wire::status::NtStatus;
+use std::time::Duration;
 
 /// What the directory is called where nobody says otherwise.
 pub const DEFAULT_DIRECTORY: &str = "smbscope-bench";
@@ -30,10 +36,14 @@ pub struct Request<'a> {
     pub workload: &'a str,
     /// The files.
     pub files: &'a FileSet,
+    /// What the workload makes below the directories of users, beside them.
+    pub made: &'a Made,
     /// How many users are to have theirs.
     pub users: u32,
     /// Sessions to work with at the same time.
     pub sessions: u32,
+    /// How long all of it may take.
+    pub within: Duration,
 }
 
 /// How far it is.
@@ -63,11 +73,34 @@ pub struct Prepared {
 }
 
 /// What was removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cleaned {
     /// Files and directories; 0 where there was nothing.
     pub removed: u64,
+    /// What smbscope did not make, and left with the directories that hold it. A server may hide some of it.
+    pub left: Left,
 }
+
+/// What is in the directory and not smbscope's.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Left {
+    /// Files, directories and links.
+    pub count: u64,
+    /// Paths of the first of them.
+    pub paths: Vec<String>,
+}
+
+impl Left {
+    fn add(&mut self, path: String) {
+        self.count += 1;
+        if self.paths.len() < LEFT_NAMED_MAX {
+            self.paths.push(path);
+        }
+    }
+}
+
+/// Paths that are named of what is left.
+const LEFT_NAMED_MAX: usize = 5;
 
 /// Why the share cannot be prepared or cleaned.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +132,19 @@ pub enum Error {
         /// The path.
         path: String,
     },
+
+    /// The server answers, and it takes too long.
+    #[error("{what} took longer than {}: what is there serves the next run; allow more with --prepare-timeout", .within.as_secs_f64())]
+    TooLong {
+        /// `preparing the files`, `cleaning`
+        what: &'static str,
+        /// The limit.
+        within: Duration,
+    },
+
+    /// A workload with more names than a marker can hold.
+    #[error("the workload makes files with more than {NAMES_MAX} bytes of names: use a smaller loadfile")]
+    Names,
 
     /// The directory cannot be one.
     #[error("{what}; give a directory below the root of the share, such as {DEFAULT_DIRECTORY}")]
@@ -136,15 +182,26 @@ pub async fn prepare(
     request: &Request<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Prepared, Error> {
-    job::prepare(&SessionConnector(options), request, progress).await
+    let what = "preparing the files";
+    within(request.within, what, job::prepare(&SessionConnector(options), request, progress)).await
 }
 
-/// Removes the directory with all that is in it, if smbscope made it.
+/// Removes what smbscope made in the directory, and with it the directory, if nothing else is in it.
 pub async fn clean(
     options: &Options,
     directory: &str,
     sessions: u32,
+    limit: Duration,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Cleaned, Error> {
-    job::clean(&SessionConnector(options), directory, sessions, progress).await
+    within(limit, "cleaning", job::clean(&SessionConnector(options), directory, sessions, progress)).await
+}
+
+/// What is done within a time, or an error that says what took too long.
+async fn within<T>(
+    limit: Duration,
+    what: &'static str,
+    job: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::time::timeout(limit, job).await.unwrap_or(Err(Error::TooLong { what, within: limit }))
 }

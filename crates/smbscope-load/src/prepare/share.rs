@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// What is written at once.
 const BLOCK: u64 = 256 * 1024;
 const SHARE_ALL: u32 = 0x7;
-/// How long to wait until files that were removed are closed by all, and how often to look.
+/// How long to wait in all until files that were removed are closed by everybody, and how often to look.
 const CLOSED_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -23,8 +23,11 @@ pub(super) trait Share {
     /// The beginning of a file; `None` where there is no such file.
     async fn read(&mut self, path: &str, most: u32) -> Result<Option<Vec<u8>>, client::Error>;
 
-    /// Writes a file anew.
+    /// Writes a new file; one that has the name gives way. So nothing is written through a link.
     async fn write(&mut self, path: &str, content: Content<'_>) -> Result<(), client::Error>;
+
+    /// Renames a file; there is none of the new name.
+    async fn rename(&mut self, from: &str, to: &str) -> Result<(), client::Error>;
 
     async fn remove_file(&mut self, path: &str) -> Result<(), client::Error>;
 
@@ -54,7 +57,7 @@ impl Connector for SessionConnector<'_> {
 
     async fn connect(&self) -> Result<SessionShare, client::Error> {
         let session = Session::connect(self.0).await?;
-        Ok(SessionShare { session, block: Vec::new() })
+        Ok(SessionShare { session, block: Vec::new(), patience: CLOSED_WITHIN })
     }
 }
 
@@ -62,6 +65,8 @@ impl Connector for SessionConnector<'_> {
 pub(super) struct SessionShare {
     session: Session,
     block: Vec<u8>,
+    /// What is left of the time to wait for others to close what was removed.
+    patience: Duration,
 }
 
 impl Share for SessionShare {
@@ -118,11 +123,17 @@ impl Share for SessionShare {
             path,
             access: access::WRITE_DATA | access::READ_ATTRIBUTES,
             share: SHARE_ALL,
-            disposition: Disposition::OverwriteIf,
+            disposition: Disposition::Create,
             options: create_options::NON_DIRECTORY,
             attributes: 0,
         };
-        let handle = self.session.open(&open).await?.handle;
+        let handle = match self.session.open(&open).await {
+            Err(error) if error.status() == Some(NtStatus::OBJECT_NAME_COLLISION) => {
+                self.session.remove_file(path).await?;
+                self.session.open(&open).await?.handle
+            }
+            opened => opened?.handle,
+        };
         match content {
             Content::Bytes(bytes) => self.session.write(handle, 0, bytes).await?,
             Content::Random(size, mut random) => {
@@ -139,6 +150,12 @@ impl Share for SessionShare {
         closed
     }
 
+    async fn rename(&mut self, from: &str, to: &str) -> Result<(), client::Error> {
+        let renamed = self.session.rename(from, to).await;
+        self.session.samples().clear();
+        renamed
+    }
+
     async fn remove_file(&mut self, path: &str) -> Result<(), client::Error> {
         let removed = self.session.remove_file(path).await;
         self.session.samples().clear();
@@ -146,17 +163,18 @@ impl Share for SessionShare {
     }
 
     async fn remove_directory(&mut self, path: &str) -> Result<(), client::Error> {
-        let begun = Instant::now();
         loop {
+            let begun = Instant::now();
             let removed = self.session.remove_directory(path).await;
             self.session.samples().clear();
             // A file that was removed stays until the last one who has it open closes it: a session that was cut off, of
             // which the server does not know yet.
             let is_pending = removed.as_ref().is_err_and(|e| e.status() == Some(NtStatus::DIRECTORY_NOT_EMPTY));
-            if !is_pending || begun.elapsed() >= CLOSED_WITHIN {
+            if !is_pending || self.patience.is_zero() {
                 return removed;
             }
             tokio::time::sleep(PAUSE).await;
+            self.patience = self.patience.saturating_sub(begun.elapsed());
         }
     }
 

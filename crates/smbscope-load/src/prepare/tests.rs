@@ -2,9 +2,16 @@ use super::double::{Memory, Node};
 use super::*;
 use crate::workload::Sizes;
 
+const HOUR: Duration = Duration::from_secs(3_600);
+
 /// Two directories with five files of 100 to 200 bytes for each user.
 fn files() -> FileSet {
     FileSet { own_directories: true, shared: false, directories: 2, files: 5, sizes: Sizes::Uniform(100, 200), seed: 3 }
+}
+
+/// A workload that makes files of these names, too.
+fn made() -> Made {
+    Made::new([r"own\left over"].into_iter())
 }
 
 fn run<T>(future: impl Future<Output = T>) -> T {
@@ -12,7 +19,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn prepare(memory: &Memory, files: &FileSet, users: u32) -> Result<Prepared, Error> {
-    let request = Request { directory: "bench", workload: "w", files, users, sessions: 3 };
+    let request = Request { directory: "bench", workload: "w", files, users, sessions: 3, made: &made(), within: HOUR };
     run(job::prepare(memory, &request, &mut |_| {}))
 }
 
@@ -137,8 +144,8 @@ fn cleaning_removes_the_directory_and_nothing_beside_it() {
     memory.put("other", Node::Directory);
     memory.put(r"other\file", Node::File(vec![1]));
     prepare(&memory, &files(), 2).unwrap();
-    memory.put(r"bench\user00001\new", Node::Directory);
-    memory.put(r"bench\user00001\new\left over", Node::File(vec![1]));
+    memory.put(r"bench\user00001\own", Node::Directory);
+    memory.put(r"bench\user00001\own\left over", Node::File(vec![1]));
     // What the preparation made (18), what a run left behind (2), the marker and the directory.
     assert_eq!(clean(&memory).unwrap().removed, 22);
     assert_eq!(memory.paths(""), ["other", r"other\file"]);
@@ -155,14 +162,95 @@ fn what_a_preparation_that_broke_left_can_be_cleaned() {
 }
 
 #[test]
-fn reparse_points_are_neither_followed_nor_removed() {
+fn what_smbscope_did_not_make_stays_with_what_holds_it_and_cleaning_can_be_repeated() {
+    let memory = Memory::default();
+    prepare(&memory, &files(), 2).unwrap();
+    // What looks like a directory may be a link to another one: nothing in it is touched, whatever it is called.
+    memory.put(r"bench\user00001\link", Node::Directory);
+    memory.put(r"bench\user00001\link\file000000.dat", Node::File(vec![1]));
+    memory.put(r"bench\user00001\files\point", Node::ReparsePoint);
+    memory.put(r"bench\thesis.doc", Node::File(vec![1]));
+    let cleaned = clean(&memory).unwrap();
+    let mut left = cleaned.left.paths.clone();
+    left.sort();
+    assert_eq!(left, [r"bench\thesis.doc", r"bench\user00001\files\point", r"bench\user00001\link"]);
+    assert_eq!(cleaned.left.count, 3);
+    // Ten files; of the first user two directories, of the second one all four.
+    assert_eq!(cleaned.removed, 16);
+    let there = [
+        "bench",
+        r"bench\smbscope-bench.toml",
+        r"bench\thesis.doc",
+        r"bench\user00001",
+        r"bench\user00001\files",
+        r"bench\user00001\files\point",
+        r"bench\user00001\link",
+        r"bench\user00001\link\file000000.dat",
+    ];
+    assert_eq!(memory.paths(""), there);
+    for path in &there[2..] {
+        if !matches!(path.rsplit('\\').next(), Some("user00001" | "files")) {
+            memory.remove(path);
+        }
+    }
+    assert_eq!(clean(&memory).unwrap().left, Left::default());
+    assert!(memory.paths("").is_empty(), "{:?}", memory.paths(""));
+}
+
+#[test]
+fn a_set_is_replaced_without_touching_what_smbscope_did_not_make() {
     let memory = Memory::default();
     prepare(&memory, &files(), 1).unwrap();
-    memory.put(r"bench\user00001\files\link", Node::ReparsePoint);
-    let error = clean(&memory).unwrap_err().to_string();
-    assert!(error.starts_with(r"bench\user00001\files\link on the share is a reparse point"), "{error}");
-    assert_eq!(memory.get(r"bench\user00001\files\link"), Some(Node::ReparsePoint));
+    memory.put(r"bench\user00001\link", Node::Directory);
+    memory.put(r"bench\user00001\link\precious", Node::File(vec![1]));
+    assert_eq!(prepare(&memory, &FileSet { seed: 9, ..files() }, 1).unwrap().made, 5);
+    assert!(memory.get(r"bench\user00001\link\precious").is_some());
+}
+
+#[test]
+fn directories_nested_without_end_are_not_entered() {
+    let memory = Memory::default();
+    prepare(&memory, &files(), 1).unwrap();
+    let mut path = r"bench\user00001".to_owned();
+    for _ in 0..2_000 {
+        path += r"\user00001";
+        memory.put(&path, Node::Directory);
+    }
+    assert_eq!(clean(&memory).unwrap().left.count, 1);
+    assert!(memory.get(&path).is_some());
+}
+
+#[test]
+fn a_directory_that_only_seems_empty_keeps_its_marker() {
+    let memory = Memory::default();
+    prepare(&memory, &files(), 1).unwrap();
+    memory.hide(r"bench\dangling");
+    let left = clean(&memory).unwrap().left;
+    assert_eq!(left.count, 1);
+    assert!(left.paths[0].starts_with(r"bench\(something"), "{left:?}");
     assert!(memory.get(r"bench\smbscope-bench.toml").is_some());
+    // Again, and another run in it.
+    assert_eq!(clean(&memory).unwrap().left.count, 1);
+    assert_eq!(prepare(&memory, &files(), 1).unwrap().made, 5);
+    memory.remove(r"bench\dangling");
+    assert_eq!(clean(&memory).unwrap().left.count, 0);
+    assert!(memory.paths("").is_empty());
+}
+
+#[test]
+fn a_marker_that_was_interrupted_while_it_was_written_is_one() {
+    let memory = Memory::default();
+    prepare(&memory, &files(), 1).unwrap();
+    let marker = memory.get(r"bench\smbscope-bench.toml").unwrap();
+    memory.remove(r"bench\smbscope-bench.toml");
+    memory.put(r"bench\smbscope-bench.toml.new", marker);
+    assert_eq!(prepare(&memory, &files(), 1).unwrap().found, 5);
+    assert_eq!(clean(&memory).unwrap().left.count, 0);
+    assert!(memory.paths("").is_empty());
+    // And right before its end: an empty directory is what is left.
+    memory.put("bench", Node::Directory);
+    assert_eq!(clean(&memory).unwrap().removed, 1);
+    assert!(memory.paths("").is_empty());
 }
 
 #[test]
@@ -181,7 +269,15 @@ fn the_root_of_the_share_and_paths_that_lead_out_are_no_directory_to_work_in() {
 fn progress_is_told_of_every_file_and_ends_at_its_goal() {
     let memory = Memory::default();
     let mut told = Vec::new();
-    let request = Request { directory: "bench", workload: "w", files: &files(), users: 2, sessions: 2 };
+    let request = Request {
+        directory: "bench",
+        workload: "w",
+        files: &files(),
+        users: 2,
+        sessions: 2,
+        made: &made(),
+        within: HOUR,
+    };
     run(job::prepare(&memory, &request, &mut |progress| told.push(progress))).unwrap();
     assert_eq!(told.len(), 10);
     let last = told[9];

@@ -1,5 +1,6 @@
 //! The steps of a user, as data: the engine performs them on a session.
 
+use super::Own;
 use crate::client::{Disposition, Info, LockRange};
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
@@ -96,8 +97,8 @@ pub enum Action<'a> {
     MakeDirectory(&'a str),
     /// Removes an empty directory.
     RemoveDirectory(&'a str),
-    /// Removes a directory with all that is in it; there may be none.
-    RemoveTree(&'a str),
+    /// Removes a directory with all in it that smbscope makes; there may be none.
+    RemoveTree(&'a str, Own<'a>),
     /// Opens, reads and closes.
     OpenReadClose {
         /// The file.

@@ -9,6 +9,7 @@ mod draw;
 mod error;
 mod file_set;
 mod loadfile;
+mod made;
 mod netbench;
 mod path;
 mod seat;
@@ -18,9 +19,11 @@ pub use action::{Action, Expected, Script, Slot, Step};
 pub use draw::Sizes;
 pub use error::{Error, Place};
 pub use file_set::{FileSet, Owner};
+pub use made::{Made, Own};
 pub use netbench::NetbenchLike;
 pub use seat::UserSeat;
 
+pub(crate) use made::NAMES_MAX;
 pub(crate) use seat::own_directory;
 
 use crate::bounded::{self, WORKLOAD_MAX, WORKLOAD_TABLE_MAX};
@@ -184,6 +187,14 @@ impl Workload {
     /// What must be on the share before users begin.
     pub fn file_set(&self) -> &FileSet {
         &self.about.file_set
+    }
+
+    /// What users make below their own directories, beside the file set: it is removed when the share is cleaned.
+    pub fn made(&self) -> Made {
+        match &self.kind {
+            Kind::Loadfile(loadfile) => loadfile.made().clone(),
+            Kind::Synthetic(_) => Made::default(),
+        }
     }
 
     /// Bytes that a user moves to set up, beyond the file set: what a loadfile writes before its work begins.

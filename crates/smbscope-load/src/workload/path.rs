@@ -1,7 +1,7 @@
 //! Paths of a workload: checked when it is read, and put below a user's own directory once for each user, so that no
 //! step makes a string.
 
-use super::UserSeat;
+use super::{Made, UserSeat};
 use std::collections::HashMap;
 
 /// A path of a workload, as an index into its [`Names`].
@@ -33,11 +33,18 @@ impl Names {
         id
     }
 
+    /// Those that are no patterns: what can be made.
+    pub(super) fn made(&self) -> Made {
+        let is_name = |name: &&str| !name.contains(is_forbidden);
+        Made::new(self.names.iter().map(|name| &**name).filter(is_name))
+    }
+
     /// The paths as one user sees them.
     pub(super) fn resolve(&self, seat: &UserSeat) -> Paths {
         let own = seat.own_directory();
         let bytes = self.names.iter().map(|name| own.len() + 1 + name.len()).sum();
-        let mut paths = Paths { text: String::with_capacity(bytes), ends: Vec::with_capacity(self.names.len()) };
+        let mut paths =
+            Paths { own: own.clone(), text: String::with_capacity(bytes), ends: Vec::with_capacity(self.names.len()) };
         for name in &self.names {
             paths.text.push_str(&own);
             if !name.is_empty() {
@@ -53,11 +60,17 @@ impl Names {
 /// The paths of one user, in one piece of memory.
 #[derive(Debug)]
 pub(super) struct Paths {
+    own: String,
     text: String,
     ends: Vec<usize>,
 }
 
 impl Paths {
+    /// The user's own directory.
+    pub(super) fn own(&self) -> &str {
+        &self.own
+    }
+
     /// The path that the server sees.
     pub(super) fn get(&self, id: PathId) -> &str {
         let index = id.0 as usize;

@@ -12,6 +12,7 @@ mod tests;
 
 pub(super) use script::LoadfileScript;
 
+use super::Made;
 use super::action::Expected;
 use super::path::{Names, PathId};
 use super::{Error, error::Place};
@@ -22,6 +23,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Loadfile {
     names: Names,
+    made: Made,
     operations: Vec<String>,
     lines: Vec<Line>,
     /// How many lines at the beginning make the files that the rest works with.
@@ -108,6 +110,11 @@ impl Loadfile {
     /// Lines that can never be performed, because their handle is not open there.
     pub(super) fn skipped(&self) -> u32 {
         self.skipped
+    }
+
+    /// What users make below their own directories.
+    pub(super) fn made(&self) -> &Made {
+        &self.made
     }
 
     /// Steps of a pass.

@@ -499,6 +499,7 @@ impl<'a> Parser<'a> {
         }
         self.lines.shrink_to_fit();
         Loadfile {
+            made: self.names.made(),
             names: self.names,
             operations: used.into_iter().map(|index| OPERATIONS[index].to_owned()).collect(),
             lines: self.lines,

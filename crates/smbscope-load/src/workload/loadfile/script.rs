@@ -1,8 +1,8 @@
 //! One user's way through a loadfile: a position in the shared lines, and the paths as this user sees them.
 
-use super::super::UserSeat;
 use super::super::action::{Action, Script, Slot, Step};
 use super::super::path::Paths;
+use super::super::{Made, Own, UserSeat};
 use super::{Line, Loadfile, NOT_COUNTED, Op, OpenFor};
 use crate::client::{Disposition, LockRange, access, create_options};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Script for LoadfileScript {
             self.position = self.loadfile.repeat;
             self.passes += 1;
         }
-        Some(step(line, &self.paths))
+        Some(step(line, &self.paths, self.loadfile.made()))
     }
 
     fn restart(&mut self) {
@@ -55,9 +55,9 @@ impl Script for LoadfileScript {
     }
 }
 
-fn step(line: Line, paths: &Paths) -> Step<'_> {
+fn step<'a>(line: Line, paths: &'a Paths, made: &'a Made) -> Step<'a> {
     Step {
-        action: action(line.op, paths),
+        action: action(line.op, paths, made),
         operation: (line.operation != NOT_COUNTED).then_some(usize::from(line.operation)),
         expected: line.expected,
         completes: line.operation != NOT_COUNTED,
@@ -65,7 +65,7 @@ fn step(line: Line, paths: &Paths) -> Step<'_> {
     }
 }
 
-fn action(op: Op, paths: &Paths) -> Action<'_> {
+fn action<'a>(op: Op, paths: &'a Paths, made: &'a Made) -> Action<'a> {
     match op {
         Op::Create { path, options, disposition, slot } => Action::Open {
             slot: Slot(slot),
@@ -114,7 +114,7 @@ fn action(op: Op, paths: &Paths) -> Action<'_> {
         Op::Rename { from, to } => Action::Rename { from: paths.get(from), to: paths.get(to) },
         Op::Mkdir { path } => Action::MakeDirectory(paths.get(path)),
         Op::Rmdir { path } => Action::RemoveDirectory(paths.get(path)),
-        Op::Deltree { path } => Action::RemoveTree(paths.get(path)),
+        Op::Deltree { path } => Action::RemoveTree(paths.get(path), Own { made, directory: paths.own() }),
         Op::Sleep { time } => Action::Think(time),
     }
 }

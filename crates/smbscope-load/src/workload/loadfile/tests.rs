@@ -42,7 +42,7 @@ fn a_pass_begins_with_an_empty_own_directory_and_ends_with_nothing_open() {
     assert_eq!(
         steps,
         [
-            r#"RemoveTree("bench\\user00001") Anything None"#,
+            r#"RemoveTree("bench\\user00001", Own("bench\\user00001")) Anything None"#,
             r#"MakeDirectory("bench\\user00001") Anything None"#,
             r#"Open { slot: Slot(0), path: "bench\\user00001\\a", access: 387, share: 7, disposition: Create, options: 64, attributes: 0 } Status(NtStatus(0)) Some(1)"#,
             r#"Close(Slot(0)) Anything None"#,
@@ -167,7 +167,7 @@ fn a_pass_is_followed_by_the_next_one() {
     assert_eq!(first, second);
     assert_eq!(script.passes(), 2);
     script.restart();
-    assert!(matches!(script.next().unwrap().action, Action::RemoveTree(_)));
+    assert!(matches!(script.next().unwrap().action, Action::RemoveTree(..)));
 }
 
 /// The Debian package `dbench`; its file is read where it is, and its counts are those of `uniq -c`.

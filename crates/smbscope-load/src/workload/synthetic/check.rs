@@ -1,6 +1,7 @@
 //! From the shape of a TOML workload to one that can be performed, or an error that says where and what to do.
 
 use super::super::Error;
+use super::super::Made;
 use super::super::action::Expected;
 use super::super::draw::{Sizes, Times};
 use super::super::error::{Place, suggest};
@@ -130,7 +131,7 @@ pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, Error> {
     let Checker { mut files, operations, slots, makes, .. } = checker;
     files.own_directories |= makes;
     let salt = name_salt(raw.name.get_ref());
-    let synthetic = Synthetic { operations, choices, start, think, files, slots, makes, salt };
+    let synthetic = Synthetic { operations, choices, start, think, files, slots, makes, made: Made::default(), salt };
     Ok(Parsed { name: raw.name.into_inner(), description: raw.description, synthetic })
 }
 

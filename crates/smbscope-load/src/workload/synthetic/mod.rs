@@ -12,6 +12,7 @@ mod tests;
 pub(super) use check::parse;
 pub(super) use script::SyntheticScript;
 
+use super::Made;
 use super::action::Expected;
 use super::draw::{Sizes, Times};
 use super::file_set::FileSet;
@@ -36,6 +37,8 @@ pub(super) struct Synthetic {
     slots: u32,
     /// Users make files or directories of their own.
     makes: bool,
+    /// Nothing beside the numbered names of every workload.
+    made: Made,
     /// Tells the random numbers of workloads apart.
     salt: u64,
 }

@@ -1,9 +1,9 @@
 //! One user of a TOML workload: draws an operation by weight, performs its steps, thinks, and draws the next.
 
-use super::super::UserSeat;
 use super::super::action::{Action, Expected, Script, Slot, Step};
 use super::super::draw::Sizes;
 use super::super::file_set::FileSet;
+use super::super::{Own, UserSeat};
 use super::{At, Choose, Directory, Line, Synthetic, What};
 use crate::client::{LockRange, Open};
 use crate::random::Random;
@@ -114,7 +114,9 @@ impl Script for SyntheticScript {
         Some(match next {
             Next::Empty => {
                 user.path.clone_from(&user.own);
-                uncounted(Action::RemoveTree(&user.path), Expected::Anything)
+                let directory = user.own.strip_suffix("\\new").unwrap_or(&user.own);
+                let own = Own { made: &synthetic.made, directory };
+                uncounted(Action::RemoveTree(&user.path, own), Expected::Anything)
             }
             Next::Make => {
                 user.path.clone_from(&user.own);

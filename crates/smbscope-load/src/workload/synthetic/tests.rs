@@ -68,7 +68,7 @@ fn what_is_made_is_renamed_and_removed_by_its_own_name() {
     let mut script =
         script(&with_steps(r#"{ do = "open", file = "new" }, { do = "close" }, { do = "rename" }, { do = "remove" }"#));
     let steps: Vec<String> = (0..6).map(|_| format!("{:?}", script.next().unwrap().action)).collect();
-    assert_eq!(steps[0], r#"RemoveTree("bench\\user00001\\new")"#);
+    assert_eq!(steps[0], r#"RemoveTree("bench\\user00001\\new", Own("bench\\user00001"))"#);
     assert_eq!(steps[1], r#"MakeDirectory("bench\\user00001\\new")"#);
     assert!(steps[2].contains(r#"new\\file00000001.dat"#) && steps[2].contains("Create"), "{}", steps[2]);
     assert_eq!(
@@ -179,7 +179,7 @@ fn walk(name: &str, seat: &UserSeat, steps: usize) -> (String, Vec<String>) {
             Action::Open { path, .. } | Action::QueryPath(path, _) | Action::RemoveFile(path) => {
                 paths.push(path.to_owned())
             }
-            Action::MakeDirectory(path) | Action::RemoveDirectory(path) | Action::RemoveTree(path) => {
+            Action::MakeDirectory(path) | Action::RemoveDirectory(path) | Action::RemoveTree(path, _) => {
                 paths.push(path.to_owned())
             }
             Action::OpenReadClose { path, .. } => paths.push(path.to_owned()),

@@ -1,0 +1,157 @@
+//! Which names below the directory of a benchmark smbscope makes: nothing else is ever removed there. A server may show a
+//! link to somewhere else as a directory, and no client can tell; but what is behind it has other names.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// Bytes of all names of a workload together, at most.
+pub(crate) const NAMES_MAX: usize = 8 << 20;
+
+/// The names that a workload makes below the directory of a user, beside those of file sets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Made {
+    /// In lower case, as servers do not tell cases apart; with all directories that lead to them.
+    names: BTreeSet<Box<str>>,
+}
+
+impl Made {
+    /// These paths below a user's directory, with the directories that lead to them.
+    pub(crate) fn new<'a>(paths: impl Iterator<Item = &'a str>) -> Made {
+        let mut made = Made::default();
+        paths.for_each(|path| made.add(path));
+        made
+    }
+
+    fn add(&mut self, path: &str) {
+        let mut path = lower(path);
+        while !path.is_empty() && !self.names.contains(&*path) {
+            self.names.insert(path.as_ref().into());
+            let parent = path.rfind('\\').unwrap_or(0);
+            path = Cow::Owned(path[..parent].to_owned());
+        }
+    }
+
+    /// The names, for a marker.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| &**name)
+    }
+
+    /// Those of both.
+    pub(crate) fn merged(&self, other: &Made) -> Made {
+        Made { names: self.names.union(&other.names).cloned().collect() }
+    }
+
+    /// Whether there are too many to be written down.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.names.iter().map(|name| name.len()).sum::<usize>() > NAMES_MAX
+    }
+
+    /// Whether smbscope makes this path, which is below the directory of all users.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let (first, rest) = path.split_once('\\').unwrap_or((path, ""));
+        match first {
+            "shared" => rest.is_empty() || is_of_set(rest),
+            _ => is_numbered(first, "user", 5, "") && (rest.is_empty() || self.has_of_user(rest)),
+        }
+    }
+
+    /// Whether smbscope makes this path, which is below the directory of a user.
+    pub(crate) fn has_of_user(&self, path: &str) -> bool {
+        let of = |directory| path.strip_prefix(directory).and_then(|rest: &str| rest.strip_prefix('\\'));
+        if path == "files" || path == "new" {
+            return true;
+        }
+        of("files").is_some_and(is_of_set)
+            || of("new").is_some_and(|rest| is_numbered(rest, "file", 8, ".dat") || is_numbered(rest, "dir", 8, ""))
+            || self.names.contains(&*lower(path))
+    }
+}
+
+/// The names below one user's directory.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Own<'a> {
+    /// What is made there.
+    pub(crate) made: &'a Made,
+    /// The user's directory, as the server sees it.
+    pub(crate) directory: &'a str,
+}
+
+impl Own<'_> {
+    /// Whether smbscope makes this path; the server's.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let below = path.strip_prefix(self.directory).and_then(|rest| rest.strip_prefix('\\'));
+        below.is_some_and(|below| self.made.has_of_user(below))
+    }
+}
+
+impl std::fmt::Debug for Own<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Own({:?})", self.directory)
+    }
+}
+
+/// `dir0001`, `dir0001\file000003.dat`: see [`FileSet`](super::FileSet).
+fn is_of_set(path: &str) -> bool {
+    match path.split_once('\\') {
+        None => is_numbered(path, "dir", 4, ""),
+        Some((directory, file)) => is_numbered(directory, "dir", 4, "") && is_numbered(file, "file", 6, ".dat"),
+    }
+}
+
+/// Whether a name is a number of at least so many digits between two texts.
+fn is_numbered(name: &str, before: &str, digits: usize, after: &str) -> bool {
+    let number = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+    number.is_some_and(|number| number.len() >= digits && number.bytes().all(|digit| digit.is_ascii_digit()))
+}
+
+fn lower(path: &str) -> Cow<'_, str> {
+    if path.chars().any(char::is_uppercase) { Cow::Owned(path.to_lowercase()) } else { Cow::Borrowed(path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_sets_and_of_the_workload_are_made_and_no_others() {
+        let made = Made::new([r"~DMTMP\Word\a.doc"].into_iter());
+        for path in [
+            "shared",
+            r"shared\dir0001\file000001.dat",
+            "user00001",
+            r"user00001\files\dir0000",
+            r"user12345\files\dir0000\file123456.dat",
+            r"user00001\new\file00000003.dat",
+            r"user00001\new\dir00000003",
+            r"user00001\~dmtmp",
+            r"user00001\~DMTMP\WORD\A.DOC",
+        ] {
+            assert!(made.has(path), "{path}");
+        }
+        for path in [
+            "",
+            "user1",
+            "user0000x",
+            "other",
+            r"shared\dir0001\other",
+            r"shared\dir0001\file000001.dat\x",
+            r"shared\files",
+            r"user00001\link",
+            r"user00001\files\link",
+            r"user00001\user00001",
+            r"user00001\new\x",
+            r"user00001\~dmtmp\word\b.doc",
+            r"user00001\new\dir00000003\x",
+        ] {
+            assert!(!made.has(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_below_the_own_directory_is_not_made() {
+        let made = Made::new(["a"].into_iter());
+        let own = Own { made: &made, directory: r"bench\user00001" };
+        assert!(own.has(r"bench\user00001\a") && own.has(r"bench\user00001\A"));
+        assert!(!own.has(r"bench\user00001") && !own.has(r"bench\user00002\a") && !own.has("a"));
+    }
+}
