@@ -7,7 +7,7 @@ use common::{Said, said};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use smbscope_lab::{Place, Server, Settings, Signing, available};
-use smbscope_testkit::server::{Fault, Script, ScriptedServer};
+use smbscope_testkit::server::{Fault, Flood, Script, ScriptedServer};
 use smbscope_wire::smb2::Command as Smb2;
 use smbscope_wire::status::NtStatus;
 use std::path::Path;
@@ -219,6 +219,100 @@ fn a_stall_of_two_seconds_is_in_the_percentiles_of_an_open_loop() {
     // Few operations were under way: the service times know little of it.
     let service = operation(&found, "service_time");
     assert!(service["p90"].as_i64() < Some(100 * MS), "{service}");
+    // What stands above all goes by what users waited, and the stall is named.
+    conforms(&found);
+    let run = &found["runs"][0];
+    assert_eq!(run["due"], *response, "one operation is all of them");
+    assert_eq!(found["overall_response_time_ns"], response["mean"]);
+    let stall = &run["stalls"][0];
+    assert!((1_900 * MS..2_500 * MS).contains(&stall["duration_ns"].as_i64().unwrap_or(0)), "{}", run["stalls"]);
+    let warnings = found["warnings"].to_string();
+    assert!(warnings.contains("the server stalled: it answered nothing for"), "{warnings}");
+}
+
+#[test]
+fn the_headline_and_the_first_table_of_an_open_loop_count_from_when_operations_were_due() {
+    let stall = Fault::Stall(Duration::from_secs(2)).on(Smb2::ECHO).after(300).once();
+    let (_server, url) = scripted(Script::new().rule(stall));
+    let load = ["--workload", "echo", "--users", "8", "--duration", "6s", "--warmup", "500ms", "--no-prepare", "-q"];
+    let said = bench(&[&load[..], &["--rate", "200/s", &url]].concat());
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    let headline = said.out.split("Warnings").next().unwrap_or_default().replace(char::is_whitespace, " ");
+    // p95 of the waits is between one and two seconds, see above.
+    let p95 = headline.split("p95 ").nth(1).unwrap_or_else(|| panic!("{headline}"));
+    assert!(p95.starts_with("1.") && headline.contains("after they were due"), "{headline}");
+    assert!(said.out.contains("Operations, since due"), "{}", said.out);
+    assert!(said.out.contains("Stalls: commands were outstanding, and none was answered"), "{}", said.out);
+}
+
+#[test]
+fn rates_without_meaning_are_refused_in_one_line_with_status_2() {
+    for arguments in [
+        &["--rate", "400/s", "--users", "1,2,4"][..],
+        &["--rate", "400/s", "--find-capacity", "p95(total) < 20ms"],
+        &["--rate", "400/s", "--rate-per-user", "2/s"],
+        &["--rate", "400/s", "--rates", "100,200"],
+        &["--rates", "100,200", "--users", "1,2"],
+        &["--rates", "100", "--find-capacity", "p95(total) < 20ms"],
+        &["--rates", "100,200", "--think", "1s"],
+        &["--rates", "0"],
+        &["--arrivals", "poisson"],
+    ] {
+        let said = bench(&[arguments, &["--no-prepare", "smb://127.0.0.1:1/share"]].concat());
+        assert_eq!(said.status, Some(2), "{arguments:?}: {}", said.err);
+        assert!(said.err.starts_with("smbscope: ") || said.err.starts_with("error: "), "{}", said.err);
+    }
+}
+
+#[test]
+fn a_ramp_of_rates_and_one_of_users_with_a_rate_each_are_ramps_of_load() {
+    let (_server, url) = scripted(Script::new());
+    let load = ["--workload", "echo", "--duration", "1s", "--warmup", "0s", "--no-prepare", "-q", "--format", "json"];
+    let rates = document(&bench(&[&load[..], &["--rates", "50,100", "--users", "4", &url]].concat()));
+    conforms(&rates);
+    let of = |found: &Value| -> Vec<(u64, f64)> {
+        let runs = found["runs"].as_array().expect("runs");
+        runs.iter().map(|run| (run["users"].as_u64().unwrap(), run["pace"]["rate"].as_f64().unwrap())).collect()
+    };
+    assert_eq!(of(&rates), [(4, 50.0), (4, 100.0)]);
+    assert_eq!(rates["settings"]["rates"], serde_json::json!([50, 100]));
+    let each = document(&bench(&[&load[..], &["--rate-per-user", "20/s", "--users", "2,4", &url]].concat()));
+    conforms(&each);
+    assert_eq!(of(&each), [(2, 40.0), (4, 80.0)]);
+    let text = ["--workload", "echo", "--duration", "1s", "--warmup", "0s", "--no-prepare", "-q"];
+    let said = bench(&[&text[..], &["--rates", "50,100", "--users", "4", &url]].concat());
+    assert!(said.out.contains("2 load points up to 100/s"), "{}", said.out);
+}
+
+#[test]
+fn a_hostile_server_ends_bench_and_clean_with_one_line_and_in_time() {
+    let flood = |of, command| Fault::Flood { of, answered: false }.on(command);
+    let scripts = [
+        Script::new().rule(flood(Flood::OplockBreak, Smb2::TREE_CONNECT)),
+        Script::new().rule(flood(Flood::LeaseBreak, Smb2::QUERY_DIRECTORY)),
+        Script::new().rule(flood(Flood::KeepAlive, Smb2::NEGOTIATE)),
+        Script { endless_login: true, ..Script::new() },
+        Script { entries: usize::MAX, ..Script::new() },
+        Script { entries: 500, looping: true, ..Script::new() },
+        Script { max_transfer: 1, ..Script::new() },
+        Script::new().rule(Fault::Trickle(Duration::from_millis(1)).on(Smb2::SESSION_SETUP)),
+    ];
+    for script in scripts {
+        let what = format!("{script:?}");
+        let (_server, url) = scripted(script);
+        let begun = Instant::now();
+        for arguments in [&["--timeout", "1s", "--users", "1", "-q"][..], &["clean", "--timeout", "1s"]] {
+            let arguments = match arguments.split_first() {
+                Some((&"clean", rest)) => [&["clean"], &[url.as_str()][..], rest].concat(),
+                _ => [arguments, &[url.as_str()][..]].concat(),
+            };
+            let said = bench(&arguments);
+            assert_eq!(said.status, Some(1), "{what}: {}{}", said.out, said.err);
+            assert_eq!(said.err.trim_end().lines().count(), 1, "{what}: {}", said.err);
+        }
+        // Two times ten seconds for a listing at most.
+        assert!(begun.elapsed() < Duration::from_secs(30), "{what}: {:?}", begun.elapsed());
+    }
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let schedule = match rate {
         [] => Schedule::Closed { think: Duration::ZERO },
-        [rate, ..] => Schedule::Open { rate: rate.parse()?, arrivals: Arrivals::Poisson },
+        [rate, ..] => Schedule::Open { rate: rate.parse()?, per_user: false, arrivals: Arrivals::Poisson },
     };
     let plan = Plan {
         users: users.parse()?,

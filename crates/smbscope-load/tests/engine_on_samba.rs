@@ -112,7 +112,7 @@ fn a_stall_of_the_server_shows_in_an_open_loop_and_hides_in_a_closed_one() {
         server.stall(Duration::from_secs(2));
     };
     let closed = run(&workload, &plan("2", 6), &options, &mut Meanwhile(&server, stall)).remove(0);
-    let schedule = Schedule::Open { rate: 100.0, arrivals: Arrivals::Constant };
+    let schedule = Schedule::Open { rate: 100.0, per_user: false, arrivals: Arrivals::Constant };
     let open_plan = Plan { schedule, ..plan("2", 6) };
     let open = run(&workload, &open_plan, &options, &mut Meanwhile(&server, stall)).remove(0);
     let milliseconds = |time: Option<smbscope_model::Nanos>| time.unwrap().0 / 1_000_000;

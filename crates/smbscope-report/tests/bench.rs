@@ -83,11 +83,11 @@ fn overall_response_time_is_the_area_under_the_curve_over_the_range() {
     };
     // From 1 to 3 users (10 + 20) / 2 × 2 = 30, from 3 to 5 (20 + 60) / 2 × 2 = 80: 110 over a range of 4.
     let runs = [at(5, 60), at(1, 10), at(3, 20)];
-    assert_eq!(overall_response_time(&runs), Some(Nanos(28)));
+    assert_eq!(overall_response_time(&runs, false), Some(Nanos(28)));
     // Twice the same load counts once, with its average: (10 + 20) / 2 = 15 over 2 users.
-    assert_eq!(overall_response_time(&[at(1, 10), at(3, 10), at(3, 30)]), Some(Nanos(15)));
-    assert_eq!(overall_response_time(&[at(4, 7)]), Some(Nanos(7)));
-    assert_eq!(overall_response_time(&[]), None);
+    assert_eq!(overall_response_time(&[at(1, 10), at(3, 10), at(3, 30)], false), Some(Nanos(15)));
+    assert_eq!(overall_response_time(&[at(4, 7)], false), Some(Nanos(7)));
+    assert_eq!(overall_response_time(&[], false), None);
 }
 
 #[test]
@@ -104,6 +104,7 @@ fn warnings_name_the_load_points_and_the_gravest_comes_first() {
     let expected = [
         "At 8 users the run was stopped: more than 10 % errors.",
         "At 8 users the client was the limit: the figures say nothing about the server. Use a faster client, or several.",
+        "At 8 users the server stalled: it answered nothing for 2.10 s, 4.00 s after the start of the measured part.",
         "At 8 users 950 operations ended otherwise than the workload expects.",
         "At 8 users the server answered 10.8 % of the commands with an error (972).",
         "At 8 users 3 sessions could not be made or broke: cannot connect to 127.0.0.1:14450: connection refused.",

@@ -110,7 +110,7 @@ fn what_was_asked_of_the_servers_in_another_way_is_said() {
     assert_eq!(notes(common::bench::ramp()), Vec::<String>::new());
     assert!(notes(slower())[0].starts_with("other load points than a"), "{:?}", notes(slower()));
     let mut open = common::bench::ramp();
-    open.settings.schedule = bench::Schedule::Open { rate: 500.0, random: false };
+    open.settings.schedule = bench::Schedule::Open { rate: 500.0, per_user: false, random: false };
     let found = notes(open);
     assert!(
         found[0].contains("open loop, 500 operations/s, and there") && found[0].contains("closed loop"),

@@ -3,15 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Crates that read captures and count.
-const CRATES: [&str; 5] = ["smbscope-wire", "smbscope-model", "smbscope-capture", "smbscope-analyze", "smbscope-stats"];
+/// Crates that read captures and count, and the one that talks to servers.
+const CRATES: [&str; 6] =
+    ["smbscope-wire", "smbscope-model", "smbscope-capture", "smbscope-analyze", "smbscope-stats", "smbscope-load"];
 /// How the names of bounds begin and end.
 const BEGINNINGS: [&str; 7] = ["MAX_", "RECENT_", "WINDOW_", "BATCH", "CHUNK_", "CHUNKS_", "FEW_"];
-const ENDINGS: [&str; 2] = ["_MAX", "_HAND"];
+const ENDINGS: [&str; 4] = ["_MAX", "_MIN", "_HAND", "_TIMEOUTS"];
 
 /// Fields of the specification whose names look like it: MaxParameterCount (MS-CIFS 2.2.4.46.1), and the oplock level
-/// SMB2_OPLOCK_LEVEL_BATCH (MS-SMB2 2.2.13).
-const NO_BOUNDS: [&str; 2] = ["MAX_PARAMETER_COUNT", "BATCH"];
+/// SMB2_OPLOCK_LEVEL_BATCH (MS-SMB2 2.2.13); what the client asks for in such fields; how it divides its own writes.
+const NO_BOUNDS: [&str; 6] =
+    ["MAX_PARAMETER_COUNT", "BATCH", "MAX_BUFFER_SIZE", "MAX_TRANSACT", "WRITE_MAX", "SHIFT_MAX"];
 
 fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("a directory of sources") {

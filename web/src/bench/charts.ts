@@ -5,28 +5,37 @@ import { groupStroke, seriesStroke } from "../charts/palette";
 import { h } from "../lib/dom";
 import { clock, counted, duration, rate, short, thousands, tickDuration } from "../lib/format";
 import type { Interval, Run, SmbscopeBenchDocument, Times } from "../types/bench";
+import { byRate, headline, load, loadText } from "./load";
 
 /** Points where the value is known. */
-function points(runs: readonly Run[], value: (run: Run) => number | null | undefined): [number, number][] {
+function points(
+  bench: SmbscopeBenchDocument,
+  runs: readonly Run[],
+  value: (run: Run) => number | null | undefined,
+): [number, number][] {
   return runs.flatMap((run) => {
     const found = value(run);
-    return found === null || found === undefined ? [] : [[run.users, found] as [number, number]];
+    return found === null || found === undefined ? [] : [[load(bench, run), found] as [number, number]];
   });
 }
 
 const perSecondText = (value: number) => `${thousands(Math.round(value))}/s`;
 const perSecondTick = (value: number) => `${short(value)}/s`;
 
-function usersAxis(runs: readonly Run[]) {
-  const users = [...new Set(runs.map((run) => run.users))];
+function loadAxis(bench: SmbscopeBenchDocument, runs: readonly Run[]) {
+  const users = [...new Set(runs.map((run) => load(bench, run)))];
   const few = users.length <= 12;
   return {
-    title: "Users",
-    text: (n: number) => counted(n, "user"),
+    title: loadTitle(bench),
+    text: (n: number) => loadText(bench, n),
     tickText: thousands,
     logarithmic: false,
     ...(few ? { ticks: spaced(users) } : {}),
   };
+}
+
+function loadTitle(bench: SmbscopeBenchDocument): string {
+  return byRate(bench) ? "Operations each second" : "Users";
 }
 
 /** Load points that do not crowd each other on the axis. */
@@ -41,34 +50,36 @@ export function spaced(users: readonly number[]): number[] {
 }
 
 function capacityMark(bench: SmbscopeBenchDocument) {
-  const users = bench.capacity?.users;
+  const users = byRate(bench) ? bench.capacity?.rate : bench.capacity?.users;
   return typeof users === "number" ? { x: users, text: `capacity: ${thousands(users)}` } : undefined;
 }
 
 export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
   const { runs } = bench;
+  const open = runs.some((run) => run.due !== null);
   const seconds = (run: Run) => Math.max(run.duration_ns, 1) / 1e9;
   const client = (name: string, index: number, value: (run: Run) => number | null): Series => ({
     name,
     stroke: seriesStroke(index),
-    points: points(runs, value),
+    points: points(bench, runs, value),
     dots: true,
   });
   return lines({
     label: "Response time and throughput against the number of users",
     at: "At",
-    x: usersAxis(runs),
+    x: loadAxis(bench, runs),
     mark: capacityMark(bench),
     panels: [
       {
-        title: "Response time in the client",
+        title: open ? "Response time of operations, from when they were due" : "Response time in the client",
         height: 230,
         text: duration,
         tickText: tickDuration,
         series: [
-          client("Median", 2, (run) => run.total.client.p50),
-          client("Mean", 0, (run) => run.total.client.mean),
-          client("95 %", 1, (run) => run.total.client.p95),
+          client("Median", 2, (run) => headline(run).p50),
+          client("Mean", 0, (run) => headline(run).mean),
+          client("95 %", 1, (run) => headline(run).p95),
+          ...(open ? [client("95 % of commands", 6, (run) => run.total.client.p95)] : []),
         ],
       },
       {
@@ -90,12 +101,12 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
     ],
     interpolate: true,
     numbers: () => ({
-      headings: ["Users", "Median", "Mean", "95 %", "Commands/s", "Read/s", "Written/s"],
+      headings: [loadTitle(bench), "Median", "Mean", "95 %", "Commands/s", "Read/s", "Written/s"],
       rows: runs.map((run) => [
-        thousands(run.users),
-        duration(run.total.client.p50),
-        duration(run.total.client.mean),
-        duration(run.total.client.p95),
+        thousands(load(bench, run)),
+        duration(headline(run).p50),
+        duration(headline(run).mean),
+        duration(headline(run).p95),
         thousands(Math.round(run.operations_per_second)),
         rate(run.bytes_read / seconds(run)),
         rate(run.bytes_written / seconds(run)),
@@ -119,14 +130,14 @@ export function groupChart(bench: SmbscopeBenchDocument): HTMLElement {
     names.map((name) => ({
       name,
       stroke: groupStroke(name),
-      points: points(runs, (run) => value(run, name)),
+      points: points(bench, runs, (run) => value(run, name)),
       dots: true,
       hidden: parts.get(name) ?? false,
     }));
   return lines({
     label: "Mean response time and throughput by group of commands against the number of users",
     at: "At",
-    x: usersAxis(runs),
+    x: loadAxis(bench, runs),
     mark: capacityMark(bench),
     panels: [
       {
@@ -146,9 +157,9 @@ export function groupChart(bench: SmbscopeBenchDocument): HTMLElement {
     ],
     interpolate: true,
     numbers: () => ({
-      headings: ["Users", ...names, ...names.map((name) => `${name}/s`)],
+      headings: [loadTitle(bench), ...names, ...names.map((name) => `${name}/s`)],
       rows: runs.map((run) => [
-        thousands(run.users),
+        thousands(load(bench, run)),
         ...names.map((name) => duration(mean(run, name))),
         ...names.map((name) => thousands(Math.round(perSecond(run, name) ?? 0))),
       ]),
@@ -169,14 +180,14 @@ export function sidesChart(bench: SmbscopeBenchDocument): HTMLElement {
   const line = (name: string, index: number, value: (run: Run) => number | null): Series => ({
     name,
     stroke: seriesStroke(index),
-    points: points(runs, value),
+    points: points(bench, runs, value),
     dots: true,
   });
   const wire = (time: "p50" | "p95") => (run: Run) => run.total.wire?.[time] ?? null;
   return lines({
     label: "Response time in the client and on the wire against the number of users",
     at: "At",
-    x: usersAxis(runs),
+    x: loadAxis(bench, runs),
     mark: capacityMark(bench),
     panels: [
       {
@@ -204,9 +215,9 @@ export function sidesChart(bench: SmbscopeBenchDocument): HTMLElement {
     ],
     interpolate: true,
     numbers: () => ({
-      headings: ["Users", "Client median", "Wire median", "Added", "Client 95 %", "Wire 95 %", "Added"],
+      headings: [loadTitle(bench), "Client median", "Wire median", "Added", "Client 95 %", "Wire 95 %", "Added"],
       rows: runs.map((run) => [
-        thousands(run.users),
+        thousands(load(bench, run)),
         duration(run.total.client.p50),
         duration(run.total.wire?.p50),
         duration(added(run.total, "p50")),
@@ -226,7 +237,9 @@ export function intervalsPart(bench: SmbscopeBenchDocument): HTMLElement {
   const choice = h(
     "select",
     { change: () => show(runs[Number(choice.value)]) },
-    ...runs.map((run, i) => h("option", { value: i, selected: i === runs.length - 1 }, counted(run.users, "user"))),
+    ...runs.map((run, i) =>
+      h("option", { value: i, selected: i === runs.length - 1 }, loadText(bench, load(bench, run))),
+    ),
   );
   show(runs.at(-1));
   return h("div", {}, h("label", { class: "choice no-print" }, "Run", choice), place);
@@ -256,7 +269,9 @@ function intervalChart(run: Run): HTMLElement {
       return found === null ? [] : [[interval.start_ns - first, found] as [number, number]];
     }),
   });
-  const bands = stalls(run.intervals, second - first).map(({ from, to }) => ({
+  const known = run.stalls.map(({ start_ns, duration_ns }) => ({ from: start_ns, to: start_ns + duration_ns }));
+  const found = known.length > 0 ? known : stalls(run.intervals, second - first);
+  const bands = found.map(({ from, to }) => ({
     from: from - first,
     to: to - first,
     text: `no command was answered for ${duration(to - from)}`,

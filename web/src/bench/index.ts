@@ -4,6 +4,7 @@ import { bytes, counted, date, duration, span, thousands, unbroken } from "../li
 import { facts, lead, type Page, part, tile, tiles } from "../lib/page";
 import type { SmbscopeBenchDocument } from "../types/bench";
 import { groupChart, intervalsPart, rampChart, sidesChart } from "./charts";
+import { byRate, headline, load, loadText } from "./load";
 import { capacityTable, commandTable, errorTable, groupTable, operationTable, runTable, sidesTable } from "./tables";
 
 export function benchPage(bench: SmbscopeBenchDocument): Page {
@@ -20,7 +21,7 @@ export function benchPage(bench: SmbscopeBenchDocument): Page {
         ["Target", targetText(bench)],
         ["Protocol", protocolText(bench)],
         ["Workload", workloadText(bench)],
-        ["Load", loadText(bench)],
+        ["Load", scheduleText(bench)],
         ["Time", `${date(bench.started_ns)} UTC`],
         ...Object.entries(bench.environment).map(([name, text]): [string, string] => [capital(name), text]),
       ]),
@@ -32,7 +33,7 @@ export function benchPage(bench: SmbscopeBenchDocument): Page {
       runs.length > 0
         ? {
             id: "ramp",
-            title: several ? "Response time and throughput against users" : "The run",
+            title: several ? "Response time and throughput against the load" : "The run",
             link: several ? "Ramp" : "Run",
             content: [
               several ? rampChart(bench) : null,
@@ -108,11 +109,11 @@ function workloadText({ workload }: SmbscopeBenchDocument): string {
     .join("; ");
 }
 
-function loadText({ settings }: SmbscopeBenchDocument): string {
+function scheduleText({ settings }: SmbscopeBenchDocument): string {
   const { schedule } = settings;
   const how =
     schedule.loop === "open"
-      ? `open loop, ${thousands(schedule.rate)} operations/s of all users together${schedule.random ? ", at random" : ""}`
+      ? `open loop, ${rates(settings.rates, schedule)}${schedule.random ? ", at random" : ""}`
       : `closed loop${schedule.think_ns > 0 ? `, ${duration(schedule.think_ns)} between operations` : ""}`;
   const sessions = settings.sessions_per_user > 1 ? `; ${settings.sessions_per_user} sessions a user` : "";
   const connections =
@@ -121,6 +122,14 @@ function loadText({ settings }: SmbscopeBenchDocument): string {
   const warmup = settings.warmup_ns > 0 ? `after ${span(settings.warmup_ns)} of warm-up` : "without warm-up";
   const length = `${span(settings.duration_ns)} at each load point ${warmup}`;
   return `${how}; ${length}${sessions}${connections}${polling}; ${counted(settings.threads, "thread")}`;
+}
+
+function rates(all: readonly number[], { rate, per_user }: { rate: number; per_user: boolean }): string {
+  const [first, last] = [all[0], all.at(-1)];
+  if (first !== undefined && last !== undefined && all.length > 1) {
+    return `${thousands(first)} to ${thousands(last)} operations/s of all users together`;
+  }
+  return `${thousands(rate)} operations/s of ${per_user ? "each user" : "all users together"}`;
 }
 
 /** How far the captures can be trusted: each sentence once. */
@@ -132,19 +141,20 @@ function captures({ runs }: SmbscopeBenchDocument): HTMLElement | null {
 /** The answer in words. */
 function capacity(bench: SmbscopeBenchDocument): HTMLElement {
   const { capacity: found, runs, warnings } = bench;
-  const loads = [...runs, ...(found?.tried ?? [])].map(({ users }) => users);
-  const most = Math.max(0, ...loads);
+  const tried = (found?.tried ?? []).map(({ users, rate }) => (byRate(bench) ? (rate ?? 0) : users));
+  const most = Math.max(0, ...runs.map((run) => load(bench, run)), ...tried);
+  const answer = byRate(bench) ? (found?.rate ?? null) : (found?.users ?? null);
   const headline =
     found === null
-      ? `${counted(runs.length, "load point")}, up to ${counted(most, "user")}.`
-      : found.users === null
+      ? `${counted(runs.length, "load point")}, up to ${loadText(bench, most)}.`
+      : answer === null
         ? "The server holds the criterion at no load that was tried."
-        : found.users >= most
-          ? `The server serves all ${counted(found.users, "user")} that were tried.`
-          : `The server serves ${counted(found.users, "user")}.`;
+        : answer >= most
+          ? `The server serves ${loadText(bench, answer)}, the most that were tried.`
+          : `The server serves ${loadText(bench, answer)}.`;
   return h(
     "div",
-    { class: `verdict ${found?.users === null ? "who-network" : "who-server"}` },
+    { class: `verdict ${found !== null && answer === null ? "who-network" : "who-server"}` },
     h("p", { class: "who" }, found === null ? "Ramp" : "Capacity"),
     h("p", { class: "headline" }, headline),
     found ? h("p", { class: "trust" }, `Criterion: ${found.criterion}.`) : null,
@@ -160,9 +170,15 @@ function keyFigures(bench: SmbscopeBenchDocument): HTMLElement {
   return tiles(
     tile("Overall response time", duration(bench.overall_response_time_ns), "of the ramp"),
     best
-      ? tile("At most", `${thousands(Math.round(best.operations_per_second))}/s`, `at ${counted(best.users, "user")}`)
+      ? tile(
+          "At most",
+          `${thousands(Math.round(best.operations_per_second))}/s`,
+          `at ${loadText(bench, load(bench, best))}`,
+        )
       : null,
-    first ? tile("Lightest load", duration(first.total.client.mean), `mean at ${counted(first.users, "user")}`) : null,
+    first
+      ? tile("Lightest load", duration(headline(first).mean), `mean at ${loadText(bench, load(bench, first))}`)
+      : null,
     tile("Commands", thousands(sum((run) => run.operations)), `in ${span(sum((run) => run.duration_ns))}`),
     tile("Read", bytes(sum((run) => run.bytes_read))),
     tile("Written", bytes(sum((run) => run.bytes_written))),
@@ -193,7 +209,13 @@ function method(): HTMLElement {
       h(
         "dd",
         {},
-        "In a closed loop, users begin an operation when the one before is done: a server that stands still holds back the load, and so hides in the percentiles. In an open loop operations have a time at which they are due, and times behind “Due” run from there.",
+        "In a closed loop, users begin an operation when the one before is done: a server that stands still holds back the load, and so hides in the percentiles. In an open loop operations have a time at which they are due; response times of load points, the curve, the overall response time and the capacity run from there.",
+      ),
+      h("dt", {}, "Stall"),
+      h(
+        "dd",
+        {},
+        "A time in which commands were outstanding and the server answered none on any connection: at least 200 ms, and 100 times the median response time.",
       ),
       h("dt", {}, "Added"),
       h(

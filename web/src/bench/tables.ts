@@ -5,6 +5,7 @@ import { type Column, countColumn, numberColumn, textColumn, timeColumn } from "
 import { table } from "../table/table";
 import type { Command, Measured, Operation, Run, SmbscopeBenchDocument, Times } from "../types/bench";
 import { added } from "./charts";
+import { byRate, headline, load } from "./load";
 
 export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
   const perSecond = (value: (run: Run) => number) => (run: Run) =>
@@ -13,6 +14,7 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
   const limited = bench.runs.some((run) => run.client_cpu?.limited);
   const columns: Column<Run>[] = [
     countColumn("Users", (row) => row.users),
+    ...(byRate(bench) ? [countColumn<Run>("Rate", (row) => load(bench, row), { help: "Operations each second" })] : []),
     countColumn("Commands", (row) => row.operations),
     numberColumn(
       "A second",
@@ -32,7 +34,22 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
       rate,
       { exported: "Written (bytes/s)" },
     ),
-    ...timesColumns<Run>((row) => row.total.client),
+    ...timesColumns<Run>(headline),
+    ...(bench.runs.some((run) => run.due !== null)
+      ? [
+          timeColumn<Run>("Commands p50", (row) => row.total.client.p50, {
+            help: "Of each command; the figures before it are of operations, from when they were due",
+          }),
+          timeColumn<Run>("Commands p95", (row) => row.total.client.p95),
+        ]
+      : []),
+    ...(bench.runs.some((run) => run.stalls.length > 0)
+      ? [
+          timeColumn<Run>("Stall", (row) => Math.max(0, ...row.stalls.map((stall) => stall.duration_ns)) || null, {
+            help: "The longest time in which the server answered nothing, though commands were outstanding",
+          }),
+        ]
+      : []),
     countColumn("Errors", errors),
     numberColumn(
       "CPU",

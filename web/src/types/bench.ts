@@ -137,18 +137,26 @@ export interface SmbscopeBenchDocument {
       | {
           loop: "open";
           /**
-           * Operations a second of all users together.
+           * Operations a second: of all users together, or of each. With `rates` that of the first load point.
            */
           rate: number;
+          /**
+           * The rate is that of each user.
+           */
+          per_user: boolean;
           /**
            * Whether they are due at random, independent of each other, instead of at equal distances.
            */
           random: boolean;
         };
     /**
-     * The load points asked for.
+     * The load points asked for; with `rates`, the users of all of them.
      */
     users: Positive[];
+    /**
+     * The load points asked for where they differ in their rate: operations a second of all users together.
+     */
+    rates: Positive[];
     duration_ns: Count;
     warmup_ns: Count;
     threads: Positive;
@@ -191,10 +199,18 @@ export interface SmbscopeBenchDocument {
      */
     users: number | null;
     /**
+     * Its rate, operations a second, where loads differ in that; otherwise null.
+     */
+    rate: number | null;
+    /**
      * The loads at which it was looked at, in the order in which they were.
      */
     tried: {
       users: Positive;
+      /**
+       * Its rate, operations a second, where loads differ in that; otherwise null.
+       */
+      rate: number | null;
       /**
        * What was found there, in words; null where there were too few values.
        */
@@ -203,7 +219,7 @@ export interface SmbscopeBenchDocument {
     }[];
   } | null;
   /**
-   * The area under the curve of mean response time against users, divided by the range of users; at one load, the mean there.
+   * The area under the curve of mean response time against users (or rates), divided by their range; at one load, the mean there. In an open loop response times count from when operations were due.
    */
   overall_response_time_ns: number | null;
   /**
@@ -227,6 +243,16 @@ export interface Run {
   bytes_written: Count;
   errors: ByStatus;
   total: Measured;
+  /**
+   * Open loop: operations of the workload, from when they were due to their end; headlines, curves and capacity go by it. Null in a closed loop.
+   */
+  due: Times | null;
+  /**
+   * Times in which commands were outstanding and the server answered none, at least 200 ms and 100 times the median response time, in their order; of more than 100 the longest.
+   *
+   * @maxItems 100
+   */
+  stalls: Stall[];
   /**
    * The groups that occurred, in the order of the report; `Other` is followed by its parts.
    */
@@ -291,6 +317,16 @@ export interface Times {
   p95: Nanoseconds;
   p99: Nanoseconds;
   p999: Nanoseconds;
+}
+/**
+ * A time in which the server answered nothing.
+ */
+export interface Stall {
+  /**
+   * When it began.
+   */
+  start_ns: number;
+  duration_ns: Count;
 }
 export interface Group {
   group:

@@ -84,6 +84,8 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
       bytes_written: operations * 4_000,
       errors: users >= 24 ? errors : {},
       total: measured(operations, response),
+      due: null,
+      stalls: [],
       groups: GROUPS.map(([group, share, factor, part_of]) => ({
         group,
         part_of,
@@ -176,6 +178,7 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
     settings: {
       schedule: { loop: "closed", think_ns: 5e6 },
       users: steps,
+      rates: [],
       duration_ns: duration,
       warmup_ns: 5e9,
       threads: 8,
@@ -191,10 +194,11 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
     capacity: {
       criterion: "p95 < 10ms",
       users: 12,
+      rate: null,
       tried: [
-        { users: 8, found: "6.1 ms", holds: true },
-        { users: 16, found: "13.9 ms", holds: false },
-        { users: 12, found: "9.4 ms", holds: true },
+        { users: 8, rate: null, found: "6.1 ms", holds: true },
+        { users: 16, rate: null, found: "13.9 ms", holds: false },
+        { users: 12, rate: null, found: "9.4 ms", holds: true },
       ],
     },
     overall_response_time_ns: 2_345_000,

@@ -5,7 +5,7 @@ use crate::bench::target::Target;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
 use smbscope_load::client::{self, Cipher};
-use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, Users};
+use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, Rates, Users};
 use smbscope_model::Dialect;
 use smbscope_stats::filter;
 use std::path::PathBuf;
@@ -51,8 +51,9 @@ pub struct BenchArguments {
     pub loadfile: Option<PathBuf>,
 
     /// Load points: users at the same time, one after the other: 1,8,32 or 10..200:10.
-    #[arg(long, value_name = "USERS", default_value = "1,2,4,8,16,32", help_heading = "Load")]
-    pub users: Users,
+    /// [default: 1,2,4,8,16,32; with --rate or --rates 32]
+    #[arg(long, value_name = "USERS", help_heading = "Load")]
+    pub users: Option<Users>,
 
     /// Length of the measured part of each load point.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, help_heading = "Load")]
@@ -62,22 +63,31 @@ pub struct BenchArguments {
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration, help_heading = "Load")]
     pub warmup: Duration,
 
-    /// Open loop: operations begin when they are due, so many a second of all users together (500/s), however long the
-    /// server takes. Their response times count from when they were due. Without it, each user begins the next operation
-    /// when the one before is done.
-    #[arg(long, value_name = "N/s", value_parser = rate, help_heading = "Load")]
+    /// Open loop: begin operations when they are due, so many a second of all users together (500/s), however long the
+    /// server takes. Response times count from when operations were due. Without a rate, each user begins the next
+    /// operation when the one before is done.
+    #[arg(long, value_name = "N/s", value_parser = rate, conflicts_with_all = ["rate_per_user", "rates"], help_heading = "Load")]
     pub rate: Option<f64>,
 
+    /// Open loop: begin so many operations a second for each user (2/s), so that more users are more load.
+    #[arg(long, value_name = "N/s", value_parser = rate, conflicts_with = "rates", help_heading = "Load")]
+    pub rate_per_user: Option<f64>,
+
+    /// Open loop: load points by rate, operations a second of all users together: 500,1000,2000 or 100..1000:100. With
+    /// --find-capacity the range to search.
+    #[arg(long, value_name = "RATES", help_heading = "Load")]
+    pub rates: Option<Rates>,
+
     /// Open loop: operations are due at equal distances, or at random like the visits of many people.
-    #[arg(long, value_enum, default_value_t = ArrivalsChoice::Constant, requires = "rate", help_heading = "Load")]
+    #[arg(long, value_enum, default_value_t = ArrivalsChoice::Constant, help_heading = "Load")]
     pub arrivals: ArrivalsChoice,
 
     /// Closed loop: time that a user thinks between two operations, besides what the workload says.
-    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "rate", help_heading = "Load")]
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with_all = ["rate", "rate_per_user", "rates"], help_heading = "Load")]
     pub think: Option<Duration>,
 
-    /// Find the highest number of users at which a criterion holds, such as 'p95(Read) < 20ms' or
-    /// 'p99(total) < 100ms and errors < 1%'; --users gives the range then.
+    /// Find the most users with whom a criterion holds, such as 'p95(Read) < 20ms' or
+    /// 'p99(total) < 100ms and errors < 1%', in the range of --users; or the highest rate, in the range of --rates.
     #[arg(long, value_name = "CRITERION", help_heading = "Load")]
     pub find_capacity: Option<Criterion>,
 
@@ -161,7 +171,47 @@ pub struct BenchArguments {
     pub quiet: bool,
 }
 
+/// Load points of a closed loop where none are given: up to many users.
+const USERS: &str = "1,2,4,8,16,32";
+/// Users of an open loop where none are given: as many as carry a rate of some thousand a second.
+const USERS_OF_A_RATE: u32 = 32;
+
 impl BenchArguments {
+    /// The load points, or the users of all of them where they differ in their rate.
+    pub(crate) fn users(&self) -> Users {
+        match &self.users {
+            Some(users) => users.clone(),
+            None if self.rate.is_some() || self.rates.is_some() => Users::one(USERS_OF_A_RATE),
+            None => USERS.parse().unwrap_or_else(|_| Users::one(1)),
+        }
+    }
+
+    /// Rates and users that together have no meaning.
+    fn rate_conflict(&self) -> Option<&'static str> {
+        let several_users = self.users().points().len() > 1;
+        let several_rates = self.rates.as_ref().is_some_and(|rates| rates.points().len() > 1);
+        let is_open = self.rate.is_some() || self.rate_per_user.is_some() || self.rates.is_some();
+        if self.rate.is_some() && self.find_capacity.is_some() {
+            Some(
+                "--rate is the same load at any number of users: search with --rates 100..5000, or with --rate-per-user",
+            )
+        } else if self.rate.is_some() && several_users {
+            Some("--rate is the same load at any number of users: give one number, or --rate-per-user, or --rates")
+        } else if self.rates.is_some() && several_users {
+            Some("--rates differ at one number of users: give --users one number")
+        } else if self.rates.is_some() && self.find_capacity.is_some() && !several_rates {
+            Some("--find-capacity searches between the lowest and the highest of --rates: give it a range")
+        } else if self.rates.as_ref().is_some_and(|rates| rates.points().len() > LOAD_POINTS_MAX)
+            && self.find_capacity.is_none()
+        {
+            Some("--rates has more than 1000 load points; give the range a step: 100..5000:100")
+        } else if self.arrivals == ArrivalsChoice::Poisson && !is_open {
+            Some("--arrivals needs --rate, --rate-per-user or --rates")
+        } else {
+            None
+        }
+    }
+
     /// What clap can't see by itself.
     pub(super) fn check(&self) -> Result<(), clap::Error> {
         let connect = match &self.other {
@@ -172,7 +222,9 @@ impl BenchArguments {
             "--duration has to be longer than nothing"
         } else if self.duration > DURATION_MAX || self.warmup > DURATION_MAX {
             "--duration and --warmup are at most 100000s, a day and some hours"
-        } else if self.find_capacity.is_none() && self.users.points().len() > LOAD_POINTS_MAX {
+        } else if let Some(conflict) = self.rate_conflict() {
+            conflict
+        } else if self.find_capacity.is_none() && self.users().points().len() > LOAD_POINTS_MAX {
             "--users has more than 1000 load points; give the range a step: 10..5000:10"
         } else if self.connections_per_session > 1 && self.connect.dialect < DialectChoice::Smb300 {
             "--connections-per-session needs SMB 3; choose --dialect 3.0 or later"
@@ -490,7 +542,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 fn rate(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text).trim();
     let rate = number.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
-    rate.ok_or_else(|| "expected operations a second of all users together, such as 500/s".to_owned())
+    rate.ok_or_else(|| "expected operations a second, such as 500/s".to_owned())
 }
 
 #[cfg(test)]

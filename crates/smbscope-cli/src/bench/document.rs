@@ -58,6 +58,8 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
         bytes_written: run.bytes_written,
         errors,
         total: total(run, wire),
+        due: run.due.as_ref().map(|due| due.figures().into()),
+        stalls: run.stalls.iter().map(stall).collect(),
         groups: groups(run, wire),
         commands: commands(run, wire),
         workload_operations: run.operations.iter().map(operation).collect(),
@@ -204,6 +206,10 @@ pub(crate) fn interval(interval: &result::Interval) -> bench::Interval {
     bench::Interval { start_ns: start, users, operations, errors, bytes_read, bytes_written, p50, p95, max }
 }
 
+fn stall(stall: &result::Stall) -> bench::Stall {
+    bench::Stall { start_ns: stall.start, duration_ns: nanos(stall.length) }
+}
+
 fn client_cpu(run: &Run, answered: u64) -> bench::ClientCpu {
     let cpu = &run.client_cpu;
     let whole = cpu.user + cpu.system;
@@ -294,6 +300,7 @@ pub(crate) mod tests {
             ]
             .into(),
             total: summary(&[100, 300, 50, 10, 30]),
+            due: Some(summary(&[150, 900])),
             operations: vec![Operation {
                 name: "Read it".into(),
                 service: summary(&[150, 250]),
@@ -316,6 +323,7 @@ pub(crate) mod tests {
             connects: summary(&[11_000_000]),
             failures: BTreeMap::from([("connection refused".to_owned(), 2)]),
             unanswered: 1,
+            stalls: Vec::new(),
             client_cpu: ClientCpu {
                 user: Duration::from_millis(400),
                 system: Duration::from_millis(600),
@@ -356,8 +364,9 @@ pub(crate) mod tests {
                 definition: None,
             },
             settings: bench::Settings {
-                schedule: bench::Schedule::Open { rate: 0.5, random: false },
+                schedule: bench::Schedule::Open { rate: 0.5, per_user: false, random: false },
                 users: users.to_vec(),
+                rates: Vec::new(),
                 duration_ns: Nanos(10_000_000_000),
                 warmup_ns: Nanos(2_000_000_000),
                 threads: 1,

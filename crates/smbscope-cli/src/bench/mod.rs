@@ -28,7 +28,7 @@ use ramp::Ramp;
 use results::{Described, Keeper, Metrics, Place};
 use site::Site;
 use smbscope_load::client::{self, Facts, Options, Session};
-use smbscope_load::engine::{self, Connects, ErrorLimit, Limits, Plan, Schedule, Search};
+use smbscope_load::engine::{self, Connects, ErrorLimit, Limits, Plan, Schedule, Search, Users};
 use smbscope_load::workload::{Script, Step, UserScript, UserSeat, Workload};
 use smbscope_model::Timestamp;
 use smbscope_report::bench::Ended;
@@ -218,17 +218,23 @@ fn choice(arguments: &BenchArguments) -> Choice {
 }
 
 fn plan(arguments: &BenchArguments) -> Plan {
-    let schedule = match arguments.rate {
-        Some(rate) => Schedule::Open { rate, arrivals: arguments.arrivals.into() },
-        None => Schedule::Closed { think: arguments.think.unwrap_or_default() },
+    let arrivals = arguments.arrivals.into();
+    let rates = arguments.rates.as_ref().map_or_else(Vec::new, |rates| rates.points().to_vec());
+    let schedule = match (arguments.rate, arguments.rate_per_user, rates.first()) {
+        (Some(rate), _, _) => Schedule::Open { rate, per_user: false, arrivals },
+        (_, Some(rate), _) => Schedule::Open { rate, per_user: true, arrivals },
+        (_, _, Some(rate)) => Schedule::Open { rate: f64::from(*rate), per_user: false, arrivals },
+        _ => Schedule::Closed { think: arguments.think.unwrap_or_default() },
     };
-    // A search makes its own load points, from the fewest to the most.
-    let users = match arguments.find_capacity {
-        Some(_) => search(arguments).range(),
-        None => arguments.users.clone(),
+    // A search makes its own load points, from the least to the most.
+    let (users, rates) = match (&arguments.find_capacity, rates.is_empty()) {
+        (None, _) => (arguments.users(), rates),
+        (Some(_), true) => (Users::range(search(arguments).first, search(arguments).most), rates),
+        (Some(_), false) => (arguments.users(), vec![search(arguments).first, search(arguments).most]),
     };
     Plan {
         users,
+        rates,
         sessions_per_user: arguments.sessions_per_user.into(),
         connections_per_session: arguments.connections_per_session.into(),
         schedule,
@@ -252,10 +258,12 @@ fn plan(arguments: &BenchArguments) -> Plan {
     }
 }
 
-/// Between the fewest and the most of the users given.
+/// Between the fewest and the most of the users given, or between the lowest and the highest rate.
 fn search(arguments: &BenchArguments) -> Search {
-    let points = arguments.users.points();
-    Search { first: points.iter().copied().min().unwrap_or(1), most: arguments.users.most(), ..Search::default() }
+    let users = arguments.users();
+    let points = arguments.rates.as_ref().map_or(users.points(), |rates| rates.points());
+    let (first, most) = (points.iter().copied().min().unwrap_or(1), points.iter().copied().max().unwrap_or(1));
+    Search { first, most, rates: arguments.rates.is_some(), ..Search::default() }
 }
 
 fn now() -> Timestamp {

@@ -1,6 +1,7 @@
 //! What was asked for and negotiated, in the words of the document.
 
 use smbscope_load::client::{Cipher, Encryption, Signing, SigningAlgorithm};
+use smbscope_load::engine::result::{Pace, Run};
 use smbscope_load::engine::{self, Knee};
 use smbscope_report::{bench, counted};
 
@@ -38,19 +39,29 @@ pub(crate) fn cipher(cipher: Cipher) -> &'static str {
 }
 
 /// What a search found.
-pub(crate) fn capacity(capacity: &engine::Capacity) -> bench::Capacity {
+///
+/// With `by_rate` the loads are rates, which all have the same users.
+pub(crate) fn capacity(capacity: &engine::Capacity, by_rate: bool) -> bench::Capacity {
+    let found = match capacity.users {
+        Knee::At(load) | Knee::AtLeast(load) => Some(load),
+        Knee::Below(_) => None,
+        Knee::Unfinished(load) => load,
+    };
+    let users = found.and_then(|_| capacity.tried.first()).map(|tried| tried.run.users);
+    let rate = |run: &Run| match run.pace {
+        Pace::Open { rate, .. } if by_rate => Some(rate.round() as u32),
+        _ => None,
+    };
     bench::Capacity {
         criterion: capacity.criterion.to_string(),
-        users: match capacity.users {
-            Knee::At(users) | Knee::AtLeast(users) => Some(users),
-            Knee::Below(_) => None,
-            Knee::Unfinished(users) => users,
-        },
+        users: if by_rate { users } else { found },
+        rate: found.filter(|_| by_rate),
         tried: capacity
             .tried
             .iter()
             .map(|tried| bench::Tried {
                 users: tried.run.users,
+                rate: rate(&tried.run),
                 found: (!tried.verdict.found.is_empty()).then(|| tried.verdict.found.join(", ")),
                 holds: tried.verdict.met,
             })
@@ -59,16 +70,20 @@ pub(crate) fn capacity(capacity: &engine::Capacity) -> bench::Capacity {
 }
 
 /// What the search cannot say for certain.
-pub(crate) fn reservation(capacity: &engine::Capacity) -> Option<String> {
+pub(crate) fn reservation(capacity: &engine::Capacity, by_rate: bool) -> Option<String> {
     let criterion = &capacity.criterion;
     match capacity.users {
         Knee::At(_) => None,
+        Knee::AtLeast(rate) if by_rate => Some(format!(
+            "{criterion} holds at {rate}/s, the highest rate that was tried: the capacity may be higher; give --rates a \
+             larger range."
+        )),
         Knee::AtLeast(users) => Some(format!(
             "{criterion} holds at {}, the most that were tried: the capacity may be higher; give --users a larger range.",
             counted(users.into(), "user", "users")
         )),
         // The report says so above all.
         Knee::Below(_) => None,
-        Knee::Unfinished(_) => Some(format!("The search for the most users with {criterion} was ended early.")),
+        Knee::Unfinished(_) => Some(format!("The search for the capacity with {criterion} was ended early.")),
     }
 }

@@ -52,7 +52,7 @@ impl Ramp<'_> {
         let (sender, events) = channel();
         let points = match self.capacity {
             Some(_) => None,
-            None => Some(self.plan.users.points().len() as u32),
+            None => Some(self.plan.users.points().len().max(self.plan.rates.len()) as u32),
         };
         let times = [self.plan.warmup, self.plan.duration];
         let mut watch = Watch {
@@ -99,8 +99,9 @@ impl Ramp<'_> {
                 engine.join().map_err(|_| anyhow::anyhow!("the load generator broke down; please report this"))?;
             anyhow::Ok(found?)
         })?;
-        watch.losses.extend(capacity.as_ref().and_then(names::reservation));
-        let capacity = capacity.as_ref().map(names::capacity);
+        let by_rate = !self.plan.rates.is_empty();
+        watch.losses.extend(capacity.as_ref().and_then(|capacity| names::reservation(capacity, by_rate)));
+        let capacity = capacity.as_ref().map(|capacity| names::capacity(capacity, by_rate));
         Ok(Outcome { runs: watch.runs, capacity, losses: watch.losses })
     }
 }

@@ -243,11 +243,12 @@ impl Described<'_> {
         bench::Settings {
             schedule: match *schedule {
                 Schedule::Closed { think } => bench::Schedule::Closed { think_ns: nanos(think) },
-                Schedule::Open { rate, arrivals } => {
-                    bench::Schedule::Open { rate, random: arrivals == Arrivals::Poisson }
+                Schedule::Open { rate, per_user, arrivals } => {
+                    bench::Schedule::Open { rate, per_user, random: arrivals == Arrivals::Poisson }
                 }
             },
             users: users.points().to_vec(),
+            rates: self.plan.rates.clone(),
             duration_ns: nanos(*duration),
             warmup_ns: nanos(*warmup),
             threads: workers.map_or_else(half, NonZeroUsize::get) as u32,

@@ -1,4 +1,5 @@
-//! How many users a server carries: the most with which a criterion is met.
+//! How many users a server carries, or operations a second: the most with which a criterion is met. Where it says users,
+//! it may be rates.
 //!
 //! The number of users grows twofold until the criterion is not met, then the knee is closed in on by halves. Chance must
 //! not decide: where a load point does not meet the criterion it is tried again, and the answer too is tried once more;
@@ -7,7 +8,7 @@
 use super::criterion::{Criterion, Verdict};
 use super::load::Engine;
 use super::result::{Ended, Run};
-use super::users::{USERS_MAX, Users};
+use super::users::{RATE_MAX, USERS_MAX};
 use std::collections::BTreeMap;
 
 /// Where to look.
@@ -17,6 +18,8 @@ pub struct Search {
     pub first: u32,
     /// No load point has more users.
     pub most: u32,
+    /// Loads are rates, operations a second, and not users.
+    pub rates: bool,
     /// How exact: the knee is between the answer and this share above it, or one user.
     pub precision: f64,
 }
@@ -24,14 +27,13 @@ pub struct Search {
 impl Default for Search {
     /// From 1 to 10,000 users, to 5 %.
     fn default() -> Search {
-        Search { first: 1, most: 10_000, precision: 0.05 }
+        Search { first: 1, most: 10_000, rates: false, precision: 0.05 }
     }
 }
 
 impl Search {
-    /// As users.
-    pub fn range(&self) -> Users {
-        Users::range(self.first, self.most)
+    fn kind_max(&self) -> u32 {
+        if self.rates { RATE_MAX } else { USERS_MAX }
     }
 }
 
@@ -94,7 +96,7 @@ struct Trials<'e, 'a> {
 
 impl Trials<'_, '_> {
     fn knee(&mut self, search: Search) -> Result<Knee, Interrupted> {
-        let most = search.most.clamp(1, USERS_MAX);
+        let most = search.most.clamp(1, search.kind_max());
         let first = search.first.clamp(1, most);
         let mut low = 0;
         let mut high = first;
@@ -149,7 +151,7 @@ impl Trials<'_, '_> {
     }
 
     fn try_with(&mut self, users: u32) -> Result<(), Interrupted> {
-        let run = self.engine.point(users);
+        let run = self.engine.point(self.engine.load(users));
         let mut verdict = self.criterion.judge(&run);
         match &run.ended {
             Ended::Done => {}

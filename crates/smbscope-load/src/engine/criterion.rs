@@ -4,8 +4,8 @@
 //!
 //! - `FIGURE(WHAT) < TIME`: `mean`, `max`, `p50`, `p90`, `p95`, `p99` or `p999` of the response time of a group (`Read`,
 //!   `Open/Close` …), of a command (`QUERY_DIRECTORY`), of an operation of the workload, or of the `total`. A name is looked
-//!   for in this order: total, groups, operations, commands. Operations of an open loop are measured from their intended
-//!   start. TIME is a number with `ns`, `us`, `ms` or `s`.
+//!   for in this order: total, groups, operations, commands. In an open loop the total, which is that of the operations
+//!   then, and operations are measured from their intended start; groups and commands are times in the server. TIME is a number with `ns`, `us`, `ms` or `s`.
 //! - `errors < 1%` or `errors < 10`: operations that failed, with another status than the expected one or because their
 //!   session broke, as a share of all or as a number.
 //! - `ops > 500`: operations of the workload a second.
@@ -289,7 +289,8 @@ fn is_command(command: Command, of: &str) -> bool {
 /// Response times of what a name stands for.
 fn figures_of(run: &Run, of: &str) -> Figures {
     if is_total(of) {
-        return run.total.figures();
+        // In an open loop what users wait begins when an operation is due.
+        return run.due.as_ref().unwrap_or(&run.total).figures();
     }
     if let Some(group) = group(of) {
         return run.groups.get(&group).map(Summary::figures).unwrap_or_default();

@@ -7,9 +7,10 @@ use super::exchanges::{Clock, Exchanges};
 use super::live::{Live, Phase};
 use super::plan::{EngineError, Plan};
 use super::recorder::{Recorder, Window};
-use super::result::{ClientCpu, Ended, Pace, Run};
+use super::result::{ClientCpu, Ended, Pace, Run, Stall};
 use super::schedule::Schedule;
 use super::shift::Common;
+use super::silences::Silences;
 use super::target::Connector;
 use super::worker::{Order, Reply, Scripts, Worked, Worker};
 use smbscope_stats::{Limit, Summary};
@@ -58,6 +59,14 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) hooks: &'a mut dyn Hooks,
     pub(crate) live: &'a Live,
     pub(crate) stop: &'a Stop,
+}
+
+/// What a load point puts on the server.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Load {
+    pub(crate) users: u32,
+    /// Operations a second, where they are not the plan's.
+    pub(crate) rate: Option<f64>,
 }
 
 /// Threads with their users, between load points.
@@ -117,8 +126,18 @@ impl Engine<'_> {
         self.surroundings.stop.is_stopped()
     }
 
+    /// What load the number of a load point is: of users, or of operations a second where the plan says so.
+    pub(crate) fn load(&self, number: u32) -> Load {
+        match self.plan.rates.is_empty() {
+            true => Load { users: number, rate: None },
+            false => Load { users: self.plan.users.most(), rate: Some(number.into()) },
+        }
+    }
+
     /// Runs one load point.
-    pub(crate) fn point(&mut self, users: u32) -> Run {
+    pub(crate) fn point(&mut self, load: Load) -> Run {
+        let users = load.users;
+        let schedule = self.plan.schedule.at(users, load.rate);
         let sessions = users.saturating_mul(self.plan.sessions_per_user);
         let control = Arc::new(Control::new(self.surroundings.stop.clone(), self.plan.limits));
         let clock = Clock::at(Instant::now());
@@ -137,7 +156,7 @@ impl Engine<'_> {
         let begin = ready.max(Instant::now()) + NOTICE;
         let start = begin + self.plan.warmup;
         let window = Window { start, end: start + self.plan.duration, interval: self.plan.interval };
-        self.order(&Order::Work { begin, window });
+        self.order(&Order::Work { begin, window, schedule });
         let mut meter = Meter { users, window, phase: Phase::Warmup, began: None, used: None };
         let mut parts: Vec<Worked> = Vec::new();
         for reply in self.collect(&control, Some(&mut meter)) {
@@ -146,7 +165,7 @@ impl Engine<'_> {
             }
         }
         let used = meter.finish(&mut self.surroundings);
-        let (run, exchanges) = self.finish(users, parts, &control, window, &clock, used);
+        let (run, exchanges) = self.finish((users, schedule), parts, &control, window, &clock, used);
         self.surroundings.live.enter(Phase::Idle, users);
         self.surroundings.hooks.point_ends(&run, exchanges);
         run
@@ -180,7 +199,7 @@ impl Engine<'_> {
     /// Puts together what workers have.
     fn finish(
         &self,
-        users: u32,
+        (users, schedule): (u32, Schedule),
         parts: Vec<Worked>,
         control: &Control,
         window: Window,
@@ -195,7 +214,13 @@ impl Engine<'_> {
         let last = parts.iter().map(|part| part.ended).max().unwrap_or(window.end);
         let alive: usize = parts.iter().map(|part| part.alive).sum();
         let trouble = parts.iter().find_map(|part| part.trouble.clone());
-        for part in parts {
+        let mut silences: Option<Silences> = None;
+        for mut part in parts {
+            let gaps = part.recorder.take_silences(last);
+            match &mut silences {
+                Some(all) => all.merge(&gaps),
+                None => silences = Some(gaps),
+            }
             late.merge(&part.late);
             whole.merge(part.recorder);
         }
@@ -207,6 +232,9 @@ impl Engine<'_> {
         };
         let exchanges = whole.exchanges.take().map(Exchanges::finish);
         let figures = whole.finish(&self.names, clock, duration, self.plan.sessions_per_user);
+        let median = figures.total.figures().p50.map(|p50| Duration::from_nanos(p50.0.max(0) as u64));
+        let stalls = silences.map_or_else(Vec::new, |silences| silences.stalls(median));
+        let stalls = stalls.iter().map(|s| Stall { start: clock.timestamp(s.from), length: s.length }).collect();
         let busiest = if duration.is_zero() { 0.0 } else { busiest.as_secs_f64() / duration.as_secs_f64() };
         let run = Run {
             users,
@@ -216,6 +244,7 @@ impl Engine<'_> {
             commands: figures.commands,
             groups: figures.groups,
             total: figures.total,
+            due: figures.due,
             operations: figures.operations,
             bytes_read: figures.bytes_read,
             bytes_written: figures.bytes_written,
@@ -223,6 +252,7 @@ impl Engine<'_> {
             connects: figures.connects,
             failures: figures.failures,
             unanswered: figures.unanswered,
+            stalls,
             client_cpu: ClientCpu {
                 user: used.user,
                 system: used.system,
@@ -232,7 +262,7 @@ impl Engine<'_> {
                 late_p99: late.figures().p99,
             },
             ended,
-            pace: match self.plan.schedule {
+            pace: match schedule {
                 Schedule::Closed { .. } => Pace::Closed,
                 Schedule::Open { rate, .. } => Pace::Open { rate, not_begun: figures.not_begun },
             },

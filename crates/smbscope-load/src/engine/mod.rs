@@ -23,6 +23,7 @@ mod recorder;
 pub mod result;
 mod schedule;
 mod shift;
+mod silences;
 mod target;
 mod user;
 mod users;
@@ -42,7 +43,8 @@ pub use live::{Live, LiveGroup, Phase, Snapshot};
 pub use load::Hooks;
 pub use plan::{Connects, EngineError, ErrorLimit, Limits, OnFailure, Plan};
 pub use schedule::{Arrivals, Schedule};
-pub use users::{LOAD_POINTS_MAX, USERS_MAX, Users, UsersError};
+pub use silences::{STALL_MIN, STALL_TIMES_MEDIAN, STALLS_MAX};
+pub use users::{LOAD_POINTS_MAX, RATE_MAX, Rates, USERS_MAX, Users, UsersError};
 
 use crate::client::Options;
 use crate::workload::Script;
@@ -69,7 +71,8 @@ pub fn run(
     with_engine(plan, plan.users.most(), server, scripts, Time::Real, surroundings, |engine| ramp(plan, engine))
 }
 
-/// Searches for the most users with whom a criterion is met, instead of the plan's load points. What the plan says of a
+/// Searches for the most users with whom a criterion is met, or for the highest rate where the plan has rates, instead of
+/// the plan's load points. What the plan says of a
 /// load point holds for each that is tried.
 #[expect(clippy::too_many_arguments, reason = "the settings of a run, and what is searched for")]
 pub fn find_capacity(
@@ -85,7 +88,8 @@ pub fn find_capacity(
     criterion.check(scripts(0).operations())?;
     let server = Server::new(options, plan.connections_per_session, plan.seed);
     let surroundings = Surroundings { hooks, live, stop };
-    with_engine(plan, search.most, server, scripts, Time::Real, surroundings, |engine| {
+    let most = if plan.rates.is_empty() { search.most } else { plan.users.most() };
+    with_engine(plan, most, server, scripts, Time::Real, surroundings, |engine| {
         capacity::search(engine, criterion, search)
     })
 }
@@ -93,11 +97,12 @@ pub fn find_capacity(
 /// The load points of the plan.
 fn ramp(plan: &Plan, engine: &mut Engine<'_>) -> Vec<Run> {
     let mut runs = Vec::new();
-    for users in plan.users.points() {
+    let points = if plan.rates.is_empty() { plan.users.points() } else { &plan.rates };
+    for number in points {
         if engine.is_stopped() && !runs.is_empty() {
             break;
         }
-        runs.push(engine.point(*users));
+        runs.push(engine.point(engine.load(*number)));
         if runs.last().is_some_and(|run| run.ended != Ended::Done) {
             break;
         }

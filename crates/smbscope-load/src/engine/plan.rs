@@ -14,8 +14,11 @@ const CONNECTIONS_MAX: u32 = 32;
 /// All settings of a ramp that do not depend on the workload or the server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Users of each load point.
+    /// Users of each load point; with `rates`, of all of them.
     pub users: Users,
+    /// The load points differ in their rate, and not in their users: operations a second of all users together. Empty
+    /// where they differ in users.
+    pub rates: Vec<u32>,
     /// Sessions of each user, each on a connection of its own and each working through a script of its own.
     pub sessions_per_user: u32,
     /// Connections of each session, which take turns with its actions. More than one are SMB3 multichannel (MS-SMB2
@@ -54,6 +57,7 @@ impl Default for Plan {
     fn default() -> Plan {
         Plan {
             users: Users::one(1),
+            rates: Vec::new(),
             sessions_per_user: 1,
             connections_per_session: 1,
             schedule: Schedule::Closed { think: Duration::ZERO },
@@ -154,6 +158,9 @@ impl Plan {
             && !(rate.is_finite() && rate > 0.0)
         {
             return wrong("the rate of an open loop is a number above 0");
+        }
+        if !self.rates.is_empty() && (!self.schedule.is_open() || self.users.points().len() != 1) {
+            return wrong("a ramp of rates is of an open loop, and has one number of users");
         }
         if !(self.connects.rate.is_finite() && self.connects.rate > 0.0) || self.connects.at_once == 0 {
             return wrong("connects have a rate above 0, and at least one goes on at a time");

@@ -9,6 +9,7 @@ use super::bins::Sparse;
 use super::exchanges::{Clock, Exchanges, Origin};
 use super::live::LivePart;
 use super::result::{Counted, Interval, Operation};
+use super::silences::Silences;
 use super::target::Performed;
 use crate::client::{Sample, Samples};
 use smbscope_model::{Command, Group, Nanos, Outcome, Subcommand};
@@ -56,6 +57,7 @@ pub(crate) struct Recorder {
     failures: BTreeMap<String, u64>,
     unanswered: u64,
     not_begun: u64,
+    silences: Silences,
     pub(crate) exchanges: Option<Exchanges>,
     pub(crate) live: LivePart,
 }
@@ -110,6 +112,7 @@ impl Recorder {
             failures: BTreeMap::new(),
             unanswered: 0,
             not_begun: 0,
+            silences: Silences::new(window.start),
             exchanges,
             live: LivePart::default(),
         }
@@ -122,6 +125,7 @@ impl Recorder {
     /// When the measured part is, once that is known: before the first command.
     pub(crate) fn set_window(&mut self, window: Window) {
         self.window = window;
+        self.silences = Silences::new(window.start);
     }
 
     /// Takes the commands of an action, empties their list, and says when the first began and the last ended. Breaks of
@@ -158,10 +162,19 @@ impl Recorder {
 
     fn command(&mut self, sample: &Sample) {
         let measured = self.window.contains(sample.request_first);
+        let in_headline = sample.group.in_headline();
         let Some(time) = sample.response_time() else {
-            self.unanswered += u64::from(measured && sample.outcome == Outcome::Unanswered);
+            if measured && sample.outcome == Outcome::Unanswered {
+                self.unanswered += 1;
+                if in_headline {
+                    self.silences.unanswered(sample.request_first, sample.response_last.min(self.window.end));
+                }
+            }
             return;
         };
+        if sample.request_first < self.window.end {
+            self.silences.answered(sample.request_first, sample.response_last, in_headline);
+        }
         let failed = sample.status.is_some_and(NtStatus::is_error);
         self.live.answered(sample.group, time, sample.status.filter(|_| failed));
         if !measured {
@@ -246,14 +259,21 @@ impl Recorder {
         *self.failures.entry(if known { reason } else { OTHER_REASONS }.to_owned()).or_default() += 1;
     }
 
-    /// A command was given up while it waited for its answer.
-    pub(crate) fn given_up(&mut self) {
+    /// A command that went out at this time was given up while it waited for its answer.
+    pub(crate) fn given_up(&mut self, since: Instant) {
         self.unanswered += 1;
+        self.silences.unanswered(since, self.window.end);
     }
 
     /// Operations were due and did not begin.
     pub(crate) fn not_begun(&mut self, operations: u64) {
         self.not_begun += operations;
+    }
+
+    /// The gaps between answers, of a load point that ended then.
+    pub(crate) fn take_silences(&mut self, end: Instant) -> Silences {
+        self.silences.end(end);
+        std::mem::replace(&mut self.silences, Silences::new(end))
     }
 
     /// Adds what another worker counted.
@@ -324,6 +344,10 @@ impl Recorder {
                 }
             })
             .collect();
+        let mut due: Option<Summary> = None;
+        for response in self.operations.iter().filter_map(|counts| counts.response.as_ref()) {
+            due.get_or_insert_with(|| Summary::new(Limit::ROW)).merge(response);
+        }
         let operations = self.operations.into_iter().zip(names).map(|(counts, name)| Operation {
             name: name.clone(),
             service: counts.service,
@@ -334,6 +358,7 @@ impl Recorder {
             commands: self.commands.into_iter().collect(),
             groups,
             total,
+            due,
             operations: operations.collect(),
             bytes_read: intervals.iter().map(|interval| interval.bytes_read).sum(),
             bytes_written: intervals.iter().map(|interval| interval.bytes_written).sum(),
@@ -352,6 +377,7 @@ pub(crate) struct Figures {
     pub(crate) commands: BTreeMap<Key, Counted>,
     pub(crate) groups: BTreeMap<Group, Summary>,
     pub(crate) total: Summary,
+    pub(crate) due: Option<Summary>,
     pub(crate) operations: Vec<Operation>,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,

@@ -24,6 +24,8 @@ pub struct Run {
     pub groups: BTreeMap<Group, Summary>,
     /// Of all commands in groups of [`Group::in_headline`].
     pub total: Summary,
+    /// Open loop: of all operations of the workload, from when they were due to their end.
+    pub due: Option<Summary>,
     /// By operation of the workload, in the workload's order.
     pub operations: Vec<Operation>,
     /// Bytes read by answered commands.
@@ -38,6 +40,8 @@ pub struct Run {
     pub failures: BTreeMap<String, u64>,
     /// Commands that were under way when their connection ended.
     pub unanswered: u64,
+    /// Times in which commands were outstanding and none was answered, in their order.
+    pub stalls: Vec<Stall>,
     /// Processor time of this process in the measured part.
     pub client_cpu: ClientCpu,
     /// How it ended.
@@ -90,6 +94,16 @@ pub struct Interval {
     pub p95: Option<Nanos>,
     /// The longest response time.
     pub max: Option<Nanos>,
+}
+
+/// Nothing was answered for [`STALL_MIN`](super::STALL_MIN) and [`STALL_TIMES_MEDIAN`](super::STALL_TIMES_MEDIAN) times the
+/// median response time, though commands were outstanding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stall {
+    /// When it began.
+    pub start: Timestamp,
+    /// How long it was.
+    pub length: Duration,
 }
 
 /// What the client itself cost.

@@ -20,8 +20,10 @@ pub enum Schedule {
     },
     /// Operations begin when they are due.
     Open {
-        /// Operations a second of all users together.
+        /// Operations a second: of all users together, or of each.
         rate: f64,
+        /// The rate is that of each user, so that more users are more load.
+        per_user: bool,
         /// How they are spread.
         arrivals: Arrivals,
     },
@@ -40,6 +42,17 @@ impl Schedule {
     /// Whether intended starts exist.
     pub fn is_open(&self) -> bool {
         matches!(self, Schedule::Open { .. })
+    }
+
+    /// The schedule of a load point with so many users; a rate takes the place of the schedule's own.
+    pub(crate) fn at(self, users: u32, rate: Option<f64>) -> Schedule {
+        match self {
+            Schedule::Open { rate: own, per_user, arrivals } => {
+                let all = if per_user { own * f64::from(users) } else { own };
+                Schedule::Open { rate: rate.unwrap_or(all), per_user: false, arrivals }
+            }
+            closed => closed,
+        }
     }
 }
 
@@ -61,12 +74,12 @@ impl Appointments {
                 let next = begin + think.mul_f64(random.unit());
                 Appointments::Closed { think, next }
             }
-            Schedule::Open { rate, arrivals: Arrivals::Constant } => {
+            Schedule::Open { rate, arrivals: Arrivals::Constant, .. } => {
                 let first = f64::from(number) / rate;
                 let next = begin + Duration::from_secs_f64(first);
                 Appointments::Constant { begin, first, distance: f64::from(users) / rate, made: 0, next }
             }
-            Schedule::Open { rate, arrivals: Arrivals::Poisson } => {
+            Schedule::Open { rate, arrivals: Arrivals::Poisson, .. } => {
                 let distance = f64::from(users) / rate;
                 let next = begin + Duration::from_secs_f64(distance * random.exponential());
                 Appointments::Poisson { distance, next, random }
@@ -127,7 +140,8 @@ mod tests {
         let begin = Instant::now();
         let mut starts = Vec::new();
         for number in 0..users {
-            let mut own = Appointments::new(Schedule::Open { rate, arrivals }, number, users, begin, 7);
+            let mut own =
+                Appointments::new(Schedule::Open { rate, per_user: false, arrivals }, number, users, begin, 7);
             while own.next() < begin + Duration::from_secs(seconds) {
                 starts.push((own.next() - begin).as_micros());
                 own.begun();
@@ -159,6 +173,17 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_of_each_user_grows_with_the_users_and_one_of_a_load_point_counts_before_both() {
+        let arrivals = Arrivals::Constant;
+        let each = Schedule::Open { rate: 2.0, per_user: true, arrivals };
+        let all = |rate| Schedule::Open { rate, per_user: false, arrivals };
+        assert_eq!((each.at(1, None), each.at(16, None)), (all(2.0), all(32.0)));
+        assert_eq!((all(400.0).at(16, None), all(400.0).at(16, Some(50.0))), (all(400.0), all(50.0)));
+        let closed = Schedule::Closed { think: Duration::ZERO };
+        assert_eq!(closed.at(16, Some(50.0)), closed);
+    }
+
+    #[test]
     fn the_same_seed_makes_the_same_appointments() {
         assert_eq!(starts(50.0, Arrivals::Poisson, 2, 1), starts(50.0, Arrivals::Poisson, 2, 1));
     }
@@ -167,7 +192,7 @@ mod tests {
     fn missed_appointments_are_those_of_the_measured_part() {
         // 10/s by one user; measured from 1 s to 3 s; begun until 1.5 s: 15 appointments from 1.5 s on are left.
         let begin = Instant::now();
-        let schedule = Schedule::Open { rate: 10.0, arrivals: Arrivals::Constant };
+        let schedule = Schedule::Open { rate: 10.0, per_user: false, arrivals: Arrivals::Constant };
         let mut own = Appointments::new(schedule, 0, 1, begin, 0);
         while own.next() < begin + Duration::from_millis(1_450) {
             own.begun();

@@ -4,7 +4,7 @@ use super::alarm::Alarm;
 use super::control::Control;
 use super::plan::Plan;
 use super::recorder::{Recorder, Window};
-use super::schedule::Appointments;
+use super::schedule::{Appointments, Schedule};
 use super::target::Connector;
 use super::user::Left;
 use std::cell::{Cell, RefCell};
@@ -36,6 +36,8 @@ pub(crate) struct Shift<C> {
     pub(crate) recorder: RefCell<Recorder>,
     pub(crate) begin: Cell<Instant>,
     pub(crate) window: Cell<Window>,
+    /// Of the load point.
+    schedule: Cell<Schedule>,
     /// Of all workers.
     sessions: u32,
 }
@@ -57,8 +59,10 @@ impl<C: Connector> Shift<C> {
         sessions: u32,
     ) -> Shift<C> {
         let window = recorder.window();
+        let schedule = Cell::new(common.plan.schedule);
         Shift {
             common,
+            schedule,
             control,
             alarm,
             recorder: RefCell::new(recorder),
@@ -75,11 +79,12 @@ impl<C: Connector> Shift<C> {
 
     /// The intended starts of a user.
     pub(crate) fn appointments(&self, number: u32) -> Appointments {
-        Appointments::new(self.plan.schedule, number, self.sessions, self.begin.get(), self.plan.seed)
+        Appointments::new(self.schedule.get(), number, self.sessions, self.begin.get(), self.plan.seed)
     }
 
     /// The load begins, and the measured part is fixed.
-    pub(crate) fn start(&self, begin: Instant, window: Window) {
+    pub(crate) fn start(&self, begin: Instant, window: Window, schedule: Schedule) {
+        self.schedule.set(schedule);
         self.begin.set(begin);
         self.window.set(window);
         self.recorder.borrow_mut().set_window(window);

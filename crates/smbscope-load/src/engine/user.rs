@@ -35,8 +35,8 @@ pub(crate) struct User<T> {
     /// Paths of open files, where exchanges are kept.
     paths: Vec<(Slot, Arc<str>)>,
     appointments: Option<Appointments>,
-    /// A command is under way, or about to be.
-    waiting: bool,
+    /// Since when a command is under way, or about to be.
+    waiting: Option<Instant>,
 }
 
 /// How a user's work ended.
@@ -69,7 +69,7 @@ impl<T: Target> User<T> {
             origins: Vec::new(),
             paths: Vec::new(),
             appointments: None,
-            waiting: false,
+            waiting: None,
         }
     }
 
@@ -204,9 +204,9 @@ impl<T: Target> User<T> {
             }
             let subject = if origins.is_empty() { None } else { subject(&step.action, paths) };
             let connection = target.connection();
-            *waiting = true;
+            *waiting = Some(time);
             let result = target.perform(&step.action).await;
-            *waiting = false;
+            *waiting = None;
             let origin = origins.get_mut(connection).map(|origin| {
                 origin.path = subject;
                 &*origin
@@ -341,8 +341,8 @@ impl<T: Target> User<T> {
             let until = shift.control.why().map_or(window.end, |(_, at)| at.min(window.end));
             recorder.not_begun(appointments.missed(window.start, until));
         }
-        if std::mem::take(&mut self.waiting) {
-            recorder.given_up();
+        if let Some(since) = self.waiting.take() {
+            recorder.given_up(since);
             drop(recorder);
             self.give_up(shift);
         }

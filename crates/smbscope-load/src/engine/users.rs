@@ -8,6 +8,9 @@ pub const LOAD_POINTS_MAX: usize = 1_000;
 /// Users of a load point, at most: each has a connection, and so a port of the client.
 pub const USERS_MAX: u32 = 60_000;
 
+/// Operations a second of a load point, at most.
+pub const RATE_MAX: u32 = 10_000_000;
+
 /// The load points of a ramp, in the order in which they are run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Users(Vec<u32>);
@@ -23,6 +26,11 @@ impl Users {
         Users(vec![first, most])
     }
 
+    /// The fewest users of a load point.
+    pub fn fewest(&self) -> u32 {
+        self.0.iter().copied().min().unwrap_or(1)
+    }
+
     /// Users of each load point.
     pub fn points(&self) -> &[u32] {
         &self.0
@@ -34,37 +42,73 @@ impl Users {
     }
 }
 
-/// What is wrong with a list of users, and what it should look like.
+/// Operations a second of each load point, in the order in which they are run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rates(Vec<u32>);
+
+impl Rates {
+    /// Of each load point.
+    pub fn points(&self) -> &[u32] {
+        &self.0
+    }
+}
+
+impl FromStr for Rates {
+    type Err = UsersError;
+
+    fn from_str(text: &str) -> Result<Rates, UsersError> {
+        points(&text.replace("/s", ""), Unit { what: "rates", most: RATE_MAX, example: "500,1000,2000" }).map(Rates)
+    }
+}
+
+/// What is wrong with a list of users or rates, and what it should look like.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("users `{given}`: {problem}; write a number, a list such as 1,8,32, or first..last:step such as 10..200:10")]
+#[error(
+    "{what} `{given}`: {problem}; write a number, a list such as {example}, or first..last:step such as 10..200:10"
+)]
 pub struct UsersError {
+    what: &'static str,
     given: String,
     problem: String,
+    example: &'static str,
+}
+
+/// What load points are counted in.
+#[derive(Clone, Copy)]
+struct Unit {
+    what: &'static str,
+    most: u32,
+    example: &'static str,
+}
+
+fn points(text: &str, unit: Unit) -> Result<Vec<u32>, UsersError> {
+    let Unit { what, example, .. } = unit;
+    let mut points = Vec::new();
+    for part in text.split(',') {
+        let added = add(&mut points, part.trim(), unit);
+        added.map_err(|problem| UsersError { what, given: text.to_owned(), problem, example })?;
+    }
+    Ok(points)
 }
 
 impl FromStr for Users {
     type Err = UsersError;
 
     fn from_str(text: &str) -> Result<Users, UsersError> {
-        let error = |problem: String| UsersError { given: text.to_owned(), problem };
-        let mut points = Vec::new();
-        for part in text.split(',') {
-            add(&mut points, part.trim()).map_err(error)?;
-        }
-        Ok(Users(points))
+        points(text, Unit { what: "users", most: USERS_MAX, example: "1,8,32" }).map(Users)
     }
 }
 
 /// Adds a number or a range.
-fn add(points: &mut Vec<u32>, part: &str) -> Result<(), String> {
+fn add(points: &mut Vec<u32>, part: &str, unit: Unit) -> Result<(), String> {
     let Some((first, rest)) = part.split_once("..") else {
-        return push(points, number(part)?);
+        return push(points, number(part, unit)?);
     };
     let (last, step) = match rest.split_once(':') {
-        Some((last, step)) => (number(last)?, number(step)?),
-        None => (number(rest)?, 1),
+        Some((last, step)) => (number(last, unit)?, number(step, unit)?),
+        None => (number(rest, unit)?, 1),
     };
-    let first = number(first)?;
+    let first = number(first, unit)?;
     if last < first {
         return Err(format!("{first}..{last} goes backwards"));
     }
@@ -83,13 +127,13 @@ fn push(points: &mut Vec<u32>, users: u32) -> Result<(), String> {
     Ok(())
 }
 
-fn number(text: &str) -> Result<u32, String> {
+fn number(text: &str, unit: Unit) -> Result<u32, String> {
     match text.trim().parse() {
         Ok(0) => Err("0 is too few".to_owned()),
-        Ok(users) if users > USERS_MAX => Err(format!("{users} is more than {USERS_MAX}")),
+        Ok(number) if number > unit.most => Err(format!("{number} is more than {}", unit.most)),
         Ok(users) => Ok(users),
         Err(_) if text.trim().is_empty() => Err("a number is missing".to_owned()),
-        Err(_) => Err(format!("`{}` is no number of users", text.trim())),
+        Err(_) => Err(format!("`{}` is no number of {}", text.trim(), unit.what)),
     }
 }
 

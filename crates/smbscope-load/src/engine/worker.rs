@@ -6,6 +6,7 @@ use super::cpu::thread_time;
 use super::exchanges::{Clock, EXCHANGES_MAX, Exchanges};
 use super::live::{Live, PUBLISH};
 use super::recorder::{Recorder, Window};
+use super::schedule::Schedule;
 use super::shift::{Common, Shift, now};
 use super::target::Connector;
 use super::user::{Left, User};
@@ -37,7 +38,7 @@ pub(crate) enum Order {
     /// Have exactly this many sessions, of all workers together.
     Connect { sessions: u32, control: Arc<Control>, clock: Clock },
     /// Let them work.
-    Work { begin: Instant, window: Window },
+    Work { begin: Instant, window: Window, schedule: Schedule },
 }
 
 /// What a worker says when it has carried out an order.
@@ -90,9 +91,9 @@ impl<C: Connector + 'static> Worker<'_, C> {
                     shift = Some(next);
                     Reply::Connected(time)
                 }
-                Order::Work { begin, window } => {
+                Order::Work { begin, window, schedule } => {
                     let Some(shift) = shift.take() else { continue };
-                    Reply::Worked(Box::new(runtime.block_on(self.work(shift, &alarm, begin, window))))
+                    Reply::Worked(Box::new(runtime.block_on(self.work(shift, &alarm, (begin, window, schedule)))))
                 }
             };
             if replies.send(reply).is_err() {
@@ -180,8 +181,13 @@ impl<C: Connector + 'static> Worker<'_, C> {
     }
 
     /// Lets all users work from `begin` on, and measures in the window.
-    async fn work(&mut self, shift: Rc<Shift<C>>, alarm: &Alarm, begin: Instant, window: Window) -> Worked {
-        shift.start(begin, window);
+    async fn work(
+        &mut self,
+        shift: Rc<Shift<C>>,
+        alarm: &Alarm,
+        (begin, window, schedule): (Instant, Window, Schedule),
+    ) -> Worked {
+        shift.start(begin, window, schedule);
         let live = self.live;
         let abandon = watch::Sender::new(false);
         let tasks = LocalSet::new();

@@ -134,7 +134,7 @@ pub enum Error {
     },
 
     /// The server answers, and it takes too long.
-    #[error("{what} took longer than {}: what is there serves the next run; allow more with --prepare-timeout", .within.as_secs_f64())]
+    #[error("{what} took longer than {} s: what is there serves the next run; allow more with --prepare-timeout", .within.as_secs_f64())]
     TooLong {
         /// `preparing the files`, `cleaning`
         what: &'static str,

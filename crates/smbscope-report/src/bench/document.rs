@@ -114,8 +114,11 @@ pub struct FileSet {
 pub struct Settings {
     /// When operations begin.
     pub schedule: Schedule,
-    /// The load points asked for.
+    /// The load points asked for; with `rates`, the users of all of them.
     pub users: Vec<u32>,
+    /// The load points asked for where they differ in their rate: operations a second of all users together.
+    #[serde(default)]
+    pub rates: Vec<u32>,
     /// Length of the measured part of each, as asked for.
     pub duration_ns: Nanos,
     /// Length of what goes before it and is not counted.
@@ -145,8 +148,11 @@ pub enum Schedule {
     },
     /// When they are due.
     Open {
-        /// Operations a second of all users together.
+        /// Operations a second: of all users together, or of each. With `rates` that of the first load point.
         rate: f64,
+        /// The rate is that of each user.
+        #[serde(default)]
+        per_user: bool,
         /// Whether they are due at random, independent of each other, instead of at equal distances.
         random: bool,
     },
@@ -179,6 +185,13 @@ pub struct Run {
     pub errors: BTreeMap<String, u64>,
     /// Commands of the groups that count in the headline.
     pub total: Measured,
+    /// Open loop: operations of the workload, from when they were due to their end. What users waited: headlines, curves and
+    /// capacity go by it. Absent in a closed loop.
+    #[serde(default)]
+    pub due: Option<Times>,
+    /// Times in which commands were outstanding and the server answered none, in their order; of many the longest.
+    #[serde(default)]
+    pub stalls: Vec<Stall>,
     /// The groups that occurred, in the order of the report; *Other* is followed by its parts.
     pub groups: Vec<Group>,
     /// By command, what it was used for, and group.
@@ -197,6 +210,16 @@ pub struct Run {
     pub client_cpu: Option<ClientCpu>,
     /// The capture of the run; absent where none was asked for.
     pub capture: Option<Capture>,
+}
+
+/// A time in which commands were outstanding and the server answered none: at least 200 ms, and 100 times the median
+/// response time of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stall {
+    /// When it began.
+    pub start_ns: Timestamp,
+    /// How long it was.
+    pub duration_ns: Nanos,
 }
 
 /// How a run ended.
@@ -380,6 +403,9 @@ pub struct Capacity {
     pub criterion: String,
     /// The load; absent where the criterion holds at none that was tried.
     pub users: Option<u32>,
+    /// Its rate, operations a second, where loads differ in that.
+    #[serde(default)]
+    pub rate: Option<u32>,
     /// The loads tried, in the order in which they were.
     pub tried: Vec<Tried>,
 }
@@ -389,6 +415,9 @@ pub struct Capacity {
 pub struct Tried {
     /// The load.
     pub users: u32,
+    /// Its rate, operations a second, where loads differ in that.
+    #[serde(default)]
+    pub rate: Option<u32>,
     /// What was found there, in words: `18.3 ms`; absent where there were too few values.
     pub found: Option<String>,
     /// Whether the criterion holds.
@@ -420,6 +449,24 @@ impl Run {
     pub fn unexpected_count(&self) -> u64 {
         let counts = self.workload_operations.iter().flat_map(|operation| operation.unexpected.values());
         counts.fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// What users waited: from when operations were due in an open loop, otherwise the response times of commands.
+    pub fn headline(&self) -> &Times {
+        self.due.as_ref().unwrap_or(&self.total.client)
+    }
+
+    /// The load: users, or operations a second.
+    pub fn load(&self, by_rate: bool) -> f64 {
+        self.rate().filter(|_| by_rate).unwrap_or_else(|| f64::from(self.users))
+    }
+
+    /// Operations a second that were asked for, in an open loop.
+    pub fn rate(&self) -> Option<f64> {
+        match self.pace {
+            Pace::Open { rate, .. } => Some(rate),
+            Pace::Closed => None,
+        }
     }
 
     /// The group of that name.
@@ -493,6 +540,16 @@ pub fn schema_of(text: &[u8]) -> Result<Option<String>, ParseError> {
 }
 
 impl Document {
+    /// Whether load points differ in their rate, and not in their users.
+    pub fn is_ramp_of_rates(&self) -> bool {
+        !self.settings.rates.is_empty()
+    }
+
+    /// The load of a run in words: `8 users`, `500/s`.
+    pub fn load_name(&self, run: &Run) -> String {
+        load_name(run.users, run.rate().filter(|_| self.is_ramp_of_rates()))
+    }
+
     /// Reads what [`write()`] wrote.
     pub fn parse(text: &[u8]) -> Result<Document, ParseError> {
         match schema_of(text)? {
@@ -500,6 +557,14 @@ impl Document {
             other => return Err(ParseError::AnotherKind(other)),
         }
         serde_json::from_slice(text).map_err(|error| ParseError::NotAsDescribed(error.to_string()))
+    }
+}
+
+/// A load in words: its rate where loads differ in that, otherwise its users.
+pub(crate) fn load_name(users: u32, rate: Option<f64>) -> String {
+    match rate {
+        Some(rate) => format!("{}/s", crate::format::thousands(rate.round() as u64)),
+        None => crate::format::counted(users.into(), "user", "users"),
     }
 }
 

@@ -18,11 +18,11 @@ mod warnings;
 /// The group that is the sum of several.
 pub const OTHER: &str = "Other";
 
-pub(crate) use document::Whole;
 pub use document::{
     Capacity, Capture, Captured, ClientCpu, Command, Document, Ended, FileSet, Generator, Group, Interval, Measured,
-    Operation, Pace, ParseError, Run, SCHEMA, Schedule, Settings, Target, Tried, Workload, schema_of, write,
+    Operation, Pace, ParseError, Run, SCHEMA, Schedule, Settings, Stall, Target, Tried, Workload, schema_of, write,
 };
+pub(crate) use document::{Whole, load_name};
 pub use overall::overall_response_time;
 pub use text::{Detail, TextOptions, render};
 pub use times::Times;
@@ -31,7 +31,7 @@ impl Document {
     /// The document with what follows from its runs: the overall response time, and the warnings that they give rise to
     /// before those that it has.
     pub fn completed(mut self) -> Document {
-        self.overall_response_time_ns = overall_response_time(&self.runs);
+        self.overall_response_time_ns = overall_response_time(&self.runs, self.is_ramp_of_rates());
         let mut warnings = warnings::of(&self);
         warnings.append(&mut self.warnings);
         self.warnings = warnings;

@@ -10,11 +10,14 @@ use smbscope_model::Nanos;
 /// The area is made of trapezoids between load points, in the order of their users; where a load was run several times,
 /// its mean response times are averaged. With one load only it is the mean response time there; load points without a
 /// timed command do not count. Other ramps give another range: compare only those of the same load points.
-pub fn overall_response_time(runs: &[Run]) -> Option<Nanos> {
-    let mut points: Vec<(u32, f64, u32)> = Vec::new();
-    let mut sorted: Vec<(u32, Nanos)> =
-        runs.iter().filter_map(|run| Some((run.users, run.total.client.mean?))).collect();
-    sorted.sort_unstable();
+///
+/// In an open loop response times begin when operations are due; where load points differ in their rate, the curve is over
+/// rates (`by_rate`).
+pub fn overall_response_time(runs: &[Run], by_rate: bool) -> Option<Nanos> {
+    let mut points: Vec<(f64, f64, u32)> = Vec::new();
+    let mut sorted: Vec<(f64, Nanos)> =
+        runs.iter().filter_map(|run| Some((run.load(by_rate), run.headline().mean?))).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     for (users, mean) in sorted {
         match points.last_mut() {
             Some((known, sum, count)) if *known == users => {
@@ -25,7 +28,7 @@ pub fn overall_response_time(runs: &[Run]) -> Option<Nanos> {
         }
     }
     let points: Vec<(f64, f64)> =
-        points.into_iter().map(|(users, sum, count)| (f64::from(users), sum / f64::from(count))).collect();
+        points.into_iter().map(|(users, sum, count)| (users, sum / f64::from(count))).collect();
     let ((first, only), (last, _)) = (*points.first()?, *points.last()?);
     let area = points.windows(2).map(|pair| (pair[1].0 - pair[0].0) * (pair[0].1 + pair[1].1) / 2.0);
     let mean = if last > first { area.sum::<f64>() / (last - first) } else { only };

@@ -1,7 +1,7 @@
 //! What weakens the figures of a ramp, a sentence each, the gravest first.
 
 use super::{Capture, Document, Ended, Pace, Run};
-use crate::format::{clean, counted, share, thousands, visible_percent};
+use crate::format::{clean, counted, share, span, thousands, visible_percent};
 
 /// Share of error responses, in percent, from which on they are a warning: workloads ask for files that are not there.
 const ERRORS_PERCENT: f64 = 1.0;
@@ -18,13 +18,14 @@ const NAMED_MAX: usize = 4;
 pub(super) fn of(document: &Document) -> Vec<String> {
     let runs = document.runs.as_slice();
     let mut warnings = Vec::new();
-    failures(runs, &mut warnings);
-    limited(runs, &mut warnings);
-    unexpected(runs, &mut warnings);
-    errors(runs, &mut warnings);
-    sessions(runs, &mut warnings);
-    shortfall(runs, &mut warnings);
-    captures(runs, &mut warnings);
+    failures(document, &mut warnings);
+    limited(document, &mut warnings);
+    stalls(document, &mut warnings);
+    unexpected(document, &mut warnings);
+    errors(document, &mut warnings);
+    sessions(document, &mut warnings);
+    shortfall(document, &mut warnings);
+    captures(document, &mut warnings);
     if runs.iter().any(|run| matches!(run.pace, Pace::Closed)) {
         warnings.push(
             "Closed loop: users wait for each answer, so a stall of the server holds back the load and hides in the \
@@ -36,11 +37,13 @@ pub(super) fn of(document: &Document) -> Vec<String> {
 }
 
 /// `At 8 and 16 users`, or `At all load points`.
-fn at(runs: &[&Run], all: usize) -> String {
+fn at(document: &Document, runs: &[&Run], all: usize) -> String {
     if runs.len() == all && all > 1 {
         return "At all load points".to_owned();
     }
-    let mut names: Vec<String> = runs.iter().map(|run| thousands(run.users.into())).collect();
+    let by_rate = document.is_ramp_of_rates();
+    let name = |run: &&Run| if by_rate { document.load_name(run) } else { thousands(run.users.into()) };
+    let mut names: Vec<String> = runs.iter().map(name).collect();
     let more = names.len().saturating_sub(NAMED_MAX);
     names.truncate(NAMED_MAX);
     let last = if more > 0 { Some(format!("{more} more loads")) } else { names.pop() };
@@ -49,15 +52,17 @@ fn at(runs: &[&Run], all: usize) -> String {
         (_, last) => format!("{} and {}", names.join(", "), last.unwrap_or_default()),
     };
     match runs {
+        _ if by_rate => format!("At {named}"),
         [only] if only.users == 1 => "At 1 user".to_owned(),
         _ if more > 0 => format!("At {named}"),
         _ => format!("At {named} users"),
     }
 }
 
-fn failures(runs: &[Run], warnings: &mut Vec<String>) {
+fn failures(document: &Document, warnings: &mut Vec<String>) {
+    let runs = &document.runs;
     for run in runs {
-        let at = at(&[run], 1);
+        let at = at(document, &[run], 1);
         match &run.ended {
             Ended::Done => {}
             Ended::Interrupted => warnings.push(format!("{at} the run was interrupted; what was measured is kept.")),
@@ -67,26 +72,44 @@ fn failures(runs: &[Run], warnings: &mut Vec<String>) {
     }
 }
 
-fn limited(runs: &[Run], warnings: &mut Vec<String>) {
+fn limited(document: &Document, warnings: &mut Vec<String>) {
+    let runs = &document.runs;
     let limited: Vec<&Run> = runs.iter().filter(|run| run.client_cpu.is_some_and(|cpu| cpu.limited)).collect();
     if !limited.is_empty() {
         warnings.push(format!(
             "{} the client was the limit: the figures say nothing about the server. Use a faster client, or several.",
-            at(&limited, runs.len())
+            at(document, &limited, runs.len())
         ));
     }
 }
 
-fn unexpected(runs: &[Run], warnings: &mut Vec<String>) {
+/// The longest time in which the server answered nothing, at each load.
+fn stalls(document: &Document, warnings: &mut Vec<String>) {
+    for run in &document.runs {
+        let Some(longest) = run.stalls.iter().max_by_key(|stall| stall.duration_ns) else { continue };
+        let count = run.stalls.len();
+        let others = if count > 1 { format!(" {count} such stalls; this is the longest.") } else { String::new() };
+        warnings.push(format!(
+            "At {} the server stalled: it answered nothing for {}, {} after the start of the measured part.{others}",
+            document.load_name(run),
+            longest.duration_ns,
+            span(longest.start_ns - run.started_ns),
+        ));
+    }
+}
+
+fn unexpected(document: &Document, warnings: &mut Vec<String>) {
+    let runs = &document.runs;
     let found: Vec<&Run> = runs.iter().filter(|run| run.unexpected_count() > 0).collect();
     if !found.is_empty() {
         let count = found.iter().map(|run| run.unexpected_count()).sum();
         let count = counted(count, "operation ended", "operations ended");
-        warnings.push(format!("{} {count} otherwise than the workload expects.", at(&found, runs.len())));
+        warnings.push(format!("{} {count} otherwise than the workload expects.", at(document, &found, runs.len())));
     }
 }
 
-fn errors(runs: &[Run], warnings: &mut Vec<String>) {
+fn errors(document: &Document, warnings: &mut Vec<String>) {
+    let runs = &document.runs;
     // Where operations of the workload end as it expects, errors are a part of it: looking for files that are not there.
     let as_expected = |run: &Run| run.unexpected_count() == 0 && !run.workload_operations.is_empty();
     let many = |run: &&Run| !as_expected(run) && share(run.error_count(), run.operations) >= ERRORS_PERCENT;
@@ -96,20 +119,21 @@ fn errors(runs: &[Run], warnings: &mut Vec<String>) {
         let all = found.iter().map(|run| run.operations).sum();
         warnings.push(format!(
             "{} the server answered {} % of the commands with an error ({}).",
-            at(&found, runs.len()),
+            at(document, &found, runs.len()),
             visible_percent(errors, all),
             thousands(errors)
         ));
     }
 }
 
-fn sessions(runs: &[Run], warnings: &mut Vec<String>) {
+fn sessions(document: &Document, warnings: &mut Vec<String>) {
+    let runs = &document.runs;
     for run in runs.iter().filter(|run| !run.failures.is_empty()) {
         let count = run.failures.values().sum();
         let (reason, most) = run.failures.iter().max_by_key(|(_, count)| **count).expect("it is not empty");
         let mostly = if run.failures.len() > 1 { format!("most often ({most}×) ") } else { String::new() };
         let sessions = counted(count, "session could not be made or broke", "sessions could not be made or broke");
-        warnings.push(format!("{} {sessions}: {mostly}{}.", at(&[run], 1), sentence(reason)));
+        warnings.push(format!("{} {sessions}: {mostly}{}.", at(document, &[run], 1), sentence(reason)));
     }
     let unanswered: u64 = runs.iter().map(|run| run.unanswered).sum();
     if unanswered > 0 {
@@ -128,7 +152,8 @@ fn sessions(runs: &[Run], warnings: &mut Vec<String>) {
 const FAR_PERCENT: f64 = 90.0;
 
 /// The load point of an open loop that fell furthest behind its rate, far below it, in a sentence for the top of a report.
-pub(super) fn far_below_its_rate(runs: &[Run]) -> Option<String> {
+pub(super) fn far_below_its_rate(document: &Document) -> Option<String> {
+    let runs = &document.runs;
     let shares = runs.iter().filter_map(|run| match run.pace {
         Pace::Open { rate, rate_kept, .. } if rate > 0.0 => Some((run, rate, rate_kept, 100.0 * rate_kept / rate)),
         _ => None,
@@ -139,20 +164,21 @@ pub(super) fn far_below_its_rate(runs: &[Run]) -> Option<String> {
         |rate: f64| if rate < 99.95 { format!("{rate:.1}/s") } else { format!("{}/s", thousands(rate.round() as u64)) };
     Some(format!(
         "{} the rate was not reached: {} of {} ({percent:.0} %). The figures are those of a lower load.",
-        at(&[run], runs.len()),
+        at(document, &[run], runs.len()),
         shown(kept),
         shown(rate)
     ))
 }
 
-fn shortfall(runs: &[Run], warnings: &mut Vec<String>) {
+fn shortfall(document: &Document, warnings: &mut Vec<String>) {
+    let runs = &document.runs;
     for run in runs {
         let Pace::Open { rate, rate_kept, not_begun } = run.pace else { continue };
         let due = rate * run.duration_ns.as_secs_f64();
         if due > 0.0 && 100.0 * not_begun as f64 / due >= SHORTFALL_PERCENT {
             warnings.push(format!(
                 "{} the rate was not kept: {} operations a second of {}; {} had not begun at the end.",
-                at(&[run], 1),
+                at(document, &[run], 1),
                 thousands(rate_kept.round() as u64),
                 thousands(rate.round() as u64),
                 thousands(not_begun)
@@ -161,7 +187,8 @@ fn shortfall(runs: &[Run], warnings: &mut Vec<String>) {
     }
 }
 
-fn captures(runs: &[Run], warnings: &mut Vec<String>) {
+fn captures(document: &Document, warnings: &mut Vec<String>) {
+    let runs = &document.runs;
     let mut said: Option<&str> = None;
     for run in runs {
         match &run.capture {
@@ -173,7 +200,7 @@ fn captures(runs: &[Run], warnings: &mut Vec<String>) {
                 said = Some(why);
             }
             Some(Capture::Made(made)) => {
-                let at = at(&[run], 1);
+                let at = at(document, &[run], 1);
                 if made.dropped_packets > 0 {
                     let packets = counted(made.dropped_packets, "packet", "packets");
                     warnings.push(format!("{at} the capture lost {packets}: the wire's times are not all."));

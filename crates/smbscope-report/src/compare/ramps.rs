@@ -139,6 +139,10 @@ fn schedule(document: &Document) -> String {
     match document.settings.schedule {
         Schedule::Closed { think_ns: Nanos(0) } => "closed loop".to_owned(),
         Schedule::Closed { think_ns } => format!("closed loop, {think_ns} between operations"),
+        Schedule::Open { .. } if document.is_ramp_of_rates() => {
+            format!("open loop, {:?} operations/s", document.settings.rates)
+        }
+        Schedule::Open { rate, per_user: true, .. } => format!("open loop, {rate} operations/s of each user"),
         Schedule::Open { rate, .. } => format!("open loop, {rate} operations/s"),
     }
 }
@@ -219,7 +223,7 @@ fn points(ramps: &[Option<&Document>]) -> Vec<LoadPoint> {
         });
         LoadPoint {
             users,
-            total: cells(&|run| Some(row(run.total.client.count, run.errors.clone(), &run.total.client))),
+            total: cells(&|run| Some(row(run.headline().count, run.errors.clone(), run.headline()))),
             groups: groups.filter(|group| group.cells.iter().any(Option::is_some)).collect(),
         }
     };
@@ -273,7 +277,7 @@ fn report_of(document: &Document, run: Option<&Run>) -> SavedReport {
             outcomes: [("complete".to_owned(), answered)].into(),
             elapsed_ns: run.map(|run| run.duration_ns.0),
             headline: run
-                .map_or_else(Row::default, |run| row(run.total.client.count, run.errors.clone(), &run.total.client)),
+                .map_or_else(Row::default, |run| row(run.headline().count, run.errors.clone(), run.headline())),
         },
         connections: connections.collect(),
         commands: runs().flat_map(commands).collect(),

@@ -106,6 +106,8 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
         bytes_written: operations * 2_500,
         errors: counts([("STATUS_OBJECT_NAME_NOT_FOUND", missing)]),
         total: measured(operations, typical, wire),
+        due: None,
+        stalls: Vec::new(),
         groups: groups.into(),
         commands: commands.collect(),
         workload_operations: vec![Operation {
@@ -170,6 +172,7 @@ pub(crate) fn ramp() -> Document {
         settings: Settings {
             schedule: Schedule::Closed { think_ns: Nanos(0) },
             users: points.map(|(users, ..)| users).to_vec(),
+            rates: Vec::new(),
             duration_ns: Nanos(10 * SECOND),
             warmup_ns: Nanos(2 * SECOND),
             threads: 2,
@@ -187,9 +190,11 @@ pub(crate) fn ramp() -> Document {
         capacity: Some(Capacity {
             criterion: "p95(Read) < 5ms".to_owned(),
             users: Some(16),
+            rate: None,
             tried: points
                 .map(|(users, _, typical)| Tried {
                     users,
+                    rate: None,
                     found: Some(Nanos(typical * 3).to_string()),
                     holds: users <= 16,
                 })
@@ -205,10 +210,11 @@ pub(crate) fn ramp() -> Document {
 pub(crate) fn trouble() -> Document {
     let mut document = ramp();
     document.title = Some("a tired filer".to_owned());
-    document.settings.schedule = Schedule::Open { rate: 1_500.0, random: true };
+    document.settings.schedule = Schedule::Open { rate: 1_500.0, per_user: false, random: true };
     document.target = Target { dialect: Some("NT LM 0.12".to_owned()), user: None, ..document.target };
     document.workload.source = Some("office.toml".to_owned());
-    document.capacity = Some(Capacity { criterion: "errors < 1%".to_owned(), users: None, tried: Vec::new() });
+    document.capacity =
+        Some(Capacity { criterion: "errors < 1%".to_owned(), users: None, rate: None, tried: Vec::new() });
     document.warnings = Vec::new();
     let mut first = run(2, 1_500, 500_000, false);
     let mut second = run(8, 900, 9_000_000, false);
@@ -226,6 +232,11 @@ pub(crate) fn trouble() -> Document {
         *interval = Interval { operations: 0, errors: 0, p50: None, p95: None, max: None, ..*interval };
     }
     second.intervals[6].max = Some(Nanos(2_100_000_000));
+    // What users waited is a hundred times what the server took.
+    first.due = Some(times(3_000, 600_000));
+    second.due = Some(times(1_800, 700_000_000));
+    let start = second.started_ns.0 + 4 * SECOND;
+    second.stalls = vec![Stall { start_ns: Timestamp(start), duration_ns: Nanos(2_100_000_000) }];
     second.workload_operations[0].response_time = Some(times(1_800, 700_000_000));
     second.workload_operations[0].unexpected = counts([("STATUS_DISK_FULL", 950)]);
     second.failures = counts([("cannot connect to 127.0.0.1:14450: connection refused", 3)]);

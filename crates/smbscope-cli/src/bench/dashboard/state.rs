@@ -137,8 +137,8 @@ impl Finished {
         Finished {
             users: run.users,
             per_second: run.operations_per_second,
-            p50: run.total.client.p50,
-            p95: run.total.client.p95,
+            p50: run.headline().p50,
+            p95: run.headline().p95,
             errors: run.error_count(),
             unexpected: run.unexpected_count(),
             limited: run.client_cpu.is_some_and(|cpu| cpu.limited),

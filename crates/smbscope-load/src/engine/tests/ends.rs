@@ -302,7 +302,7 @@ fn the_server_is_attended_to_while_users_think_or_wait_for_others() {
 fn the_same_seed_makes_the_same_steps_and_another_one_others() {
     let actions = |seed: u64| {
         let server = Double::new(|asked| after_ms(5 + asked.connection as u64));
-        let arrivals = Schedule::Open { rate: 200.0, arrivals: Arrivals::Poisson };
+        let arrivals = Schedule::Open { rate: 200.0, per_user: false, arrivals: Arrivals::Poisson };
         let plan = Plan { seed, schedule: arrivals, ..plan(3, 2) };
         run_one(&plan, &server);
         // Timers have a resolution of 1 ms, so the last steps may be beyond the end. 133 of each user are expected.

@@ -5,7 +5,7 @@ use crate::engine::double::{Answer, after_ms};
 use smbscope_wire::status::NtStatus;
 
 fn open(plan: Plan, rate: f64, arrivals: Arrivals) -> Plan {
-    Plan { schedule: Schedule::Open { rate, arrivals }, ..plan }
+    Plan { schedule: Schedule::Open { rate, per_user: false, arrivals }, ..plan }
 }
 
 #[test]

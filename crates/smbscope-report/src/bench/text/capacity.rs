@@ -1,8 +1,8 @@
 //! Every load of a search for the capacity, with what was found there.
 
 use super::TextOptions;
-use crate::bench::Document;
-use crate::format::{clean, counted, wrap};
+use crate::bench::{Document, load_name};
+use crate::format::{clean, wrap};
 use crate::text::style::Paint;
 
 /// In the order in which they were tried: how the search came to its answer.
@@ -10,7 +10,8 @@ pub(super) fn render(out: &mut String, document: &Document, options: &TextOption
     let Some(capacity) = document.capacity.as_ref().filter(|capacity| !capacity.tried.is_empty()) else { return };
     out.push('\n');
     Paint::Heading.line(out, "Loads that were tried", options.color);
-    let names: Vec<String> = capacity.tried.iter().map(|tried| counted(tried.users.into(), "user", "users")).collect();
+    let names: Vec<String> =
+        capacity.tried.iter().map(|tried| load_name(tried.users, tried.rate.map(f64::from))).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
     for (tried, name) in capacity.tried.iter().zip(&names) {
         let holds = if tried.holds { "holds" } else { "fails" };

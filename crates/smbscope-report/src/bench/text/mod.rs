@@ -60,7 +60,9 @@ pub fn render(document: &Document, options: &TextOptions) -> String {
 
 /// The load point of the capacity, or the last.
 fn one(document: &Document) -> Option<&super::Run> {
-    let users = document.capacity.as_ref().and_then(|capacity| capacity.users);
-    let found = document.runs.iter().rev().find(|run| Some(run.users) == users);
+    let by_rate = document.is_ramp_of_rates();
+    let capacity = document.capacity.as_ref();
+    let load = capacity.and_then(|capacity| if by_rate { capacity.rate } else { capacity.users }).map(f64::from);
+    let found = document.runs.iter().rev().find(|run| Some(run.load(by_rate)) == load);
     found.or(document.runs.last())
 }

@@ -2,7 +2,7 @@
 
 use super::TextOptions;
 use crate::bench::warnings::far_below_its_rate;
-use crate::bench::{Document, Run, Schedule, Target};
+use crate::bench::{Document, Run, Schedule, Target, Times, load_name};
 use crate::format::{bytes, clean, counted, date, shorten, span, thousands, unbroken, wrap};
 use crate::text::style::Paint;
 use smbscope_model::Nanos;
@@ -16,7 +16,7 @@ pub(super) fn render(out: &mut String, document: &Document, options: &TextOption
         None => format!("SMB load on {}", clean(&document.target.host)),
     };
     Paint::Heading.line(out, &shorten(&title, options.width), options.color);
-    if let Some(behind) = far_below_its_rate(&document.runs) {
+    if let Some(behind) = far_below_its_rate(document) {
         paragraph(out, &behind.replace(" %", &unbroken(" %")), Paint::Alarm, options);
     }
     paragraph(out, &summary(document), Paint::Plain, options);
@@ -48,16 +48,24 @@ fn summary(document: &Document) -> String {
     let fastest = runs.iter().reduce(|a, b| if b.operations_per_second > a.operations_per_second { b } else { a });
     let Some(fastest) = fastest else { return "Nothing was measured.".to_owned() };
     let rate = unbroken(format!("{}/s", thousands(fastest.operations_per_second.round() as u64)));
-    let users = counted(fastest.users.into(), "user", "users");
+    let load = document.load_name(fastest);
     let mut text = match runs.len() {
-        1 => format!("{} commands at {users}: {rate}.", thousands(fastest.operations)),
+        1 => format!("{} commands at {load}: {rate}.", thousands(fastest.operations)),
         many => {
-            let most = runs.iter().map(|run| run.users).max().unwrap_or_default();
-            let most = counted(most.into(), "user", "users");
-            format!("{} load points up to {most}: at most {rate}, at {users}.", thousands(many as u64))
+            let by_rate = document.is_ramp_of_rates();
+            let most = runs.iter().reduce(|a, b| if b.load(by_rate) > a.load(by_rate) { b } else { a });
+            let most = most.map_or_else(String::new, |run| document.load_name(run));
+            format!("{} load points up to {most}: at most {rate}, at {load}.", thousands(many as u64))
         }
     };
-    if let Some(p50) = fastest.total.client.p50 {
+    if let Some(due) = &fastest.due {
+        text +=
+            &format!(" Operations ended {}", median_and_p95(due).unwrap_or_else(|| "too seldom to tell".to_owned()));
+        text += " after they were due";
+        let server = median_and_p95(&fastest.total.client);
+        text += &server.map_or_else(String::new, |server| format!("; their commands took {server}"));
+        text += ".";
+    } else if let Some(p50) = fastest.total.client.p50 {
         text += &format!(" Half of the commands were answered within {} there", unbroken(p50));
         let p95 = fastest.total.client.p95.map(|p95| format!(", {} within {}", unbroken("95 %"), unbroken(p95)));
         text += &format!("{}.", p95.unwrap_or_default());
@@ -68,22 +76,33 @@ fn summary(document: &Document) -> String {
     text
 }
 
+/// `median 1 ms, p95 3 ms`.
+fn median_and_p95(times: &Times) -> Option<String> {
+    let p50 = times.p50?;
+    let p95 = times.p95.map_or_else(String::new, |p95| format!(", p95 {}", unbroken(p95)));
+    Some(format!("median {}{p95}", unbroken(p50)))
+}
+
 /// The answer to the criterion.
 fn capacity(document: &Document) -> Option<String> {
     let capacity = document.capacity.as_ref()?;
     let criterion = clean(&capacity.criterion);
-    let most = capacity.tried.iter().map(|tried| tried.users).chain(document.runs.iter().map(|run| run.users)).max();
-    Some(match capacity.users {
+    let by_rate = document.is_ramp_of_rates();
+    let load = |users: u32, rate: Option<u32>| if by_rate { rate.unwrap_or_default() } else { users };
+    let name = |load: u32| if by_rate { load_name(0, Some(load.into())) } else { load_name(load, None) };
+    let tried = || capacity.tried.iter().map(|tried| load(tried.users, tried.rate));
+    let run = |run: &Run| load(run.users, run.rate().map(|rate| rate as u32));
+    let most = tried().chain(document.runs.iter().map(run)).max();
+    let found = if by_rate { capacity.rate } else { capacity.users };
+    Some(match found {
         None => {
-            let fewest = capacity.tried.iter().map(|tried| tried.users).min();
-            let at = fewest
-                .map_or_else(String::new, |users| format!(", not even at {}", counted(users.into(), "user", "users")));
+            let at = tried().min().map_or_else(String::new, |fewest| format!(", not even at {}", name(fewest)));
             format!("Capacity: {criterion} holds at no load that was tried{at}.")
         }
-        Some(users) if most <= Some(users) => {
-            format!("Capacity: at least {}; {criterion} holds at every load.", counted(users.into(), "user", "users"))
+        Some(found) if most <= Some(found) => {
+            format!("Capacity: at least {}; {criterion} holds at every load.", name(found))
         }
-        Some(users) => format!("Capacity: {}, the most for which {criterion}.", counted(users.into(), "user", "users")),
+        Some(found) => format!("Capacity: {}, the most for which {criterion}.", name(found)),
     })
 }
 
@@ -105,9 +124,14 @@ fn facts(out: &mut String, document: &Document, options: &TextOptions) {
     let schedule = match settings.schedule {
         Schedule::Closed { think_ns: Nanos(0) } => "closed loop".to_owned(),
         Schedule::Closed { think_ns } => format!("closed loop, {} between operations", unbroken(think_ns)),
-        Schedule::Open { rate, random } => {
+        Schedule::Open { rate, per_user, random } => {
             let random = if random { ", at random" } else { "" };
-            format!("open loop, {} operations/s of all users together{random}", number(rate))
+            let rate = match (settings.rates.as_slice(), per_user) {
+                ([first, .., last], _) => format!("{first} to {last} operations/s of all users together"),
+                (_, true) => format!("{} operations/s of each user", number(rate)),
+                (_, false) => format!("{} operations/s of all users together", number(rate)),
+            };
+            format!("open loop, {rate}{random}")
         }
     };
     let warmup = match settings.warmup_ns {

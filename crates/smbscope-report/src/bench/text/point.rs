@@ -11,17 +11,21 @@ use std::collections::BTreeMap;
 /// Kinds of errors listed; the rest is added up.
 const ERRORS_LISTED: usize = 20;
 
+/// Stalls listed; the rest is counted.
+const STALLS_LISTED: usize = 10;
+
 /// Columns in front of the line over time.
 const OVER_TIME_INDENT: usize = 14;
 
 pub(super) fn render(out: &mut String, document: &Document, run: &Run, options: &TextOptions) {
     out.push('\n');
-    let users = counted(run.users.into(), "user", "users");
-    let heading = if document.runs.len() > 1 { format!("At {users}") } else { format!("The run with {users}") };
+    let load = document.load_name(run);
+    let heading = if document.runs.len() > 1 { format!("At {load}") } else { format!("The run with {load}") };
     Paint::Heading.line(out, &heading, options.color);
     let text = how_it_went(run);
     wrap(&text, options.width).iter().for_each(|line| Paint::Plain.line(out, line, options.color));
     over_time(out, run, options);
+    stalls(out, run, options);
     commands(out, run, options);
     wire::commands(out, run, options);
     operations(out, run, options);
@@ -88,6 +92,24 @@ fn over_time(out: &mut String, run: &Run, options: &TextOptions) {
     ];
     for (name, line, most) in rows {
         Paint::Plain.line(out, &format!("{name:<OVER_TIME_INDENT$}{line}  {most}"), options.color);
+    }
+}
+
+/// When the server answered nothing.
+fn stalls(out: &mut String, run: &Run, options: &TextOptions) {
+    if run.stalls.is_empty() {
+        return;
+    }
+    out.push('\n');
+    Paint::Heading.line(out, "Stalls: commands were outstanding, and none was answered", options.color);
+    for stall in run.stalls.iter().take(STALLS_LISTED) {
+        let since = span(stall.start_ns - run.started_ns);
+        let text = format!("  for {}, {since} after the start", compact(Some(stall.duration_ns)));
+        Paint::Plain.line(out, &text, options.color);
+    }
+    let more = run.stalls.len().saturating_sub(STALLS_LISTED);
+    if more > 0 {
+        Paint::Plain.line(out, &format!("  and {} more", thousands(more as u64)), options.color);
     }
 }
 

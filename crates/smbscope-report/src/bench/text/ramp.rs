@@ -3,7 +3,7 @@
 use super::TextOptions;
 use super::bars::share_bar;
 use crate::bench::{Document, Run, Times};
-use crate::format::{compact, counted, thousands, wrap};
+use crate::format::{compact, thousands, wrap};
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Section, Table};
 
@@ -17,22 +17,30 @@ pub(super) fn render(out: &mut String, document: &Document, options: &TextOption
     let mut runs: Vec<&Run> = document.runs.iter().collect();
     // A search goes up and down; what it found is a curve over the users all the same.
     if document.capacity.is_some() {
-        runs.sort_by_key(|run| run.users);
+        runs.sort_by(|a, b| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
     }
     let runs = &runs[..];
-    let mut left_out = throughput(runs).render(out, options.width, options.color);
-    left_out.extend(response_time(runs).render(out, options.width, options.color));
+    let mut left_out = throughput(document, runs).render(out, options.width, options.color);
+    left_out.extend(response_time(document, runs).render(out, options.width, options.color));
     let mut text = "Commands are those that the server answered; times are response times inside the client, of all \
                     groups but waits by design. Bars: commands/s, and the average."
         .to_owned();
+    if is_open(runs) {
+        text += " Operations count from when they were due: what a user waits who keeps to the schedule.";
+    }
     if runs.iter().any(|run| run.client_cpu.is_some_and(|cpu| cpu.limited)) {
         text += " CPU with ! is a client that was the limit.";
     }
     note(out, &text, &left_out, options);
-    let left_out = groups(runs).render(out, options.width, options.color);
+    let left_out = groups(document, runs).render(out, options.width, options.color);
     if runs.iter().any(|run| !run.groups.is_empty()) {
         note(out, "Bars: the average. Other is Attributes, Directory and Locking.", &left_out, options);
     }
+}
+
+/// Operations had a time at which they were due.
+fn is_open(runs: &[&Run]) -> bool {
+    runs.iter().any(|run| run.due.is_some())
 }
 
 fn note(out: &mut String, text: &str, left_out: &[&str], options: &TextOptions) {
@@ -49,12 +57,8 @@ fn column(head: &'static str, expendable: u8) -> Column {
     Column { head, expendable }
 }
 
-fn users(run: &Run) -> String {
-    counted(run.users.into(), "user", "users")
-}
-
 /// Figure 2 of Swartz (1997): throughput against clients.
-fn throughput(runs: &[&Run]) -> Table {
+fn throughput(document: &Document, runs: &[&Run]) -> Table {
     let most = most(runs.iter().map(|run| Some(run.operations_per_second)));
     let lines = runs.iter().map(|run| {
         let errors = run.error_count();
@@ -70,7 +74,7 @@ fn throughput(runs: &[&Run]) -> Table {
             }),
             share_bar(Some(run.operations_per_second), most, BAR.0),
         ];
-        Line { name: users(run), indent: 0, cells }
+        Line { name: document.load_name(run), indent: 0, cells }
     });
     Table {
         columns: vec![
@@ -87,20 +91,27 @@ fn throughput(runs: &[&Run]) -> Table {
 }
 
 /// Figure 3 of Swartz (1997): response time against clients.
-fn response_time(runs: &[&Run]) -> Table {
-    let most = most(runs.iter().map(|run| seconds(&run.total.client)));
-    let lines = runs.iter().map(|run| {
-        let mut cells = times(&run.total.client);
-        cells.push(share_bar(seconds(&run.total.client), most, BAR.0));
-        Line { name: users(run), indent: 0, cells }
-    });
+fn response_time(document: &Document, runs: &[&Run]) -> Table {
+    let section = |heading: &str, of: fn(&Run) -> &Times| {
+        let most = most(runs.iter().map(|run| seconds(of(run))));
+        let lines = runs.iter().map(|run| {
+            let mut cells = times(of(run));
+            cells.push(share_bar(seconds(of(run)), most, BAR.0));
+            Line { name: document.load_name(run), indent: 0, cells }
+        });
+        Section { heading: heading.to_owned(), lines: lines.collect() }
+    };
     let mut columns = times_columns();
     columns.push(column("", 0));
-    Table { columns, sections: vec![Section { heading: "Response time".to_owned(), lines: lines.collect() }] }
+    let sections = match is_open(runs) {
+        true => vec![section("Operations, since due", Run::headline), section("Commands", |run| &run.total.client)],
+        false => vec![section("Response time", |run| &run.total.client)],
+    };
+    Table { columns, sections }
 }
 
 /// The same for each group, a section each.
-fn groups(runs: &[&Run]) -> Table {
+fn groups(document: &Document, runs: &[&Run]) -> Table {
     let mut names: Vec<(&str, Option<&str>)> = Vec::new();
     for group in smbscope_model::Group::ALL {
         let mut add = |name: &str| {
@@ -124,7 +135,7 @@ fn groups(runs: &[&Run]) -> Table {
             let mut cells = vec![thousands(group.operations), per_second.map_or_else(String::new, rate)];
             cells.extend(times(&group.times.client));
             cells.push(share_bar(seconds(&group.times.client), most, BAR.1));
-            Some(Line { name: users(run), indent: 0, cells })
+            Some(Line { name: document.load_name(run), indent: 0, cells })
         });
         let heading = part_of.map_or_else(|| (*name).to_owned(), |whole| format!("{whole}: {name}"));
         Section { heading, lines: lines.collect() }

@@ -1,0 +1,249 @@
+//! When nothing was answered: a server that stands still shows in percentiles as a few slow commands, if at all. A stall
+//! is a time in which commands were outstanding and none was answered, on any connection.
+//!
+//! Each worker notes the gaps between its answers; what is a gap of all workers, with a command outstanding, is a stall of
+//! the server. Noting costs two comparisons a command.
+
+use std::time::{Duration, Instant};
+
+/// Gaps between answers that are not noted.
+const GAP_MIN: Duration = Duration::from_millis(50);
+/// Gaps of a worker that are kept: the first ones. A day of seconds has as many gaps of this length at most.
+const GAPS_MAX: usize = 100_000;
+/// A stall is at least as long as this, and so many times the median response time of the commands: ten times what a
+/// person notices, and far more than a command that is just slow.
+pub const STALL_MIN: Duration = Duration::from_millis(200);
+/// See [`STALL_MIN`].
+pub const STALL_TIMES_MEDIAN: u32 = 100;
+/// Stalls of a load point that are kept: the longest.
+pub const STALLS_MAX: usize = 100;
+
+/// Nothing was answered from one time to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Gap {
+    from: Instant,
+    to: Instant,
+    /// Since when a command was outstanding; absent where none was.
+    waited_from: Option<Instant>,
+}
+
+/// A time in which commands were outstanding and none was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Silence {
+    pub(crate) from: Instant,
+    pub(crate) length: Duration,
+}
+
+/// The gaps of one worker, or those that several have in common.
+#[derive(Debug)]
+pub(crate) struct Silences {
+    /// When the last answer came; the beginning of the measured part before the first.
+    last: Instant,
+    gaps: Vec<Gap>,
+}
+
+impl Silences {
+    /// From the beginning of the measured part on.
+    pub(crate) fn new(start: Instant) -> Silences {
+        Silences { last: start, gaps: Vec::new() }
+    }
+
+    /// A command was answered. Answers come nearly in the order of time: those of an operation of several commands are
+    /// noted when the last one is there.
+    pub(crate) fn answered(&mut self, request: Instant, response: Instant, in_headline: bool) {
+        if response > self.last {
+            if response - self.last >= GAP_MIN {
+                let waited_from = in_headline.then(|| request.max(self.last));
+                self.note(Gap { from: self.last, to: response, waited_from });
+            }
+            self.last = response;
+            return;
+        }
+        // It lies in a gap that was noted already, so there were two; or it was outstanding in one.
+        let Some(i) = self.gaps.iter().rposition(|gap| gap.from < response) else { return };
+        let gap = self.gaps[i];
+        if response < gap.to {
+            self.gaps.remove(i);
+            let first_wait = in_headline.then(|| request.max(gap.from));
+            let second_wait = gap.waited_from.map(|from| from.max(response));
+            let halves = [
+                Gap { from: gap.from, to: response, waited_from: first_wait },
+                Gap { from: response, to: gap.to, waited_from: second_wait },
+            ];
+            let long = halves.into_iter().filter(|half| half.to - half.from >= GAP_MIN);
+            self.gaps.splice(i..i, long);
+        } else if in_headline && request < gap.to {
+            self.outstanding(i, request);
+        }
+    }
+
+    /// A command was outstanding from then on, and there was no answer to it when the load point ended.
+    pub(crate) fn unanswered(&mut self, request: Instant, until: Instant) {
+        if until.saturating_duration_since(self.last) >= GAP_MIN {
+            self.note(Gap { from: self.last, to: until, waited_from: Some(request.max(self.last)) });
+            self.last = until;
+        } else if let Some(i) = self.gaps.len().checked_sub(1)
+            && request < self.gaps[i].to
+        {
+            self.outstanding(i, request);
+        }
+    }
+
+    /// The load point is over: from the last answer on there was none.
+    pub(crate) fn end(&mut self, end: Instant) {
+        if end.saturating_duration_since(self.last) >= GAP_MIN {
+            self.note(Gap { from: self.last, to: end, waited_from: None });
+            self.last = end;
+        }
+    }
+
+    fn note(&mut self, gap: Gap) {
+        if self.gaps.len() < GAPS_MAX {
+            self.gaps.push(gap);
+        }
+    }
+
+    fn outstanding(&mut self, gap: usize, request: Instant) {
+        let gap = &mut self.gaps[gap];
+        let from = request.max(gap.from);
+        gap.waited_from = Some(gap.waited_from.map_or(from, |known| known.min(from)));
+    }
+
+    /// What is a gap of both.
+    pub(crate) fn merge(&mut self, other: &Silences) {
+        let mut common = Vec::new();
+        let (mut mine, mut theirs) = (self.gaps.iter().peekable(), other.gaps.iter().peekable());
+        while let (Some(a), Some(b)) = (mine.peek(), theirs.peek()) {
+            let (from, to) = (a.from.max(b.from), a.to.min(b.to));
+            if to.saturating_duration_since(from) >= GAP_MIN {
+                let waits = [a.waited_from, b.waited_from].into_iter().flatten().filter(|wait| *wait < to);
+                common.push(Gap { from, to, waited_from: waits.min().map(|wait| wait.max(from)) });
+            }
+            if a.to < b.to {
+                mine.next();
+            } else {
+                theirs.next();
+            }
+        }
+        self.gaps = common;
+        self.last = self.last.max(other.last);
+    }
+
+    /// The stalls, in the order of time; the longest where there are many.
+    pub(crate) fn stalls(&self, median: Option<Duration>) -> Vec<Silence> {
+        let least = median.map_or(STALL_MIN, |median| STALL_MIN.max(median.saturating_mul(STALL_TIMES_MEDIAN)));
+        let stall = |gap: &Gap| Some(Silence { from: gap.waited_from?, length: gap.to - gap.waited_from? });
+        let mut stalls: Vec<Silence> = self.gaps.iter().filter_map(stall).filter(|s| s.length >= least).collect();
+        stalls.sort_by_key(|stall| std::cmp::Reverse(stall.length));
+        stalls.truncate(STALLS_MAX);
+        stalls.sort_by_key(|stall| stall.from);
+        stalls
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Milliseconds from a beginning.
+    struct Clock(Instant);
+
+    impl Clock {
+        fn at(&self, millis: u64) -> Instant {
+            self.0 + Duration::from_millis(millis)
+        }
+
+        fn found(&self, silences: &Silences, median: u64) -> Vec<(u128, u128)> {
+            let stalls = silences.stalls(Some(Duration::from_millis(median)));
+            stalls.iter().map(|s| ((s.from - self.0).as_millis(), s.length.as_millis())).collect()
+        }
+
+        /// Answers every 10 ms, each a millisecond after its request, but none between two times; the one that was
+        /// outstanding comes at the second.
+        fn worker(&self, stall: Option<(u64, u64)>) -> Silences {
+            let mut silences = Silences::new(self.at(0));
+            let mut now = 0;
+            while now < 5_000 {
+                match stall {
+                    Some((from, to)) if (from..to).contains(&now) => {
+                        silences.answered(self.at(from), self.at(to), true);
+                        now = to;
+                    }
+                    _ => silences.answered(self.at(now), self.at(now + 1), true),
+                }
+                now += 10;
+            }
+            silences.end(self.at(5_000));
+            silences
+        }
+    }
+
+    #[test]
+    fn a_stall_is_found_with_its_time_and_its_length() {
+        let clock = Clock(Instant::now());
+        let silences = clock.worker(Some((2_000, 3_000)));
+        assert_eq!(clock.found(&silences, 1), [(2_000, 1_000)]);
+        // 100 times the median is longer.
+        assert_eq!(clock.found(&silences, 11), []);
+        assert_eq!(clock.found(&clock.worker(None), 1), []);
+    }
+
+    #[test]
+    fn a_gap_in_which_nothing_was_asked_is_no_stall() {
+        let clock = Clock(Instant::now());
+        let mut silences = Silences::new(clock.at(0));
+        silences.answered(clock.at(0), clock.at(1), true);
+        // A user who thought for two seconds, and a wait by design of two more.
+        silences.answered(clock.at(2_000), clock.at(2_001), true);
+        silences.answered(clock.at(2_001), clock.at(4_000), false);
+        silences.end(clock.at(9_000));
+        assert_eq!(clock.found(&silences, 1), []);
+    }
+
+    #[test]
+    fn what_one_worker_answers_is_no_stall_of_the_server() {
+        let clock = Clock(Instant::now());
+        let mut both = clock.worker(Some((2_000, 3_000)));
+        both.merge(&clock.worker(None));
+        assert_eq!(clock.found(&both, 1), []);
+        // From 2.0 to 3.0 and from 2.4 to 3.5 s: both from 2.4 to 3.0 s. A worker without users has only a gap.
+        let mut all = clock.worker(Some((2_000, 3_000)));
+        all.merge(&clock.worker(Some((2_400, 3_500))));
+        let mut idle = Silences::new(clock.at(0));
+        idle.end(clock.at(5_000));
+        all.merge(&idle);
+        // The last answer before the common gap came at 2.391 s, when the other one was waiting already.
+        assert_eq!(clock.found(&all, 1), [(2_391, 609)]);
+    }
+
+    #[test]
+    fn an_answer_that_is_noted_late_divides_the_gap_that_it_lies_in() {
+        let clock = Clock(Instant::now());
+        let mut silences = Silences::new(clock.at(0));
+        silences.answered(clock.at(0), clock.at(1_000), true);
+        silences.answered(clock.at(0), clock.at(400), true);
+        assert_eq!(clock.found(&silences, 1), [(0, 400), (400, 600)]);
+    }
+
+    #[test]
+    fn the_request_that_waited_longest_counts_even_where_it_is_answered_later() {
+        let clock = Clock(Instant::now());
+        let mut silences = Silences::new(clock.at(0));
+        silences.answered(clock.at(0), clock.at(1), true);
+        // The first answer after the stall is to a late request; the next one waited through all of it.
+        silences.answered(clock.at(900), clock.at(1_001), true);
+        silences.answered(clock.at(2), clock.at(1_001), true);
+        assert_eq!(clock.found(&silences, 1), [(2, 999)]);
+    }
+
+    #[test]
+    fn a_server_that_never_comes_back_stalls_until_the_end() {
+        let clock = Clock(Instant::now());
+        let mut silences = Silences::new(clock.at(0));
+        silences.answered(clock.at(0), clock.at(1), true);
+        silences.unanswered(clock.at(100), clock.at(5_000));
+        silences.unanswered(clock.at(50), clock.at(5_000));
+        silences.end(clock.at(5_000));
+        assert_eq!(clock.found(&silences, 1), [(50, 4_950)]);
+    }
+}

@@ -1,0 +1,207 @@
+//! A server that stands still for a second under an open loop: what users waited counts from when operations were due, and
+//! the stall is named with its time and its length.
+//!
+//! Arithmetic: at 200 operations a second for 4 s, 800 are due, 200 of them in the second of the stall. They wait from
+//! 1 s down to nothing, and those behind them until the server has caught up: 25 % of all waited for up to 1 s. So the
+//! 80th percentile of all is above 100 ms, p95 (ranks 760 of 800: the 160th shortest of these 200) about 0.8 s, while
+//! only the few that were under way (one a user) show the stall in the time that the server took.
+
+use smbscope_lab::{Server, Settings};
+use smbscope_load::client::Options;
+use smbscope_load::engine::result::{Pace, Run};
+use smbscope_load::engine::{self, Arrivals, Criterion, Hooks, Live, Plan, Schedule, Stop, Users};
+use smbscope_load::workload::{Script as UserScript, UserSeat, Workload};
+use smbscope_model::{Dialect, Nanos};
+use smbscope_testkit::server::{Fault, Script, ScriptedServer};
+use std::time::{Duration, Instant};
+
+const DIALECTS: [Dialect; 2] = [Dialect::NtLm012, Dialect::Smb2(0x0311)];
+const STALL: Duration = Duration::from_secs(1);
+
+fn plan(schedule: Schedule) -> Plan {
+    Plan {
+        users: Users::one(8),
+        schedule,
+        warmup: Duration::from_millis(500),
+        duration: Duration::from_secs(4),
+        ..Plan::default()
+    }
+}
+
+fn open(rate: f64) -> Schedule {
+    Schedule::Open { rate, per_user: false, arrivals: Arrivals::Constant }
+}
+
+fn run(plan: &Plan, options: &Options, hooks: &mut dyn Hooks) -> Vec<Run> {
+    let workload = Workload::builtin("echo").expect("it is built in");
+    let scripts = |number| -> Box<dyn UserScript> {
+        Box::new(workload.script(&UserSeat { number, of: 8, seed: 1, directory: "bench".to_owned() }))
+    };
+    engine::run(plan, options, &scripts, hooks, &Live::default(), &Stop::new()).expect("it runs")
+}
+
+/// Stops the scripted server for a second, a second after the measured part began.
+fn stalling(dialect: Dialect) -> (ScriptedServer, Options) {
+    let server = ScriptedServer::start(Script::new()).expect("a free port");
+    let options = Options { dialect, ..Options::new("localhost", server.address(), "share") };
+    (server, options)
+}
+
+struct StallAtOne<'a>(&'a ScriptedServer);
+
+impl Hooks for StallAtOne<'_> {
+    fn measuring_begins(&mut self) {
+        let rule = Fault::Stall(STALL).always().between(Duration::from_secs(1), Duration::from_secs(3)).once();
+        self.0.add(rule);
+    }
+}
+
+/// The stall is there, about where and as long as it was.
+fn assert_named(run: &Run, what: &str) {
+    let [stall] = run.stalls[..] else { panic!("{what}: {:?}", run.stalls) };
+    let after = stall.start.0 - run.started.0;
+    assert!((500_000_000..2_500_000_000).contains(&after), "{what}: {after} ns after the start");
+    assert!(stall.length >= STALL * 9 / 10 && stall.length < STALL * 3, "{what}: {:?}", stall.length);
+}
+
+#[test]
+fn in_an_open_loop_a_stall_counts_from_when_operations_were_due() {
+    for dialect in DIALECTS {
+        let (server, options) = stalling(dialect);
+        let runs = run(&plan(open(200.0)), &options, &mut StallAtOne(&server));
+        let [point] = &runs[..] else { panic!("one load point") };
+        assert_named(point, &dialect.to_string());
+        let due = point.due.as_ref().expect("it is an open loop").figures();
+        assert!((750..=800).contains(&due.count), "{} operations", due.count);
+        assert!(due.p95 > Some(Nanos(400_000_000)), "{dialect}: {due:?}");
+        let server = point.total.figures();
+        assert!(server.p95 < Some(Nanos(100_000_000)), "{dialect}: {server:?}");
+        // What a criterion says of the total is what users waited.
+        let criterion: Criterion = "p95(total) < 100ms".parse().expect("a criterion");
+        assert!(!criterion.judge(point).met, "{:?}", criterion.judge(point));
+    }
+}
+
+#[test]
+fn in_a_closed_loop_a_stall_is_named_too() {
+    for dialect in DIALECTS {
+        let (server, options) = stalling(dialect);
+        let closed = Schedule::Closed { think: Duration::from_millis(5) };
+        let runs = run(&plan(closed), &options, &mut StallAtOne(&server));
+        assert_named(&runs[0], &dialect.to_string());
+        assert!(runs[0].due.is_none());
+    }
+}
+
+#[test]
+fn a_server_that_does_not_stall_is_not_said_to() {
+    for schedule in [open(200.0), Schedule::Closed { think: Duration::from_millis(5) }] {
+        let (_server, options) = stalling(Dialect::Smb2(0x0311));
+        let begun = Instant::now();
+        let runs = run(&plan(schedule), &options, &mut ());
+        let late = runs[0].client_cpu.late_p99;
+        // A machine that stood still itself says so.
+        assert!(runs[0].stalls.is_empty() || late > Some(Nanos(50_000_000)), "{:?} {late:?}", runs[0].stalls);
+        assert!(begun.elapsed() < Duration::from_secs(60));
+    }
+}
+
+#[test]
+fn load_points_over_rates_have_the_same_users_and_their_own_rate() {
+    let (_server, options) = stalling(Dialect::Smb2(0x0311));
+    let plan = Plan { rates: vec![50, 200], duration: Duration::from_secs(1), ..plan(open(50.0)) };
+    let runs = run(&plan, &options, &mut ());
+    let rates: Vec<(u32, Pace)> = runs.iter().map(|run| (run.users, run.pace)).collect();
+    let [(8, Pace::Open { rate: 50.0, .. }), (8, Pace::Open { rate: 200.0, .. })] = rates[..] else {
+        panic!("{rates:?}");
+    };
+    let due: Vec<u64> = runs.iter().map(|run| run.due.as_ref().map_or(0, |due| due.count())).collect();
+    assert!((45..=50).contains(&due[0]) && (180..=200).contains(&due[1]), "{due:?}");
+}
+
+#[test]
+fn a_rate_of_each_user_grows_with_the_users() {
+    let (_server, options) = stalling(Dialect::Smb2(0x0311));
+    let schedule = Schedule::Open { rate: 20.0, per_user: true, arrivals: Arrivals::Constant };
+    let users = "2,8".parse().expect("users");
+    let plan = Plan { users, duration: Duration::from_secs(1), ..plan(schedule) };
+    let runs = run(&plan, &options, &mut ());
+    let due: Vec<u64> = runs.iter().map(|run| run.due.as_ref().map_or(0, |due| due.count())).collect();
+    assert!((35..=40).contains(&due[0]) && (140..=160).contains(&due[1]), "{due:?}");
+}
+
+#[test]
+fn the_capacity_over_rates_is_a_rate() {
+    // Every answer takes 10 ms, and two users wait for theirs: 200 operations a second are all that there can be.
+    let script = Script::new().rule(Fault::Delay(Duration::from_millis(10)).on(smbscope_wire::smb2::Command::ECHO));
+    let server = ScriptedServer::start(script).expect("a free port");
+    let options = Options::new("localhost", server.address(), "share");
+    let plan = Plan {
+        users: Users::one(2),
+        rates: vec![50, 1_000],
+        warmup: Duration::from_millis(200),
+        duration: Duration::from_secs(1),
+        ..plan(open(50.0))
+    };
+    let criterion: Criterion = "p50(total) < 60ms".parse().expect("a criterion");
+    let search = engine::Search { first: 50, most: 1_000, rates: true, precision: 0.3 };
+    let workload = Workload::builtin("echo").expect("it is built in");
+    let scripts = |number| -> Box<dyn UserScript> {
+        Box::new(workload.script(&UserSeat { number, of: 2, seed: 1, directory: "bench".to_owned() }))
+    };
+    let found =
+        engine::find_capacity(&plan, &criterion, search, &options, &scripts, &mut (), &Live::default(), &Stop::new())
+            .expect("it runs");
+    let engine::Knee::At(rate) = found.users else { panic!("{:?}", found.users) };
+    // A machine with other work to do may find less.
+    assert!((50..=260).contains(&rate), "{rate}/s");
+    assert!(found.tried.iter().all(|tried| tried.run.users == 2));
+}
+
+/// Stops and continues all processes of a private Samba.
+struct Stopper<'a>(&'a Server, Option<std::thread::JoinHandle<()>>);
+
+impl Hooks for Stopper<'_> {
+    fn measuring_begins(&mut self) {
+        let pids: Vec<String> = self.0.pids().iter().map(u32::to_string).collect();
+        self.1 = Some(std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs(1));
+            signal("-STOP", &pids);
+            std::thread::sleep(STALL);
+            signal("-CONT", &pids);
+        }));
+    }
+
+    fn measuring_ends(&mut self) {
+        if let Some(thread) = self.1.take() {
+            thread.join().expect("it only sends signals");
+        }
+    }
+}
+
+fn signal(signal: &str, pids: &[String]) {
+    let status = std::process::Command::new("kill").arg(signal).args(pids).status();
+    assert!(status.is_ok(), "{status:?}");
+}
+
+#[test]
+fn a_samba_that_is_stopped_for_a_second_is_named_and_counts_from_when_operations_were_due() {
+    if let Err(reason) = smbscope_lab::available() {
+        println!("skipped: {reason}");
+        return;
+    }
+    let server = Server::start(&Settings { guests: true, ..Settings::default() }).expect("a lab server");
+    for dialect in DIALECTS {
+        let options = Options { dialect, ..Options::new("127.0.0.1", server.address(), server.share()) };
+        for schedule in [open(200.0), Schedule::Closed { think: Duration::from_millis(5) }] {
+            let runs = run(&plan(schedule), &options, &mut Stopper(&server, None));
+            let what = format!("{dialect} {schedule:?}");
+            let longest = runs[0].stalls.iter().max_by_key(|stall| stall.length);
+            let length = longest.unwrap_or_else(|| panic!("{what}: no stall")).length;
+            assert!(length >= STALL * 9 / 10 && length < STALL * 3, "{what}: {length:?}");
+            if let Some(due) = &runs[0].due {
+                assert!(due.figures().p95 > Some(Nanos(400_000_000)), "{what}: {:?}", due.figures());
+            }
+        }
+    }
+}
