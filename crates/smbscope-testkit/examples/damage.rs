@@ -265,12 +265,9 @@ fn add(sum: &mut (u64, Counts), row: &(u64, Counts)) {
 }
 
 fn print_row(name: &str, (runs, counts): &(u64, Counts)) {
-    let recall = if counts.allowed == 0 {
-        "–".to_owned()
-    } else {
-        // Never rounded up to 100 %.
-        format!("{:.2}%", (10_000 * counts.right / counts.allowed) as f64 / 100.0)
-    };
+    // Never rounded up to 100 %.
+    let hundredths = (10_000 * counts.right).checked_div(counts.allowed);
+    let recall = hundredths.map_or("–".to_owned(), |hundredths| format!("{:.2}%", hundredths as f64 / 100.0));
     let cells =
         [*runs, counts.exchanges, counts.allowed, counts.right, counts.missing(), counts.false_pairs, counts.mistimed];
     let cells: Vec<String> = cells.iter().map(|cell| thousands(*cell)).collect();
@@ -281,7 +278,7 @@ fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
