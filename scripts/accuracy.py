@@ -222,6 +222,23 @@ class PartB:
     seen_once: tuple[int, int] | None = None
     duplicates: tuple[int, int] | None = None
     error: str = ""
+    told: "Told | None" = None
+
+
+@dataclass
+class Told:
+    """The share of commands without a time, in percent: what is true, and what the report says."""
+
+    truth: float
+    percent: float
+    at_least: float
+    at_most: float
+    sentence: str
+
+    def is_right(self) -> bool:
+        """Within a tenth of the truth (or half of the last digit shown), or a range that holds it."""
+        near = abs(self.percent - self.truth) <= max(0.1 * self.truth, 0.05)
+        return near or self.at_least <= self.truth <= self.at_most
 
 
 @dataclass(slots=True)
@@ -352,10 +369,21 @@ def part_b(name: str, what: str, parent: Parent, variant: truth.Variant, analysi
         if id(exchange) in allowed - right:
             how = " (paired, but not counted as complete)" if id(exchange) in found else ""
             result.missing.append(exchange.describe() + how)
+    if "drop" in name.partition("__")[2]:
+        # Commands that the parent leaves without a time are none that the damage cost.
+        measured = sum(id(e) in right for e in parent.analysis.exchanges if e.outcome == "complete")
+        result.told = told(100 * (1 - measured / result.exchanges), analysis) if result.exchanges else None
     # A part of the parent shows a part of what the parent's counters hold.
     if not cut:
         counters(result, parent, variant, analysis)
     return result
+
+
+def told(truth: float, analysis: Analysis) -> Told | None:
+    share = analysis.not_timed
+    if not share:
+        return None
+    return Told(truth, share["percent"], share["at_least"], share["at_most"], analysis.sentence)
 
 
 def holds(half: Half | None, packet: int | None) -> bool:
@@ -479,6 +507,29 @@ The other columns read done / reported.
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
 
+LOSSES = """
+## What reports say of lost commands
+
+The sentence at the top of a report tells which share of the commands could not be timed. For each damaged capture that
+lost packets: the truth (commands of the parent that the damaged capture does not time), the report's figure, its range,
+and the sentence. A figure is right within a tenth of the truth; a range is right when it holds the truth.
+
+| capture | truth | figure | range | right | sentence |
+|---|---:|---:|---:|---|---|"""
+
+
+def losses(parts_b: list[PartB]) -> list[str]:
+    """The table of what reports say of lost commands."""
+    rows = [LOSSES]
+    for b in parts_b:
+        if b.told:
+            t = b.told
+            between = f"{t.at_least:.1f} to {t.at_most:.1f} %"
+            right = "yes" if t.is_right() else "**no**"
+            rows.append(row(b.name, f"{t.truth:.1f} %", f"{t.percent:.1f} %", between, right, t.sentence))
+    return rows if len(rows) > 1 else []
+
+
 PART_C = """
 ## Random damage: smbscope and the undamaged capture
 
@@ -562,6 +613,7 @@ def page(smbscope: Path, parts_a: list[PartA], parts_b: list[PartB], part_c: str
     for b in parts_b:
         for title, lines in (("FALSE", b.false), ("TIMING", b.mistimed), ("MISSING", [] if b.error else b.missing)):
             out += [f"- {title} in {b.name}: {line}" for line in lines[:5]]
+    out += losses(parts_b)
     if part_c:
         out.append(part_c)
     if skipped:
@@ -736,13 +788,17 @@ def main() -> int:
     unexplained = sum(len(part.unexplained) for part in parts_a)
     false = sum(len(part.false) for part in parts_b)
     allowed, right = sum(p.allowed for p in parts_b), sum(p.right for p in parts_b)
+    wrong_share = [part.name for part in parts_b if part.told and not part.told.is_right()]
     low = [part.name for part in parts_b if part.right < RECALL * part.allowed]
     print(
         f"accuracy: {unexplained} unexplained, {false} false, {sum(len(p.mistimed) for p in parts_b)} mistimed, "
         f"recall {percent(right, allowed)}" + (f", below {RECALL:.0%} in: {', '.join(low)}" if low else ""),
         file=sys.stderr,
     )
-    return 1 if unexplained or false or low or not parts_a or not nothing_false else 0
+    if wrong_share:
+        print(f"accuracy: wrong share of lost commands in: {', '.join(wrong_share)}", file=sys.stderr)
+    wrong = unexplained or false or low or wrong_share or not nothing_false
+    return 1 if wrong or not parts_a else 0
 
 
 def report_b(part: PartB, say: Callable[[str], None]) -> None:

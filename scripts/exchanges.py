@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -62,6 +62,9 @@ class Analysis:
     exchanges: list[Exchange]
     quality: dict[str, int]
     error: str = ""
+    sentence: str = ""
+    not_timed: dict[str, float] = field(default_factory=dict)
+    """The share of commands without a time in percent: percent, at_least, at_most."""
 
 
 def number(text: str) -> int | None:
@@ -104,4 +107,5 @@ def analyze(smbscope: Path, capture: Path) -> Analysis:
         quality = json.loads(runs[1])["quality"]
     except (ValueError, KeyError, TypeError):
         return Analysis([], {}, "its JSON report has no `quality`")
-    return Analysis(exchanges, {name: value for name, value in quality.items() if isinstance(value, int)})
+    counters = {name: value for name, value in quality.items() if isinstance(value, int)}
+    return Analysis(exchanges, counters, "", quality["sentence"], quality["not_timed"])

@@ -9,6 +9,7 @@ use crate::names::{ConnectionNames, Sessions};
 use crate::pending::{Pending, Recent, Span, Unassigned, note_standstill};
 use crate::smb1::Smb1;
 use crate::smb2::Smb2;
+use crate::unseen::{HiddenFrames, Known, MessageIds, MidCounter};
 use smbscope_capture::tcp::{FlowEnd, FlowView, Retransmission, StreamCounts};
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::{
@@ -70,6 +71,16 @@ pub(crate) struct Connection {
     pub(crate) one: Smb1,
     pub(crate) two: Smb2,
     pub(crate) encrypted: EncryptedFrames,
+    /// The SMB2 message ids that were seen.
+    pub(crate) message_ids: MessageIds,
+    /// The SMB1 MIDs of requests.
+    pub(crate) mids: MidCounter,
+    /// Where the last SMB1 request ended.
+    pub(crate) asked_to: u64,
+    /// Commands that were seen: their requests, their responses, either.
+    asked: u64,
+    answered: u64,
+    seen: u64,
     recent: Recent,
     unassigned: Unassigned,
     /// Requests outstanding that are not waits by design.
@@ -115,6 +126,12 @@ impl Connection {
             one: Smb1::default(),
             two: Smb2::default(),
             encrypted: EncryptedFrames::default(),
+            message_ids: MessageIds::default(),
+            mids: MidCounter::default(),
+            asked_to: 0,
+            asked: 0,
+            answered: 0,
+            seen: 0,
             recent: Recent::default(),
             unassigned: Unassigned::default(),
             busy: 0,
@@ -264,6 +281,11 @@ impl Connection {
             if steps.len() < ClockStep::MAX_CLOCK_STEPS && !steps.contains(&step) {
                 steps.push(step);
             }
+        }
+        if !matches!(exchange.outcome, Outcome::NoResponseByDesign | Outcome::ServerInitiated) {
+            self.seen += 1;
+            self.asked += u64::from(exchange.request.first.is_some());
+            self.answered += u64::from(exchange.response.first.is_some());
         }
         let quality = &mut *scene.shared.quality;
         match exchange.outcome {
@@ -424,8 +446,10 @@ impl Connection {
         scene: &mut Scene<'_, '_>,
         end: &FlowEnd,
         message_packets: [u64; 2],
+        mut hidden: [HiddenFrames; 2],
     ) -> smbscope_model::Connection {
         self.abandon_all(scene);
+        self.count_unseen(scene, &mut hidden);
         self.recent.flush(scene.shared.emit);
         self.two.leave_sessions(scene.shared.sessions, self.endpoints.server.ip());
         let counts =
@@ -457,6 +481,28 @@ impl Connection {
             to_server: counts(self.client),
             to_client: counts(self.client.reverse()),
         }
+    }
+
+    /// Counts the commands of which nothing was captured.
+    fn count_unseen(&self, scene: &mut Scene<'_, '_>, hidden: &mut [HiddenFrames; 2]) {
+        let from_the_beginning = scene.view.begins[self.client.index()];
+        let [forward, backward] = hidden;
+        let (client, server) = match self.client {
+            Direction::Forward => (forward, backward),
+            Direction::Backward => (backward, forward),
+        };
+        let numbered = !self.message_ids.is_empty();
+        let known = Known {
+            seen: self.seen,
+            asked: self.asked,
+            answered: self.answered,
+            client,
+            server,
+            ids: (numbered && self.encrypted_frames == 0).then_some(&self.message_ids),
+            mids: (!numbered).then_some(&self.mids),
+            from_the_beginning,
+        };
+        known.unseen().count_in(scene.shared.quality);
     }
 
     /// Notes which protocol is spoken, when the negotiation was not captured.

@@ -106,10 +106,11 @@ impl FlowState {
                 shared.foreign_replies.push(reply);
             }
         }
+        let hidden = self.framers.each_mut().map(|framer| std::mem::take(&mut framer.hidden));
         let [forward, backward] = &self.framers;
         let mut scene = scene(view, shared, [forward, backward], connection.client);
         let message_packets = [forward.message_packets, backward.message_packets];
-        Some(connection.close(&mut scene, end, message_packets))
+        Some(connection.close(&mut scene, end, message_packets, hidden))
     }
 
     fn take_frames(&mut self, view: &FlowView, direction: Direction, frames: &mut Vec<Frame>, shared: &mut Shared<'_>) {

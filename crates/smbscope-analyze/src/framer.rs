@@ -6,6 +6,7 @@
 use crate::content::{Content, MAX_HEAD, Reading, read};
 use crate::losses::Losses;
 use crate::resync::{self, Misnamed, Trust};
+use crate::unseen::HiddenFrames;
 use smbscope_capture::tcp::{Chunk, Gap};
 use smbscope_model::{PacketRef, Quality, STANDSTILL_LEAST, Stamp, Standstill, Timestamp};
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
@@ -138,6 +139,10 @@ pub(crate) struct Framer {
     started: bool,
     /// Where messages may be hidden.
     pub(crate) losses: Losses,
+    /// What the stretches hold that could not be read.
+    pub(crate) hidden: HiddenFrames,
+    /// Where such a stretch began that has not ended.
+    unread_since: Option<u64>,
 }
 
 impl Framer {
@@ -157,6 +162,8 @@ impl Framer {
             last_message_packet: None,
             started: false,
             losses: Losses::default(),
+            hidden: HiddenFrames::default(),
+            unread_since: None,
         }
     }
 
@@ -254,12 +261,16 @@ impl Framer {
             }
             self.complete(false, frames);
         }
+        if let Some(start) = self.unread_since.take() {
+            self.hidden.end(self.losses.reached().saturating_sub(start));
+        }
     }
 
     /// From `position` on, messages may be hidden.
     fn lose(&mut self, position: u64, quality: &mut Quality) {
         self.state = State::Hunting;
         self.losses.begin(position);
+        self.unread_since.get_or_insert(position);
         if self.synchronised {
             quality.framing_lost += 1;
         }
@@ -276,6 +287,9 @@ impl Framer {
                     quality.framing_found += 1;
                 }
                 self.losses.end(chunk.position + offset + found.offset);
+                if let Some(start) = self.unread_since.take() {
+                    self.hidden.stretch((chunk.position + offset + found.offset).saturating_sub(start));
+                }
                 self.state = BOUNDARY;
                 self.trust = found.trust;
                 Some(found.offset)
@@ -473,8 +487,10 @@ impl Framer {
             self.losses.begin(frame.start);
             self.losses.end(frame.end);
             self.trust = Trust::Aligned;
+            self.hidden.stretch(frame.end - frame.start);
             return;
         }
+        self.hidden.frame(frame.end - frame.start);
         self.synchronised |= is_message;
         if is_message && self.last_message_packet != Some(frame.first.packet) {
             self.last_message_packet = Some(frame.first.packet);

@@ -24,6 +24,7 @@ mod smb1_answers;
 mod smb1_ids;
 mod smb1_raw;
 mod smb2;
+mod unseen;
 
 pub use flow::FlowState;
 

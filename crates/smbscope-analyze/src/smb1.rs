@@ -241,6 +241,8 @@ impl Connection {
             return;
         }
         let number = self.one.ids.note(key);
+        self.mids.note(key.1, scene.client_losses.any_after(self.asked_to));
+        self.asked_to = frame.end;
         pending.may_stay_unanswered = named.oplock_release;
         let answers = Answers::to(&message);
         if let Some(block) = self.one.raw.take_block(key) {

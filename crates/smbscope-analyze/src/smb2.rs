@@ -164,6 +164,9 @@ impl Connection {
         let mut previous = Previous::default();
         for mut member in members {
             self.two.complete_id(&mut member.header, scene.view.midstream);
+            if member.header.message_id != UNSOLICITED && member.header.command != smb2::Command::CANCEL {
+                self.message_ids.note(&member.header);
+            }
             self.messages += 1;
             self.signed_messages += u64::from(member.header.is_signed());
             member.cut_name().into_iter().for_each(|missing| scene.shared.quality.name_was_cut(missing));

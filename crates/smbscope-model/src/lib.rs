@@ -6,6 +6,7 @@
 
 pub mod command;
 pub mod connection;
+pub mod coverage;
 pub mod exchange;
 pub mod group;
 pub mod groups;
@@ -17,6 +18,7 @@ pub mod time;
 
 pub use command::{Command, Dialect, Protocol, Subcommand};
 pub use connection::{Connection, DirectionCounts, ForeignReply, Settled};
+pub use coverage::{Coverage, Share};
 pub use exchange::{
     CUT_NAME_MARK, Endpoints, Exchange, FileId, Half, Outcome, STANDSTILL_LEAST, Standstill, Status, TimeKind,
 };

@@ -154,6 +154,11 @@ counters! {
     interim_responses,
     /// Oplock and lease breaks that the server sent.
     server_breaks,
+    /// Commands of which the capture shows nothing: SMB2's by their message ids, those of SMB1 and encrypted ones estimated
+    /// by the bytes missing and the typical sizes around them.
+    commands_unseen,
+    /// The square of the standard error of that number.
+    commands_unseen_variance,
 
     ; maxima:
     /// Captured bytes of the longest packet that the snap length cut short.

@@ -38,7 +38,7 @@ pub use format::{clean, counted};
 pub use text::style::STYLES;
 pub use verdict::{Verdict, Who};
 
-use smbscope_model::{Connection, Nanos, Quality, SkippedPackets, Timestamp};
+use smbscope_model::{Connection, Nanos, Quality, Share, SkippedPackets, Timestamp};
 use smbscope_stats::{Aggregate, Census, Slices};
 
 /// Everything that a report says.
@@ -88,6 +88,11 @@ impl Report {
     /// because the capture is damaged, and why.
     pub fn quality_sentence(&self) -> String {
         sentence::quality(self)
+    }
+
+    /// Which share of the commands could not be timed because the capture is damaged.
+    pub fn not_timed(&self) -> Share {
+        sentence::coverage(self).not_timed()
     }
 
     /// Is it the server, the network or the client? In plain English.

@@ -1,14 +1,10 @@
 //! How far the figures cover the capture, in one plain sentence: which share of the commands could not be timed because
 //! the capture is damaged, and the main reason.
-//!
-//! Only damage counts here: packets that the capture lost, a beginning in the middle of connections, a snap length that
-//! is too short, a clock that stepped back, an end in the middle of a response. A server that never answers and
-//! encryption are no damage.
 
 use crate::format::{counted, thousands};
 use crate::whole::Whole;
 use crate::{Report, skipped, warnings};
-use smbscope_model::Outcome;
+use smbscope_model::{Coverage, Outcome};
 
 /// Why commands could not be timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,46 +33,10 @@ impl Cause {
     }
 }
 
-/// Commands as the capture shows them.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Coverage {
-    /// Commands that could be timed.
-    timed: u64,
-    /// Commands that the capture shows in part and that damage left without a time.
-    pub(crate) in_part: u64,
-    /// Commands of which it shows nothing, as an estimate.
-    unseen: f64,
-    /// Commands without a time for another reason than damage.
-    others: u64,
-}
-
-impl Coverage {
-    pub(crate) fn of(report: &Report) -> Coverage {
-        let whole = Whole::of(report);
-        let count = |wanted| whole.ended(wanted);
-        let timed = count(Outcome::Complete);
-        let requests = count(Outcome::ResponseNotCaptured);
-        let responses = count(Outcome::RequestNotCaptured);
-        let both_halves = count(Outcome::ResponseEndMissing) + count(Outcome::ClockStep);
-        let halves = requests + responses + count(Outcome::AmbiguousMatch);
-        // A message whose header was cut off is half of a command: one of which the other half is counted already, as
-        // long as there are such, then one of which both halves are cut.
-        let cut = report.quality.headers_truncated.saturating_sub(halves).div_ceil(2);
-        let others = whole.untimed.saturating_sub(halves + both_halves);
-        let seen_whole = timed + both_halves;
-        // Two looks at the same commands, one at the requests and one at the responses: how many both missed follows
-        // from how many each missed (Lincoln 1930). It is too low where packets are lost in bursts.
-        let lost_both = main_causes(report).first() == Some(&Cause::LostPackets) && seen_whole > 0;
-        let unseen = if lost_both { requests as f64 * responses as f64 / seen_whole as f64 } else { 0.0 };
-        Coverage { timed, in_part: halves + both_halves + cut, unseen, others }
-    }
-
-    /// The share of commands that damage left without a time.
-    fn percent(&self) -> f64 {
-        let missed = self.in_part as f64 + self.unseen;
-        let all = missed + (self.timed + self.others) as f64;
-        if all > 0.0 { 100.0 * missed / all } else { 0.0 }
-    }
+/// How far the figures of a report cover the capture.
+pub(crate) fn coverage(report: &Report) -> Coverage {
+    let whole = Whole::of(report);
+    Coverage::new(|outcome| whole.ended(outcome), whole.untimed, &report.quality)
 }
 
 /// The reasons that the capture gives, the one with the most evidence first.
@@ -116,9 +76,9 @@ pub(crate) fn quality(report: &Report) -> String {
 }
 
 fn of_commands(report: &Report) -> String {
-    let coverage = Coverage::of(report);
+    let coverage = coverage(report);
     let encrypted = report.quality.encrypted_frames > 0;
-    if coverage.in_part == 0 {
+    if coverage.missed() == 0 {
         return undamaged(report, &coverage);
     }
     let (commands, command) = match encrypted {
@@ -128,11 +88,16 @@ fn of_commands(report: &Report) -> String {
     let causes = main_causes(report);
     let mainly = if causes.len() > 1 { ", mainly" } else { "" };
     let why = causes.first().map_or("packets are missing", |cause| cause.text());
-    match coverage.percent() {
-        _ if coverage.timed == 0 => format!("No {command} could be timed{mainly} because {why}."),
-        percent if percent < 0.05 => format!("Less than 0.1 % of {commands} could not be timed{mainly} because {why}."),
-        percent => format!("About {percent:.1} % of {commands} could not be timed{mainly} because {why}."),
-    }
+    let share = coverage.not_timed();
+    let how_many = match share.percent {
+        _ if coverage.timed == 0 => return format!("No {command} could be timed{mainly} because {why}."),
+        percent if share.at_most < 0.05 || (percent < 0.05 && share.is_sure()) => {
+            format!("Less than 0.1 % of {commands}")
+        }
+        percent if share.is_sure() => format!("About {percent:.1} % of {commands}"),
+        _ => format!("An estimated {:.1} to {:.1} % of {commands}", share.at_least, share.at_most),
+    };
+    format!("{how_many} could not be timed{mainly} because {why}.")
 }
 
 /// The sentence where damage cost no command its time.

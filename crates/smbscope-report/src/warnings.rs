@@ -1,12 +1,12 @@
 //! What limits the result, in words: every counter of [`Quality`] that says so, with its count and its share.
 
 use crate::format::{counted, thousands};
-use crate::sentence::Coverage;
+use crate::sentence::coverage;
 use crate::whole::Whole;
 use crate::{Report, skipped};
-use smbscope_model::Outcome;
 #[cfg(doc)]
 use smbscope_model::Quality;
+use smbscope_model::{Coverage, Outcome};
 use smbscope_stats::ENTITIES_MAX;
 use std::collections::HashMap;
 
@@ -190,7 +190,7 @@ pub(crate) fn verdict(report: &Report) -> String {
             }
         };
     }
-    let in_part = Coverage::of(report).in_part;
+    let Coverage { in_part, unseen, .. } = coverage(report);
     let complete = quality.dropped_packets + quality.capture_gaps == 0;
     let (to_server, to_client) = one_way_connections(report);
     let is_one_way = to_server + to_client > 0 && to_server + to_client == report.connections.len();
@@ -205,9 +205,10 @@ pub(crate) fn verdict(report: &Report) -> String {
         0 => skipped::hidden(report).unwrap_or_else(|| "the capture is complete".to_owned()),
         n => format!("the capture lost at least {}", counted(n, "packet", "packets")),
     };
-    if in_part > 0 {
+    if in_part + unseen > 0 {
         let commands = counted(in_part, "command", "commands");
-        return format!("{capture}; {commands} seen in part only");
+        let unseen = if unseen > 0 { format!(", about {} not at all", thousands(unseen)) } else { String::new() };
+        return format!("{capture}; {commands} seen in part only{unseen}");
     }
     let seen = if quality.encrypted_frames > 0 { "every command or encrypted frame" } else { "every command" };
     match (whole.untimed, quality.requests_unanswered) {

@@ -45,14 +45,23 @@ fn a_server_that_does_not_answer_is_no_damage() {
 
 #[test]
 fn packets_that_the_capture_lost() {
-    // 90 timed; 5 requests and 4 responses without the other half; 5 · 4 / 90 = 0.22 lost whole: 9.22 of 99.22.
+    // 90 timed; 5 requests and 4 responses without the other half: 9 of 99.
     let outcomes = [(Outcome::Complete, 90), (Outcome::ResponseNotCaptured, 5), (Outcome::RequestNotCaptured, 4)];
-    let expected = "About 9.3 % of commands could not be timed because the capture lost packets.";
+    let expected = "About 9.1 % of commands could not be timed because the capture lost packets.";
     assert_eq!(sentence(&outcomes, lossy()), expected);
-    // A tenth of the requests and a tenth of the responses: 81 of 100 whole, 9 and 9 in part, 9 · 9 / 81 = 1 not at all.
-    let outcomes = [(Outcome::Complete, 81), (Outcome::ResponseNotCaptured, 9), (Outcome::RequestNotCaptured, 9)];
-    let expected = "About 19.0 % of commands could not be timed because the capture lost packets.";
-    assert_eq!(sentence(&outcomes, lossy()), expected);
+    // A burst hid 60 commands: 69 of 159.
+    let burst =
+        |commands_unseen, commands_unseen_variance| Quality { commands_unseen, commands_unseen_variance, ..lossy() };
+    let expected = "About 43.4 % of commands could not be timed because the capture lost packets.";
+    assert_eq!(sentence(&outcomes, burst(60, 0)), expected);
+    // Two standard errors of 2 make 56 to 64: 65 of 155 to 73 of 163, less than a tenth from 43.4.
+    assert_eq!(sentence(&outcomes, burst(60, 4)), expected);
+    // Of 15 they make 30 to 90: 39 of 129 to 99 of 189.
+    let expected = "An estimated 30.2 to 52.4 % of commands could not be timed because the capture lost packets.";
+    assert_eq!(sentence(&outcomes, burst(60, 225)), expected);
+    // Nothing was seen in part: 10 of 100.
+    let expected = "About 10.0 % of commands could not be timed because the capture lost packets.";
+    assert_eq!(sentence(&[(Outcome::Complete, 90)], burst(10, 0)), expected);
     // 1 of 5,001.
     let outcomes = [(Outcome::Complete, 5_000), (Outcome::ResponseEndMissing, 1)];
     let expected = "Less than 0.1 % of commands could not be timed because the capture lost packets.";

@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use smbscope_analyze::{Analyzer, Options};
 use smbscope_capture::tcp::FlowTable;
-use smbscope_model::{Command, Exchange};
+use smbscope_model::{Command, Coverage, Exchange, Outcome, Quality, Share};
 use smbscope_testkit::damage::{Combination, Loss, RandomDamage, without};
 use smbscope_testkit::judge::{Counts, Truth, Verdict};
 use smbscope_testkit::recording::{Kept, Recording};
@@ -63,6 +63,9 @@ struct Arguments {
     /// Print a table by capture, too
     #[arg(long)]
     by_capture: bool,
+    /// Compare the share of commands that could not be timed with what a report says of it
+    #[arg(long)]
+    coverage: bool,
 }
 
 /// A capture to damage.
@@ -79,6 +82,34 @@ type Row = (bool, Loss, Combination);
 struct Totals {
     by_row: BTreeMap<Row, (u64, Counts)>,
     by_capture: BTreeMap<usize, (u64, Counts)>,
+    /// How well the share of commands without a time was told, by capture and kind of loss.
+    told: BTreeMap<(usize, Loss), Told>,
+}
+
+/// What reports said of the share of commands that could not be timed.
+#[derive(Debug, Clone, Copy, Default)]
+struct Told {
+    runs: u64,
+    /// Within a tenth of the truth or a tenth of a percent, or a range that holds it.
+    well: u64,
+    /// Those of them that gave one figure.
+    figures: u64,
+    truth: f64,
+    said: f64,
+    width: f64,
+}
+
+impl Told {
+    fn add(&mut self, truth: f64, said: Share) {
+        let near = (said.percent - truth).abs() <= (0.1 * truth).max(0.1);
+        let within = said.at_least <= truth && truth <= said.at_most;
+        self.runs += 1;
+        self.well += u64::from(near || (within && !said.is_sure()));
+        self.figures += u64::from(said.is_sure());
+        self.truth += truth;
+        self.said += said.percent;
+        self.width += said.at_most - said.at_least;
+    }
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -148,11 +179,16 @@ fn run_once(arguments: &Arguments, subject: &Subject, capture: usize, seed: u64,
         }
         None => damage.apply(recording),
     };
-    let found = analyze(recording, &copy);
+    let (found, quality) = analyze(recording, &copy);
     let verdict = truth.judge(recording, &copy, &found, arguments.missing);
     report(arguments, recording, &damage, &copy, &verdict);
     let mut totals = totals.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let Totals { by_row, by_capture } = &mut *totals;
+    let Totals { by_row, by_capture, told } = &mut *totals;
+    if arguments.coverage {
+        let Counts { exchanges, measured, .. } = verdict.counts;
+        let not_timed = 100.0 * (1.0 - measured as f64 / exchanges as f64);
+        told.entry((capture, damage.loss)).or_default().add(not_timed, said(&found, &quality));
+    }
     let row = by_row.entry((*encrypted, damage.loss, damage.combination)).or_default();
     for (runs, counts) in [row, by_capture.entry(capture).or_default()] {
         *runs += 1;
@@ -203,7 +239,7 @@ fn subjects(paths: &[PathBuf]) -> anyhow::Result<Vec<Subject>> {
     let mut subjects = Vec::new();
     for path in files {
         let recording = Recording::read(&path)?;
-        let exchanges = analyze(&recording, &recording.undamaged());
+        let (exchanges, _) = analyze(&recording, &recording.undamaged());
         let truth = Truth::new(&recording, &exchanges);
         let encrypted = exchanges.iter().filter(|exchange| exchange.command == Command::EncryptedFrame).count();
         if truth.exchanges() > 0 {
@@ -220,12 +256,19 @@ fn is_capture(path: &Path) -> bool {
     [".pcap", ".pcapng", ".cap", ".snoop"].iter().any(|ending| plain.ends_with(ending))
 }
 
-fn analyze(recording: &Recording, copy: &[Kept]) -> Vec<Exchange> {
+/// The share of commands that could not be timed, as a report gives it.
+fn said(found: &[Exchange], quality: &Quality) -> Share {
+    let ended = |outcome| found.iter().filter(|exchange| exchange.outcome == outcome).count() as u64;
+    let not_commands = ended(Outcome::Complete) + ended(Outcome::NoResponseByDesign) + ended(Outcome::ServerInitiated);
+    Coverage::new(ended, found.len() as u64 - not_commands, quality).not_timed()
+}
+
+fn analyze(recording: &Recording, copy: &[Kept]) -> (Vec<Exchange>, Quality) {
     let mut exchanges = Vec::new();
     let mut flows = FlowTable::new(Analyzer::new(Options::default(), |exchange| exchanges.push(exchange)));
     recording.segments(copy, |_, segment| flows.segment(segment));
-    flows.finish().finish();
-    exchanges
+    let quality = flows.finish().finish().quality;
+    (exchanges, quality)
 }
 
 /// Prints the tables and returns the sum of all rows.
@@ -250,6 +293,17 @@ fn print_tables(arguments: &Arguments, subjects: &[Subject], totals: &Totals) ->
         println!("\n| capture | {HEAD}");
         for (capture, row) in &totals.by_capture {
             print_row(&subjects[*capture].recording.name, row);
+        }
+    }
+    if arguments.coverage {
+        println!("\n| capture | loss | runs | told well | one figure | truth | said | width of the range |");
+        println!("|---|---|---:|---:|---:|---:|---:|---:|");
+        for ((capture, loss), told) in &totals.told {
+            let Told { runs, well, figures, truth, said, width } = *told;
+            let mean = |sum: f64| format!("{:.2}%", sum / runs as f64);
+            let name = &subjects[*capture].recording.name;
+            let means = [mean(truth), mean(said), mean(width)].join(" | ");
+            println!("| {name} | {} | {runs} | {well} | {figures} | {means} |", loss.name());
         }
     }
     all

@@ -63,6 +63,8 @@ export const COUNTERS = {
   evicted_names: "Names (sessions, trees, opens) given up because a table was full.",
   interim_responses: "Interim responses (STATUS_PENDING and SMB1's \"go ahead\").",
   server_breaks: "Oplock and lease breaks that the server sent.",
+  commands_unseen: "Commands of which the capture shows nothing: SMB2's by their message ids, those of SMB1 and encrypted ones estimated by the bytes missing and the typical sizes around them.",
+  commands_unseen_variance: "The square of the standard error of that number.",
   longest_cut_packet: "Captured bytes of the longest packet that the snap length cut short.",
   longest_name_tail: "Bytes that are missing of a name that was cut off, at most.",
 };

@@ -174,6 +174,23 @@ export interface Quality {
    */
   sentence: string;
   /**
+   * That share in percent: commands seen in part, and those of which the capture shows nothing (commands_unseen), which are an estimate where the bounds differ.
+   */
+  not_timed: {
+    /**
+     * The best guess.
+     */
+    percent: number;
+    /**
+     * It is hardly less than this: two standard errors below.
+     */
+    at_least: number;
+    /**
+     * It is hardly more than this: two standard errors above.
+     */
+    at_most: number;
+  };
+  /**
    * Packets that are no TCP, by protocol, most packets first, at most 33 entries; they add up to `not_tcp`.
    */
   skipped: Skipped[];
@@ -239,6 +256,8 @@ export interface Quality {
   evicted_names: Count;
   interim_responses: Count;
   server_breaks: Count;
+  commands_unseen: Count;
+  commands_unseen_variance: Count;
   longest_cut_packet: Count;
   longest_name_tail: Count;
 }

@@ -568,7 +568,8 @@ function quality(commands: number): SmbscopeReportDocument["quality"] {
     { layer: "EtherType", number: 0x0806, name: "ARP", packets: 80 },
     { layer: "UDP port", number: 53, name: "DNS", packets: 40 },
   ];
-  return { ...none, ...some, sentence, skipped } as SmbscopeReportDocument["quality"];
+  const not_timed = { percent: 0, at_least: 0, at_most: 0 };
+  return { ...none, ...some, sentence, not_timed, skipped } as SmbscopeReportDocument["quality"];
 }
 
 const QUALITY = (

@@ -12,7 +12,7 @@ use crate::verdict::Verdict;
 use entries::{Capture, Connection, Entity, Generator, Group, Row, Timeline, Totals};
 pub use escaped::line;
 use serde::Serialize;
-use smbscope_model::{Quality, SkippedPackets};
+use smbscope_model::{Quality, Share, SkippedPackets};
 use smbscope_stats::FileKey;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -76,6 +76,7 @@ struct Matched {
 #[derive(Serialize)]
 struct QualityEntry<'a> {
     sentence: String,
+    not_timed: Share,
     #[serde(flatten)]
     counters: &'a Quality,
     skipped: Vec<Skipped>,
@@ -138,6 +139,7 @@ impl QualityEntry<'_> {
         };
         QualityEntry {
             sentence: report.quality_sentence(),
+            not_timed: report.not_timed(),
             counters: &report.quality,
             skipped: report.skipped.iter().map(skipped).collect(),
         }

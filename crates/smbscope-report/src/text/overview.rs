@@ -4,7 +4,7 @@ use super::style::Paint;
 use super::{TextOptions, percent_sign};
 use crate::format::{clean, clock, counted, date, seconds, shorten, span, thousands, unbroken, wrap};
 use crate::packets::{PacketCounts, control};
-use crate::sentence::Coverage;
+use crate::sentence::coverage;
 use crate::{CaptureEntry, Filtered, Report, dialects, names, verdict, warnings};
 use smbscope_model::{DirectionCounts, Group, Nanos, TimeKind};
 use smbscope_stats::{Entities, Row};
@@ -34,7 +34,7 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
     wrap(&summary(report), options.width).iter().for_each(|line| Paint::Plain.line(out, line, options.color));
     // A number must not lose its unit.
     let sentence = report.quality_sentence().replace(" %", &unbroken(" %"));
-    let paint = if Coverage::of(report).in_part > 0 { Paint::Warning } else { Paint::Plain };
+    let paint = if coverage(report).missed() > 0 { Paint::Warning } else { Paint::Plain };
     wrap(&sentence, options.width).iter().for_each(|line| paint.line(out, line, options.color));
     if report.aggregate.splits.whole.connections > 0 {
         let headline = verdict::of(report).headline;
@@ -183,7 +183,7 @@ fn facts(out: &mut String, report: &Report, options: &TextOptions) {
         let more = report.captures.len() - LISTED_MAX;
         fact("", Paint::Plain, &format!("and {}", counted(more as u64, "more file", "more files")));
     }
-    let lossy = Coverage::of(report).in_part > 0;
+    let lossy = coverage(report).missed() > 0;
     fact("Quality", if lossy { Paint::Warning } else { Paint::Plain }, &warnings::verdict(report));
 }
 

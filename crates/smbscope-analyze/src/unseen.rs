@@ -1,0 +1,429 @@
+//! How many commands a capture hides altogether: of which neither the request nor the response was captured.
+//!
+//! SMB2 numbers its messages in a row on a connection (MS-SMB2 3.2.4.1.3), so the ids that were never seen are those of
+//! the commands that were lost; where a command takes several ids, their number is an estimate. The MIDs of most SMB1
+//! clients count up, too. For others, and for encrypted frames, the bytes that are missing in either direction, divided
+//! by the typical size of the frames around them, give two estimates of the same number; the surer one counts for more.
+
+use smbscope_model::Quality;
+use smbscope_wire::smb2::Header;
+use std::collections::VecDeque;
+
+/// Ranges of message ids remembered; where there are more, the oldest hole is counted for good.
+const MAX_ID_RANGES: usize = 64;
+/// The smallest request with its frame, one of SMB1 (MS-CIFS 2.2.3).
+const SMALLEST_MESSAGE: u64 = 4 + 32 + 3;
+/// How many frames on either side of missing bytes, or commands on either side of missing ids, say what is typical.
+const TYPICAL: f64 = 24.0;
+/// MIDs in a row that show a counter.
+const LEAST_COUNTED: u64 = 8;
+/// Requests that may be missing between two MIDs of a counter where no loss shows between them.
+const MOST_SKIPPED: u16 = 32;
+/// Of how many MIDs one at most may be out of step.
+const LEAST_REGULAR: u64 = 8;
+/// Square of the error of a single count that is not whole.
+const ROUNDING: f64 = 0.25;
+
+/// A count of commands with the square of its standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Estimate {
+    pub(crate) count: f64,
+    pub(crate) variance: f64,
+}
+
+impl Estimate {
+    fn plus(self, other: Estimate) -> Estimate {
+        Estimate { count: self.count + other.count, variance: self.variance + other.variance }
+    }
+
+    fn add(&mut self, other: Estimate) {
+        *self = self.plus(other);
+    }
+
+    /// Two estimates of the same number as one: the surer one counts for more.
+    fn and(self, other: Estimate) -> Estimate {
+        let weights = self.variance + other.variance;
+        if weights <= 0.0 {
+            return self;
+        }
+        Estimate {
+            count: (self.count * other.variance + other.count * self.variance) / weights,
+            variance: self.variance * other.variance / weights,
+        }
+    }
+
+    /// Adds it to the counts of the capture.
+    pub(crate) fn count_in(self, quality: &mut Quality) {
+        quality.commands_unseen += self.count.round() as u64;
+        quality.commands_unseen_variance += self.variance.ceil() as u64;
+    }
+}
+
+/// Mean and variance of sizes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sizes {
+    number: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Sizes {
+    fn add(&mut self, size: f64) {
+        self.number += 1.0;
+        self.sum += size;
+        self.squares += size * size;
+    }
+
+    /// Lets older sizes count less, so that about this many decide.
+    fn forget(&mut self, number: f64) {
+        if self.number > number {
+            let share = number / self.number;
+            *self = Sizes { number, sum: self.sum * share, squares: self.squares * share };
+        }
+    }
+
+    fn with(self, other: Sizes) -> Sizes {
+        Sizes { number: self.number + other.number, sum: self.sum + other.sum, squares: self.squares + other.squares }
+    }
+
+    /// How many things of such sizes make up a total. Their number varies as the sum of independent sizes does, and the
+    /// mean is known from a few only.
+    fn within(self, total: f64) -> Estimate {
+        if self.sum <= 0.0 || total <= 0.0 {
+            return Estimate::default();
+        }
+        let mean = self.sum / self.number;
+        let spread = (self.squares / self.number / (mean * mean) - 1.0).max(0.0);
+        let count = total / mean;
+        Estimate { count, variance: count * spread + count * count * spread / self.number }
+    }
+}
+
+/// The SMB2 message ids of a connection that were seen.
+#[derive(Debug, Default)]
+pub(crate) struct MessageIds {
+    /// Ascending, with holes between them.
+    ranges: VecDeque<Range>,
+    /// Of holes that are no longer remembered.
+    settled: Estimate,
+    /// How many ids a command took of late.
+    charges: Sizes,
+}
+
+/// Ids in a row.
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    start: u64,
+    end: u64,
+    /// How many ids a command took when the first of them was seen.
+    charges: Sizes,
+}
+
+impl MessageIds {
+    /// Notes the ids of a request, or of the response to it. Not for a CANCEL, which repeats an id, nor for what the
+    /// server sends of its own accord, which has none.
+    #[inline]
+    pub(crate) fn note(&mut self, header: &Header) {
+        let (start, charge) = (header.message_id, u64::from(header.credit_charge.max(1)));
+        let end = start.saturating_add(charge);
+        match self.ranges.back_mut() {
+            Some(last) if last.end == start => last.end = end,
+            Some(last) if last.start <= start && end <= last.end => return,
+            _ => self.insert(start, end),
+        }
+        self.charges.forget(TYPICAL);
+        self.charges.add(charge as f64);
+    }
+
+    #[cold]
+    fn insert(&mut self, start: u64, end: u64) {
+        let at = self.ranges.partition_point(|known| known.end < start);
+        let mut range = Range { start, end, charges: self.charges };
+        while let Some(known) = self.ranges.get(at).copied().filter(|known| known.start <= range.end) {
+            let charges = if known.start <= range.start { known.charges } else { range.charges };
+            range = Range { start: range.start.min(known.start), end: range.end.max(known.end), charges };
+            self.ranges.remove(at);
+        }
+        self.ranges.insert(at, range);
+        if self.ranges.len() > MAX_ID_RANGES
+            && let (Some(oldest), Some(next)) = (self.ranges.pop_front(), self.ranges.front_mut())
+        {
+            let hole = next.charges.with(self.charges).within((next.start - oldest.end) as f64);
+            next.start = oldest.start;
+            self.settled.add(hole);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Commands whose ids were never seen. A connection whose beginning was captured begins with the id 0.
+    fn unseen(&self, from_the_beginning: bool) -> Estimate {
+        let mut estimate = self.settled;
+        let mut expected = if from_the_beginning { 0 } else { self.ranges.front().map_or(0, |first| first.start) };
+        for (index, range) in self.ranges.iter().enumerate() {
+            let behind = self.ranges.get(index + 1).map_or(self.charges, |next| next.charges);
+            estimate.add(range.charges.with(behind).within((range.start - expected) as f64));
+            expected = range.end;
+        }
+        estimate
+    }
+}
+
+/// The MIDs of a connection's SMB1 requests. They are a counter with most clients, and then those that it left out are
+/// the requests that were lost.
+#[derive(Debug, Default)]
+pub(crate) struct MidCounter {
+    last: Option<u16>,
+    /// By how much they grow.
+    step: u16,
+    /// Requests whose MID was the next one, with nothing missing before them; and those whose MID was not.
+    regular: u64,
+    irregular: u64,
+    missing: u64,
+}
+
+impl MidCounter {
+    /// Notes a request; `lost` says whether bytes before it are missing.
+    #[inline]
+    pub(crate) fn note(&mut self, mid: u16, lost: bool) {
+        let rise = self.last.map_or(0, |last| mid.wrapping_sub(last));
+        self.last = Some(mid);
+        if rise > 0 && rise == self.step {
+            self.regular += u64::from(!lost);
+        } else if self.step > 0 && rise.is_multiple_of(self.step) && (lost || rise / self.step <= MOST_SKIPPED) {
+            self.missing += u64::from((rise / self.step).saturating_sub(1));
+        } else {
+            self.irregular += 1;
+            // Until a step was confirmed, any is as good.
+            if self.regular == 0 {
+                self.step = rise;
+            }
+        }
+    }
+
+    /// Requests that were left out, where the MIDs are a counter.
+    fn missing(&self) -> Option<u64> {
+        (self.regular >= LEAST_COUNTED && self.regular >= LEAST_REGULAR * self.irregular).then_some(self.missing)
+    }
+}
+
+/// How many frames lie in the stretches of a stream that could not be read.
+#[derive(Debug, Default)]
+pub(crate) struct HiddenFrames {
+    /// Frames that were read.
+    pub(crate) frames: u64,
+    /// Bytes that were not read.
+    pub(crate) unread: u64,
+    before: Sizes,
+    /// The latest unread stretch with the sizes before it and behind it, until these are enough.
+    open: Option<(u64, Sizes, Sizes)>,
+    settled: Estimate,
+    /// Frames behind the last one that was read.
+    tail: Estimate,
+}
+
+impl HiddenFrames {
+    /// A frame was read.
+    #[inline]
+    pub(crate) fn frame(&mut self, length: u64) {
+        let length = length as f64;
+        self.frames += 1;
+        self.before.forget(TYPICAL);
+        self.before.add(length);
+        if let Some((_, _, behind)) = &mut self.open {
+            behind.add(length);
+            if behind.number >= TYPICAL {
+                self.settle();
+            }
+        }
+    }
+
+    /// The end of the stream could not be read: no frame follows.
+    pub(crate) fn end(&mut self, bytes: u64) {
+        self.unread += bytes;
+        self.settle();
+        self.tail = self.before.within(bytes as f64);
+        self.settled.add(self.tail);
+    }
+
+    /// A stretch could not be read.
+    pub(crate) fn stretch(&mut self, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        self.unread += bytes;
+        match &mut self.open {
+            // No frame between the two.
+            Some((known, _, behind)) if behind.number == 0.0 => *known += bytes,
+            _ => {
+                self.settle();
+                self.open = Some((bytes, self.before, Sizes::default()));
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        let Some((bytes, before, behind)) = self.open.take() else { return };
+        let estimate = before.with(behind).within(bytes as f64);
+        self.settled.add(estimate);
+    }
+
+    /// The same for what lies behind the last frame that was read.
+    fn commands_at_the_end(&self, seen: u64) -> Estimate {
+        let per_frame = seen as f64 / self.frames.max(1) as f64;
+        Estimate { count: self.tail.count * per_frame, variance: self.tail.variance * per_frame * per_frame }
+    }
+
+    /// Commands of which this direction carried a half, when that of `seen` was seen.
+    fn commands(&mut self, seen: u64) -> Option<Estimate> {
+        self.settle();
+        if seen == 0 || self.frames == 0 {
+            return None;
+        }
+        let per_frame = seen as f64 / self.frames as f64;
+        let hidden = self.settled;
+        Some(Estimate {
+            count: seen as f64 + hidden.count * per_frame,
+            variance: hidden.variance * per_frame * per_frame + if hidden.count > 0.0 { ROUNDING } else { 0.0 },
+        })
+    }
+}
+
+/// What is known of a connection's commands when it ends.
+#[derive(Debug)]
+pub(crate) struct Known<'a> {
+    /// Commands that were seen, at least in part; those of them with a request and with a response.
+    pub(crate) seen: u64,
+    pub(crate) asked: u64,
+    pub(crate) answered: u64,
+    pub(crate) client: &'a mut HiddenFrames,
+    pub(crate) server: &'a mut HiddenFrames,
+    /// The SMB2 message ids, where every message shows its own.
+    pub(crate) ids: Option<&'a MessageIds>,
+    /// The MIDs, where the connection speaks SMB1.
+    pub(crate) mids: Option<&'a MidCounter>,
+    /// Whether the beginning of the connection was captured.
+    pub(crate) from_the_beginning: bool,
+}
+
+impl Known<'_> {
+    /// Commands of which nothing was seen. Where nothing of the client is missing, there are none.
+    pub(crate) fn unseen(self) -> Estimate {
+        let seen = self.seen as f64;
+        let unread = self.client.unread;
+        if unread == 0 {
+            return Estimate::default();
+        }
+        // No id is known behind the last one.
+        let at_the_end = self.client.commands_at_the_end(self.asked);
+        let all = match (self.ids, self.mids.and_then(MidCounter::missing)) {
+            (Some(ids), _) => {
+                Estimate { count: seen, variance: 0.0 }.plus(ids.unseen(self.from_the_beginning)).plus(at_the_end)
+            }
+            (None, Some(missing)) => Estimate { count: (self.asked + missing) as f64, variance: 0.0 }.plus(at_the_end),
+            (None, None) => {
+                // Both directions tell of the same commands.
+                let both = [self.client.commands(self.asked), self.server.commands(self.answered)];
+                both.into_iter().flatten().reduce(Estimate::and).unwrap_or_default()
+            }
+        };
+        Estimate { count: (all.count - seen).clamp(0.0, (unread / SMALLEST_MESSAGE) as f64), ..all }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_wire::smb2::Command;
+
+    fn header(message_id: u64, credit_charge: u16) -> Header {
+        let mut bytes = vec![0xfe, b'S', b'M', b'B', 64, 0];
+        bytes.resize(Header::LENGTH, 0);
+        let parsed = Header::parse(&bytes).expect("it is a header");
+        Header { message_id, credit_charge, command: Command::READ, ..parsed }
+    }
+
+    fn unseen(ids: impl IntoIterator<Item = (u64, u16)>) -> Estimate {
+        let mut seen = MessageIds::default();
+        ids.into_iter().for_each(|(id, charge)| seen.note(&header(id, charge)));
+        seen.unseen(true)
+    }
+
+    #[test]
+    fn ids_that_were_never_seen_are_the_commands_lost() {
+        assert_eq!(unseen((0..50).map(|id| (id, 1))), Estimate::default());
+        // 3, 4, 5 and 20 are missing; a response names an id again, and responses come in any order.
+        let ids = (0..30).filter(|id| ![3, 4, 5, 20].contains(id)).flat_map(|id| [(id ^ 1, 1), (id, 1)]);
+        let ids = ids.filter(|(id, _)| ![3, 4, 5, 20].contains(id));
+        assert_eq!(unseen(ids), Estimate { count: 4.0, variance: 0.0 });
+        // No charge means one id (MS-SMB2 2.2.1); a late response fills a hole.
+        assert_eq!(unseen([(0, 0), (2, 0), (1, 0)]), Estimate::default());
+    }
+
+    #[test]
+    fn the_ids_of_a_connection_begin_at_zero() {
+        let mut seen = MessageIds::default();
+        seen.note(&header(7, 1));
+        assert_eq!((seen.unseen(true).count, seen.unseen(false).count), (7.0, 0.0));
+    }
+
+    #[test]
+    fn a_command_of_several_ids_counts_once() {
+        // Every command takes four ids, and those from 40 to 60 are missing: five commands.
+        let ids = (0..25).map(|command| (4 * command, 4)).filter(|(id, _)| !(40..60).contains(id));
+        assert_eq!(unseen(ids), Estimate { count: 5.0, variance: 0.0 });
+        // One in ten commands takes 11 ids, the others one: two ids a command. It may be one command or ten.
+        let ids =
+            (0..100u64).map(|command| (2 * (command / 10) * 10 + command % 10, if command % 10 == 9 { 11 } else { 1 }));
+        let some = unseen(ids.filter(|(id, _)| !(40..50).contains(id)));
+        assert!(some.count > 3.0 && some.count < 10.0 && some.variance > 10.0, "{some:?}");
+    }
+
+    #[test]
+    fn more_holes_than_are_remembered_are_still_counted() {
+        let missing = unseen((0..400u64).map(|id| (2 * id, 1)));
+        assert_eq!(missing, Estimate { count: 399.0, variance: 0.0 });
+    }
+
+    #[test]
+    fn mids_that_count_up_show_what_was_left_out() {
+        let missing = |mids: &mut dyn Iterator<Item = u16>| {
+            let mut counter = MidCounter::default();
+            let mut last = None;
+            for mid in mids {
+                counter.note(mid, last.is_some_and(|last: u16| mid.wrapping_sub(last) != 64));
+                last = Some(mid);
+            }
+            counter.missing()
+        };
+        assert_eq!(missing(&mut (0..50).map(|number| 64 * number)), Some(0));
+        assert_eq!(
+            missing(&mut (0..50).filter(|number| !(20..27).contains(number)).map(|number| 64 * number)),
+            Some(7)
+        );
+        assert_eq!(missing(&mut (0..50).map(|number| 640 * (number % 5))), None, "these come again");
+        assert_eq!(missing(&mut (0..5).map(|number| 64 * number)), None, "too few to tell");
+    }
+
+    #[test]
+    fn missing_bytes_are_divided_by_the_sizes_around_them() {
+        // 1,000 frames of 2,000 bytes, then 1,000 of 100; between the last of them 5,000 bytes are missing.
+        let mut hidden = HiddenFrames::default();
+        (0..1000).for_each(|_| hidden.frame(2_000));
+        (0..500).for_each(|_| hidden.frame(100));
+        hidden.stretch(5_000);
+        (0..500).for_each(|_| hidden.frame(100));
+        let all = hidden.commands(2_000).expect("there are frames");
+        assert!((all.count - 2_050.0).abs() < 0.01 && all.variance < 1.0, "{all:?}");
+    }
+
+    #[test]
+    fn of_two_estimates_the_surer_one_counts_for_more() {
+        let sure = Estimate { count: 10.0, variance: 1.0 };
+        let vague = Estimate { count: 20.0, variance: 9.0 };
+        // (10 · 9 + 20 · 1) / 10 and 9 / 10.
+        assert_eq!(sure.and(vague), Estimate { count: 11.0, variance: 0.9 });
+    }
+}

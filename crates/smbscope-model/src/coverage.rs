@@ -1,0 +1,89 @@
+//! Which share of the commands the figures cover: how many could not be timed because the capture is damaged.
+//!
+//! Only damage counts here: packets that the capture lost, a beginning in the middle of connections, a snap length that
+//! is too short, a clock that stepped back, an end in the middle of a response. A server that never answers and
+//! encryption are no damage.
+
+use crate::exchange::Outcome;
+use crate::quality::Quality;
+use serde::Serialize;
+
+/// How many standard errors an estimate may be off: 95 % of a normal distribution lie within.
+const STANDARD_ERRORS: f64 = 2.0;
+/// An estimate whose bounds are within this share of it is given as one figure.
+const SURE: f64 = 0.1;
+
+/// Commands as the capture shows them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Coverage {
+    /// Commands that could be timed.
+    pub timed: u64,
+    /// Commands that the capture shows in part and that damage left without a time.
+    pub in_part: u64,
+    /// Commands of which it shows nothing: counted where they are numbered, else estimated.
+    pub unseen: u64,
+    /// The square of the standard error of that.
+    unseen_variance: u64,
+    /// Commands without a time for another reason than damage.
+    pub others: u64,
+}
+
+/// A share of the commands in percent, with bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Share {
+    /// The best guess.
+    pub percent: f64,
+    /// It is hardly less than this.
+    pub at_least: f64,
+    /// It is hardly more than this.
+    pub at_most: f64,
+}
+
+impl Coverage {
+    /// By how the commands of a capture ended, how many of them have no time, and what was counted besides.
+    pub fn new(ended: impl Fn(Outcome) -> u64, untimed: u64, quality: &Quality) -> Coverage {
+        let both_halves = ended(Outcome::ResponseEndMissing) + ended(Outcome::ClockStep);
+        let one_half =
+            ended(Outcome::ResponseNotCaptured) + ended(Outcome::RequestNotCaptured) + ended(Outcome::AmbiguousMatch);
+        // A message whose header was cut off is half of a command: one of which the other half is counted already, as
+        // long as there are such, then one of which both halves are cut.
+        let cut = quality.headers_truncated.saturating_sub(one_half).div_ceil(2);
+        Coverage {
+            timed: ended(Outcome::Complete),
+            in_part: one_half + both_halves + cut,
+            // Those with cut headers show no message id either.
+            unseen: quality.commands_unseen.saturating_sub(cut),
+            unseen_variance: quality.commands_unseen_variance,
+            others: untimed.saturating_sub(one_half + both_halves),
+        }
+    }
+
+    /// Commands that damage left without a time, seen or not.
+    pub fn missed(&self) -> u64 {
+        self.in_part + self.unseen
+    }
+
+    /// The share of the commands that damage left without a time.
+    pub fn not_timed(&self) -> Share {
+        let error = STANDARD_ERRORS * (self.unseen_variance as f64).sqrt();
+        let unseen = self.unseen as f64;
+        let percent = |unseen: f64| {
+            let missed = self.in_part as f64 + unseen;
+            let all = missed + (self.timed + self.others) as f64;
+            if all > 0.0 { 100.0 * missed / all } else { 0.0 }
+        };
+        Share {
+            percent: percent(unseen),
+            at_least: percent((unseen - error).max(0.0)),
+            at_most: percent(unseen + error),
+        }
+    }
+}
+
+impl Share {
+    /// Whether the bounds are near enough to give one figure.
+    pub fn is_sure(&self) -> bool {
+        let within = SURE * self.percent;
+        self.percent - self.at_least <= within && self.at_most - self.percent <= within
+    }
+}
