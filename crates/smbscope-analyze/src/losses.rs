@@ -21,11 +21,6 @@ impl Losses {
         self.reached = position;
     }
 
-    /// How far the stream was read, or given up.
-    pub(crate) fn reached(&self) -> u64 {
-        self.reached
-    }
-
     /// From here on messages may be hidden.
     pub(crate) fn begin(&mut self, position: u64) {
         self.since.get_or_insert(position);
