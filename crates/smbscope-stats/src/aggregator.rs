@@ -6,7 +6,7 @@
 
 use crate::aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
 use crate::bounded::Bounded;
-use crate::entity::{EntityTable, FileKey};
+use crate::entity::{EntityTable, FileKey, Keeps};
 use crate::heatmap::HeatTable;
 use crate::row::Tally;
 use crate::slowest::Slowest;
@@ -75,11 +75,11 @@ impl Aggregator {
         Aggregator {
             leaves: Bounded::new(LEAVES_MAX),
             folded: BTreeMap::new(),
-            shares: EntityTable::new(Limit::ENTITY),
-            files: EntityTable::new(Limit::FILE),
-            clients: EntityTable::new(Limit::ENTITY),
-            servers: EntityTable::new(Limit::ENTITY),
-            users: EntityTable::new(Limit::ENTITY),
+            shares: EntityTable::new(Keeps::Whole(Limit::ENTITY)),
+            files: EntityTable::new(Keeps::Whole(Limit::FILE)),
+            clients: EntityTable::new(Keeps::Groups(Limit::FILE)),
+            servers: EntityTable::new(Keeps::Groups(Limit::FILE)),
+            users: EntityTable::new(Keeps::Whole(Limit::ENTITY)),
             timeline: TimelineTable::new(),
             heat: HeatTable::new(),
             slowest: Slowest::default(),
@@ -129,7 +129,8 @@ impl Aggregator {
     }
 
     /// Follows where the time of connections goes. Takes every exchange of a connection, in the order in which they end,
-    /// those too that are not recorded; the connection enters the sums when one of them `counts`.
+    /// those too that are not recorded; the connection enters the sums when one of them `counts`, with the time of those
+    /// that do.
     pub fn follow(&mut self, exchange: &Exchange, counts: bool) {
         self.splits.follow(exchange, counts, &mut |from, to| self.timeline.busy(from, to));
     }

@@ -1,4 +1,5 @@
-//! Summaries of durations: exact moments always; percentiles exact up to a stated bound, from a histogram above it.
+//! Summaries of durations: exact moments always; percentiles exact up to a stated bound, from a histogram or a sketch
+//! above it.
 //!
 //! Count, minimum, maximum, sum and sum of squares are kept as integers, so mean and standard deviation are exact
 //! and a merge does not depend on its order: summaries of any partition of the values merge to the summary of all.
@@ -9,28 +10,36 @@
 //! nanoseconds. A percentile that too few values support is absent: p50 needs 1 value, p90 10, p95 20, p99 100,
 //! p999 1,000: at least one value is expected beyond it.
 
+use crate::sketch::Sketch;
 use hdrhistogram::Histogram;
 use smbscope_model::Nanos;
 use std::borrow::Cow;
 
-/// How many values are kept as they are, and what happens above that.
+/// How many values are kept as they are, and where percentiles come from above that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
     /// Percentiles are exact up to this many values.
     pub exact: usize,
-    /// Above it: a histogram of three significant digits, or (without one) no percentiles.
-    pub histogram: bool,
+    /// What counts the values above it.
+    pub beyond: Beyond,
+}
+
+/// What counts values that are too many to keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beyond {
+    /// A histogram of three significant digits: percentiles are within 0.1 %, in 100 to 400 KB.
+    Histogram,
+    /// A sketch: percentiles are within 1.6 %, in 8 bytes for each 3 % of the range that holds a value.
+    Sketch,
 }
 
 impl Limit {
-    /// Rows of commands and groups: exact up to 10,000 values, a histogram above.
-    pub const ROW: Limit = Limit { exact: 10_000, histogram: true };
-    /// Shares, clients, servers and users: percentiles up to 256 values, none above.
-    pub const ENTITY: Limit = Limit { exact: 256, histogram: false };
-    /// Files: percentiles up to 64 values, none above.
-    pub const FILE: Limit = Limit { exact: 64, histogram: false };
-    /// What adds up others: no percentiles at all.
-    pub const NONE: Limit = Limit { exact: 0, histogram: false };
+    /// Rows of commands and groups.
+    pub const ROW: Limit = Limit { exact: 10_000, beyond: Beyond::Histogram };
+    /// Shares, clients, servers, users and slices.
+    pub const ENTITY: Limit = Limit { exact: 256, beyond: Beyond::Sketch };
+    /// Files, and the groups of each client and server.
+    pub const FILE: Limit = Limit { exact: 64, beyond: Beyond::Sketch };
 }
 
 /// A growing summary of durations.
@@ -49,7 +58,7 @@ pub struct Summary {
 enum Values {
     Exact(Vec<i64>),
     Histogram(Buffered),
-    Dropped,
+    Sketch(Sketch),
 }
 
 /// A histogram, and values that have yet to be entered: one after the other they would miss the processor's caches once
@@ -63,6 +72,9 @@ struct Buffered {
 
 /// Values that may wait.
 const BUFFERED_MAX: usize = 256;
+
+/// Why a value always finds its bucket.
+const RESIZES: &str = "an auto-resizing histogram takes every 64-bit value";
 
 impl Buffered {
     fn new() -> Buffered {
@@ -79,7 +91,7 @@ impl Buffered {
 
     fn enter(&mut self) {
         for value in self.waiting.drain(..) {
-            self.histogram.record(value.max(0) as u64).expect("an auto-resizing histogram takes every 64-bit value");
+            self.histogram.record(value.max(0) as u64).expect(RESIZES);
         }
     }
 
@@ -124,7 +136,7 @@ pub struct Figures {
     pub p99: Option<Nanos>,
     /// 99.9th percentile.
     pub p999: Option<Nanos>,
-    /// Percentiles come from a histogram of three significant digits.
+    /// Percentiles come from a histogram or a sketch, see [`Beyond`].
     pub approximate: bool,
 }
 
@@ -136,6 +148,11 @@ impl Summary {
     pub fn new(limit: Limit) -> Summary {
         let values = Values::Exact(Vec::new());
         Summary { limit, count: 0, min: i64::MAX, max: i64::MIN, sum: 0, sum_of_squares: 0, values }
+    }
+
+    /// An empty one with the same limit.
+    pub(crate) fn empty(&self) -> Summary {
+        Summary::new(self.limit)
     }
 
     /// Adds a value.
@@ -173,46 +190,27 @@ impl Summary {
             (Values::Exact(mine), Values::Exact(theirs)) => mine.extend_from_slice(theirs),
             (mine, Values::Exact(theirs)) => theirs.iter().for_each(|value| mine.record(*value)),
             (Values::Histogram(mine), Values::Histogram(theirs)) => mine.add(theirs),
-            (Values::Dropped, _) => {}
-            (Values::Exact(_), _) | (Values::Histogram(_), Values::Dropped) => {
+            (Values::Sketch(mine), Values::Sketch(theirs)) => mine.merge(theirs),
+            (Values::Exact(_) | Values::Histogram(_) | Values::Sketch(_), _) => {
                 unreachable!("the count decides the form, and the limits are equal")
             }
         }
     }
 
-    /// Adds the values of another whatever its limit, and has no percentiles from then on.
-    pub(crate) fn absorb(&mut self, other: &Summary) {
-        self.count += other.count;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
-        self.sum += other.sum;
-        self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
-        self.values = Values::Dropped;
-    }
-
-    /// Whether the next value is one too many to keep them all.
-    pub(crate) fn is_full(&self) -> bool {
-        matches!(&self.values, Values::Exact(values) if values.len() == self.limit.exact)
-    }
-
-    /// From now on, a histogram takes over when there are too many values.
-    pub(crate) fn allow_histogram(&mut self) {
-        self.limit.histogram = true;
-    }
-
-    /// The values as an HdrHistogram of nanoseconds with three significant digits; values below zero count as 0. Absent
-    /// where the values were dropped.
-    pub fn histogram(&self) -> Option<Histogram<u64>> {
+    /// The values as an HdrHistogram of nanoseconds with three significant digits; values below zero count as 0.
+    pub fn histogram(&self) -> Histogram<u64> {
+        let mut result = Buffered::new();
         match &self.values {
-            Values::Exact(values) => {
-                let mut histogram = Buffered::new();
-                values.iter().for_each(|value| histogram.record(*value));
-                histogram.enter();
-                Some(*histogram.histogram)
+            Values::Exact(values) => values.iter().for_each(|value| result.record(*value)),
+            Values::Histogram(histogram) => return histogram.whole().into_owned(),
+            Values::Sketch(sketch) => {
+                for (value, count) in sketch.iter() {
+                    result.histogram.record_n(value, count).expect(RESIZES);
+                }
             }
-            Values::Histogram(histogram) => Some(histogram.whole().into_owned()),
-            Values::Dropped => None,
         }
+        result.enter();
+        *result.histogram
     }
 
     /// Sum of all values in nanoseconds.
@@ -243,7 +241,7 @@ impl Summary {
             p95,
             p99,
             p999,
-            approximate: matches!(self.values, Values::Histogram(_)),
+            approximate: !matches!(self.values, Values::Exact(_)),
         }
     }
 
@@ -267,15 +265,7 @@ impl Summary {
             ((scaled / 1_000) as u64, (scaled % 1_000) as i128)
         });
         let ranks: Vec<u64> = places.iter().flat_map(|(low, _)| [*low, (*low + 1).min(self.count - 1)]).collect();
-        let at = match &self.values {
-            Values::Exact(values) => {
-                let mut sorted = values.clone();
-                sorted.sort_unstable();
-                ranks.iter().map(|rank| sorted[*rank as usize]).collect()
-            }
-            Values::Histogram(histogram) => self.order_statistics(&histogram.whole(), &ranks),
-            Values::Dropped => return result,
-        };
+        let at = self.order_statistics(&ranks);
         for (i, (_, needed)) in PERCENTILES.into_iter().enumerate() {
             if self.count >= needed {
                 let (low, high) = (i128::from(at[2 * i]), i128::from(at[2 * i + 1]));
@@ -287,9 +277,9 @@ impl Summary {
     }
 
     /// The cumulative distribution: values with the fraction of all that are no larger, ascending. At most 128 points:
-    /// every hundredth, and finer at the end. Empty where the values were dropped.
+    /// every hundredth, and finer at the end.
     pub fn cumulative(&self) -> Vec<(Nanos, f64)> {
-        if self.count == 0 || matches!(self.values, Values::Dropped) {
+        if self.count == 0 {
             return Vec::new();
         }
         let last = self.count - 1;
@@ -297,15 +287,7 @@ impl Summary {
         let mut ranks: Vec<u64> =
             per_100_000.map(|part: u64| (u128::from(last) * u128::from(part) / 100_000) as u64).chain([last]).collect();
         ranks.dedup();
-        let values = match &self.values {
-            Values::Exact(values) => {
-                let mut sorted = values.clone();
-                sorted.sort_unstable();
-                ranks.iter().map(|rank| sorted[*rank as usize]).collect()
-            }
-            Values::Histogram(histogram) => self.order_statistics(&histogram.whole(), &ranks),
-            Values::Dropped => Vec::new(),
-        };
+        let values = self.order_statistics(&ranks);
         let mut points: Vec<(Nanos, f64)> = Vec::new();
         for (value, rank) in values.into_iter().zip(ranks) {
             let fraction = (rank + 1) as f64 / self.count as f64;
@@ -317,16 +299,33 @@ impl Summary {
         points
     }
 
-    /// Values at the given ranks (from 0, ascending in pairs): the middle of their bucket, within minimum and maximum.
-    fn order_statistics(&self, histogram: &Histogram<u64>, ranks: &[u64]) -> Vec<i64> {
+    /// Values at the given ranks, from 0: those that are kept, or the middle of their bucket, within minimum and maximum.
+    fn order_statistics(&self, ranks: &[u64]) -> Vec<i64> {
+        match &self.values {
+            Values::Exact(values) => {
+                let mut sorted = values.clone();
+                sorted.sort_unstable();
+                ranks.iter().map(|rank| sorted[*rank as usize]).collect()
+            }
+            Values::Histogram(histogram) => {
+                let whole = histogram.whole();
+                let middle = |value| whole.median_equivalent(value);
+                let buckets = whole.iter_recorded().map(|b| (middle(b.value_iterated_to()), b.count_at_value()));
+                self.among_buckets(buckets, ranks)
+            }
+            Values::Sketch(sketch) => self.among_buckets(sketch.iter(), ranks),
+        }
+    }
+
+    fn among_buckets(&self, buckets: impl Iterator<Item = (u64, u64)>, ranks: &[u64]) -> Vec<i64> {
         let mut result = vec![self.max; ranks.len()];
         let mut found = 0;
         let mut order: Vec<usize> = (0..ranks.len()).collect();
         order.sort_by_key(|i| ranks[*i]);
         let mut seen = 0u64;
-        for bucket in histogram.iter_recorded() {
-            seen += bucket.count_at_value();
-            let middle = histogram.median_equivalent(bucket.value_iterated_to()).min(i64::MAX as u64) as i64;
+        for (middle, count) in buckets {
+            seen += count;
+            let middle = middle.min(i64::MAX as u64) as i64;
             while found < order.len() && ranks[order[found]] < seen {
                 result[order[found]] = middle.clamp(self.min, self.max);
                 found += 1;
@@ -335,11 +334,14 @@ impl Summary {
         result
     }
 
-    /// Moves kept values into a histogram, or drops them.
+    /// Moves kept values to what counts them from now on.
     fn leave_exact(&mut self) {
         if let Values::Exact(values) = &mut self.values {
             let values = std::mem::take(values);
-            self.values = if self.limit.histogram { Values::Histogram(Buffered::new()) } else { Values::Dropped };
+            self.values = match self.limit.beyond {
+                Beyond::Histogram => Values::Histogram(Buffered::new()),
+                Beyond::Sketch => Values::Sketch(Sketch::default()),
+            };
             values.into_iter().for_each(|value| self.values.record(value));
         }
     }
@@ -350,7 +352,7 @@ impl Values {
         match self {
             Values::Exact(values) => values.push(value),
             Values::Histogram(histogram) => histogram.record(value),
-            Values::Dropped => {}
+            Values::Sketch(sketch) => sketch.record(value),
         }
     }
 }
@@ -373,7 +375,7 @@ impl PartialEq for Summary {
                     };
                     counts(&a.whole()) == counts(&b.whole())
                 }
-                (Values::Dropped, Values::Dropped) => true,
+                (Values::Sketch(a), Values::Sketch(b)) => a == b,
                 _ => false,
             }
     }

@@ -109,7 +109,8 @@ impl RunDirectory {
     /// Takes the response times of a load point, by group.
     pub(crate) fn add_histograms(&mut self, run: &Run) {
         let mut add = |group: &str, summary: &Summary| {
-            if let Some(histogram) = summary.histogram().filter(|histogram| !histogram.is_empty()) {
+            let histogram = summary.histogram();
+            if !histogram.is_empty() {
                 self.histograms.push(TaggedHistogram {
                     users: run.users,
                     group: group.to_owned(),

@@ -80,7 +80,7 @@ mod tests {
                 group: group.to_owned(),
                 started: Timestamp(start.0 + i64::from(users) * 1_500_000_000),
                 duration: Nanos(10_000_000_000),
-                histogram: summary.histogram().unwrap(),
+                histogram: summary.histogram(),
             }
         };
         let written = [found(1, "Read", &[500, 2_000_000]), found(8, ALL, &[7])];

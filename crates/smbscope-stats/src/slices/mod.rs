@@ -14,7 +14,7 @@ mod table;
 mod tests;
 
 pub use dimension::{Dimension, Field, Part, Piece};
-pub use table::{HISTOGRAMS_MAX, SLICES_KEPT, SLICES_MAX};
+pub use table::{SLICES_KEPT, SLICES_MAX};
 
 use crate::derived;
 use crate::entity::Entity;

@@ -15,7 +15,7 @@
 //!   bounds above the floor of `kept` + 1 keys, and these were recorded.
 
 use super::{Part, Slice};
-use crate::entity::Tally;
+use crate::entity::{Keeps, Tally};
 use crate::summary::{Limit, Summary};
 use smbscope_model::{Exchange, TimeKind};
 use std::cmp::Reverse;
@@ -27,10 +27,6 @@ pub const SLICES_MAX: usize = 20_000;
 /// Slices that stay when there are more.
 pub const SLICES_KEPT: usize = 10_000;
 
-/// Slices whose percentiles come from a histogram, when they have more than a few hundred values. They take 20 to 400 KB
-/// each, so the slices that get there first have them, and others have no percentiles.
-pub const HISTOGRAMS_MAX: usize = 128;
-
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     capacity: usize,
@@ -40,7 +36,6 @@ pub(super) struct Table {
     entries: Vec<Entry>,
     other: Counts,
     floor: i128,
-    histograms: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -48,7 +43,6 @@ struct Entry {
     key: Box<[Part]>,
     counts: Counts,
     missed_at_most: i128,
-    has_histograms: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -63,7 +57,7 @@ impl Table {
         assert!(kept < capacity, "a full table has to give something up");
         // Fixed seeds: nothing depends on them, but runs should not differ even in speed.
         let index = HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4));
-        Table { capacity, kept, index, entries: Vec::new(), other: Counts::default(), floor: 0, histograms: 0 }
+        Table { capacity, kept, index, entries: Vec::new(), other: Counts::default(), floor: 0 }
     }
 
     pub(super) fn record(&mut self, key: &[Part], exchange: &Exchange) {
@@ -72,11 +66,6 @@ impl Table {
             None => self.admit(key),
         };
         let Some(entry) = self.entries.get_mut(slot) else { return };
-        if !entry.has_histograms && self.histograms < HISTOGRAMS_MAX && entry.counts.is_full() {
-            entry.counts.allow_histograms();
-            entry.has_histograms = true;
-            self.histograms += 1;
-        }
         entry.counts.record(exchange);
     }
 
@@ -102,7 +91,6 @@ impl Table {
             key: key.into(),
             counts: Counts::default(),
             missed_at_most: self.floor,
-            has_histograms: false,
         });
         slot
     }
@@ -122,8 +110,7 @@ impl Table {
                 self.index.insert(entry.key.clone(), self.entries.len());
                 self.entries.push(entry);
             } else {
-                self.histograms -= usize::from(entry.has_histograms);
-                self.other.absorb(&entry.counts);
+                self.other.merge(&entry.counts);
             }
         }
     }
@@ -137,28 +124,19 @@ impl Entry {
 
 impl Counts {
     fn record(&mut self, exchange: &Exchange) {
-        self.tally.record(exchange, Limit::ENTITY);
+        self.tally.record(exchange, Keeps::Whole(Limit::ENTITY));
         let is_timed = exchange.is_complete() && exchange.group.in_headline();
         if let Some(time) = exchange.time(TimeKind::ServiceTime).filter(|_| is_timed) {
             self.service_time.get_or_insert_with(|| Box::new(Summary::new(Limit::ENTITY))).record(time);
         }
     }
 
-    /// Whether the next value would cost the percentiles.
-    fn is_full(&self) -> bool {
-        [&self.tally.response_time, &self.service_time].into_iter().flatten().any(|summary| summary.is_full())
-    }
-
-    fn allow_histograms(&mut self) {
-        let summaries = [&mut self.tally.response_time, &mut self.service_time];
-        summaries.into_iter().flatten().for_each(|summary| summary.allow_histogram());
-    }
-
-    /// Adds what another entry counted; percentiles are lost.
-    fn absorb(&mut self, other: &Counts) {
-        self.tally.absorb(&other.tally);
-        if let Some(theirs) = &other.service_time {
-            self.service_time.get_or_insert_with(|| Box::new(Summary::new(Limit::NONE))).absorb(theirs);
+    fn merge(&mut self, other: &Counts) {
+        self.tally.merge(&other.tally);
+        match (&mut self.service_time, &other.service_time) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (mine @ None, Some(theirs)) => *mine = Some(theirs.clone()),
+            (_, None) => {}
         }
     }
 

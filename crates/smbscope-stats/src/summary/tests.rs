@@ -7,6 +7,10 @@ fn of(limit: Limit, values: &[i64]) -> Summary {
     summary
 }
 
+fn above(exact: usize, beyond: Beyond) -> Limit {
+    Limit { exact, beyond }
+}
+
 fn exact(values: &[i64]) -> Figures {
     of(Limit::ROW, values).figures()
 }
@@ -79,7 +83,7 @@ fn the_ten_thousandth_value_is_exact_and_the_next_is_not() {
 
 #[test]
 fn negative_values_are_kept_exactly_and_count_as_zero_in_a_histogram() {
-    let small = Limit { exact: 2, histogram: true };
+    let small = above(2, Beyond::Histogram);
     assert_eq!(of(small, &[-50, 10]).figures().p50, Some(Nanos(-20)));
     let figures = of(small, &[-50, -50, -50]).figures();
     // Zero lies outside of what was recorded: minimum and maximum are exact and hold the percentile within them.
@@ -88,7 +92,7 @@ fn negative_values_are_kept_exactly_and_count_as_zero_in_a_histogram() {
 
 #[test]
 fn extreme_values_do_not_panic() {
-    for limit in [Limit::ROW, Limit { exact: 1, histogram: true }, Limit { exact: 1, histogram: false }] {
+    for limit in [Limit::ROW, above(1, Beyond::Histogram), above(1, Beyond::Sketch)] {
         let figures = of(limit, &[i64::MIN, i64::MAX, i64::MIN, i64::MAX, i64::MAX]).figures();
         assert_eq!((figures.min, figures.max), (Some(Nanos(i64::MIN)), Some(Nanos(i64::MAX))));
         // The sum of squares overflowed: no standard deviation rather than a wrong one.
@@ -96,20 +100,14 @@ fn extreme_values_do_not_panic() {
     }
 }
 
-#[test]
-fn above_a_limit_without_histogram_percentiles_are_absent() {
-    let figures = of(Limit { exact: 3, histogram: false }, &[1, 2, 3, 6]).figures();
-    assert_eq!((figures.p50, figures.mean), (None, Some(Nanos(3))));
-}
-
 proptest! {
     #[test]
     fn summaries_of_any_partition_merge_to_the_whole(
         values in prop::collection::vec((-5i64..10_000_000, 0usize..3), 0..120),
-        histogram: bool,
+        sketch: bool,
     ) {
         // A small bound, so that parts and wholes lie on both sides of it.
-        let limit = Limit { exact: 20, histogram };
+        let limit = above(20, if sketch { Beyond::Sketch } else { Beyond::Histogram });
         let all: Vec<i64> = values.iter().map(|(value, _)| *value).collect();
         let whole = of(limit, &all);
         for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
@@ -128,25 +126,36 @@ proptest! {
         values in prop::collection::vec(0i64..1_000_000_000, 100..400)
     ) {
         let exact = of(Limit::ROW, &values).figures();
-        let approximate = of(Limit { exact: 10, histogram: true }, &values).figures();
+        let approximate = of(above(10, Beyond::Histogram), &values).figures();
         for (a, b) in [(exact.p50, approximate.p50), (exact.p95, approximate.p95), (exact.p99, approximate.p99)] {
             let (a, b) = (a.expect("100 values").0, b.expect("100 values").0);
             prop_assert!((a - b).abs() <= a.max(b) / 1_000 + 1, "{} against {}", a, b);
+        }
+    }
+
+    #[test]
+    fn a_sketch_is_within_a_64th_of_the_exact_percentile(
+        exponents in prop::collection::vec(0.0f64..9.5, 100..400)
+    ) {
+        // From a nanosecond to three seconds, as many in each decade.
+        let values: Vec<i64> = exponents.iter().map(|exponent| 10f64.powf(*exponent) as i64).collect();
+        let exact = of(Limit::ROW, &values).figures();
+        let approximate = of(above(10, Beyond::Sketch), &values).figures();
+        for (a, b) in [(exact.p50, approximate.p50), (exact.p95, approximate.p95), (exact.p99, approximate.p99)] {
+            let (a, b) = (a.expect("100 values").0, b.expect("100 values").0);
+            prop_assert!((a - b).abs() <= a.max(b) / 63 + 1, "{} against {}", a, b);
         }
     }
 }
 
 #[test]
 fn a_histogram_holds_every_value_in_either_form() {
-    for limit in [Limit::ROW, Limit { exact: 2, histogram: true }] {
+    for limit in [Limit::ROW, above(2, Beyond::Histogram), above(2, Beyond::Sketch)] {
         let mut summary = Summary::new(limit);
         [5, 700, 90_000].into_iter().for_each(|value| summary.record(Nanos(value)));
-        let histogram = summary.histogram().expect("nothing was dropped");
-        // Three significant digits: 90,000 is within 0.1 %.
-        assert_eq!((histogram.len(), histogram.min(), histogram.count_at(700)), (3, 5, 1));
-        assert!(histogram.max().abs_diff(90_000) <= 90);
+        let histogram = summary.histogram();
+        // Three significant digits or a 64th: 90,000 is within 1,407.
+        let near = |value: u64| histogram.count_between(value - value / 64, value + value / 64);
+        assert_eq!((histogram.len(), histogram.min(), near(700), near(90_000)), (3, 5, 1, 1));
     }
-    let mut dropped = Summary::new(Limit::NONE);
-    dropped.record(Nanos(1));
-    assert_eq!(dropped.histogram(), None);
 }
