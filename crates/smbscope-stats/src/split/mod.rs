@@ -16,6 +16,9 @@
 //! - An unanswered request keeps the server's name on what is left until the connection ends.
 //! - Where the end of a command was not captured, or the beginning, what lies between it and its neighbours is unknown.
 //!
+//! Where a filter chose some of the commands, a moment is theirs as long as one of them is outstanding: it is divided among
+//! them alone, and the time to think before one of them is the client's. All other time with work is filtered out.
+//!
 //! Before the first request and after the last response a connection is idle. The figures of a client and of the whole
 //! are sums over their connections.
 
@@ -57,11 +60,13 @@ pub enum TimePart {
     Idle,
     /// The capture does not tell.
     Unknown,
+    /// Only commands that a filter left out were outstanding, or the client thought before one of them.
+    FilteredOut,
 }
 
 impl TimePart {
     /// Every part, in the order of the report.
-    pub const ALL: [TimePart; 9] = [
+    pub const ALL: [TimePart; 10] = [
         TimePart::Think,
         TimePart::RequestTransfer,
         TimePart::Network,
@@ -71,6 +76,7 @@ impl TimePart {
         TimePart::Waiting,
         TimePart::Idle,
         TimePart::Unknown,
+        TimePart::FilteredOut,
     ];
 }
 

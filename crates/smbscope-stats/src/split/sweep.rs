@@ -29,6 +29,8 @@ pub(crate) struct Stretch {
     begins_unknown: bool,
     /// Its end was not captured.
     ends_unknown: bool,
+    /// A filter lets it pass.
+    chosen: bool,
 }
 
 impl Stretch {
@@ -63,6 +65,7 @@ impl Stretch {
                     exchange.outcome,
                     Outcome::Complete | Outcome::Unanswered | Outcome::NoResponseByDesign | Outcome::ClockStep
                 ),
+            chosen: true,
         })
     }
 
@@ -115,6 +118,17 @@ struct Noted {
     to: i64,
 }
 
+/// What is known of a time in which nothing is outstanding.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pause {
+    /// The request of the command that ends it was not captured.
+    begins_unknown: bool,
+    /// It lies before the first command, or after the last.
+    outer: bool,
+    /// The command that ends it was filtered out.
+    filtered_out: bool,
+}
+
 /// The time of one connection, divided up to a position.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sweeper {
@@ -141,8 +155,9 @@ pub(super) struct Sweeper {
 }
 
 impl Sweeper {
-    /// Takes an exchange that is over. `busy` is told of the stretches with a command outstanding.
-    pub(super) fn follow(&mut self, exchange: &Exchange, busy: &mut impl FnMut(i64, i64)) {
+    /// Takes an exchange that is over; a filter lets it pass, or not. `busy` is told of the stretches with a chosen command
+    /// outstanding.
+    pub(super) fn follow(&mut self, exchange: &Exchange, chosen: bool, busy: &mut impl FnMut(i64, i64)) {
         if let Some(resent) = exchange.resent {
             let first = resent.0 - exchange.retransmission_delay.map_or(0, |delay| delay.0);
             self.note(Note::Resent, first, resent.0);
@@ -155,10 +170,16 @@ impl Sweeper {
             };
             self.note(note, start.time.0, end);
         }
-        let Some(stretch) = Stretch::of(exchange) else { return };
-        self.outstanding = self.outstanding.saturating_add((stretch.end - stretch.start).0);
+        let Some(stretch) = Stretch::of(exchange).map(|stretch| Stretch { chosen, ..stretch }) else { return };
+        if chosen {
+            self.outstanding = self.outstanding.saturating_add((stretch.end - stretch.start).0);
+        }
         if exchange.outcome == Outcome::Unanswered {
-            let part = if exchange.server_round_trip.is_some() { TimePart::Server } else { TimePart::ServerOrNetwork };
+            let part = match exchange.server_round_trip {
+                _ if !chosen => TimePart::FilteredOut,
+                Some(_) => TimePart::Server,
+                None => TimePart::ServerOrNetwork,
+            };
             self.note(Note::Unanswered(part), stretch.end.0, i64::MAX);
         }
         self.held.push(stretch);
@@ -197,7 +218,7 @@ impl Sweeper {
         }
         self.sweep(i64::MAX, busy);
         if self.position < last {
-            self.pause(last, false, true);
+            self.pause(last, Pause { outer: true, ..Pause::default() });
         }
         let before = self.origin.map_or(0, |origin| origin - first);
         self.shares.add(TimePart::Idle, before);
@@ -236,7 +257,12 @@ impl Sweeper {
         while let Some(first) = held.get(next).filter(|first| first.start.0 < until).copied() {
             self.begin_at(first.start.0);
             if first.start.0 >= self.position {
-                self.pause(first.start.0, first.begins_unknown, !self.begun);
+                let pause = Pause {
+                    begins_unknown: first.begins_unknown,
+                    outer: !self.begun,
+                    filtered_out: !first.chosen,
+                };
+                self.pause(first.start.0, pause);
             }
             self.begun = true;
             // What overlaps, directly or by others between.
@@ -250,8 +276,7 @@ impl Sweeper {
             self.unknown |= overlapping.iter().any(|stretch| stretch.ends_unknown);
             let limit = end.min(until);
             if limit > self.position {
-                busy(self.position, limit);
-                self.busy += limit - self.position;
+                self.tell_busy(overlapping, limit, busy);
                 match overlapping {
                     [only]
                         if only.start.0 == self.position
@@ -279,9 +304,35 @@ impl Sweeper {
         self.notes.iter().any(|noted| noted.note == Note::Resent)
     }
 
+    /// Adds up the time up to `limit` in which a chosen command is outstanding. The stretches are in the order of their
+    /// starts.
+    fn tell_busy(&mut self, overlapping: &[Stretch], limit: i64, busy: &mut impl FnMut(i64, i64)) {
+        let mut tell = |from: i64, to: i64| {
+            if from < to {
+                busy(from, to);
+                self.busy += to - from;
+            }
+        };
+        if overlapping.iter().all(|stretch| stretch.chosen) {
+            return tell(self.position, limit);
+        }
+        let (mut from, mut to) = (self.position, self.position);
+        for stretch in overlapping.iter().filter(|stretch| stretch.chosen) {
+            if stretch.start.0 > to {
+                tell(from, to);
+                from = stretch.start.0;
+            }
+            to = to.max(stretch.end.0.min(limit));
+        }
+        tell(from, to);
+    }
+
     /// A command with nothing beside it.
     fn alone(&mut self, stretch: &Stretch) {
-        let Stretch { start, sent, answered, end, .. } = *stretch;
+        let Stretch { start, sent, answered, end, chosen, .. } = *stretch;
+        if !chosen {
+            return self.shares.add(TimePart::FilteredOut, (end - start).0);
+        }
         self.shares.add(TimePart::RequestTransfer, (sent - start).0);
         match stretch.network() {
             Some(network) => {
@@ -299,6 +350,8 @@ impl Sweeper {
         const RESENT: usize = PARTS;
         /// Index of standstills of the server.
         const STANDING: usize = PARTS + 1;
+        /// Index of responses that come in to commands that were filtered out: they hold up the chosen ones too.
+        const OTHER_RESPONSE: usize = PARTS + 2;
         let position = self.position;
         let mut edges = std::mem::take(&mut self.edges);
         let mut edge = |index: usize, from: i64, to: i64| {
@@ -307,8 +360,13 @@ impl Sweeper {
                 edges.extend([(from, 1, index), (to, -1, index)]);
             }
         };
-        for (part, from, to) in stretches.iter().flat_map(Stretch::phases) {
-            edge(part as usize, from, to);
+        for stretch in stretches {
+            if stretch.chosen {
+                stretch.phases().into_iter().for_each(|(part, from, to)| edge(part as usize, from, to));
+            } else {
+                edge(TimePart::FilteredOut as usize, stretch.start.0, stretch.end.0);
+                edge(OTHER_RESPONSE, stretch.answered.0, stretch.end.0);
+            }
         }
         for noted in self.notes.iter().filter(|noted| noted.note == Note::Resent) {
             edge(RESENT, noted.from, noted.to);
@@ -318,20 +376,27 @@ impl Sweeper {
         }
         edges.sort_unstable();
         let mut counts = [0u32; PARTS];
-        let (mut resent, mut standing) = (0u32, 0u32);
+        let (mut resent, mut standing, mut other_response) = (0u32, 0u32, 0u32);
         let mut at = position;
         for (time, change, index) in edges.drain(..) {
             if time > at {
                 let length = time - at;
-                let mut present = (0..PARTS).filter(|part| counts[*part] > 0);
+                let mut present = (0..TimePart::FilteredOut as usize).filter(|part| counts[*part] > 0);
                 match (present.next(), present.next()) {
+                    (None, _) if counts[TimePart::FilteredOut as usize] > 0 => {
+                        self.shares.add(TimePart::FilteredOut, length);
+                    }
                     _ if resent > 0 => self.shares.add(TimePart::Network, length),
                     _ if standing > 0 => self.shares.add(TimePart::Server, length),
-                    _ if counts[TimePart::ResponseTransfer as usize] > 0 => {
+                    _ if counts[TimePart::ResponseTransfer as usize] + other_response > 0 => {
                         self.shares.add(TimePart::ResponseTransfer, length);
                     }
                     (Some(only), None) => self.shares.add(TimePart::ALL[only], length),
-                    (Some(_), Some(_)) => self.shares.divide(&counts, length),
+                    (Some(_), Some(_)) => {
+                        let filtered_out = std::mem::take(&mut counts[TimePart::FilteredOut as usize]);
+                        self.shares.divide(&counts, length);
+                        counts[TimePart::FilteredOut as usize] = filtered_out;
+                    }
                     (None, _) => self.shares.add(TimePart::Unknown, length),
                 }
                 at = time;
@@ -339,6 +404,7 @@ impl Sweeper {
             let count = match index {
                 RESENT => &mut resent,
                 STANDING => &mut standing,
+                OTHER_RESPONSE => &mut other_response,
                 _ => &mut counts[index],
             };
             *count = count.wrapping_add_signed(change);
@@ -346,14 +412,17 @@ impl Sweeper {
         self.edges = edges;
     }
 
-    /// From the position to `to`, where nothing is outstanding. `outer` pauses are those before the first command and
-    /// after the last.
-    fn pause(&mut self, to: i64, begins_unknown: bool, outer: bool) {
+    /// From the position to `to`, where nothing is outstanding.
+    fn pause(&mut self, to: i64, pause: Pause) {
+        let Pause { begins_unknown, outer, filtered_out } = pause;
         let from = std::mem::replace(&mut self.position, to);
         let unknown = std::mem::take(&mut self.unknown) || begins_unknown;
         let brief = !outer && to - from <= THINK_MAX.0;
         if to <= from {
             return;
+        }
+        if filtered_out && (unknown || brief) {
+            return self.shares.add(TimePart::FilteredOut, to - from);
         }
         if unknown {
             return self.shares.add(TimePart::Unknown, to - from);

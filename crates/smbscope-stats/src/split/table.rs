@@ -75,7 +75,7 @@ impl SplitTable {
         } else {
             sweeper.unwanted = true;
         }
-        sweeper.follow(exchange, busy);
+        sweeper.follow(exchange, counts, busy);
     }
 
     pub(crate) fn settled(&mut self, settled: &Settled, busy: &mut impl FnMut(i64, i64)) {

@@ -75,7 +75,7 @@ fn connection(first: i64, last: i64, client_round_trip: Option<i64>) -> Connecti
 /// The split of a connection, with nothing settled before it is over.
 fn split(connection: &Connection, exchanges: &[Exchange]) -> TimeSplit {
     let mut sweeper = Sweeper::default();
-    exchanges.iter().for_each(|exchange| sweeper.follow(exchange, &mut |_, _| {}));
+    exchanges.iter().for_each(|exchange| sweeper.follow(exchange, true, &mut |_, _| {}));
     sweeper.finish(connection, &mut |_, _| {})
 }
 
@@ -231,6 +231,21 @@ fn a_request_without_an_answer_keeps_its_client_waiting_to_the_end() {
 }
 
 #[test]
+fn what_a_filter_leaves_out_is_nobodys_time() {
+    // Served 0 to 100 (chosen) beside 50 to 150 (not); thought 150 to 200; 200 to 300 not chosen; thought 300 to 400;
+    // 400 to 500 chosen. Theirs are 0 to 100 and 400 to 500, and the thought before the last.
+    let exchanges = [(0, 100), (50, 150), (200, 300), (400, 500)].map(|(from, to)| command(from, from, to, to, Some(0)));
+    let mut sweeper = Sweeper::default();
+    let mut busy = Vec::new();
+    for (exchange, chosen) in exchanges.iter().zip([true, false, false, true]) {
+        sweeper.follow(exchange, chosen, &mut |from, to| busy.push((from, to)));
+    }
+    let split = sweeper.finish(&connection(0, 500, None), &mut |from, to| busy.push((from, to)));
+    assert_eq!(parts(&split), [(TimePart::Think, 100), (TimePart::Server, 200), (TimePart::FilteredOut, 200)]);
+    assert_eq!((busy, split.busy.0, split.outstanding.0), (vec![(0, 100), (400, 500)], 200, 200));
+}
+
+#[test]
 fn a_command_that_is_outstanding_beside_very_many_counts_from_then_on_and_nothing_twice() {
     let last = 40 * HELD_MAX as i64;
     let mut exchanges: Vec<Exchange> =
@@ -241,15 +256,29 @@ fn a_command_that_is_outstanding_beside_very_many_counts_from_then_on_and_nothin
 }
 
 /// The same rule, for every nanosecond by itself.
-fn by_every_nanosecond(connection: &Connection, exchanges: &[Exchange]) -> [f64; TimePart::ALL.len()] {
-    let commands: Vec<&Exchange> = exchanges.iter().filter(|exchange| exchange.group != Group::Waiting).collect();
+fn by_every_nanosecond(
+    connection: &Connection,
+    exchanges: &[Exchange],
+    chosen: &[bool],
+) -> [f64; TimePart::ALL.len()] {
+    let commands: Vec<(&Exchange, bool)> = exchanges
+        .iter()
+        .zip(chosen.iter().copied())
+        .filter(|(exchange, _)| exchange.group != Group::Waiting)
+        .collect();
     let at = |stamp: Option<Stamp>| stamp.expect("all four are known").time.0;
     let mut sums = [0.0; TimePart::ALL.len()];
     for now in connection.first.0..connection.last.0 {
-        let outstanding: Vec<&&Exchange> = commands
+        let outstanding: Vec<&(&Exchange, bool)> = commands
             .iter()
-            .filter(|exchange| (at(exchange.request.first)..at(exchange.response.last)).contains(&now))
+            .filter(|(exchange, _)| (at(exchange.request.first)..at(exchange.response.last)).contains(&now))
             .collect();
+        let wanted: Vec<&Exchange> =
+            outstanding.iter().filter(|(_, chosen)| *chosen).map(|(exchange, _)| *exchange).collect();
+        if wanted.is_empty() && !outstanding.is_empty() {
+            sums[TimePart::FilteredOut as usize] += 1.0;
+            continue;
+        }
         let phase = |exchange: &Exchange| {
             let (sent, answered) = (at(exchange.request.last), at(exchange.response.first));
             let Some(round_trip) = exchange.server_round_trip else {
@@ -268,16 +297,21 @@ fn by_every_nanosecond(connection: &Connection, exchanges: &[Exchange]) -> [f64;
                 _ => TimePart::ResponseTransfer,
             }
         };
-        if outstanding.iter().any(|exchange| phase(exchange) == TimePart::ResponseTransfer) {
+        if outstanding.iter().any(|(exchange, _)| phase(exchange) == TimePart::ResponseTransfer) {
             sums[TimePart::ResponseTransfer as usize] += 1.0;
             continue;
         }
-        for exchange in &outstanding {
-            sums[phase(exchange) as usize] += 1.0 / outstanding.len() as f64;
+        for exchange in &wanted {
+            sums[phase(exchange) as usize] += 1.0 / wanted.len() as f64;
         }
         if outstanding.is_empty() {
-            let before = commands.iter().any(|exchange| at(exchange.response.last) <= now);
-            let after = commands.iter().any(|exchange| at(exchange.request.first) > now);
+            let before = commands.iter().any(|(exchange, _)| at(exchange.response.last) <= now);
+            // The command that ends the pause; of several that begin together, the first in the order of the sweep.
+            let next = commands
+                .iter()
+                .filter(|(exchange, _)| at(exchange.request.first) > now)
+                .min_by_key(|(exchange, _)| at(exchange.request.first));
+            let after = next.is_some();
             let held = exchanges.iter().any(|exchange| {
                 exchange.group == Group::Waiting
                     && !exchange.is_subscription()
@@ -286,7 +320,9 @@ fn by_every_nanosecond(connection: &Connection, exchanges: &[Exchange]) -> [f64;
             let subscribed = exchanges.iter().any(|exchange| {
                 exchange.is_subscription() && (at(exchange.request.first)..at(exchange.response.last)).contains(&now)
             });
+            let filtered_out = next.is_some_and(|(_, chosen)| !chosen);
             let part = match (before && after, held, subscribed) {
+                (true, _, _) if filtered_out => TimePart::FilteredOut,
                 (_, true, _) => TimePart::Waiting,
                 (true, false, _) => TimePart::Think,
                 (false, false, true) => TimePart::Waiting,
@@ -319,6 +355,7 @@ proptest! {
     fn the_sweep_agrees_with_every_nanosecond_whenever_something_is_settled(
         mut exchanges in prop::collection::vec(any_exchange(), 0..14),
         settle in prop::collection::vec(any::<bool>(), 14),
+        chosen in prop_oneof![Just(vec![true; 14]), prop::collection::vec(any::<bool>(), 14)],
     ) {
         let whole = connection(-3, 430, None);
         let end = |exchange: &Exchange| exchange.response.last.map(|stamp| stamp.time);
@@ -326,7 +363,7 @@ proptest! {
         let mut sweeper = Sweeper::default();
         let mut busy = 0;
         for (n, exchange) in exchanges.iter().enumerate() {
-            sweeper.follow(exchange, &mut |from, to| busy += to - from);
+            sweeper.follow(exchange, chosen[n], &mut |from, to| busy += to - from);
             if settle[n] {
                 let rest = &exchanges[n + 1..];
                 let since = |subscribed: bool| {
@@ -353,7 +390,7 @@ proptest! {
         let split = sweeper.finish(&whole, &mut |from, to| busy += to - from);
         prop_assert_eq!(split.elapsed(), whole.last - whole.first);
         prop_assert_eq!(split.busy.0, busy);
-        for (part, expected) in TimePart::ALL.into_iter().zip(by_every_nanosecond(&whole, &exchanges)) {
+        for (part, expected) in TimePart::ALL.into_iter().zip(by_every_nanosecond(&whole, &exchanges, &chosen)) {
             // Rounding to whole nanoseconds moves a part by less than one.
             prop_assert!((split.part(part).0 as f64 - expected).abs() < 1.0, "{:?}: {} and {expected}", part, split.part(part).0);
         }
