@@ -17,6 +17,7 @@ PARTS = (
     "waiting",
     "idle",
     "unknown",
+    "filtered_out",
 )
 SECONDS = {"s": 1.0, "ms": 1e-3}
 

@@ -184,7 +184,7 @@ def lossy_network(lab: Lab, judge: Judge) -> None:
         report = case.report
         case.expect(report.retransmitted() > 0, "segments were sent again")
         case.expect(report.part("network") > report.waited() / 2, "most of the time went by in retransmissions")
-        case.expect("sent again" in report.said(), "a sentence says that segments were sent again")
+        case.expect("retransmitted" in report.said(), "a sentence says that segments were retransmitted")
 
 
 def both_sides(lab: Lab) -> dict[str, Capture]:
@@ -229,11 +229,11 @@ def nobody_slow(lab: Lab, judge: Judge) -> None:
     """A busy client, a fast network, a fast server."""
     for dialect, protocol in DIALECTS.items():
         capture = lab.capture("fast")
-        lab.smbclient(";".join([SMALL] * 800), dialect=protocol)
-        case = judge.hear(f"nothing slow, {dialect}", capture)
-        # The round trip of a machine that does other work too may take as long as the server: then either is right.
-        even = case.report.part("server") > 0.8 * case.report.part("network")
-        case.expect(case.report.who in ("server", "client") or even, "it is the server or the client")
+        # Below the two seconds of waiting from which on a client counts as slow.
+        lab.smbclient(";".join([SMALL] * 200), dialect=protocol)
+        case = judge.hear(f"nothing slow, {dialect}", capture, who="nothing")
+        case.expect("Nothing here is slow" in case.report.headline, "the headline says so")
+        case.expect("-bound" not in case.report.said(), "nobody is accused")
         case.expect(case.report.part("network") < case.report.waited() / 2, "little of it was the network")
 
 

@@ -366,6 +366,7 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, re
         filter: recorder.chooser.filtered(),
         slices: recorder.slicer.as_ref().map(|slicer| slicer.finish(arguments.sort)),
         interval: arguments.interval,
+        slow: arguments.slow.clone(),
     }
 }
 

@@ -20,6 +20,7 @@ pub use lab::{
     ServerArguments, StatusArguments, UpArguments,
 };
 use smbscope_model::{Limits, Nanos};
+use smbscope_report::Thresholds;
 use smbscope_stats::filter::{self, Filter};
 use smbscope_stats::{Dimension, Sort};
 use std::path::PathBuf;
@@ -154,6 +155,11 @@ pub struct AnalyzeArguments {
     /// Show a time line in the text report, and give the one of JSON bins of this width: 100ms, 1s, 5min.
     #[arg(long, value_name = "DURATION", value_parser = interval, help_heading = "Filter and slices")]
     pub interval: Option<Nanos>,
+
+    /// Change what counts as slow: read=50ms,longest=5s,share=80%; p95=100ms sets all groups. docs/figures.md lists the
+    /// thresholds and their defaults.
+    #[arg(long, value_name = "NAME=VALUE,...", default_value = "", hide_default_value = true)]
+    pub slow: Thresholds,
 
     /// Title of the report.
     #[arg(long)]

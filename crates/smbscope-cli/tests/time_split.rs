@@ -7,7 +7,7 @@ use serde_json::Value;
 use smbscope_testkit::{Conversation, pcap, smb2};
 use std::path::Path;
 
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 10] = [
     "think_ns",
     "request_transfer_ns",
     "network_ns",
@@ -17,6 +17,7 @@ const PARTS: [&str; 9] = [
     "waiting_ns",
     "idle_ns",
     "unknown_ns",
+    "filtered_out_ns",
 ];
 
 fn report(directory: &Path, file: &str) -> Value {

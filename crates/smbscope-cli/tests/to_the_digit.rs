@@ -140,8 +140,7 @@ fn every_cell_of_the_text_report() {
     let said = analyze(&capture("digit_text"), &["hand.pcap", "--width", "140"]);
     let text = said.output();
     // From 1,000 to 6,002,960: 6.00 s. The figures are those of "All above" below.
-    let verdict = "120 commands in 6.00 s. Half were answered within 4.75 ms, 95 % within 10.0 ms; the slowest took \
-                   1.00 s (READ).";
+    let verdict = "120 commands in 6.00 s. Median 4.75 ms, p95 10.0 ms; the slowest took 1.00 s (READ).";
     let quality = "Every command in the capture could be timed, but for 1 without an answer by its end.";
     assert_eq!([text.lines().nth(1), text.lines().nth(2)], [Some(verdict), Some(quality)]);
     let facts: Vec<&str> = text
@@ -268,31 +267,35 @@ fn decades_and_bars_of_the_text_report() {
     // A bar of 100 % has 50 characters: 10 % are 5, 89.1 % are 44.55: 44 and four eighths, 75 % are 37 and a half.
     // 1 % (0.99) are half a character. A value on the edge belongs to the decade that begins there.
     assert_eq!(
-        block(text, "Response time by group"),
+        block(text, "Latency distribution by group"),
         [
-            "Response time by group",
+            "Latency distribution by group",
+            "Band Commands Share Cumulative",
             "Open/Close",
-            &format!("<1ms 3 100.0 % 100.0 % {}", "█".repeat(50)),
+            &format!("100 µs – 1 ms 3 100.0 % 100.0 % {}", "█".repeat(50)),
             "Read",
-            "<100µs 1 10.0 % 10.0 % █████",
-            "<1ms 2 20.0 % 30.0 % ██████████",
-            "<10ms 2 20.0 % 50.0 % ██████████",
-            "<100ms 2 20.0 % 70.0 % ██████████",
-            "<1s 2 20.0 % 90.0 % ██████████",
-            "<10s 1 10.0 % 100.0 % █████",
+            "10 – 100 µs 1 10.0 % 10.0 % █████",
+            "100 µs – 1 ms 2 20.0 % 30.0 % ██████████",
+            "1 – 10 ms 2 20.0 % 50.0 % ██████████",
+            "10 – 100 ms 2 20.0 % 70.0 % ██████████",
+            "100 ms – 1 s 2 20.0 % 90.0 % ██████████",
+            "1 – 10 s 1 10.0 % 100.0 % █████",
             "Write",
-            "<1ms 10 9.9 % 9.9 % █████",
-            &format!("<10ms 90 89.1 % 99.0 % {}▌", "█".repeat(44)),
-            "<100ms 1 1.0 % 100.0 % ▌",
+            "100 µs – 1 ms 10 9.9 % 9.9 % █████",
+            &format!("1 – 10 ms 90 89.1 % 99.0 % {}▌", "█".repeat(44)),
+            "10 – 100 ms 1 1.0 % 100.0 % ▌",
             "Session",
-            &format!("<1ms 3 75.0 % 75.0 % {}▌", "█".repeat(37)),
-            &format!("<10ms 1 25.0 % 100.0 % {}▌", "█".repeat(12)),
+            &format!("100 µs – 1 ms 3 75.0 % 75.0 % {}▌", "█".repeat(37)),
+            &format!("1 – 10 ms 1 25.0 % 100.0 % {}▌", "█".repeat(12)),
             "Waiting",
-            &format!("<10s 1 100.0 % 100.0 % {}", "█".repeat(50)),
+            &format!("1 – 10 s 1 100.0 % 100.0 % {}", "█".repeat(50)),
         ]
     );
-    let rows = block(text, "Response time, %");
-    assert_eq!(rows[0], "Response time, % <100µs <1ms <10ms <100ms <1s <10s");
+    let rows = block(text, "Share by band, %");
+    assert_eq!(
+        rows[..2],
+        ["Share by band, % 0 100µs 1ms 10ms 100ms 1s", "(from, to) –100µs –1ms –10ms –100ms –1s –10s"]
+    );
     // 100 WRITEs: 9 below 1 ms (100 … 900), 90 below 10 ms, one of exactly 10 ms.
     assert!(rows.contains(&"WRITE · 9.0 90.0 1.0 · · ▁█▁".to_owned()), "{rows:?}");
     assert!(rows.contains(&"READ 10.0 20.0 20.0 20.0 20.0 10.0 ▁▂▂▂▂▁".to_owned()), "{rows:?}");

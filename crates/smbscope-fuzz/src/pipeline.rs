@@ -166,6 +166,7 @@ impl Analysis {
             filter: None,
             slices: None,
             interval: None,
+            slow: smbscope_report::Thresholds::default(),
         }
     }
 }

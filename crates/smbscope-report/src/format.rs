@@ -20,6 +20,19 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     format!("{:.1}", share(part, whole))
 }
 
+/// A share for a sentence, in about two digits: `71%`, `3.4%`, `98.9%`; what is not all is not 100%, and what exists is
+/// not 0%.
+pub(crate) fn prose_percent(part: u64, whole: u64) -> String {
+    let share = share(part, whole);
+    let digits = |decimals: usize| format!("{share:.decimals$}");
+    match share {
+        _ if part > 0 && share < 0.05 => "<0.1%".to_owned(),
+        _ if part < whole && share >= 99.95 => ">99.9%".to_owned(),
+        _ if (9.95..95.0).contains(&share) => digits(0) + "%",
+        _ => digits(1).trim_end_matches(".0").to_owned() + "%",
+    }
+}
+
 /// As [`percent`], but what exists is never shown as nothing: `<0.1`.
 pub(crate) fn visible_percent(part: u64, whole: u64) -> String {
     if part > 0 && share(part, whole) < 0.05 { "<0.1".to_owned() } else { percent(part, whole) }
@@ -246,6 +259,13 @@ mod tests {
         let at = Timestamp(871_291_800_250_000_000);
         assert_eq!((time_of_day(at, 0), time_of_day(at, 3)), ("09:30:00".into(), "09:30:00.250".into()));
         assert_eq!(time_of_day(Timestamp(-1_000_000_000), 0), "23:59:59");
+    }
+
+    #[test]
+    fn shares_in_sentences_have_the_digits_that_matter() {
+        let shares = [(0, 9), (1, 9_999), (31, 1_000), (714, 1_000), (989, 1_000), (9_999, 10_000), (7, 7)];
+        let shown = shares.map(|(part, of)| prose_percent(part, of));
+        assert_eq!(shown, ["0%", "<0.1%", "3.1%", "71%", "98.9%", ">99.9%", "100%"]);
     }
 
     #[test]

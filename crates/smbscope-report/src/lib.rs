@@ -23,8 +23,10 @@ pub mod slice_table;
 pub mod table;
 pub mod text;
 
+mod bands;
 mod dialects;
 mod format;
+mod load;
 mod names;
 mod packets;
 mod sentence;
@@ -36,7 +38,7 @@ mod whole;
 
 pub use format::{clean, counted};
 pub use text::style::STYLES;
-pub use verdict::{Verdict, Who};
+pub use verdict::{SlowSubject, Subject, Thresholds, Verdict, Who};
 
 use smbscope_model::{Connection, Nanos, Quality, Share, SkippedPackets, Timestamp};
 use smbscope_stats::{Aggregate, Census, Slices};
@@ -70,6 +72,8 @@ pub struct Report {
     pub slices: Option<Slices>,
     /// The width of bins that was asked for; the time line is shown only then, and its bins may be wider.
     pub interval: Option<Nanos>,
+    /// What counts as slow.
+    pub slow: Thresholds,
 }
 
 /// What a filter chose.
@@ -95,7 +99,7 @@ impl Report {
         sentence::coverage(self).not_timed()
     }
 
-    /// Is it the server, the network or the client? In plain English.
+    /// Is anything slow, and is it the server, the network or the client? In plain English.
     pub fn verdict(&self) -> Verdict {
         verdict::of(self).into_plain()
     }

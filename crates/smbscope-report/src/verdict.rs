@@ -1,31 +1,44 @@
-//! Is it the server, the network or the client? The answer in plain English, and what supports it.
+//! Is anything slow, and whose is it: the server's, the network's or the client's? In plain English, with what supports it.
 //!
-//! It goes by the time with work in hand: that in which commands were outstanding, and the client's time to think
-//! between them. Idle time, waits by design and what the capture does not tell are left out.
-//!
-//! 1. **A stall** decides, where somebody was left waiting for long: commands whose service time is at least
-//!    [`STALL`] and longer than a hundred medians, when such waits make up at least [`STALL_SHARE`] percent of the time
-//!    with work in hand. A round trip does not take that long, so it is the server's, unless a segment was sent again.
-//! 2. **The client**, when it thought for at least [`CLIENT_SHARE`] percent of the time.
-//! 3. Else whoever has more of the time in which commands were outstanding: **the server**, or **the network** with
-//!    transfers, round trips and retransmissions. Where the round trip is not known and that could turn the answer, there
-//!    is none.
+//! 1. **Is anything slow?** [`Thresholds`] decide: the 95th percentile of a group, the longest command, the share of its
+//!    active time that a client waits. Active time is that in which commands were outstanding, and the client's time to
+//!    think between them; idle time, expected waits and what the capture does not tell are left out. A **stall** is slow as
+//!    well: commands whose service time is at least [`STALL`], a hundred medians and their group's threshold, when such
+//!    waits make up at least [`STALL_SHARE`] percent of the active time. Each server and each client is judged by what its
+//!    users waited for (`judge`), so that one slow server does not hide behind many users who think.
+//! 2. **Who leads?** One slow server of several; one slow client of several, unless at least half of them are slow; the
+//!    whole only where it is uniform.
+//! 3. **Whose is it?** A stall is the server's, since no round trip takes that long, unless a segment was sent again. Where
+//!    only single commands are slow, their phases tell; else whoever has more of the time in which commands were outstanding:
+//!    the server, or the network with transfers, round trips and retransmissions. Where the round trip is not known and that
+//!    could turn the answer, there is none.
+//! 4. **Nothing is slow:** then the client is named when it thought for at least [`CLIENT_SHARE`] percent of an active time
+//!    that is long enough to be noticed, and nobody otherwise.
 
+mod judge;
 mod stall;
+mod thresholds;
 mod words;
+mod work;
+
+pub use thresholds::Thresholds;
 
 use crate::Report;
 use crate::format::NO_BREAK;
+use judge::{Judged, Judgement};
 use serde::Serialize;
 use smbscope_model::Nanos;
-use smbscope_stats::{TimePart, TimeSplit};
+use smbscope_stats::TimePart;
+use work::{Most, Work, is_at_least};
 
 /// The shortest service time that is a stall.
 const STALL: Nanos = Nanos(250_000_000);
-/// Percent of the time with work in hand that stalls must have taken.
+/// Percent of the active time that stalls must have taken.
 const STALL_SHARE: i64 = 10;
-/// Percent of the time with work in hand from which on the client's own time is the answer.
+/// Percent of the active time from which on the client's own time is the answer.
 const CLIENT_SHARE: i64 = 60;
+/// Servers and clients that are listed as slow.
+const LISTED_MAX: usize = 10;
 
 /// Whose the seconds are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -37,7 +50,9 @@ pub enum Who {
     Network,
     /// The client's own.
     Client,
-    /// Nobody's: all of it was waits by design.
+    /// Nobody's: nothing is slow.
+    Nothing,
+    /// Nobody's: all of it was expected waits.
     Waiting,
     /// Nobody's: nothing happened.
     Idle,
@@ -54,92 +69,110 @@ pub struct Verdict {
     pub headline: String,
     /// What supports it, a sentence each.
     pub sentences: Vec<String>,
+    /// The server or client that the headline is about; absent where it is about the whole.
+    pub subject: Option<Subject>,
+    /// Slow servers, then slow clients: of each, those that waited longest.
+    pub slow: Vec<SlowSubject>,
+    /// What counted as slow, as `--slow` takes it.
+    pub thresholds: String,
+}
+
+/// A server or a client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Subject {
+    /// Its address and port.
+    Server(String),
+    /// Its address.
+    Client(String),
+}
+
+/// A slow server or client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SlowSubject {
+    /// Which one.
+    pub subject: Subject,
+    /// Whose its waits are.
+    pub who: Who,
+    /// Time with commands outstanding.
+    pub waited_ns: Nanos,
+    /// That, and the client's time to think.
+    pub active_ns: Nanos,
+    /// The thresholds that it exceeds.
+    pub reasons: Vec<String>,
 }
 
 impl Verdict {
     /// Without the marks that keep numbers and their units on one line of text.
     pub(crate) fn into_plain(self) -> Verdict {
         let plain = |text: String| text.replace(NO_BREAK, " ");
+        let slow = self
+            .slow
+            .into_iter()
+            .map(|slow| SlowSubject { reasons: slow.reasons.into_iter().map(plain).collect(), ..slow });
         Verdict {
-            who: self.who,
             headline: plain(self.headline),
             sentences: self.sentences.into_iter().map(plain).collect(),
+            slow: slow.collect(),
+            ..self
         }
-    }
-}
-
-/// The time with work in hand, by whom it belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Work {
-    server: Nanos,
-    /// Transfers included.
-    network: Nanos,
-    transfers: Nanos,
-    /// Service time of which the round trip is not known.
-    unclear: Nanos,
-    client: Nanos,
-}
-
-impl Work {
-    fn of(split: &TimeSplit) -> Work {
-        let transfers = Nanos(split.part(TimePart::RequestTransfer).0 + split.part(TimePart::ResponseTransfer).0);
-        Work {
-            server: split.part(TimePart::Server),
-            network: Nanos(split.part(TimePart::Network).0 + transfers.0),
-            transfers,
-            unclear: split.part(TimePart::ServerOrNetwork),
-            client: split.part(TimePart::Think),
-        }
-    }
-
-    /// With commands outstanding.
-    fn waited(&self) -> Nanos {
-        Nanos(self.server.0 + self.network.0 + self.unclear.0)
-    }
-
-    fn total(&self) -> Nanos {
-        Nanos(self.waited().0 + self.client.0)
-    }
-
-    fn is_at_least(part: Nanos, percent: i64, whole: Nanos) -> bool {
-        i128::from(part.0) * 100 >= i128::from(whole.0) * i128::from(percent)
     }
 }
 
 /// The verdict on a report.
 pub(crate) fn of(report: &Report) -> Verdict {
-    let split = &report.aggregate.splits.whole;
-    let work = Work::of(split);
-    let stall = stall::longest(report).filter(|stall| Work::is_at_least(stall.total, STALL_SHARE, work.total()));
-    let who = match &stall {
-        _ if report.aggregate.count == 0 => Who::Unknown,
-        Some(stall) if stall.resent => Who::Network,
-        Some(_) => Who::Server,
-        None => by_seconds(split, &work),
+    let judgement = Judgement::of(report);
+    let worst = judgement.worst(report);
+    let who = match worst {
+        Some(worst) => whose(report, worst),
+        None => unless_slow(report, &judgement.whole.work),
+    };
+    let listed = |judged: &[Judged<'_>]| -> Vec<SlowSubject> {
+        let slow = judged.iter().filter(|one| one.is_slow()).take(LISTED_MAX);
+        slow.filter_map(|one| words::slow_subject(report, one, whose(report, one))).collect()
     };
     Verdict {
         who,
-        headline: words::headline(who, &work, stall.as_ref(), split),
-        sentences: words::sentences(report, who, &work, stall.as_ref()),
+        headline: words::headline(report, who, &judgement, worst),
+        sentences: words::sentences(report, who, &judgement, worst),
+        subject: worst.and_then(|worst| words::subject(worst.whom)),
+        slow: [listed(&judgement.servers), listed(&judgement.clients)].concat(),
+        thresholds: report.slow.to_string(),
     }
 }
 
-fn by_seconds(split: &TimeSplit, work: &Work) -> Who {
+/// Whose the waits of somebody slow are.
+fn whose(report: &Report, judged: &Judged<'_>) -> Who {
+    match &judged.stall {
+        Some(stall) if stall.resent => return Who::Network,
+        Some(_) => return Who::Server,
+        None => {}
+    }
+    match waits(report, judged).most() {
+        Most::Server => Who::Server,
+        Most::Network => Who::Network,
+        Most::Unclear => Who::Unknown,
+    }
+}
+
+/// The waits that make somebody slow: those of single commands, or all.
+fn waits(report: &Report, judged: &Judged<'_>) -> Work {
+    let single = report.aggregate.slowest.iter().filter(|exchange| judged.whom.includes(exchange));
+    let single = Work::phases(single.filter(|exchange| words::is_long(report, exchange)));
+    let known = judged.work.waited().0 > 0;
+    if (judged.only_single() || !known) && single.waited().0 > 0 { single } else { judged.work }
+}
+
+/// Whose the time is where nothing is slow.
+fn unless_slow(report: &Report, work: &Work) -> Who {
+    let split = &report.aggregate.splits.whole;
     let unknown = split.part(TimePart::Unknown);
-    if work.total() <= unknown && unknown.0 > 0 {
+    if report.aggregate.count == 0 || (work.active() <= unknown && unknown.0 > 0) {
         return Who::Unknown;
     }
-    if work.total().0 == 0 {
+    if work.active().0 == 0 {
         return if split.part(TimePart::Waiting).0 > 0 { Who::Waiting } else { Who::Idle };
     }
-    if Work::is_at_least(work.client, CLIENT_SHARE, work.total()) {
-        return Who::Client;
-    }
-    if work.server >= Nanos(work.network.0 + work.unclear.0) {
-        Who::Server
-    } else if work.network >= Nanos(work.server.0 + work.unclear.0) {
-        Who::Network
-    } else {
-        Who::Unknown
-    }
+    let thinks = work.client >= report.slow.total && is_at_least(work.client, CLIENT_SHARE, work.active());
+    if thinks { Who::Client } else { Who::Nothing }
 }

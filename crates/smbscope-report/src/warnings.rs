@@ -191,7 +191,9 @@ pub(crate) fn verdict(report: &Report) -> String {
         };
     }
     let Coverage { in_part, unseen, .. } = coverage(report);
-    let complete = quality.dropped_packets + quality.capture_gaps == 0;
+    // A file that was cut off may lack anything behind its end.
+    let cut = quality.truncated_captures + quality.unreadable_records > 0;
+    let complete = quality.dropped_packets + quality.capture_gaps == 0 && !cut;
     let (to_server, to_client) = one_way_connections(report);
     let is_one_way = to_server + to_client > 0 && to_server + to_client == report.connections.len();
     let capture = match quality.dropped_packets {
@@ -201,6 +203,8 @@ pub(crate) fn verdict(report: &Report) -> String {
             let connections = counted(quality.midstream_flows, "connection", "connections");
             format!("the capture lacks the beginning of {connections}")
         }
+        0 if quality.truncated_captures > 0 => "the capture was cut off in the middle of a record".to_owned(),
+        0 if quality.unreadable_records > 0 => "the capture has unreadable records".to_owned(),
         0 if in_part > 0 => "the capture lacks packets, or parts of them".to_owned(),
         0 => skipped::hidden(report).unwrap_or_else(|| "the capture is complete".to_owned()),
         n => format!("the capture lost at least {}", counted(n, "packet", "packets")),

@@ -171,3 +171,35 @@ fn groups_add_up_to_the_totals() {
 fn the_same_report_is_written_the_same() {
     assert_eq!(document(&common::office()).to_string(), document(&common::office()).to_string());
 }
+
+#[test]
+fn a_figure_that_appears_twice_is_the_same_in_text_and_json() {
+    let report = common::office();
+    let document = document(&report);
+    let load = &document["totals"]["load"];
+    let text = smbscope_report::text::render(&report, &smbscope_report::text::TextOptions::default());
+    // The office has fewer than ten commands a second, which the sentence says with one decimal.
+    let rate = load["commands_per_second"].as_f64().expect("time went by");
+    assert!(text.contains(&format!("{rate:.1} commands/s")), "{rate}: {text}");
+    let elapsed = report.aggregate.elapsed().expect("time went by").as_secs_f64();
+    assert!((rate - report.aggregate.count as f64 / elapsed).abs() < 1e-9);
+    // Errors of all commands: the sum over the rows of the table, those of expected waits too.
+    let of_rows = |key: &str| -> u64 {
+        let rows = document[key].as_array().expect("a list");
+        rows.iter()
+            .flat_map(|row| row["errors"].as_object())
+            .flat_map(|errors| errors.values())
+            .filter_map(|n| n.as_u64())
+            .sum()
+    };
+    assert_eq!(load["errors"], of_rows("commands"));
+    let of_clients = |key: &str| -> u64 {
+        document["clients"].as_array().into_iter().flatten().filter_map(|client| client[key].as_u64()).sum()
+    };
+    assert_eq!(
+        (load["errors"].as_u64(), load["bytes_read"].as_u64()),
+        (Some(of_clients("errors")), Some(of_clients("bytes_read")))
+    );
+    assert_eq!(document["verdict"]["headline"], report.verdict().headline);
+    assert!(text.replace('\n', " ").contains(&report.verdict().headline), "{text}");
+}

@@ -158,8 +158,7 @@ fn encryption_is_the_first_thing_said() {
     let frame = common::exchange(Command::EncryptedFrame, Group::Encrypted, 0, 1_000_000);
     let quality = Quality { encrypted_frames: 2, ..Quality::default() };
     let text = at(&common::report(std::slice::from_ref(&frame), Vec::new(), quality.clone()), 100);
-    let expected = "2 frames are encrypted: what they do is hidden, only the frames can be timed (half were answered \
-                    within 1.00 ms).";
+    let expected = "2 frames are encrypted: what they do is hidden, only the frames can be timed (median 1.00 ms).";
     assert_eq!(text.lines().skip(1).take(2).collect::<Vec<_>>().join(" "), expected);
     let negotiate = common::exchange(common::smb2_command(0), Group::Session, 0, 3_000_000);
     let text = at(&common::report(&[frame, negotiate], Vec::new(), quality), 100);

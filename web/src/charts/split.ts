@@ -54,6 +54,12 @@ export const SPLIT_PARTS: SplitPart[] = [
     who: "idle",
     help: "nothing under way for more than 10 s, or before and after all commands",
   },
+  {
+    key: "filtered_out_ns",
+    name: "Filtered out",
+    who: "idle",
+    help: "only commands that the filter left out were outstanding, or the client thought before one of them",
+  },
 ];
 
 /** Parts with time in them, and where each begins as a fraction of the whole. */

@@ -4,6 +4,7 @@ import { numbersTable } from "../charts/figure";
 import { append, type Child, h } from "../lib/dom";
 import { ABSENT, bytes, counted, date, duration, percent, rate, ratio, span, thousands } from "../lib/format";
 import { facts, type Page, part } from "../lib/page";
+import { commandName } from "../report/figures";
 import { type Column, countColumn, numberColumn, textColumn } from "../table/columns";
 import { table } from "../table/table";
 import type { Cell, Cells, SmbscopeComparisonDocument } from "../types/compare";
@@ -124,7 +125,7 @@ function metricView(document: SmbscopeComparisonDocument, metric: Metric): HTMLE
     ...document.groups.map((group) => ({ name: group.group, part: group.part_of !== null, cells: group.cells })),
   ];
   const commands: Entry[] = document.commands.map((command) => ({
-    name: `${command.command}${paired(command)}${command.protocol === "SMB1" && !command.command.startsWith("SMB_COM") ? " (SMB1)" : ""}${command.waiting ? " (waits)" : ""}`,
+    name: `${commandName(command)}${paired(command)}${command.waiting ? " (waits)" : ""}`,
     part: false,
     cells: command.cells,
   }));
@@ -212,13 +213,19 @@ function decades(document: SmbscopeComparisonDocument): HTMLElement {
   const used = Array.from({ length: DECADES.length + 1 }, (_, i) => i).filter((i) =>
     cells.some((cell) => cell?.distribution[i]),
   );
-  const name = (i: number) => (i < DECADES.length ? `below ${DECADES[i]}` : "100 s and more");
+  const name = (i: number) => {
+    const [from, to] = [DECADES[i - 1], DECADES[i]];
+    if (!from) return `< ${to}`;
+    if (!to) return `≥ ${from}`;
+    const [number, unit] = from.split(" ");
+    return to.endsWith(` ${unit}`) ? `${number} – ${to}` : `${from} – ${to}`;
+  };
   const share = (cell: Cell | null, i: number) => {
     const whole = cell?.distribution.reduce((sum, count) => sum + count, 0) ?? 0;
     return cell && whole > 0 ? percent(cell.distribution[i] ?? 0, whole) : ABSENT;
   };
-  return numbersTable("Response times by decade", {
-    headings: ["Answered", ...document.columns.map((column) => column.name)],
+  return numbersTable("Latency distribution by band", {
+    headings: ["Band", ...document.columns.map((column) => column.name)],
     rows: used.map((i) => [name(i), ...cells.map((cell) => share(cell, i))]),
   });
 }

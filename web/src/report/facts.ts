@@ -11,7 +11,8 @@ const WHO: Record<Verdict["who"], string> = {
   server: "Server",
   network: "Network",
   client: "Client",
-  waiting: "Waits by design",
+  nothing: "Nothing slow",
+  waiting: "Expected waits",
   idle: "Hardly any traffic",
   unknown: "Not known",
 };
@@ -50,25 +51,20 @@ export function verdict(report: SmbscopeReportDocument): HTMLElement {
 }
 
 export function keyFigures(report: SmbscopeReportDocument): HTMLElement {
-  const { headline, elapsed_ns, commands } = report.totals;
+  const { headline, load, commands } = report.totals;
   const time = headline.response_time;
-  const errors = Object.values(headline.errors).reduce((sum, count) => sum + count, 0);
-  const seconds = (elapsed_ns ?? 0) / 1e9;
-  const perSecond = (n: number) => (seconds > 0 ? `${thousands(Math.round(n / seconds))}/s` : undefined);
+  const perSecond = (value: number | null) => (value === null ? undefined : `${thousands(Math.round(value))}/s`);
+  const moved = (value: number | null) => (value === null ? undefined : rate(value));
   return tiles(
-    tile("Commands", thousands(commands), perSecond(commands)),
-    tile("Half within", duration(time.p50)),
-    tile("95 % within", duration(time.p95)),
-    tile("99 % within", duration(time.p99)),
+    tile("Commands", thousands(commands), perSecond(load.commands_per_second)),
+    tile("Median", duration(time.p50)),
+    tile("p95", duration(time.p95)),
+    tile("p99", duration(time.p99)),
     tile("Slowest", duration(time.max)),
-    tile("Waited in all", span(waited(time)), `mean ${duration(time.mean)}`),
-    tile(
-      "To clients",
-      bytes(headline.response_bytes),
-      seconds > 0 ? rate(headline.response_bytes / seconds) : undefined,
-    ),
-    tile("To servers", bytes(headline.request_bytes), seconds > 0 ? rate(headline.request_bytes / seconds) : undefined),
-    tile("Errors", thousands(errors), percent(errors, headline.count)),
+    tile("Total wait", span(waited(time)), `mean ${duration(time.mean)}`),
+    tile("Read", bytes(load.bytes_read), moved(load.read_bytes_per_second)),
+    tile("Written", bytes(load.bytes_written), moved(load.written_bytes_per_second)),
+    tile("Errors", thousands(load.errors), percent(load.errors, commands)),
   );
 }
 

@@ -32,9 +32,8 @@ export function errorEntries(commands: readonly Command[]): ErrorEntry[] {
     .sort((a, b) => b.count - a.count);
 }
 
-/** The name of a command; that of SMB1 says so where both protocols have it. */
+/** The name of a command as in all text; that of SMB1 says so where both protocols have it. */
 export function commandName(command: Pick<Command, "protocol" | "command">): string {
-  return command.protocol === "SMB1" && !command.command.startsWith("SMB_COM")
-    ? `${command.command} (SMB1)`
-    : command.command;
+  const name = command.command.replace(/^SMB_COM_/, "");
+  return command.protocol === "SMB1" ? `${name} (SMB1)` : name;
 }

@@ -6,6 +6,7 @@ import { type Column, countColumn, textColumn, timeColumn } from "../table/colum
 import { table } from "../table/table";
 import type { SlowExchange, SmbscopeReportDocument } from "../types/report";
 import { endpoint } from "./connections";
+import { commandName } from "./figures";
 
 /** A display filter for the packets of an exchange that are in one file; Wireshark wants commas since 4.0. */
 export function wiresharkFilter(exchange: SlowExchange): string {
@@ -19,7 +20,9 @@ export function wiresharkFilter(exchange: SlowExchange): string {
 export function slowestTable(report: SmbscopeReportDocument): HTMLElement {
   const columns: Column<SlowExchange>[] = [
     timeColumn("Took", (row) => row.response_time_ns, { exported: "Response time (ns)" }),
-    textColumn("Command", (row) => (row.subcommand ? `${row.command} ${row.subcommand}` : row.command), { width: 20 }),
+    textColumn("Command", (row) => (row.subcommand ? `${commandName(row)} ${row.subcommand}` : commandName(row)), {
+      width: 20,
+    }),
     textColumn("Path", (row) => [row.share, row.path].filter((text) => text !== null).join(": ") || null, {
       width: 34,
     }),

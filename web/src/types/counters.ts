@@ -17,7 +17,7 @@ export const COUNTERS = {
   packets_out_of_time_order: "Packets older than what was already analysed (a pipe out of order beyond the window, a clock step).",
   truncated_captures: "Capture files or streams that end in the middle of a record.",
   unreadable_records: "Records or blocks of a capture file that could not be read and were passed over.",
-  smb_flow_packets: "TCP packets of flows that carry SMB; the counters from here to `framing_lost` are about these flows.",
+  smb_flow_packets: "TCP packets of flows that carry SMB; the counters from here to the losses of framing are about these flows.",
   pure_acks: "Segments without data, SYN, FIN or RST that acknowledge.",
   unacknowledged_segments: "Data segments never acknowledged in the capture.",
   duplicate_packets: "The same packet captured twice.",

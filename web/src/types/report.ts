@@ -3,6 +3,16 @@
 export type Count = number;
 export type Nanoseconds = number | null;
 export type Positive = number;
+/**
+ * A server (`address:port`) or a client (its address).
+ */
+export type Subject =
+  | {
+      server: string;
+    }
+  | {
+      client: string;
+    };
 export type Port = number;
 export type Command = Row & {
   protocol: "SMB1" | "SMB2";
@@ -297,6 +307,7 @@ export interface Totals {
   first_ns: Nanoseconds;
   last_ns: Nanoseconds;
   elapsed_ns: Nanoseconds;
+  load: Load;
   headline: Row;
 }
 /**
@@ -304,6 +315,21 @@ export interface Totals {
  */
 export interface Outcomes {
   [k: string]: Positive;
+}
+/**
+ * What was asked of the servers: the one source of rates, error counts and bytes.
+ */
+export interface Load {
+  elapsed_ns: Count;
+  /**
+   * Commands of every group.
+   */
+  commands_per_second: number | null;
+  errors: Count;
+  bytes_read: Count;
+  bytes_written: Count;
+  read_bytes_per_second: number | null;
+  written_bytes_per_second: number | null;
 }
 /**
  * Counts and times of a set of exchanges.
@@ -356,21 +382,42 @@ export interface Times {
   p999: Nanoseconds;
 }
 /**
- * Is it the server, the network or the client? In plain English.
+ * Is anything slow, and is it the server, the network or the client? In plain English.
  */
 export interface Verdict {
   /**
-   * Whose the seconds are: the server's, the network's (transfers and round trips), the client's own; `waiting` by design; `idle`: hardly anything happened; `unknown`: the capture does not tell.
+   * Whose the waits are: the server's, the network's (transfers, round trips, retransmissions); `client`: nothing is slow, and the client was idle between requests most of the time; `nothing`: nothing is slow; `waiting`: expected waits only; `idle`: no command was outstanding; `unknown`: the capture does not tell.
    */
-  who: "server" | "network" | "client" | "waiting" | "idle" | "unknown";
+  who: "server" | "network" | "client" | "nothing" | "waiting" | "idle" | "unknown";
   /**
    * The answer in one sentence.
    */
   headline: string;
   /**
-   * What supports it, a sentence each: load, what hurts most, where the time went.
+   * What supports it, a sentence each: what is slow, load, what caused the most wait, where the time went.
    */
   sentences: string[];
+  /**
+   * The server or client that the headline is about; null where it is about the whole.
+   */
+  subject: Subject | null;
+  /**
+   * Slow servers, then slow clients: of each, the 10 that waited longest.
+   */
+  slow: {
+    subject: Subject;
+    who: "server" | "network" | "unknown";
+    waited_ns: Count;
+    active_ns: Count;
+    /**
+     * The thresholds that it exceeds.
+     */
+    reasons: string[];
+  }[];
+  /**
+   * What counted as slow, as --slow takes it: the longest p95 of each group, the longest command, the share of its active time that a client waits, and its least total wait.
+   */
+  thresholds: string;
 }
 /**
  * Where the time of connections went. Each moment is divided equally among the commands outstanding on its connection, and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being sent again, the moment is the transfer's, or the network's.
@@ -387,6 +434,7 @@ export interface TimeSplit {
   waiting_ns: Count;
   idle_ns: Count;
   unknown_ns: Count;
+  filtered_out_ns: Count;
   busy_ns: Count;
   outstanding_ns: Count;
 }

@@ -203,6 +203,15 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
       first_ns: START,
       last_ns: START + elapsed,
       elapsed_ns: elapsed,
+      load: {
+        elapsed_ns: elapsed,
+        commands_per_second: wanted / (elapsed / 1e9),
+        errors: Object.values(total.errors).reduce((all, count) => all + count, 0),
+        bytes_read: 9_000,
+        bytes_written: 4_000,
+        read_bytes_per_second: 9_000 / (elapsed / 1e9),
+        written_bytes_per_second: 4_000 / (elapsed / 1e9),
+      },
       headline: total,
     },
     verdict: {
@@ -213,6 +222,9 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
         "Between 12:12 and 12:17 response times tripled while throughput stayed the same, as when a disk is the limit.",
         "The network took 11 %, transfers 9 %; no packet was lost.",
       ],
+      subject: null,
+      slow: [],
+      thresholds: "read=20ms",
     },
     time_split: splits.reduce(added),
     connections,
@@ -442,6 +454,7 @@ function split(own: Exchange[], elapsed: number, next: () => number): TimeSplit 
     response_transfer_ns: part(0.13),
     server_or_network_ns: part(0.02),
     unknown_ns: 0,
+    filtered_out_ns: 0,
     waiting_ns: waiting,
     idle_ns: idle,
   };

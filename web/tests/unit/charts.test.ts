@@ -157,6 +157,7 @@ describe("the time split", () => {
     waiting_ns: 0,
     idle_ns: 0,
     unknown_ns: 0,
+    filtered_out_ns: 0,
     busy_ns: 0,
     outstanding_ns: 0,
   };

@@ -59,6 +59,7 @@ pub(crate) fn read(taken: &Taken, port: u16, wire: &mut Wire) -> anyhow::Result<
         filter: None,
         slices: None,
         interval: None,
+        slow: smbscope_report::Thresholds::default(),
     };
     Ok(CaptureFacts {
         file: None,

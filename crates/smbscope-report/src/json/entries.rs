@@ -2,6 +2,7 @@
 
 use super::waits::TimeSplit;
 use crate::CaptureEntry;
+use crate::load::Load;
 use serde::Serialize;
 use smbscope_model::{DirectionCounts, Nanos, Outcome, Protocol, TimeKind, Timestamp};
 use smbscope_stats::{Aggregate, CommandRow, Entities, Figures, Splits, SubcommandRow};
@@ -22,6 +23,7 @@ pub(super) struct Totals<'a> {
     pub(super) first_ns: Option<Timestamp>,
     pub(super) last_ns: Option<Timestamp>,
     pub(super) elapsed_ns: Option<Nanos>,
+    pub(super) load: Load,
     pub(super) headline: Row<'a>,
 }
 

@@ -8,6 +8,7 @@ mod slices;
 mod waits;
 
 use crate::Report;
+use crate::load::Load;
 use crate::verdict::Verdict;
 use entries::{Capture, Connection, Entity, Generator, Group, Row, Timeline, Totals};
 pub use escaped::line;
@@ -202,6 +203,7 @@ impl<'a> Document<'a> {
                 first_ns: report.first,
                 last_ns: report.last,
                 elapsed_ns: report.first.zip(report.last).map(|(first, last)| last - first),
+                load: Load::of(report),
                 headline: Row::of(&aggregate.total),
             },
             verdict: report.verdict(),

@@ -17,6 +17,7 @@ pub(super) struct TimeSplit {
     waiting_ns: Nanos,
     idle_ns: Nanos,
     unknown_ns: Nanos,
+    filtered_out_ns: Nanos,
     busy_ns: Nanos,
     outstanding_ns: Nanos,
 }
@@ -35,6 +36,7 @@ impl TimeSplit {
             waiting_ns: split.part(TimePart::Waiting),
             idle_ns: split.part(TimePart::Idle),
             unknown_ns: split.part(TimePart::Unknown),
+            filtered_out_ns: split.part(TimePart::FilteredOut),
             busy_ns: split.busy,
             outstanding_ns: split.outstanding,
         }

@@ -4,15 +4,17 @@ use super::TextOptions;
 use super::commands::{in_order, row_name};
 use super::style::Paint;
 use crate::Report;
+use crate::bands;
 use crate::format::{shorten, thousands, visible_percent};
 use smbscope_model::Group;
 use smbscope_stats::{Distribution, Row};
 
-/// Names of the decades, by index.
-const DECADES: [&str; 10] = ["<1µs", "<10µs", "<100µs", "<1ms", "<10ms", "<100ms", "<1s", "<10s", "<100s", "≥100s"];
+/// Heading of the groups' distribution, and of its columns.
+const GROUPS: &str = "Latency distribution by group";
+const GROUP_COLUMNS: [&str; 4] = ["Band", "Commands", "Share", "Cumulative"];
 
-/// Heading of the commands' distribution.
-const HEADING: &str = "Response time, %";
+/// Heading of the commands' distribution: a band reaches from the first line of its heading to the second.
+const HEADING: [&str; 2] = ["Share by band, %", "(from, to)"];
 
 /// Narrowest name column.
 const NAME_MIN: usize = 18;
@@ -22,20 +24,22 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
     commands(out, report, options);
 }
 
-/// A block a group: a line a decade with count, share, share so far and a bar.
+/// A block a group: a line a band with count, share, share up to its end, and a bar.
 fn groups(out: &mut String, report: &Report, options: &TextOptions) {
     out.push('\n');
-    Paint::Heading.line(out, "Response time by group", options.color);
+    Paint::Heading.line(out, GROUPS, options.color);
+    let [band, commands, share, cumulative] = GROUP_COLUMNS;
+    Paint::Faint.line(out, &format!("    {band:<13}{commands:>10}  {share:>7}  {cumulative:>10}"), options.color);
     for (name, row) in named_groups(report) {
         if row.timed == 0 {
             continue;
         }
         out.push_str(&format!("  {name}\n"));
         for decade in row.distribution.decades() {
-            let bar = bar(decade.percent, options.width.saturating_sub(42).min(50));
+            let bar = bar(decade.percent, options.width.saturating_sub(50).min(50));
             let text = format!(
-                "    {:<7}{:>10}  {:>5.1} %  {:>5.1} %  {bar}",
-                DECADES[decade.index],
+                "    {:<13}{:>10}  {:>5.1} %  {:>8.1} %  {bar}",
+                bands::name(decade.index),
                 thousands(decade.count),
                 decade.percent,
                 decade.cumulative_percent
@@ -55,19 +59,22 @@ fn commands(out: &mut String, report: &Report, options: &TextOptions) {
     let mut whole = Distribution::default();
     rows.iter().for_each(|(_, row)| whole.merge(&row.distribution));
     let mut decades: Vec<usize> = whole.decades().iter().map(|decade| decade.index).collect();
-    // A decade takes 7 columns, its part of the shape 1. What does not fit is added to the next decade, whose name
-    // ("<10µs") says so.
+    // A decade takes 7 columns, its part of the shape 1. What does not fit is added to the next decade, which begins at 0
+    // then.
     let fitting = (options.width.saturating_sub(NAME_MIN + 2) / 8).max(1);
     decades.drain(..decades.len().saturating_sub(fitting));
     let Some(&lowest) = decades.first() else { return };
     let names = rows.iter().map(|(name, _)| name.chars().count());
-    let name_width = names.chain([HEADING.len()]).max().unwrap_or(0);
+    let name_width = names.chain(HEADING.map(str::len)).max().unwrap_or(0);
     let name_width = name_width.min(options.width.saturating_sub(8 * decades.len() + 2));
 
     out.push('\n');
-    let mut head = format!("{:<name_width$}", shorten(HEADING, name_width));
-    decades.iter().for_each(|index| head += &format!("{:>7}", DECADES[*index]));
-    Paint::Heading.line(out, &head, options.color);
+    let from = |index: usize| if index == lowest { "0".to_owned() } else { bands::from(index) };
+    for (heading, edge) in HEADING.into_iter().zip([&from as &dyn Fn(usize) -> String, &bands::to]) {
+        let mut head = format!("{:<name_width$}", shorten(heading, name_width));
+        decades.iter().for_each(|index| head += &format!("{:>7}", edge(*index)));
+        Paint::Heading.line(out, head.trim_end(), options.color);
+    }
     for (name, row) in rows {
         let mut counts = row.distribution.counts();
         counts[lowest] = counts[..=lowest].iter().sum();

@@ -101,11 +101,11 @@ fn summary(report: &Report) -> String {
     }
 }
 
-/// `half were answered within 224 µs, 95 % within 732 µs`.
+/// `median 224 µs, p95 732 µs`.
 fn figures(row: &Row) -> String {
     let time = row.time(TimeKind::ResponseTime);
-    let within = |share: &str, time: Option<Nanos>| time.map(|time| format!("{share} within {}", unbroken(time)));
-    let parts = [within("half were answered", time.p50), within(&unbroken("95 %"), time.p95)];
+    let named = |name: &str, time: Option<Nanos>| time.map(|time| format!("{name} {}", unbroken(time)));
+    let parts = [named("median", time.p50), named("p95", time.p95)];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 

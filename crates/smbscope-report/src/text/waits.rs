@@ -61,15 +61,18 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
             column("Waiting", 2),
             column("Idle", 1),
             column("Unknown", 3),
+            column("Filtered", 5),
             column("At once", 4),
         ],
         sections,
     };
     table.render(out, options.width, options.color);
+    let filtered = if report.filter.is_some() { " Filtered is time of commands that the filter left out." } else { "" };
     let note = "Client is time to think, Requests and Replies their transfer, Network round trips and retransmissions, \
-                Waiting waits by design; what overlaps is divided, so that the parts add up to Elapsed. At once is the \
-                mean number of commands outstanding while there was one.";
-    wrap(note, options.width).iter().for_each(|line| Paint::Faint.line(out, line, options.color));
+                Waiting expected waits; what overlaps is divided, so that the parts add up to Elapsed. At once is the \
+                mean number of commands outstanding while there was one."
+        .to_owned() + filtered;
+    wrap(&note, options.width).iter().for_each(|line| Paint::Faint.line(out, line, options.color));
     out.push('\n');
     for sentence in verdict::of(report).sentences {
         for (i, line) in wrap(&sentence, options.width.saturating_sub(2)).iter().enumerate() {
@@ -96,6 +99,7 @@ fn cells(split: &TimeSplit) -> Vec<String> {
         part(TimePart::Waiting),
         part(TimePart::Idle),
         part(TimePart::Unknown),
+        part(TimePart::FilteredOut),
         split.concurrency().map_or_else(String::new, |mean| format!("{mean:.1}")),
     ]
 }

@@ -1,15 +1,16 @@
 //! Commands that were left waiting for long while others are answered fast.
 
 use super::STALL;
+use super::judge::Whom;
 use crate::Report;
-use smbscope_model::{Exchange, FlowId, Nanos, TimeKind, Timestamp};
+use smbscope_model::{Exchange, FlowId, Group, Nanos, TimeKind, Timestamp};
 use std::collections::BTreeMap;
 
 /// How many medians a service time has to be longer than.
 const MEDIANS: i64 = 100;
 
 /// The time in which the server kept commands waiting.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(super) struct Stall<'a> {
     /// When the longest of them began.
     pub(super) start: Timestamp,
@@ -51,15 +52,18 @@ fn time_of_connections(waits: &[(Timestamp, Timestamp, &Exchange)]) -> Nanos {
     Nanos(total)
 }
 
-/// The longest, among the slowest exchanges of a report.
-pub(super) fn longest(report: &Report) -> Option<Stall<'_>> {
+/// The longest of somebody, among the slowest exchanges of a report. An encrypted frame may be a wait for changes.
+pub(super) fn longest(report: &Report, whom: Whom) -> Option<Stall<'_>> {
     let median = report.aggregate.total.time(TimeKind::ServiceTime).p50;
-    let least = Nanos(median.map_or(0, |median| median.0.saturating_mul(MEDIANS))).max(STALL);
+    let usual = Nanos(median.map_or(0, |median| median.0.saturating_mul(MEDIANS))).max(STALL);
+    // A group may take its time.
+    let least = |exchange: &Exchange| usual.max(report.slow.p95(exchange.group).unwrap_or(usual));
     let mut waits: Vec<(Timestamp, Timestamp, &Exchange)> = report
         .aggregate
         .slowest
         .iter()
-        .filter_map(|exchange| wait(exchange, least).map(|(start, end)| (start, end, exchange)))
+        .filter(|exchange| exchange.group != Group::Encrypted && whom.includes(exchange))
+        .filter_map(|exchange| wait(exchange, least(exchange)).map(|(start, end)| (start, end, exchange)))
         .collect();
     waits.sort_by_key(|(start, ..)| *start);
     let total = time_of_connections(&waits);
@@ -76,7 +80,7 @@ pub(super) fn longest(report: &Report) -> Option<Stall<'_>> {
     }
     let count = stalls.len() as u64;
     let (start, end, exchanges) = stalls.into_iter().max_by_key(|(start, end, _)| *end - *start)?;
-    let longest = exchanges.iter().max_by_key(|exchange| wait(exchange, least).map(|(start, end)| end - start))?;
+    let longest = exchanges.iter().max_by_key(|one| wait(one, least(one)).map(|(start, end)| end - start))?;
     let length = end - start;
     // A server that stands still acknowledges what it is sent all the same; what had to be sent again was lost, and with
     // it, often, the response, which the server sends again a time-out later.

@@ -87,6 +87,7 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
         filter: None,
         slices: None,
         interval: None,
+        slow: smbscope_report::Thresholds::default(),
     }
 }
 

@@ -87,11 +87,7 @@ impl Table {
         }
         let slot = self.entries.len();
         self.index.insert(key.into(), slot);
-        self.entries.push(Entry {
-            key: key.into(),
-            counts: Counts::default(),
-            missed_at_most: self.floor,
-        });
+        self.entries.push(Entry { key: key.into(), counts: Counts::default(), missed_at_most: self.floor });
         slot
     }
 

@@ -257,11 +257,8 @@ impl Sweeper {
         while let Some(first) = held.get(next).filter(|first| first.start.0 < until).copied() {
             self.begin_at(first.start.0);
             if first.start.0 >= self.position {
-                let pause = Pause {
-                    begins_unknown: first.begins_unknown,
-                    outer: !self.begun,
-                    filtered_out: !first.chosen,
-                };
+                let pause =
+                    Pause { begins_unknown: first.begins_unknown, outer: !self.begun, filtered_out: !first.chosen };
                 self.pause(first.start.0, pause);
             }
             self.begun = true;

@@ -234,7 +234,8 @@ fn a_request_without_an_answer_keeps_its_client_waiting_to_the_end() {
 fn what_a_filter_leaves_out_is_nobodys_time() {
     // Served 0 to 100 (chosen) beside 50 to 150 (not); thought 150 to 200; 200 to 300 not chosen; thought 300 to 400;
     // 400 to 500 chosen. Theirs are 0 to 100 and 400 to 500, and the thought before the last.
-    let exchanges = [(0, 100), (50, 150), (200, 300), (400, 500)].map(|(from, to)| command(from, from, to, to, Some(0)));
+    let exchanges =
+        [(0, 100), (50, 150), (200, 300), (400, 500)].map(|(from, to)| command(from, from, to, to, Some(0)));
     let mut sweeper = Sweeper::default();
     let mut busy = Vec::new();
     for (exchange, chosen) in exchanges.iter().zip([true, false, false, true]) {
@@ -256,16 +257,9 @@ fn a_command_that_is_outstanding_beside_very_many_counts_from_then_on_and_nothin
 }
 
 /// The same rule, for every nanosecond by itself.
-fn by_every_nanosecond(
-    connection: &Connection,
-    exchanges: &[Exchange],
-    chosen: &[bool],
-) -> [f64; TimePart::ALL.len()] {
-    let commands: Vec<(&Exchange, bool)> = exchanges
-        .iter()
-        .zip(chosen.iter().copied())
-        .filter(|(exchange, _)| exchange.group != Group::Waiting)
-        .collect();
+fn by_every_nanosecond(connection: &Connection, exchanges: &[Exchange], chosen: &[bool]) -> [f64; TimePart::ALL.len()] {
+    let commands: Vec<(&Exchange, bool)> =
+        exchanges.iter().zip(chosen.iter().copied()).filter(|(exchange, _)| exchange.group != Group::Waiting).collect();
     let at = |stamp: Option<Stamp>| stamp.expect("all four are known").time.0;
     let mut sums = [0.0; TimePart::ALL.len()];
     for now in connection.first.0..connection.last.0 {

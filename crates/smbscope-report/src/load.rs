@@ -1,0 +1,79 @@
+//! How much was asked of the servers: the one place that every rate, error count and byte count of a report comes from.
+
+use crate::Report;
+use crate::format::{counted, thousands, unbroken};
+use serde::Serialize;
+use smbscope_model::Nanos;
+
+/// Figures of all commands that the report is about.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Load {
+    /// First to last packet of the commands: what rates are rates of.
+    pub(crate) elapsed_ns: Nanos,
+    /// Commands of every group each second; absent where no time went by.
+    pub(crate) commands_per_second: Option<f64>,
+    /// Error responses of every group.
+    pub(crate) errors: u64,
+    /// Bytes of files that were read.
+    pub(crate) bytes_read: u64,
+    /// Bytes of files that were written.
+    pub(crate) bytes_written: u64,
+    pub(crate) read_bytes_per_second: Option<f64>,
+    pub(crate) written_bytes_per_second: Option<f64>,
+}
+
+impl Load {
+    pub(crate) fn of(report: &Report) -> Load {
+        let aggregate = &report.aggregate;
+        let elapsed = aggregate.elapsed().unwrap_or_default();
+        let per_second = |n: u64| (elapsed.0 > 0).then(|| n as f64 / elapsed.as_secs_f64());
+        let servers = aggregate.servers.entries.iter().map(|(_, server)| server).chain(&aggregate.servers.other);
+        let (read, written) =
+            servers.fold((0, 0), |(read, written), server| (read + server.bytes_read, written + server.bytes_written));
+        Load {
+            elapsed_ns: elapsed,
+            commands_per_second: per_second(aggregate.count),
+            errors: aggregate.errors,
+            bytes_read: read,
+            bytes_written: written,
+            read_bytes_per_second: per_second(read),
+            written_bytes_per_second: per_second(written),
+        }
+    }
+
+    /// `Load: 3 connections of 2 clients, 5,885 commands/s, 2.5 MB/s read; …`
+    pub(crate) fn sentence(&self, report: &Report) -> String {
+        let split = &report.aggregate.splits.whole;
+        let connections = counted(split.connections, "connection", "connections");
+        let clients = counted(report.aggregate.clients.entries.len() as u64, "client", "clients");
+        let mut parts = vec![format!("{connections} of {clients}")];
+        parts.extend(self.commands_per_second.map(|rate| unbroken(format!("{} commands/s", figure(rate)))));
+        let moved = [(self.read_bytes_per_second, "read"), (self.written_bytes_per_second, "written")];
+        for (rate, how) in moved {
+            parts.extend(rate.filter(|rate| *rate > 0.0).map(|rate| unbroken(format!("{} {how}", throughput(rate)))));
+        }
+        let outstanding = report.connections.iter().map(|connection| connection.max_outstanding).max().unwrap_or(0);
+        let queue = split.concurrency().map_or_else(String::new, |mean| {
+            format!("; {mean:.1} requests outstanding on a busy connection on average, at most {outstanding}")
+        });
+        format!("Load: {}{queue}.", parts.join(", "))
+    }
+}
+
+/// `12 MB/s`, `3.4 kB/s`.
+fn throughput(bytes_per_second: f64) -> String {
+    match bytes_per_second {
+        v if v >= 1e5 => format!("{} MB/s", figure(v / 1e6)),
+        v => format!("{} kB/s", figure(v / 1e3)),
+    }
+}
+
+/// Three digits that matter: `0.12`, `3.4`, `5,883`.
+fn figure(value: f64) -> String {
+    match value {
+        v if v >= 100.0 => thousands(v.round() as u64),
+        v if v >= 10.0 => format!("{v:.0}"),
+        v if v >= 1.0 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
