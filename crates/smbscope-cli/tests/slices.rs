@@ -111,13 +111,18 @@ fn a_filtered_report_counts_the_chosen_and_judges_the_whole() {
     for whole_of in ["quality", "captures"] {
         assert_eq!(part[whole_of], whole[whole_of], "{whole_of}");
     }
-    // Connections are those of the capture; time is divided for those that the filter chose something of, and whole.
+    // Connections are those of the capture; time is divided for those that the filter chose something of, and busy is only
+    // what was chosen.
     let flows: BTreeSet<&str> = chosen.iter().map(|row| row["flow_id"].as_str()).collect();
     let mut elapsed = 0;
     let connections = |report: &Value| report["connections"].as_array().expect("an array").clone();
     for (mut found, expected) in connections(&part).into_iter().zip(connections(&whole)) {
         if flows.contains(found["flow_id"].to_string().as_str()) {
-            elapsed += found["time_split"]["elapsed_ns"].as_i64().expect("a time");
+            let split = found["time_split"].take();
+            elapsed += split["elapsed_ns"].as_i64().expect("a time");
+            assert_eq!(split["elapsed_ns"], expected["time_split"]["elapsed_ns"]);
+            assert!(split["busy_ns"].as_i64() < expected["time_split"]["busy_ns"].as_i64(), "{split}");
+            found["time_split"] = expected["time_split"].clone();
         } else {
             assert_eq!(found["time_split"].take(), Value::Null);
             found["time_split"] = expected["time_split"].clone();
