@@ -115,7 +115,8 @@ interface Entry {
 /** The commands of SMB1 that do what a command of SMB2 does, where they stand in one row. */
 function paired(command: SmbscopeComparisonDocument["commands"][number]): string {
   const others = new Set(command.members?.flat().filter((name) => name !== command.command));
-  return others.size > 0 ? ` = ${[...others].join(", ")}` : "";
+  const names = [...others].map((name) => name.replace(/^SMB_COM_/, ""));
+  return names.length > 0 ? ` = ${names.join(", ")}` : "";
 }
 
 function metricView(document: SmbscopeComparisonDocument, metric: Metric): HTMLElement[] {
