@@ -20,7 +20,7 @@ const LEAST_COUNTED: u64 = 8;
 /// Requests that may be missing between two MIDs of a counter where no loss shows between them.
 const MOST_SKIPPED: u16 = 32;
 /// Of how many MIDs one at most may be out of step.
-const LEAST_REGULAR: u64 = 8;
+const LEAST_REGULAR: u64 = 16;
 /// Square of the error of a single count that is not whole.
 const ROUNDING: f64 = 0.25;
 
@@ -194,6 +194,7 @@ impl MidCounter {
             self.regular += u64::from(!lost);
         } else if self.step > 0 && rise.is_multiple_of(self.step) && (lost || rise / self.step <= MOST_SKIPPED) {
             self.missing += u64::from((rise / self.step).saturating_sub(1));
+            self.irregular += u64::from(!lost);
         } else {
             self.irregular += 1;
             // Until a step was confirmed, any is as good.

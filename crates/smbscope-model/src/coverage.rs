@@ -24,6 +24,9 @@ pub struct Coverage {
     pub unseen: u64,
     /// The square of the standard error of that.
     unseen_variance: u64,
+    /// Encrypted frames that could not be paired, where packets are missing: because of it, or because several were
+    /// outstanding.
+    unpaired: u64,
     /// Commands without a time for another reason than damage.
     pub others: u64,
 }
@@ -48,34 +51,38 @@ impl Coverage {
         // A message whose header was cut off is half of a command: one of which the other half is counted already, as
         // long as there are such, then one of which both halves are cut.
         let cut = quality.headers_truncated.saturating_sub(one_half).div_ceil(2);
+        let lossy = quality.dropped_packets + quality.capture_gaps > 0;
+        let unpaired = if lossy { ended(Outcome::NotPairable) } else { 0 };
         Coverage {
             timed: ended(Outcome::Complete),
             in_part: one_half + both_halves + cut,
             // Those with cut headers show no message id either.
             unseen: quality.commands_unseen.saturating_sub(cut),
             unseen_variance: quality.commands_unseen_variance,
-            others: untimed.saturating_sub(one_half + both_halves),
+            unpaired,
+            others: untimed.saturating_sub(one_half + both_halves + unpaired),
         }
     }
 
-    /// Commands that damage left without a time, seen or not.
+    /// Commands that damage left without a time, seen or not; of encrypted ones it may be fewer.
     pub fn missed(&self) -> u64 {
-        self.in_part + self.unseen
+        self.in_part + self.unseen + self.unpaired
     }
 
     /// The share of the commands that damage left without a time.
     pub fn not_timed(&self) -> Share {
         let error = STANDARD_ERRORS * (self.unseen_variance as f64).sqrt();
         let unseen = self.unseen as f64;
-        let percent = |unseen: f64| {
-            let missed = self.in_part as f64 + unseen;
-            let all = missed + (self.timed + self.others) as f64;
+        let unpaired = self.unpaired as f64;
+        let percent = |unseen: f64, paired: f64| {
+            let missed = self.in_part as f64 + unseen + unpaired - paired;
+            let all = missed + paired + (self.timed + self.others) as f64;
             if all > 0.0 { 100.0 * missed / all } else { 0.0 }
         };
         Share {
-            percent: percent(unseen),
-            at_least: percent((unseen - error).max(0.0)),
-            at_most: percent(unseen + error),
+            percent: percent(unseen, 0.0),
+            at_least: percent((unseen - error).max(0.0), unpaired),
+            at_most: percent(unseen + error, 0.0),
         }
     }
 }
