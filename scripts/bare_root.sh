@@ -207,7 +207,7 @@ if [ -z "$suite" ]; then
 fi
 if [ -z "$mirror" ]; then
     mirror=$(archives | awk -F'|' -v suite="$suite" '$2 == suite { print $1; exit }')
-    mirror=${mirror:-http://deb.debian.org/debian}
+    [ -n "$mirror" ] || [ -e "$root/$MARK" ] || fail "this machine uses no archive of $suite: name one with --mirror"
 fi
 if [ -e "$root/$MARK" ]; then
     [ -n "$again" ] || fail "$root holds a root of an earlier run: remove it, or use it --again"

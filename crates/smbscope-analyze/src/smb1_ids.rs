@@ -66,7 +66,7 @@ impl IdHistory {
 impl Run {
     fn note(&mut self, mid: u16) {
         // A MID lower than the one before begins again.
-        let rise = mid.checked_sub(self.last).unwrap_or(0);
+        let rise = mid.saturating_sub(self.last);
         self.last = mid;
         let goes_on = rise > 0 && self.length > 1 && rise.is_multiple_of(self.step) && rise / self.step <= MOST_SKIPPED;
         if goes_on {

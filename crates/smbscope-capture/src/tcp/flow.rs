@@ -525,7 +525,7 @@ impl<S> Flow<S> {
             let by_identification = self.was_sent_after_its_successor(&held.located(), Arrival::LAST) == Some(true);
             (by_identification, held.known_received || held.sent_again)
         };
-        let (first, second) = self.held.first_two();
+        let [first, second] = self.held.first_two();
         let (first_arrival, first) = first?;
         let Some((second_arrival, second)) = second else { return Some(first_arrival) };
         let second_goes_first = match self.view.opener {

@@ -79,9 +79,9 @@ impl Waiting {
     }
 
     /// The two that came first.
-    pub(super) fn first_two(&self) -> (Option<(Arrival, &Held)>, Option<(Arrival, &Held)>) {
+    pub(super) fn first_two(&self) -> [Option<(Arrival, &Held)>; 2] {
         let mut both = self.queue.iter().map(|(arrival, held)| (*arrival, held));
-        (both.next(), both.next())
+        [both.next(), both.next()]
     }
 
     pub(super) fn take(&mut self, arrival: Arrival) -> Option<Held> {
