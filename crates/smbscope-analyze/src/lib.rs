@@ -32,7 +32,10 @@ use channels::{Channels, Watch};
 use connection::Shared;
 use names::Sessions;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission, StreamSink};
-use smbscope_model::{ClockStep, Connection, Direction, Exchange, ForeignReply, Limits, Quality, Settled};
+use smbscope_model::{
+    ClockStep, Connection, Direction, Endpoints, Exchange, ForeignReply, Limits, Quality, Role, SeenTwice, Settled,
+    Timestamp,
+};
 use std::sync::Arc;
 
 /// Ports that promise SMB: direct TCP and the NetBIOS session service.
@@ -46,6 +49,9 @@ pub struct Options {
     pub ports: Vec<u16>,
     /// What it may take.
     pub limits: Limits,
+    /// Of packets that were captured on both sides of a router, those nearer to this end count; where none is chosen, the
+    /// first copy.
+    pub beside: Option<Role>,
 }
 
 /// Takes exchanges when they are over.
@@ -77,7 +83,12 @@ pub struct Analyzer<E: ExchangeSink> {
     steps_back: Arc<[ClockStep]>,
     clock_steps: Vec<ClockStep>,
     foreign_replies: Vec<ForeignReply>,
+    routed: Vec<Endpoints>,
+    initials: Vec<Initials>,
 }
+
+/// Initial sequence numbers of client and server, when the connection began, and its ends.
+pub(crate) type Initials = ([u32; 2], Timestamp, Endpoints);
 
 /// What remains when every flow is over.
 #[derive(Debug, Clone, Default)]
@@ -92,6 +103,9 @@ pub struct Outcome {
     pub clock_steps: Vec<ClockStep>,
     /// Servers that answered in another protocol, at most [`ForeignReply::MAX_LISTED`].
     pub foreign_replies: Vec<ForeignReply>,
+    /// Connections that were captured on both sides of a router.
+    pub(crate) routed: Vec<Endpoints>,
+    pub(crate) initials: Vec<Initials>,
 }
 
 impl<E: ExchangeSink> Analyzer<E> {
@@ -107,6 +121,8 @@ impl<E: ExchangeSink> Analyzer<E> {
             steps_back: Arc::default(),
             clock_steps: Vec::new(),
             foreign_replies: Vec::new(),
+            routed: Vec::new(),
+            initials: Vec::new(),
         }
     }
 
@@ -130,6 +146,23 @@ impl<E: ExchangeSink> Analyzer<E> {
             connections_left_out: self.connections_left_out,
             clock_steps: self.clock_steps,
             foreign_replies: self.foreign_replies,
+            routed: self.routed,
+            initials: self.initials,
+        }
+    }
+
+    /// Notes what tells that a connection was captured at two places.
+    fn note_places(&mut self, connection: &Connection, view: &FlowView, end: &FlowEnd) {
+        if end.quality.copies_behind_router > 0 && self.routed.len() < SeenTwice::MAX_NAMED {
+            self.routed.push(connection.endpoints);
+        }
+        // Address translation keeps sequence numbers, and two connections have both alike by no chance.
+        if let [Some(forward), Some(backward)] = end.initial
+            && self.initials.len() < self.options.limits.connections
+        {
+            let is_forward = view.source == connection.endpoints.client;
+            let initials = if is_forward { [forward, backward] } else { [backward, forward] };
+            self.initials.push((initials, connection.first, connection.endpoints));
         }
     }
 
@@ -190,6 +223,7 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
 
     fn closed(&mut self, flow: Option<FlowState>, view: &FlowView, end: FlowEnd) {
         let Some(connection) = flow.and_then(|flow| flow.close(view, &end, &mut self.shared())) else { return };
+        self.note_places(&connection, view, &end);
         self.emit.closed(&connection);
         if self.connections.len() < self.options.limits.connections {
             self.connections.push(connection);

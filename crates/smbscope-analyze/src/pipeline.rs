@@ -8,13 +8,15 @@
 //! met, the analysis says so ([`Failure::Coupled`]) and is to be repeated with coarser shards.
 
 use crate::channels::Channels;
-use crate::{Analyzer, ExchangeSink, Options, Outcome};
+use crate::{Analyzer, ExchangeSink, Initials, Options, Outcome};
 use smbscope_capture::batch::Batch;
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{Backing, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_capture::{Packet, TcpSegment};
-use smbscope_model::{ClockStep, Connection, Exchange, ForeignReply, Quality, Settled, SkippedPackets, Timestamp};
+use smbscope_model::{
+    ClockStep, Connection, Exchange, ForeignReply, Nanos, Quality, SeenTwice, Settled, SkippedPackets, Timestamp,
+};
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -72,6 +74,8 @@ pub struct Analysis {
     pub clock_steps: Vec<ClockStep>,
     /// Servers that answered in another protocol.
     pub foreign_replies: Vec<ForeignReply>,
+    /// Connections that were captured at two places, at most [`SeenTwice::MAX_NAMED`].
+    pub seen_twice: Vec<SeenTwice>,
     /// The earliest packet.
     pub first: Option<Timestamp>,
     /// The latest packet.
@@ -158,15 +162,20 @@ pub fn run<S: Sink>(
         return Err(Failure::Coupled);
     }
     let mut analysis = reader.finish(set);
+    let mut initials = Vec::new();
     for outcome in outcomes.into_iter().flatten() {
         analysis.quality.merge(&outcome.quality);
         analysis.connections.extend(outcome.connections);
         analysis.connections_left_out += outcome.connections_left_out;
         analysis.clock_steps.extend(outcome.clock_steps);
         analysis.foreign_replies.extend(outcome.foreign_replies);
+        analysis.seen_twice.extend(outcome.routed.into_iter().map(SeenTwice::Routed));
+        initials.extend(outcome.initials);
     }
     analysis.clock_steps.extend(steps_back.iter());
     analysis.clock_steps = distinct(analysis.clock_steps);
+    analysis.seen_twice.extend(translated(initials));
+    analysis.seen_twice.truncate(SeenTwice::MAX_NAMED);
     analysis.foreign_replies.sort_unstable();
     analysis.foreign_replies.dedup();
     analysis.foreign_replies.truncate(ForeignReply::MAX_LISTED);
@@ -192,6 +201,23 @@ fn distinct(mut steps: Vec<ClockStep>) -> Vec<ClockStep> {
     }
     distinct.truncate(ClockStep::MAX_CLOCK_STEPS);
     distinct
+}
+
+/// Connections with the same initial sequence numbers on both sides, at about the same time and with other addresses: the
+/// one that began first, and the other one.
+fn translated(mut initials: Vec<Initials>) -> Vec<SeenTwice> {
+    const MAX_APART: Nanos = Nanos(10_000_000_000);
+    initials.sort_unstable_by_key(|(numbers, first, ends)| (*numbers, *first, ends.client, ends.server));
+    let pairs = initials.windows(2).filter_map(|pair| match pair {
+        [(one, began, ends), (other, later, others)] => {
+            (one == other && ends != others && *later - *began <= MAX_APART)
+                .then_some((*began, SeenTwice::Translated(*ends, *others)))
+        }
+        _ => None,
+    });
+    let mut pairs: Vec<(Timestamp, SeenTwice)> = pairs.collect();
+    pairs.sort_by_key(|(began, _)| *began);
+    pairs.into_iter().map(|(_, pair)| pair).collect()
 }
 
 /// Which shard follows the flow of a segment: the same for both directions.
@@ -348,7 +374,7 @@ impl<'s, S: Sink> Worker<'s, S> {
             if shards > 1 {
                 analyzer.watch_channels(shard, Arc::clone(channels));
             }
-            FlowTable::within(analyzer, options.limits.flows)
+            FlowTable::within(analyzer, options.limits.flows).beside(options.beside)
         });
         Worker { stride: count, shards: tables.collect() }
     }

@@ -45,6 +45,7 @@ struct Packed {
     tag: u16,
     flags: u8,
     has: u8,
+    hops_left: u8,
 }
 
 /// Bits of [`Packed::has`].
@@ -97,6 +98,7 @@ impl Packed {
             ip_id: segment.ip_id.unwrap_or(0),
             tag,
             flags: segment.flags.0,
+            hops_left: segment.hops_left,
             has: source_is_v4 | destination_is_v4 | timestamp_value | ip_id | other_first,
         }
     }
@@ -125,6 +127,7 @@ impl Packed {
             window: self.window,
             timestamp_value: self.has(TIMESTAMP_VALUE).then_some(self.timestamp_value),
             ip_id: self.has(IP_ID).then_some(self.ip_id),
+            hops_left: self.hops_left,
             payload,
             payload_length: self.payload_length,
         }
@@ -220,6 +223,7 @@ mod tests {
             window: 65_535,
             timestamp_value: Some(0),
             ip_id: None,
+            hops_left: 63,
             payload: b"one",
             payload_length: 1_448,
         };

@@ -78,6 +78,8 @@ pub struct TcpSegment<'a> {
     pub timestamp_value: Option<u32>,
     /// Identification of the IPv4 header; absent for IPv6.
     pub ip_id: Option<u16>,
+    /// Time to live, or hop limit, of the IP header: less by one behind every router.
+    pub hops_left: u8,
     /// Captured payload bytes.
     pub payload: &'a [u8],
     /// Payload length on the wire; more than `payload` when the snap length cut the packet.

@@ -10,7 +10,7 @@ use anyhow::bail;
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Failure, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureInfo, CaptureSet, Input};
-use smbscope_model::{ClockStep, Exchange, Nanos, Quality, SkippedPackets, SkippedProtocol};
+use smbscope_model::{ClockStep, Endpoints, Exchange, Nanos, Quality, SeenTwice, SkippedPackets, SkippedProtocol};
 use smbscope_report::csv::CellStyle;
 use smbscope_report::table::{ExchangeTable, Provenance};
 use smbscope_report::text::TextOptions;
@@ -236,7 +236,11 @@ fn analyze<S: Sink>(
     // The flag also ends a read that waits for a pipe.
     let stop = set.stop_flag();
     interrupt::sets(&stop);
-    let options = Options { ports: arguments.ports.clone(), limits: arguments.limits() };
+    let options = Options {
+        ports: arguments.ports.clone(),
+        limits: arguments.limits(),
+        beside: arguments.beside.map(Into::into),
+    };
     let found = pipeline::run(set, &options, sharding, threading, sinks, |set| progress.show(|| set.progress()));
     progress.finish();
     Ok(Analysis { found: found?, interrupted: stop.load(Ordering::Relaxed) })
@@ -339,6 +343,7 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, re
         warnings.push(format!("{count} connections are not listed because the list was full; their commands count"));
     }
     warnings.extend(analysis.found.clock_steps.iter().map(|step| clock_step(step, set)));
+    warnings.extend(analysis.found.seen_twice.iter().filter_map(|seen| twice(seen, arguments)));
     let foreign = analysis.found.foreign_replies.iter();
     warnings
         .extend(foreign.map(|reply| format!("{} is not an SMB server: it answered {}", reply.server, reply.protocol)));
@@ -368,6 +373,28 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, re
         interval: arguments.interval,
         slow: arguments.slow.clone(),
     }
+}
+
+/// That the same commands were captured at two places, and how to take one.
+fn twice(seen: &SeenTwice, arguments: &AnalyzeArguments) -> Option<String> {
+    Some(match seen {
+        SeenTwice::Routed(_) if arguments.beside.is_some() => return None,
+        SeenTwice::Routed(Endpoints { client, server }) => format!(
+            "{client} to {server} was captured on both sides of a router: each packet counts where it passed first; \
+             --beside client or --beside server times all at one place"
+        ),
+        SeenTwice::Translated(one, other) => {
+            let (field, address) = match one.client.ip() == other.client.ip() {
+                false => ("client", other.client.ip()),
+                true => ("server", other.server.ip()),
+            };
+            format!(
+                "{} to {} and {} to {} are the same connection, captured on both sides of an address translation: its \
+                 commands count twice; --filter '{field} != {address}' takes one side",
+                one.client, one.server, other.client, other.server
+            )
+        }
+    })
 }
 
 /// Where and by how much the clock stepped.

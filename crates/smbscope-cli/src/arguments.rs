@@ -19,7 +19,7 @@ pub use lab::{
     DownArguments, LabArguments, LabFormat, LabSigning, LabVerb, OnOff, PlaceArguments, RunArguments, Scanner,
     ServerArguments, StatusArguments, UpArguments,
 };
-use smbscope_model::{Limits, Nanos};
+use smbscope_model::{Limits, Nanos, Role};
 use smbscope_report::Thresholds;
 use smbscope_stats::filter::{self, Filter};
 use smbscope_stats::{Dimension, Sort};
@@ -95,6 +95,24 @@ pub enum Verb {
     Man(ManArguments),
 }
 
+/// An end of connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Side {
+    /// The side that asks.
+    Client,
+    /// The side that answers.
+    Server,
+}
+
+impl From<Side> for Role {
+    fn from(side: Side) -> Role {
+        match side {
+            Side::Client => Role::Client,
+            Side::Server => Role::Server,
+        }
+    }
+}
+
 /// Arguments of `smbscope analyze`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -160,6 +178,11 @@ pub struct AnalyzeArguments {
     /// thresholds and their defaults.
     #[arg(long, value_name = "NAME=VALUE,...", default_value = "", hide_default_value = true)]
     pub slow: Thresholds,
+
+    /// Where packets were captured on both sides of a router, use those beside the client or beside the server.
+    /// [default: the first copy of each]
+    #[arg(long, value_enum, value_name = "SIDE")]
+    pub beside: Option<Side>,
 
     /// Title of the report.
     #[arg(long)]

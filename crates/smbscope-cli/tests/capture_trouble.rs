@@ -280,3 +280,88 @@ fn quic_and_headers_that_are_cut_off_are_said_instead_of_no_smb_alone() {
     let error = said.error(1);
     assert!(error.contains("the snap length cut") && error.contains("off inside IP or TCP headers"), "{error}");
 }
+
+/// A packet as it passes the other side of a router: a hop less to go, other Ethernet addresses.
+fn routed(packet: &Packet) -> Packet {
+    let mut data = packet.data.clone();
+    data[..12].copy_from_slice(&[2, 0, 0, 0, 7, 1, 2, 0, 0, 0, 7, 2]);
+    data[14 + 8] -= 1;
+    Packet { data, ..packet.clone() }
+}
+
+/// The capture as it looks 300 µs from the server, beside the client, and beside the server, by turns; `across` makes of
+/// a packet what it is on the far side of the router.
+fn two_places(across: impl Fn(&Packet) -> Packet) -> [Vec<Packet>; 2] {
+    let from_client = |packet: &Packet| packet.ports().1 == 445;
+    let at = |packet: Packet, delay: i64| Packet { time: packet.time + delay, ..packet };
+    let plain = packets();
+    let beside_client = plain.iter().map(|packet| match from_client(packet) {
+        true => packet.clone(),
+        false => at(across(packet), 600_000),
+    });
+    let beside_server = plain.iter().map(|packet| match from_client(packet) {
+        true => at(across(packet), 300_000),
+        false => at(packet.clone(), 300_000),
+    });
+    let in_order = |mut packets: Vec<Packet>| {
+        packets.sort_by_key(|packet| packet.time);
+        packets
+    };
+    [in_order(beside_client.collect()), in_order(beside_server.collect())]
+}
+
+fn merged([one, other]: [Vec<Packet>; 2]) -> Vec<Packet> {
+    let mut both = [one, other].concat();
+    both.sort_by_key(|packet| packet.time);
+    both
+}
+
+#[test]
+fn both_sides_of_a_router_are_said_and_either_can_be_taken() {
+    let directory = directory("router");
+    let places = two_places(routed);
+    let alone =
+        places.clone().map(|packets| report(&directory, &packets)["totals"]["headline"]["response_time"].clone());
+    let both = report(&directory, &merged(places));
+    let said = warnings(&both);
+    assert!(said.contains("10.99.0.1:445 was captured on both sides of a router"), "{said}");
+    assert!(both["quality"]["copies_behind_router"].as_u64().expect("a count") > 4_000);
+    for (side, alone) in ["client", "server"].into_iter().zip(alone) {
+        let said = analyze(&directory, &["capture.pcap", "--format", "json", "--beside", side]);
+        let taken: Value = serde_json::from_str(said.output()).expect("the report is JSON");
+        let taken_time = &taken["totals"]["headline"]["response_time"];
+        assert_eq!((&taken_time["count"], &taken_time["p50"]), (&alone["count"], &alone["p50"]), "{side}");
+        assert_eq!(warnings(&taken), "[]");
+    }
+}
+
+#[test]
+fn both_sides_of_an_address_translation_are_said_with_the_filter_that_takes_one() {
+    let directory = directory("translation");
+    let translated = |packet: &Packet| {
+        let mut packet = routed(packet);
+        let at = if packet.ports().1 == 445 { 26 } else { 30 };
+        packet.data[at..at + 4].copy_from_slice(&[203, 0, 113, 9]);
+        packet
+    };
+    // Beside the server both directions have the address that stands for the client; beside the client none has.
+    let [_, beside_server] = two_places(translated);
+    let beside_server: Vec<Packet> = beside_server
+        .into_iter()
+        .map(|mut packet| {
+            let at = if packet.ports().1 == 445 { 26 } else { 30 };
+            packet.data[at..at + 4].copy_from_slice(&[203, 0, 113, 9]);
+            packet
+        })
+        .collect();
+    let [beside_client, _] = two_places(routed);
+    let both = report(&directory, &merged([beside_client, beside_server]));
+    let said = warnings(&both);
+    assert!(said.contains("are the same connection, captured on both sides of an address translation"), "{said}");
+    assert_eq!(both["totals"]["commands"], 508);
+    let filter = "client != 203.0.113.9";
+    assert!(said.contains(&format!("--filter '{filter}' takes one side")), "{said}");
+    let said = analyze(&directory, &["capture.pcap", "--format", "json", "--filter", filter]);
+    let one: Value = serde_json::from_str(said.output()).expect("the report is JSON");
+    assert_eq!(one["totals"]["commands"], 254);
+}

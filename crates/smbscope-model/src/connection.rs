@@ -75,6 +75,20 @@ pub struct Connection {
     pub to_client: DirectionCounts,
 }
 
+/// Connections that were captured at two places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeenTwice {
+    /// On both sides of a router, with the same addresses.
+    Routed(Endpoints),
+    /// On both sides of an address translation: the same connection with other addresses.
+    Translated(Endpoints, Endpoints),
+}
+
+impl SeenTwice {
+    /// Connections that are named.
+    pub const MAX_NAMED: usize = 8;
+}
+
 /// A server that answered requests of SMB in another protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ForeignReply {

@@ -17,7 +17,7 @@ pub mod skipped;
 pub mod time;
 
 pub use command::{Command, Dialect, Protocol, Subcommand};
-pub use connection::{Connection, DirectionCounts, ForeignReply, Settled};
+pub use connection::{Connection, DirectionCounts, ForeignReply, SeenTwice, Settled};
 pub use coverage::{Coverage, Share};
 pub use exchange::{
     CUT_NAME_MARK, Endpoints, Exchange, FileId, Half, Outcome, STANDSTILL_LEAST, Standstill, Status, TimeKind,

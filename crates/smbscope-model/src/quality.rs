@@ -68,6 +68,8 @@ counters! {
     unacknowledged_segments,
     /// The same packet captured twice.
     duplicate_packets,
+    /// Of those, copies with another time to live: captured on both sides of a router.
+    copies_behind_router,
     /// Segments that carry bytes sent before.
     retransmitted_segments,
     /// Bytes sent more than once: lost by the network, or believed lost by the sender.

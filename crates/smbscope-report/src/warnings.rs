@@ -42,6 +42,7 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("headers_not_captured", Of::Packets, "packet[s] cut off inside link, IP or TCP headers by the snap length"),
     ("ip_datagrams_incomplete", Of::Packets, "IP datagram[s] incomplete, fragments missing"),
     ("duplicate_packets", Of::SmbPackets, "packet[s] captured twice"),
+    ("copies_behind_router", Of::SmbPackets, "of them on both sides of a router, with another time to live"),
     ("dropped_packets", Of::SmbPackets, "packet[s] dropped by the capture (at least)"),
     ("capture_gaps", Of::Nothing, "gap[s] in the captured data"),
     ("missing_unacknowledged_bytes", Of::Nothing, "byte[s] neither captured nor acknowledged"),

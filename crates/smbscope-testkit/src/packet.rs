@@ -100,6 +100,7 @@ impl Packet {
             window: self.window,
             timestamp_value: None,
             ip_id: Some(self.ip_id),
+            hops_left: 64,
             payload: &self.payload[..captured],
             payload_length: self.payload.len() as u32,
         }

@@ -21,6 +21,7 @@ export const COUNTERS = {
   pure_acks: "Segments without data, SYN, FIN or RST that acknowledge.",
   unacknowledged_segments: "Data segments never acknowledged in the capture.",
   duplicate_packets: "The same packet captured twice.",
+  copies_behind_router: "Of those, copies with another time to live: captured on both sides of a router.",
   retransmitted_segments: "Segments that carry bytes sent before.",
   retransmitted_bytes: "Bytes sent more than once: lost by the network, or believed lost by the sender.",
   spurious_retransmissions: "Retransmitted segments whose bytes the receiver had already acknowledged.",

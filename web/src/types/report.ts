@@ -224,6 +224,7 @@ export interface Quality {
   pure_acks: Count;
   unacknowledged_segments: Count;
   duplicate_packets: Count;
+  copies_behind_router: Count;
   retransmitted_segments: Count;
   retransmitted_bytes: Count;
   spurious_retransmissions: Count;

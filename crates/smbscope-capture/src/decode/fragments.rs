@@ -38,6 +38,7 @@ pub(super) struct Assembly {
     pub(super) source: IpAddr,
     pub(super) destination: IpAddr,
     pub(super) first: Stamp,
+    pub(super) hops_left: u8,
     pub(super) identification: Option<u16>,
     /// What the first fragment says its payload is.
     pub(super) next_header: u8,
@@ -183,6 +184,7 @@ impl Fragments {
                     source: datagram.source,
                     destination: datagram.destination,
                     first: stamp,
+                    hops_left: datagram.hops_left,
                     identification: datagram.identification,
                     next_header: datagram.protocol,
                     protocol: datagram.protocol,

@@ -36,6 +36,8 @@ pub(super) struct Datagram<'a> {
     pub(super) destination: IpAddr,
     /// Protocol behind the last extension header; for an IPv6 fragment what the fragment header says follows.
     pub(super) protocol: u8,
+    /// Time to live, or hop limit.
+    pub(super) hops_left: u8,
     /// Identification of the IPv4 header.
     pub(super) identification: Option<u16>,
     pub(super) fragment: Option<FragmentInfo>,
@@ -91,6 +93,7 @@ fn ipv4(data: &[u8], on_wire: u32) -> Option<Datagram<'_>> {
         source: IpAddr::V4(Ipv4Addr::new(header[12], header[13], header[14], header[15])),
         destination: IpAddr::V4(Ipv4Addr::new(header[16], header[17], header[18], header[19])),
         protocol: header[9],
+        hops_left: header[8],
         identification: Some(identification),
         fragment,
         payload: captured(data, header_length, payload_length),
@@ -122,6 +125,7 @@ fn ipv6(data: &[u8], on_wire: u32) -> Option<Datagram<'_>> {
         source: address(8)?,
         destination: address(24)?,
         protocol,
+        hops_left: header[7],
         identification: None,
         fragment: None,
         payload: payload.get(offset..)?,

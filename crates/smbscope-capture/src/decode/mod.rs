@@ -287,6 +287,7 @@ fn look_into(whole: &Assembly) -> Found<'_> {
         source: whole.source,
         destination: whole.destination,
         protocol,
+        hops_left: whole.hops_left,
         identification: whole.identification,
         fragment: None,
         payload,
@@ -315,6 +316,7 @@ fn segment_of<'a>(
         window: header.window,
         timestamp_value: header.timestamp_value,
         ip_id: datagram.identification,
+        hops_left: datagram.hops_left,
         payload: header.payload,
         payload_length: header.payload_length,
     }

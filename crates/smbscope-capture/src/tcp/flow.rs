@@ -10,7 +10,7 @@ use super::stream::Stream;
 use super::{Chunk, Directed, FlowEnd, FlowView, Gap, GapCause, Retransmission, StreamSink};
 use crate::segment::{TcpFlags, TcpSegment};
 use limits::{FAR_JUMP, GRACE_PACKETS, MAX_HELD_BYTES, MAX_HELD_SEGMENTS, MAX_JUMP, MAX_SILENCE};
-use smbscope_model::{ClockStep, Direction, Quality, Stamp};
+use smbscope_model::{ClockStep, Direction, Quality, Role, Stamp};
 
 /// The bounds of what a flow may hold, in one place.
 pub mod limits {
@@ -162,8 +162,22 @@ impl<S> Flow<S> {
     }
 
     /// Takes the next segment of the flow, in capture order.
-    pub(super) fn segment<K: StreamSink<Flow = S>>(&mut self, directed: Directed<'_>, sink: &mut K) -> Verdict {
+    pub(super) fn segment<K: StreamSink<Flow = S>>(
+        &mut self,
+        directed: Directed<'_>,
+        place: Option<Role>,
+        sink: &mut K,
+    ) -> Verdict {
         let Directed { direction, segment } = directed;
+        if let Some(place) = place
+            && self.is_elsewhere(direction, segment, place)
+        {
+            self.streams[direction.index()].counts.packets += 1;
+            self.quality.smb_flow_packets += 1;
+            self.quality.duplicate_packets += 1;
+            self.quality.copies_behind_router += 1;
+            return Verdict::Taken;
+        }
         if self.begins_anew(direction, segment) {
             return Verdict::NewConnection;
         }
@@ -174,6 +188,7 @@ impl<S> Flow<S> {
         let mut position = stream.position_of(segment.sequence);
         if stream.is_duplicate(position, segment) {
             self.quality.duplicate_packets += 1;
+            self.note_side(direction, segment, place.is_some());
             return Verdict::Taken;
         }
         if segment.stamp.time - last.time > MAX_SILENCE {
@@ -232,6 +247,35 @@ impl<S> Flow<S> {
         self.reset |= segment.flags.rst();
         self.wait_for_hole(sink);
         Verdict::Taken
+    }
+
+    /// Whether the packet was captured on the side of a router where it is not wanted.
+    fn is_elsewhere(&self, direction: Direction, segment: &TcpSegment<'_>, place: Role) -> bool {
+        // Servers have the lower port, nearly always.
+        let client = self.view.opener.unwrap_or(match self.view.source.port() < self.view.destination.port() {
+            true => Direction::Backward,
+            false => Direction::Forward,
+        });
+        let near_sender = (direction == client) == (place == Role::Client);
+        self.streams[direction.index()].is_elsewhere(segment, near_sender)
+    }
+
+    /// Notes that a copy came from the other side of a router.
+    #[cold]
+    fn note_side(&mut self, direction: Direction, segment: &TcpSegment<'_>, one_side_only: bool) {
+        let stream = &self.streams[direction.index()];
+        let Some((most, least)) = stream.both_sides.filter(|sides| [sides.0, sides.1].contains(&segment.hops_left))
+        else {
+            return;
+        };
+        if most != least {
+            self.quality.copies_behind_router += 1;
+        }
+        if one_side_only && self.quality.copies_behind_router < 4 {
+            // What was measured between packets of both sides is no round trip.
+            self.streams.iter_mut().for_each(|stream| stream.round_trip = Default::default());
+            self.view.round_trip = [None, None];
+        }
     }
 
     /// A SYN with another initial sequence number, or one that does not stand right before what was seen first: there
@@ -669,6 +713,7 @@ impl<S> Flow<S> {
             reset: self.reset,
             evicted,
             counts: [self.streams[0].counts, self.streams[1].counts],
+            initial: [self.streams[0].initial, self.streams[1].initial],
             quality: self.quality,
         };
         sink.closed(self.state, &self.view, end);

@@ -165,6 +165,8 @@ pub struct FlowEnd {
     pub evicted: bool,
     /// By direction.
     pub counts: [StreamCounts; 2],
+    /// Initial sequence numbers by direction, where the SYN was captured.
+    pub initial: [Option<u32>; 2],
     /// The TCP part of Quality.
     pub quality: Quality,
 }

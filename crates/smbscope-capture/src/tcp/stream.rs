@@ -132,6 +132,10 @@ pub(super) struct Stream {
     copies: Option<Copies>,
     /// How far apart copies of packets without an identification may be, as the SYN told.
     copy_window: Option<Nanos>,
+    /// Hops left of the packet that was not a copy last.
+    hops_left: u8,
+    /// The most and the least hops left of copies of one packet: it was captured on both sides of a router.
+    pub(super) both_sides: Option<(u8, u8)>,
     serial: u32,
     last_id: Option<u16>,
     /// Packets whose IP identification follows that of the packet before, and others.
@@ -178,6 +182,15 @@ impl Stream {
         self.counts.data_packets > 0 || self.begin.is_some_and(|begin| self.next != Some(begin))
     }
 
+    /// Whether a packet was captured at the other one of two places than where it is wanted: that nearer to its sender,
+    /// where it has more hops left.
+    #[inline]
+    pub(super) fn is_elsewhere(&self, segment: &TcpSegment<'_>, near_sender: bool) -> bool {
+        let Some((most, least)) = self.both_sides else { return false };
+        let unwanted = if near_sender { least } else { most };
+        segment.hops_left == unwanted
+    }
+
     /// Whether this very packet was captured before; remembers it otherwise.
     #[inline]
     pub(super) fn is_duplicate(&mut self, position: u64, segment: &TcpSegment<'_>) -> bool {
@@ -188,8 +201,13 @@ impl Stream {
             self.seen_to = end;
             self.segments.push(Sighting::of(position, self.serial, segment));
         } else if self.came_before(position, end, segment) {
+            if segment.hops_left != self.hops_left {
+                let (one, other) = (segment.hops_left, self.hops_left);
+                self.both_sides = Some((one.max(other), one.min(other)));
+            }
             return true;
         }
+        self.hops_left = segment.hops_left;
         self.serial = self.serial.wrapping_add(1);
         if let Some(id) = segment.ip_id {
             match self.last_id.replace(id) {

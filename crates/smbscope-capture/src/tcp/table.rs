@@ -4,7 +4,7 @@ use super::flow::{Flow, Verdict};
 use super::{Directed, FlowView, StreamSink};
 use crate::segment::TcpSegment;
 use ahash::RandomState;
-use smbscope_model::{Direction, FlowId, Limits, Timestamp};
+use smbscope_model::{Direction, FlowId, Limits, Role, Timestamp};
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
@@ -60,6 +60,8 @@ pub struct FlowTable<K: StreamSink> {
     /// counted.
     used: usize,
     budget: usize,
+    /// Of packets that were captured on both sides of a router, those nearer to this end count.
+    place: Option<Role>,
 }
 
 impl<K: StreamSink> FlowTable<K> {
@@ -79,7 +81,13 @@ impl<K: StreamSink> FlowTable<K> {
             over: VecDeque::new(),
             used: 0,
             budget,
+            place: None,
         }
+    }
+
+    /// Of packets that were captured on both sides of a router, only those nearer to this end count.
+    pub fn beside(self, place: Option<Role>) -> FlowTable<K> {
+        FlowTable { place, ..self }
     }
 
     /// The sink, to read what it has gathered so far.
@@ -127,7 +135,7 @@ impl<K: StreamSink> FlowTable<K> {
         let flow = self.flows.get_mut(place)?.as_mut()?;
         let direction = if segment.source == flow.view.source { Direction::Forward } else { Direction::Backward };
         let was_over = flow.is_over();
-        let verdict = flow.segment(Directed { direction, segment }, &mut self.sink);
+        let verdict = flow.segment(Directed { direction, segment }, self.place, &mut self.sink);
         if flow.is_to_be_charged() {
             let takes = flow.footprint() + self.sink.footprint(&flow.state) + PLACE_BYTES;
             self.used = self.used + takes - flow.charged;

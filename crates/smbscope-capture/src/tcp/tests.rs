@@ -112,6 +112,7 @@ struct Told<'a> {
     length: Option<u32>,
     window: u16,
     ip_id: Option<u16>,
+    hops_left: u8,
 }
 
 fn client<'a>(at_us: i64, sequence: u32, acknowledgment: u32, payload: &'a str) -> Told<'a> {
@@ -125,6 +126,7 @@ fn client<'a>(at_us: i64, sequence: u32, acknowledgment: u32, payload: &'a str) 
         length: None,
         window: 8192,
         ip_id: None,
+        hops_left: 64,
     }
 }
 
@@ -168,6 +170,7 @@ impl Wire {
             window: told.window,
             timestamp_value: None,
             ip_id: Some(ip_id),
+            hops_left: told.hops_left,
             payload: told.payload,
             payload_length: told.length.unwrap_or(told.payload.len() as u32),
         });

@@ -8,7 +8,7 @@ use anyhow::Context;
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureSet, Input};
-use smbscope_model::{Connection, Exchange, Limits, Settled};
+use smbscope_model::{Connection, Exchange, Settled};
 use smbscope_report::Report;
 use smbscope_stats::Aggregator;
 
@@ -39,7 +39,7 @@ impl Sink for Both<'_> {
 pub(crate) fn read(taken: &Taken, port: u16, wire: &mut Wire) -> anyhow::Result<CaptureFacts> {
     let name = taken.file.display().to_string();
     let mut set = CaptureSet::open(&[Input::File(taken.file.clone())])?;
-    let options = Options { ports: vec![port], limits: Limits::default() };
+    let options = Options { ports: vec![port], ..Options::default() };
     let mut sinks = [Both { wire, aggregator: Aggregator::new() }];
     let analysis = pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, &mut sinks, |_| {})
         .map_err(|failure| anyhow::anyhow!("an analysis that takes nothing for granted failed: {failure:?}"))
