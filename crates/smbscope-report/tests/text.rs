@@ -159,9 +159,10 @@ fn encryption_is_the_first_thing_said() {
     let quality = Quality { encrypted_frames: 2, ..Quality::default() };
     let text = at(&common::report(std::slice::from_ref(&frame), Vec::new(), quality.clone()), 100);
     let expected = "2 frames are encrypted: what they do is hidden, only the frames can be timed (median 1.00 ms).";
-    assert_eq!(text.lines().skip(1).take(2).collect::<Vec<_>>().join(" "), expected);
+    assert_eq!(text.lines().nth(1), Some(expected));
     let negotiate = common::exchange(common::smb2_command(0), Group::Session, 0, 3_000_000);
     let text = at(&common::report(&[frame, negotiate], Vec::new(), quality), 100);
+    let text = text.replace('\n', " ");
     assert!(text.contains("1 other command; it took 3.00 ms (NEGOTIATE)."), "{text}");
 }
 
