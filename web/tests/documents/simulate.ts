@@ -592,9 +592,10 @@ const QUALITY = (
   "retransmitted_segments retransmitted_bytes spurious_retransmissions retransmissions_seen_once " +
   "out_of_order_segments capture_gaps dropped_packets dropped_bytes missing_unacknowledged_bytes late_segments " +
   "keep_alives zero_windows midstream_flows reset_flows evicted_flows reorder_buffer_overflows framing_lost " +
-  "framing_found bytes_skipped unknown_frames malformed_messages headers_truncated names_cut encrypted_frames " +
+  "framing_found bytes_skipped unknown_frames malformed_messages headers_truncated names_cut headers_not_captured encrypted_frames " +
   "compressed_frames compressed_frames_opaque netbios_keep_alives netbios_session_packets " +
   "responses_without_request requests_unanswered responses_not_captured response_end_missing causality_refused " +
   "ambiguous_refused ids_reused clock_steps early_responses evicted_requests evicted_names interim_responses server_breaks " +
-  "longest_cut_packet longest_name_tail"
+  "longest_cut_packet longest_name_tail tunneled_packets copies_behind_router foreign_replies commands_unseen " +
+  "commands_unseen_variance"
 ).split(" ");
