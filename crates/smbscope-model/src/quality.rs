@@ -144,7 +144,7 @@ counters! {
     ambiguous_refused,
     /// Requests whose id was used again while they were outstanding.
     ids_reused,
-    /// Exchanges left out because the clock stepped backwards between request and response.
+    /// Exchanges left out because the clock stepped between request and response, or these were captured in the wrong order.
     clock_steps,
     /// Responses that begin before the last packet of their request; they have no service time and no server time.
     early_responses,

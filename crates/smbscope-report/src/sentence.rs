@@ -27,7 +27,7 @@ impl Cause {
             Cause::LostPackets => "the capture lost packets",
             Cause::SnapLength => "the snap length cut their headers off",
             Cause::Beginning => "the capture began in the middle of connections",
-            Cause::Clock => "the clock of the capture stepped back",
+            Cause::Clock => "the clock of the capture stepped",
             Cause::End => "the capture ended before their last packets",
         }
     }

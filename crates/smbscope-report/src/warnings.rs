@@ -72,7 +72,7 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("causality_refused", Of::Commands, "response[s] refused, older than the command"),
     ("ambiguous_refused", Of::Commands, "response[s] refused, the id may be recycled"),
     ("ids_reused", Of::Commands, "command[s] whose id was used again before the response"),
-    ("clock_steps", Of::Commands, "command[s] captured after the response, matched but not timed"),
+    ("clock_steps", Of::Commands, "command[s] across a step of the clock, matched but not timed"),
     ("early_responses", Of::Commands, "response[s] captured before the end of the request, no service time"),
     ("evicted_requests", Of::Commands, "command[s] given up, too many outstanding"),
     ("evicted_names", Of::Nothing, "session, share or file name[s] given up, too many at once"),

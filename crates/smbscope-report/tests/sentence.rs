@@ -118,7 +118,7 @@ fn an_end_in_the_middle_of_a_response() {
 fn a_clock_that_steps_back() {
     let outcomes = [(Outcome::Complete, 39), (Outcome::ClockStep, 1)];
     let stepped = Quality { clock_steps: 1, ..Quality::default() };
-    let expected = "About 2.5 % of commands could not be timed because the clock of the capture stepped back.";
+    let expected = "About 2.5 % of commands could not be timed because the clock of the capture stepped.";
     assert_eq!(sentence(&outcomes, stepped), expected);
 }
 

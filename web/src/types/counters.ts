@@ -58,7 +58,7 @@ export const COUNTERS = {
   causality_refused: "Responses refused because their TCP positions contradict the request with the same id.",
   ambiguous_refused: "Responses refused because a gap could hide a recycled id.",
   ids_reused: "Requests whose id was used again while they were outstanding.",
-  clock_steps: "Exchanges left out because the clock stepped backwards between request and response.",
+  clock_steps: "Exchanges left out because the clock stepped between request and response, or these were captured in the wrong order.",
   early_responses: "Responses that begin before the last packet of their request; they have no service time and no server time.",
   evicted_requests: "Outstanding requests given up because the table was full.",
   evicted_names: "Names (sessions, trees, opens) given up because a table was full.",
