@@ -19,6 +19,8 @@ const TYPICAL: f64 = 24.0;
 const LEAST_COUNTED: u64 = 8;
 /// Requests that may be missing between two MIDs of a counter where no loss shows between them.
 const MOST_SKIPPED: u16 = 32;
+/// A rise of this much or more is a fall: the MIDs begin again, and leave out nothing that can be counted.
+const BACKWARDS: u16 = 1 << 15;
 /// Of how many MIDs one at most may be out of step.
 const LEAST_REGULAR: u64 = 16;
 /// Square of the error of a single count that is not whole.
@@ -192,7 +194,11 @@ impl MidCounter {
         self.last = Some(mid);
         if rise > 0 && rise == self.step {
             self.regular += u64::from(!lost);
-        } else if self.step > 0 && rise.is_multiple_of(self.step) && (lost || rise / self.step <= MOST_SKIPPED) {
+        } else if self.step > 0
+            && rise < BACKWARDS
+            && rise.is_multiple_of(self.step)
+            && (lost || rise / self.step <= MOST_SKIPPED)
+        {
             self.missing += u64::from((rise / self.step).saturating_sub(1));
             self.irregular += u64::from(!lost);
         } else {

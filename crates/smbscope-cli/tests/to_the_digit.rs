@@ -103,6 +103,7 @@ fn packets() -> Vec<Packet> {
 
     let raw = Conversation::new()
         .between(([10, 0, 0, 3], 50_001), ([10, 0, 0, 2], 445))
+        .initial_sequences(2_000, 700_000)
         .client_says(1_000, smb1::negotiate(0, &["NT LM 0.12"]))
         .server_says(2_000, smb1::negotiate_response(0, 0))
         .client_says(2_500, smb1::write_raw(1, 5, 0, 2_000, true))

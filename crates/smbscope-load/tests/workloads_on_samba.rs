@@ -54,7 +54,7 @@ impl Script for Once {
 /// A server, or a line that says why there is none.
 fn server() -> Option<Server> {
     match smbscope_lab::available() {
-        Ok(()) => Some(Server::start(&Settings::default()).expect("a lab server")),
+        Ok(()) => Some(Server::start(&Settings { guests: true, ..Settings::default() }).expect("a lab server")),
         Err(reason) => {
             println!("skipped: {reason}");
             None

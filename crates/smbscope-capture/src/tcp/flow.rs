@@ -329,7 +329,12 @@ impl<S> Flow<S> {
         let has_payload = segment.payload_length > 0;
         let after_its_end = stream.fin.is_some_and(|fin| position > fin + 1);
         let is_far = |jump: i64| jump.unsigned_abs() > FAR_JUMP;
+        let is_known = stream.holds(position);
         let other = &mut self.streams[direction.reverse().index()];
+        let other_is_known = other.next.is_none() || {
+            let acknowledged = other.position_of(segment.acknowledgment);
+            other.next == Some(acknowledged) || other.holds(acknowledged)
+        };
         let acknowledges = segment.flags.ack() && !segment.flags.rst();
         let other_jump = other
             .next
@@ -340,8 +345,12 @@ impl<S> Flow<S> {
             // A lone acknowledgment that fits neither side shows nothing.
             return if is_far(jump) && other_jump.is_some() { Place::Nowhere } else { Place::Here };
         }
+        if is_known && other_is_known {
+            // A late copy, or sent again.
+            return Place::Here;
+        }
         let impossible = |jump: i64| jump < 0 || jump.unsigned_abs() > MAX_JUMP;
-        if after_its_end || sink.begins_connection(segment.payload) {
+        if after_its_end || (!is_known && sink.begins_connection(segment.payload)) {
             return Place::NewConnection;
         }
         match other_jump {

@@ -166,6 +166,11 @@ impl Stream {
         position.wrapping_add_signed(i64::from(distance))
     }
 
+    /// Whether the byte at this position was handed on, or lies in a gap that was.
+    pub(super) fn holds(&self, position: u64) -> bool {
+        self.begin.zip(self.next).is_some_and(|(begin, next)| (begin..next).contains(&position))
+    }
+
     /// Moves on to `position`, so that sequence numbers around it can be told from wrapped ones.
     #[inline]
     pub(super) fn advance_to(&mut self, position: u64) {
