@@ -87,6 +87,24 @@ fn two_segments_far_away_that_agree_begin_a_new_flow() {
 }
 
 #[test]
+fn a_late_copy_from_far_back_in_both_streams_begins_no_new_flow() {
+    // 2 MB each way, then the first packet again, with its own acknowledgment: nothing is lost, nothing begins anew.
+    const PART: u32 = 40_000;
+    let part = &"x".repeat(PART as usize);
+    let mut wire = Wire::open();
+    for number in 0..50 {
+        let time = 200 + 10 * i64::from(number);
+        wire.tell(client(time, 1001 + PART * number, 5001 + PART * number, part));
+        wire.tell(server(time + 5, 5001 + PART * number, 1001 + PART * (number + 1), part));
+    }
+    wire.tell(client(900, 1001, 5001, part));
+    wire.tell(client(910, 1001 + PART * 50, 5001 + PART * 50, "end"));
+    let recorder = wire.end();
+    assert_eq!((recorder.flows.len(), recorder.quality().retransmitted_segments), (1, 1));
+    assert_eq!(recorder.quality().dropped_bytes, 0);
+}
+
+#[test]
 fn two_forged_segments_that_do_not_agree_begin_none() {
     let mut wire = Wire::open();
     wire.tell(client(200, 1001, 5001, "ab"));
