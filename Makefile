@@ -119,7 +119,7 @@ test-rust: setup
 test-kerberos: ## logins with tickets of a private KDC (skipped where its packages can't be installed)
 	@scripts/setup.sh --with-kerberos
 	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
-	@if [ -e /usr/include/gssapi/gssapi.h ] && compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null \
+	@if [ -e /usr/include/gssapi/gssapi.h ] && compgen -G '/usr/lib/llvm-*/lib/libclang.so*' >/dev/null \
 	    && command -v pkg-config >/dev/null; then set -x; \
 	    $(CARGO) clippy --locked -p smbscope-load -p smbscope-cli --all-targets --features kerberos -- -D warnings; \
 	    $(CARGO) test --locked -p smbscope-load --features kerberos --test kerberos; \

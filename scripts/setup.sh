@@ -85,7 +85,7 @@ if [ "${1:-}" = --with-kerberos ]; then
     # The crate that binds to GSSAPI asks pkg-config where it is.
     command -v pkg-config >/dev/null || packages+=(pkg-config)
     [ -e /usr/include/gssapi/gssapi.h ] || packages+=(libkrb5-dev)
-    compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null || packages+=(libclang-dev)
+    compgen -G '/usr/lib/llvm-*/lib/libclang.so*' >/dev/null || packages+=(libclang-dev)
     PATH=$PATH:/usr/sbin command -v krb5kdc >/dev/null || packages+=(krb5-kdc)
     PATH=$PATH:/usr/sbin command -v kadmin.local >/dev/null || packages+=(krb5-admin-server)
     command -v kinit >/dev/null || packages+=(krb5-user)
