@@ -110,11 +110,21 @@ pub(crate) fn signal(folder: &Path, part: Option<Part>, signal: Signal) {
 /// Ends all of them, and returns when none is left; `false` if some can't be ended.
 pub(crate) fn end(folder: &Path) -> bool {
     let patience = Instant::now() + Duration::from_secs(5);
+    // A process that ends loses its environment first and its sockets later: those once found are asked for by id. One
+    // that is starting another program has no environment for a moment: only the second look counts.
+    let mut ending: Vec<Process> = Vec::new();
+    let mut seen_none = false;
     loop {
         let left = members(folder, None);
-        if left.is_empty() {
+        ending.extend(left.iter().filter_map(|pid| Process::find(pid.as_raw_nonzero().get().unsigned_abs())));
+        ending.retain(Process::lives);
+        ending.sort_unstable_by_key(|process| process.pid);
+        ending.dedup();
+        let none = left.is_empty() && ending.is_empty();
+        if none && seen_none {
             return true;
         }
+        seen_none = none;
         if Instant::now() > patience {
             return false;
         }
@@ -157,7 +167,7 @@ struct Stat {
     ticks: u64,
     /// Since boot.
     start: u64,
-    /// Ended, and not waited for yet.
+    /// Ended with all its threads, and not waited for yet.
     zombie: bool,
 }
 
@@ -173,7 +183,9 @@ impl Stat {
         let fields: Vec<&str> = text[end + 1..].split_ascii_whitespace().collect();
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
         let ticks = (14..=17).map(number).sum::<Option<u64>>()?;
-        Some(Stat { name, parent: number(4)?, ticks, start: number(22)?, zombie: *fields.first()? == "Z" })
+        // The first thread may have ended before the others, which hold the sockets still.
+        let zombie = *fields.first()? == "Z" && number(20)? <= 1;
+        Some(Stat { name, parent: number(4)?, ticks, start: number(22)?, zombie })
     }
 
     /// Newer versions of Samba put the client's address behind the name.
@@ -212,6 +224,31 @@ mod tests {
         let text = "7 (a) b (c) S 1 7 7 0 -1 0 0 0 0 0 11 22 33 44 20 0 1 0 987 0 0";
         let name = "a) b (c".to_owned();
         assert_eq!(Stat::parse(text), Some(Stat { name, parent: 1, ticks: 110, start: 987, zombie: false }));
+    }
+
+    #[test]
+    fn a_process_lives_until_its_last_thread_has_ended() {
+        let zombie = |threads| {
+            let text = format!("7 (smbd) Z 1 7 7 0 -1 0 0 0 0 0 11 22 33 44 20 0 {threads} 0 987 0 0");
+            Stat::parse(&text).expect("it is a line of proc_pid_stat(5)").zombie
+        };
+        assert_eq!([0, 1, 2].map(zombie), [true, true, false]);
+    }
+
+    /// What is asked for by its environment alone is missed between the end of that and the end of its sockets.
+    #[test]
+    fn what_is_said_to_be_gone_is_gone() {
+        let folder = tempfile::tempdir().expect("a temporary directory can be made");
+        for _ in 0..20 {
+            let mut command = Command::new("sleep");
+            command.arg("1000");
+            mark(&mut command, folder.path(), Part::Samba);
+            let mut child = command.spawn().expect("there is a shell");
+            let process = Process::find(child.id()).expect("it has just been started");
+            let gone = end(folder.path()) && !process.lives();
+            child.kill().and_then(|()| child.wait()).expect("it has ended");
+            assert!(gone);
+        }
     }
 
     #[test]
