@@ -2,14 +2,16 @@
 
 use crate::arguments::{AnalyzeArguments, Format};
 use crate::interrupt::{self, Interrupted};
-use crate::output::{Output, Sources};
+use crate::output::Output;
 use crate::progress::Progress;
 use crate::recorder::{Chooser, Recorder};
 use crate::{readable_name, terminal};
 use anyhow::bail;
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Failure, Sharding, Sink, Threading};
-use smbscope_capture::reader::{CaptureInfo, CaptureSet, Input};
+use smbscope_bench::capture_entry;
+use smbscope_bench::files::Sources;
+use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_model::{ClockStep, Endpoints, Exchange, Nanos, Quality, SeenTwice, SkippedPackets, SkippedProtocol};
 use smbscope_report::csv::CellStyle;
 use smbscope_report::table::{ExchangeTable, Provenance};
@@ -409,22 +411,6 @@ fn clock_step(step: &ClockStep, set: &CaptureSet) -> String {
         false => {
             format!("{name}: the clock stepped forward by {by} at packet {number}, or the capture was stopped there")
         }
-    }
-}
-
-pub(crate) fn capture_entry(info: &CaptureInfo) -> CaptureEntry {
-    CaptureEntry {
-        name: info.name.clone(),
-        format: info.format.to_owned(),
-        compression: info.compression.map(str::to_owned),
-        packets: info.packets,
-        bytes: info.bytes,
-        first: info.first,
-        last: info.last,
-        resolution_ns: info.resolution_ns,
-        snap_length: info.snap_length,
-        link_types: info.link_types.clone(),
-        warnings: info.truncated.iter().chain(&info.warnings).cloned().collect(),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use crate::analyze::{self, Done};
 use crate::arguments::{CompareArguments, CompareFormat};
-use crate::bench::directory::RUN;
 use crate::interrupt::Interrupted;
-use crate::output::{Output, Sources};
+use crate::output::Output;
 use anyhow::Context;
+use smbscope_bench::RUN;
+use smbscope_bench::files::Sources;
 use smbscope_capture::reader::Input;
 use smbscope_report::bench::{self, Document};
 use smbscope_report::compare::{self, Comparison, Content, Given, SavedReport};
@@ -146,9 +147,8 @@ fn stem(file: &Path) -> String {
 mod tests {
     use super::*;
     use crate::arguments::{Arguments, Verb};
-    use crate::bench::directory::RunDirectory;
-    use crate::bench::document::tests::document;
     use clap::Parser;
+    use serde_json::json;
     use std::fs;
     use std::path::PathBuf;
 
@@ -172,6 +172,33 @@ mod tests {
         assert_eq!(names(&["."], &[]), [here.as_ref()]);
     }
 
+    /// A ramp as bench writes it, with five commands at each load point.
+    fn ramp(users: &[u32]) -> serde_json::Value {
+        let times = json!({ "count": 5, "p50": 50_000 });
+        let total = json!({ "client": times });
+        let run = |users: &u32| {
+            json!({
+                "users": users, "started_ns": 0, "duration_ns": 10_000_000_000u64, "warmup_ns": 0,
+                "ended": { "how": "done" }, "pace": { "loop": "closed" },
+                "operations": 5, "operations_per_second": 0.5, "bytes_read": 0, "bytes_written": 0,
+                "errors": {}, "total": total, "groups": [], "commands": [], "workload_operations": [],
+                "intervals": [], "connects": times, "failures": {}, "unanswered": 0,
+            })
+        };
+        json!({
+            "schema": bench::SCHEMA,
+            "generator": { "name": "smbscope", "version": "0.1.0" },
+            "target": { "host": "files", "port": 445, "share": "share", "signing": "off", "encryption": "off" },
+            "workload": { "name": "echo" },
+            "settings": {
+                "schedule": { "loop": "closed", "think_ns": 0 }, "users": users, "duration_ns": 10_000_000_000u64,
+                "warmup_ns": 0, "threads": 1, "sessions_per_user": 1, "connections_per_session": 1,
+                "busy_poll": false, "capture": false,
+            },
+            "started_ns": 0, "environment": {}, "runs": users.iter().map(run).collect::<Vec<_>>(), "warnings": [],
+        })
+    }
+
     /// Runs the command line, with the comparison as JSON.
     fn compared(place: &Path, files: [&str; 2]) -> anyhow::Result<serde_json::Value> {
         let out = place.join("out.json");
@@ -187,8 +214,9 @@ mod tests {
     fn run_directories_are_compared_at_the_load_that_both_have() {
         let place = tempfile::tempdir().unwrap();
         for (name, users) in [("monday", [1, 8]), ("tuesday", [8, 16])] {
-            let mut directory = RunDirectory::open(&place.path().join(name), &Sources::default()).unwrap();
-            directory.keep(&document(&users), &[]).unwrap();
+            let directory = place.path().join(name);
+            fs::create_dir(&directory).unwrap();
+            fs::write(directory.join(RUN), ramp(&users).to_string()).unwrap();
         }
         let found = compared(place.path(), ["monday", "tuesday/run.json"]).unwrap();
         let columns = found["columns"].as_array().unwrap();

@@ -1,8 +1,9 @@
 //! Signals that end the work: the first one with what was measured so far, a further one the process.
 
-use crate::{bench, output};
+use crate::bench;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
+use smbscope_bench::files;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -115,7 +116,7 @@ fn follow(mut signals: Signals) {
         };
         if ends {
             bench::leave();
-            output::abandon_all();
+            files::abandon_all();
             std::process::exit(128 + signal);
         }
     }

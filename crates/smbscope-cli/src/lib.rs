@@ -48,15 +48,7 @@ impl std::error::Error for BadArguments {}
 
 /// An error with its causes in one line. What a cause repeats is said once.
 pub fn one_line(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(|cause| cause.to_string()) {
-        match text.as_str() {
-            "" => text = cause,
-            said if said.contains(&cause) => {}
-            _ => text += &format!(": {cause}"),
-        }
-    }
-    terminal::one_line(&readable_name(&text))
+    readable_name(&smbscope_bench::one_line(error))
 }
 
 /// Standard input, which is `-` in tables, by its name in messages.
@@ -81,9 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_one_line_without_repetition() {
-        let error = anyhow::anyhow!("no such file").context("cannot open x: no such file").context("no report");
-        assert_eq!(one_line(&error), "no report: cannot open x: no such file");
+    fn standard_input_has_a_name_in_messages() {
         assert_eq!(one_line(&anyhow::anyhow!("-: empty\nfile")), "standard input: empty file");
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &ManArguments) -> anyhow::Result<()> {
         std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
         for page in &pages {
             let path = directory.join(format!("{}.1", page.name));
-            output::write_file(&path, &page.roff).with_context(|| format!("cannot write {}", path.display()))?;
+            output::write_file(&path, &page.roff)?;
         }
         return Ok(());
     }

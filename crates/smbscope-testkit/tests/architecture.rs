@@ -15,7 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("smbscope-load", &["smbscope-wire", "smbscope-model", "smbscope-stats"]),
     ("smbscope-report", &["smbscope-model", "smbscope-stats"]),
     (
-        "smbscope-cli",
+        "smbscope-bench",
         &[
             "smbscope-wire",
             "smbscope-model",
@@ -28,6 +28,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "smbscope-cli",
+        &[
+            "smbscope-wire",
+            "smbscope-model",
+            "smbscope-capture",
+            "smbscope-analyze",
+            "smbscope-stats",
+            "smbscope-lab",
+            "smbscope-load",
+            "smbscope-report",
+            "smbscope-bench",
+        ],
+    ),
+    (
         "smbscope-py",
         &[
             "smbscope-wire",
@@ -35,8 +49,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "smbscope-capture",
             "smbscope-analyze",
             "smbscope-stats",
+            "smbscope-lab",
             "smbscope-load",
             "smbscope-report",
+            "smbscope-bench",
         ],
     ),
     ("smbscope-testkit", &["smbscope-wire", "smbscope-model", "smbscope-capture"]),

@@ -3,9 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Crates that read captures and count, and the one that talks to servers.
-const CRATES: [&str; 6] =
-    ["smbscope-wire", "smbscope-model", "smbscope-capture", "smbscope-analyze", "smbscope-stats", "smbscope-load"];
+/// Crates that read captures and count, and those that talk to servers and keep what came out.
+const CRATES: [&str; 7] = [
+    "smbscope-wire",
+    "smbscope-model",
+    "smbscope-capture",
+    "smbscope-analyze",
+    "smbscope-stats",
+    "smbscope-load",
+    "smbscope-bench",
+];
 /// How the names of bounds begin and end.
 const BEGINNINGS: [&str; 7] = ["MAX_", "RECENT_", "WINDOW_", "BATCH", "CHUNK_", "CHUNKS_", "FEW_"];
 const ENDINGS: [&str; 4] = ["_MAX", "_MIN", "_HAND", "_TIMEOUTS"];

@@ -1,9 +1,9 @@
 //! Arguments of `smbscope bench`.
 
 use super::{Arguments, ColorChoice};
-use crate::bench::target::Target;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
+use smbscope_bench::{Login, Target};
 use smbscope_load::client::{self, Cipher};
 use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, Rates, Users};
 use smbscope_model::Dialect;
@@ -492,6 +492,17 @@ pub enum LoginChoice {
     Anonymous,
     /// Whoever the system has Kerberos tickets of.
     Kerberos,
+}
+
+impl From<LoginChoice> for Login {
+    fn from(choice: LoginChoice) -> Login {
+        match choice {
+            LoginChoice::Password => Login::Password,
+            LoginChoice::Guest => Login::Guest,
+            LoginChoice::Anonymous => Login::Anonymous,
+            LoginChoice::Kerberos => Login::Kerberos,
+        }
+    }
 }
 
 /// What a user does whose session broke.

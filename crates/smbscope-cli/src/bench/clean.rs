@@ -1,22 +1,15 @@
 //! `smbscope bench clean`: removes what benchmarks made on a share, and nothing else.
 
-use super::site::Site;
-use crate::arguments::CleanArguments;
+use super::options::connect;
+use crate::arguments::{CleanArguments, ConnectArguments};
 use crate::terminal::say;
-use anyhow::{Context, bail};
-use smbscope_load::prepare;
+use anyhow::bail;
 use smbscope_report::counted;
-use tokio::runtime::Builder;
-
-/// Sessions that remove files at the same time.
-const SESSIONS: u32 = 4;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CleanArguments) -> anyhow::Result<()> {
-    let site = Site::named(&arguments.target, &arguments.connect)?;
-    let runtime = Builder::new_current_thread().enable_all().build().context("no runtime for the client")?;
-    let within = arguments.connect.prepare_timeout;
-    let cleaned = runtime.block_on(prepare::clean(&site.options, &site.directory, SESSIONS, within, &mut |_| {}))?;
+    let ConnectArguments { prepare_timeout, .. } = arguments.connect;
+    let cleaned = smbscope_bench::clean(&arguments.target, &connect(&arguments.connect), prepare_timeout)?;
     match cleaned.removed {
         0 if cleaned.left.count > 0 => {}
         0 => say(&format!("there is nothing to remove at {}", arguments.target)),

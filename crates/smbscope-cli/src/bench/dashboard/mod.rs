@@ -1,22 +1,21 @@
 //! What is shown while users work: a dashboard on a terminal, otherwise a plain line an interval and a load point.
 //!
 //! [`State`] is what there is to show, [`view`] draws it, [`Screen`] owns the terminal; [`plain`] makes lines of the same
-//! state. Whoever runs the load takes a [`Snapshot`] every second, hands it to [`Display::update`], and spends the rest
-//! of the second in [`Display::wait`], which says when the user wants to stop.
+//! state. A run hands a [`Snapshot`] to it every second, and spends the rest of the second waiting in it, until the user
+//! wants to stop.
 
-mod meter;
 mod plain;
 mod screen;
 mod state;
 mod view;
 
-pub(crate) use meter::CpuMeter;
 pub(crate) use screen::give_back;
-pub(crate) use state::{Finished, GroupFigures, Heading, Phase, Point, Snapshot};
 
 use crate::terminal;
 use screen::Screen;
-use state::State;
+use smbscope_bench::progress::{Heading, Progress, Snapshot, Wish};
+use smbscope_report::bench;
+use state::{Finished, State};
 use std::io::{self, IsTerminal};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,16 +29,6 @@ pub(crate) enum Choice {
     Plain,
     /// Nothing.
     Quiet,
-}
-
-/// What the user wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
-    /// To go on.
-    GoOn,
-    /// To end the load point and keep what was measured: Ctrl-C or q on the dashboard, where the terminal makes no
-    /// signal of it.
-    Stop,
 }
 
 /// Where it is shown.
@@ -70,49 +59,54 @@ impl Display {
         Display { state: State::new(heading), place }
     }
 
-    /// Takes what happened since the last time, and shows it.
-    pub(crate) fn update(&mut self, snapshot: Snapshot) -> io::Result<()> {
-        let line = plain::interval(&self.state, &snapshot);
-        self.state.update(snapshot);
-        self.show(line)
-    }
-
-    /// Takes what came out of a load point, and shows it.
-    pub(crate) fn point_done(&mut self, finished: Finished) -> io::Result<()> {
-        let line = plain::point(&finished);
-        self.state.finish(finished);
-        self.show(Some(line))
-    }
-
-    fn show(&mut self, line: Option<String>) -> io::Result<()> {
+    fn show(&mut self, line: Option<String>) {
         match &mut self.place {
-            Place::Screen(screen) => screen.draw(&self.state),
-            Place::Lines => {
-                line.iter().for_each(|line| terminal::line(line));
-                Ok(())
+            Place::Screen(screen) => {
+                // A terminal that cannot be drawn on is no reason to lose a measurement.
+                let _cannot_be_shown = screen.draw(&self.state);
             }
-            Place::Nowhere => Ok(()),
+            Place::Lines => line.iter().for_each(|line| terminal::line(line)),
+            Place::Nowhere => {}
         }
     }
+}
 
-    /// Waits until then, or until the user wants to stop. Keeps the dashboard as large as its terminal.
-    pub(crate) fn wait(&mut self, until: Instant) -> io::Result<Wish> {
+impl Progress for Display {
+    fn update(&mut self, snapshot: Snapshot) {
+        let line = plain::interval(&self.state, &snapshot);
+        self.state.update(snapshot);
+        self.show(line);
+    }
+
+    fn point_done(&mut self, run: &bench::Run) {
+        let finished = Finished::of(run);
+        let line = plain::point(&finished);
+        self.state.finish(finished);
+        self.show(Some(line));
+    }
+
+    fn note(&mut self, text: &str) {
+        terminal::say(text);
+    }
+
+    /// Keeps the dashboard as large as its terminal. There, Ctrl-C and q are the wish to stop: the terminal makes no
+    /// signal of them.
+    fn wait(&mut self, until: Instant) -> Wish {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match &mut self.place {
                 Place::Screen(screen) => match screen.asks_to_stop(left, &self.state) {
-                    Ok(true) => return Ok(Wish::Stop),
+                    Ok(true) => return Wish::Stop,
                     Ok(false) => {}
-                    Err(error) => {
-                        // Nobody can be asked: no reason to ask all the time.
+                    Err(_nobody_can_be_asked) => {
                         thread::sleep(left);
-                        return Err(error);
+                        return Wish::GoOn;
                     }
                 },
                 Place::Lines | Place::Nowhere => thread::sleep(left),
             }
             if left == Duration::ZERO {
-                return Ok(Wish::GoOn);
+                return Wish::GoOn;
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The same as lines: one an interval while users work, one when the phase changes, one when a load point is done.
 
-use super::state::{Finished, Phase, Snapshot, State, compact, of_them, rate};
+use super::state::{Finished, State, compact, of_them, rate};
+use smbscope_bench::progress::{Phase, Snapshot};
 
 /// A line about what happened since the last one; none where nothing new is to be said.
 pub(super) fn interval(state: &State, snapshot: &Snapshot) -> Option<String> {

@@ -1,116 +1,15 @@
 //! What there is to show while users work, without how.
 
-use smbscope_model::{Group, Nanos};
+use smbscope_bench::progress::{Heading, Phase, Snapshot};
+use smbscope_model::Nanos;
 use smbscope_report::bench;
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
 
 /// Intervals that are remembered: ten minutes of seconds, more than any terminal is wide.
 const HISTORY_MAX: usize = 600;
 
 /// Kinds of errors that are told apart.
 const STATUSES_MAX: usize = 64;
-
-/// What does not change while users work.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Heading {
-    /// `netbench-like`
-    pub(crate) workload: String,
-    /// `127.0.0.1:14450, share share, SMB 3.1.1`
-    pub(crate) target: String,
-}
-
-/// What is going on.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) enum Phase {
-    /// Files are being made, or something else before the first load point: what, in words.
-    Preparing(String),
-    /// Sessions are being made.
-    Connecting,
-    /// Users work, and nothing is counted yet.
-    WarmUp,
-    /// Users work, and it counts.
-    Measuring,
-    /// Users finish what is under way.
-    Ending,
-    /// Between load points, and after the last.
-    #[default]
-    Idle,
-}
-
-/// Where in the ramp.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Point {
-    /// Counted from 1.
-    pub(crate) number: u32,
-    /// How many there will be; absent where capacity is searched.
-    pub(crate) of: Option<u32>,
-    /// Users that it is to have.
-    pub(crate) users: u32,
-}
-
-/// What happened since the last snapshot.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Snapshot {
-    /// What is going on.
-    pub(crate) phase: Phase,
-    /// Where in the ramp.
-    pub(crate) point: Point,
-    /// Until the phase ends, and its whole length, where they are known.
-    pub(crate) remaining: Option<(Duration, Duration)>,
-    /// Users with a session.
-    pub(crate) connected: u32,
-    /// Time since the last snapshot.
-    pub(crate) over: Duration,
-    /// Commands answered.
-    pub(crate) commands: u64,
-    /// Those of them with an error status.
-    pub(crate) errors: u64,
-    /// Operations that did not end as the workload expects.
-    pub(crate) unexpected: u64,
-    /// Errors by status; of very many kinds, not all.
-    pub(crate) statuses: BTreeMap<String, u64>,
-    /// Sessions that could not be made or broke.
-    pub(crate) failures: u64,
-    /// Bytes read.
-    pub(crate) bytes_read: u64,
-    /// Bytes written.
-    pub(crate) bytes_written: u64,
-    /// Median response time of all commands but waits by design.
-    pub(crate) p50: Option<Nanos>,
-    /// 95th percentile of the same.
-    pub(crate) p95: Option<Nanos>,
-    /// Groups of which commands were answered, in the order of the report.
-    pub(crate) groups: Vec<GroupFigures>,
-    /// What the client itself costs, where known.
-    pub(crate) cpu: Option<Cpu>,
-}
-
-/// A group since the last snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct GroupFigures {
-    /// Which.
-    pub(crate) group: Group,
-    /// Commands answered.
-    pub(crate) commands: u64,
-    /// Median response time.
-    pub(crate) p50: Option<Nanos>,
-    /// 95th percentile.
-    pub(crate) p95: Option<Nanos>,
-    /// 99th percentile.
-    pub(crate) p99: Option<Nanos>,
-}
-
-/// Processor time of the client since the last snapshot.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Cpu {
-    /// In percent of one processor.
-    pub(crate) percent: f64,
-    /// Of the busiest thread.
-    pub(crate) busiest_percent: f64,
-    /// The client is the limit.
-    pub(crate) limited: bool,
-}
 
 /// What came out of a load point.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -204,26 +103,6 @@ impl State {
             self.statuses.iter().map(|(status, count)| (status.as_str(), *count)).collect();
         found.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
         found
-    }
-}
-
-impl Snapshot {
-    /// So many a second.
-    pub(crate) fn per_second(&self, count: u64) -> f64 {
-        let seconds = self.over.as_secs_f64();
-        if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
-    }
-
-    /// The phase in words: `measuring`.
-    pub(crate) fn phase_name(&self) -> &str {
-        match &self.phase {
-            Phase::Preparing(what) => what,
-            Phase::Connecting => "connecting",
-            Phase::WarmUp => "warm-up",
-            Phase::Measuring => "measuring",
-            Phase::Ending => "ending",
-            Phase::Idle => "between load points",
-        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! The dashboard on terminals of memory, and on a real one that a child process takes over.
 
 use super::screen::Screen;
-use super::state::{Cpu, Finished, GroupFigures, Heading, Phase, Point, Snapshot, State};
+use super::state::{Finished, State};
 use super::{plain, view};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
+use smbscope_bench::progress::{Cpu, GroupFigures, Heading, Phase, Point, Snapshot};
 use smbscope_model::{Group, Nanos};
 use std::io;
 use std::process::{Command, Stdio};

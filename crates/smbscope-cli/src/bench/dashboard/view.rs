@@ -1,11 +1,12 @@
 //! Draws the state: what matters most comes first, and what there is no room for is left out from the end.
 
-use super::state::{Phase, State, compact, of_them, rate};
+use super::state::{State, compact, of_them, rate};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table};
+use smbscope_bench::progress::Phase;
 use smbscope_model::Group;
 use smbscope_report::clean;
 

@@ -1,23 +1,20 @@
-//! What a run leaves: the document, what is kept of it in a directory, and what is printed.
+//! What a run leaves: the document, and what is kept of it in a directory.
 
-use super::directory::RunDirectory;
-use super::document::nanos;
-use super::ramp::Outcome;
-use super::site::Site;
-use super::{environment, names};
-use crate::arguments::{BenchArguments, BenchFormat};
-use crate::output::Output;
+use crate::directory::RunDirectory;
+use crate::document::nanos;
+use crate::options::RunOptions;
+use crate::ramp::Measured;
+use crate::site::Site;
+use crate::{environment, names};
 use anyhow::{Context, bail};
 use smbscope_lab::Server;
 use smbscope_load::client::{Credentials, Facts};
 use smbscope_load::engine::result::Run;
 use smbscope_load::engine::{Arrivals, Exchanges, Plan, Schedule};
-use smbscope_load::workload::{Source, Workload};
+use smbscope_load::workload::Source;
 use smbscope_model::Timestamp;
 use smbscope_report::bench::tables::ServerMetric;
 use smbscope_report::bench::{self, Document};
-use smbscope_report::html;
-use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -88,13 +85,13 @@ impl<'a> Keeper<'a> {
         if let Some(exchanges) = exchanges {
             directory.add_exchanges(&exchanges.list, exchanges.left_out)?;
         }
-        let so_far = Outcome { runs: runs.to_vec(), capacity: None, losses: Vec::new() };
+        let so_far = Measured { runs: runs.to_vec(), capacity: None, losses: Vec::new() };
         directory.keep(&self.described.document(so_far), &self.metrics.so_far())
     }
 
     /// The document of the whole run, kept too.
-    pub(crate) fn finish(self, outcome: Outcome) -> (Document, anyhow::Result<()>) {
-        let document = self.described.document(outcome);
+    pub(crate) fn finish(self, measured: Measured) -> (Document, anyhow::Result<()>) {
+        let document = self.described.document(measured);
         let kept = match self.directory {
             Some(directory) => finish(directory, &document, &self.metrics.so_far()),
             None => Ok(()),
@@ -149,8 +146,12 @@ impl<'a> Metrics<'a> {
         {
             // A process of the server that ended takes its time with it.
             let share = used.saturating_sub(used_before).as_secs_f64() / (now - before).as_secs_f64().max(1e-3);
-            let metric =
-                ServerMetric { time: super::now(), metric: "cpu".into(), value: 100.0 * share, unit: "percent".into() };
+            let metric = ServerMetric {
+                time: crate::run::now(),
+                metric: "cpu".into(),
+                value: 100.0 * share,
+                unit: "percent".into(),
+            };
             seen.metrics.push(metric);
         }
     }
@@ -162,22 +163,20 @@ impl<'a> Metrics<'a> {
 
 /// Everything that the document says beside what was measured.
 pub(crate) struct Described<'a> {
-    pub(crate) arguments: &'a BenchArguments,
+    pub(crate) options: &'a RunOptions,
     pub(crate) site: &'a Site,
     pub(crate) facts: &'a Facts,
-    pub(crate) workload: &'a Workload,
-    pub(crate) plan: &'a Plan,
     pub(crate) started: Timestamp,
 }
 
 impl Described<'_> {
     /// The document of the run.
-    pub(crate) fn document(&self, outcome: Outcome) -> Document {
+    pub(crate) fn document(&self, measured: Measured) -> Document {
         let mut environment = environment::of_client();
         if self.site.lab.is_some() {
             environment.insert("server".to_owned(), "a private Samba on the same machine".to_owned());
         }
-        let mut warnings = outcome.losses;
+        let mut warnings = measured.losses;
         if let (true, Credentials::Ntlm { user, .. }) = (self.facts.guest, &self.site.options.credentials) {
             warnings.push(format!(
                 "The server does not know {user} and let everybody in as a guest, so nothing was signed."
@@ -186,14 +185,14 @@ impl Described<'_> {
         warnings.extend(self.site.caveat().map(|caveat| format!("Slow link: {caveat}.")));
         let document = Document {
             generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
-            title: self.arguments.title.clone(),
+            title: self.options.title.clone(),
             target: self.target(),
             workload: self.workload(),
             settings: self.settings(),
             started_ns: self.started,
             environment,
-            runs: outcome.runs,
-            capacity: outcome.capacity,
+            runs: measured.runs,
+            capacity: measured.capacity,
             overall_response_time_ns: None,
             warnings,
         };
@@ -220,25 +219,25 @@ impl Described<'_> {
     }
 
     fn workload(&self) -> bench::Workload {
-        let files = self.workload.file_set();
-        let sets =
-            if files.shared { 1 } else { u64::from(self.plan.users.most()) * u64::from(self.plan.sessions_per_user) };
+        let RunOptions { workload, plan, .. } = self.options;
+        let files = workload.file_set();
+        let sets = if files.shared { 1 } else { u64::from(plan.users.most()) * u64::from(plan.sessions_per_user) };
         bench::Workload {
-            name: self.workload.name().to_owned(),
-            source: match self.workload.source() {
+            name: workload.name().to_owned(),
+            source: match workload.source() {
                 Source::BuiltIn => None,
                 Source::File(name) => Some(name.clone()),
             },
-            seed: Some(self.plan.seed),
+            seed: Some(plan.seed),
             file_set: (files.files > 0)
                 .then(|| bench::FileSet { files: sets * u64::from(files.files), bytes: sets * files.bytes() }),
-            sha256: Some(self.workload.definition().sha256.clone()),
-            definition: self.workload.definition().text.clone(),
+            sha256: Some(workload.definition().sha256.clone()),
+            definition: workload.definition().text.clone(),
         }
     }
 
     fn settings(&self) -> bench::Settings {
-        let Plan { users, schedule, warmup, duration, connects, workers, .. } = self.plan;
+        let Plan { users, schedule, warmup, duration, connects, workers, .. } = &self.options.plan;
         let half = || std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
         bench::Settings {
             schedule: match *schedule {
@@ -248,32 +247,15 @@ impl Described<'_> {
                 }
             },
             users: users.points().to_vec(),
-            rates: self.plan.rates.clone(),
+            rates: self.options.plan.rates.clone(),
             duration_ns: nanos(*duration),
             warmup_ns: nanos(*warmup),
             threads: workers.map_or_else(half, NonZeroUsize::get) as u32,
-            sessions_per_user: self.plan.sessions_per_user,
-            connections_per_session: self.plan.connections_per_session,
-            busy_poll: self.plan.busy_poll,
+            sessions_per_user: self.options.plan.sessions_per_user,
+            connections_per_session: self.options.plan.connections_per_session,
+            busy_poll: self.options.plan.busy_poll,
             connects_per_second: Some(connects.rate),
-            capture: self.arguments.capture,
+            capture: self.options.capture,
         }
     }
-}
-
-/// Prints the report.
-pub(crate) fn print(document: &Document, arguments: &BenchArguments, output: &mut Output) -> io::Result<()> {
-    match arguments.format {
-        BenchFormat::Json => bench::write(document, output.writer())?,
-        BenchFormat::Html => html::write_bench(document, output.writer())?,
-        BenchFormat::Text => {
-            let options = bench::TextOptions {
-                width: output.width(arguments.width),
-                color: output.takes_color(arguments.color),
-                detail: bench::Detail::One,
-            };
-            output.writer().write_all(bench::render(document, &options).as_bytes())?;
-        }
-    }
-    Ok(())
 }

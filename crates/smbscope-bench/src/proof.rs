@@ -1,15 +1,14 @@
 //! A capture of a load point, read and held against what the client measured.
 
-use super::document::CaptureFacts;
-use super::sniffer::Taken;
-use super::wire::Wire;
-use crate::analyze::capture_entry;
+use crate::document::CaptureFacts;
+use crate::sniffer::Taken;
+use crate::wire::Wire;
 use anyhow::Context;
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
-use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_capture::reader::{CaptureInfo, CaptureSet, Input};
 use smbscope_model::{Connection, Exchange, Settled};
-use smbscope_report::Report;
+use smbscope_report::{CaptureEntry, Report};
 use smbscope_stats::Aggregator;
 
 /// What each exchange of the capture is looked at for: beside the client's, and for how far the capture can be trusted.
@@ -67,4 +66,21 @@ pub(crate) fn read(taken: &Taken, port: u16, wire: &mut Wire) -> anyhow::Result<
         packets,
         dropped_packets: taken.dropped.unwrap_or_default(),
     })
+}
+
+/// A capture as reports have it.
+pub fn capture_entry(info: &CaptureInfo) -> CaptureEntry {
+    CaptureEntry {
+        name: info.name.clone(),
+        format: info.format.to_owned(),
+        compression: info.compression.map(str::to_owned),
+        packets: info.packets,
+        bytes: info.bytes,
+        first: info.first,
+        last: info.last,
+        resolution_ns: info.resolution_ns,
+        snap_length: info.snap_length,
+        link_types: info.link_types.clone(),
+        warnings: info.truncated.iter().chain(&info.warnings).cloned().collect(),
+    }
 }

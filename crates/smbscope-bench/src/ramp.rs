@@ -1,11 +1,12 @@
-//! Load points one after the other: the engine on a thread of its own, what is shown meanwhile on this one.
+//! Load points one after the other: the engine on a thread of its own, whoever watches on this one.
 
-use super::dashboard::{self, CpuMeter, Display, Finished, GroupFigures, Point, Wish};
-use super::document::{self, CaptureFacts, Seen};
-use super::results::{Keeper, Metrics};
-use super::sniffer::{Capture, Sniffer, Taken};
-use super::wire::Wire;
-use super::{names, proof};
+use crate::document::{self, CaptureFacts, Seen};
+use crate::meter::CpuMeter;
+use crate::progress::{self, GroupFigures, Point, Progress, Wish};
+use crate::results::{Keeper, Metrics};
+use crate::sniffer::{Capture, Sniffer, Taken};
+use crate::wire::Wire;
+use crate::{names, proof};
 use anyhow::Context;
 use smbscope_load::client::Options;
 use smbscope_load::engine::result::Run;
@@ -34,11 +35,11 @@ pub(crate) struct Ramp<'a> {
     /// What is known of the server's side.
     pub(crate) metrics: &'a Metrics<'a>,
     /// Set when the load point is to end, and with it the ramp.
-    pub(crate) interrupted: &'a AtomicBool,
+    pub(crate) stop: &'a AtomicBool,
 }
 
 /// What came out of all load points.
-pub(crate) struct Outcome {
+pub(crate) struct Measured {
     pub(crate) runs: Vec<bench::Run>,
     pub(crate) capacity: Option<bench::Capacity>,
     /// What could not be kept, and why.
@@ -47,7 +48,7 @@ pub(crate) struct Outcome {
 
 impl Ramp<'_> {
     /// Runs all load points, and shows how they get on.
-    pub(crate) fn run(self, display: &mut Display, keeper: &mut Keeper<'_>) -> anyhow::Result<Outcome> {
+    pub(crate) fn run(self, watcher: &mut dyn Progress, keeper: &mut Keeper<'_>) -> anyhow::Result<Measured> {
         let (live, stop) = (Live::default(), Stop::new());
         let (sender, events) = channel();
         let points = match self.capacity {
@@ -78,7 +79,7 @@ impl Ramp<'_> {
                     }
                 });
             let engine = engine.context("no thread for the load generator")?;
-            let mut progress = Progress {
+            let mut place = Place {
                 point: Point { of: points, ..Point::default() },
                 since: None,
                 times,
@@ -86,15 +87,14 @@ impl Ramp<'_> {
                 busy_poll: plan.busy_poll,
             };
             while !engine.is_finished() {
-                progress.show(&live, &events, display);
+                place.show(&live, &events, watcher);
                 self.metrics.look();
-                // A terminal that cannot be drawn on is no reason to lose a measurement.
-                let wish = display.wait(Instant::now() + REFRESH).unwrap_or(Wish::GoOn);
-                if wish == Wish::Stop || self.interrupted.load(Ordering::Relaxed) {
+                let wish = watcher.wait(Instant::now() + REFRESH);
+                if wish == Wish::Stop || self.stop.load(Ordering::Relaxed) {
                     stop.stop();
                 }
             }
-            progress.show(&live, &events, display);
+            place.show(&live, &events, watcher);
             let found =
                 engine.join().map_err(|_| anyhow::anyhow!("the load generator broke down; please report this"))?;
             anyhow::Ok(found?)
@@ -102,14 +102,14 @@ impl Ramp<'_> {
         let by_rate = !self.plan.rates.is_empty();
         watch.losses.extend(capacity.as_ref().and_then(|capacity| names::reservation(capacity, by_rate)));
         let capacity = capacity.as_ref().map(|capacity| names::capacity(capacity, by_rate));
-        Ok(Outcome { runs: watch.runs, capacity, losses: watch.losses })
+        Ok(Measured { runs: watch.runs, capacity, losses: watch.losses })
     }
 }
 
-/// What the display hears from the engine's thread.
+/// What whoever watches hears from the engine's thread.
 enum Event {
     Begins(u32),
-    Done(Box<Finished>),
+    Done(Box<bench::Run>),
 }
 
 /// Follows the engine from its own thread: takes captures, and turns what comes out into the document's runs.
@@ -182,7 +182,7 @@ impl Hooks for Watch<'_, '_> {
             self.measuring_ends();
         }
         let shown = self.held_against(run, exchanges.as_ref());
-        self.tell(Event::Done(Box::new(Finished::of(&shown))));
+        self.tell(Event::Done(Box::new(shown.clone())));
         self.runs.push(shown);
         if let Err(error) = self.keeper.point(run, exchanges.as_ref(), &self.runs) {
             self.losses.push(crate::one_line(&error));
@@ -190,8 +190,8 @@ impl Hooks for Watch<'_, '_> {
     }
 }
 
-/// Where the display is in the ramp.
-struct Progress {
+/// Where in the ramp it is.
+struct Place {
     point: Point,
     since: Option<(Phase, Instant)>,
     /// Of warm-up and measured part.
@@ -201,18 +201,16 @@ struct Progress {
     busy_poll: bool,
 }
 
-impl Progress {
+impl Place {
     /// Shows what happened since the last time.
-    fn show(&mut self, live: &Live, events: &Receiver<Event>, display: &mut Display) {
+    fn show(&mut self, live: &Live, events: &Receiver<Event>, watcher: &mut dyn Progress) {
         for event in events.try_iter() {
             match event {
                 Event::Begins(users) => {
                     self.point.number += 1;
                     self.point.users = users;
                 }
-                Event::Done(finished) => {
-                    let _cannot_be_shown = display.point_done(*finished);
-                }
+                Event::Done(run) => watcher.point_done(&run),
             }
         }
         let seen = live.look();
@@ -227,10 +225,10 @@ impl Progress {
             _ => None,
         };
         let snapshot = self.snapshot(seen, length.map(|length| (since.elapsed(), length)));
-        let _cannot_be_shown = display.update(snapshot);
+        watcher.update(snapshot);
     }
 
-    fn snapshot(&mut self, seen: engine::Snapshot, length: Option<(Duration, Duration)>) -> dashboard::Snapshot {
+    fn snapshot(&mut self, seen: engine::Snapshot, length: Option<(Duration, Duration)>) -> progress::Snapshot {
         let groups = seen.groups.iter().map(|group| GroupFigures {
             group: group.group,
             commands: group.commands,
@@ -238,13 +236,13 @@ impl Progress {
             p95: group.p95,
             p99: group.p99,
         });
-        dashboard::Snapshot {
+        progress::Snapshot {
             phase: match seen.phase {
-                Phase::Idle => dashboard::Phase::Idle,
-                Phase::Connecting => dashboard::Phase::Connecting,
-                Phase::Warmup => dashboard::Phase::WarmUp,
-                Phase::Measuring => dashboard::Phase::Measuring,
-                Phase::Ending => dashboard::Phase::Ending,
+                Phase::Idle => progress::Phase::Idle,
+                Phase::Connecting => progress::Phase::Connecting,
+                Phase::Warmup => progress::Phase::WarmUp,
+                Phase::Measuring => progress::Phase::Measuring,
+                Phase::Ending => progress::Phase::Ending,
             },
             point: self.point,
             remaining: length.map(|(gone, whole)| (whole.saturating_sub(gone), whole)),
@@ -291,9 +289,9 @@ mod tests {
             ..engine::Snapshot::default()
         };
         let point = Point { number: 1, of: Some(1), users: 1 };
-        let mut progress =
-            Progress { point, since: None, times: [Duration::ZERO; 2], meter: CpuMeter::default(), busy_poll: false };
-        let shown = progress.snapshot(seen, None);
+        let mut place =
+            Place { point, since: None, times: [Duration::ZERO; 2], meter: CpuMeter::default(), busy_poll: false };
+        let shown = place.snapshot(seen, None);
         assert_eq!(shown.errors, 7);
         // Names as in the report.
         assert_eq!(shown.statuses, [("0xc0000abc".to_owned(), 2), ("STATUS_END_OF_FILE".to_owned(), 5)].into());

@@ -1,6 +1,6 @@
 //! A load point as the engine yields it → the document that is shown and kept.
 
-use super::wire::{Key, Wire};
+use crate::wire::{Key, Wire};
 use smbscope_load::engine::result::{self, Counted, Ended, Pace, Run};
 use smbscope_model::{Group, Nanos};
 use smbscope_report::bench::{self, Capture, Captured, Measured, OTHER, Times};
@@ -73,7 +73,7 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
 }
 
 /// A duration as results have it.
-pub(super) fn nanos(duration: Duration) -> Nanos {
+pub(crate) fn nanos(duration: Duration) -> Nanos {
     Nanos(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
 }
 

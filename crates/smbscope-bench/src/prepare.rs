@@ -1,22 +1,34 @@
 //! Puts a workload's files on the share before the first load point.
 
-use super::dashboard::{Display, Phase, Snapshot, Wish};
-use super::site::Site;
-use crate::interrupt::Interrupted;
+use crate::progress::{Phase, Progress, Snapshot, Wish};
+use crate::site::Site;
 use anyhow::Context;
-use smbscope_load::prepare::{self, Progress, Request};
+use smbscope_load::prepare::{self, Request};
 use smbscope_load::workload::Workload;
 use std::cell::RefCell;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 
 /// Sessions that make files at the same time.
 const SESSIONS: u32 = 4;
-/// How often the display is brought up to date.
+/// How often whoever watches is told.
 const REFRESH: Duration = Duration::from_millis(500);
 /// How often it is looked whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// The user ended a run before its first load point: there is nothing to tell.
+#[derive(Debug)]
+pub struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted while the files of the workload were made: what is there serves the next run")
+    }
+}
+
+impl std::error::Error for Interrupted {}
 
 /// Makes what is missing, for so many sessions.
 pub(crate) fn run(
@@ -24,8 +36,8 @@ pub(crate) fn run(
     workload: &Workload,
     sessions: u32,
     within: Duration,
-    display: &mut Display,
-    interrupted: &AtomicBool,
+    watcher: &mut dyn Progress,
+    stop: &AtomicBool,
 ) -> anyhow::Result<()> {
     let made = workload.made();
     let request = Request {
@@ -37,22 +49,20 @@ pub(crate) fn run(
         sessions: SESSIONS,
         within,
     };
-    let display = RefCell::new(display);
+    let watcher = RefCell::new(watcher);
     let mut shown = Instant::now();
-    let mut progress = |progress: Progress| {
+    let mut progress = |progress: prepare::Progress| {
         if shown.elapsed() >= REFRESH {
             shown = Instant::now();
             let what = format!("file {} of {}", progress.files, progress.of_files);
-            // A terminal that cannot be drawn on is no reason not to begin.
-            let snapshot = Snapshot { phase: Phase::Preparing(what), ..Snapshot::default() };
-            let _cannot_be_shown = display.borrow_mut().update(snapshot);
+            watcher.borrow_mut().update(Snapshot { phase: Phase::Preparing(what), ..Snapshot::default() });
         }
     };
     let runtime = Builder::new_current_thread().enable_all().build().context("no runtime for the client")?;
     let stopped = async {
-        while !interrupted.load(Ordering::Relaxed) {
+        while !stop.load(Ordering::Relaxed) {
             tokio::time::sleep(LOOK).await;
-            if display.borrow_mut().wait(Instant::now()).is_ok_and(|wish| wish == Wish::Stop) {
+            if watcher.borrow_mut().wait(Instant::now()) == Wish::Stop {
                 break;
             }
         }
@@ -60,10 +70,7 @@ pub(crate) fn run(
     runtime.block_on(async {
         tokio::select! {
             prepared = prepare::prepare(&site.options, &request, &mut progress) => Ok(prepared.map(drop)?),
-            () = stopped => Err(Interrupted::with(
-                "interrupted while the files of the workload were made: what is there serves the next run, and \
-                 `smbscope bench clean` removes it",
-            ).into()),
+            () = stopped => Err(Interrupted.into()),
         }
     })
 }

@@ -23,7 +23,7 @@ const LINKS_MAX: usize = 40;
 static BEGUN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// What a path leads to.
-pub(crate) enum Place {
+pub enum Place {
     /// A regular file, or none yet.
     File(Replacement),
     /// A terminal, a pipe, a device, a descriptor of this process: bytes go there as they come.
@@ -32,7 +32,7 @@ pub(crate) enum Place {
 
 impl Place {
     /// Finds out what the path leads to, and makes sure that it can be written.
-    pub(crate) fn open(path: &Path) -> io::Result<Place> {
+    pub fn open(path: &Path) -> io::Result<Place> {
         let path = match followed(path)? {
             Followed::Path(path) => path,
             Followed::Descriptor(path) => return descriptor(&path).map(Place::Stream),
@@ -52,7 +52,7 @@ impl Place {
 }
 
 /// A file under construction. Dropping it removes what was written.
-pub(crate) struct Replacement {
+pub struct Replacement {
     new: File,
     /// Where it is until it is whole; removed already when it has been renamed.
     path: PathBuf,
@@ -66,7 +66,6 @@ pub(crate) struct Replacement {
 impl Replacement {
     /// Begins a file that takes this place, which is no symbolic link.
     fn begin(place: PathBuf, old: Option<File>) -> io::Result<Replacement> {
-        crate::interrupt::removes_unfinished_files();
         let directory = match place.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
@@ -90,7 +89,7 @@ impl Replacement {
     }
 
     /// Begins a file that takes the place of that name in a directory.
-    pub(crate) fn of(path: &Path) -> io::Result<Replacement> {
+    pub fn of(path: &Path) -> io::Result<Replacement> {
         match Place::open(path)? {
             Place::File(replacement) => Ok(replacement),
             Place::Stream(_) => Err(io::Error::other("not a regular file")),
@@ -98,29 +97,29 @@ impl Replacement {
     }
 
     /// Writes it from its beginning.
-    pub(crate) fn write(&mut self, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<()> {
+    pub fn write(&mut self, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<()> {
         let mut out = BufWriter::new(&self.new);
         write(&mut out)?;
         out.flush()
     }
 
     /// A handle of its own to write through.
-    pub(crate) fn writer(&self) -> io::Result<File> {
+    pub fn writer(&self) -> io::Result<File> {
         self.new.try_clone()
     }
 
     /// Where it is while it is not whole.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether nothing was written.
-    pub(crate) fn is_empty(&self) -> io::Result<bool> {
+    pub fn is_empty(&self) -> io::Result<bool> {
         Ok(self.new.metadata()?.len() == 0)
     }
 
     /// Puts the file, which is whole, in its place. What the disk does not have yet would be lost with the power.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<()> {
         on_disk(&self.new)?;
         if !self.over {
             // A signal finds it unfinished, or in its place.
@@ -170,20 +169,20 @@ fn create(directory: &Path, name: &OsStr) -> io::Result<(File, PathBuf)> {
 }
 
 /// Writes a file whole or not at all.
-pub(crate) fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
+pub fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
     let mut file = Replacement::of(path)?;
     file.write(|out| out.write_all(contents))?;
     file.finish()
 }
 
 /// Whether the name is that of an unfinished file for one of these names, which an earlier process left.
-pub(crate) fn is_left_over(file: &str, names: impl Fn(&str) -> bool) -> bool {
+pub fn is_left_over(file: &str, names: impl Fn(&str) -> bool) -> bool {
     let name = file.strip_prefix('.').and_then(|name| name.strip_suffix(UNFINISHED));
     name.and_then(|name| name.rsplit_once('.')).is_some_and(|(name, _)| names(name))
 }
 
 /// Removes every unfinished file. The process ends after it: no other file is begun or finished any more.
-pub(crate) fn abandon_all() {
+pub fn abandon_all() {
     let begun = begun();
     for path in begun.iter() {
         let _gone_already = fs::remove_file(path);

@@ -8,9 +8,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Regular files that are read.
-#[derive(Default)]
-pub(crate) struct Sources(Vec<Source>);
+#[derive(Debug, Default)]
+pub struct Sources(Vec<Source>);
 
+#[derive(Debug)]
 struct Source {
     name: String,
     device: u64,
@@ -19,7 +20,7 @@ struct Source {
 
 impl Sources {
     /// Captures.
-    pub(crate) fn of_inputs(inputs: &[Input]) -> Sources {
+    pub fn of_inputs(inputs: &[Input]) -> Sources {
         let mut sources = Sources::default();
         for input in inputs {
             match input {
@@ -31,7 +32,7 @@ impl Sources {
     }
 
     /// A file, or a directory with the files in it. What cannot be looked at is left to whoever reads it.
-    pub(crate) fn add(&mut self, path: &Path) {
+    pub fn add(&mut self, path: &Path) {
         let Ok(found) = fs::metadata(path) else { return };
         if !found.is_dir() {
             return self.note(path.display().to_string(), &found);
@@ -60,7 +61,7 @@ impl Sources {
     }
 
     /// The name of the source that this file is.
-    pub(crate) fn name_of(&self, found: &Metadata) -> Option<&str> {
+    pub fn name_of(&self, found: &Metadata) -> Option<&str> {
         let is_it = |source: &&Source| (source.device, source.inode) == (found.dev(), found.ino());
         self.0.iter().find(is_it).map(|source| source.name.as_str())
     }

@@ -1,7 +1,7 @@
 //! What this process costs while it runs, thread by thread: Linux tells how long each was on a processor
 //! (`/proc/self/task/…/schedstat`). Elsewhere nothing is shown.
 
-use super::state::Cpu;
+use crate::progress::Cpu;
 use smbscope_load::engine::LIMITED_ABOVE;
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,12 +1,11 @@
 //! The server that is loaded: one that the target names, or a private one for the time of the run.
 
-use super::password;
-use super::target::Target;
-use crate::arguments::{ConnectArguments, LoginChoice, SigningChoice, TransportChoice};
-use crate::lab;
+use crate::options::Server as Wanted;
+use crate::options::{Connect, Login};
+use crate::target::Target;
 use anyhow::{Context, bail};
-use smbscope_lab::{Place, Server, Settings};
-use smbscope_load::client::{Credentials, Facts, Options, Secret};
+use smbscope_lab::{Launcher, Place, Server, Settings};
+use smbscope_load::client::{Credentials, Facts, Options, Secret, Signing, Transport};
 use smbscope_load::prepare;
 use std::path::{Path, PathBuf};
 
@@ -28,20 +27,24 @@ pub(crate) struct Site {
 
 impl Site {
     /// The target, or a private server.
-    pub(crate) fn open(target: Option<&Target>, connect: &ConnectArguments) -> anyhow::Result<Site> {
-        match target {
-            Some(target) => Site::named(target, connect),
-            None => Site::private(connect),
+    pub(crate) fn open(server: &Wanted, connect: &Connect) -> anyhow::Result<Site> {
+        match server {
+            Wanted::Named(target) => Site::named(target, connect),
+            Wanted::Private(launcher) => Site::private(launcher, connect),
         }
     }
 
     /// The server of a target.
-    pub(crate) fn named(target: &Target, connect: &ConnectArguments) -> anyhow::Result<Site> {
-        let port = PORTS[usize::from(connect.transport == TransportChoice::Netbios)];
+    pub(crate) fn named(target: &Target, connect: &Connect) -> anyhow::Result<Site> {
+        let port = PORTS[usize::from(connect.options.transport == Transport::NetBios)];
         let address = target.resolve(port)?;
-        let mut options = Options::new(&target.host, address, &target.share);
-        options.credentials = credentials(target, connect)?;
-        connect.apply(&mut options);
+        let options = Options {
+            address,
+            host: target.host.clone(),
+            share: target.share.clone(),
+            credentials: credentials(target, connect)?,
+            ..connect.options.clone()
+        };
         let directory = prepare::directory_below(&target.directory)?;
         Ok(Site { options, directory, target: Some(target.clone()), lab: None })
     }
@@ -63,63 +66,53 @@ impl Site {
         servers.find(|server| server.address() == self.options.address)?.link?.caveat()
     }
 
-    fn private(connect: &ConnectArguments) -> anyhow::Result<Site> {
-        if connect.transport == TransportChoice::Netbios {
+    fn private(launcher: &Launcher, connect: &Connect) -> anyhow::Result<Site> {
+        if connect.options.transport == Transport::NetBios {
             bail!("the private server takes no NetBIOS sessions: leave --transport out, or name a target");
         }
         if let Err(why) = smbscope_lab::available() {
             bail!("no target, and no private server can be started: {why}; name a target: smb://[user@]host/share");
         }
-        let signing = match connect.signing {
-            SigningChoice::Off => smbscope_lab::Signing::Off,
-            SigningChoice::On => smbscope_lab::Signing::On,
-            SigningChoice::Required => smbscope_lab::Signing::Required,
+        let signing = match connect.options.signing {
+            Signing::Off => smbscope_lab::Signing::Off,
+            Signing::On => smbscope_lab::Signing::On,
+            Signing::Required => smbscope_lab::Signing::Required,
         };
-        let guests = matches!(connect.login, LoginChoice::Guest | LoginChoice::Anonymous);
+        let guests = matches!(connect.login, Login::Guest | Login::Anonymous);
         let settings = Settings { signing, guests, ..Settings::default() };
-        let server = lab::kept()?.start(&settings).context("the private server did not start")?;
+        let server = launcher.start(&settings).context("the private server did not start")?;
         let address = server.address();
-        let mut options = Options::new(&address.ip().to_string(), address, server.share());
-        options.credentials = match connect.login {
-            LoginChoice::Password => Credentials::Ntlm {
+        let credentials = match connect.login {
+            Login::Password => Credentials::Ntlm {
                 domain: String::new(),
                 user: server.user().to_owned(),
                 password: Secret::new(server.password().to_owned()),
             },
-            LoginChoice::Guest => Credentials::Guest,
-            LoginChoice::Anonymous => Credentials::Anonymous,
-            LoginChoice::Kerberos => bail!("the private server knows no Kerberos: leave --login out"),
+            Login::Guest => Credentials::Guest,
+            Login::Anonymous => Credentials::Anonymous,
+            Login::Kerberos => bail!("the private server knows no Kerberos: leave --login out"),
         };
-        connect.apply(&mut options);
+        let options = Options {
+            address,
+            host: address.ip().to_string(),
+            share: server.share().to_owned(),
+            credentials,
+            ..connect.options.clone()
+        };
         Ok(Site { options, directory: prepare::DEFAULT_DIRECTORY.to_owned(), target: None, lab: Some(server) })
     }
 }
 
-impl ConnectArguments {
-    /// What holds for every server.
-    fn apply(&self, options: &mut Options) {
-        options.dialect = self.dialect.into();
-        options.signing = self.signing.into();
-        options.signing_algorithm = self.signing_algorithm.map(Into::into);
-        options.encryption = self.encryption.into();
-        options.transport = self.transport.into();
-        options.timeout = self.timeout;
-        options.compound = self.compound;
-        options.raw = self.raw;
-        options.leases = self.leases;
-    }
-}
-
 /// Who connects to a target.
-fn credentials(target: &Target, connect: &ConnectArguments) -> anyhow::Result<Credentials> {
+fn credentials(target: &Target, connect: &Connect) -> anyhow::Result<Credentials> {
     Ok(match (connect.login, &target.user) {
-        (LoginChoice::Guest, _) | (LoginChoice::Password, None) => Credentials::Guest,
-        (LoginChoice::Anonymous, _) => Credentials::Anonymous,
-        (LoginChoice::Kerberos, _) => Credentials::Kerberos,
-        (LoginChoice::Password, Some(user)) => Credentials::Ntlm {
+        (Login::Guest, _) | (Login::Password, None) => Credentials::Guest,
+        (Login::Anonymous, _) => Credentials::Anonymous,
+        (Login::Kerberos, _) => Credentials::Kerberos,
+        (Login::Password, Some(user)) => Credentials::Ntlm {
             domain: target.domain.clone().unwrap_or_default(),
             user: user.clone(),
-            password: password::of(user, connect.password_file.as_deref())?,
+            password: (connect.password)(user)?,
         },
     })
 }

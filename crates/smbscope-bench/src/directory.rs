@@ -6,7 +6,7 @@
 //! stays as it is until the new one has ended. A directory that holds something and no `run.json` of ours is another's,
 //! and is refused.
 
-use crate::output::{Replacement, Sources, is_left_over};
+use crate::files::{Replacement, Sources, is_left_over};
 use anyhow::{Context, bail};
 use smbscope_load::engine::result::Run;
 use smbscope_model::{Exchange, Group, Quality, Timestamp};
@@ -23,14 +23,14 @@ use std::io::{self, BufWriter, Read};
 use std::path::{Path, PathBuf};
 
 /// What `compare` looks for.
-pub(crate) const RUN: &str = "run.json";
+pub const RUN: &str = "run.json";
 const INTERVALS: &str = "intervals.parquet";
 const EXCHANGES: &str = "exchanges.parquet";
 const HISTOGRAMS: &str = "histograms.hgrm";
 const SERVER: &str = "server.parquet";
 
 /// The report as a page.
-pub(crate) const PAGE: &str = "report.html";
+const PAGE: &str = "report.html";
 
 /// All that a run directory holds, beside captures.
 const FILES: [&str; 6] = [RUN, INTERVALS, EXCHANGES, HISTOGRAMS, SERVER, PAGE];
@@ -115,7 +115,7 @@ impl RunDirectory {
                     users: run.users,
                     group: group.to_owned(),
                     started: run.started,
-                    duration: super::document::nanos(run.duration),
+                    duration: crate::document::nanos(run.duration),
                     histogram,
                 });
             }
@@ -275,8 +275,8 @@ fn is_run(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::document::tests::{READ, document, exchange, run};
     use super::*;
+    use crate::document::tests::{READ, document, exchange, run};
 
     fn names(path: &Path) -> Vec<String> {
         let mut names: Vec<String> =

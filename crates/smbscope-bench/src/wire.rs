@@ -129,10 +129,10 @@ fn times(exchange: &Exchange) -> Option<(Timestamp, Timestamp)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::document::tests::{exchange, run};
     use super::*;
+    use crate::document::tests::{exchange, run};
 
-    const READ: Command = super::super::document::tests::READ;
+    const READ: Command = crate::document::tests::READ;
 
     #[test]
     fn commands_are_matched_by_connection_and_message_id() {

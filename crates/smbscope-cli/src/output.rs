@@ -1,15 +1,10 @@
 //! Where results go: a file or standard output, made sure of before any work is done.
 
-mod replacement;
-mod sources;
-
-pub(crate) use replacement::{Replacement, abandon_all, is_left_over, write_file};
-pub(crate) use sources::Sources;
-
 use crate::arguments::ColorChoice;
+use crate::interrupt;
 use crate::terminal::Cleaned;
 use anyhow::{Context, bail};
-use replacement::Place;
+use smbscope_bench::files::{self, Place, Replacement, Sources};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -45,6 +40,7 @@ impl Output {
         if let Ok(found) = fs::metadata(path) {
             refuse_source(&name, sources, &found)?;
         }
+        interrupt::removes_unfinished_files();
         let opened = Place::open(path).and_then(|place| {
             Ok(match place {
                 Place::Stream(stream) => Output::stream(stream, name.clone()),
@@ -116,6 +112,12 @@ impl Output {
     pub(crate) fn writer(&mut self) -> &mut (dyn Write + Send) {
         &mut self.writer
     }
+}
+
+/// Writes a file whole or not at all.
+pub(crate) fn write_file(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
+    interrupt::removes_unfinished_files();
+    files::write_file(path, contents).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn refuse_source(output: &str, sources: &Sources, found: &fs::Metadata) -> anyhow::Result<()> {

@@ -1,0 +1,79 @@
+//! What is asked of a run.
+
+use crate::files::Sources;
+use crate::target::Target;
+use smbscope_lab::Launcher;
+use smbscope_load::client::{Options, Secret};
+use smbscope_load::engine::{Criterion, Plan, Search};
+use smbscope_load::workload::Workload;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What is asked of a run.
+#[derive(Debug)]
+pub struct RunOptions {
+    /// Whom the load is put on.
+    pub server: Server,
+    /// How users connect.
+    pub connect: Connect,
+    /// What users do.
+    pub workload: Workload,
+    /// How many, when and how long.
+    pub plan: Plan,
+    /// A user ends after so many passes of a workload that has an end.
+    pub passes: Option<u32>,
+    /// What must hold at the capacity, and where to look for it; absent where the load points are those of the plan.
+    pub capacity: Option<(Criterion, Search)>,
+    /// How long it may take to make the workload's files; absent where none are made.
+    pub prepare: Option<Duration>,
+    /// Take a packet capture of each load point, and hold the client's times against it.
+    pub capture: bool,
+    /// Where the run is kept.
+    pub directory: Option<PathBuf>,
+    /// What the run is made from: none of it is written over.
+    pub sources: Sources,
+    /// Title of the report.
+    pub title: Option<String>,
+}
+
+/// Whom the load is put on.
+#[derive(Debug)]
+pub enum Server {
+    /// The server of a share.
+    Named(Target),
+    /// A private one, which is started like this for the time of the run.
+    Private(Launcher),
+}
+
+/// How users connect, and as whom.
+pub struct Connect {
+    /// Dialect, protection and the like; host, address, share and credentials are filled in.
+    pub options: Options,
+    /// Who connects.
+    pub login: Login,
+    /// Tells the password of a user that the target names, and is asked for no other.
+    pub password: Box<Passwords>,
+}
+
+/// Tells the password of a user.
+pub type Passwords = dyn Fn(&str) -> anyhow::Result<Secret> + Send + Sync;
+
+impl fmt::Debug for Connect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connect").field("options", &self.options).field("login", &self.login).finish_non_exhaustive()
+    }
+}
+
+/// Who connects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Login {
+    /// The user of the target by password; a guest where the target names none.
+    Password,
+    /// A guest.
+    Guest,
+    /// Nobody.
+    Anonymous,
+    /// Whoever the system has Kerberos tickets of.
+    Kerberos,
+}

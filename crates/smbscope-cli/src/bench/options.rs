@@ -1,0 +1,144 @@
+//! What the arguments of `smbscope bench` ask for.
+
+use super::password;
+use crate::arguments::{BenchArguments, ConnectArguments, OnFailure};
+use crate::{BadArguments, lab};
+use smbscope_bench::files::Sources;
+use smbscope_bench::{Connect, RunOptions, Server};
+use smbscope_load::client::Options;
+use smbscope_load::engine::{self, Connects, ErrorLimit, Limits, Plan, Schedule, Search, Users};
+use smbscope_load::workload::Workload;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Duration;
+
+/// What passes before a user whose session broke connects again.
+const RECONNECT_DELAY: Duration = Duration::from_millis(500);
+
+/// All of it, with the workload read.
+pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
+    let workload = workload(arguments)?;
+    fits(arguments, &workload)?;
+    Ok(RunOptions {
+        server: match &arguments.target {
+            Some(target) => Server::Named(target.clone()),
+            None => Server::Private(lab::kept()?),
+        },
+        connect: connect(&arguments.connect),
+        workload,
+        plan: plan(arguments),
+        passes: arguments.passes,
+        capacity: arguments.find_capacity.clone().map(|criterion| (criterion, search(arguments))),
+        prepare: (!arguments.no_prepare).then_some(arguments.connect.prepare_timeout),
+        capture: arguments.capture,
+        directory: arguments.output.clone(),
+        sources: sources(arguments),
+        title: arguments.title.clone(),
+    })
+}
+
+/// How to connect to any server.
+pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
+    let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    let options = Options {
+        dialect: arguments.dialect.into(),
+        signing: arguments.signing.into(),
+        signing_algorithm: arguments.signing_algorithm.map(Into::into),
+        encryption: arguments.encryption.into(),
+        transport: arguments.transport.into(),
+        timeout: arguments.timeout,
+        compound: arguments.compound,
+        raw: arguments.raw,
+        leases: arguments.leases,
+        ..Options::new("", nowhere, "")
+    };
+    let file = arguments.password_file.clone();
+    Connect {
+        options,
+        login: arguments.login.into(),
+        password: Box::new(move |user| password::of(user, file.as_deref())),
+    }
+}
+
+/// The workload that is asked for.
+fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
+    if let Some(file) = &arguments.loadfile {
+        return Ok(Workload::loadfile(file)?);
+    }
+    let name = &arguments.workload;
+    let file = Path::new(name);
+    if file.is_file() || name.contains(['/', '.']) { Ok(Workload::load(file)?) } else { Ok(Workload::builtin(name)?) }
+}
+
+/// Refuses what is asked of a workload that has no such thing, before anything is begun.
+fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArguments> {
+    if let Some(criterion) = &arguments.find_capacity {
+        criterion.check(workload.operations()).map_err(|error| BadArguments(error.to_string()))?;
+    }
+    if arguments.passes.is_some() && workload.steps_of_a_pass().is_none() {
+        let name = workload.name();
+        return Err(BadArguments(format!(
+            "--passes needs a workload that has an end, and {name} has none: use --operations"
+        )));
+    }
+    Ok(())
+}
+
+/// The files that a run is made from.
+fn sources(arguments: &BenchArguments) -> Sources {
+    let workload = Some(Path::new(&arguments.workload)).filter(|_| arguments.loadfile.is_none());
+    let files = [workload, arguments.loadfile.as_deref(), arguments.connect.password_file.as_deref()];
+    let mut sources = Sources::default();
+    files.into_iter().flatten().filter(|file| !file.is_dir()).for_each(|file| sources.add(file));
+    sources
+}
+
+fn plan(arguments: &BenchArguments) -> Plan {
+    let arrivals = arguments.arrivals.into();
+    let rates = arguments.rates.as_ref().map_or_else(Vec::new, |rates| rates.points().to_vec());
+    let schedule = match (arguments.rate, arguments.rate_per_user, rates.first()) {
+        (Some(rate), _, _) => Schedule::Open { rate, per_user: false, arrivals },
+        (_, Some(rate), _) => Schedule::Open { rate, per_user: true, arrivals },
+        (_, _, Some(rate)) => Schedule::Open { rate: f64::from(*rate), per_user: false, arrivals },
+        _ => Schedule::Closed { think: arguments.think.unwrap_or_default() },
+    };
+    // A search makes its own load points, from the least to the most.
+    let (users, rates) = match (&arguments.find_capacity, rates.is_empty()) {
+        (None, _) => (arguments.users(), rates),
+        (Some(_), true) => (Users::range(search(arguments).first, search(arguments).most), rates),
+        (Some(_), false) => (arguments.users(), vec![search(arguments).first, search(arguments).most]),
+    };
+    Plan {
+        users,
+        rates,
+        sessions_per_user: arguments.sessions_per_user.into(),
+        connections_per_session: arguments.connections_per_session.into(),
+        schedule,
+        warmup: arguments.warmup,
+        duration: arguments.duration,
+        connects: Connects { rate: f64::from(arguments.connect_rate), ..Connects::default() },
+        workers: arguments.threads.and_then(|threads| NonZeroUsize::new(threads.into())),
+        seed: arguments.seed,
+        on_failure: match arguments.on_failure {
+            OnFailure::End => engine::OnFailure::End,
+            OnFailure::Reconnect => engine::OnFailure::Reconnect { delay: RECONNECT_DELAY },
+        },
+        limits: Limits {
+            operations: arguments.operations,
+            errors: arguments.stop_on_errors.map(ErrorLimit::Count),
+            ..Limits::default()
+        },
+        busy_poll: arguments.busy_poll,
+        exchanges: arguments.capture || arguments.output.is_some(),
+        ..Plan::default()
+    }
+}
+
+/// Between the fewest and the most of the users given, or between the lowest and the highest rate.
+fn search(arguments: &BenchArguments) -> Search {
+    let users = arguments.users();
+    let points = arguments.rates.as_ref().map_or(users.points(), |rates| rates.points());
+    let (first, most) = (points.iter().copied().min().unwrap_or(1), points.iter().copied().max().unwrap_or(1));
+    Search { first, most, rates: arguments.rates.is_some(), ..Search::default() }
+}
