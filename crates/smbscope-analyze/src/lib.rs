@@ -72,6 +72,9 @@ impl<F: FnMut(Exchange)> ExchangeSink for F {
     }
 }
 
+/// Bytes of the names of users and shares in the summaries of a shard's connections.
+const CONNECTION_NAMES_MAX: usize = 2 << 20;
+
 /// Receives the events of every flow and passes exchanges on.
 pub struct Analyzer<E: ExchangeSink> {
     options: Options,
@@ -80,6 +83,8 @@ pub struct Analyzer<E: ExchangeSink> {
     sessions: Sessions,
     connections: Vec<Connection>,
     connections_left_out: u64,
+    /// Bytes of the names in `connections`.
+    connection_names: usize,
     steps_back: Arc<[ClockStep]>,
     clock_steps: Vec<ClockStep>,
     foreign_replies: Vec<ForeignReply>,
@@ -118,6 +123,7 @@ impl<E: ExchangeSink> Analyzer<E> {
             quality: Quality::default(),
             connections: Vec::new(),
             connections_left_out: 0,
+            connection_names: 0,
             steps_back: Arc::default(),
             clock_steps: Vec::new(),
             foreign_replies: Vec::new(),
@@ -163,6 +169,18 @@ impl<E: ExchangeSink> Analyzer<E> {
             let is_forward = view.source == connection.endpoints.client;
             let initials = if is_forward { [forward, backward] } else { [backward, forward] };
             self.initials.push((initials, connection.first, connection.endpoints));
+        }
+    }
+
+    /// Gives up the names of a connection that is to be listed when those listed before have too many.
+    fn shorten_names(&mut self, connection: &mut Connection) {
+        for names in [&mut connection.users, &mut connection.shares] {
+            names.retain(|name| {
+                let fits = self.connection_names + name.len() <= CONNECTION_NAMES_MAX;
+                self.connection_names += if fits { name.len() } else { 0 };
+                self.quality.evicted_names += u64::from(!fits);
+                fits
+            });
         }
     }
 
@@ -222,10 +240,11 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
     }
 
     fn closed(&mut self, flow: Option<FlowState>, view: &FlowView, end: FlowEnd) {
-        let Some(connection) = flow.and_then(|flow| flow.close(view, &end, &mut self.shared())) else { return };
+        let Some(mut connection) = flow.and_then(|flow| flow.close(view, &end, &mut self.shared())) else { return };
         self.note_places(&connection, view, &end);
         self.emit.closed(&connection);
         if self.connections.len() < self.options.limits.connections {
+            self.shorten_names(&mut connection);
             self.connections.push(connection);
         } else {
             self.connections_left_out += 1;

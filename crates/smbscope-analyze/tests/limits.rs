@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::analyze_told;
+use common::{analyze, analyze_told};
 use smbscope_model::Outcome;
+use smbscope_testkit::conversation::together;
 use smbscope_testkit::{Conversation, framed, smb1, smb2};
 
 /// Frames of many messages, as one stretch of the client's stream.
@@ -49,4 +50,22 @@ fn remembered_paths_are_bounded() {
     let analysis = analyze_told(&conversation);
     assert_eq!(analysis.exchanges.iter().filter(|exchange| exchange.is_complete()).count(), opens as usize);
     assert_eq!(analysis.quality.evicted_names, 50);
+}
+
+#[test]
+fn names_in_the_summaries_of_connections_are_bounded() {
+    // A share of 2,000 bytes on each of 1,100 connections: 2 MiB hold 1,048 of them.
+    let connection = |port: u16| {
+        let share = format!(r"\\server\{port:02000}");
+        Conversation::new()
+            .ports(port, 445)
+            .client_says(100, smb2::tree_connect(1, &share))
+            .server_says(200, smb2::tree_connect_response(1, 7))
+            .closes(300)
+    };
+    let conversations: Vec<Conversation> = (10_000..11_100).map(connection).collect();
+    let analysis = analyze(&together(&conversations));
+    let named = analysis.connections.iter().filter(|connection| !connection.shares.is_empty()).count();
+    assert_eq!((analysis.connections.len(), named), (1_100, 1_048));
+    assert_eq!(analysis.quality.evicted_names, 52);
 }

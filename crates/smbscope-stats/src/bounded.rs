@@ -3,7 +3,8 @@
 //! When more distinct keys turn up than fit, the table keeps those with the smallest hash (a "bottom-k" sketch; Cohen
 //! and Kaplan, "Summarizing Data using Bottom-k Sketches", PODC 2007). A key that was refused or evicted once never
 //! comes back, since the largest kept hash only falls; so every kept entry is complete, and tables of any partition
-//! merge to the table of the whole.
+//! merge to the table of the whole. Keys may have a weight, such as the bytes of a name: then as many are kept, in the
+//! order of their hashes, as the weight allows.
 
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{Hash, Hasher};
@@ -14,43 +15,61 @@ pub(crate) struct Bounded<K, V> {
     capacity: usize,
     index: HashMap<K, usize, ahash::RandomState>,
     values: Vec<V>,
+    /// Places of values that were evicted.
+    free: Vec<usize>,
     /// The kept keys, the one to evict first on top.
     order: BinaryHeap<(u64, K)>,
+    weigh: fn(&K) -> usize,
+    weight: usize,
+    weight_max: usize,
+    /// The least hash that weight has kept out: nothing from there on comes in again.
+    barred: Option<(u64, K)>,
 }
 
 impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
     pub(crate) fn new(capacity: usize) -> Bounded<K, V> {
-        assert!(capacity > 0, "a table without room keeps nothing");
-        // Fixed seeds: the table never iterates in hash order, but runs should not differ even in speed.
-        let hasher = ahash::RandomState::with_seeds(1, 2, 3, 4);
-        Bounded { capacity, index: HashMap::with_hasher(hasher), values: Vec::new(), order: BinaryHeap::new() }
+        Bounded::weighing(capacity, |_| 0, 0)
     }
 
-    /// The entry of a key, made if new; none when the key does not belong to those kept. An entry that has to make
-    /// room is handed to `evicted`.
-    pub(crate) fn entry(&mut self, key: &K, evicted: impl FnOnce(K, V)) -> Option<&mut V> {
+    /// The same, and the keys together weigh no more than `weight_max`.
+    pub(crate) fn weighing(capacity: usize, weigh: fn(&K) -> usize, weight_max: usize) -> Bounded<K, V> {
+        assert!(capacity > 0, "a table without room keeps nothing");
+        // Fixed seeds: the table never iterates in hash order, but runs should not differ even in speed.
+        let index = HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4));
+        let (values, free, order) = (Vec::new(), Vec::new(), BinaryHeap::new());
+        Bounded { capacity, index, values, free, order, weigh, weight: 0, weight_max, barred: None }
+    }
+
+    /// The entry of a key, made if new; none when the key does not belong to those kept. Entries that have to make room
+    /// are handed to `evicted`.
+    pub(crate) fn entry(&mut self, key: &K, mut evicted: impl FnMut(K, V)) -> Option<&mut V> {
         if let Some(slot) = self.index.get(key) {
             return self.values.get_mut(*slot);
         }
         let ranked = (stable_hash(key), key.clone());
-        let slot = if self.values.len() < self.capacity {
+        let full = self.index.len() == self.capacity && self.order.peek().is_none_or(|worst| *worst < ranked);
+        if full || self.barred.as_ref().is_some_and(|barred| *barred <= ranked) {
+            return None;
+        }
+        self.weight += (self.weigh)(key);
+        self.order.push(ranked);
+        let slot = self.free.pop().unwrap_or_else(|| {
             self.values.push(V::default());
             self.values.len() - 1
-        } else {
-            let mut worst = self.order.peek_mut()?;
-            if *worst < ranked {
-                return None;
-            }
-            let (_, old) = std::mem::replace(&mut *worst, ranked);
-            drop(worst);
-            let slot = self.index.remove(&old)?;
-            evicted(old, std::mem::take(&mut self.values[slot]));
-            self.index.insert(key.clone(), slot);
-            return self.values.get_mut(slot);
-        };
-        self.order.push(ranked);
+        });
         self.index.insert(key.clone(), slot);
-        self.values.get_mut(slot)
+        while self.index.len() > self.capacity || self.weight > self.weight_max {
+            let too_heavy = self.weight > self.weight_max;
+            let worst = self.order.pop()?;
+            let slot = self.index.remove(&worst.1)?;
+            self.weight -= (self.weigh)(&worst.1);
+            self.free.push(slot);
+            evicted(worst.1.clone(), std::mem::take(&mut self.values[slot]));
+            if too_heavy {
+                self.barred = Some(worst);
+            }
+        }
+        self.values.get_mut(*self.index.get(key)?)
     }
 
     /// Every entry, in the order of its key.
@@ -85,19 +104,27 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Counts keys in a table of four; returns the table and the number of records that went elsewhere.
-    fn count(keys: &[u32]) -> (Vec<(u32, u64)>, u64) {
-        let mut table: Bounded<u32, u64> = Bounded::new(4);
+    /// Counts keys in this table; returns what it holds and the number of records that went elsewhere.
+    fn count_in(mut table: Bounded<u32, u64>, keys: &[u32]) -> (Vec<(u32, u64)>, u64) {
         let mut other = 0;
         for key in keys {
             let mut evicted = 0;
-            match table.entry(key, |_, count| evicted = count) {
+            match table.entry(key, |_, count| evicted += count) {
                 Some(count) => *count += 1,
                 None => other += 1,
             }
             other += evicted;
         }
         (table.iter().map(|(key, count)| (*key, *count)).collect(), other)
+    }
+
+    fn count(keys: &[u32]) -> (Vec<(u32, u64)>, u64) {
+        count_in(Bounded::new(4), keys)
+    }
+
+    /// Four keys, which together weigh no more than 20; each weighs what it is.
+    fn count_weighing(keys: &[u32]) -> (Vec<(u32, u64)>, u64) {
+        count_in(Bounded::weighing(4, |key| *key as usize, 20), keys)
     }
 
     proptest! {
@@ -108,6 +135,20 @@ mod tests {
             prop_assert_eq!(&forward, &count(&keys));
             keys.sort_unstable();
             prop_assert_eq!(&forward, &count(&keys));
+        }
+
+        #[test]
+        fn keys_that_weigh_are_kept_in_any_order_of_arrival(mut keys in prop::collection::vec(0u32..12, 0..60)) {
+            let forward = count_weighing(&keys);
+            prop_assert!(forward.0.iter().map(|(key, _)| key).sum::<u32>() <= 20);
+            prop_assert_eq!(forward.0.iter().map(|(_, n)| n).sum::<u64>() + forward.1, keys.len() as u64);
+            for (key, n) in &forward.0 {
+                prop_assert_eq!(*n, keys.iter().filter(|k| *k == key).count() as u64);
+            }
+            keys.reverse();
+            prop_assert_eq!(&forward, &count_weighing(&keys));
+            keys.sort_unstable();
+            prop_assert_eq!(&forward, &count_weighing(&keys));
         }
 
         #[test]

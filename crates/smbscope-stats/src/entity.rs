@@ -5,10 +5,14 @@ use crate::derived;
 use crate::summary::{Figures, Limit, Summary};
 use smbscope_model::{Exchange, Group, TimeKind};
 use std::hash::Hash;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Distinct keys of each table; all further ones are added up in one entry.
 pub const ENTITIES_MAX: usize = 10_000;
+
+/// Bytes of all names in a table of shares, files or users, 400 for each of [`ENTITIES_MAX`].
+const ENTITY_NAMES_MAX: usize = 4 << 20;
 
 /// A file: its share, where known, and its path below the share.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +21,30 @@ pub struct FileKey {
     pub share: Option<Arc<str>>,
     /// The path below the share.
     pub path: Arc<str>,
+}
+
+/// What a table is kept by.
+pub(crate) trait Key: Hash + Ord + Clone {
+    /// Bytes of its names: what it takes beside its place.
+    fn name_bytes(&self) -> usize {
+        0
+    }
+}
+
+impl Key for IpAddr {}
+impl Key for SocketAddr {}
+
+impl Key for Arc<str> {
+    fn name_bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl Key for FileKey {
+    fn name_bytes(&self) -> usize {
+        // Names of shares are few and stand once.
+        self.path.len()
+    }
 }
 
 /// What one share, file, client, server or user did.
@@ -77,13 +105,17 @@ pub(crate) struct Tally {
     groups: Vec<(Group, Summary)>,
 }
 
-impl<K: Hash + Ord + Clone> EntityTable<K> {
+impl<K: Key> EntityTable<K> {
     pub(crate) fn new(keeps: Keeps) -> EntityTable<K> {
         EntityTable::with_capacity(keeps, ENTITIES_MAX)
     }
 
     fn with_capacity(keeps: Keeps, capacity: usize) -> EntityTable<K> {
-        EntityTable { keeps, entries: Bounded::new(capacity), other: Tally::default() }
+        EntityTable {
+            keeps,
+            entries: Bounded::weighing(capacity, K::name_bytes, ENTITY_NAMES_MAX),
+            other: Tally::default(),
+        }
     }
 
     pub(crate) fn record(&mut self, key: &K, exchange: &Exchange) {
@@ -195,6 +227,23 @@ mod tests {
     use smbscope_model::Nanos;
     use smbscope_testkit::exchange::read;
     use smbscope_wire::status::NtStatus;
+
+    impl Key for u32 {}
+    impl Key for &str {
+        fn name_bytes(&self) -> usize {
+            self.len()
+        }
+    }
+
+    #[test]
+    fn long_names_make_a_table_shorter_and_no_command_is_lost() {
+        let names: Vec<String> = (0..2_000).map(|n| format!("{n:04096}")).collect();
+        let mut table = EntityTable::new(Keeps::Whole(Limit::ENTITY));
+        names.iter().for_each(|name| table.record(&name.as_str(), &read(0, 1_000)));
+        let finished = table.finish();
+        // 4 MiB hold 1,024 names of 4 KiB.
+        assert_eq!((finished.entries.len(), finished.other.map(|other| other.count)), (1_024, Some(976)));
+    }
 
     #[test]
     fn bytes_read_are_those_that_came_back() {

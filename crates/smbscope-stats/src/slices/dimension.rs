@@ -212,6 +212,13 @@ pub enum Part {
     Unknown,
 }
 
+impl Part {
+    /// Bytes of the name that it keeps in memory.
+    pub(super) fn name_bytes(&self) -> usize {
+        if let Part::Text(piece) = self { piece.whole.len() } else { 0 }
+    }
+}
+
 /// A piece of a shared text, compared by what it says.
 #[derive(Debug, Clone)]
 pub struct Piece {

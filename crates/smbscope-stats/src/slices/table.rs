@@ -13,6 +13,9 @@
 //! - a key's total is at least what its entry says, and at most that plus `missed_at_most`;
 //! - the floor is at most a (`kept` + 1)th of the total of all keys: raising it by some amount takes that amount from the
 //!   bounds above the floor of `kept` + 1 keys, and these were recorded.
+//!
+//! Names of keys are bounded as well: a table whose names are too long gives keys up as if it were full, and keeps fewer
+//! than `kept` where those have more than half of [`SLICE_NAMES_MAX`]; the last guarantee is then one of the number kept.
 
 use super::{Part, Slice};
 use crate::entity::{Keeps, Tally};
@@ -27,6 +30,9 @@ pub const SLICES_MAX: usize = 20_000;
 /// Slices that stay when there are more.
 pub const SLICES_KEPT: usize = 10_000;
 
+/// Bytes of names in the keys of all slices.
+const SLICE_NAMES_MAX: usize = 32 << 20;
+
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     capacity: usize,
@@ -36,6 +42,8 @@ pub(super) struct Table {
     entries: Vec<Entry>,
     other: Counts,
     floor: i128,
+    /// Bytes of names in the keys.
+    names: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -57,7 +65,7 @@ impl Table {
         assert!(kept < capacity, "a full table has to give something up");
         // Fixed seeds: nothing depends on them, but runs should not differ even in speed.
         let index = HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4));
-        Table { capacity, kept, index, entries: Vec::new(), other: Counts::default(), floor: 0 }
+        Table { capacity, kept, index, entries: Vec::new(), other: Counts::default(), floor: 0, names: 0 }
     }
 
     pub(super) fn record(&mut self, key: &[Part], exchange: &Exchange) {
@@ -82,9 +90,11 @@ impl Table {
     }
 
     fn admit(&mut self, key: &[Part]) -> usize {
-        if self.entries.len() == self.capacity {
+        let names = name_bytes(key);
+        if self.entries.len() == self.capacity || self.names + names > SLICE_NAMES_MAX {
             self.purge();
         }
+        self.names += names;
         let slot = self.entries.len();
         self.index.insert(key.into(), slot);
         self.entries.push(Entry { key: key.into(), counts: Counts::default(), missed_at_most: self.floor });
@@ -96,13 +106,20 @@ impl Table {
         let mut order: Vec<usize> = (0..self.entries.len()).collect();
         order.sort_by_key(|slot| Reverse(self.entries[*slot].upper_bound()));
         let mut stays = vec![false; order.len()];
-        order.iter().take(self.kept).for_each(|slot| stays[*slot] = true);
-        if let Some(highest) = order.get(self.kept) {
+        let mut names = 0;
+        let fits = |slot: &&usize| {
+            names += name_bytes(&self.entries[**slot].key);
+            names <= SLICE_NAMES_MAX / 2
+        };
+        let kept = order.iter().take(self.kept).take_while(fits).map(|slot| stays[*slot] = true).count();
+        if let Some(highest) = order.get(kept) {
             self.floor = self.floor.max(self.entries[*highest].upper_bound());
         }
         self.index.clear();
+        self.names = 0;
         for (entry, stays) in std::mem::take(&mut self.entries).into_iter().zip(stays) {
             if stays {
+                self.names += name_bytes(&entry.key);
                 self.index.insert(entry.key.clone(), self.entries.len());
                 self.entries.push(entry);
             } else {
@@ -110,6 +127,10 @@ impl Table {
             }
         }
     }
+}
+
+fn name_bytes(key: &[Part]) -> usize {
+    key.iter().map(Part::name_bytes).sum()
 }
 
 impl Entry {

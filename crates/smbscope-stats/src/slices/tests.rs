@@ -167,3 +167,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn long_names_make_fewer_slices_and_no_command_is_lost() {
+    // 32 MiB hold 8,192 paths of 4 KiB; of more, half as many stay, and 16 MiB hold 4,096.
+    let exchanges: Vec<Exchange> = (0..8_193).map(|n| at_path(&format!("{n:04096}"), n)).collect();
+    let slices = sliced(&[Dimension::File], &exchanges);
+    let given_up = slices.other.as_ref().map(|other| other.figures.count);
+    assert_eq!((slices.entries.len(), given_up), (4_097, Some(4_096)));
+    // Those that waited longest stay: 8,191 down to 4,096 ns, and the one that came last.
+    assert_eq!(slices.missed_at_most_ns, 4_095);
+    assert_eq!(sliced(&[Dimension::File], &exchanges[..8_192]).other, None);
+}
