@@ -21,39 +21,58 @@ struct Entry {
     time: u32,
 }
 
+/// Fingerprints that share a place: one line of the cache.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
+struct Set([Entry; WAYS]);
+
 /// Fingerprints of the newest packets of a direction.
 #[derive(Debug)]
-pub(super) struct Copies(Box<[Entry]>);
+pub(super) struct Copies(Box<[Set]>);
 
 impl Copies {
     pub(super) fn new() -> Copies {
-        Copies(vec![Entry::default(); MAX_FINGERPRINTS].into_boxed_slice())
+        Copies(vec![Set::default(); MAX_FINGERPRINTS / WAYS].into_boxed_slice())
     }
 
     /// What they take.
     pub(super) fn footprint(&self) -> usize {
-        self.0.len() * size_of::<Entry>()
+        self.0.len() * size_of::<Set>()
     }
 
     /// Whether a packet with these fields was seen within `window` before; remembers it otherwise.
     pub(super) fn is_copy(&mut self, fields: [u64; 3], time: Timestamp, window: Nanos) -> bool {
+        let (Set(ways), entry) = self.place(fields, time);
+        let recent = (window.0 >> TICK_BITS) as u32;
+        let is_same =
+            |known: &Entry| known.fingerprint == entry.fingerprint && entry.time.wrapping_sub(known.time) <= recent;
+        if ways.iter().any(is_same) {
+            return true;
+        }
+        remember(ways, entry);
+        false
+    }
+
+    /// Remembers a packet that can't be a copy.
+    pub(super) fn remember(&mut self, fields: [u64; 3], time: Timestamp) {
+        let (Set(ways), entry) = self.place(fields, time);
+        remember(ways, entry);
+    }
+
+    fn place(&mut self, fields: [u64; 3], time: Timestamp) -> (&mut Set, Entry) {
         let hash = fields.iter().fold(0x9e37_79b9_7f4a_7c15u64, |hash, field| {
             let mixed = (hash ^ field).wrapping_mul(0xff51_afd7_ed55_8ccd);
             mixed ^ mixed >> 32
         });
         // Zero stands for an empty place.
         let fingerprint = (hash >> 32) as u32 | 1;
-        let ticks = (time.0 >> TICK_BITS) as u32;
-        let start = hash as usize % (MAX_FINGERPRINTS / WAYS) * WAYS;
-        let ways = &mut self.0[start..start + WAYS];
-        let age = |entry: &Entry| ticks.wrapping_sub(entry.time);
-        let recent = (window.0 >> TICK_BITS) as u32;
-        if ways.iter().any(|entry| entry.fingerprint == fingerprint && age(entry) <= recent) {
-            return true;
-        }
-        let is_empty = |entry: &Entry| entry.fingerprint == 0;
-        let oldest = (0..WAYS).max_by_key(|way| (is_empty(&ways[*way]), age(&ways[*way]))).unwrap_or(0);
-        ways[oldest] = Entry { fingerprint, time: ticks };
-        false
+        let sets = self.0.len();
+        (&mut self.0[hash as usize % sets], Entry { fingerprint, time: (time.0 >> TICK_BITS) as u32 })
     }
+}
+
+/// Puts an entry in front; the oldest one goes.
+fn remember(ways: &mut [Entry; WAYS], entry: Entry) {
+    ways.copy_within(..WAYS - 1, 1);
+    ways[0] = entry;
 }

@@ -244,8 +244,14 @@ impl Stream {
             true => self.segments.find(is_known),
             false => self.packets.find(is_known),
         };
-        let distant =
-            self.copies.as_mut().is_some_and(|copies| copies.is_copy(sighting.fields(), sighting.time, window));
+        let distant = match &mut self.copies {
+            Some(copies) if is_new_data => {
+                copies.remember(sighting.fields(), sighting.time);
+                false
+            }
+            Some(copies) => copies.is_copy(sighting.fields(), sighting.time, window),
+            None => false,
+        };
         if let Some(first) = recent {
             if segment.flags.syn() {
                 let lag = (sighting.time - first.time).0 * COPY_LAG_FACTOR;
