@@ -36,7 +36,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALLED := $(DESTDIR)$(PREFIX)
 
-.PHONY: help setup setup-all build install uninstall docs demo test lint fmt lint-rust lint-python licences advisories test-rust test-kerberos test-scripts test-install test-readme test-accuracy test-damage test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: help setup setup-build setup-python setup-web setup-servers setup-all build install uninstall docs demo check test lint fmt lint-rust lint-python licences advisories test-rust test-kerberos test-scripts test-install test-readme test-accuracy test-damage test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -44,10 +44,14 @@ help: ## this list
 setup: ## install what is missing for building and testing (safe to repeat)
 	@scripts/setup.sh
 
+# The parts of it, each for the targets that use it.
+setup-build setup-python setup-web setup-servers:
+	@scripts/setup.sh --only $(@:setup-%=%)
+
 setup-all: ## the same, and tshark for `make accuracy` and `make bench`
 	@scripts/setup.sh --with-tshark
 
-build: setup ## the release binary; FEATURES=kerberos for `bench --login kerberos`
+build: setup-build ## the release binary, with Rust and a C compiler only; FEATURES=kerberos for `bench --login kerberos`
 	$(CARGO) build --release --locked -p smbscope-cli $(if $(FEATURES),--features '$(FEATURES)')
 
 install: ## the binary, its manual pages and shell completions into PREFIX (/usr/local)
@@ -63,7 +67,7 @@ uninstall: ## take away what `make install` put into PREFIX
 	rm -f $(INSTALLED)/bin/smbscope $(INSTALLED)/share/man/man1/smbscope.1 $(INSTALLED)/share/man/man1/smbscope-*.1
 	rm -f $(INSTALLED)/share/bash-completion/completions/smbscope $(INSTALLED)/share/zsh/site-functions/_smbscope $(INSTALLED)/share/fish/vendor_completions.d/smbscope.fish
 
-demo: build ## load a private Samba with 1 to 32 users, and report; also pages of two bundled captures
+demo: setup-servers build ## load a private Samba with 1 to 32 users, and report; also pages of two bundled captures
 	@mkdir -p out
 	@$(SMBSCOPE) analyze -q --format html -o out/netbench.html tests/data/demo-smb1-netbench.pcap.zst
 	@$(SMBSCOPE) analyze -q --format html -o out/office.html tests/data/demo-smb311-office.pcap.zst
@@ -82,39 +86,45 @@ demo: build ## load a private Samba with 1 to 32 users, and report; also pages o
 	@for page in netbench office compared bench/report; do \
 	    if [ -e out/$$page.html ]; then echo "  file://$(CURDIR)/out/$$page.html"; fi; done
 
+check: setup-build ## while you work: formatting, clippy and the unit tests, in two minutes when warm
+	$(CARGO) fmt --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) test --workspace --lib --locked
+
 test: lint test-rust test-kerberos test-scripts test-install docs test-readme test-accuracy test-damage test-table test-web test-verdicts ## everything that CI checks
 	@# What was skipped must not drown in what passed, least of all in CI.
 	@for note in $(SKIPPED)/*; do if [ -e "$$note" ]; then \
-	    echo "make test: SKIPPED $${note##*/}: $$(cat "$$note")"; fi; done
+	    sed "s/^skipped: //; s#^#make test: SKIPPED $${note##*/}: #" "$$note"; fi; done
 	@if compgen -G '$(SKIPPED)/*' >/dev/null; then echo "make test: passed, with what is skipped above"; \
 	    else echo "make test: all passed"; fi
 
 lint: lint-rust lint-python licences advisories ## formatting, clippy, documentation, Python, licences, advisories
 
-fmt: setup ## format Rust, Python and TypeScript
+fmt: setup-build setup-python setup-web ## format Rust, Python and TypeScript
 	$(CARGO) fmt
 	$(PYTHON) -m ruff format scripts
 	cd web && npm run --silent fmt
 
-lint-rust: setup
+lint-rust: setup-build
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
 
-lint-python: setup
+lint-python: setup-python
 	$(PYTHON) -m ruff check scripts
 	$(PYTHON) -m ruff format --check scripts
 	$(PYTHON) -m mypy --config-file scripts/mypy.ini scripts
 	@for script in scripts/*.sh .ci/run; do bash -n "$$script"; done
 
-licences: setup
+licences: setup-python
 	$(PYTHON) scripts/check_licences.py
 
-advisories: setup ## the crates of Cargo.lock against the RustSec database (skipped where that can't be reached)
+advisories: setup-python ## the crates of Cargo.lock against the RustSec database (skipped where that can't be reached)
 	$(PYTHON) scripts/check_advisories.py --skip-note $(SKIPPED)/$@
 
-test-rust: setup
-	$(CARGO) test --workspace --locked
+test-rust: setup-python setup-servers
+	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
+	SMBSCOPE_SKIPPED='$(abspath $(SKIPPED))/$@' $(CARGO) test --workspace --locked
 
 test-kerberos: ## logins with tickets of a private KDC (skipped where its packages can't be installed)
 	@scripts/setup.sh --with-kerberos
@@ -137,34 +147,34 @@ test-install: build
 	$(MAKE) --no-print-directory uninstall DESTDIR=$(TARGET)/installed PREFIX=/usr
 	test -z "$$(find $(TARGET)/installed -type f)"
 
-test-scripts: setup
+test-scripts: setup-python setup-servers
 	$(PYTHON) -m unittest discover -q -s scripts
 
-docs: setup ## the pages as HTML in target/docs, with all their links checked
+docs: setup-python ## the pages as HTML in target/docs, with all their links checked
 	$(PYTHON) scripts/check_docs.py -o $(TARGET)/docs
 
-test-readme: build
+test-readme: setup-python setup-servers build
 	$(PYTHON) scripts/check_readme.py --smbscope $(SMBSCOPE)
 
-test-accuracy: build
+test-accuracy: setup-python build
 	$(PYTHON) scripts/accuracy.py --quiet --captures tests/data --smbscope $(SMBSCOPE) -o $(TARGET)/accuracy-of-the-bundled.md
 
 test-damage: DAMAGE_SECONDS = 60
-test-damage: setup ## damage the bundled captures at random for DAMAGE_SECONDS, from DAMAGE_SEED on: no false match
+test-damage: setup-build ## damage the bundled captures at random for DAMAGE_SECONDS, from DAMAGE_SEED on: no false match
 	$(CARGO) build --release --locked -p smbscope-testkit --example damage
 	$(TARGET)/release/examples/damage $(DAMAGE) --keep $(TARGET)/damaged tests/data tests/data/own
 
-test-table: build
+test-table: setup-python build
 	$(PYTHON) scripts/check_table.py --smbscope $(SMBSCOPE)
 
-web: setup ## build the page of the HTML report and the types of its documents
+web: setup-web ## build the page of the HTML report and the types of its documents
 	cd web && npm run --silent build
 
-test-web: build ## the page: types, lint, unit tests, whether what is committed is up to date, and tests in Chromium
+test-web: setup-web setup-servers build ## the page: types, lint, unit tests, whether what is committed is up to date, and tests in Chromium
 	cd web && npm run --silent lint && npm run --silent check && npm run --silent test
 	cd web && SMBSCOPE='$(abspath $(SMBSCOPE))' npm run --silent test-e2e
 
-test-verdicts: build ## make a real Samba, a network and a client slow, and check the verdict (root; else skipped)
+test-verdicts: setup-python setup-servers build ## make a real Samba, a network and a client slow, and check the verdict (root; else skipped)
 	$(PYTHON) scripts/verdicts.py --smbscope $(SMBSCOPE) --skip-note $(SKIPPED)/$@
 
 bench: setup-all build ## speed and memory next to tshark on generated captures of BENCH_BYTES; writes docs/performance.md
@@ -172,7 +182,7 @@ bench: setup-all build ## speed and memory next to tshark on generated captures 
 	$(PYTHON) scripts/bench.py --smbscope $(SMBSCOPE) --examples $(TARGET)/release/examples --scratch $(TARGET)/bench \
 	    --bytes $(BENCH_BYTES) $(BENCH_OPTIONS) -o docs/performance.md
 
-bench-functions: setup ## criterion benches of the functions that every packet, message and exchange passes
+bench-functions: setup-build ## criterion benches of the functions that every packet, message and exchange passes
 	$(CARGO) bench --locked -p smbscope-wire -p smbscope-capture -p smbscope-analyze -p smbscope-stats \
 	    --bench headers --bench capture --bench analyzer --bench aggregator
 

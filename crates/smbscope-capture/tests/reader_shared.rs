@@ -19,7 +19,7 @@ fn shared(file: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    println!("skipped: {} is not here", path.display());
+    smbscope_testkit::skip::unable(format_args!("{} is not here", path.display()));
     None
 }
 

@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use smbscope_lab::{Place, Server, Settings, Signing, available};
 use smbscope_testkit::server::{Fault, Flood, Script, ScriptedServer};
+use smbscope_testkit::skip;
 use smbscope_wire::smb2::Command as Smb2;
 use smbscope_wire::status::NtStatus;
 use std::path::Path;
@@ -43,7 +44,7 @@ fn parsed(said: &Said) -> Value {
 /// A private server, or `None` with a line where there can be none.
 fn server(settings: Settings) -> Option<Server> {
     if let Err(why) = available() {
-        println!("skipped: {why}");
+        skip::missing(why);
         return None;
     }
     match Server::start(&settings) {
@@ -146,7 +147,7 @@ fn is_whole(run: &Value) {
 #[test]
 fn a_ramp_on_a_private_server_is_whole_and_leaves_nothing_behind() {
     if let Err(why) = available() {
-        println!("skipped: {why}");
+        skip::missing(why);
         return;
     }
     let folder = common::directory("bench-ramp");
@@ -475,7 +476,7 @@ impl OnTerminal {
     fn begin() -> Option<OnTerminal> {
         let script = Command::new("script").arg("--version").stdout(Stdio::null()).status();
         if available().is_err() || !script.is_ok_and(|status| status.success()) {
-            println!("skipped: no Samba, or no script (util-linux) to make a terminal with");
+            skip::unable("no Samba, or no script (util-linux) to make a terminal with");
             return None;
         }
         // Short, since Samba has sockets in it.
@@ -572,7 +573,7 @@ fn a_capture_ends_with_a_program_that_is_killed_and_its_run_directory_serves_aga
     let Some(name) = unfinished() else {
         child.kill().expect("it is there");
         let said = said(child.wait_with_output().expect("it ends"));
-        println!("skipped: nothing can be captured: {}", said.err);
+        skip::unable(format_args!("nothing can be captured: {}", said.err));
         return;
     };
     let capturing = || processes_with(&name);
@@ -666,7 +667,7 @@ fn what_keeps_a_run_from_beginning_is_one_line_that_says_what_to_do() {
 #[test]
 fn a_disk_that_is_full_is_counted_by_its_status() {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: a small disk needs root");
+        skip::unable("a small disk needs root");
         return;
     }
     let Some(server) = server(Settings { disk: Some(16 << 20), ..Settings::default() }) else { return };

@@ -40,7 +40,7 @@ fn is_clean(text: &str) -> bool {
 fn on_terminal(directory: &Path, line: &str) -> Option<String> {
     let installed = Command::new("script").arg("--version").stdout(Stdio::null()).status();
     if !installed.is_ok_and(|status| status.success()) {
-        println!("skipped: no script (util-linux) to make a terminal with");
+        smbscope_testkit::skip::unable("no script (util-linux) to make a terminal with");
         return None;
     }
     let mut command = Command::new("script");

@@ -5,6 +5,7 @@ mod common;
 use common::{Said, finish, said};
 use serde_json::Value;
 use smbscope_lab::{Process, available};
+use smbscope_testkit::skip;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ impl Lab {
     /// `None`, with a line, where Samba can't be started.
     fn new() -> Option<Lab> {
         if let Err(why) = available() {
-            common::skipped(&why);
+            skip::missing(why);
             return None;
         }
         Some(Lab(tempfile::tempdir().expect("a temporary directory can be made")))
@@ -143,7 +144,7 @@ fn a_command_finds_its_server_and_its_status_is_passed_on() {
 fn smbclient_logs_in_with_what_the_environment_says() {
     let Some(lab) = Lab::new() else { return };
     if Command::new("smbclient").arg("--version").output().is_err() {
-        return common::skipped("smbclient is not installed");
+        return skip::missing("smbclient is not installed");
     }
     let script = "echo works > $SMBSCOPE_LAB_SHARE_FOLDER/file
         PASSWD=$SMBSCOPE_PASSWORD exec smbclient //$SMBSCOPE_LAB_HOST/enc -p $SMBSCOPE_LAB_PORT -U $SMBSCOPE_LAB_USER \
@@ -272,7 +273,7 @@ fn a_given_folder_stays() {
 fn captured(lab: &Lab, options: &[&str], commands: &str) -> Option<Value> {
     for tool in ["smbclient", "tcpdump"] {
         if Command::new(tool).arg("--version").output().is_err() {
-            common::skipped(&format!("{tool} is not installed"));
+            skip::missing(format_args!("{tool} is not installed"));
             return None;
         }
     }
@@ -288,7 +289,7 @@ fn captured(lab: &Lab, options: &[&str], commands: &str) -> Option<Value> {
     let said = lab.say(&run);
     let log = std::fs::read_to_string(capture.with_extension("pcap.log")).unwrap_or_default();
     if said.status == Some(9) {
-        common::skipped(&format!("tcpdump can't capture here: {log}"));
+        skip::unable(format_args!("tcpdump can't capture here: {log}"));
         return None;
     }
     assert_eq!((said.status, said.err.as_str()), (Some(0), ""), "{log}");
@@ -305,7 +306,7 @@ fn lab_with_network() -> Option<Lab> {
     if said.err.is_empty() {
         return Some(lab);
     }
-    common::skipped(said.err.trim());
+    skip::unable(said.err.trim());
     None
 }
 
@@ -379,7 +380,7 @@ fn a_proxy_is_called_one_at_the_start_and_in_the_report_of_the_run() {
         let unwrapped = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(unwrapped.contains("Slow link: the lab's delay and bandwidth come from a proxy"), "{}", said.out);
     } else {
-        common::skipped("setpriv(1) is missing, or this is not root");
+        skip::unable("setpriv(1) is missing, or this is not root");
     }
     let mut command = Command::new("setpriv");
     let lossy = lab.command(&["run", "--loss", "1%", "--", "true"]);
@@ -467,7 +468,7 @@ fn a_state_folder_of_another_user_is_not_believed() {
     for path in [state.join("lab/state.json"), state.join("lab"), state.clone()] {
         // Any user but this one; only root can do it.
         if std::os::unix::fs::chown(&path, Some(1), Some(1)).is_err() {
-            return common::skipped("only root can give folders away");
+            return skip::unable("only root can give folders away");
         }
     }
     forged.is_refused(
@@ -482,7 +483,7 @@ fn a_record_of_another_user_in_a_folder_of_ours_is_not_believed() {
     let mut forged = Forged::new();
     let state = forged.state.path().to_owned();
     if std::os::unix::fs::chown(state.join("lab/state.json"), Some(1), Some(1)).is_err() {
-        return common::skipped("only root can give files away");
+        return skip::unable("only root can give files away");
     }
     forged.is_refused(&state, &["down"], "no server runs in");
 }
@@ -501,7 +502,7 @@ fn the_password_is_shown_once_and_on_a_terminal_only() {
     let Some(lab) = Lab::new() else { return };
     let up = format!("{} lab up --state {}", env!("CARGO_BIN_EXE_smbscope"), lab.0.path().display());
     let Ok(shown) = Command::new("script").args(["-qec", &up, "/dev/null"]).stdin(Stdio::null()).output() else {
-        return common::skipped("script(1) is not installed");
+        return skip::unable("script(1) is not installed");
     };
     let server = lab.servers().remove(0);
     let password = std::fs::read_to_string(server["password_file"].as_str().expect("a path")).expect("it is there");

@@ -4,8 +4,9 @@
 
 mod common;
 
-use common::{As, said, server, skipped, smbclient};
+use common::{As, said, server, smbclient};
 use smbscope_lab::{Dialect, Server, Settings};
+use smbscope_testkit::skip;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
@@ -19,7 +20,7 @@ const OTHER: u32 = 65534;
 fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
-        skipped("only root can act as another user");
+        skip::unable("only root can act as another user");
     }
     is_root
 }
@@ -41,7 +42,7 @@ fn attack(server: &Server, dialect: Dialect, login: Option<&str>, commands: &str
         None => client.arg("--no-pass"),
     };
     let output = client.output();
-    output.inspect_err(|_| skipped("smbclient is not installed")).ok()
+    output.inspect_err(|_| skip::missing("smbclient is not installed")).ok()
 }
 
 /// A folder of root's that everybody may look into, with a secret in it.
@@ -152,7 +153,7 @@ fn a_folder_that_the_account_cannot_enter_is_an_error() {
     let given = folder_with_secret();
     set_mode(given.path(), 0o700);
     if smbscope_lab::available().is_err() {
-        return skipped("no Samba");
+        return skip::missing("no Samba");
     }
     let error = Server::start(&sharing(given.path())).expect_err("only root can enter it");
     assert!(error.to_string().contains("root's rights are not given to its users"), "{error}");

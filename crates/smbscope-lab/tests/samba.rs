@@ -94,7 +94,7 @@ fn settings_reach_samba() {
 fn a_setting_that_samba_does_not_know_is_an_error() {
     let settings = Settings { extra: vec!["strickt sync = yes".to_owned()], ..Settings::default() };
     if smbscope_lab::available().is_err() {
-        return common::skipped("no Samba");
+        return smbscope_testkit::skip::missing("no Samba");
     }
     let error = smbscope_lab::Server::start(&settings).expect_err("there is no such parameter");
     assert!(error.to_string().contains("strickt sync"), "{error}");
@@ -167,7 +167,7 @@ fn cpu_time_of_ended_connections_stays_counted() {
 #[test]
 fn the_same_port_is_open_for_both_versions_of_ip() {
     if std::net::TcpListener::bind("[::1]:0").is_err() {
-        return common::skipped("this machine has no IPv6");
+        return smbscope_testkit::skip::unable("this machine has no IPv6");
     }
     for delay in [None, Some(Duration::from_millis(1))] {
         let Some(server) = server(&Settings { delay, ..Settings::default() }) else { return };

@@ -4,6 +4,7 @@ mod common;
 
 use common::{As, said, server, smbclient};
 use smbscope_lab::{Antivirus, Dialect, Error, Server, Settings};
+use smbscope_testkit::skip;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -58,11 +59,11 @@ fn a_slow_link_ends_with_its_server() {
 fn a_full_disk_is_full_and_gone_afterwards() {
     let settings = Settings { disk: Some(1 << 20), ..Settings::default() };
     if let Err(why) = smbscope_lab::available() {
-        return common::skipped(why);
+        return skip::missing(why);
     }
     let server = match Server::start(&settings) {
         Ok(server) => server,
-        Err(Error::Unavailable(why)) => return common::skipped(why),
+        Err(Error::Unavailable(why)) => return skip::unable(why),
         Err(error) => panic!("{error}"),
     };
     let file = server.folder().join("file");
@@ -80,11 +81,11 @@ fn a_full_disk_is_full_and_gone_afterwards() {
 fn an_infected_file_is_refused_and_a_clean_one_is_not() {
     let settings = Settings { antivirus: Some(Antivirus::ClamAv(None)), ..Settings::default() };
     if let Err(why) = smbscope_lab::available() {
-        return common::skipped(why);
+        return skip::missing(why);
     }
     let server = match Server::start(&settings) {
         Ok(server) => server,
-        Err(Error::Unavailable(why)) => return common::skipped(why),
+        Err(Error::Unavailable(why)) => return skip::unable(why),
         Err(error) => panic!("{error}"),
     };
     // The test file of eicar.org in two halves, so that no scanner takes this source for it.

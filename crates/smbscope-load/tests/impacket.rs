@@ -22,7 +22,7 @@ impl Server {
     /// `None`, with a line that says why, where impacket is not installed.
     fn start() -> Option<Server> {
         let Some(python) = python_with_impacket() else {
-            println!("skipped: no Python has impacket; scripts/setup.sh installs it into .venv");
+            smbscope_testkit::skip::missing("no Python has impacket; scripts/setup.sh installs it into .venv");
             return None;
         };
         let folder = tempfile::tempdir().unwrap();

@@ -29,11 +29,13 @@ impl Realm {
     /// `None`, with a line that says why, where the programs are missing.
     fn start() -> Option<Realm> {
         if let Err(error) = smbscope_lab::available() {
-            println!("skipped: {error}");
+            smbscope_testkit::skip::missing(error);
             return None;
         }
         if let Some(missing) = PROGRAMS.iter().find(|program| find(program).is_none()) {
-            println!("skipped: {missing} is not installed (Debian: krb5-kdc, krb5-admin-server, krb5-user)");
+            smbscope_testkit::skip::missing(format_args!(
+                "{missing} is not installed (Debian: krb5-kdc, krb5-admin-server, krb5-user)"
+            ));
             return None;
         }
         let folder = tempfile::tempdir().unwrap();

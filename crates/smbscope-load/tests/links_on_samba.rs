@@ -20,7 +20,7 @@ const LONG: Duration = Duration::from_secs(600);
 /// A server that follows links, also those that lead out of the share where its module `widelinks` is installed.
 fn server() -> Option<Server> {
     if let Err(reason) = smbscope_lab::available() {
-        println!("skipped: {reason}");
+        smbscope_testkit::skip::missing(reason);
         return None;
     }
     let start = |extra: &[&str]| {

@@ -383,7 +383,7 @@ fn tshark_finds_nothing_malformed_in_what_we_send() {
         program.stderr(Stdio::null()).output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
     };
     let Ok(requests) = tshark("smb2.flags.response == 0", &["-T", "fields", "-e", "smb2.cmd"]) else {
-        println!("skipped: tshark is not installed");
+        smbscope_testkit::skip::unable("tshark is not installed");
         return;
     };
     let seen: std::collections::BTreeSet<&str> = requests.lines().flat_map(|line| line.split(',')).collect();
@@ -399,7 +399,7 @@ fn capture(server: &Server, file: &std::path::Path) -> Option<std::process::Chil
     let mut program = Program::new("tcpdump");
     program.args(["-i", "lo", "-U", "-B", "16384", "-w"]).arg(file).args(["tcp", "port", &port]);
     let Ok(mut tcpdump) = program.stderr(Stdio::null()).spawn() else {
-        println!("skipped: tcpdump is not installed");
+        smbscope_testkit::skip::missing("tcpdump is not installed");
         return None;
     };
     let patience = Instant::now() + Duration::from_secs(5);
@@ -413,7 +413,7 @@ fn capture(server: &Server, file: &std::path::Path) -> Option<std::process::Chil
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    println!("skipped: capturing is not permitted");
+    smbscope_testkit::skip::unable("capturing is not permitted");
     let _ = tcpdump.kill();
     let _ = tcpdump.wait();
     None

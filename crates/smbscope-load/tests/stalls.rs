@@ -187,7 +187,7 @@ fn signal(signal: &str, pids: &[String]) {
 #[test]
 fn a_samba_that_is_stopped_for_a_second_is_named_and_counts_from_when_operations_were_due() {
     if let Err(reason) = smbscope_lab::available() {
-        println!("skipped: {reason}");
+        smbscope_testkit::skip::missing(reason);
         return;
     }
     let server = Server::start(&Settings { guests: true, ..Settings::default() }).expect("a lab server");

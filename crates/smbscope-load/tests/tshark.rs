@@ -57,7 +57,7 @@ fn capture(dialect: u16, cipher: Cipher, cipher_id: u16) -> Vec<u8> {
 #[test]
 fn wireshark_opens_what_we_seal() {
     if Command::new("tshark").arg("--version").output().is_err() {
-        println!("skipped: tshark is not installed");
+        smbscope_testkit::skip::unable("tshark is not installed");
         return;
     }
     let session_key: String = vector(SESSION_SETUP, "session_key").iter().map(|byte| format!("{byte:02x}")).collect();

@@ -56,7 +56,7 @@ fn server() -> Option<Server> {
     match smbscope_lab::available() {
         Ok(()) => Some(Server::start(&Settings { guests: true, ..Settings::default() }).expect("a lab server")),
         Err(reason) => {
-            println!("skipped: {reason}");
+            smbscope_testkit::skip::missing(reason);
             None
         }
     }
@@ -131,7 +131,7 @@ fn a_pass_of_the_generated_mix_is_answered_as_expected_in_every_dialect() {
 fn debians_client_txt_is_answered_as_expected_in_every_dialect() {
     let path = Path::new("/usr/share/dbench/client.txt");
     if !path.exists() {
-        println!("skipped: {} is not here (Debian package dbench)", path.display());
+        smbscope_testkit::skip::missing(format_args!("{} (Debian package dbench)", path.display()));
         return;
     }
     let Some(server) = server() else { return };

@@ -6,7 +6,7 @@
 //! tunnels. [`recording`] is a real capture to damage, and [`judge`] compares what an analysis finds in the damaged copy
 //! with the truth. [`traffic`] writes large captures from a seed.
 //! [`server`] answers real clients with what a script says, faults included. [`exchange`] makes exchanges for what comes
-//! after the analysis.
+//! after the analysis. [`skip`] says what a test lacks.
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,7 @@ pub mod random;
 pub mod recording;
 pub mod script;
 pub mod server;
+pub mod skip;
 pub mod smb1;
 pub mod smb2;
 pub mod traffic;

@@ -5,11 +5,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Says that a test is skipped, past the test harness, which keeps what passing tests print.
-pub(crate) fn skipped(why: &str) {
-    let _nobody_reads_it = writeln!(std::io::stderr(), "skipped: {why}");
-}
-
 /// What a run said.
 pub(crate) struct Said {
     pub(crate) status: Option<i32>,

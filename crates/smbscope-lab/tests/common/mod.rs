@@ -2,19 +2,14 @@
 #![allow(dead_code)] // Each test file uses its own part.
 
 use smbscope_lab::{Dialect, Place, Process, Server, Settings, available};
+use smbscope_testkit::skip;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
-
-/// Says that a test is skipped, past the test harness, which keeps what passing tests print.
-pub(crate) fn skipped(why: impl std::fmt::Display) {
-    use std::io::Write;
-    let _nobody_reads_it = writeln!(std::io::stderr(), "skipped: {why}");
-}
 
 /// A server, or a line that says why the test is skipped.
 pub(crate) fn server(settings: &Settings) -> Option<Server> {
     if let Err(why) = available() {
-        skipped(why);
+        skip::missing(why);
         return None;
     }
     Some(Server::start(settings).expect("Samba is there, and starts"))
@@ -23,7 +18,7 @@ pub(crate) fn server(settings: &Settings) -> Option<Server> {
 /// A place of the test's own.
 pub(crate) fn place() -> Option<(tempfile::TempDir, Place)> {
     if let Err(why) = available() {
-        skipped(why);
+        skip::missing(why);
         return None;
     }
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
@@ -49,7 +44,7 @@ pub(crate) fn smbclient(server: &Server, share: &str, who: As<'_>, dialect: Dial
     match client.output() {
         Ok(output) => Some(output),
         Err(_absent) => {
-            skipped("smbclient is not installed");
+            skip::missing("smbclient is not installed");
             None
         }
     }

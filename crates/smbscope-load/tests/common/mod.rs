@@ -16,7 +16,7 @@ pub(crate) const SIGNINGS: [Signing; 3] = [Signing::Off, Signing::On, Signing::R
 /// A Samba of the test's own that takes guests, too, or a line that says why there is none.
 pub(crate) fn samba(settings: &Settings) -> Option<Server> {
     if let Err(error) = smbscope_lab::available() {
-        println!("skipped: {error}");
+        smbscope_testkit::skip::missing(error);
         return None;
     }
     Some(Server::start(&Settings { guests: true, ..settings.clone() }).expect("Samba is installed, and starts"))

@@ -143,7 +143,9 @@ async fn so_does_ipv6() {
     let Some(server) = plain_samba() else { return };
     let address = SocketAddr::from((Ipv6Addr::LOCALHOST, server.port()));
     if std::net::TcpStream::connect(address).is_err() {
-        println!("skipped: the server does not listen on {address}; this machine may have no IPv6");
+        smbscope_testkit::skip::unable(format_args!(
+            "the server does not listen on {address}; this machine may have no IPv6"
+        ));
         return;
     }
     assert_eq!(work(&Options { address, host: "::1".to_owned(), ..user(&server) }).await.unwrap(), None);

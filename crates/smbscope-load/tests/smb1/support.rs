@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A server that takes guests, too, or a line that says why the test is skipped.
 pub(crate) fn samba(settings: &Settings) -> Option<Server> {
     if let Err(reason) = smbscope_lab::available() {
-        println!("skipped: {reason}");
+        smbscope_testkit::skip::missing(reason);
         return None;
     }
     Some(Server::start(&Settings { guests: true, ..settings.clone() }).expect("Samba is there and starts"))

@@ -18,7 +18,7 @@ fn capture(port: u16, into: &Path) -> Option<Child> {
         .stderr(Stdio::null())
         .spawn();
     let Ok(mut child) = child else {
-        println!("skipped: tcpdump is not installed");
+        smbscope_testkit::skip::missing("tcpdump is not installed");
         return None;
     };
     // The file's header is written when the capture has begun.
@@ -29,7 +29,7 @@ fn capture(port: u16, into: &Path) -> Option<Child> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    println!("skipped: tcpdump may not capture here");
+    smbscope_testkit::skip::unable("tcpdump may not capture here");
     let _ended_already = child.kill();
     let _status = child.wait();
     None
@@ -84,7 +84,7 @@ async fn everything(options: &Options) {
 #[tokio::test]
 async fn tshark_finds_nothing_malformed_in_our_traffic() {
     if Command::new("tshark").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
-        println!("skipped: tshark is not installed");
+        smbscope_testkit::skip::unable("tshark is not installed");
         return;
     }
     let Some(server) = plain_samba() else { return };

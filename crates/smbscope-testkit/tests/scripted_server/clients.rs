@@ -1,6 +1,7 @@
 //! smbclient works with the scripted server on every dialect, and tshark finds nothing malformed in what it says.
 
 use smbscope_testkit::server::{Script, ScriptedServer};
+use smbscope_testkit::skip::{has, has_optional};
 use smbscope_testkit::{Conversation, pcap};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -11,15 +12,6 @@ use std::thread;
 
 /// Every dialect, as smbclient calls them.
 const DIALECTS: [&str; 6] = ["NT1", "SMB2_02", "SMB2_10", "SMB3_00", "SMB3_02", "SMB3_11"];
-
-/// Whether the tool runs here; says so where it does not.
-fn has(tool: &str) -> bool {
-    let found = Command::new(tool).arg("--version").output().is_ok();
-    if !found {
-        println!("skipped: {tool} is not installed");
-    }
-    found
-}
 
 fn smbclient(address: SocketAddr, dialect: &str, folder: &Path, commands: &str) -> String {
     let output = Command::new("smbclient")
@@ -51,7 +43,7 @@ fn smbclient_lists_reads_and_writes_on_every_dialect() {
 
 #[test]
 fn tshark_finds_no_malformed_packet_in_the_answers() {
-    if !has("smbclient") || !has("tshark") {
+    if !has("smbclient") || !has_optional("tshark") {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");

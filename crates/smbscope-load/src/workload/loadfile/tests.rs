@@ -175,7 +175,7 @@ fn a_pass_is_followed_by_the_next_one() {
 fn the_whole_of_debians_client_txt_is_understood() {
     let path = Path::new("/usr/share/dbench/client.txt");
     if !path.exists() {
-        println!("skipped: {} is not here (Debian package dbench)", path.display());
+        smbscope_testkit::skip::missing(format_args!("{} (Debian package dbench)", path.display()));
         return;
     }
     let started = std::time::Instant::now();
