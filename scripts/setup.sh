@@ -2,6 +2,7 @@
 # Installs what is missing for building and testing smbscope. Safe to repeat; does nothing when all is there.
 #
 #   scripts/setup.sh                  what `make demo` and `make test` need
+#   scripts/setup.sh --only PART ...  some of it: build (a C compiler; Rust is checked), python, web, servers
 #   scripts/setup.sh --with-tshark    also tshark, which `make accuracy` and `make bench` compare with
 #   scripts/setup.sh --with-kerberos  also what `make test-kerberos` and FEATURES=kerberos need
 #
@@ -60,26 +61,37 @@ install_laboratory() {
 if [ "${1:-}" = --source-only ]; then return 0; fi
 
 cd "$(dirname "$0")/.."
+parts=(build python web servers)
+if [ "${1:-}" = --only ]; then
+    shift
+    parts=("$@")
+    set --
+fi
+# Whether a part is wanted.
+wants() { [[ " ${parts[*]} " = *" $1 "* ]]; }
+
 packages=()
 command -v cc >/dev/null || packages+=(gcc libc6-dev)
-command -v zstd >/dev/null || packages+=(zstd)
 python=$(command -v python3 || true)
-if [ -z "$python" ]; then
-    packages+=(python3 python3-venv)
-elif ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
-    packages+=(python3-venv)
+if wants python; then
+    command -v zstd >/dev/null || packages+=(zstd)
+    if [ -z "$python" ]; then
+        packages+=(python3 python3-venv)
+    elif ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+        packages+=(python3-venv)
+    fi
 fi
 node_suits() {
     command -v npm >/dev/null && node -e 'const [a, b] = process.versions.node.split(".").map(Number);
         process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null
 }
-node_suits || packages+=(nodejs npm)
+if wants web; then node_suits || packages+=(nodejs npm); fi
 # The same names as in web/tests/e2e/chromium.ts.
 chromium=${SMBSCOPE_CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
 # Its recommended fonts are left out with what else it recommends; without any it draws no text.
-[ -n "$chromium" ] || packages+=(chromium fonts-liberation)
+if wants web && [ -z "$chromium" ]; then packages+=(chromium fonts-liberation); fi
 # For kill(1), which tests use.
-[ -x /bin/kill ] || packages+=(procps)
+if wants servers && [ ! -x /bin/kill ]; then packages+=(procps); fi
 if [ "${1:-}" = --with-tshark ] && ! command -v tshark >/dev/null; then packages+=(tshark); fi
 if [ "${1:-}" = --with-kerberos ]; then
     # The crate that binds to GSSAPI asks pkg-config where it is.
@@ -91,7 +103,7 @@ if [ "${1:-}" = --with-kerberos ]; then
     command -v kinit >/dev/null || packages+=(krb5-user)
 fi
 if [ ${#packages[@]} -gt 0 ]; then install_packages "${packages[@]}"; fi
-install_laboratory
+if wants servers; then install_laboratory; fi
 
 problems=()
 if [ ${#wanting[@]} -gt 0 ]; then
@@ -110,7 +122,9 @@ elif ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/nul
 fi
 
 python=$(command -v python3 || true)
-if [ -z "$python" ] || ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+if ! wants python; then
+    :
+elif [ -z "$python" ] || ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     problems+=("Python 3.11 or later is needed for the scripts and their checks")
 else
     wanted=$(cat scripts/requirements-dev.txt <("$python" --version) | sha256sum | cut -c1-16)
@@ -126,7 +140,9 @@ else
     fi
 fi
 
-if ! node_suits; then
+if ! wants web; then
+    :
+elif ! node_suits; then
     problems+=("Node 20.19 or later, with npm, is needed to build and test the HTML report: see https://nodejs.org")
 else
     wanted=$(cat web/package-lock.json <(node --version) | sha256sum | cut -c1-16)
