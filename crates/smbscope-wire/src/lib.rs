@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bytes;
+pub mod codec;
 pub mod compression;
 mod name;
 pub mod names;

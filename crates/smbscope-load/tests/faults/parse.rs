@@ -78,7 +78,7 @@ fn read_as_everything(message: &[u8]) -> usize {
     let mut seen = usize::from(Header::parse(message).is_some());
     if let Some(response) = negotiate::Response::parse(message) {
         let contexts = response.contexts;
-        seen += response.security_buffer.len() + contexts.count();
+        seen += response.security_buffer.len() + contexts.iter().count();
         seen += usize::from(contexts.cipher().or(contexts.signing_algorithm()).or(contexts.hash_algorithm()).is_some());
     }
     seen += session_setup::Response::parse(message).map_or(0, |response| 1 + response.token.len());

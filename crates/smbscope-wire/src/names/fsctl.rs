@@ -3,7 +3,7 @@
 use super::open_enum;
 
 /// A file system control code (MS-FSCC 2.3, MS-SMB2 2.2.31).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Fsctl(pub u32);
 
 // In order of value: DFS (device 6), file system (device 9), named pipe (device 0x11), SMB server (device 0x14).

@@ -22,6 +22,13 @@ pub enum InfoLevel {
     },
 }
 
+/// The bytes of it all zero.
+impl Default for InfoLevel {
+    fn default() -> InfoLevel {
+        InfoLevel::from_wire(0, 0)
+    }
+}
+
 impl InfoLevel {
     /// `SECURITY`, whose FileInfoClass is zero (MS-SMB2 2.2.37).
     pub const SECURITY: InfoLevel = InfoLevel::Security;

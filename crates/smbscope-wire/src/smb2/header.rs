@@ -52,6 +52,11 @@ impl Header {
     /// way apart. It is what a snap length of 96 bytes leaves behind Ethernet, IPv4 and TCP with timestamps.
     pub const LEAST: usize = 26;
 
+    /// Where the offset of the next message of a compound is.
+    pub const NEXT_COMMAND: usize = 20;
+    /// Where the reserved field is, in which Windows has a process id; of messages that are not asynchronous.
+    pub const RESERVED: usize = 32;
+
     /// Reads a header from its protocol id on.
     pub fn parse(message: &[u8]) -> Option<Header> {
         if !message.starts_with(&PROTOCOL_ID) || u16_at(message, 4)? != 64 {
@@ -75,8 +80,30 @@ impl Header {
         })
     }
 
-    /// Appends the header, its signature all zero. What a snap length had cut off is zero.
+    /// The header of the first request of a connection, or of an answer to it: its numbers are zero.
+    pub const fn new(command: Command) -> Header {
+        Header {
+            credit_charge: 0,
+            status: NtStatus::SUCCESS,
+            command,
+            credits: 0,
+            flags: 0,
+            next_command: 0,
+            message_id: 0,
+            id_mask: u64::MAX,
+            async_id: None,
+            tree_id: Some(0),
+            session_id: Some(0),
+        }
+    }
+
+    /// Appends the header, its signature all zero.
     pub fn emit(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_bytes());
+    }
+
+    /// The header, its signature all zero. What a snap length had cut off is zero.
+    pub fn to_bytes(&self) -> [u8; Header::LENGTH] {
         let mut bytes = [0; Header::LENGTH];
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
         put(0, &PROTOCOL_ID);
@@ -93,7 +120,7 @@ impl Header {
             None => put(36, &self.tree_id.unwrap_or(0).to_le_bytes()),
         }
         put(40, &self.session_id.unwrap_or(0).to_le_bytes());
-        out.extend_from_slice(&bytes);
+        bytes
     }
 
     /// Whether the message is a response (or a break that the server sends).

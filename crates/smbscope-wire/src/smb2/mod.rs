@@ -1,17 +1,18 @@
 //! SMB2 and SMB3: MS-SMB2.
 
-mod bodies;
 mod command;
+mod file_reference;
 mod header;
 pub mod messages;
-mod negotiate;
 mod transform;
+mod view;
 
-pub use bodies::{FileReference, LockElement, Request, Response};
 pub use command::Command;
+pub use file_reference::FileReference;
 pub use header::{Header, flags};
-pub use negotiate::{NegotiateRequest, NegotiateResponse};
+pub use messages::lock::LockElement;
 pub use transform::TransformHeader;
+pub use view::{NegotiateRequest, NegotiateResponse, Request, Response};
 
 /// First four bytes of a message: 0xFE 'S' 'M' 'B'.
 pub const PROTOCOL_ID: [u8; 4] = [0xfe, b'S', b'M', b'B'];

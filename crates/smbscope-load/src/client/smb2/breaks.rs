@@ -5,8 +5,8 @@
 use ahash::{HashMap, RandomState};
 use smbscope_wire::smb2::FileReference;
 use smbscope_wire::smb2::messages::create::oplock;
-use smbscope_wire::smb2::messages::create_context::{Context, Lease};
-use smbscope_wire::smb2::messages::oplock_break::{Acknowledgement, Notification};
+use smbscope_wire::smb2::messages::create_context::{self, Context};
+use smbscope_wire::smb2::messages::oplock_break::{Acknowledgement, Lease, Notification};
 use std::collections::VecDeque;
 
 /// Read, handle and write caching.
@@ -38,7 +38,8 @@ impl Caching {
 
     /// The lease to ask for with a path.
     pub(super) fn context(self, path: &str) -> Option<Context> {
-        let lease = || Lease { key: lease_key(path), state: READ_HANDLE_WRITE, ..Lease::default() };
+        let (key, state) = (lease_key(path), READ_HANDLE_WRITE);
+        let lease = || create_context::Lease { key, state, ..Default::default() };
         match self {
             Caching::None | Caching::Oplock => None,
             Caching::LeaseV1 => Some(Context::LeaseV1(lease())),
@@ -83,15 +84,15 @@ impl Breaks {
     /// A break came.
     pub(super) fn take(&mut self, notification: Notification) {
         match notification {
-            Notification::Oplock { file, oplock_level } => {
-                if self.held.remove(&file).is_some() {
-                    self.due.push_back(Acknowledgement::Oplock { file, oplock_level });
+            Notification::Oplock(oplock) => {
+                if self.held.remove(&oplock.file).is_some() {
+                    self.due.push_back(Acknowledgement::Oplock(oplock));
                 }
             }
-            Notification::Lease { key, acknowledge: true, new_state, .. } => {
-                self.due.push_back(Acknowledgement::Lease { key, state: new_state });
+            Notification::Lease(lease) if lease.waits() => {
+                self.due.push_back(Acknowledgement::Lease(Lease { key: lease.key, state: lease.new_state }));
             }
-            Notification::Lease { .. } => {}
+            Notification::Lease(_) => {}
         }
     }
 
@@ -104,6 +105,7 @@ impl Breaks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use smbscope_wire::smb2::messages::oplock_break::{LeaseBreak, Oplock};
 
     const FILE: FileReference = FileReference { persistent: 1, volatile: 2 };
 
@@ -111,16 +113,16 @@ mod tests {
     fn only_a_break_that_the_server_waits_for_is_acknowledged() {
         let mut breaks = Breaks::default();
         breaks.opened(FILE, oplock::BATCH);
-        let broken = Notification::Oplock { file: FILE, oplock_level: oplock::LEVEL_II };
-        breaks.take(broken);
-        assert_eq!(breaks.due(), Some(Acknowledgement::Oplock { file: FILE, oplock_level: oplock::LEVEL_II }));
+        let oplock = |oplock_level| Oplock { oplock_level, file: FILE };
+        breaks.take(Notification::Oplock(oplock(oplock::LEVEL_II)));
+        assert_eq!(breaks.due(), Some(Acknowledgement::Oplock(oplock(oplock::LEVEL_II))));
         // 3.2.5.19.1: from level II to none there is nothing to acknowledge.
-        breaks.take(Notification::Oplock { file: FILE, oplock_level: oplock::NONE });
-        let lease = |acknowledge| Notification::Lease { key: [1; 16], acknowledge, current_state: 7, new_state: 3 };
-        breaks.take(lease(false));
+        breaks.take(Notification::Oplock(oplock(oplock::NONE)));
+        let broken = LeaseBreak { key: [1; 16], current_state: 7, new_state: 3, ..LeaseBreak::default() };
+        breaks.take(Notification::Lease(broken));
         assert_eq!(breaks.due(), None);
-        breaks.take(lease(true));
-        assert_eq!(breaks.due(), Some(Acknowledgement::Lease { key: [1; 16], state: 3 }));
+        breaks.take(Notification::Lease(LeaseBreak { flags: LeaseBreak::ACK_REQUIRED, ..broken }));
+        assert_eq!(breaks.due(), Some(Acknowledgement::Lease(Lease { key: [1; 16], state: 3 })));
     }
 
     #[test]

@@ -12,9 +12,9 @@ use super::replies::Reply;
 use crate::client::transport::{Arrived, Link};
 use crate::client::{Error, Options, Sample};
 use smbscope_model::{Command, FileId, Outcome, Subcommand, groups};
+use smbscope_wire::codec::Value;
 use smbscope_wire::smb2::messages::{Body, plain};
 use smbscope_wire::smb2::{self, FileReference, Header, flags};
-use smbscope_wire::status::NtStatus;
 use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -232,7 +232,7 @@ impl Connection {
             header.async_id = Some(async_id);
             header.flags = flags::ASYNC_COMMAND;
         }
-        self.append(header, &plain::Cancel, About::default(), 0);
+        self.append(header, &plain::Cancel {}, About::default(), 0);
         let sent = self.flush().await;
         // It is never answered itself.
         if let Some(mut cancel) = self.pending.pop() {
@@ -244,19 +244,7 @@ impl Connection {
 
     /// The header of a request, but for what its number and its credits are.
     fn header(&self, command: smb2::Command) -> Header {
-        Header {
-            credit_charge: 0,
-            status: NtStatus::SUCCESS,
-            command,
-            credits: 0,
-            flags: 0,
-            next_command: 0,
-            message_id: 0,
-            id_mask: u64::MAX,
-            async_id: None,
-            tree_id: Some(self.tree_id),
-            session_id: Some(self.session_id),
-        }
+        Header { tree_id: Some(self.tree_id), session_id: Some(self.session_id), ..Header::new(command) }
     }
 
     /// Puts a request into the frame, and among those under way.
@@ -272,7 +260,7 @@ impl Connection {
             let length = out.len() - first;
             out.resize(first + length.next_multiple_of(8), 0);
             let next_command = (out.len() - last) as u32;
-            out[last + 20..last + 24].copy_from_slice(&next_command.to_le_bytes());
+            next_command.set(out, last + Header::NEXT_COMMAND);
             finish_message(out, Some(last), &self.protection);
             if let Some(before) = self.pending.last_mut() {
                 before.sample.compounded = true;

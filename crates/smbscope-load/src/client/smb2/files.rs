@@ -8,6 +8,8 @@ use crate::client::file::{Handle, Info, LockRange, Open, Opened, SetInfo, option
 use crate::client::limits::Allowance;
 use crate::client::{Error, access};
 use smbscope_model::{Command, FileId, Subcommand};
+use smbscope_wire::codec::List;
+use smbscope_wire::smb2::messages::create_context::{Context, Contexts};
 use smbscope_wire::smb2::messages::lock::{self, flags as lock_flags};
 use smbscope_wire::smb2::messages::set_info::Data;
 use smbscope_wire::smb2::messages::{close, create, flush, query_info, read, set_info, write};
@@ -30,7 +32,7 @@ impl Session {
     pub async fn close(&mut self, handle: Handle) -> Result<(), Error> {
         let file = reference(handle)?;
         self.connection.breaks.closed(file);
-        self.connection.call(&close::Request { file }, About::file(file)).await?.ok()?;
+        self.connection.call(&close::Request { flags: 0, file }, About::file(file)).await?.ok()?;
         Ok(())
     }
 
@@ -40,7 +42,7 @@ impl Session {
         if length > self.largest(self.facts.max_read) {
             return self.read_in_parts(file, offset, length).await;
         }
-        let request = read::Request { file, offset, length };
+        let request = read::Request::new(file, offset, length);
         let reply = self.connection.call(&request, io(file, offset, length)).await?.ok()?;
         data_of(&self.connection, &reply, length)
     }
@@ -119,10 +121,10 @@ impl Session {
             SetInfo::EndOfFile(size) => Data::EndOfFile(size),
             SetInfo::Allocation(size) => Data::Allocation(size),
             SetInfo::Delete(delete) => Data::Disposition(delete),
-            SetInfo::Rename { path, replace } => Data::Rename { path, replace },
+            SetInfo::Rename { path, replace } => Data::Rename { path: path.into(), replace },
         };
         let about = About { subcommand: Some(Subcommand::Info(data.level())), ..About::file(file) };
-        self.connection.call(&set_info::Request { file, data }, about).await?.ok()?;
+        self.connection.call(&set_info::Request::new(file, data), about).await?.ok()?;
         Ok(())
     }
 
@@ -141,20 +143,17 @@ impl Session {
     }
 
     /// The request for an open; `lease` comes from [`Session::caching`].
-    pub(super) fn create_request<'a>(
-        &self,
-        open: &Open<'a>,
-        lease: &'a [smb2::messages::create_context::Context],
-    ) -> create::Request<'a> {
+    pub(super) fn create_request<'a>(&self, open: &Open<'a>, lease: &'a [Context]) -> create::Request<'a> {
         create::Request {
-            name: open.path,
+            name: open.path.into(),
             oplock_level: self.caching(open).oplock_level(),
+            impersonation_level: create::IMPERSONATION,
             desired_access: open.access,
             file_attributes: open.attributes,
             share_access: open.share,
             create_disposition: open.disposition as u32,
             create_options: open.options,
-            contexts: lease,
+            contexts: Contexts::List(lease),
         }
     }
 
@@ -194,7 +193,7 @@ impl Session {
             waits: element.waits(),
             ..About::file(file)
         };
-        self.connection.call(&lock::Request { file, locks: &[element] }, about).await?.ok()?;
+        self.connection.call(&lock::Request { file, locks: List::Values(&[element]) }, about).await?.ok()?;
         Ok(())
     }
 
@@ -204,7 +203,7 @@ impl Session {
         let parts = length.div_ceil(part) as usize;
         let request = |index: usize| {
             let start = index as u32 * part;
-            read::Request { file, offset: offset.wrapping_add(start.into()), length: part.min(length - start) }
+            read::Request::new(file, offset.wrapping_add(start.into()), part.min(length - start))
         };
         self.data.clear();
         self.data.resize(length as usize, 0);

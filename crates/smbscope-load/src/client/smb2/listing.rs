@@ -38,9 +38,9 @@ impl Session {
         let handle = self.open(&open).await?.handle;
         let request = query_directory::Request {
             file: reference(handle)?,
-            level: info,
+            class: info.to_wire().1,
             flags: if most == 1 { flags::RETURN_SINGLE_ENTRY } else { 0 },
-            pattern,
+            pattern: pattern.into(),
             output_buffer_length: LIST_BUFFER.min(self.facts.max_transact),
         };
         let result = list(&mut self.connection, request, most, entries).await;
@@ -55,7 +55,7 @@ async fn list(
     mut entries: Option<&mut Vec<Entry>>,
 ) -> Result<usize, Error> {
     let most = if most == 0 { usize::MAX } else { most };
-    let about = About { subcommand: Some(Subcommand::Info(request.level)), ..About::file(request.file) };
+    let about = About { subcommand: Some(Subcommand::Info(request.level())), ..About::file(request.file) };
     let mut count = 0;
     let mut listed = Listed::new(connection.timeout);
     while count < most {
@@ -64,8 +64,8 @@ async fn list(
             break;
         }
         let response = query_directory::Response::parse(connection.message(&reply));
-        let some = response.ok_or_else(|| reply.malformed())?.entries(request.level).ok_or_else(|| {
-            Error::Unsupported(format!("{} is not a class of directory entries that can be read", request.level))
+        let some = response.ok_or_else(|| reply.malformed())?.entries(request.level()).ok_or_else(|| {
+            Error::Unsupported(format!("{} is not a class of directory entries that can be read", request.level()))
         })?;
         let before = count;
         for entry in some.take(most - before) {

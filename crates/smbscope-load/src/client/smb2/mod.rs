@@ -101,7 +101,7 @@ impl Session {
 
     /// Nothing but a round trip.
     pub async fn echo(&mut self) -> Result<(), Error> {
-        self.connection.call(&plain::Echo, About::default()).await?.ok()?;
+        self.connection.call(&plain::Echo {}, About::default()).await?.ok()?;
         Ok(())
     }
 
@@ -115,9 +115,9 @@ impl Session {
         if let Some(FileReference { persistent, volatile }) = self.root.take() {
             self.close(super::Handle(FileId::Smb2 { persistent, volatile })).await?;
         }
-        self.connection.call(&plain::TreeDisconnect, About::default()).await?.ok()?;
+        self.connection.call(&plain::TreeDisconnect {}, About::default()).await?.ok()?;
         self.connection.tree_id = 0;
-        self.connection.call(&plain::Logoff, About::default()).await?.ok()?;
+        self.connection.call(&plain::Logoff {}, About::default()).await?.ok()?;
         self.connection.session_id = 0;
         self.connection.link.close().await;
         Ok(())

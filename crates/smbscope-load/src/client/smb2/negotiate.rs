@@ -6,9 +6,10 @@ use crate::client::crypto::PreauthHash;
 use crate::client::limits::TRANSFER_MIN;
 use crate::client::{Cipher, Encryption, Error, Options, Signing, SigningAlgorithm, Transport};
 use smbscope_model::{Command, Dialect, Subcommand};
+use smbscope_wire::codec::List;
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::smb2::messages::negotiate::{Request, Response, capabilities, security_mode};
-use smbscope_wire::smb2::messages::negotiate_context::Offer;
+use smbscope_wire::smb2::messages::negotiate_context::{Contexts, Offer};
 use smbscope_wire::smb2::messages::{ioctl, validate_negotiate};
 use smbscope_wire::smb2::{self, FileReference};
 
@@ -84,18 +85,18 @@ pub(super) async fn negotiate(
     let ciphers = ids(&CIPHERS, wanted_cipher(options));
     let signing_algorithms = ids(&SIGNING_ALGORITHMS, options.signing_algorithm);
     let salt: [u8; 32] = random()?;
-    let contexts = (dialect == 0x0311).then_some(Offer {
+    let offer = Offer {
         salt: &salt,
         ciphers: &ciphers,
         signing_algorithms: &signing_algorithms,
-        net_name: &options.host,
-    });
+        net_name: Some(&options.host),
+    };
     let request = Request {
         security_mode: client_security_mode,
         capabilities: client_capabilities,
         client_guid,
-        dialects: &[dialect],
-        contexts,
+        dialects: List::Values(&[dialect]),
+        contexts: if dialect == 0x0311 { Contexts::Offer(offer) } else { Contexts::default() },
     };
     let reply = connection.call(&request, About::default()).await?;
     let mut preauth = PreauthHash::new();
@@ -183,13 +184,13 @@ pub(super) async fn validate(connection: &mut Connection, negotiated: &Negotiate
         capabilities: negotiated.client_capabilities,
         guid: negotiated.client_guid,
         security_mode: negotiated.client_security_mode,
-        dialects: &[negotiated.dialect],
+        dialects: List::Values(&[negotiated.dialect]),
     };
     let mut input = Vec::with_capacity(32);
     request.emit(&mut input);
     let code = Fsctl::VALIDATE_NEGOTIATE_INFO;
     let max_output = validate_negotiate::Response::LENGTH;
-    let ioctl = ioctl::Request { code, file: FileReference::NONE, input: &input, max_output };
+    let ioctl = ioctl::Request::new(code, FileReference::NONE, &input, max_output);
     let about = About { subcommand: Some(Subcommand::Fsctl(code)), ..About::default() };
     // 3.2.5.5: signed even where nothing else is.
     let mode = connection.protection.mode;

@@ -100,7 +100,7 @@ impl Session {
     /// Open, read and close.
     pub async fn open_read_close(&mut self, path: &str, offset: u64, length: u32) -> Result<usize, Error> {
         let open = existing(path, access::READ_DATA | access::READ_ATTRIBUTES, options::NON_DIRECTORY);
-        let request = read::Request { file: FileReference::RELATED, offset, length };
+        let request = read::Request::new(FileReference::RELATED, offset, length);
         if length <= self.facts.max_read && self.compounds(&request) {
             let about = About { offset: Some(offset), length: Some(length), ..About::default() };
             return self
@@ -144,7 +144,7 @@ impl Session {
         self.connection.begin();
         let first = self.connection.add(&create, About::default(), Chain::Own);
         let second = self.connection.add(request, about, Chain::Related);
-        let close = close::Request { file: FileReference::RELATED };
+        let close = close::Request { flags: 0, file: FileReference::RELATED };
         let third = self.connection.add(&close, About::default(), Chain::Related);
         self.connection.flush().await?;
         let opened = self.connection.reply(first).await?;
@@ -162,7 +162,7 @@ impl Session {
         let request = self.create_request(open, &[]);
         self.connection.begin();
         let first = self.connection.add(&request, About::default(), Chain::Own);
-        let close = close::Request { file: FileReference::RELATED };
+        let close = close::Request { flags: 0, file: FileReference::RELATED };
         let second = self.connection.add(&close, About::default(), Chain::Related);
         self.connection.flush().await?;
         let opened = self.connection.reply(first).await?;

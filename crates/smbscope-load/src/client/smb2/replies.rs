@@ -337,8 +337,8 @@ fn has_its_body(command: smb2::Command, message: &[u8]) -> bool {
 /// A break is a message of the server's own: there is no request, and so no response time.
 fn break_sample(header: &Header, notification: &Notification, arrived: Arrived, bytes: usize, sealed: bool) -> Sample {
     let file = match notification {
-        Notification::Oplock { file, .. } => Some(file_id(*file)),
-        Notification::Lease { .. } => None,
+        Notification::Oplock(oplock) => Some(file_id(oplock.file)),
+        Notification::Lease(_) => None,
     };
     Sample {
         command: Command::Smb2(header.command),

@@ -51,7 +51,7 @@ impl Session {
             file: Some(file).filter(|file| *file != FileReference::NONE),
             ..About::default()
         };
-        self.connection.call(&ioctl::Request { code, file, input, max_output }, about).await?.ok()
+        self.connection.call(&ioctl::Request::new(code, file, input, max_output), about).await?.ok()
     }
 
     fn output(&self, reply: &Reply) -> Result<&[u8], Error> {

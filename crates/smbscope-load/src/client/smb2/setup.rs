@@ -106,7 +106,7 @@ async fn authenticate(
             return Err(Error::Protocol(format!("an authentication of more than {MOST_LEGS} steps")));
         }
         let request = session_setup::Request {
-            binding: bound_to.is_some(),
+            flags: if bound_to.is_some() { session_setup::Request::BINDING } else { 0 },
             security_mode: negotiated.client_security_mode as u8,
             capabilities: 0,
             previous_session_id: 0,
@@ -135,7 +135,8 @@ async fn authenticate(
 
 /// Connects to the share.
 pub(super) async fn tree(connection: &mut Connection, negotiated: &Negotiated, options: &Options) -> Result<(), Error> {
-    let request = tree_connect::Request { server: &options.host, share: &options.share };
+    let path = format!(r"\\{}\{}", options.host, options.share);
+    let request = tree_connect::Request { path: path.as_str().into() };
     // 3.2.4.1.1: 3.1.1 signs it in any case, so that nobody can have changed what came before.
     let mode = connection.protection.mode;
     if negotiated.is_3_1_1() && mode == Mode::Plain && connection.protection.signer.is_some() {

@@ -19,7 +19,8 @@ impl Session {
         }
         let file = reference(handle)?;
         let output_buffer_length = CHANGES.min(self.facts.max_transact);
-        let request = change_notify::Request { file, watch_tree: tree, completion_filter, output_buffer_length };
+        let flags = if tree { change_notify::Request::WATCH_TREE } else { 0 };
+        let request = change_notify::Request { flags, output_buffer_length, file, completion_filter };
         let about = About { whose: Whose::Later, ..About::file(file) };
         self.watch = Some(self.connection.post(&request, about).await?);
         Ok(())

@@ -1,38 +1,30 @@
 //! CHANGE_NOTIFY (MS-SMB2 2.2.35, 2.2.36).
 
-use super::put::Put;
-use super::{Body, output_buffer};
+use super::Body;
+use super::message::message;
 use crate::bytes::{u32_at, utf16_text};
-use crate::smb2::{Command, FileReference};
+use crate::smb2::FileReference;
 
-/// SMB2_WATCH_TREE
-const WATCH_TREE: u16 = 0x0001;
+message! {
+    /// Waits for a change in a directory.
+    request Request: CHANGE_NOTIFY, 32 {
+        /// [`Request::WATCH_TREE`]
+        flags: u16 = 2,
+        /// Most bytes to get.
+        output_buffer_length: u32 = 4,
+        /// The directory.
+        file: FileReference = 8,
+        /// CompletionFilter: which changes.
+        completion_filter: u32 = 24,
+    }
+}
 
-/// Waits for a change in a directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
-    /// The directory.
-    pub file: FileReference,
-    /// All that is below it, too.
-    pub watch_tree: bool,
-    /// CompletionFilter: which changes.
-    pub completion_filter: u32,
-    /// Most bytes to get.
-    pub output_buffer_length: u32,
+impl Request {
+    /// SMB2_WATCH_TREE: all that is below it, too.
+    pub const WATCH_TREE: u16 = 0x0001;
 }
 
 impl Body for Request {
-    const COMMAND: Command = Command::CHANGE_NOTIFY;
-
-    fn emit(&self, out: &mut Vec<u8>) {
-        out.put_u16(32);
-        out.put_u16(if self.watch_tree { WATCH_TREE } else { 0 });
-        out.put_u32(self.output_buffer_length);
-        out.put_file(self.file);
-        out.put_u32(self.completion_filter);
-        out.put_u32(0);
-    }
-
     fn expected(&self) -> usize {
         self.output_buffer_length as usize
     }
@@ -47,19 +39,15 @@ pub struct Change {
     pub name: String,
 }
 
-/// What has changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Response<'a> {
-    /// A list of FILE_NOTIFY_INFORMATION.
-    pub output: &'a [u8],
+message! {
+    /// What has changed.
+    response Response<'a>: CHANGE_NOTIFY, 9 {} with {
+        /// A list of FILE_NOTIFY_INFORMATION.
+        output: &'a [u8] = [u16 @ 2, u32 @ 4, optional],
+    }
 }
 
 impl<'a> Response<'a> {
-    /// Reads the message from its header on.
-    pub fn parse(message: &'a [u8]) -> Option<Response<'a>> {
-        output_buffer(message).map(|output| Response { output })
-    }
-
     /// The changes; they end where one is cut off.
     pub fn changes(&self) -> impl Iterator<Item = Change> + use<'a> {
         let mut rest = Some(self.output);
@@ -80,11 +68,12 @@ impl<'a> Response<'a> {
 mod tests {
     use super::super::tests::{request, response};
     use super::*;
+    use crate::smb2::Command;
 
     #[test]
     fn the_filter_follows_the_directory() {
         let file = FileReference { persistent: 1, volatile: 2 };
-        let watch = Request { file, watch_tree: true, completion_filter: 0x17, output_buffer_length: 0x1000 };
+        let watch = Request { flags: Request::WATCH_TREE, output_buffer_length: 0x1000, file, completion_filter: 0x17 };
         let message = request(&watch);
         assert_eq!(message[64..72], [32, 0, 1, 0, 0, 0x10, 0, 0]);
         assert_eq!(message[88..], [0x17, 0, 0, 0, 0, 0, 0, 0]);

@@ -1,24 +1,37 @@
 //! CLOSE (MS-SMB2 2.2.15, 2.2.16).
 
 use super::Body;
-use super::put::Put;
-use crate::smb2::{Command, FileReference};
+use super::message::message;
+use crate::smb2::FileReference;
 
-/// Closes an open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
-    /// The open.
-    pub file: FileReference,
+/// SMB2_CLOSE_FLAG_POSTQUERY_ATTRIB: times and sizes are asked for, or there.
+pub const POSTQUERY_ATTRIB: u16 = 0x0001;
+
+message! {
+    /// Closes an open.
+    request Request: CLOSE, 24 {
+        /// See [`POSTQUERY_ATTRIB`].
+        flags: u16 = 2,
+        /// The open.
+        file: FileReference = 8,
+    }
 }
 
-impl Body for Request {
-    const COMMAND: Command = Command::CLOSE;
+impl Body for Request {}
 
-    fn emit(&self, out: &mut Vec<u8>) {
-        out.put_u16(24);
-        out.put_u16(0); // Flags: times and sizes are not asked for
-        out.put_u32(0);
-        out.put_file(self.file);
+message! {
+    /// What was closed, where that was asked for.
+    response Response: CLOSE, 60 {
+        /// See [`POSTQUERY_ATTRIB`].
+        flags: u16 = 2,
+        /// Creation, last access, last write and change, as FILETIME.
+        times: [u64; 4] = 8,
+        /// AllocationSize.
+        allocation_size: u64 = 40,
+        /// EndOfFile.
+        end_of_file: u64 = 48,
+        /// MS-FSCC 2.6.
+        file_attributes: u32 = 56,
     }
 }
 
@@ -29,7 +42,7 @@ mod tests {
 
     #[test]
     fn the_open_follows_the_flags() {
-        let message = request(&Request { file: FileReference { persistent: 1, volatile: 2 } });
+        let message = request(&Request { flags: 0, file: FileReference { persistent: 1, volatile: 2 } });
         assert_eq!(message[64..], [24, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
     }
 }

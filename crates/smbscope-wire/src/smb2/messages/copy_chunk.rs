@@ -1,11 +1,11 @@
 //! FSCTL_SRV_REQUEST_RESUME_KEY and FSCTL_SRV_COPYCHUNK (MS-SMB2 2.2.31.1, 2.2.32.1, 2.2.32.3): the server copies
 //! between two files, and the data stays there.
 
-use super::put::Put;
-use crate::bytes::{array_at, u32_at};
+use crate::bytes::{u32_at, u64_at};
+use crate::codec::{List, Put, Value};
 
 /// The server's name of an open file to copy from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResumeKey(pub [u8; 24]);
 
 impl ResumeKey {
@@ -14,7 +14,13 @@ impl ResumeKey {
 
     /// Reads the output of SRV_REQUEST_RESUME_KEY.
     pub fn parse(output: &[u8]) -> Option<ResumeKey> {
-        array_at(output, 0).map(ResumeKey)
+        Value::at(output, 0).map(ResumeKey)
+    }
+
+    /// Appends the output of SRV_REQUEST_RESUME_KEY.
+    pub fn emit(self, out: &mut Vec<u8>) {
+        out.put(self.0);
+        out.put(0u64); // ContextLength, and a context of nothing
     }
 }
 
@@ -29,17 +35,33 @@ pub struct Chunk {
     pub length: u32,
 }
 
+impl Value for Chunk {
+    const LENGTH: usize = 24;
+
+    fn at(bytes: &[u8], at: usize) -> Option<Chunk> {
+        let [source_offset, target_offset] = [u64_at(bytes, at)?, u64_at(bytes, at + 8)?];
+        Some(Chunk { source_offset, target_offset, length: u32_at(bytes, at + 16)? })
+    }
+
+    fn set(self, bytes: &mut [u8], at: usize) {
+        self.source_offset.set(bytes, at);
+        self.target_offset.set(bytes, at + 8);
+        self.length.set(bytes, at + 16);
+    }
+}
+
 /// Appends the input of SRV_COPYCHUNK.
 pub fn emit(source: ResumeKey, chunks: &[Chunk], out: &mut Vec<u8>) {
-    out.extend_from_slice(&source.0);
-    out.put_u32(chunks.len() as u32);
-    out.put_u32(0);
-    for chunk in chunks {
-        out.put_u64(chunk.source_offset);
-        out.put_u64(chunk.target_offset);
-        out.put_u32(chunk.length);
-        out.put_u32(0);
-    }
+    out.put(source.0);
+    out.put(chunks.len() as u32);
+    out.put(0u32);
+    chunks.iter().for_each(|chunk| out.put(*chunk));
+}
+
+/// Reads the input of SRV_COPYCHUNK.
+pub fn parse(input: &[u8]) -> Option<(ResumeKey, List<'_, Chunk>)> {
+    let chunks = (u32_at(input, 24)? as usize).checked_mul(Chunk::LENGTH)?;
+    Some((ResumeKey::parse(input)?, List::Bytes(crate::codec::buffer(input, 32, chunks)?)))
 }
 
 /// SRV_COPYCHUNK_RESPONSE: what was copied, or with STATUS_INVALID_PARAMETER what the server allows at most.
@@ -64,6 +86,13 @@ impl Copied {
             chunk_bytes_written: u32_at(output, 4)?,
             total_bytes_written: u32_at(output, 8)?,
         })
+    }
+
+    /// Appends the output of SRV_COPYCHUNK.
+    pub fn emit(self, out: &mut Vec<u8>) {
+        for count in [self.chunks_written, self.chunk_bytes_written, self.total_bytes_written] {
+            out.put(count);
+        }
     }
 }
 

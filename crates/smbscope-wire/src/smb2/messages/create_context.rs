@@ -1,7 +1,7 @@
 //! Create contexts (MS-SMB2 2.2.13.2, 2.2.14.2): leases and durable handles.
 
-use super::put::Put;
-use crate::bytes::{array_at, u16_at, u32_at};
+use crate::bytes::{u16_at, u32_at};
+use crate::codec::{Buffer, Put, Value, buffer};
 
 /// A lease: the right to keep reads, writes and opens of a file to oneself (2.2.13.2.8, 2.2.13.2.10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -12,11 +12,13 @@ pub struct Lease {
     pub state: u32,
     /// LeaseFlags.
     pub flags: u32,
+    /// Version 2: the lease of the directory above.
+    pub parent_key: [u8; 16],
     /// Version 2: a number that grows with every change of the state.
     pub epoch: u16,
 }
 
-/// What a CREATE asks for beside the open.
+/// What a CREATE asks for beside the open, and what is granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Context {
     /// SMB2_CREATE_REQUEST_LEASE, of dialect 2.1.
@@ -36,94 +38,102 @@ pub enum Context {
     },
 }
 
-impl Context {
-    /// Appends a list of them, which begins at a multiple of eight.
-    pub(super) fn emit_all(contexts: &[Context], out: &mut Vec<u8>) {
-        for (index, context) in contexts.iter().enumerate() {
-            let start = out.len();
-            context.emit(out);
-            if index + 1 < contexts.len() {
-                out.pad_to_8(start);
-                out.set_u32(start, out.len() - start);
-            }
-        }
-    }
+const LEASE: &[u8; 4] = b"RqLs";
+const DURABLE: &[u8; 4] = b"DHnQ";
+const DURABLE_V2: &[u8; 4] = b"DH2Q";
+/// Bytes of a lease of version 1: key, state, flags, duration.
+const LEASE_V1: usize = 32;
+/// Bytes of a lease of version 2: the key of the parent, epoch and two reserved ones behind.
+const LEASE_V2: usize = 52;
 
+impl Context {
     fn emit(&self, out: &mut Vec<u8>) {
         let (name, length) = match self {
-            Context::LeaseV1(_) => (LEASE, 32),
-            Context::LeaseV2(_) => (LEASE, 52),
-            Context::DurableHandle => (b"DHnQ", 16),
-            Context::DurableHandleV2 { .. } => (b"DH2Q", 32),
+            Context::LeaseV1(_) => (LEASE, LEASE_V1),
+            Context::LeaseV2(_) => (LEASE, LEASE_V2),
+            Context::DurableHandle => (DURABLE, 16),
+            Context::DurableHandleV2 { .. } => (DURABLE_V2, 32),
         };
-        out.put_u32(0); // Next
-        out.put_u16(16);
-        out.put_u16(4);
-        out.put_u16(0);
-        out.put_u16(24);
-        out.put_u32(length);
-        out.extend_from_slice(name);
-        out.put_u32(0);
-        match self {
-            Context::LeaseV1(lease) => emit_lease(lease, out),
+        out.put(0u32); // Next
+        for field in [16u16, 4, 0, 24] {
+            out.put(field);
+        }
+        out.put(length as u32);
+        out.put_bytes(name);
+        out.put(0u32);
+        let data = out.len();
+        out.put_zeros(length);
+        match *self {
+            Context::LeaseV1(lease) => lease.set(out, data),
             Context::LeaseV2(lease) => {
-                emit_lease(lease, out);
-                out.put_zeros(16); // ParentLeaseKey
-                out.put_u16(lease.epoch);
-                out.put_u16(0);
+                lease.set(out, data);
+                lease.parent_key.set(out, data + LEASE_V1);
+                lease.epoch.set(out, data + LEASE_V1 + 16);
             }
-            Context::DurableHandle => out.put_zeros(16),
+            Context::DurableHandle => {}
             Context::DurableHandleV2 { timeout, persistent, create_guid } => {
-                out.put_u32(*timeout);
-                out.put_u32(if *persistent { 2 } else { 0 });
-                out.put_u64(0);
-                out.extend_from_slice(create_guid);
+                timeout.set(out, data);
+                (if persistent { 2u32 } else { 0 }).set(out, data + 4);
+                create_guid.set(out, data + 16);
             }
         }
     }
 }
 
-const LEASE: &[u8; 4] = b"RqLs";
-
-fn emit_lease(lease: &Lease, out: &mut Vec<u8>) {
-    out.extend_from_slice(&lease.key);
-    out.put_u32(lease.state);
-    out.put_u32(lease.flags);
-    out.put_u64(0); // LeaseDuration
+impl Lease {
+    /// Writes what both versions have.
+    fn set(&self, out: &mut [u8], at: usize) {
+        self.key.set(out, at);
+        self.state.set(out, at + 16);
+        self.flags.set(out, at + 20);
+    }
 }
 
-/// What the server granted.
+/// A list of contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Granted<'a>(&'a [u8]);
+pub enum Contexts<'a> {
+    /// To be written.
+    List(&'a [Context]),
+    /// As they were read.
+    Bytes(&'a [u8]),
+}
 
-impl<'a> Granted<'a> {
-    pub(super) fn new(message: &'a [u8], offset: usize, length: usize) -> Option<Granted<'a>> {
-        super::buffer(message, offset, length).map(Granted)
+impl Default for Contexts<'_> {
+    fn default() -> Self {
+        Contexts::Bytes(&[])
     }
+}
 
-    /// The lease, of either version.
-    pub fn lease(self) -> Option<Lease> {
+impl<'a> Contexts<'a> {
+    /// The lease that was read, of either version.
+    pub fn lease(self) -> Option<Context> {
         let data = self.find(LEASE)?;
-        Some(Lease {
-            key: array_at(data, 0)?,
-            state: u32_at(data, 16)?,
-            flags: u32_at(data, 20)?,
-            epoch: u16_at(data, 48).unwrap_or(0),
-        })
+        let lease = Lease {
+            key: Value::at(data, 0)?,
+            state: Value::at(data, 16)?,
+            flags: Value::at(data, 20)?,
+            parent_key: Value::at(data, LEASE_V1).unwrap_or_default(),
+            epoch: Value::at(data, LEASE_V1 + 16).unwrap_or_default(),
+        };
+        match data.len() {
+            LEASE_V1 => Some(Context::LeaseV1(lease)),
+            LEASE_V2 => Some(Context::LeaseV2(lease)),
+            _ => None,
+        }
     }
 
     /// Whether the open is durable.
     pub fn is_durable(self) -> bool {
-        self.find(b"DHnQ").or_else(|| self.find(b"DH2Q")).is_some()
+        self.find(DURABLE).or_else(|| self.find(DURABLE_V2)).is_some()
     }
 
     /// The data of the context of that name.
     fn find(self, name: &[u8]) -> Option<&'a [u8]> {
-        let mut rest = self.0;
+        let Contexts::Bytes(mut rest) = self else { return None };
         loop {
             let at = usize::from(u16_at(rest, 4)?);
             if rest.get(at..at + usize::from(u16_at(rest, 6)?)) == Some(name) {
-                return super::buffer(rest, u16_at(rest, 10)?.into(), u32_at(rest, 12)? as usize);
+                return buffer(rest, u16_at(rest, 10)?.into(), u32_at(rest, 12)? as usize);
             }
             match u32_at(rest, 0)? as usize {
                 0 => return None,
@@ -133,20 +143,50 @@ impl<'a> Granted<'a> {
     }
 }
 
+impl<'a> Buffer<'a> for Contexts<'a> {
+    fn parse(message: &'a [u8], offset: usize, length: usize) -> Option<Contexts<'a>> {
+        buffer(message, offset, length).map(Contexts::Bytes)
+    }
+
+    fn emit(&self, _header: usize, out: &mut Vec<u8>) -> usize {
+        let start = out.len();
+        let contexts = match self {
+            Contexts::List(contexts) => *contexts,
+            Contexts::Bytes(bytes) => {
+                out.put_bytes(bytes);
+                &[]
+            }
+        };
+        for (index, context) in contexts.iter().enumerate() {
+            let at = out.len();
+            context.emit(out);
+            if index + 1 < contexts.len() {
+                out.pad(at, 8);
+                ((out.len() - at) as u32).set(out, at);
+            }
+        }
+        out.len() - start
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, Contexts::List([]) | Contexts::Bytes([]))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_asked_for_can_be_found_in_what_is_granted() {
-        let lease = Lease { key: [5; 16], state: 3, flags: 0, epoch: 9 };
+        let lease = Context::LeaseV2(Lease { key: [5; 16], state: 3, flags: 0, parent_key: [6; 16], epoch: 9 });
         let mut bytes = Vec::new();
-        Context::emit_all(&[Context::DurableHandle, Context::LeaseV2(lease)], &mut bytes);
-        let granted = Granted::new(&bytes, 0, bytes.len()).unwrap();
+        Contexts::List(&[Context::DurableHandle, lease]).emit(0, &mut bytes);
+        let granted = Contexts::Bytes(&bytes);
         assert_eq!(granted.lease(), Some(lease));
         assert!(granted.is_durable());
         bytes.truncate(60);
-        assert_eq!(Granted(&bytes).lease(), None, "cut off");
+        assert_eq!(Contexts::Bytes(&bytes).lease(), None, "cut off");
     }
 
     #[test]
@@ -154,7 +194,7 @@ mod tests {
         // 2.2.13.2.11
         let mut bytes = Vec::new();
         let context = Context::DurableHandleV2 { timeout: 1000, persistent: true, create_guid: [8; 16] };
-        Context::emit_all(&[context], &mut bytes);
+        Contexts::List(&[context]).emit(0, &mut bytes);
         assert_eq!(bytes[..24], *b"\0\0\0\0\x10\0\x04\0\0\0\x18\0\x20\0\0\0DH2Q\0\0\0\0");
         assert_eq!(bytes[24..32], [0xe8, 3, 0, 0, 2, 0, 0, 0]);
         assert_eq!(bytes[40..], [8; 16]);

@@ -1,12 +1,14 @@
 //! The ERROR response (MS-SMB2 2.2.2): what a server sends in place of an answer, and what it tells with it.
 
 use crate::bytes::{u8_at, u16_at, u32_at, utf16_text};
+use crate::codec::{Put, buffer};
 use crate::smb2::Header;
 
+const SIZE: u16 = 9;
 const SYMLINK_ERROR_TAG: u32 = 0x4c4d_5953;
 
-/// An error response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// An error response, to any command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Error<'a> {
     /// ErrorData of the first context, or all of it before 3.1.1.
     pub data: &'a [u8],
@@ -24,20 +26,33 @@ pub struct Symlink {
 }
 
 impl<'a> Error<'a> {
+    /// Whether a message that may be cut is one.
+    pub(in crate::smb2) fn is_one(message: &[u8]) -> Option<bool> {
+        u16_at(message, Header::LENGTH).map(|size| size == SIZE)
+    }
+
     /// Reads the message from its header on.
     pub fn parse(message: &'a [u8]) -> Option<Error<'a>> {
         let at = Header::LENGTH;
-        if u16_at(message, at)? != 9 {
+        if !Error::is_one(message)? {
             return None;
         }
         let contexts = u8_at(message, at + 2)?;
-        let data = super::buffer(message, at + 8, u32_at(message, at + 4)? as usize)?;
+        let data = buffer(message, at + 8, u32_at(message, at + 4)? as usize)?;
         // 2.2.2.1: length and id before the data of each context.
         let data = match contexts {
             0 => data,
-            _ => super::buffer(data, 8, u32_at(data, 0)? as usize)?,
+            _ => buffer(data, 8, u32_at(data, 0)? as usize)?,
         };
         Some(Error { data })
+    }
+
+    /// Appends the body without contexts; there is a byte of data at least.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        out.put(SIZE);
+        out.put(0u16);
+        out.put(self.data.len() as u32);
+        out.put_bytes(if self.data.is_empty() { &[0] } else { self.data });
     }
 
     /// The bytes that would have been needed, of STATUS_BUFFER_TOO_SMALL (2.2.2).

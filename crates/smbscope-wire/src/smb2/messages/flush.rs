@@ -1,25 +1,22 @@
-//! FLUSH (MS-SMB2 2.2.17).
+//! FLUSH (MS-SMB2 2.2.17, 2.2.18).
 
 use super::Body;
-use super::put::Put;
-use crate::smb2::{Command, FileReference};
+use super::message::message;
+use crate::smb2::FileReference;
 
-/// Asks for what was written to be on disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
-    /// The open.
-    pub file: FileReference,
+message! {
+    /// Asks for what was written to be on disk.
+    request Request: FLUSH, 24 {
+        /// The open.
+        file: FileReference = 8,
+    }
 }
 
-impl Body for Request {
-    const COMMAND: Command = Command::FLUSH;
+impl Body for Request {}
 
-    fn emit(&self, out: &mut Vec<u8>) {
-        out.put_u16(24);
-        out.put_u16(0);
-        out.put_u32(0);
-        out.put_file(self.file);
-    }
+message! {
+    /// It is.
+    response Response: FLUSH, 4 {}
 }
 
 #[cfg(test)]

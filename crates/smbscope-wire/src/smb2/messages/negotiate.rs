@@ -1,10 +1,9 @@
 //! NEGOTIATE (MS-SMB2 2.2.3, 2.2.4).
 
-use super::negotiate_context::{Contexts, Offer};
-use super::put::Put;
-use super::{Body, buffer};
-use crate::bytes::{array_at, u16_at, u32_at};
-use crate::smb2::{Command, Header};
+use super::Body;
+use super::message::message;
+use super::negotiate_context::Contexts;
+use crate::codec::List;
 
 /// SecurityMode.
 pub mod security_mode {
@@ -32,105 +31,62 @@ pub mod capabilities {
     pub const ENCRYPTION: u32 = 0x0000_0040;
 }
 
-/// What a client offers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request<'a> {
-    /// See [`security_mode`].
-    pub security_mode: u16,
-    /// See [`capabilities`]; of clients that speak SMB 3.
-    pub capabilities: u32,
-    /// The client, of those that speak 2.1 or later.
-    pub client_guid: [u8; 16],
-    /// Dialect revisions.
-    pub dialects: &'a [u16],
-    /// The contexts of 3.1.1.
-    pub contexts: Option<Offer<'a>>,
-}
-
-impl Body for Request<'_> {
-    const COMMAND: Command = Command::NEGOTIATE;
-
-    fn emit(&self, out: &mut Vec<u8>) {
-        let body = out.len();
-        let header = body.saturating_sub(Header::LENGTH);
-        out.put_u16(36);
-        out.put_u16(self.dialects.len() as u16);
-        out.put_u16(self.security_mode);
-        out.put_u16(0);
-        out.put_u32(self.capabilities);
-        out.extend_from_slice(&self.client_guid);
-        out.put_u64(0); // ClientStartTime, or offset and count of the contexts
-        for dialect in self.dialects {
-            out.put_u16(*dialect);
-        }
-        if let Some(offer) = &self.contexts {
-            out.pad_to_8(header);
-            out.set_u32(body + 28, out.len() - header);
-            let count = offer.emit(header, out);
-            out.set_u16(body + 32, count);
-        }
+message! {
+    /// What a client offers.
+    request Request<'a>: NEGOTIATE, 36 {
+        /// See [`security_mode`].
+        security_mode: u16 = 4,
+        /// See [`capabilities`]; of clients that speak SMB 3.
+        capabilities: u32 = 8,
+        /// The client, of those that speak 2.1 or later.
+        client_guid: [u8; 16] = 12,
+    } with {
+        /// Dialect revisions.
+        dialects: List<'a, u16> = [u16 @ 2],
+        /// The contexts of 3.1.1.
+        contexts: Contexts<'a> = [u32 @ 28, u16 @ 32, optional],
     }
 }
 
-/// What the server chose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Response<'a> {
-    /// See [`security_mode`].
-    pub security_mode: u16,
-    /// The dialect revision.
-    pub dialect: u16,
-    /// The server.
-    pub server_guid: [u8; 16],
-    /// See [`capabilities`].
-    pub capabilities: u32,
-    /// Largest buffer of QUERY_INFO, QUERY_DIRECTORY, SET_INFO, CHANGE_NOTIFY and IOCTL.
-    pub max_transact_size: u32,
-    /// Largest READ.
-    pub max_read_size: u32,
-    /// Largest WRITE.
-    pub max_write_size: u32,
-    /// What the server's authentication offers: a GSS token; may be empty.
-    pub security_buffer: &'a [u8],
-    /// The contexts of 3.1.1; empty for others.
-    pub contexts: Contexts<'a>,
-}
+impl Body for Request<'_> {}
 
-impl<'a> Response<'a> {
-    /// Reads the message from its header on.
-    pub fn parse(message: &'a [u8]) -> Option<Response<'a>> {
-        let m = message;
-        if u16_at(m, 64)? != 65 {
-            return None;
-        }
-        let dialect = u16_at(m, 68)?;
-        let contexts = match dialect {
-            0x0311 => Contexts::new(m, u32_at(m, 124)? as usize, u16_at(m, 70)?),
-            _ => Contexts::default(),
-        };
-        Some(Response {
-            security_mode: u16_at(m, 66)?,
-            dialect,
-            server_guid: array_at(m, 72)?,
-            capabilities: u32_at(m, 88)?,
-            max_transact_size: u32_at(m, 92)?,
-            max_read_size: u32_at(m, 96)?,
-            max_write_size: u32_at(m, 100)?,
-            security_buffer: buffer(m, u16_at(m, 120)?.into(), u16_at(m, 122)?.into())?,
-            contexts,
-        })
+message! {
+    /// What the server chose.
+    response Response<'a>: NEGOTIATE, 65 {
+        /// See [`security_mode`].
+        security_mode: u16 = 2,
+        /// The dialect revision; 0x02ff asks for another NEGOTIATE.
+        dialect: u16 = 4,
+        /// The server.
+        server_guid: [u8; 16] = 8,
+        /// See [`capabilities`].
+        capabilities: u32 = 24,
+        /// Largest buffer of QUERY_INFO, QUERY_DIRECTORY, SET_INFO, CHANGE_NOTIFY and IOCTL.
+        max_transact_size: u32 = 28,
+        /// Largest READ.
+        max_read_size: u32 = 32,
+        /// Largest WRITE.
+        max_write_size: u32 = 36,
+        /// FILETIME
+        system_time: u64 = 40,
+    } with {
+        /// What the server's authentication offers: a GSS token; may be empty.
+        security_buffer: &'a [u8] = [u16 @ 56, u16 @ 58, optional],
+        /// The contexts of 3.1.1; with other dialects the fields mean nothing.
+        contexts: Contexts<'a> = [u32 @ 60, u16 @ 6, optional],
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::negotiate_context::Context;
+    use super::super::negotiate_context::{Context, Offer};
     use super::super::tests::{request, response};
     use super::*;
+    use crate::smb2::Command;
 
     #[test]
     fn one_dialect_is_offered_without_contexts() {
-        let offer =
-            Request { security_mode: 1, capabilities: 0, client_guid: [0; 16], dialects: &[0x0202], contexts: None };
+        let offer = Request { security_mode: 1, dialects: List::Values(&[0x0202]), ..Request::default() };
         let mut expected = vec![36, 0, 1, 0, 1, 0];
         expected.extend([0; 2 + 4 + 16 + 8]);
         expected.extend([0x02, 0x02]);
@@ -139,19 +95,19 @@ mod tests {
 
     #[test]
     fn contexts_of_3_1_1_begin_at_multiples_of_eight() {
-        let contexts = Offer { salt: &[7; 32], ciphers: &[2, 1], signing_algorithms: &[1], net_name: "srv" };
+        let contexts = Offer { salt: &[7; 32], ciphers: &[2, 1], signing_algorithms: &[1], net_name: Some("srv") };
         let offer = Request {
             security_mode: 1,
             capabilities: 0x7f,
             client_guid: [3; 16],
-            dialects: &[0x0311],
-            contexts: Some(contexts),
+            dialects: List::Values(&[0x0311]),
+            contexts: Contexts::Offer(contexts),
         };
         let message = request(&offer);
         // 64 header + 36 + 2, padded to 104; offset and count stand where ClientStartTime was (2.2.3).
         assert_eq!(message[92..100], [104, 0, 0, 0, 4, 0, 0, 0]);
         assert_eq!(message[100..104], [0x11, 0x03, 0, 0]);
-        let read: Vec<Context> = Contexts::new(&message, 104, 4).collect();
+        let read: Vec<Context> = Request::parse(&message).unwrap().contexts.iter().collect();
         // 2.2.3.1.1: one hash algorithm, a salt of 32 bytes, SHA-512, and the salt.
         let mut preauth = vec![1, 0, 32, 0, 1, 0];
         preauth.extend([7; 32]);

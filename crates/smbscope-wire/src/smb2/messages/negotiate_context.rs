@@ -1,19 +1,22 @@
 //! The contexts of a 3.1.1 NEGOTIATE (MS-SMB2 2.2.3.1, 2.2.4.1): pre-authentication integrity, encryption, signing, and
 //! the server's name. No compression is offered.
 
-use super::put::Put;
-use crate::bytes::u16_at;
+use crate::bytes::{u16_at, u32_at};
+use crate::codec::{Buffer, List, Put, Value, counted, put_counted};
 
 const PREAUTH_INTEGRITY_CAPABILITIES: u16 = 0x0001;
 const ENCRYPTION_CAPABILITIES: u16 = 0x0002;
+const COMPRESSION_CAPABILITIES: u16 = 0x0003;
 const NETNAME_NEGOTIATE_CONTEXT_ID: u16 = 0x0005;
 const SIGNING_CAPABILITIES: u16 = 0x0008;
 /// The only hash algorithm there is.
 const SHA_512: u16 = 0x0001;
 /// More contexts than that are not looked at.
-const MAX_CONTEXTS: u16 = 64;
+const MAX_CONTEXTS: usize = 64;
+/// ContextType, DataLength, Reserved.
+const HEADER: usize = 8;
 
-/// What a client of 3.1.1 offers.
+/// What a client of 3.1.1 offers, or a server chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer<'a> {
     /// Random bytes of the pre-authentication hash.
@@ -22,45 +25,41 @@ pub struct Offer<'a> {
     pub ciphers: &'a [u16],
     /// Signing algorithms, the best first (2.2.3.1.7); left out where empty.
     pub signing_algorithms: &'a [u16],
-    /// The server as the user calls it (2.2.3.1.4).
-    pub net_name: &'a str,
+    /// The server as the user calls it (2.2.3.1.4); left out by servers.
+    pub net_name: Option<&'a str>,
 }
 
 impl Offer<'_> {
-    /// Appends the contexts; how many there are.
-    pub(super) fn emit(&self, header: usize, out: &mut Vec<u8>) -> usize {
+    fn emit(&self, header: usize, out: &mut Vec<u8>) -> usize {
         let mut count = 1;
         context(PREAUTH_INTEGRITY_CAPABILITIES, header, out, |out| {
-            out.put_u16(1);
-            out.put_u16(self.salt.len() as u16);
-            out.put_u16(SHA_512);
-            out.extend_from_slice(self.salt);
+            out.put(1u16);
+            out.put(self.salt.len() as u16);
+            out.put(SHA_512);
+            out.put_bytes(self.salt);
         });
         for (kind, ids) in [(ENCRYPTION_CAPABILITIES, self.ciphers), (SIGNING_CAPABILITIES, self.signing_algorithms)] {
             if !ids.is_empty() {
                 count += 1;
-                context(kind, header, out, |out| {
-                    out.put_u16(ids.len() as u16);
-                    ids.iter().for_each(|id| out.put_u16(*id));
-                });
+                context(kind, header, out, |out| put_counted(ids.into(), out));
             }
         }
-        context(NETNAME_NEGOTIATE_CONTEXT_ID, header, out, |out| {
-            out.put_utf16(self.net_name);
-        });
-        count + 1
+        if let Some(name) = self.net_name {
+            count += 1;
+            context(NETNAME_NEGOTIATE_CONTEXT_ID, header, out, |out| out.put_utf16(name));
+        }
+        count
     }
 }
 
 /// Appends a context at a multiple of eight bytes from the header on.
 fn context(kind: u16, header: usize, out: &mut Vec<u8>, data: impl FnOnce(&mut Vec<u8>)) {
-    out.pad_to_8(header);
+    out.pad(header, 8);
     let start = out.len();
-    out.put_u16(kind);
-    out.put_u16(0);
-    out.put_u32(0);
+    out.put(kind);
+    out.put_zeros(HEADER - 2);
     data(out);
-    out.set_u16(start + 2, out.len() - start - 8);
+    ((out.len() - start - HEADER) as u16).set(out, start + 2);
 }
 
 /// A context as it is.
@@ -72,56 +71,141 @@ pub struct Context<'a> {
     pub data: &'a [u8],
 }
 
-/// The contexts of a message; they end where one is cut off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Contexts<'a> {
-    message: &'a [u8],
-    offset: usize,
-    left: u16,
+/// The contexts of a message.
+#[derive(Debug, Clone, Copy)]
+pub enum Contexts<'a> {
+    /// To be written.
+    Offer(Offer<'a>),
+    /// As they were read.
+    Read(Iter<'a>),
+}
+
+impl Default for Contexts<'_> {
+    fn default() -> Self {
+        Contexts::Read(Iter::default())
+    }
 }
 
 impl<'a> Contexts<'a> {
-    /// From an offset on, which counts from the header.
-    pub(super) fn new(message: &'a [u8], offset: usize, count: u16) -> Contexts<'a> {
-        Contexts { message, offset, left: count.min(MAX_CONTEXTS) }
+    /// Those of a response that may be cut.
+    pub(in crate::smb2) fn of_response(message: &'a [u8]) -> Option<Contexts<'a>> {
+        let (offset, count) = super::negotiate::Response::contexts(message)?;
+        Contexts::parse(message, offset, count)
+    }
+
+    /// What was read; it ends where one is cut off.
+    pub fn iter(self) -> Iter<'a> {
+        match self {
+            Contexts::Read(contexts) => contexts,
+            Contexts::Offer(_) => Iter::default(),
+        }
     }
 
     /// The cipher that the server chose; zero where it found none.
     pub fn cipher(self) -> Option<u16> {
-        self.chosen(ENCRYPTION_CAPABILITIES)
+        only(self.ciphers()?)
+    }
+
+    /// The ciphers, the best first.
+    pub fn ciphers(self) -> Option<List<'a, u16>> {
+        counted(self.data(ENCRYPTION_CAPABILITIES)?, 0)
     }
 
     /// The signing algorithm that the server chose.
     pub fn signing_algorithm(self) -> Option<u16> {
-        self.chosen(SIGNING_CAPABILITIES)
+        only(self.signing_algorithms()?)
+    }
+
+    /// The signing algorithms, the best first.
+    pub fn signing_algorithms(self) -> Option<List<'a, u16>> {
+        counted(self.data(SIGNING_CAPABILITIES)?, 0)
     }
 
     /// The hash algorithm of pre-authentication integrity.
-    pub fn hash_algorithm(mut self) -> Option<u16> {
-        self.find(|context| context.context_type == PREAUTH_INTEGRITY_CAPABILITIES)
-            .and_then(|context| u16_at(context.data, 4))
+    pub fn hash_algorithm(self) -> Option<u16> {
+        u16_at(self.data(PREAUTH_INTEGRITY_CAPABILITIES)?, 4)
     }
 
-    /// The only entry of a list of ids.
-    fn chosen(mut self, kind: u16) -> Option<u16> {
-        let context = self.find(|context| context.context_type == kind)?;
-        if u16_at(context.data, 0)? != 1 {
-            return None;
+    /// Whether the compression that was agreed on may be chained (2.2.3.1.3), in a message that may be cut.
+    pub fn chained_compression(self) -> Option<bool> {
+        const FLAGS: usize = HEADER + 4;
+        let mut contexts = self.iter();
+        while let Some((kind, data)) = contexts.place() {
+            if kind == COMPRESSION_CAPABILITIES {
+                return Some(u32_at(contexts.message, (data.start - HEADER).checked_add(FLAGS)?)? & 1 != 0);
+            }
         }
-        u16_at(context.data, 2)
+        None
+    }
+
+    fn data(self, kind: u16) -> Option<&'a [u8]> {
+        self.iter().find(|context| context.context_type == kind).map(|context| context.data)
     }
 }
 
-impl<'a> Iterator for Contexts<'a> {
+/// The only entry of a list: a choice is a list of one (3.2.5.2).
+fn only(list: List<'_, u16>) -> Option<u16> {
+    let mut ids = list.iter();
+    ids.next().filter(|_| ids.next().is_none())
+}
+
+impl PartialEq for Contexts<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Contexts::Offer(one), Contexts::Offer(other)) => one == other,
+            (Contexts::Read(one), Contexts::Read(other)) => one.eq(*other),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Contexts<'_> {}
+
+impl<'a> Buffer<'a> for Contexts<'a> {
+    fn parse(message: &'a [u8], offset: usize, count: usize) -> Option<Contexts<'a>> {
+        Some(Contexts::Read(Iter { message, offset, left: count.min(MAX_CONTEXTS) }))
+    }
+
+    fn emit(&self, header: usize, out: &mut Vec<u8>) -> usize {
+        match self {
+            Contexts::Offer(offer) => offer.emit(header, out),
+            Contexts::Read(contexts) => contexts
+                .map(|Context { context_type, data }| context(context_type, header, out, |out| out.put_bytes(data)))
+                .count(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, Contexts::Read(contexts) if contexts.clone().next().is_none())
+    }
+}
+
+/// The contexts of a message that was read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Iter<'a> {
+    message: &'a [u8],
+    offset: usize,
+    left: usize,
+}
+
+impl Iter<'_> {
+    /// Type and place of the data of the next one, which may be cut.
+    fn place(&mut self) -> Option<(u16, std::ops::Range<usize>)> {
+        self.left = self.left.checked_sub(1)?;
+        let start = self.offset;
+        let data = start.checked_add(HEADER)?;
+        let end = data.checked_add(u16_at(self.message, start.checked_add(2)?)?.into())?;
+        self.offset = end.checked_next_multiple_of(8)?;
+        Some((u16_at(self.message, start)?, data..end))
+    }
+}
+
+impl<'a> Iterator for Iter<'a> {
     type Item = Context<'a>;
 
     fn next(&mut self) -> Option<Context<'a>> {
-        self.left = self.left.checked_sub(1)?;
-        let start = self.offset;
-        let data = start.checked_add(8)?;
-        let end = data.checked_add(u16_at(self.message, start.checked_add(2)?)?.into())?;
-        self.offset = end.checked_next_multiple_of(8)?;
-        Some(Context { context_type: u16_at(self.message, start)?, data: self.message.get(data..end)? })
+        let (context_type, data) = self.place()?;
+        Some(Context { context_type, data: self.message.get(data)? })
     }
 }
 
@@ -132,9 +216,9 @@ mod tests {
     #[test]
     fn a_choice_is_a_list_of_one() {
         let bytes = [8, 0, 4, 0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0, 0, 2, 0, 6, 0, 0, 0, 0, 0, 2, 0, 1, 0, 2, 0];
-        let contexts = Contexts::new(&bytes, 0, 2);
+        let contexts = Contexts::parse(&bytes, 0, 2).unwrap();
         assert_eq!(contexts.signing_algorithm(), Some(2));
         assert_eq!(contexts.cipher(), None, "two ciphers are no choice (3.2.5.2)");
-        assert_eq!(Contexts::new(&bytes[..20], 0, 2).count(), 1, "the second is cut off");
+        assert_eq!(Contexts::parse(&bytes[..20], 0, 2).unwrap().iter().count(), 1, "the second is cut off");
     }
 }

@@ -1,94 +1,101 @@
 //! OPLOCK_BREAK (MS-SMB2 2.2.23 to 2.2.25): the server takes an oplock or a lease back, and the client agrees.
 
-use super::Body;
-use super::put::Put;
-use crate::bytes::{array_at, u8_at, u16_at, u32_at, u64_at};
+use super::message::message;
+use super::{Body, Message};
 use crate::smb2::{Command, FileReference};
+
+message! {
+    /// 2.2.23.1, 2.2.24.1, 2.2.25.1: an oplock, in all three messages.
+    response Oplock: OPLOCK_BREAK, 24 {
+        /// The level that is left.
+        oplock_level: u8 = 2,
+        /// The open.
+        file: FileReference = 8,
+    }
+}
+
+message! {
+    /// 2.2.23.2: a lease that the server takes back.
+    response LeaseBreak: OPLOCK_BREAK, 44 {
+        /// NewEpoch, of SMB 3.
+        epoch: u16 = 2,
+        /// [`LeaseBreak::ACK_REQUIRED`]
+        flags: u32 = 4,
+        /// The client's name of the file.
+        key: [u8; 16] = 8,
+        /// What there was.
+        current_state: u32 = 24,
+        /// What is left.
+        new_state: u32 = 28,
+    }
+}
+
+impl LeaseBreak {
+    /// SMB2_NOTIFY_BREAK_LEASE_FLAG_ACK_REQUIRED: the server waits for an acknowledgement.
+    pub const ACK_REQUIRED: u32 = 0x01;
+
+    /// Whether the server waits for an acknowledgement.
+    pub fn waits(&self) -> bool {
+        self.flags & LeaseBreak::ACK_REQUIRED != 0
+    }
+}
+
+message! {
+    /// 2.2.24.2, 2.2.25.2: a lease that the client gives back, and the server's answer.
+    request Lease: OPLOCK_BREAK, 36 {
+        /// The client's name of the file.
+        key: [u8; 16] = 8,
+        /// What is left.
+        state: u32 = 24,
+    }
+}
 
 /// What the server sends of its own accord.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notification {
     /// 2.2.23.1
-    Oplock {
-        /// The open.
-        file: FileReference,
-        /// The level that is left.
-        oplock_level: u8,
-    },
+    Oplock(Oplock),
     /// 2.2.23.2
-    Lease {
-        /// The client's name of the file.
-        key: [u8; 16],
-        /// Whether the server waits for an acknowledgement.
-        acknowledge: bool,
-        /// What there was.
-        current_state: u32,
-        /// What is left.
-        new_state: u32,
-    },
+    Lease(LeaseBreak),
 }
 
 impl Notification {
     /// Reads the message from its header on.
     pub fn parse(message: &[u8]) -> Option<Notification> {
-        match u16_at(message, 64)? {
-            24 => Some(Notification::Oplock {
-                file: FileReference { persistent: u64_at(message, 72)?, volatile: u64_at(message, 80)? },
-                oplock_level: u8_at(message, 66)?,
-            }),
-            44 => Some(Notification::Lease {
-                key: array_at(message, 72)?,
-                acknowledge: u32_at(message, 68)? & 1 != 0,
-                current_state: u32_at(message, 88)?,
-                new_state: u32_at(message, 92)?,
-            }),
-            _ => None,
-        }
+        let oplock = Oplock::parse(message).map(Notification::Oplock);
+        oplock.or_else(|| LeaseBreak::parse(message).map(Notification::Lease))
     }
 }
 
-/// The client's acknowledgement, which the server answers.
+/// The client's acknowledgement, which the server answers with the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acknowledgement {
     /// 2.2.24.1
-    Oplock {
-        /// The open.
-        file: FileReference,
-        /// The level that is left.
-        oplock_level: u8,
-    },
+    Oplock(Oplock),
     /// 2.2.24.2
-    Lease {
-        /// The client's name of the file.
-        key: [u8; 16],
-        /// What is left.
-        state: u32,
-    },
+    Lease(Lease),
 }
 
-impl Body for Acknowledgement {
+impl Acknowledgement {
+    /// Reads the message from its header on.
+    pub fn parse(message: &[u8]) -> Option<Acknowledgement> {
+        let oplock = Oplock::parse(message).map(Acknowledgement::Oplock);
+        oplock.or_else(|| Lease::parse(message).map(Acknowledgement::Lease))
+    }
+}
+
+impl Message for Acknowledgement {
     const COMMAND: Command = Command::OPLOCK_BREAK;
 
     fn emit(&self, out: &mut Vec<u8>) {
         match self {
-            Acknowledgement::Oplock { file, oplock_level } => {
-                out.put_u16(24);
-                out.put_u8(*oplock_level);
-                out.put_u8(0);
-                out.put_u32(0);
-                out.put_file(*file);
-            }
-            Acknowledgement::Lease { key, state } => {
-                out.put_u16(36);
-                out.put_u16(0);
-                out.put_u32(0); // Flags
-                out.extend_from_slice(key);
-                out.put_u32(*state);
-                out.put_u64(0); // LeaseDuration
-            }
+            Acknowledgement::Oplock(oplock) => oplock.emit(out),
+            Acknowledgement::Lease(lease) => lease.emit(out),
         }
     }
 }
+
+impl Body for Acknowledgement {}
 
 #[cfg(test)]
 mod tests {
@@ -98,9 +105,9 @@ mod tests {
     #[test]
     fn a_broken_oplock_names_the_open_and_what_is_left() {
         let file = FileReference { persistent: 5, volatile: 6 };
-        let acknowledgement = request(&Acknowledgement::Oplock { file, oplock_level: 1 });
+        let acknowledgement = request(&Acknowledgement::Oplock(Oplock { oplock_level: 1, file }));
         // 2.2.23.1 and 2.2.24.1 have the same fields.
-        assert_eq!(Notification::parse(&acknowledgement), Some(Notification::Oplock { file, oplock_level: 1 }));
+        assert_eq!(Notification::parse(&acknowledgement), Some(Notification::Oplock(Oplock { oplock_level: 1, file })));
         assert_eq!(acknowledgement.len(), 64 + 24);
         assert_eq!(Notification::parse(&acknowledgement[..87]), None);
     }
@@ -112,9 +119,9 @@ mod tests {
         message.extend([3; 16]);
         message.extend([7, 0, 0, 0, 3, 0, 0, 0]);
         message.extend([0; 12]);
-        let expected = Notification::Lease { key: [3; 16], acknowledge: true, current_state: 7, new_state: 3 };
-        assert_eq!(Notification::parse(&message), Some(expected));
-        let acknowledgement = request(&Acknowledgement::Lease { key: [3; 16], state: 3 });
+        let lease = LeaseBreak { epoch: 2, flags: 1, key: [3; 16], current_state: 7, new_state: 3 };
+        assert_eq!(Notification::parse(&message), Some(Notification::Lease(lease)));
+        let acknowledgement = request(&Acknowledgement::Lease(Lease { key: [3; 16], state: 3 }));
         assert_eq!(acknowledgement[64..72], [36, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(acknowledgement[88..], [3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     }

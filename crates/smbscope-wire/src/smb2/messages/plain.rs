@@ -1,48 +1,43 @@
-//! The requests without content: LOGOFF, TREE_DISCONNECT, ECHO and CANCEL (MS-SMB2 2.2.7, 2.2.11, 2.2.28, 2.2.30).
+//! The messages without content: LOGOFF, TREE_DISCONNECT, ECHO and CANCEL (MS-SMB2 2.2.7, 2.2.11, 2.2.28, 2.2.30);
+//! answers have the same two fields.
 
 use super::Body;
-use super::put::Put;
-use crate::smb2::Command;
+use super::message::message;
 
-/// Gives a request of four bytes its type.
-macro_rules! plain {
-    ($(#[$doc:meta] $name:ident $command:ident;)*) => {
-        $(
-            #[$doc]
-            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-            pub struct $name;
-
-            impl Body for $name {
-                const COMMAND: Command = Command::$command;
-
-                fn emit(&self, out: &mut Vec<u8>) {
-                    out.put_u16(4);
-                    out.put_u16(0);
-                }
-            }
-        )*
-    };
+message! {
+    /// 2.2.7, 2.2.8: ends a session.
+    request Logoff: LOGOFF, 4 {}
 }
 
-plain! {
-    /// 2.2.7: ends a session.
-    Logoff LOGOFF;
-    /// 2.2.11: leaves a share.
-    TreeDisconnect TREE_DISCONNECT;
-    /// 2.2.28: asks whether the server is there.
-    Echo ECHO;
+message! {
+    /// 2.2.11, 2.2.12: leaves a share.
+    request TreeDisconnect: TREE_DISCONNECT, 4 {}
+}
+
+message! {
+    /// 2.2.28, 2.2.29: asks whether the server is there.
+    request Echo: ECHO, 4 {}
+}
+
+message! {
     /// 2.2.30: gives up a request, which its header names; never answered itself.
-    Cancel CANCEL;
+    request Cancel: CANCEL, 4 {}
 }
+
+impl Body for Logoff {}
+impl Body for TreeDisconnect {}
+impl Body for Echo {}
+impl Body for Cancel {}
 
 #[cfg(test)]
 mod tests {
+    use super::super::Message;
     use super::*;
 
     #[test]
     fn a_plain_request_is_its_size_and_a_reserved_field() {
         let mut out = Vec::new();
-        Echo.emit(&mut out);
+        Echo {}.emit(&mut out);
         assert_eq!(out, [4, 0, 0, 0]);
         assert_eq!((Logoff::COMMAND.0, TreeDisconnect::COMMAND.0, Cancel::COMMAND.0), (2, 4, 12));
     }

@@ -1,10 +1,11 @@
 //! QUERY_DIRECTORY (MS-SMB2 2.2.33, 2.2.34).
 
+use super::Body;
 use super::directory::DirectoryEntries;
-use super::put::Put;
-use super::{Body, output_buffer};
+use super::message::message;
+use crate::codec::Text;
 use crate::names::InfoLevel;
-use crate::smb2::{Command, FileReference};
+use crate::smb2::FileReference;
 
 /// Flags.
 pub mod flags {
@@ -12,61 +13,49 @@ pub mod flags {
     pub const RESTART_SCANS: u8 = 0x01;
     /// SMB2_RETURN_SINGLE_ENTRY
     pub const RETURN_SINGLE_ENTRY: u8 = 0x02;
+    /// SMB2_REOPEN
+    pub const REOPEN: u8 = 0x10;
 }
 
-/// Lists what is next of a directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request<'a> {
-    /// The directory.
-    pub file: FileReference,
-    /// Class of its entries.
-    pub level: InfoLevel,
-    /// See [`flags`].
-    pub flags: u8,
-    /// What names must match; looked at with the first request.
-    pub pattern: &'a str,
-    /// Most bytes to get.
-    pub output_buffer_length: u32,
+message! {
+    /// Lists what is next of a directory.
+    request Request<'a>: QUERY_DIRECTORY, 33 {
+        /// FileInformationClass of the entries.
+        class: u8 = 2,
+        /// See [`flags`].
+        flags: u8 = 3,
+        /// The directory.
+        file: FileReference = 8,
+        /// Most bytes to get.
+        output_buffer_length: u32 = 28,
+    } with {
+        /// What names must match; looked at with the first request.
+        pattern: Text<'a> = [u16 @ 24, u16 @ 26],
+    }
+}
+
+impl Request<'_> {
+    /// What the class is among the levels of information.
+    pub fn level(&self) -> InfoLevel {
+        InfoLevel::File(self.class)
+    }
 }
 
 impl Body for Request<'_> {
-    const COMMAND: Command = Command::QUERY_DIRECTORY;
-
-    fn emit(&self, out: &mut Vec<u8>) {
-        let body = out.len();
-        out.put_u16(33);
-        out.put_u8(self.level.to_wire().1);
-        out.put_u8(self.flags);
-        out.put_u32(0); // FileIndex
-        out.put_file(self.file);
-        out.put_u16(96);
-        out.put_u16(0);
-        out.put_u32(self.output_buffer_length);
-        let length = out.put_utf16(self.pattern);
-        out.set_u16(body + 26, length);
-        if length == 0 {
-            out.put_u8(0); // the buffer must not be empty
-        }
-    }
-
     fn expected(&self) -> usize {
         self.output_buffer_length as usize
     }
 }
 
-/// Some of the entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Response<'a> {
-    /// In the layout of the class.
-    pub output: &'a [u8],
+message! {
+    /// Some of the entries.
+    response Response<'a>: QUERY_DIRECTORY, 9 {} with {
+        /// In the layout of the class.
+        output: &'a [u8] = [u16 @ 2, u32 @ 4],
+    }
 }
 
 impl<'a> Response<'a> {
-    /// Reads the message from its header on.
-    pub fn parse(message: &'a [u8]) -> Option<Response<'a>> {
-        output_buffer(message).map(|output| Response { output })
-    }
-
     /// The entries; `None` where the layout of the class is not known.
     pub fn entries(&self, level: InfoLevel) -> Option<DirectoryEntries<'a>> {
         DirectoryEntries::new(self.output, level)
@@ -77,14 +66,15 @@ impl<'a> Response<'a> {
 mod tests {
     use super::super::tests::{request, response};
     use super::*;
+    use crate::smb2::Command;
 
     #[test]
     fn the_pattern_follows_the_fields() {
         let list = Request {
             file: FileReference { persistent: 1, volatile: 2 },
-            level: InfoLevel::FILE_ID_BOTH_DIRECTORY_INFORMATION,
+            class: 37,
             flags: flags::RESTART_SCANS,
-            pattern: "*",
+            pattern: "*".into(),
             output_buffer_length: 0x1_0000,
         };
         let message = request(&list);

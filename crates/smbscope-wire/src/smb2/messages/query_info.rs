@@ -1,55 +1,35 @@
 //! QUERY_INFO (MS-SMB2 2.2.37, 2.2.38).
 
-use super::put::Put;
-use super::{Body, output_buffer};
+use super::Body;
+use super::message::message;
 use crate::names::InfoLevel;
-use crate::smb2::{Command, FileReference};
+use crate::smb2::FileReference;
 
-/// Asks about a file, its file system or its security.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
-    /// The open.
-    pub file: FileReference,
-    /// What to ask for.
-    pub level: InfoLevel,
-    /// Of security: which parts of the descriptor.
-    pub additional_information: u32,
-    /// Most bytes to get.
-    pub output_buffer_length: u32,
+message! {
+    /// Asks about a file, its file system or its security.
+    request Request: QUERY_INFO, 41 {
+        /// What to ask for.
+        level: InfoLevel = 2,
+        /// Most bytes to get.
+        output_buffer_length: u32 = 4,
+        /// Of security: which parts of the descriptor.
+        additional_information: u32 = 16,
+        /// The open.
+        file: FileReference = 24,
+    }
 }
 
 impl Body for Request {
-    const COMMAND: Command = Command::QUERY_INFO;
-
-    fn emit(&self, out: &mut Vec<u8>) {
-        let (info_type, class) = self.level.to_wire();
-        out.put_u16(41);
-        out.put_u8(info_type);
-        out.put_u8(class);
-        out.put_u32(self.output_buffer_length);
-        out.put_u64(0); // no input buffer
-        out.put_u32(self.additional_information);
-        out.put_u32(0); // Flags
-        out.put_file(self.file);
-        out.put_u8(0); // the buffer must not be empty
-    }
-
     fn expected(&self) -> usize {
         self.output_buffer_length as usize
     }
 }
 
-/// The information.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Response<'a> {
-    /// In the layout of the class.
-    pub output: &'a [u8],
-}
-
-impl<'a> Response<'a> {
-    /// Reads the message from its header on.
-    pub fn parse(message: &'a [u8]) -> Option<Response<'a>> {
-        output_buffer(message).map(|output| Response { output })
+message! {
+    /// The information.
+    response Response<'a>: QUERY_INFO, 9 {} with {
+        /// In the layout of the class.
+        output: &'a [u8] = [u16 @ 2, u32 @ 4],
     }
 }
 
@@ -57,6 +37,7 @@ impl<'a> Response<'a> {
 mod tests {
     use super::super::tests::{request, response};
     use super::*;
+    use crate::smb2::Command;
 
     #[test]
     fn type_and_class_come_first() {

@@ -1,20 +1,72 @@
-//! SET_INFO (MS-SMB2 2.2.39) with the classes of MS-FSCC 2.4 that a client of files needs.
+//! SET_INFO (MS-SMB2 2.2.39, 2.2.40) with the classes of MS-FSCC 2.4 that a client of files needs.
 
 use super::Body;
-use super::put::Put;
+use super::message::message;
+use crate::bytes::u32_at;
+use crate::codec::{Buffer, Put, Text, Value};
 use crate::names::InfoLevel;
-use crate::smb2::{Command, FileReference};
+use crate::smb2::FileReference;
+use std::ops::Range;
 
-/// Where the buffer begins.
-const BUFFER: u16 = 96;
+message! {
+    /// Changes a file.
+    request Request<'a>: SET_INFO, 33 {
+        /// What to change.
+        level: InfoLevel = 2,
+        /// The open.
+        file: FileReference = 16,
+    } with {
+        /// The bytes of the class.
+        information: Information<'a> = [u16 @ 8, u32 @ 4],
+    }
+}
 
-/// Changes a file.
+impl<'a> Request<'a> {
+    /// A change of an open.
+    pub fn new(file: FileReference, data: Data<'a>) -> Request<'a> {
+        Request { level: data.level(), file, information: Information::Data(data) }
+    }
+}
+
+impl Body for Request<'_> {}
+
+message! {
+    /// It is changed.
+    response Response: SET_INFO, 2 {}
+}
+
+/// What a class says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request<'a> {
-    /// The open.
-    pub file: FileReference,
-    /// What to change.
-    pub data: Data<'a>,
+pub enum Information<'a> {
+    /// As it was read.
+    Bytes(&'a [u8]),
+    /// To be written.
+    Data(Data<'a>),
+}
+
+impl Default for Information<'_> {
+    fn default() -> Self {
+        Information::Bytes(&[])
+    }
+}
+
+impl<'a> Buffer<'a> for Information<'a> {
+    fn parse(message: &'a [u8], offset: usize, length: usize) -> Option<Information<'a>> {
+        Buffer::parse(message, offset, length).map(Information::Bytes)
+    }
+
+    fn emit(&self, _header: usize, out: &mut Vec<u8>) -> usize {
+        let start = out.len();
+        match self {
+            Information::Bytes(bytes) => out.put_bytes(bytes),
+            Information::Data(data) => data.emit(out),
+        }
+        out.len() - start
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, Information::Bytes([]))
+    }
 }
 
 /// What to change.
@@ -37,13 +89,17 @@ pub enum Data<'a> {
     /// FileRenameInformation for SMB2 (2.4.42.2)
     Rename {
         /// From the root of the share on.
-        path: &'a str,
+        path: Text<'a>,
         /// Whether a file that is there gives way.
         replace: bool,
     },
 }
 
 impl Data<'_> {
+    /// Where FileRenameInformation has the length of the name, and where the name begins.
+    const NAME_LENGTH: usize = 16;
+    const NAME: usize = 20;
+
     /// Its class.
     pub fn level(&self) -> InfoLevel {
         match self {
@@ -55,44 +111,32 @@ impl Data<'_> {
         }
     }
 
+    /// Where the new name is, in a message that may be cut: within the bytes of FileRenameInformation.
+    pub(in crate::smb2) fn new_name(message: &[u8], buffer: Range<usize>) -> Option<Range<usize>> {
+        let here = message.get(..buffer.end.min(message.len()))?;
+        let length = u32_at(here, buffer.start + Self::NAME_LENGTH)? as usize;
+        let start = buffer.start + Self::NAME;
+        let end = start.checked_add(length).filter(|end| *end <= buffer.end)?;
+        Some(start..end)
+    }
+
     fn emit(&self, out: &mut Vec<u8>) {
-        match self {
+        match *self {
             Data::Basic { times, file_attributes } => {
-                times.iter().for_each(|time| out.put_u64(*time));
-                out.put_u32(*file_attributes);
-                out.put_u32(0);
+                out.put(times);
+                out.put(file_attributes);
+                out.put(0u32);
             }
-            Data::EndOfFile(size) | Data::Allocation(size) => out.put_u64(*size),
-            Data::Disposition(delete) => out.put_u8((*delete).into()),
+            Data::EndOfFile(size) | Data::Allocation(size) => out.put(size),
+            Data::Disposition(delete) => out.put(u8::from(delete)),
             Data::Rename { path, replace } => {
-                out.put_u8((*replace).into());
-                out.put_zeros(7 + 8); // Reserved, RootDirectory
-                let length = out.len();
-                out.put_u32(0);
-                let bytes = out.put_utf16(path);
-                out.set_u32(length, bytes);
+                let start = out.len();
+                out.put(u8::from(replace));
+                out.put_zeros(Self::NAME - 1); // Reserved, RootDirectory, and the length
+                let length = path.emit(start, out);
+                (length as u32).set(out, start + Self::NAME_LENGTH);
             }
         }
-    }
-}
-
-impl Body for Request<'_> {
-    const COMMAND: Command = Command::SET_INFO;
-
-    fn emit(&self, out: &mut Vec<u8>) {
-        let body = out.len();
-        let (info_type, class) = self.data.level().to_wire();
-        out.put_u16(33);
-        out.put_u8(info_type);
-        out.put_u8(class);
-        out.put_u32(0);
-        out.put_u16(BUFFER);
-        out.put_u16(0);
-        out.put_u32(0); // AdditionalInformation
-        out.put_file(self.file);
-        let start = out.len();
-        self.data.emit(out);
-        out.set_u32(body + 4, out.len() - start);
     }
 }
 
@@ -100,13 +144,13 @@ impl Body for Request<'_> {
 mod tests {
     use super::super::tests::request;
     use super::*;
-    use crate::smb2;
+    use crate::smb2::{self, Command};
 
     const FILE: FileReference = FileReference { persistent: 1, volatile: 2 };
 
     #[test]
     fn a_rename_carries_the_new_path() {
-        let message = request(&Request { file: FILE, data: Data::Rename { path: r"d\new", replace: true } });
+        let message = request(&Request::new(FILE, Data::Rename { path: r"d\new".into(), replace: true }));
         assert_eq!(message[64..72], [33, 0, 1, 10, 30, 0, 0, 0]);
         assert_eq!(message[96..120], [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, b'd', 0, b'\\', 0]);
         let new_name = Some(r"d\new".into());
@@ -121,7 +165,7 @@ mod tests {
         for (data, length) in
             [(basic, 40), (Data::EndOfFile(5), 8), (Data::Allocation(5), 8), (Data::Disposition(true), 1)]
         {
-            let message = request(&Request { file: FILE, data });
+            let message = request(&Request::new(FILE, data));
             assert_eq!(message.len(), 96 + length, "{data:?}");
             assert_eq!(usize::from(message[68]), length);
         }

@@ -1,29 +1,18 @@
-//! Headers for the tests of the messages, and properties that hold for all of them: what the client emits, the analyser
-//! reads; and no bytes of a server make a response panic.
+//! Headers for the tests of the messages, and properties that hold for all of them: what was emitted is read as it was;
+//! what the client emits, the analyser reads; and no bytes of a server make a response panic.
 
-use super::put::Put;
 use super::*;
+use crate::codec::{List, Put};
 use crate::names::{Fsctl, InfoLevel};
+use crate::smb2::Header;
 use crate::smb2::{self, FileReference, LockElement, flags};
 use crate::status::NtStatus;
 use proptest::prelude::*;
 
-const HEADER: Header = Header {
-    credit_charge: 1,
-    status: NtStatus::SUCCESS,
-    command: Command::ECHO,
-    credits: 1,
-    flags: 0,
-    next_command: 0,
-    message_id: 7,
-    id_mask: u64::MAX,
-    async_id: None,
-    tree_id: Some(1),
-    session_id: Some(2),
-};
+const HEADER: Header = Header { message_id: 7, tree_id: Some(1), session_id: Some(2), ..Header::new(Command::ECHO) };
 
 /// A whole request.
-pub(super) fn request<B: Body>(body: &B) -> Vec<u8> {
+pub(super) fn request<B: Message>(body: &B) -> Vec<u8> {
     let mut out = Vec::new();
     Header { command: B::COMMAND, ..HEADER }.emit(&mut out);
     body.emit(&mut out);
@@ -41,7 +30,93 @@ fn files() -> impl Strategy<Value = FileReference> {
     (any::<u64>(), any::<u64>()).prop_map(|(persistent, volatile)| FileReference { persistent, volatile })
 }
 
+/// A message of each type, made of any bytes, is read as it was emitted.
+macro_rules! round_trips {
+    ($fields:ident, $buffers:ident: $($type:path),* $(,)?) => {$({
+        let message = <$type>::any(&$fields, &$buffers);
+        let bytes = request(&message);
+        prop_assert_eq!(<$type>::parse(&bytes), Some(message));
+        for length in 0..bytes.len() {
+            let _ = <$type>::parse(&bytes[..length]);
+        }
+    })*};
+}
+
 proptest! {
+    #[test]
+    fn every_message_is_read_as_it_was_emitted(
+        fields in prop::collection::vec(any::<u8>(), 128), buffers in prop::collection::vec(any::<u8>(), 0..100),
+    ) {
+        round_trips!(
+            fields, buffers: negotiate::Request, negotiate::Response, session_setup::Request, session_setup::Response,
+            plain::Logoff, tree_connect::Request, tree_connect::Response, plain::TreeDisconnect, create::Request,
+            create::Response, close::Request, close::Response, flush::Request, flush::Response, read::Request,
+            read::Response, write::Request, write::Response, lock::Request, lock::Response, ioctl::Request,
+            ioctl::Response, plain::Cancel, plain::Echo, query_directory::Request, query_directory::Response,
+            change_notify::Request, change_notify::Response, query_info::Request, query_info::Response,
+            set_info::Request, set_info::Response, oplock_break::Oplock, oplock_break::LeaseBreak, oplock_break::Lease,
+        );
+        let mut bytes = response(Command::CREATE);
+        error::Error { data: &buffers }.emit(&mut bytes);
+        prop_assert_eq!(error::Error::parse(&bytes), Some(error::Error { data: &buffers }));
+    }
+
+    #[test]
+    fn what_control_codes_carry_is_read_as_it_was_emitted(
+        key: [u8; 24], guid: [u8; 16], a: u32, b: u32, c: u16, d: u16, ids: Vec<u16>, offsets: Vec<(u64, u64, u32)>,
+    ) {
+        use copy_chunk::{Chunk, Copied, ResumeKey};
+        let emitted = |emit: &dyn Fn(&mut Vec<u8>)| {
+            let mut out = Vec::new();
+            emit(&mut out);
+            out
+        };
+        prop_assert_eq!(ResumeKey::parse(&emitted(&|out| ResumeKey(key).emit(out))), Some(ResumeKey(key)));
+        let chunk = |&(source_offset, target_offset, length)| Chunk { source_offset, target_offset, length };
+        let chunks: Vec<Chunk> = offsets.iter().map(chunk).collect();
+        let bytes = emitted(&|out| copy_chunk::emit(ResumeKey(key), &chunks, out));
+        prop_assert_eq!(copy_chunk::parse(&bytes), Some((ResumeKey(key), List::Values(&chunks))));
+        let copied = Copied { chunks_written: a, chunk_bytes_written: b, total_bytes_written: c.into() };
+        prop_assert_eq!(Copied::parse(&emitted(&|out| copied.emit(out))), Some(copied));
+        let dialects = List::Values(&ids);
+        let request = validate_negotiate::Request { capabilities: a, guid, security_mode: c, dialects };
+        let bytes = emitted(&|out| request.emit(out));
+        prop_assert_eq!(validate_negotiate::Request::parse(&bytes), Some(request));
+        let response = validate_negotiate::Response { capabilities: b, guid, security_mode: c, dialect: d };
+        prop_assert_eq!(validate_negotiate::Response::parse(&emitted(&|out| response.emit(out))), Some(response));
+    }
+
+    #[test]
+    fn contexts_are_read_as_they_were_emitted(
+        key: [u8; 16], parent_key: [u8; 16], state: u32, flags: u32, epoch: u16, salt in prop::collection::vec(any::<u8>(), 1..64),
+        ciphers in prop::collection::vec(any::<u16>(), 1..5), algorithms in prop::collection::vec(any::<u16>(), 1..5),
+        durable: bool, first: bool,
+    ) {
+        use create_context::{Context, Lease};
+        let lease = Context::LeaseV2(Lease { key, state, flags, parent_key, epoch });
+        let older = Context::LeaseV1(Lease { key, state, flags, ..Lease::default() });
+        for lease in [lease, older] {
+            let other = Context::DurableHandleV2 { timeout: state, persistent: durable, create_guid: parent_key };
+            let list = if first { [lease, other] } else { [other, lease] };
+            let message = request(&create::Request {
+                contexts: create_context::Contexts::List(&list[..if durable || !first { 2 } else { 1 }]),
+                ..create::Request::default()
+            });
+            let read = create::Request::parse(&message).expect("whole").contexts;
+            prop_assert_eq!((read.lease(), read.is_durable()), (Some(lease), durable || !first));
+        }
+        let offer = negotiate_context::Offer {
+            salt: &salt, ciphers: &ciphers, signing_algorithms: &algorithms, net_name: durable.then_some("srv"),
+        };
+        let contexts = negotiate_context::Contexts::Offer(offer);
+        let message = request(&negotiate::Request { contexts, ..negotiate::Request::default() });
+        let read = negotiate::Request::parse(&message).expect("whole").contexts;
+        prop_assert_eq!(read.hash_algorithm(), Some(1));
+        prop_assert_eq!(read.ciphers(), Some(List::Values(&ciphers)));
+        prop_assert_eq!(read.signing_algorithms(), Some(List::Values(&algorithms)));
+        prop_assert_eq!(read.iter().count(), 3 + usize::from(durable));
+    }
+
     #[test]
     fn what_a_client_asks_for_is_what_an_analyser_reads(
         file in files(), offset: u64, length: u32, name in "[a-zA-Z0-9äß𝄞.\\\\]{0,40}", data: Vec<u8>, class: u8, code: u32,
@@ -51,41 +126,42 @@ proptest! {
         let expect = |request: smb2::Request<'_>| format!("{request:?}");
 
         let create = create::Request {
-            name: &name, oplock_level: 0, desired_access: access, file_attributes: 0, share_access: 7,
-            create_disposition: 1, create_options: 0, contexts: &[],
+            name: name.as_str().into(), desired_access: access, share_access: 7, create_disposition: 1,
+            ..create::Request::default()
         };
         prop_assert_eq!(read(&request(&create), Command::CREATE), expect(smb2::Request::Create(name.clone().into())));
 
         let level = InfoLevel::File(class);
-        let list = query_directory::Request { file, level, flags: 0, pattern: &name, output_buffer_length: length };
+        let list = query_directory::Request {
+            file, class, flags: 0, pattern: name.as_str().into(), output_buffer_length: length,
+        };
         let info = expect(smb2::Request::Info { file, level, new_name: None });
         prop_assert_eq!(read(&request(&list), Command::QUERY_DIRECTORY), info.clone());
         let query = query_info::Request { file, level, additional_information: 0, output_buffer_length: length };
         prop_assert_eq!(read(&request(&query), Command::QUERY_INFO), info);
 
         let io = expect(smb2::Request::ReadWrite { file, offset, length });
-        prop_assert_eq!(read(&request(&read::Request { file, offset, length }), Command::READ), io);
+        prop_assert_eq!(read(&request(&read::Request::new(file, offset, length)), Command::READ), io);
         let io = expect(smb2::Request::ReadWrite { file, offset, length: data.len() as u32 });
         prop_assert_eq!(read(&request(&write::Request { file, offset, data: &data }), Command::WRITE), io);
 
         let element = LockElement { offset, length: length.into(), flags };
         let lock = expect(smb2::Request::Lock { file, element: Some(element) });
-        prop_assert_eq!(read(&request(&lock::Request { file, locks: &[element] }), Command::LOCK), lock);
+        prop_assert_eq!(read(&request(&lock::Request { file, locks: List::Values(&[element]) }), Command::LOCK), lock);
 
-        let ioctl = ioctl::Request { code: Fsctl(code), file, input: &data, max_output: length };
+        let ioctl = ioctl::Request::new(Fsctl(code), file, &data, length);
         let expected = expect(smb2::Request::Ioctl { file, code: Fsctl(code) });
         prop_assert_eq!(read(&request(&ioctl), Command::IOCTL), expected);
 
-        let rename = set_info::Request { file, data: set_info::Data::Rename { path: &name, replace: true } };
+        let rename = set_info::Request::new(file, set_info::Data::Rename { path: name.as_str().into(), replace: true });
         let level = InfoLevel::FILE_RENAME_INFORMATION;
         let expected = expect(smb2::Request::Info { file, level, new_name: Some(name.clone().into()) });
         prop_assert_eq!(read(&request(&rename), Command::SET_INFO), expected);
 
         let expected = expect(smb2::Request::File(file));
-        prop_assert_eq!(read(&request(&close::Request { file }), Command::CLOSE), expected.clone());
+        prop_assert_eq!(read(&request(&close::Request { flags: 0, file }), Command::CLOSE), expected.clone());
         prop_assert_eq!(read(&request(&flush::Request { file }), Command::FLUSH), expected.clone());
-        let watch =
-            change_notify::Request { file, watch_tree: true, completion_filter: flags, output_buffer_length: length };
+        let watch = change_notify::Request { flags: 1, file, completion_filter: flags, output_buffer_length: length };
         prop_assert_eq!(read(&request(&watch), Command::CHANGE_NOTIFY), expected);
     }
 
@@ -118,9 +194,9 @@ proptest! {
     fn no_bytes_of_a_server_make_a_response_panic(body: Vec<u8>, size: u16, class in 0u8..64) {
         for size in [size, 2, 4, 9, 16, 17, 24, 44, 49, 60, 65, 89] {
             let mut message = response(Command::READ);
-            message.put_u16(size);
+            message.put(size);
             message.extend(&body);
-            let _ = negotiate::Response::parse(&message).map(|response| response.contexts.count());
+            let _ = negotiate::Response::parse(&message).map(|response| response.contexts.iter().count());
             let _ = session_setup::Response::parse(&message);
             let _ = tree_connect::Response::parse(&message);
             let _ = create::Response::parse(&message).map(|response| response.contexts.lease());

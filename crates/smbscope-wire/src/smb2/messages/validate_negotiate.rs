@@ -1,8 +1,7 @@
 //! FSCTL_VALIDATE_NEGOTIATE_INFO (MS-SMB2 2.2.31.4, 2.2.32.6): what was negotiated, once more and signed, so that
 //! nobody can have changed it on the way.
 
-use super::put::Put;
-use crate::bytes::{array_at, u16_at, u32_at};
+use crate::codec::{List, Put, Value, counted, put_counted};
 
 /// What the client had offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,17 +13,26 @@ pub struct Request<'a> {
     /// SecurityMode of it.
     pub security_mode: u16,
     /// Dialects of it.
-    pub dialects: &'a [u16],
+    pub dialects: List<'a, u16>,
 }
 
-impl Request<'_> {
+impl<'a> Request<'a> {
     /// Appends the input of the IOCTL.
     pub fn emit(&self, out: &mut Vec<u8>) {
-        out.put_u32(self.capabilities);
-        out.extend_from_slice(&self.guid);
-        out.put_u16(self.security_mode);
-        out.put_u16(self.dialects.len() as u16);
-        self.dialects.iter().for_each(|dialect| out.put_u16(*dialect));
+        out.put(self.capabilities);
+        out.put(self.guid);
+        out.put(self.security_mode);
+        put_counted(self.dialects, out);
+    }
+
+    /// Reads the input of the IOCTL.
+    pub fn parse(input: &'a [u8]) -> Option<Request<'a>> {
+        Some(Request {
+            capabilities: Value::at(input, 0)?,
+            guid: Value::at(input, 4)?,
+            security_mode: Value::at(input, 20)?,
+            dialects: counted(input, 22)?,
+        })
     }
 }
 
@@ -48,11 +56,19 @@ impl Response {
     /// Reads the output of the IOCTL.
     pub fn parse(output: &[u8]) -> Option<Response> {
         Some(Response {
-            capabilities: u32_at(output, 0)?,
-            guid: array_at(output, 4)?,
-            security_mode: u16_at(output, 20)?,
-            dialect: u16_at(output, 22)?,
+            capabilities: Value::at(output, 0)?,
+            guid: Value::at(output, 4)?,
+            security_mode: Value::at(output, 20)?,
+            dialect: Value::at(output, 22)?,
         })
+    }
+
+    /// Appends the output of the IOCTL.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        out.put(self.capabilities);
+        out.put(self.guid);
+        out.put(self.security_mode);
+        out.put(self.dialect);
     }
 }
 
@@ -63,7 +79,8 @@ mod tests {
     #[test]
     fn fields_are_where_the_specification_puts_them() {
         let mut out = Vec::new();
-        Request { capabilities: 0x7f, guid: [1; 16], security_mode: 1, dialects: &[0x0300] }.emit(&mut out);
+        Request { capabilities: 0x7f, guid: [1; 16], security_mode: 1, dialects: List::Values(&[0x0300]) }
+            .emit(&mut out);
         assert_eq!(out[..4], [0x7f, 0, 0, 0]);
         assert_eq!(out[20..], [1, 0, 1, 0, 0, 3]);
         out.drain(22..24);

@@ -1,59 +1,40 @@
 //! WRITE (MS-SMB2 2.2.21, 2.2.22).
 
 use super::Body;
-use super::put::Put;
-use crate::bytes::{u16_at, u32_at};
-use crate::smb2::{Command, FileReference};
+use super::message::message;
+use crate::smb2::FileReference;
 
-/// Where the data begins.
-const BUFFER: u16 = 112;
+message! {
+    /// Writes.
+    request Request<'a>: WRITE, 49 {
+        /// First byte.
+        offset: u64 = 8,
+        /// The open.
+        file: FileReference = 16,
+    } with {
+        /// What to write.
+        data: &'a [u8] = [u16 @ 2, u32 @ 4],
+    }
+}
 
-/// Writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request<'a> {
-    /// The open.
-    pub file: FileReference,
-    /// First byte.
-    pub offset: u64,
-    /// What to write.
-    pub data: &'a [u8],
+impl Request<'_> {
+    /// How many bytes a message that may be cut has to write.
+    pub fn length(message: &[u8]) -> Option<u32> {
+        Self::data(message).map(|(_, length)| length as u32)
+    }
 }
 
 impl Body for Request<'_> {
-    const COMMAND: Command = Command::WRITE;
-
-    fn emit(&self, out: &mut Vec<u8>) {
-        out.put_u16(49);
-        out.put_u16(BUFFER);
-        out.put_u32(self.data.len() as u32);
-        out.put_u64(self.offset);
-        out.put_file(self.file);
-        out.put_zeros(16); // Channel, RemainingBytes, channel information, Flags
-        match self.data {
-            [] => out.put_u8(0), // the buffer must not be empty
-            data => out.extend_from_slice(data),
-        }
-    }
-
     fn payload(&self) -> usize {
         self.data.len()
     }
 }
 
-/// How much was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Response {
-    /// Bytes.
-    pub count: u32,
-}
-
-impl Response {
-    /// Reads the message from its header on.
-    pub fn parse(message: &[u8]) -> Option<Response> {
-        if u16_at(message, 64)? != 17 {
-            return None;
-        }
-        Some(Response { count: u32_at(message, 68)? })
+message! {
+    /// How much was written.
+    response Response: WRITE, 17 {
+        /// Bytes.
+        count: u32 = 4,
     }
 }
 
@@ -61,6 +42,7 @@ impl Response {
 mod tests {
     use super::super::tests::{request, response};
     use super::*;
+    use crate::smb2::Command;
 
     #[test]
     fn data_begins_behind_48_bytes_of_fields() {

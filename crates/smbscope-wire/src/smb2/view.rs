@@ -1,49 +1,34 @@
-//! What the bodies of SMB2 messages say about the operation: file, path, offset, length, subcommand.
+//! What the bodies of SMB2 messages say about the operation: file, path, offset, length, subcommand; of messages that may
+//! be cut.
 //!
 //! Offsets count from the message's header, as the specification's own offset fields do.
 
-use super::{Command, Header, NegotiateRequest, NegotiateResponse};
-use crate::bytes::{u8_at, u16_at, u32_at, u64_at};
+use super::messages::*;
+use super::{Command, FileReference, Header, LockElement};
+use crate::codec::Value;
 use crate::name::Name;
 use crate::names::{Fsctl, InfoLevel};
 
-/// SMB2_FILEID (MS-SMB2 2.2.14.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FileReference {
-    /// Survives a reconnect.
-    pub persistent: u64,
-    /// Unique on the connection.
-    pub volatile: u64,
+/// What a client offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NegotiateRequest {
+    /// Dialect revisions.
+    pub dialects: Vec<u16>,
 }
 
-impl FileReference {
-    /// In a related compound operation: the file of the operation before (MS-SMB2 3.2.4.1.4).
-    pub const RELATED: FileReference = FileReference { persistent: u64::MAX, volatile: u64::MAX };
-    /// For control codes that need no file (MS-SMB2 2.2.31): the same bits, which are no file.
-    pub const NONE: FileReference = FileReference::RELATED;
-
-    fn at(message: &[u8], offset: usize) -> Option<FileReference> {
-        Some(FileReference { persistent: u64_at(message, offset)?, volatile: u64_at(message, offset + 8)? })
-    }
-}
-
-/// SMB2_LOCK_ELEMENT (MS-SMB2 2.2.26.1).
+/// What the server chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LockElement {
-    /// First byte.
-    pub offset: u64,
-    /// Bytes.
-    pub length: u64,
-    /// 1 shared, 2 exclusive, 4 unlock, 0x10 fail immediately.
-    pub flags: u32,
+pub struct NegotiateResponse {
+    /// The dialect revision; 0x02ff asks for another NEGOTIATE.
+    pub dialect: u16,
+    /// Signing is required.
+    pub signing_required: bool,
+    /// Chained compression was agreed on.
+    pub chained_compression: bool,
 }
 
-impl LockElement {
-    /// Whether the request waits until the range is free.
-    pub fn waits(&self) -> bool {
-        self.flags & 0x14 == 0
-    }
-}
+/// Dialects of a request that are looked at.
+const MAX_DIALECTS: usize = 64;
 
 /// The part of a request's body that says what it works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,29 +111,43 @@ impl<'a> Request<'a> {
         Some(match command {
             Command::NEGOTIATE => Request::Negotiate(NegotiateRequest::parse(m)?),
             Command::SESSION_SETUP => {
-                let token = buffer(m, u16_at(m, 76)?, u16_at(m, 78)?);
-                Request::SessionSetup { binding: u8_at(m, 66)? & 1 != 0, token }
+                let (start, length) = session_setup::Request::token(m)?;
+                let token = &m[start.min(m.len())..(start + length).min(m.len())];
+                let binding = session_setup::Request::flags(m)? & session_setup::Request::BINDING != 0;
+                Request::SessionSetup { binding, token }
             }
-            Command::TREE_CONNECT => Request::TreeConnect(text(m, u16_at(m, 68)?, u16_at(m, 70)?)),
-            Command::CREATE => Request::Create(text(m, u16_at(m, 108)?, u16_at(m, 110)?)),
-            Command::READ | Command::WRITE => {
-                Request::ReadWrite { file: FileReference::at(m, 80)?, offset: u64_at(m, 72)?, length: u32_at(m, 68)? }
+            Command::TREE_CONNECT => Request::TreeConnect(text(m, tree_connect::Request::path(m)?)),
+            Command::CREATE => Request::Create(text(m, create::Request::name(m)?)),
+            Command::READ => Request::ReadWrite {
+                file: read::Request::file(m)?,
+                offset: read::Request::offset(m)?,
+                length: read::Request::length(m)?,
+            },
+            Command::WRITE => Request::ReadWrite {
+                file: write::Request::file(m)?,
+                offset: write::Request::offset(m)?,
+                length: write::Request::length(m)?,
+            },
+            Command::LOCK => {
+                Request::Lock { file: lock::Request::file(m)?, element: LockElement::at(m, lock::Request::END) }
             }
-            Command::LOCK => Request::Lock { file: FileReference::at(m, 72)?, element: lock_element(m) },
-            Command::IOCTL => Request::Ioctl { file: FileReference::at(m, 72)?, code: Fsctl(u32_at(m, 68)?) },
+            Command::IOCTL => Request::Ioctl { file: ioctl::Request::file(m)?, code: ioctl::Request::code(m)? },
             Command::QUERY_DIRECTORY => {
-                Request::Info { file: FileReference::at(m, 72)?, level: InfoLevel::File(u8_at(m, 66)?), new_name: None }
+                let level = InfoLevel::File(query_directory::Request::class(m)?);
+                Request::Info { file: query_directory::Request::file(m)?, level, new_name: None }
             }
             Command::QUERY_INFO => {
-                Request::Info { file: FileReference::at(m, 88)?, level: info_level(m)?, new_name: None }
+                let level = query_info::Request::level(m)?;
+                Request::Info { file: query_info::Request::file(m)?, level, new_name: None }
             }
             Command::SET_INFO => {
-                let level = info_level(m)?;
-                Request::Info { file: FileReference::at(m, 80)?, level, new_name: new_name(m, level) }
+                let level = set_info::Request::level(m)?;
+                Request::Info { file: set_info::Request::file(m)?, level, new_name: new_name(m, level) }
             }
-            Command::CLOSE | Command::FLUSH | Command::CHANGE_NOTIFY | Command::OPLOCK_BREAK => {
-                Request::File(FileReference::at(m, 72)?)
-            }
+            Command::CLOSE => Request::File(close::Request::file(m)?),
+            Command::FLUSH => Request::File(flush::Request::file(m)?),
+            Command::CHANGE_NOTIFY => Request::File(change_notify::Request::file(m)?),
+            Command::OPLOCK_BREAK => Request::File(oplock_break::Oplock::file(m)?),
             _ => Request::Other,
         })
     }
@@ -156,26 +155,26 @@ impl<'a> Request<'a> {
     /// How many bytes of a request must be at hand to read what [`Request::parse`] wants; `prefix` holds at least
     /// the header. The answer may grow once more bytes are there.
     pub fn needed(command: Command, prefix: &[u8]) -> usize {
-        let end_of = |offset: usize| match (u16_at(prefix, offset), u16_at(prefix, offset + 2)) {
-            (Some(start), Some(length)) => usize::from(start) + usize::from(length),
-            _ => 0,
-        };
+        let reach =
+            |place: Option<(usize, usize)>, fields| place.map_or(0, |(start, length)| start + length).max(fields);
         match command {
-            Command::NEGOTIATE => 100 + 2 * usize::from(u16_at(prefix, 66).unwrap_or(0)).min(64),
-            Command::SESSION_SETUP => end_of(76).max(80),
-            Command::TREE_CONNECT => end_of(68).max(72),
-            Command::CREATE => end_of(108).max(112),
-            Command::SET_INFO => match info_level(prefix) {
-                Some(InfoLevel::File(RENAME_INFORMATION)) => {
-                    rename_buffer(prefix).map_or(96, |range| range.end.max(96))
-                }
-                _ => 96,
+            Command::NEGOTIATE => {
+                let count = negotiate::Request::dialects(prefix).map_or(0, |(_, count)| count.min(MAX_DIALECTS));
+                negotiate::Request::END + 2 * count
+            }
+            Command::SESSION_SETUP => reach(session_setup::Request::token(prefix), session_setup::Request::END),
+            Command::TREE_CONNECT => reach(tree_connect::Request::path(prefix), tree_connect::Request::END),
+            Command::CREATE => reach(create::Request::name(prefix), create::Request::END),
+            Command::SET_INFO => match set_info::Request::level(prefix) {
+                Some(InfoLevel::FILE_RENAME_INFORMATION) => reach(rename_buffer(prefix), set_info::Request::END),
+                _ => set_info::Request::END,
             },
-            Command::LOCK => 108,
-            Command::READ | Command::WRITE => 96,
-            Command::QUERY_INFO => 104,
+            Command::LOCK => lock::Request::END + LockElement::LENGTH,
+            Command::READ => read::Request::END,
+            Command::WRITE => write::Request::END,
+            Command::QUERY_INFO => query_info::Request::END,
             Command::LOGOFF | Command::TREE_DISCONNECT | Command::ECHO | Command::CANCEL => Header::LENGTH,
-            _ => 92,
+            _ => query_directory::Request::END,
         }
     }
 }
@@ -187,16 +186,17 @@ impl Response {
     }
 
     fn parse_body(command: Command, m: &[u8]) -> Option<Response> {
-        // An error response has a structure size of 9 and nothing that is needed (2.2.2).
-        if u16_at(m, 64)? == 9 && !matches!(command, Command::SESSION_SETUP) {
+        // An error response has nothing that is needed, and the size of an answer to SESSION_SETUP (2.2.2).
+        if error::Error::is_one(m)? && command != Command::SESSION_SETUP {
             return Some(Response::Other);
         }
         Some(match command {
             Command::NEGOTIATE => Response::Negotiate(NegotiateResponse::parse(m)?),
-            Command::SESSION_SETUP => Response::SessionSetup(u16_at(m, 66)?),
-            Command::TREE_CONNECT => Response::TreeConnect(u8_at(m, 66)?),
-            Command::CREATE => Response::Create(FileReference::at(m, 128)?),
-            Command::READ | Command::WRITE => Response::Count(u32_at(m, 68)?),
+            Command::SESSION_SETUP => Response::SessionSetup(session_setup::Response::session_flags(m)?),
+            Command::TREE_CONNECT => Response::TreeConnect(tree_connect::Response::share_type(m)?),
+            Command::CREATE => Response::Create(create::Response::file(m)?),
+            Command::READ => Response::Count(read::Response::data(m)?.1 as u32),
+            Command::WRITE => Response::Count(write::Response::count(m)?),
             _ => Response::Other,
         })
     }
@@ -206,60 +206,55 @@ impl Response {
         match command {
             // The contexts of 3.1.1 follow the security token.
             Command::NEGOTIATE => 1024,
-            Command::CREATE => 144,
-            _ => 72,
+            Command::CREATE => create::Response::END - 8,
+            _ => Header::LENGTH + 8,
         }
     }
 }
 
-/// FileRenameInformation (MS-FSCC 2.4).
-const RENAME_INFORMATION: u8 = 10;
-/// Bytes of it that are looked at; no name is longer.
-const MAX_RENAME_INFORMATION: u32 = 64 * 1024;
-
-/// Where a SET_INFO request has its buffer (MS-SMB2 2.2.39).
-fn rename_buffer(message: &[u8]) -> Option<std::ops::Range<usize>> {
-    let start = usize::from(u16_at(message, 72)?);
-    Some(start..start + u32_at(message, 68)?.min(MAX_RENAME_INFORMATION) as usize)
+impl NegotiateRequest {
+    /// Reads the message from its header on.
+    pub fn parse(m: &[u8]) -> Option<NegotiateRequest> {
+        let (start, count) = negotiate::Request::dialects(m)?;
+        let dialects = (0..count.min(MAX_DIALECTS)).map_while(|index| u16::at(m, start + 2 * index));
+        Some(NegotiateRequest { dialects: dialects.collect() })
+    }
 }
 
-fn info_level(message: &[u8]) -> Option<InfoLevel> {
-    let class = u8_at(message, 67)?;
-    Some(match u8_at(message, 66)? {
-        1 => InfoLevel::File(class),
-        2 => InfoLevel::FileSystem(class),
-        3 => InfoLevel::Security,
-        4 => InfoLevel::Quota,
-        kind => InfoLevel::Other { kind, class },
-    })
+impl NegotiateResponse {
+    /// Reads the message from its header on.
+    fn parse(m: &[u8]) -> Option<NegotiateResponse> {
+        use negotiate::{Response, security_mode::SIGNING_REQUIRED};
+        let dialect = Response::dialect(m)?;
+        let contexts = || negotiate_context::Contexts::of_response(m)?.chained_compression();
+        Some(NegotiateResponse {
+            dialect,
+            signing_required: Response::security_mode(m)? & SIGNING_REQUIRED != 0,
+            chained_compression: dialect == 0x0311 && contexts().unwrap_or(false),
+        })
+    }
 }
 
-fn lock_element(message: &[u8]) -> Option<LockElement> {
-    Some(LockElement { offset: u64_at(message, 88)?, length: u64_at(message, 96)?, flags: u32_at(message, 104)? })
+/// Bytes of FileRenameInformation that are looked at; no name is longer.
+const MAX_RENAME_INFORMATION: usize = 64 * 1024;
+
+/// Where FileRenameInformation begins, and its length.
+fn rename_buffer(message: &[u8]) -> Option<(usize, usize)> {
+    let (start, length) = set_info::Request::information(message)?;
+    Some((start, length.min(MAX_RENAME_INFORMATION)))
 }
 
-/// FILE_RENAME_INFORMATION_TYPE_2 (MS-FSCC 2.4.42.2): the name follows 20 bytes of other fields.
 fn new_name(message: &[u8], level: InfoLevel) -> Option<Name> {
-    if level != InfoLevel::File(RENAME_INFORMATION) {
+    if level != InfoLevel::FILE_RENAME_INFORMATION {
         return None;
     }
-    let range = rename_buffer(message)?;
-    let length = u32_at(message.get(..range.end.min(message.len()))?, range.start + 16)? as usize;
-    let start = range.start + 20;
-    let end = start.checked_add(length).filter(|end| *end <= range.end)?;
-    Some(Name::utf16(message, start..end))
-}
-
-fn buffer(message: &[u8], offset: u16, length: u16) -> &[u8] {
-    let start = usize::from(offset).min(message.len());
-    let end = (start + usize::from(length)).min(message.len());
-    &message[start..end]
+    let (start, length) = rename_buffer(message)?;
+    set_info::Data::new_name(message, start..start + length).map(|range| Name::utf16(message, range))
 }
 
 /// UTF-16 text at an offset.
-fn text(message: &[u8], offset: u16, length: u16) -> Name {
-    let start = usize::from(offset);
-    Name::utf16(message, start..start + usize::from(length))
+fn text(message: &[u8], (start, length): (usize, usize)) -> Name {
+    Name::utf16(message, start..start + length)
 }
 
 #[cfg(test)]
@@ -328,5 +323,18 @@ mod tests {
     fn error_responses_have_no_file() {
         let message = with_body(5, 1, 64, &[9, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(Response::parse(Command::CREATE, &message), Response::Other);
+    }
+
+    #[test]
+    fn contexts_are_walked_to_the_compression_capabilities() {
+        let mut message = header(0, 1);
+        message.extend([65, 0, 3, 0, 0x11, 3, 2, 0]);
+        message.resize(124, 0);
+        message.extend(128u32.to_le_bytes());
+        // One context of type 1 and 6 bytes of data, padded to 8; then the compression capabilities.
+        message.extend([1, 0, 6, 0, 0, 0, 0, 0, 9, 9, 9, 9, 9, 9, 0, 0]);
+        message.extend([3, 0, 10, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0]);
+        let response = NegotiateResponse::parse(&message).unwrap();
+        assert_eq!(response, NegotiateResponse { dialect: 0x311, signing_required: true, chained_compression: true });
     }
 }

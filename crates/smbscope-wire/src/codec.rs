@@ -1,0 +1,347 @@
+//! Fields of messages in both directions: values of a fixed size, texts and lists of a length that another field tells.
+
+use crate::bytes::{array_at, u16_at, utf16_text};
+use crate::names::{Fsctl, InfoLevel};
+use std::fmt;
+
+/// Little-endian fields at the end of a buffer.
+pub trait Put {
+    /// One field.
+    fn put<T: Value>(&mut self, value: T);
+    /// One byte.
+    fn put_u8(&mut self, value: u8) {
+        self.put(value);
+    }
+    /// Two bytes.
+    fn put_u16(&mut self, value: u16) {
+        self.put(value);
+    }
+    /// Four bytes.
+    fn put_u32(&mut self, value: u32) {
+        self.put(value);
+    }
+    /// Eight bytes.
+    fn put_u64(&mut self, value: u64) {
+        self.put(value);
+    }
+    /// Bytes as they are.
+    fn put_bytes(&mut self, bytes: &[u8]);
+    /// So many zeros.
+    fn put_zeros(&mut self, count: usize);
+    /// UTF-16LE text without an end mark.
+    fn put_utf16(&mut self, text: &str);
+    /// Zeros until the length, counted from `start`, divides by `unit`.
+    fn pad(&mut self, start: usize, unit: usize);
+}
+
+impl Put for Vec<u8> {
+    fn put<T: Value>(&mut self, value: T) {
+        let at = self.len();
+        self.resize(at + T::LENGTH, 0);
+        value.set(self, at);
+    }
+
+    fn put_bytes(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+
+    fn put_zeros(&mut self, count: usize) {
+        self.resize(self.len() + count, 0);
+    }
+
+    fn put_utf16(&mut self, text: &str) {
+        self.reserve(2 * text.len());
+        text.encode_utf16().for_each(|unit| self.extend_from_slice(&unit.to_le_bytes()));
+    }
+
+    fn pad(&mut self, start: usize, unit: usize) {
+        let length = (self.len() - start).next_multiple_of(unit);
+        self.resize(start + length, 0);
+    }
+}
+
+/// A field of a fixed size.
+pub trait Value: Copy {
+    /// Bytes of it.
+    const LENGTH: usize;
+
+    /// Reads it; `None` where its bytes are not there.
+    fn at(bytes: &[u8], offset: usize) -> Option<Self>;
+
+    /// Writes it over what is there. The bytes must be there: emitting makes room first.
+    fn set(self, bytes: &mut [u8], offset: usize);
+}
+
+/// A field that tells an offset, a length or a count. What does not fit is refused by the other side, as it must be:
+/// nobody has a name of 64 KiB.
+pub trait Length: Value {
+    /// The largest value where it does not fit.
+    fn from_usize(length: usize) -> Self;
+
+    /// As an offset.
+    fn to_usize(self) -> usize;
+}
+
+macro_rules! integers {
+    ($($type:ty),*) => {$(
+        impl Value for $type {
+            const LENGTH: usize = size_of::<$type>();
+
+            #[inline]
+            fn at(bytes: &[u8], offset: usize) -> Option<$type> {
+                array_at(bytes, offset).map(<$type>::from_le_bytes)
+            }
+
+            #[inline]
+            fn set(self, bytes: &mut [u8], offset: usize) {
+                bytes[offset..offset + Self::LENGTH].copy_from_slice(&self.to_le_bytes());
+            }
+        }
+
+        impl Length for $type {
+            #[inline]
+            fn from_usize(length: usize) -> $type {
+                <$type>::try_from(length).unwrap_or(<$type>::MAX)
+            }
+
+            #[inline]
+            fn to_usize(self) -> usize {
+                usize::try_from(self).unwrap_or(usize::MAX)
+            }
+        }
+    )*};
+}
+
+integers!(u8, u16, u32, u64);
+
+impl<const N: usize> Value for [u8; N] {
+    const LENGTH: usize = N;
+
+    fn at(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
+        array_at(bytes, offset)
+    }
+
+    fn set(self, bytes: &mut [u8], offset: usize) {
+        bytes[offset..offset + N].copy_from_slice(&self);
+    }
+}
+
+/// Creation, last access, last write and change, as FILETIME.
+impl Value for [u64; 4] {
+    const LENGTH: usize = 32;
+
+    fn at(bytes: &[u8], offset: usize) -> Option<[u64; 4]> {
+        let time = |index: usize| u64::at(bytes, offset + 8 * index);
+        Some([time(0)?, time(1)?, time(2)?, time(3)?])
+    }
+
+    fn set(self, bytes: &mut [u8], offset: usize) {
+        self.iter().enumerate().for_each(|(index, time)| time.set(bytes, offset + 8 * index));
+    }
+}
+
+impl Value for Fsctl {
+    const LENGTH: usize = 4;
+
+    fn at(bytes: &[u8], offset: usize) -> Option<Fsctl> {
+        u32::at(bytes, offset).map(Fsctl)
+    }
+
+    fn set(self, bytes: &mut [u8], offset: usize) {
+        self.0.set(bytes, offset);
+    }
+}
+
+/// InfoType and FileInfoClass (MS-SMB2 2.2.37, 2.2.39).
+impl Value for InfoLevel {
+    const LENGTH: usize = 2;
+
+    fn at(bytes: &[u8], offset: usize) -> Option<InfoLevel> {
+        <[u8; 2]>::at(bytes, offset).map(|[info_type, class]| InfoLevel::from_wire(info_type, class))
+    }
+
+    fn set(self, bytes: &mut [u8], offset: usize) {
+        <[u8; 2]>::from(self.to_wire()).set(bytes, offset);
+    }
+}
+
+/// What is as long as other fields of its message say.
+pub trait Buffer<'a>: Sized {
+    /// Takes it from a message: an offset from the header, and the length or count that goes with it. `None` where it is
+    /// not all there.
+    fn parse(message: &'a [u8], offset: usize, length: usize) -> Option<Self>;
+
+    /// Appends it to a message that begins at `header`; the length or count to tell.
+    fn emit(&self, header: usize, out: &mut Vec<u8>) -> usize;
+
+    /// Whether it has no bytes.
+    fn is_empty(&self) -> bool;
+
+    /// One made of any bytes.
+    #[cfg(test)]
+    fn any(bytes: &'a [u8]) -> Self {
+        Self::parse(bytes, 0, bytes.len()).expect("all bytes are there")
+    }
+}
+
+/// The bytes that an offset (from the header on) and a length name.
+pub(crate) fn buffer(message: &[u8], offset: usize, length: usize) -> Option<&[u8]> {
+    if length == 0 {
+        return Some(&[]);
+    }
+    message.get(offset..offset.checked_add(length)?)
+}
+
+impl<'a> Buffer<'a> for &'a [u8] {
+    fn parse(message: &'a [u8], offset: usize, length: usize) -> Option<&'a [u8]> {
+        buffer(message, offset, length)
+    }
+
+    fn emit(&self, _header: usize, out: &mut Vec<u8>) -> usize {
+        out.extend_from_slice(self);
+        self.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        <[u8]>::is_empty(self)
+    }
+}
+
+/// UTF-16 text without an end mark: as it was read, or to be written.
+#[derive(Debug, Clone, Copy)]
+pub enum Text<'a> {
+    /// To be written.
+    Str(&'a str),
+    /// As it was read: little-endian.
+    Utf16(&'a [u8]),
+}
+
+impl<'a> Text<'a> {
+    fn units(self) -> impl Iterator<Item = u16> {
+        let (text, bytes) = match self {
+            Text::Str(text) => (text, &[][..]),
+            Text::Utf16(bytes) => ("", bytes),
+        };
+        text.encode_utf16().chain(bytes.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])))
+    }
+}
+
+impl Default for Text<'_> {
+    fn default() -> Self {
+        Text::Str("")
+    }
+}
+
+impl<'a> From<&'a str> for Text<'a> {
+    fn from(text: &'a str) -> Text<'a> {
+        Text::Str(text)
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Text<'_>) -> bool {
+        self.units().eq(other.units())
+    }
+}
+
+impl Eq for Text<'_> {}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Text::Str(text) => f.pad(text),
+            Text::Utf16(bytes) => f.pad(&utf16_text(bytes)),
+        }
+    }
+}
+
+impl<'a> Buffer<'a> for Text<'a> {
+    fn parse(message: &'a [u8], offset: usize, length: usize) -> Option<Text<'a>> {
+        buffer(message, offset, length).map(Text::Utf16)
+    }
+
+    fn emit(&self, _header: usize, out: &mut Vec<u8>) -> usize {
+        let start = out.len();
+        match self {
+            Text::Str(text) => out.put_utf16(text),
+            Text::Utf16(bytes) => out.extend_from_slice(bytes),
+        }
+        out.len() - start
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, Text::Str("") | Text::Utf16([]))
+    }
+}
+
+/// A list of values, which its message counts: as it was read, or to be written.
+#[derive(Debug, Clone, Copy)]
+pub enum List<'a, T> {
+    /// To be written.
+    Values(&'a [T]),
+    /// As it was read.
+    Bytes(&'a [u8]),
+}
+
+impl<'a, T: Value> List<'a, T> {
+    /// Its values, one after the other.
+    pub fn iter(self) -> impl Iterator<Item = T> + use<'a, T> {
+        let (values, bytes) = match self {
+            List::Values(values) => (values, &[][..]),
+            List::Bytes(bytes) => (&[][..], bytes),
+        };
+        values.iter().copied().chain(bytes.chunks_exact(T::LENGTH).filter_map(|value| T::at(value, 0)))
+    }
+}
+
+impl<T> Default for List<'_, T> {
+    fn default() -> Self {
+        List::Values(&[])
+    }
+}
+
+impl<'a, T> From<&'a [T]> for List<'a, T> {
+    fn from(values: &'a [T]) -> List<'a, T> {
+        List::Values(values)
+    }
+}
+
+impl<T: Value + PartialEq> PartialEq for List<'_, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<T: Value + Eq> Eq for List<'_, T> {}
+
+impl<'a, T: Value> Buffer<'a> for List<'a, T> {
+    fn parse(message: &'a [u8], offset: usize, count: usize) -> Option<List<'a, T>> {
+        buffer(message, offset, count.checked_mul(T::LENGTH)?).map(List::Bytes)
+    }
+
+    fn emit(&self, _header: usize, out: &mut Vec<u8>) -> usize {
+        self.iter().map(|value| out.put(value)).count()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    #[cfg(test)]
+    fn any(bytes: &'a [u8]) -> Self {
+        List::Bytes(&bytes[..bytes.len() / T::LENGTH * T::LENGTH])
+    }
+}
+
+/// Appends a list that a count of two bytes goes before.
+pub(crate) fn put_counted<T: Value>(list: List<'_, T>, out: &mut Vec<u8>) {
+    let at = out.len();
+    out.put(0u16);
+    let count = list.emit(at, out);
+    u16::from_usize(count).set(out, at);
+}
+
+/// A list that a count of two bytes goes before.
+pub(crate) fn counted<T: Value>(bytes: &[u8], offset: usize) -> Option<List<'_, T>> {
+    List::parse(bytes, offset + 2, u16_at(bytes, offset)?.into())
+}

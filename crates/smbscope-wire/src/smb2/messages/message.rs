@@ -1,0 +1,158 @@
+//! What turns the table of a message into its type, with both directions and its fields one by one.
+
+use super::Command;
+use crate::codec::{Buffer, Length};
+use crate::smb2::Header;
+
+/// What follows a header.
+pub trait Message {
+    /// The command that the header names.
+    const COMMAND: Command;
+
+    /// Appends the body to a buffer that ends with the header, from which offsets count.
+    fn emit(&self, out: &mut Vec<u8>);
+}
+
+/// Gives a message its type. The table has the fields by their offsets in the body; behind `with` what is as long as
+/// fields say: `[u16 @ 2, u32 @ 4]` is an offset and a length, `optional` where the offset is zero without bytes, and
+/// `[u16 @ 2]` a count of what follows the fields at once. A request whose StructureSize is odd has at least one byte
+/// behind its fields.
+///
+/// For each field there is also a function of its name, which reads that field alone, of a message that may be cut; of a
+/// buffer it gives offset and length.
+macro_rules! message {
+    ($(#[$meta:meta])* $kind:ident $name:ident<$life:lifetime>: $($rest:tt)*) => {
+        message!(@define [$(#[$meta])*] $kind $name [<$life>] [&$life [u8]] $($rest)*);
+    };
+    ($(#[$meta:meta])* $kind:ident $name:ident: $($rest:tt)*) => {
+        message!(@define [$(#[$meta])*] $kind $name [] [&[u8]] $($rest)*);
+    };
+    (
+        @define [$($meta:tt)*] $kind:ident $name:ident [$($generics:tt)*] [$bytes:ty]
+        $command:ident, $size:literal $(in $fixed:literal)? {
+            $( $(#[$field_meta:meta])* $field:ident: $type:ty = $offset:literal, )*
+        }
+        $(with {
+            $( $(#[$buffer_meta:meta])* $buffer:ident: $buffer_type:ty = [$($place:tt)*], )*
+        })?
+    ) => {
+        $($meta)*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct $name $($generics)* {
+            $( $(#[$field_meta])* pub $field: $type, )*
+            $($( $(#[$buffer_meta])* pub $buffer: $buffer_type, )*)?
+        }
+
+        impl $($generics)* $name $($generics)* {
+            const FIELDS: usize = message!(@fields $size $($fixed)?);
+            /// Where its fields end, from the header.
+            pub const END: usize = $crate::smb2::Header::LENGTH + Self::FIELDS;
+
+            /// Reads a message from its header on.
+            pub fn parse(message: $bytes) -> Option<Self> {
+                if $crate::bytes::u16_at(message, $crate::smb2::Header::LENGTH)? != $size {
+                    return None;
+                }
+                Some($name {
+                    $( $field: Self::$field(message)?, )*
+                    $($( $buffer: {
+                        let (offset, length) = Self::$buffer(message)?;
+                        $crate::codec::Buffer::parse(message, offset, length)?
+                    }, )*)?
+                })
+            }
+
+            $(
+                #[doc = concat!("`", stringify!($field), "` of a message that may be cut.")]
+                #[inline]
+                pub fn $field(message: &[u8]) -> Option<$type> {
+                    $crate::codec::Value::at(message, $crate::smb2::Header::LENGTH + $offset)
+                }
+            )*
+
+            $($(
+                #[doc = concat!("Where `", stringify!($buffer), "` is in a message that may be cut.")]
+                #[inline]
+                pub fn $buffer(message: &[u8]) -> Option<(usize, usize)> {
+                    message!(@place message, $($place)*)
+                }
+            )*)?
+
+            /// A message of any bytes.
+            #[cfg(test)]
+            #[allow(unused_variables)]
+            pub(super) fn any(fields: &[u8], buffers: $bytes) -> Self {
+                $name {
+                    $( $field: $crate::codec::Value::at(fields, $offset).expect("room for all fields"), )*
+                    $($( $buffer: $crate::codec::Buffer::any(buffers), )*)?
+                }
+            }
+        }
+
+        impl $($generics)* $crate::smb2::messages::Message for $name $($generics)* {
+            const COMMAND: $crate::smb2::Command = $crate::smb2::Command::$command;
+
+            fn emit(&self, out: &mut Vec<u8>) {
+                let body = out.len();
+                let mut fields = [0; Self::FIELDS];
+                $crate::codec::Value::set($size as u16, &mut fields, 0);
+                $( $crate::codec::Value::set(self.$field, &mut fields, $offset); )*
+                out.extend_from_slice(&fields);
+                $($( message!(@append self.$buffer, body, out, $($place)*); )*)?
+                if message!(@is_request $kind) && $size % 2 == 1 && out.len() == body + Self::FIELDS {
+                    out.push(0);
+                }
+            }
+        }
+    };
+    (@fields $size:literal) => { $size & !1 };
+    (@fields $size:literal $fixed:literal) => { $fixed };
+    (@is_request request) => { true };
+    (@is_request response) => { false };
+    (@is_optional) => { false };
+    (@is_optional optional) => { true };
+    (@place $message:ident, $offset:ident @ $at:literal, $length:ident @ $length_at:literal $(, $optional:ident)?) => {{
+        let offset = <$offset as $crate::codec::Value>::at($message, $crate::smb2::Header::LENGTH + $at)?;
+        let length = <$length as $crate::codec::Value>::at($message, $crate::smb2::Header::LENGTH + $length_at)?;
+        Some(($crate::codec::Length::to_usize(offset), $crate::codec::Length::to_usize(length)))
+    }};
+    (@place $message:ident, $count:ident @ $at:literal) => {{
+        let count = <$count as $crate::codec::Value>::at($message, $crate::smb2::Header::LENGTH + $at)?;
+        Some((Self::END, $crate::codec::Length::to_usize(count)))
+    }};
+    (
+        @append $self:ident.$buffer:ident, $body:ident, $out:ident,
+        $offset:ident @ $at:literal, $length:ident @ $length_at:literal $(, $optional:ident)?
+    ) => {
+        let at = [$body + $at, $body + $length_at];
+        let is_optional = message!(@is_optional $($optional)?);
+        $crate::smb2::messages::message::append::<$offset, $length>(&$self.$buffer, $body, at, is_optional, $out);
+    };
+    (@append $self:ident.$buffer:ident, $body:ident, $out:ident, $count:ident @ $at:literal) => {
+        let count = $crate::codec::Buffer::emit(&$self.$buffer, $body, $out);
+        $crate::codec::Value::set(<$count as $crate::codec::Length>::from_usize(count), $out, $body + $at);
+    };
+}
+
+pub(super) use message;
+
+/// Appends a buffer, and tells offset and length in fields that are there. One that can be left out begins at a multiple
+/// of eight.
+pub(super) fn append<'a, O: Length, L: Length>(
+    buffer: &impl Buffer<'a>,
+    body: usize,
+    [offset_at, length_at]: [usize; 2],
+    is_optional: bool,
+    out: &mut Vec<u8>,
+) {
+    let header = body.saturating_sub(Header::LENGTH);
+    if is_optional {
+        if buffer.is_empty() {
+            return;
+        }
+        crate::codec::Put::pad(out, header, 8);
+    }
+    O::from_usize(out.len() - header).set(out, offset_at);
+    let length = buffer.emit(header, out);
+    L::from_usize(length).set(out, length_at);
+}
