@@ -1,6 +1,10 @@
 //! SMB2 messages as tests need them (MS-SMB2 2.2): the fields that an analysis reads, zeros elsewhere.
 
-use smbscope_wire::smb2::{Command, FileReference, PROTOCOL_ID, TRANSFORM_ID, TransformHeader, flags};
+use smbscope_wire::codec::{List, Put, Value};
+use smbscope_wire::names::InfoLevel;
+use smbscope_wire::smb2::messages::{self as wire, *};
+use smbscope_wire::smb2::{Command, FileReference, Header, LockElement, TRANSFORM_ID, TransformHeader, flags};
+use smbscope_wire::status::NtStatus;
 
 /// STATUS_PENDING.
 pub const STATUS_PENDING: u32 = 0x0000_0103;
@@ -11,92 +15,74 @@ pub const STATUS_MORE_PROCESSING: u32 = 0xc000_0016;
 /// STATUS_OBJECT_NAME_NOT_FOUND.
 pub const STATUS_NOT_FOUND: u32 = 0xc000_0034;
 
+/// What Windows has in the reserved field of a message that is not asynchronous.
+const PROCESS_ID: u32 = 0xfeff;
+
 /// A message, or a member of a compound.
 #[derive(Debug, Clone)]
 pub struct Message {
-    command: Command,
-    message_id: u64,
-    flags: u32,
-    status: u32,
-    credits: u16,
-    tree_id: u32,
-    session_id: u64,
-    async_id: Option<u64>,
-    body: Vec<u8>,
+    header: Header,
+    /// Behind room for the header.
+    bytes: Vec<u8>,
 }
 
 impl Message {
-    fn new(command: Command, message_id: u64, flags: u32, body: Vec<u8>) -> Message {
-        Message {
-            command,
-            message_id,
-            flags,
-            status: 0,
-            credits: 1,
-            tree_id: 1,
-            session_id: 0x11,
-            async_id: None,
-            body,
-        }
+    fn new(command: Command, message_id: u64, flags: u32, emit: impl FnOnce(&mut Vec<u8>)) -> Message {
+        let mut bytes = vec![0; Header::LENGTH];
+        emit(&mut bytes);
+        let header = Header { credit_charge: 1, credits: 1, flags, message_id, ..Header::new(command) };
+        Message { header, bytes }.session(0x11).tree(1)
     }
 
     /// In this session; 0x11 otherwise.
     pub fn session(mut self, session_id: u64) -> Message {
-        self.session_id = session_id;
+        self.header.session_id = Some(session_id);
         self
     }
 
     /// In this tree; 1 otherwise.
     pub fn tree(mut self, tree_id: u32) -> Message {
-        self.tree_id = tree_id;
+        self.header.tree_id = Some(tree_id);
         self
     }
 
     /// With this status.
     pub fn status(mut self, status: u32) -> Message {
-        self.status = status;
+        self.header.status = NtStatus(status);
         self
     }
 
     /// An asynchronous message: it carries an async id instead of a tree.
     pub fn asynchronous(mut self, async_id: u64) -> Message {
-        self.flags |= flags::ASYNC_COMMAND;
-        self.async_id = Some(async_id);
+        self.header.flags |= flags::ASYNC_COMMAND;
+        self.header.async_id = Some(async_id);
         self
     }
 
     /// Related to the member before it.
     pub fn related(mut self) -> Message {
-        self.flags |= flags::RELATED_OPERATIONS;
+        self.header.flags |= flags::RELATED_OPERATIONS;
         self
     }
 
     /// With the flag of a signed message.
     pub fn signed(mut self) -> Message {
-        self.flags |= flags::SIGNED;
+        self.header.flags |= flags::SIGNED;
         self
     }
 
+    /// Outside of any session and tree.
+    fn outside(self) -> Message {
+        self.session(0).tree(0)
+    }
+
     fn encode(&self, next_command: u32) -> Vec<u8> {
-        let mut bytes = PROTOCOL_ID.to_vec();
-        bytes.extend(64u16.to_le_bytes());
-        bytes.extend(1u16.to_le_bytes());
-        bytes.extend(self.status.to_le_bytes());
-        bytes.extend(self.command.0.to_le_bytes());
-        bytes.extend(self.credits.to_le_bytes());
-        bytes.extend(self.flags.to_le_bytes());
-        bytes.extend(next_command.to_le_bytes());
-        bytes.extend(self.message_id.to_le_bytes());
-        match self.async_id {
-            Some(async_id) => bytes.extend(async_id.to_le_bytes()),
-            None => {
-                bytes.extend(0xfeffu32.to_le_bytes());
-                bytes.extend(self.tree_id.to_le_bytes());
-            }
+        let mut bytes = Vec::with_capacity(self.bytes.len());
+        Header { next_command, ..self.header }.emit(&mut bytes);
+        if self.header.async_id.is_none() {
+            PROCESS_ID.set(&mut bytes, Header::RESERVED);
         }
-        bytes.extend(self.session_id.to_le_bytes());
-        bytes.extend([0; 16]);
-        bytes.extend(&self.body);
+        bytes.extend(&self.bytes[Header::LENGTH..]);
         bytes
     }
 }
@@ -112,7 +98,7 @@ pub fn compound(members: &[Message]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (index, member) in members.iter().enumerate() {
         let is_last = index + 1 == members.len();
-        let padded = (64 + member.body.len()).next_multiple_of(8);
+        let padded = member.bytes.len().next_multiple_of(8);
         let start = bytes.len();
         bytes.extend(member.encode(if is_last { 0 } else { padded as u32 }));
         if !is_last {
@@ -133,54 +119,12 @@ pub fn encrypted(session_id: u64, plain_length: usize) -> Vec<u8> {
     bytes
 }
 
-fn request(command: Command, message_id: u64, body: Vec<u8>) -> Message {
-    Message::new(command, message_id, 0, body)
+fn request<M: wire::Message>(message_id: u64, body: M) -> Message {
+    Message::new(M::COMMAND, message_id, 0, |out| body.emit(out))
 }
 
-fn answer(command: Command, message_id: u64, body: Vec<u8>) -> Message {
-    Message::new(command, message_id, flags::SERVER_TO_REDIR, body)
-}
-
-/// A body built field by field.
-#[derive(Default)]
-struct Body(Vec<u8>);
-
-impl Body {
-    fn u8(mut self, value: u8) -> Body {
-        self.0.push(value);
-        self
-    }
-
-    fn u16(mut self, value: u16) -> Body {
-        self.0.extend(value.to_le_bytes());
-        self
-    }
-
-    fn u32(mut self, value: u32) -> Body {
-        self.0.extend(value.to_le_bytes());
-        self
-    }
-
-    fn u64(mut self, value: u64) -> Body {
-        self.0.extend(value.to_le_bytes());
-        self
-    }
-
-    fn file(self, volatile: u64) -> Body {
-        let file = file(volatile);
-        self.u64(file.persistent).u64(file.volatile)
-    }
-
-    /// Zeros up to an offset from the header.
-    fn up_to(mut self, offset: usize) -> Body {
-        self.0.resize(offset - 64, 0);
-        self
-    }
-
-    fn bytes(mut self, bytes: &[u8]) -> Body {
-        self.0.extend(bytes);
-        self
-    }
+fn answer<M: wire::Message>(message_id: u64, body: M) -> Message {
+    Message::new(M::COMMAND, message_id, flags::SERVER_TO_REDIR, |out| body.emit(out))
 }
 
 /// The FileId that tests call by a number; all ones is that of a related operation.
@@ -191,41 +135,32 @@ pub fn file(number: u64) -> FileReference {
 /// The file of the operation before, in a related compound.
 pub const RELATED: u64 = u64::MAX;
 
-fn utf16(text: &str) -> Vec<u8> {
-    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
-}
-
 /// 2.2.3
 pub fn negotiate(message_id: u64, dialects: &[u16]) -> Message {
-    let body = Body::default().u16(36).u16(dialects.len() as u16).u16(1).up_to(100);
-    let body = dialects.iter().fold(body, |body, dialect| body.u16(*dialect));
-    request(Command::NEGOTIATE, message_id, body.0).session(0).tree(0)
+    let dialects = List::Values(dialects);
+    request(message_id, negotiate::Request { security_mode: 1, dialects, ..Default::default() }).outside()
 }
 
 /// 2.2.4
 pub fn negotiate_response(message_id: u64, dialect: u16) -> Message {
-    let body = Body::default().u16(65).u16(1).u16(dialect).up_to(64 + 64);
-    answer(Command::NEGOTIATE, message_id, body.0).session(0).tree(0)
+    answer(message_id, negotiate::Response { security_mode: 1, dialect, ..Default::default() }).outside()
 }
 
 /// 2.2.5, with an NTLMSSP AUTHENTICATE_MESSAGE.
 pub fn session_setup(message_id: u64, domain: &str, user: &str) -> Message {
-    let token = ntlm_authenticate(domain, user);
-    let body = Body::default().u16(25).up_to(76).u16(88).u16(token.len() as u16).up_to(88).bytes(&token);
-    request(Command::SESSION_SETUP, message_id, body.0).session(0).tree(0)
+    let token = &ntlm_authenticate(domain, user);
+    request(message_id, session_setup::Request { token, ..Default::default() }).outside()
 }
 
 /// 2.2.5, with an NTLMSSP NEGOTIATE_MESSAGE.
 pub fn session_setup_begin(message_id: u64) -> Message {
     let token = b"NTLMSSP\0\x01\0\0\0\x07\x82\x08\xa2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
-    let body = Body::default().u16(25).up_to(76).u16(88).u16(token.len() as u16).up_to(88).bytes(token);
-    request(Command::SESSION_SETUP, message_id, body.0).session(0).tree(0)
+    request(message_id, session_setup::Request { token, ..Default::default() }).outside()
 }
 
 /// 2.2.6
 pub fn session_setup_response(message_id: u64, session_id: u64) -> Message {
-    let body = Body::default().u16(9).u16(0).u16(72).u16(0);
-    answer(Command::SESSION_SETUP, message_id, body.0).session(session_id).tree(0)
+    answer(message_id, session_setup::Response::default()).session(session_id).tree(0)
 }
 
 /// An NTLM AUTHENTICATE_MESSAGE (MS-NLMP 2.2.1.3) that names a user.
@@ -245,163 +180,159 @@ pub fn ntlm_authenticate(domain: &str, user: &str) -> Vec<u8> {
     bytes
 }
 
+fn utf16(text: &str) -> Vec<u8> {
+    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
 /// 2.2.7
 pub fn logoff(message_id: u64) -> Message {
-    request(Command::LOGOFF, message_id, Body::default().u16(4).u16(0).0)
+    request(message_id, plain::Logoff {})
 }
 
 /// 2.2.9: `\\server\share`.
 pub fn tree_connect(message_id: u64, path: &str) -> Message {
-    let path = utf16(path);
-    let body = Body::default().u16(9).u16(0).u16(72).u16(path.len() as u16).bytes(&path);
-    request(Command::TREE_CONNECT, message_id, body.0).tree(0)
+    request(message_id, tree_connect::Request { path: path.into() }).tree(0)
 }
 
 /// 2.2.10
 pub fn tree_connect_response(message_id: u64, tree_id: u32) -> Message {
-    answer(Command::TREE_CONNECT, message_id, Body::default().u16(16).u8(1).up_to(80).0).tree(tree_id)
+    answer(message_id, tree_connect::Response { share_type: 1, ..Default::default() }).tree(tree_id)
 }
 
 /// 2.2.13
 pub fn create(message_id: u64, name: &str) -> Message {
-    let name = utf16(name);
-    let body = Body::default().u16(57).up_to(108).u16(120).u16(name.len() as u16).up_to(120).bytes(&name);
-    // The name's buffer has one byte at least.
-    let body = if name.is_empty() { body.u8(0) } else { body };
-    request(Command::CREATE, message_id, body.0)
+    request(message_id, create::Request { name: name.into(), ..Default::default() })
 }
 
 /// 2.2.14
-pub fn create_response(message_id: u64, file: u64) -> Message {
-    answer(Command::CREATE, message_id, Body::default().u16(89).up_to(128).file(file).up_to(152).0)
+pub fn create_response(message_id: u64, number: u64) -> Message {
+    answer(message_id, create::Response { file: file(number), ..Default::default() })
 }
 
 /// 2.2.15
-pub fn close(message_id: u64, file: u64) -> Message {
-    request(Command::CLOSE, message_id, Body::default().u16(24).up_to(72).file(file).0)
+pub fn close(message_id: u64, number: u64) -> Message {
+    request(message_id, close::Request { flags: 0, file: file(number) })
 }
 
 /// 2.2.16
 pub fn close_response(message_id: u64) -> Message {
-    answer(Command::CLOSE, message_id, Body::default().u16(60).up_to(124).0)
+    answer(message_id, close::Response::default())
 }
 
 /// 2.2.19
-pub fn read(message_id: u64, file: u64, offset: u64, length: u32) -> Message {
-    let body = Body::default().u16(49).up_to(68).u32(length).u64(offset).file(file).up_to(113);
-    request(Command::READ, message_id, body.0)
+pub fn read(message_id: u64, number: u64, offset: u64, length: u32) -> Message {
+    request(message_id, read::Request { padding: 0, length, offset, file: file(number) })
 }
 
 /// 2.2.20
 pub fn read_response(message_id: u64, data: &[u8]) -> Message {
-    let body = Body::default().u16(17).u16(80).u32(data.len() as u32).up_to(80).bytes(data);
-    answer(Command::READ, message_id, body.0)
+    answer(message_id, read::Response { data })
 }
 
-/// 2.2.21
-pub fn write(message_id: u64, file: u64, offset: u64, data: &[u8]) -> Message {
-    let body = Body::default().u16(49).u16(112).u32(data.len() as u32).u64(offset).file(file).up_to(112).bytes(data);
-    request(Command::WRITE, message_id, body.0)
+/// 2.2.21. Without data there is not even the one byte that the buffer must have, so that others can put theirs there.
+pub fn write(message_id: u64, number: u64, offset: u64, data: &[u8]) -> Message {
+    let mut message = request(message_id, write::Request { offset, file: file(number), data });
+    message.bytes.truncate(write::Request::END + data.len());
+    message
 }
 
 /// 2.2.22
 pub fn write_response(message_id: u64, count: u32) -> Message {
-    answer(Command::WRITE, message_id, Body::default().u16(17).u16(0).u32(count).up_to(80).0)
+    answer(message_id, write::Response { count })
 }
 
 /// 2.2.26, with one range. Flags: 1 shared, 2 exclusive, 4 unlock, 0x10 fail immediately.
-pub fn lock(message_id: u64, file: u64, offset: u64, length: u64, lock_flags: u32) -> Message {
-    let body = Body::default().u16(48).u16(1).u32(0).file(file).u64(offset).u64(length).u32(lock_flags).u32(0);
-    request(Command::LOCK, message_id, body.0)
+pub fn lock(message_id: u64, number: u64, offset: u64, length: u64, lock_flags: u32) -> Message {
+    let element = LockElement { offset, length, flags: lock_flags };
+    request(message_id, lock::Request { file: file(number), locks: List::Values(&[element]) })
 }
 
 /// 2.2.27
 pub fn lock_response(message_id: u64) -> Message {
-    answer(Command::LOCK, message_id, Body::default().u16(4).u16(0).0)
+    answer(message_id, lock::Response {})
 }
 
 /// 2.2.28
 pub fn echo(message_id: u64) -> Message {
-    request(Command::ECHO, message_id, Body::default().u16(4).u16(0).0)
+    request(message_id, plain::Echo {})
 }
 
 /// 2.2.29
 pub fn echo_response(message_id: u64) -> Message {
-    answer(Command::ECHO, message_id, Body::default().u16(4).u16(0).0)
+    answer(message_id, plain::Echo {})
 }
 
 /// 2.2.30: the message that it carries the id of is to be given up.
 pub fn cancel(message_id: u64) -> Message {
-    request(Command::CANCEL, message_id, Body::default().u16(4).u16(0).0)
+    request(message_id, plain::Cancel {})
 }
 
 /// 2.2.33: FileIdBothDirectoryInformation of what matches a pattern.
-pub fn query_directory(message_id: u64, file: u64, pattern: &str) -> Message {
-    let pattern = utf16(pattern);
-    let body = Body::default().u16(33).u8(37).u8(0).u32(0).file(file).u16(96).u16(pattern.len() as u16).u32(65_536);
-    request(Command::QUERY_DIRECTORY, message_id, body.bytes(&pattern).0)
+pub fn query_directory(message_id: u64, number: u64, pattern: &str) -> Message {
+    let (file, pattern) = (file(number), pattern.into());
+    let list = query_directory::Request { class: 37, flags: 0, file, output_buffer_length: 65_536, pattern };
+    request(message_id, list)
 }
 
 /// 2.2.34
-pub fn query_directory_response(message_id: u64, entries: &[u8]) -> Message {
-    let body = Body::default().u16(9).u16(72).u32(entries.len() as u32).bytes(entries);
-    answer(Command::QUERY_DIRECTORY, message_id, body.0)
+pub fn query_directory_response(message_id: u64, output: &[u8]) -> Message {
+    answer(message_id, query_directory::Response { output })
 }
 
 /// FileIdBothDirectoryInformation (MS-FSCC 2.4.17) of `number` files with names of twelve characters.
 pub fn directory_entries(number: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(number * 128);
     for index in 0..number {
-        let next = if index + 1 == number { 0 } else { 128u32 };
-        let body = Body(bytes).u32(next).u32(0);
-        // Times, size, allocation; attributes; length of the name; the short name is empty.
-        let body = (0..6).fold(body, |body, _| body.u64(0)).u32(0x20).u32(24);
-        bytes = body.0;
+        bytes.put(if index + 1 == number { 0 } else { 128u32 });
+        // FileIndex, times, size, allocation; attributes; length of the name; the short name is empty.
+        bytes.put_zeros(4 + 6 * 8);
+        bytes.put(0x20u32);
+        bytes.put(24u32);
         bytes.resize(index * 128 + 104, 0);
-        bytes.extend(utf16(&format!("note{index:04}.txt")));
+        bytes.put_utf16(&format!("note{index:04}.txt"));
     }
     bytes
 }
 
 /// 2.2.37: FileNetworkOpenInformation.
-pub fn query_info(message_id: u64, file: u64) -> Message {
-    let body = Body::default().u16(41).u8(1).u8(34).u32(4096).up_to(88).file(file).u8(0);
-    request(Command::QUERY_INFO, message_id, body.0)
+pub fn query_info(message_id: u64, number: u64) -> Message {
+    let level = InfoLevel::FILE_NETWORK_OPEN_INFORMATION;
+    let query =
+        query_info::Request { level, output_buffer_length: 4096, additional_information: 0, file: file(number) };
+    request(message_id, query)
 }
 
 /// 2.2.38
-pub fn query_info_response(message_id: u64, information: &[u8]) -> Message {
-    let body = Body::default().u16(9).u16(72).u32(information.len() as u32).bytes(information);
-    answer(Command::QUERY_INFO, message_id, body.0)
+pub fn query_info_response(message_id: u64, output: &[u8]) -> Message {
+    answer(message_id, query_info::Response { output })
 }
 
 /// 2.2.35
-pub fn notify(message_id: u64, file: u64) -> Message {
-    request(Command::CHANGE_NOTIFY, message_id, Body::default().u16(32).u16(0).u32(4096).file(file).u32(1).u32(0).0)
+pub fn notify(message_id: u64, number: u64) -> Message {
+    let (file, output_buffer_length) = (file(number), 4096);
+    let watch = change_notify::Request { flags: 0, output_buffer_length, file, completion_filter: 1 };
+    request(message_id, watch)
 }
 
 /// 2.2.36, without changes.
 pub fn notify_response(message_id: u64) -> Message {
-    answer(Command::CHANGE_NOTIFY, message_id, Body::default().u16(9).u16(0).u32(0).0)
+    answer(message_id, change_notify::Response::default())
 }
 
 /// 2.2.39: FileRenameInformation.
-pub fn rename(message_id: u64, file: u64, new_name: &str) -> Message {
-    let name = utf16(new_name);
-    let body = Body::default().u16(33).u8(1).u8(10).u32(20 + name.len() as u32).u16(96).up_to(80).file(file);
-    let body = body.up_to(96 + 16).u32(name.len() as u32).bytes(&name);
-    request(Command::SET_INFO, message_id, body.0)
+pub fn rename(message_id: u64, number: u64, new_name: &str) -> Message {
+    let data = set_info::Data::Rename { path: new_name.into(), replace: false };
+    request(message_id, set_info::Request::new(file(number), data))
 }
 
 /// 2.2.40
 pub fn set_info_response(message_id: u64) -> Message {
-    answer(Command::SET_INFO, message_id, Body::default().u16(2).0)
+    answer(message_id, set_info::Response {})
 }
 
 /// 2.2.23.1: the server breaks an oplock.
-pub fn oplock_break(file: u64) -> Message {
-    let body = Body::default().u16(24).u8(1).up_to(72).file(file);
-    answer(Command::OPLOCK_BREAK, u64::MAX, body.0).session(0).tree(0)
+pub fn oplock_break(number: u64) -> Message {
+    answer(u64::MAX, oplock_break::Oplock { oplock_level: 1, file: file(number) }).outside()
 }
 
 /// 2.2.2: an interim response.
@@ -411,7 +342,8 @@ pub fn pending(command: Command, message_id: u64, async_id: u64) -> Message {
 
 /// 2.2.2: an ERROR response.
 pub fn error(command: Command, message_id: u64, status: u32) -> Message {
-    answer(command, message_id, Body::default().u16(9).u16(0).u32(0).u8(0).0).status(status)
+    let emit = |out: &mut Vec<u8>| error::Error::default().emit(out);
+    Message::new(command, message_id, flags::SERVER_TO_REDIR, emit).status(status)
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use super::malformed::{Afterwards, set_frame_length, spoil};
 use super::script::{Fault, Flood, Malformed};
 use super::{Shared, smb1, smb2};
 use smbscope_model::Command;
+use smbscope_wire::codec::Value;
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
+use smbscope_wire::smb2::messages::oplock_break::LeaseBreak;
 use smbscope_wire::status::NtStatus;
 use smbscope_wire::{smb1 as wire1, smb2 as wire2};
 use std::cell::RefCell;
@@ -256,7 +258,7 @@ impl Connection {
             if let Some(previous) = last {
                 let length = (out.len() - previous).next_multiple_of(8);
                 out.resize(previous + length, 0);
-                out[previous + 20..previous + 24].copy_from_slice(&(length as u32).to_le_bytes());
+                (length as u32).set(out, previous + wire2::Header::NEXT_COMMAND);
             }
             let start = out.len();
             self.smb2.answer(&header, message, &shared.script, forced, &mut related, out);
@@ -316,7 +318,7 @@ impl Connection {
                 if answer.get(HEADER_LENGTH) == Some(&wire1::PROTOCOL_ID[0]) {
                     self.smb1.put_break(out);
                 } else {
-                    smb2::put_break(self.smb2.last_open(), fault == Fault::LeaseBreak, out);
+                    smb2::put_break(self.smb2.last_open(), (fault == Fault::LeaseBreak).then_some(0), out);
                 }
                 set_frame_length(out, start);
                 out.extend(answer);
@@ -351,12 +353,8 @@ impl Connection {
         match of {
             Flood::KeepAlive => frame = vec![0x85, 0, 0, 0],
             Flood::OplockBreak | Flood::LeaseBreak if is_smb1 => self.smb1.put_break(&mut frame),
-            Flood::OplockBreak => smb2::put_break(self.smb2.last_open(), false, &mut frame),
-            Flood::LeaseBreak => {
-                smb2::put_break(self.smb2.last_open(), true, &mut frame);
-                // SMB2_NOTIFY_BREAK_LEASE_FLAG_ACK_REQUIRED (2.2.23.2)
-                frame[HEADER_LENGTH + wire2::Header::LENGTH + 4] = 1;
-            }
+            Flood::OplockBreak => smb2::put_break(self.smb2.last_open(), None, &mut frame),
+            Flood::LeaseBreak => smb2::put_break(self.smb2.last_open(), Some(LeaseBreak::ACK_REQUIRED), &mut frame),
             Flood::Answers => {
                 frame = answer.clone();
                 spoil(Malformed::MessageId, &mut frame, 0);
@@ -403,11 +401,8 @@ impl Connection {
     fn cancel(&mut self, message_id: u64, out: &mut Vec<u8>) {
         let Some(index) = self.held.iter().position(|held| held.message_id == Some(message_id)) else { return };
         let held = self.held.swap_remove(index);
-        let Some(header) = held.bytes.get(HEADER_LENGTH..HEADER_LENGTH + wire2::Header::LENGTH) else { return };
-        let start = out.len();
-        out.extend_from_slice(header);
-        out[start + 8..start + 12].copy_from_slice(&NtStatus::CANCELLED.0.to_le_bytes());
-        out.extend([9, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let Some(header) = held.bytes.get(HEADER_LENGTH..).and_then(wire2::Header::parse) else { return };
+        smb2::refuse(wire2::Header { status: NtStatus::CANCELLED, ..header }, out);
     }
 
     fn hold(&mut self, due: Instant, bytes: Vec<u8>, message_id: Option<u64>) {

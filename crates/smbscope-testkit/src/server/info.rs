@@ -1,6 +1,6 @@
 //! What files, directories and the file system say about themselves (MS-FSCC 2.4 and 2.5): the same of every file.
 
-use super::put::Put;
+use smbscope_wire::codec::{Put, Value};
 use smbscope_wire::names::InfoLevel;
 
 /// 2021-01-01 00:00 UTC as FILETIME: every time that the server tells.
@@ -35,9 +35,7 @@ impl Node {
     }
 
     /// CreationTime, LastAccessTime, LastWriteTime, ChangeTime.
-    pub(super) fn put_times(out: &mut Vec<u8>) {
-        (0..4).for_each(|_| out.put_u64(FILETIME));
-    }
+    pub(super) const TIMES: [u64; 4] = [FILETIME; 4];
 
     /// The bytes of a class; `None` where the server does not know it.
     pub(super) fn put_info(&self, level: InfoLevel, out: &mut Vec<u8>) -> Option<()> {
@@ -57,7 +55,7 @@ impl Node {
     fn put_file(&self, class: u8, out: &mut Vec<u8>) -> Option<()> {
         match InfoLevel::File(class) {
             InfoLevel::FILE_BASIC_INFORMATION => {
-                Node::put_times(out);
+                out.put(Node::TIMES);
                 out.put_u32(self.attributes());
                 out.put_u32(0);
             }
@@ -94,7 +92,7 @@ impl Node {
                 out.put_zeros(8);
             }
             InfoLevel::FILE_NETWORK_OPEN_INFORMATION => {
-                Node::put_times(out);
+                out.put(Node::TIMES);
                 out.put_u64(self.allocation());
                 out.put_u64(self.end_of_file());
                 out.put_u32(self.attributes());
@@ -129,7 +127,7 @@ impl Node {
         }
         out.put_u64(0);
         if level != InfoLevel::FILE_NAMES_INFORMATION {
-            Node::put_times(out);
+            out.put(Node::TIMES);
             out.put_u64(self.end_of_file());
             out.put_u64(self.allocation());
             out.put_u32(self.attributes());
@@ -242,7 +240,7 @@ impl Listing<'_> {
                 break;
             }
             if let Some(previous) = last.replace(entry) {
-                out.set_u32(previous, (entry - previous) as u32);
+                ((entry - previous) as u32).set(out, previous);
             }
             at += 1;
         }

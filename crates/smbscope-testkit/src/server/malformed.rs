@@ -1,8 +1,8 @@
 //! Answers that break the protocol: bytes of a good answer, changed.
 
-use super::put::Put;
 use super::script::Malformed;
 use crate::random::Random;
+use smbscope_wire::codec::{Put, Value};
 use smbscope_wire::nbss::HEADER_LENGTH;
 use smbscope_wire::smb2::{self, TRANSFORM_ID};
 
@@ -22,7 +22,7 @@ pub(super) fn spoil(how: Malformed, out: &mut Vec<u8>, start: usize) -> Afterwar
     let whole = out.len() - message;
     match how {
         Malformed::ProtocolId => overwrite(out, message, b"\xfeXYZ"),
-        Malformed::StructureSize if is_smb2 => out.set_u16(body, 7),
+        Malformed::StructureSize if is_smb2 => put_over(out, body, 7u16),
         Malformed::StructureSize => overwrite(out, body - 1, &[99]),
         Malformed::OffsetBehindEnd => offsets(out, message, body, is_smb2),
         Malformed::LengthBehindEnd => lengths(out, message, body, is_smb2),
@@ -46,8 +46,8 @@ pub(super) fn spoil(how: Malformed, out: &mut Vec<u8>, start: usize) -> Afterwar
         Malformed::Command => flip(out, message + if is_smb2 { 12 } else { 4 }, 4),
         Malformed::NotAResponse if is_smb2 => clear(out, message + 16, 1),
         Malformed::NotAResponse => clear(out, message + 9, 0x80),
-        Malformed::NoCredits if is_smb2 => out.set_u16(message + 14, 0),
-        Malformed::NextCommand if is_smb2 => out.set_u32(message + 20, whole as u32 + 64),
+        Malformed::NoCredits if is_smb2 => put_over(out, message + 14, 0u16),
+        Malformed::NextCommand if is_smb2 => put_over(out, message + smb2::Header::NEXT_COMMAND, whole as u32 + 64),
         // SMB1 has neither.
         Malformed::NoCredits | Malformed::NextCommand => {}
         Malformed::WrongSignature if is_smb2 => {
@@ -103,7 +103,7 @@ fn lengthen(out: &mut Vec<u8>, start: usize, message: usize, body: usize, is_smb
 fn add_u16(out: &mut Vec<u8>, at: usize, by: u16) {
     if let Some([low, high]) = out.get(at..at + 2) {
         let value = u16::from_le_bytes([*low, *high]).wrapping_add(by);
-        out.set_u16(at, value);
+        put_over(out, at, value);
     }
 }
 
@@ -111,6 +111,13 @@ fn add_u16(out: &mut Vec<u8>, at: usize, by: u16) {
 pub(super) fn set_frame_length(out: &mut [u8], start: usize) {
     let length = (out.len() - start - HEADER_LENGTH) as u32;
     out[start..start + HEADER_LENGTH].copy_from_slice(&length.to_be_bytes());
+}
+
+/// A field, where the answer has one.
+fn put_over<T: Value>(out: &mut [u8], at: usize, value: T) {
+    if at + T::LENGTH <= out.len() {
+        value.set(out, at);
+    }
 }
 
 fn overwrite(out: &mut [u8], at: usize, bytes: &[u8]) {
@@ -151,23 +158,23 @@ fn offsets(out: &mut Vec<u8>, message: usize, body: usize, is_smb2: bool) {
         (true, 8) => overwrite(out, body + 2, &[0xff]),
         // CREATE: the offset of the contexts. IOCTL: of the output. NEGOTIATE: of the token and of the contexts.
         (true, 5) => {
-            out.set_u32(body + 80, 0x00ff_0000);
-            out.set_u32(body + 84, 64);
+            put_over(out, body + 80, 0x00ff_0000u32);
+            put_over(out, body + 84, 64u32);
         }
-        (true, 11) => out.set_u32(body + 32, 0x00ff_0000),
+        (true, 11) => put_over(out, body + 32, 0x00ff_0000u32),
         (true, 0) => {
-            out.set_u16(body + 56, 0xfff0);
-            out.set_u32(body + 60, 0x00ff_0000);
+            put_over(out, body + 56, 0xfff0u16);
+            put_over(out, body + 60, 0x00ff_0000u32);
         }
-        (true, 1) => out.set_u16(body + 4, 0xfff0),
-        (true, _) => out.set_u16(body + 2, 0xfff0),
+        (true, 1) => put_over(out, body + 4, 0xfff0u16),
+        (true, _) => put_over(out, body + 2, 0xfff0u16),
         // READ_ANDX: DataOffset. TRANSACTION2: ParameterOffset and DataOffset.
-        (false, 0x2e) => out.set_u16(body + 12, 0xfff0),
+        (false, 0x2e) => put_over(out, body + 12, 0xfff0u16),
         (false, 0x32) => {
-            out.set_u16(body + 8, 0xfff0);
-            out.set_u16(body + 14, 0xfff0);
+            put_over(out, body + 8, 0xfff0u16);
+            put_over(out, body + 14, 0xfff0u16);
         }
-        (false, _) => out.set_u16(body + 2, 0xfff0),
+        (false, _) => put_over(out, body + 2, 0xfff0u16),
     }
 }
 
@@ -175,22 +182,22 @@ fn offsets(out: &mut Vec<u8>, message: usize, body: usize, is_smb2: bool) {
 fn lengths(out: &mut Vec<u8>, message: usize, body: usize, is_smb2: bool) {
     match (is_smb2, out[message + 4 + if is_smb2 { 8 } else { 0 }]) {
         (true, 5) => {
-            out.set_u32(body + 80, 152);
-            out.set_u32(body + 84, 0x00ff_0000);
+            put_over(out, body + 80, 152u32);
+            put_over(out, body + 84, 0x00ff_0000u32);
         }
-        (true, 11) => out.set_u32(body + 36, 0x00ff_0000),
-        (true, 0) => out.set_u16(body + 58, 0xfff0),
-        (true, 1) => out.set_u16(body + 6, 0xfff0),
-        (true, _) => out.set_u32(body + 4, 0x00ff_0000),
+        (true, 11) => put_over(out, body + 36, 0x00ff_0000u32),
+        (true, 0) => put_over(out, body + 58, 0xfff0u16),
+        (true, 1) => put_over(out, body + 6, 0xfff0u16),
+        (true, _) => put_over(out, body + 4, 0x00ff_0000u32),
         // READ_ANDX: DataLength. TRANSACTION2: the counts of parameters and data.
-        (false, 0x2e) => out.set_u16(body + 10, 0xfff0),
+        (false, 0x2e) => put_over(out, body + 10, 0xfff0u16),
         (false, 0x32) => {
-            out.set_u16(body + 6, 0xfff0);
-            out.set_u16(body + 12, 0xfff0);
+            put_over(out, body + 6, 0xfff0u16);
+            put_over(out, body + 12, 0xfff0u16);
         }
         (false, _) => {
             let words = 2 * usize::from(out[body - 1]);
-            out.set_u16(body + words, 0xfff0);
+            put_over(out, body + words, 0xfff0u16);
         }
     }
 }

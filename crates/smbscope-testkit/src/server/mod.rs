@@ -19,7 +19,6 @@ mod connection;
 mod info;
 mod malformed;
 mod ntlm;
-mod put;
 mod rules;
 mod script;
 mod smb1;

@@ -1,7 +1,7 @@
 //! The server's half of a logon that lets everybody in: SPNEGO (RFC 4178) around NTLM (MS-NLMP), without a key.
 
-use super::put::Put;
 use smbscope_wire::bytes::u32_at;
+use smbscope_wire::codec::Put;
 
 /// Which leg of the logon a client's token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 
 use super::info::{FILETIME, Node};
 use super::ntlm;
-use super::put::Put;
 use super::script::Script;
+use smbscope_wire::codec::{Put, Value};
 use smbscope_wire::smb1::{Block, Command, Header, Logon, PROTOCOL_ID, Request, blocks, flags, flags2};
 use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
@@ -59,7 +59,7 @@ impl Connection {
             if let Some(at) = answer.andx_at {
                 let offset = answer.out.len() - start;
                 answer.out[at] = block.command.0;
-                answer.out.set_u16(at + 2, offset as u16);
+                (offset as u16).set(answer.out, at + 2);
             }
             let before = answer.out.len();
             result = self.block(header, &block, message, script, &mut answer);
@@ -73,7 +73,7 @@ impl Connection {
             Ok(true) => {}
             Ok(false) => out.truncate(start),
             Err(status) => {
-                out.set_u32(start + 5, status.0);
+                status.0.set(out, start + 5);
                 if status != NtStatus::MORE_PROCESSING_REQUIRED || forced.is_some() {
                     out.put_bytes(&[0, 0, 0]);
                 }
@@ -180,7 +180,7 @@ impl Connection {
     /// MS-SMB 2.2.4.6.2, MS-CIFS 2.2.4.53.2
     fn session_setup(&mut self, logon: &Logon<'_>, script: &Script, answer: &mut Answer<'_>) -> Answered {
         let uid = 100 + (self.number % 60_000) as u16;
-        answer.out.set_u16(answer.start + 28, uid);
+        uid.set(answer.out, answer.start + 28);
         let Logon::Token(token) = logon else {
             answer.andx(|words| words.put_u16(1));
             answer.put_natives();
@@ -212,7 +212,7 @@ impl Connection {
         const EXTENDED_RESPONSE: u16 = 8;
         let wants_extended = block.word(4)? & EXTENDED_RESPONSE != 0;
         self.trees += 1;
-        answer.out.set_u16(answer.start + 24, self.trees);
+        self.trees.set(answer.out, answer.start + 24);
         let is_pipe = path.to_ascii_uppercase().ends_with("\\IPC$");
         let service: &[u8] = if is_pipe { b"IPC\0" } else { b"A:\0" };
         answer.andx_with_data(
@@ -241,19 +241,14 @@ impl Connection {
         let is_directory = options & 1 != 0 || name_length <= 2;
         let fid = self.open(is_directory);
         let node = node(fid, script);
-        let action = match disposition {
-            0 => 0,
-            1 | 3 => 1,
-            2 => 2,
-            _ => 3,
-        };
+        let action = super::smb2::action(disposition);
         // NT_CREATE_REQUEST_OPLOCK and NT_CREATE_REQUEST_OPBATCH, which become level 1 (exclusive) and 2 (batch).
         let oplock = if script.oplocks { (block.dword(7)? >> 1 & 3).min(2) as u8 } else { 0 };
         answer.andx(|words| {
             words.put_u8(oplock);
             words.put_u16(fid);
             words.put_u32(action);
-            Node::put_times(words);
+            words.put(Node::TIMES);
             words.put_u32(node.attributes());
             words.put_u64(node.allocation());
             words.put_u64(node.end_of_file());
@@ -413,13 +408,13 @@ impl Answer<'_> {
     fn put_data(&mut self, data: &[u8]) {
         let at = self.out.len();
         self.out.put_bytes(data);
-        self.out.set_u16(at - 2, data.len() as u16);
+        (data.len() as u16).set(self.out, at - 2);
     }
 
     fn put_data_zeros(&mut self, count: usize) {
         let at = self.out.len();
         self.out.put_zeros(count);
-        self.out.set_u16(at - 2, count as u16);
+        (count as u16).set(self.out, at - 2);
     }
 
     /// A terminated UTF-16 string at an even offset, behind the data of the last block.
@@ -431,7 +426,7 @@ impl Answer<'_> {
         let count_at = self.byte_count_at();
         let count = u16::from_le_bytes([self.out[count_at], self.out[count_at + 1]]);
         let added = self.out.len() - before;
-        self.out.set_u16(count_at, count + added as u16);
+        (count + added as u16).set(self.out, count_at);
     }
 
     /// Where the byte count of the last block, an AndX one, is.

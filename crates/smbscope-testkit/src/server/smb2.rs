@@ -2,11 +2,11 @@
 
 use super::info::{FILETIME, Listing, Node};
 use super::ntlm;
-use super::put::Put;
 use super::script::Script;
-use smbscope_wire::bytes::{array_at, u8_at, u16_at, u32_at, u64_at, utf16_text};
-use smbscope_wire::names::{Fsctl, InfoLevel};
-use smbscope_wire::smb2::{Command, Header, NegotiateRequest, PROTOCOL_ID, flags};
+use smbscope_wire::codec::Put;
+use smbscope_wire::names::Fsctl;
+use smbscope_wire::smb2::messages::*;
+use smbscope_wire::smb2::{Command, FileReference, Header, flags};
 use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
 
@@ -38,7 +38,18 @@ pub(super) struct Related {
 /// The other end of an open: its number, and whether it is a directory, in the lowest bit.
 const DIRECTORY_BIT: u64 = 1;
 
-type Body = Result<(), NtStatus>;
+type Answered = Result<(), NtStatus>;
+
+const INVALID: NtStatus = NtStatus::INVALID_PARAMETER;
+/// What files hold, as much of it as a frame can carry.
+static ZEROS: [u8; 1 << 24] = [0; 1 << 24];
+
+impl Related {
+    /// The open that a request names, or that of the compound.
+    fn file(&self, named: FileReference) -> u64 {
+        if named.volatile == u64::MAX { self.file } else { named.volatile }
+    }
+}
 
 impl Connection {
     pub(super) fn new(number: u64) -> Connection {
@@ -76,42 +87,33 @@ impl Connection {
             };
         }
         let start = out.len();
-        let mut flags = flags::SERVER_TO_REDIR;
-        if is_related {
-            flags |= flags::RELATED_OPERATIONS;
-        }
-        out.put_bytes(&PROTOCOL_ID);
-        out.put_u16(64);
-        out.put_u16(header.credit_charge);
-        out.put_u32(0);
-        out.put_u16(header.command.0);
-        out.put_u16(self.grant(header, script));
-        out.put_u32(flags);
-        out.put_u32(0);
-        out.put_u64(header.message_id);
-        out.put_u32(0xfeff);
-        out.put_u32(related.tree_id);
-        out.put_u64(related.session_id);
-        out.put_zeros(16);
+        out.put_zeros(Header::LENGTH);
+        let credits = self.grant(header, script);
         let inherited = related.failed.filter(|_| is_related);
         let result = match forced.or(inherited) {
             Some(status) => Err(status),
-            None => self.body(header.command, message, script, related, out, start),
+            None => self.body(header.command, message, script, related, out),
         };
         if let Err(status) = result {
-            out.set_u32(start + 8, status.0);
             // What needs a body beside its status has written it.
             let has_body = matches!(status, NtStatus::MORE_PROCESSING_REQUIRED | NtStatus::BUFFER_OVERFLOW);
             if !has_body || forced.is_some() || inherited.is_some() {
                 out.truncate(start + Header::LENGTH);
-                put_error(out);
+                error::Error::default().emit(out);
                 related.failed = Some(status);
             }
         }
-        out.set_u32(start + 36, related.tree_id);
-        let session_id = related.session_id;
-        out.set_u32(start + 40, session_id as u32);
-        out.set_u32(start + 44, (session_id >> 32) as u32);
+        let header = Header {
+            credit_charge: header.credit_charge,
+            status: result.err().unwrap_or(NtStatus::SUCCESS),
+            credits,
+            flags: flags::SERVER_TO_REDIR | header.flags & flags::RELATED_OPERATIONS,
+            message_id: header.message_id,
+            tree_id: Some(related.tree_id),
+            session_id: Some(related.session_id),
+            ..Header::new(header.command)
+        };
+        out[start..start + Header::LENGTH].copy_from_slice(&header.to_bytes());
     }
 
     /// What the request asked for, up to the script's limit, and never so little that the client is stuck.
@@ -131,336 +133,201 @@ impl Connection {
         script: &Script,
         related: &mut Related,
         out: &mut Vec<u8>,
-        start: usize,
-    ) -> Body {
-        const INVALID: NtStatus = NtStatus::INVALID_PARAMETER;
+    ) -> Answered {
         match command {
-            Command::NEGOTIATE => self.negotiate(message, script, out, start),
-            Command::SESSION_SETUP => self.session_setup(message, script, related, out).unwrap_or(Err(INVALID)),
-            Command::TREE_CONNECT => self.tree_connect(message, related, out).ok_or(INVALID),
-            Command::CREATE => self.create(message, script, related, out, start).ok_or(INVALID),
-            Command::CLOSE => self.close(message, script, related, out).ok_or(INVALID),
-            Command::READ => read(message, script, out).unwrap_or(Err(INVALID)),
-            Command::WRITE => write(message, out).ok_or(INVALID),
-            Command::IOCTL => self.ioctl(message, script, out).unwrap_or(Err(INVALID)),
-            Command::QUERY_INFO => query_info(message, script, related, out).unwrap_or(Err(INVALID)),
-            Command::QUERY_DIRECTORY => self.query_directory(message, script, related, out).unwrap_or(Err(INVALID)),
-            Command::SET_INFO => {
-                out.put_u16(2);
-                Ok(())
+            Command::NEGOTIATE => self.negotiate(message, script, out)?,
+            Command::SESSION_SETUP => self.session_setup(message, script, related, out)?,
+            Command::TREE_CONNECT => self.tree_connect(message, related, out)?,
+            Command::CREATE => self.create(message, script, related, out)?,
+            Command::CLOSE => self.close(message, script, related, out)?,
+            Command::READ => read(message, script, out)?,
+            Command::WRITE => {
+                let count = write::Request::parse(message).ok_or(INVALID)?.data.len() as u32;
+                write::Response { count }.emit(out);
             }
-            Command::OPLOCK_BREAK => break_acknowledged(message, out).ok_or(INVALID),
+            Command::IOCTL => self.ioctl(message, out)?,
+            Command::QUERY_INFO => query_info(message, script, related, out)?,
+            Command::QUERY_DIRECTORY => self.query_directory(message, script, related, out)?,
+            Command::SET_INFO => set_info::Response {}.emit(out),
+            Command::OPLOCK_BREAK => oplock_break::Acknowledgement::parse(message).ok_or(INVALID)?.emit(out),
             // Without a change there is nothing to tell, ever; STATUS_PENDING would promise that there will be.
-            Command::CHANGE_NOTIFY => Err(NtStatus::NOT_SUPPORTED),
+            Command::CHANGE_NOTIFY => return Err(NtStatus::NOT_SUPPORTED),
             Command::LOGOFF | Command::TREE_DISCONNECT | Command::FLUSH | Command::LOCK | Command::ECHO => {
-                out.put_u16(4);
-                out.put_u16(0);
-                Ok(())
+                plain::Echo {}.emit(out);
             }
-            _ => Err(INVALID),
+            _ => return Err(INVALID),
         }
+        Ok(())
     }
 
-    /// 2.2.14
-    fn create(
-        &mut self,
-        message: &[u8],
-        script: &Script,
-        related: &mut Related,
-        out: &mut Vec<u8>,
-        start: usize,
-    ) -> Option<()> {
-        let options = u32_at(message, 104)?;
-        let name_length = u16_at(message, 110)?;
-        let is_directory = name_length == 0 || options & 1 != 0;
-        // FILE_SUPERSEDE superseded, FILE_OPEN and FILE_OPEN_IF opened, FILE_CREATE created, the others overwritten.
-        let action = match u32_at(message, 100)? {
-            0 => 0,
-            1 | 3 => 1,
-            2 => 2,
-            _ => 3,
-        };
-        let asked = u8_at(message, 67)?;
+    fn create(&mut self, message: &[u8], script: &Script, related: &mut Related, out: &mut Vec<u8>) -> Answered {
+        let request = create::Request::parse(message).ok_or(INVALID)?;
+        let is_named = create::Request::name(message).is_some_and(|(_, length)| length > 0);
+        let is_directory = !is_named || request.create_options & create::DIRECTORY_FILE != 0;
         self.opens += 1;
         let file = self.opens << 1 | if is_directory { DIRECTORY_BIT } else { 0 };
         related.file = file;
         let node = node(file, script);
-        let lease = if script.oplocks && asked == LEASE { lease_asked_for(message) } else { None };
-        let oplock = match asked {
-            LEASE if lease.is_none() => 0,
+        let lease = request.contexts.lease().filter(|_| script.oplocks && !is_directory);
+        let oplock_level = match request.oplock_level {
+            create::oplock::LEASE if lease.is_none() => create::oplock::NONE,
             level if script.oplocks && !is_directory => level,
-            _ => 0,
+            _ => create::oplock::NONE,
         };
-        out.put_u16(89);
-        out.put_u8(oplock);
-        out.put_u8(0);
-        out.put_u32(action);
-        Node::put_times(out);
-        out.put_u64(node.allocation());
-        out.put_u64(node.end_of_file());
-        out.put_u32(node.attributes());
-        out.put_u32(0);
-        out.put_u64(file);
-        out.put_u64(file);
-        match lease.filter(|_| oplock == LEASE) {
-            None => out.put_u64(0),
-            Some(lease) => {
-                out.put_u32((out.len() - start + 8) as u32);
-                out.put_u32(24 + lease.len() as u32);
-                put_lease(lease, out);
-            }
-        }
-        Some(())
+        let granted = lease.filter(|_| oplock_level == create::oplock::LEASE);
+        let response = create::Response {
+            oplock_level,
+            create_action: action(request.create_disposition),
+            times: Node::TIMES,
+            allocation_size: node.allocation(),
+            end_of_file: node.end_of_file(),
+            file_attributes: node.attributes(),
+            file: FileReference { persistent: file, volatile: file },
+            contexts: create_context::Contexts::List(granted.as_slice()),
+        };
+        response.emit(out);
+        Ok(())
     }
 
-    /// 2.2.16
-    fn close(&mut self, message: &[u8], script: &Script, related: &Related, out: &mut Vec<u8>) -> Option<()> {
-        let file = file_at(message, 72, related)?;
+    fn close(&mut self, message: &[u8], script: &Script, related: &Related, out: &mut Vec<u8>) -> Answered {
+        let request = close::Request::parse(message).ok_or(INVALID)?;
+        let file = related.file(request.file);
         if file & DIRECTORY_BIT != 0 {
             self.listed.remove(&file);
         }
-        let with_attributes = u16_at(message, 66)? & 1;
-        out.put_u16(60);
-        out.put_u16(with_attributes);
-        out.put_u32(0);
-        if with_attributes == 0 {
-            out.put_zeros(52);
-        } else {
+        let mut response = close::Response::default();
+        if request.flags & close::POSTQUERY_ATTRIB != 0 {
             let node = node(file, script);
-            Node::put_times(out);
-            out.put_u64(node.allocation());
-            out.put_u64(node.end_of_file());
-            out.put_u32(node.attributes());
+            response = close::Response {
+                flags: close::POSTQUERY_ATTRIB,
+                times: Node::TIMES,
+                allocation_size: node.allocation(),
+                end_of_file: node.end_of_file(),
+                file_attributes: node.attributes(),
+            };
         }
-        Some(())
+        response.emit(out);
+        Ok(())
     }
 
-    /// 2.2.34
-    fn query_directory(
-        &mut self,
-        message: &[u8],
-        script: &Script,
-        related: &Related,
-        out: &mut Vec<u8>,
-    ) -> Option<Body> {
-        let (class, query_flags) = (u8_at(message, 66)?, u8_at(message, 67)?);
-        let file = file_at(message, 72, related)?;
-        let (name_offset, name_length) = (usize::from(u16_at(message, 88)?), usize::from(u16_at(message, 90)?));
-        let room = u32_at(message, 92)? as usize;
-        let pattern = utf16_text(message.get(name_offset..name_offset + name_length)?);
-        let position = self.listed.entry(file).or_default();
-        // SMB2_RESTART_SCANS, SMB2_REOPEN.
-        if query_flags & 0x11 != 0 {
+    fn query_directory(&mut self, message: &[u8], script: &Script, related: &Related, out: &mut Vec<u8>) -> Answered {
+        use query_directory::{Request, Response, flags};
+        let request = Request::parse(message).ok_or(INVALID)?;
+        let pattern = request.pattern.to_string();
+        let position = self.listed.entry(related.file(request.file)).or_default();
+        if request.flags & (flags::RESTART_SCANS | flags::REOPEN) != 0 {
             *position = 0;
         }
-        out.put_u16(9);
-        out.put_u16(72);
-        let length_at = out.len();
-        out.put_u32(0);
         let Script { entries, file_size, nested, looping, .. } = *script;
         let listing = Listing { pattern: &pattern, entries, file_size, nested };
         if looping && *position >= entries.saturating_add(2) {
             *position = 0;
         }
         let before = *position;
-        // SMB2_RETURN_SINGLE_ENTRY.
-        let most = if query_flags & 2 != 0 { 1 } else { usize::MAX };
-        let Some(after) = listing.put(class, before, room, most, out) else {
-            return Some(Err(NtStatus::INVALID_INFO_CLASS));
-        };
-        *position = after;
-        if after == before {
-            return Some(Err(NtStatus::NO_MORE_FILES));
+        let most = if request.flags & flags::RETURN_SINGLE_ENTRY != 0 { 1 } else { usize::MAX };
+        let mut output = Vec::new();
+        *position = listing
+            .put(request.class, before, request.output_buffer_length as usize, most, &mut output)
+            .ok_or(NtStatus::INVALID_INFO_CLASS)?;
+        if *position == before {
+            return Err(NtStatus::NO_MORE_FILES);
         }
-        out.set_u32(length_at, (out.len() - length_at - 4) as u32);
-        Some(Ok(()))
+        Response { output: &output }.emit(out);
+        Ok(())
     }
 
-    /// 2.2.32
-    fn ioctl(&mut self, message: &[u8], script: &Script, out: &mut Vec<u8>) -> Option<Body> {
-        let code = Fsctl(u32_at(message, 68)?);
-        let file: [u8; 16] = array_at(message, 72)?;
-        out.put_u16(49);
-        out.put_u16(0);
-        out.put_u32(code.0);
-        out.put_bytes(&file);
-        out.put_u32(112);
-        out.put_u32(0);
-        out.put_u32(112);
-        let count_at = out.len();
-        out.put_u32(0);
-        out.put_u64(0);
-        let start = out.len();
-        match code {
-            Fsctl::VALIDATE_NEGOTIATE_INFO => setup::put_validation(self.dialect, script, out),
-            Fsctl::SRV_REQUEST_RESUME_KEY => out.put_zeros(32),
+    fn ioctl(&mut self, message: &[u8], out: &mut Vec<u8>) -> Answered {
+        let request = ioctl::Request::parse(message).ok_or(INVALID)?;
+        let mut output = Vec::new();
+        match request.code {
+            Fsctl::VALIDATE_NEGOTIATE_INFO => setup::validation(self.dialect).emit(&mut output),
+            Fsctl::SRV_REQUEST_RESUME_KEY => copy_chunk::ResumeKey::default().emit(&mut output),
             Fsctl::SRV_COPYCHUNK | Fsctl::SRV_COPYCHUNK_WRITE => {
-                let input = usize::try_from(u32_at(message, 88)?).ok()?;
-                let chunks = u32_at(message, input + 24)?;
-                let lengths = (0..chunks.min(256) as usize).map_while(|chunk| u32_at(message, input + 48 + 24 * chunk));
-                let total = lengths.fold(0u32, u32::wrapping_add);
-                out.put_u32(chunks);
-                out.put_u32(0);
-                out.put_u32(total);
+                let (_, chunks) = copy_chunk::parse(request.input).ok_or(INVALID)?;
+                let copied = copy_chunk::Copied {
+                    chunks_written: chunks.iter().count() as u32,
+                    chunk_bytes_written: 0,
+                    total_bytes_written: chunks.iter().fold(0, |sum, chunk| chunk.length.wrapping_add(sum)),
+                };
+                copied.emit(&mut output);
             }
-            Fsctl::DFS_GET_REFERRALS => return Some(Err(NtStatus::NOT_FOUND)),
-            _ => return Some(Err(NtStatus::INVALID_DEVICE_REQUEST)),
+            Fsctl::DFS_GET_REFERRALS => return Err(NtStatus::NOT_FOUND),
+            _ => return Err(NtStatus::INVALID_DEVICE_REQUEST),
         }
-        out.set_u32(count_at, (out.len() - start) as u32);
-        Some(Ok(()))
+        ioctl::Response { code: request.code, file: request.file, input: &[], output: &output }.emit(out);
+        Ok(())
     }
-}
-
-/// 2.2.2
-fn put_error(out: &mut Vec<u8>) {
-    out.put_u16(9);
-    out.put_u16(0);
-    out.put_u32(0);
-    out.put_u8(0);
 }
 
 /// STATUS_PENDING to a request whose answer is there already, and the answer made an asynchronous one
 /// (MS-SMB2 3.3.4.2, 3.3.4.4: the interim response grants the credits, the final one none).
 pub(super) fn interim(answer: &mut [u8], async_id: u64, out: &mut Vec<u8>) {
-    let Some(header) = answer.get_mut(..Header::LENGTH) else { return };
-    header[16] |= flags::ASYNC_COMMAND as u8;
-    header[32..40].copy_from_slice(&async_id.to_le_bytes());
-    let start = out.len();
-    out.put_bytes(header);
-    out.set_u32(start + 8, NtStatus::PENDING.0);
-    put_error(out);
-    header[14..16].fill(0);
+    let Some(header) = Header::parse(answer).filter(|_| answer.len() >= Header::LENGTH) else { return };
+    let header = Header { flags: header.flags | flags::ASYNC_COMMAND, async_id: Some(async_id), ..header };
+    refuse(Header { status: NtStatus::PENDING, ..header }, out);
+    answer[..Header::LENGTH].copy_from_slice(&Header { credits: 0, ..header }.to_bytes());
 }
 
-/// An oplock break to none (2.2.23.1) or the break of a lease that nobody has to acknowledge (2.2.23.2).
-pub(super) fn put_break(file: u64, of_lease: bool, out: &mut Vec<u8>) {
-    out.put_bytes(&PROTOCOL_ID);
-    out.put_u16(64);
-    out.put_zeros(6);
-    out.put_u16(Command::OPLOCK_BREAK.0);
-    out.put_u16(0);
-    out.put_u32(flags::SERVER_TO_REDIR);
-    out.put_u32(0);
-    out.put_u64(u64::MAX);
-    out.put_zeros(32);
-    if of_lease {
-        out.put_u16(44);
-        out.put_u16(1);
-        out.put_u32(0);
-        out.put_bytes(&[0x1e; 16]);
-        // From read caching to none.
-        out.put_u32(1);
-        out.put_u32(0);
-        out.put_zeros(12);
-    } else {
-        out.put_u16(24);
-        out.put_u16(0);
-        out.put_u32(0);
-        out.put_u64(file);
-        out.put_u64(file);
+/// An answer that is nothing but its status.
+pub(super) fn refuse(header: Header, out: &mut Vec<u8>) {
+    header.emit(out);
+    error::Error::default().emit(out);
+}
+
+/// An oplock break to none, or the break of a lease from read caching to none, which may have to be acknowledged.
+pub(super) fn put_break(file: u64, lease: Option<u32>, out: &mut Vec<u8>) {
+    let header = Header::new(Command::OPLOCK_BREAK);
+    Header { flags: flags::SERVER_TO_REDIR, message_id: u64::MAX, ..header }.emit(out);
+    let file = FileReference { persistent: file, volatile: file };
+    let lease = lease.map(|flags| oplock_break::LeaseBreak {
+        epoch: 1,
+        flags,
+        key: [0x1e; 16],
+        current_state: 1,
+        new_state: 0,
+    });
+    match lease {
+        Some(lease) => lease.emit(out),
+        None => oplock_break::Oplock { oplock_level: create::oplock::NONE, file }.emit(out),
     }
 }
 
-/// SMB2_OPLOCK_LEVEL_LEASE
-const LEASE: u8 = 0xff;
-
-/// The data of a lease context (2.2.13.2.8, 2.2.13.2.10): 32 bytes, or 52 of the second version.
-fn lease_asked_for(message: &[u8]) -> Option<&[u8]> {
-    let start = u32_at(message, 112)? as usize;
-    let contexts = message.get(start..start.checked_add(u32_at(message, 116)? as usize)?)?;
-    let mut at = 0usize;
-    loop {
-        let name = at.checked_add(usize::from(u16_at(contexts, at + 4)?))?;
-        let data = at.checked_add(usize::from(u16_at(contexts, at + 10)?))?;
-        if contexts.get(name..name + 4)? == b"RqLs" {
-            let length = u32_at(contexts, at + 12)? as usize;
-            return contexts.get(data..data.checked_add(length)?).filter(|data| matches!(data.len(), 32 | 52));
-        }
-        at = match u32_at(contexts, at)? {
-            0 => return None,
-            next => at.checked_add(next as usize)?,
-        };
+/// CreateAction by CreateDisposition: FILE_SUPERSEDE superseded, FILE_OPEN and FILE_OPEN_IF opened, FILE_CREATE created,
+/// the others overwritten.
+pub(super) fn action(disposition: u32) -> u32 {
+    match disposition {
+        0 => 0,
+        1 | 3 => 1,
+        2 => 2,
+        _ => 3,
     }
-}
-
-/// 2.2.14.2.10: granted as asked for.
-fn put_lease(lease: &[u8], out: &mut Vec<u8>) {
-    out.put_u32(0);
-    out.put_u16(16);
-    out.put_u16(4);
-    out.put_u16(0);
-    out.put_u16(24);
-    out.put_u32(lease.len() as u32);
-    out.put_bytes(b"RqLs\0\0\0\0");
-    out.put_bytes(lease);
 }
 
 fn node(file: u64, script: &Script) -> Node {
     Node { is_directory: file & DIRECTORY_BIT != 0, size: script.file_size, index: 1000 + (file >> 1) }
 }
 
-/// The open that a request names, or that of the compound.
-fn file_at(message: &[u8], offset: usize, related: &Related) -> Option<u64> {
-    Some(match u64_at(message, offset + 8)? {
-        u64::MAX => related.file,
-        file => file,
-    })
-}
-
-/// 2.2.20
-fn read(message: &[u8], script: &Script, out: &mut Vec<u8>) -> Option<Body> {
-    let (length, offset) = (u32_at(message, 68)?, u64_at(message, 72)?);
+fn read(message: &[u8], script: &Script, out: &mut Vec<u8>) -> Answered {
+    let read::Request { length, offset, .. } = read::Request::parse(message).ok_or(INVALID)?;
     if length > script.max_transfer {
-        return None;
+        return Err(INVALID);
     }
     if offset >= script.file_size && length > 0 {
-        return Some(Err(NtStatus::END_OF_FILE));
+        return Err(NtStatus::END_OF_FILE);
     }
     let length = u64::from(length).min(script.file_size.saturating_sub(offset)) as usize;
-    out.put_u16(17);
-    out.put_u16(80);
-    out.put_u32(length as u32);
-    out.put_u64(0);
-    out.put_zeros(length);
-    Some(Ok(()))
+    read::Response { data: ZEROS.get(..length).ok_or(INVALID)? }.emit(out);
+    Ok(())
 }
 
-/// 2.2.22
-fn write(message: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    let (offset, length) = (usize::from(u16_at(message, 66)?), u32_at(message, 68)?);
-    message.get(offset..offset.checked_add(length as usize)?)?;
-    out.put_u16(17);
-    out.put_u16(0);
-    out.put_u32(length);
-    out.put_u64(0);
-    Some(())
-}
-
-/// 2.2.38
-fn query_info(message: &[u8], script: &Script, related: &Related, out: &mut Vec<u8>) -> Option<Body> {
-    let level = InfoLevel::from_wire(u8_at(message, 66)?, u8_at(message, 67)?);
-    let room = u32_at(message, 68)? as usize;
-    let file = file_at(message, 88, related)?;
-    out.put_u16(9);
-    out.put_u16(72);
-    let length_at = out.len();
-    out.put_u32(0);
-    let start = out.len();
-    if node(file, script).put_info(level, out).is_none() {
-        return Some(Err(NtStatus::INVALID_INFO_CLASS));
-    }
-    let fits = out.len() - start <= room;
-    out.truncate(start + room.min(out.len() - start));
-    out.set_u32(length_at, (out.len() - start) as u32);
-    Some(if fits { Ok(()) } else { Err(NtStatus::BUFFER_OVERFLOW) })
-}
-
-/// 2.2.25: of an oplock (24) or a lease (36), as it was acknowledged.
-fn break_acknowledged(message: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    let length = match u16_at(message, 64)? {
-        length @ (24 | 36) => usize::from(length),
-        _ => return None,
-    };
-    out.put_bytes(message.get(64..64 + length)?);
-    Some(())
+fn query_info(message: &[u8], script: &Script, related: &Related, out: &mut Vec<u8>) -> Answered {
+    let request = query_info::Request::parse(message).ok_or(INVALID)?;
+    let mut output = Vec::new();
+    node(related.file(request.file), script)
+        .put_info(request.level, &mut output)
+        .ok_or(NtStatus::INVALID_INFO_CLASS)?;
+    let fits = output.len() <= request.output_buffer_length as usize;
+    output.truncate(request.output_buffer_length as usize);
+    query_info::Response { output: &output }.emit(out);
+    if fits { Ok(()) } else { Err(NtStatus::BUFFER_OVERFLOW) }
 }
