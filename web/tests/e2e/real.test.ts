@@ -41,6 +41,28 @@ for (const capture of ["demo-smb1-netbench.pcap.zst", "demo-smb311-office.pcap.z
     expect(report.schema).toBe("smbscope.report/1");
     await expect(page.locator(".verdict .headline")).toHaveText(report.verdict.headline);
     await expect(page.locator(".tiles .value").first()).toHaveText(report.totals.commands.toLocaleString("en"));
+    // The text report has the same figures, as it writes them.
+    const said = execFileSync(SMBSCOPE, ["analyze", "--quiet", "--width", "400", join("tests/data", capture)], {
+      cwd: root,
+      encoding: "utf8",
+    });
+    const [, commands, median, p95] =
+      /^([\d,]+) commands in .*Median ([\d.]+ \S+), p95 ([\d.]+ [^\s;,]+)/m.exec(said) ?? [];
+    const [, perSecond] = /([\d,]+) commands\/s/.exec(said) ?? [];
+    expect([commands, median, p95, perSecond]).not.toContain(undefined);
+    for (const [tile, figure] of [
+      ["Commands", `${commands}`],
+      ["Commands", `${perSecond}/s`],
+      ["Median", `${median}`],
+      ["p95", `${p95}`],
+    ]) {
+      await expect(
+        page
+          .locator(".tiles > *")
+          .filter({ hasText: `${tile}` })
+          .first(),
+      ).toContainText(`${figure}`);
+    }
     const groups = page.locator(".table").filter({ has: page.getByRole("table", { name: "Response times by group" }) });
     for (const group of report.groups.filter((group) => group.count > 0)) {
       const cell = page.getByText(group.group, { exact: true });
@@ -53,7 +75,9 @@ for (const capture of ["demo-smb1-netbench.pcap.zst", "demo-smb311-office.pcap.z
     expect(began).toBeGreaterThan(1_000);
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(began);
     const slowest = page.locator(".table").filter({ has: page.getByRole("table", { name: "The slowest exchanges" }) });
-    await expect(slowest.locator('tbody tr[aria-rowindex="2"]')).toContainText(report.slowest[0]?.command.replace(/^SMB_COM_/, "") ?? "?");
+    await expect(slowest.locator('tbody tr[aria-rowindex="2"]')).toContainText(
+      report.slowest[0]?.command.replace(/^SMB_COM_/, "") ?? "?",
+    );
     await expect(page.locator("#quality .counters tbody tr").first()).toBeVisible();
     expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
   });
