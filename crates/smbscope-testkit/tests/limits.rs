@@ -1,4 +1,4 @@
-//! `docs/limits.md` names every bound that the source has.
+//! `docs/limits.md` names every bound that the source has, with its value.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,31 +33,121 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The names of constants that are bounds.
-fn bounds(source: &str) -> impl Iterator<Item = &str> {
-    let names = source.lines().filter_map(|line| {
-        let (_, rest) = line.split_once("const ")?;
-        rest.split_once(':').map(|(name, _)| name.trim())
-    });
-    names.filter(|name| !NO_BOUNDS.contains(name)).filter(|name| {
-        BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
-            || ENDINGS.iter().any(|ending| name.ends_with(ending))
+/// The constants of a source, each a name and the expression of its value.
+fn constants(source: &str) -> impl Iterator<Item = (&str, &str)> {
+    source.split("const ").skip(1).filter_map(|rest| {
+        let (name, rest) = rest.split_once(':')?;
+        let (_, value) = rest.split_once('=')?;
+        let (value, _) = value.split_once(';')?;
+        Some((name.trim(), value.trim()))
     })
+}
+
+fn is_bound(name: &str) -> bool {
+    !NO_BOUNDS.contains(&name)
+        && (BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+            || ENDINGS.iter().any(|ending| name.ends_with(ending)))
+}
+
+/// What an expression comes to, durations in nanoseconds: numbers joined by `*` or `<<`, as bounds are written.
+fn value(expression: &str) -> Option<u64> {
+    let durations = [("Duration::from_secs(", 1_000_000_000), ("Duration::from_millis(", 1_000_000), ("Nanos(", 1)];
+    for (beginning, scale) in durations {
+        if let Some(inner) = expression.strip_prefix(beginning) {
+            return value(inner.strip_suffix(')')?)?.checked_mul(scale);
+        }
+    }
+    if let Some((left, right)) = expression.split_once("<<") {
+        return value(left.trim())?.checked_shl(u32::try_from(value(right.trim())?).ok()?);
+    }
+    if let Some((left, right)) = expression.split_once('*') {
+        return value(left.trim())?.checked_mul(value(right.trim())?);
+    }
+    expression.replace('_', "").parse().ok()
+}
+
+/// How the page may write a value.
+fn forms(value: u64) -> Vec<String> {
+    let grouped = |number: u64| {
+        let digits = number.to_string();
+        let groups: Vec<&str> =
+            digits.as_bytes().rchunks(3).rev().map(|group| str::from_utf8(group).unwrap()).collect();
+        groups.join(",")
+    };
+    let sizes = [(1 << 10, "KiB"), (1 << 20, "MiB"), (1 << 30, "GiB")];
+    let times = [(1_000_000, "ms"), (1_000_000_000, "s")];
+    let with_unit = sizes.into_iter().chain(times).filter(|(unit, _)| value.is_multiple_of(*unit));
+    with_unit.map(|(unit, name)| format!("{} {name}", grouped(value / unit))).chain([grouped(value)]).collect()
+}
+
+/// Whether the text has this number, and not as a part of another.
+fn says(text: &str, number: &str) -> bool {
+    text.match_indices(number).any(|(at, _)| {
+        let digit = |c: char| c.is_ascii_digit();
+        let before = text[..at].chars().next_back().is_some_and(|c| digit(c) || c == ',' || c == '.');
+        let mut behind = text[at + number.len()..].chars();
+        let joined = match behind.next() {
+            Some(',') => behind.next().is_some_and(digit),
+            other => other.is_some_and(digit),
+        };
+        !before && !joined
+    })
+}
+
+/// The constants that are bounds, from all sources.
+fn bounds() -> Vec<(PathBuf, String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
+    let mut files = Vec::new();
+    CRATES.iter().for_each(|name| sources(&root.join(name).join("src"), &mut files));
+    let mut bounds = Vec::new();
+    for file in files {
+        let source = fs::read_to_string(&file).expect("text");
+        let found = constants(&source).filter(|(name, _)| is_bound(name));
+        bounds.extend(found.map(|(name, value)| (file.clone(), name.to_owned(), value.to_owned())));
+    }
+    bounds
+}
+
+fn page() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/limits.md")).expect("the page")
 }
 
 #[test]
 fn every_bound_is_on_the_page_of_limits() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = fs::read_to_string(root.join("docs/limits.md")).expect("the page");
-    let mut files = Vec::new();
-    CRATES.iter().for_each(|name| sources(&root.join("crates").join(name).join("src"), &mut files));
-    let mut count = 0;
-    for file in files {
-        let source = fs::read_to_string(&file).expect("text");
-        for name in bounds(&source) {
-            count += 1;
-            assert!(page.contains(&format!("`{name}`")), "{name} of {} is not on docs/limits.md", file.display());
+    let (page, bounds) = (page(), bounds());
+    for (file, name, _) in &bounds {
+        assert!(page.contains(&format!("`{name}`")), "{name} of {} is not on docs/limits.md", file.display());
+    }
+    assert!(bounds.len() > 40, "only {} bounds were found: has the way they are written changed?", bounds.len());
+}
+
+#[test]
+fn the_page_of_limits_has_the_values_of_the_source() {
+    let (page, bounds) = (page(), bounds());
+    let mut compared = 0;
+    for row in page.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = row.split('|').collect();
+        for (_, name, expression) in bounds.iter().filter(|(_, name, _)| cells[1].contains(&format!("`{name}`"))) {
+            // Several constants may have one name: one of the rows that name it has to fit each.
+            let Some(value) = value(expression) else { continue };
+            let rows = page.lines().filter(|line| line.starts_with("| `") && line.contains(&format!("`{name}`")));
+            let forms = forms(value);
+            let said =
+                rows.into_iter().any(|row| forms.iter().any(|form| says(row.split('|').nth(2).unwrap_or(""), form)));
+            assert!(said, "{name} is {expression}, and docs/limits.md says: {}", cells[2].trim());
+            compared += 1;
         }
     }
-    assert!(count > 40, "only {count} bounds were found: has the way they are written changed?");
+    assert!(compared > 60, "only {compared} values were compared");
+}
+
+#[test]
+fn values_are_read_and_found_as_the_page_writes_them() {
+    assert_eq!(
+        ["8_192", "4 << 20", "64 * 1024", "Duration::from_secs(10)"].map(value),
+        [Some(8_192), Some(4 << 20), Some(65_536), Some(10_000_000_000)]
+    );
+    assert_eq!(forms(65_536), ["64 KiB", "65,536"]);
+    assert!(says("up to 1,024 of them", "1,024") && says("2, 64 and 32", "64"));
+    assert!(!says("11,024", "1,024") && !says("1,024,000", "1,024") && !says("640", "64"));
 }
