@@ -19,9 +19,10 @@ pub use lab::{
     DownArguments, LabArguments, LabFormat, LabSigning, LabVerb, OnOff, PlaceArguments, RunArguments, Scanner,
     ServerArguments, StatusArguments, UpArguments,
 };
+use smbscope_model::units;
 use smbscope_model::{Limits, Nanos, Role};
 use smbscope_report::Thresholds;
-use smbscope_stats::filter::{self, Filter};
+use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, Sort};
 use std::path::PathBuf;
 
@@ -257,7 +258,7 @@ fn named<T: Copy + Send + Sync + 'static, const N: usize>(
 fn interval(text: &str) -> Result<Nanos, String> {
     const LEAST: Nanos = Nanos(1_000);
     const MOST: Nanos = Nanos(86_400_000_000_000);
-    let interval = filter::duration(text).map_err(|error| error.sentence())?;
+    let interval = units::duration(text)?;
     if (LEAST..=MOST).contains(&interval) { Ok(interval) } else { Err("expected 1us to 1d".to_owned()) }
 }
 

@@ -19,9 +19,9 @@ pub(crate) fn unmount(_folder: &Path) -> Result<(), Error> {
 #[cfg(target_os = "linux")]
 mod linux {
     use super::{Error, Path};
-    use crate::units;
     use rustix::io::Errno;
     use rustix::mount::{MountFlags, UnmountFlags};
+    use smbscope_model::units;
     use std::ffi::CString;
     use std::fs;
     use std::os::unix::fs::MetadataExt;
@@ -31,7 +31,7 @@ mod linux {
         let options = CString::new(format!("size={bytes},mode=0755")).expect("a number has no zero byte");
         let flags = MountFlags::NODEV | MountFlags::NOSUID;
         rustix::mount::mount("smbscope-lab", folder, "tmpfs", flags, &*options).map_err(|error| {
-        let size = units::size(bytes);
+        let size = units::exact_size(bytes);
         let why = match error {
             Errno::PERM | Errno::ACCESS => "only root may mount one here".to_owned(),
             other => other.to_string(),

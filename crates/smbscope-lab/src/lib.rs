@@ -44,4 +44,4 @@ pub use record::{Process, Record, User};
 pub use server::{Launcher, Server};
 pub use settings::{Dialect, Settings, Signing};
 pub use tools::available;
-pub use units::{parse_bandwidth, parse_duration, parse_loss, parse_size};
+pub use units::{parse_bandwidth, parse_delay, parse_loss, parse_size};

@@ -1,8 +1,9 @@
 //! How a server is to be.
 
+use crate::Error;
 use crate::antivirus::Antivirus;
-use crate::{Error, units};
 use serde::{Deserialize, Serialize};
+use smbscope_model::units;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -119,10 +120,10 @@ impl fmt::Display for Settings {
         words.extend((self.users != 1).then(|| format!("{} users", self.users)));
         words.extend(self.guests.then(|| "guests".to_owned()));
         words.extend(self.share_folder.iter().map(|folder| format!("shares {}", folder.display())));
-        words.extend(self.disk.map(|bytes| format!("disk {}", units::size(bytes))));
+        words.extend(self.disk.map(|bytes| format!("disk {}", units::exact_size(bytes))));
         words.extend(self.antivirus.iter().map(|scanner| format!("antivirus {}", scanner.name())));
         words.extend(self.cpu_load.map(|percent| format!("CPU load {percent} %")));
-        words.extend(self.bandwidth.map(units::bandwidth));
+        words.extend(self.bandwidth.map(units::exact_bit_rate));
         words.extend(self.delay.map(|delay| format!("delay {delay:?}")));
         words.extend(self.loss.map(|share| format!("loss {}%", (share * 1e4).round() / 100.0)));
         words.extend(self.extra.iter().cloned());

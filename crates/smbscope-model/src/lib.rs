@@ -2,7 +2,7 @@
 //!
 //! Everything that measures (captures, the load generator) produces an [`Exchange`]; everything that reports
 //! reads one. The definitions of time are in [`exchange`], the operation groups in [`group`], and what a capture
-//! could not show in [`quality`].
+//! could not show in [`quality`]. How quantities are written is in [`units`].
 
 pub mod command;
 pub mod connection;
@@ -15,6 +15,7 @@ pub mod limits;
 pub mod quality;
 pub mod skipped;
 pub mod time;
+pub mod units;
 
 pub use command::{Command, Dialect, Protocol, Subcommand};
 pub use connection::{Connection, DirectionCounts, ForeignReply, SeenTwice, Settled};

@@ -1,5 +1,6 @@
 //! Numbers and names as text: thousands, percent, durations in a fixed width, and nothing that moves the cursor.
 
+use smbscope_model::units;
 use smbscope_model::{Nanos, Timestamp};
 
 /// `1234567` as `1,234,567`.
@@ -128,22 +129,9 @@ pub(crate) fn shorten_path(text: &str, width: usize) -> String {
     }
 }
 
-/// Bytes in at most six characters: `842B`, `1.43kB`, `14.3MB`; powers of 1000, as rates have them.
+/// Bytes in at most six characters: `842B`, `1.43kB`, `14.3MB`.
 pub(crate) fn bytes(n: u64) -> String {
-    let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
-    // What would be rounded to 1000 of a unit is 1.00 of the next.
-    let (mut value, mut unit) = (n as f64, 0);
-    while value >= 999.5 && unit + 1 < units.len() {
-        value /= 1_000.0;
-        unit += 1;
-    }
-    let digits = match value {
-        _ if unit == 0 => 0,
-        v if v < 9.995 => 2,
-        v if v < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.digits$}{}", units[unit])
+    units::short_bytes(n as f64, "")
 }
 
 /// The time of day in UTC, with so many decimals: `09:30:00.25`.

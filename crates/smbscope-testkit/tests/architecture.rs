@@ -11,7 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("smbscope-capture", &["smbscope-model"]),
     ("smbscope-analyze", &["smbscope-wire", "smbscope-model", "smbscope-capture"]),
     ("smbscope-stats", &["smbscope-model"]),
-    ("smbscope-lab", &[]),
+    ("smbscope-lab", &["smbscope-model"]),
     ("smbscope-load", &["smbscope-wire", "smbscope-model", "smbscope-stats"]),
     ("smbscope-report", &["smbscope-model", "smbscope-stats"]),
     (

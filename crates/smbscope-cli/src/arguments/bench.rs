@@ -7,7 +7,7 @@ use smbscope_bench::{Login, Target};
 use smbscope_load::client::{self, Cipher};
 use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, Rates, Users};
 use smbscope_model::Dialect;
-use smbscope_stats::filter;
+use smbscope_model::units;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -56,11 +56,11 @@ pub struct BenchArguments {
     pub users: Option<Users>,
 
     /// Length of the measured part of each load point.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, help_heading = "Load")]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = units::time, help_heading = "Load")]
     pub duration: Duration,
 
     /// Length of what goes before it and is not counted.
-    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration, help_heading = "Load")]
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = units::time, help_heading = "Load")]
     pub warmup: Duration,
 
     /// Open loop: begin operations when they are due, so many a second of all users together (500/s), however long the
@@ -83,7 +83,7 @@ pub struct BenchArguments {
     pub arrivals: ArrivalsChoice,
 
     /// Closed loop: time that a user thinks between two operations, besides what the workload says.
-    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with_all = ["rate", "rate_per_user", "rates"], help_heading = "Load")]
+    #[arg(long, value_name = "DURATION", value_parser = units::time, conflicts_with_all = ["rate", "rate_per_user", "rates"], help_heading = "Load")]
     pub think: Option<Duration>,
 
     /// Find the most users with whom a criterion holds, such as 'p95(Read) < 20ms' or
@@ -303,11 +303,11 @@ pub struct ConnectArguments {
     pub password_file: Option<PathBuf>,
 
     /// How long to wait for the answer to a command.
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = units::time)]
     pub timeout: Duration,
 
     /// End the preparation or the removal of files after this time.
-    #[arg(long, value_name = "DURATION", default_value = "30min", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30min", value_parser = units::time)]
     pub prepare_timeout: Duration,
 
     /// Put commands that belong together into one frame where the dialect can.
@@ -543,17 +543,10 @@ pub enum BenchFormat {
     Json,
 }
 
-/// A length of time: 500ms, 30s, 5min.
-fn duration(text: &str) -> Result<Duration, String> {
-    let nanos = filter::duration(text).map_err(|error| error.sentence())?;
-    u64::try_from(nanos.0).map(Duration::from_nanos).map_err(|_| "expected a time that is not negative".to_owned())
-}
-
-/// Operations a second: 500/s, or 500.
+/// Operations a second: 500/s, 30/min, or 500.
 fn rate(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix("/s").unwrap_or(text).trim();
-    let rate = number.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
-    rate.ok_or_else(|| "expected operations a second, such as 500/s".to_owned())
+    let rate = units::rate(text)?;
+    if rate > 0.0 { Ok(rate) } else { Err("expected more than none, such as 500/s".to_owned()) }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Arguments of `smbscope lab`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use smbscope_lab::{Antivirus, Dialect, Settings, Signing, parse_bandwidth, parse_duration, parse_loss, parse_size};
+use smbscope_lab::{Antivirus, Dialect, Settings, Signing, parse_bandwidth, parse_delay, parse_loss, parse_size};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -186,7 +186,7 @@ pub struct ServerArguments {
     ///
     /// Root gets a network of the server's own, in which packets are late: a capture shows it as network. Otherwise a proxy
     /// that ends TCP does it, and a capture at the client shows it as the server's time.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "What makes it slow")]
+    #[arg(long, value_name = "TIME", value_parser = parse_delay, help_heading = "What makes it slow")]
     pub delay: Option<Duration>,
 
     /// Carry no more than this in each direction: 100mbit, 1gbit.

@@ -12,6 +12,7 @@
 //! - `throughput > 100MB/s`: bytes read and written a second, with `B`, `KB`, `MB`, `GB`, `KiB`, `MiB` or `GiB`.
 
 use super::result::Run;
+use smbscope_model::units;
 use smbscope_model::{Command, Group, Nanos};
 use smbscope_stats::{Figures, Limit, Summary};
 use std::fmt;
@@ -52,18 +53,6 @@ const FIGURES: [(&str, Figure); 7] = [
     ("p95", Figure::P95),
     ("p99", Figure::P99),
     ("p999", Figure::P999),
-];
-
-const TIMES: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
-
-const BYTES: [(&str, f64); 7] = [
-    ("kib", 1024.0),
-    ("mib", 1024.0 * 1024.0),
-    ("gib", 1024.0 * 1024.0 * 1024.0),
-    ("kb", 1e3),
-    ("mb", 1e6),
-    ("gb", 1e9),
-    ("b", 1.0),
 ];
 
 /// What is wrong with a criterion.
@@ -135,26 +124,24 @@ fn condition(text: &str) -> Result<Condition, String> {
             return Err(format!("`{left}` does not say of what"));
         }
         must(true)?;
-        let below = quantity(right, &TIMES)?.ok_or_else(|| format!("`{right}` has no unit: ns, us, ms or s"))?;
-        return Ok(Condition::Time { figure, of: of.to_owned(), below: Nanos(below.round() as i64) });
+        let below = units::duration(right)?;
+        return Ok(Condition::Time { figure, of: of.to_owned(), below });
     }
     match left.to_ascii_lowercase().as_str() {
         "errors" => {
             must(true)?;
-            match right.strip_suffix('%') {
-                Some(share) => Ok(Condition::ErrorShare { below: number(share)? / 100.0 }),
-                None => Ok(Condition::Errors { below: number(right)? }),
+            match right.ends_with('%') {
+                true => Ok(Condition::ErrorShare { below: units::percentage(right)? }),
+                false => Ok(Condition::Errors { below: number(right)? }),
             }
         }
         "ops" | "operations" => {
             must(false)?;
-            Ok(Condition::Operations { above: number(right.strip_suffix("/s").unwrap_or(right))? })
+            Ok(Condition::Operations { above: units::rate(right)? })
         }
         "throughput" => {
             must(false)?;
-            let amount = right.strip_suffix("/s").unwrap_or(right);
-            let above = quantity(amount, &BYTES)?.ok_or_else(|| format!("`{right}` has no unit such as MB/s"))?;
-            Ok(Condition::Throughput { above })
+            Ok(Condition::Throughput { above: units::byte_rate(right)? as f64 })
         }
         _ if FIGURES.iter().any(|(known, _)| known.eq_ignore_ascii_case(left)) => {
             Err(format!("`{left}` needs to say of what: {left}(total), {left}(Read)"))
@@ -170,19 +157,6 @@ fn names(figures: &[(&str, Figure)]) -> String {
 fn number(text: &str) -> Result<f64, String> {
     let text = text.trim();
     text.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0).ok_or_else(|| format!("`{text}` is no number"))
-}
-
-/// A number with one of the units; absent without a unit.
-fn quantity(text: &str, units: &[(&str, f64)]) -> Result<Option<f64>, String> {
-    let lower = text.trim().to_lowercase();
-    for (unit, factor) in units {
-        if let Some(amount) = lower.strip_suffix(unit)
-            && !amount.trim_end().ends_with(char::is_alphabetic)
-        {
-            return Ok(Some(number(amount)? * factor));
-        }
-    }
-    number(&lower).map(|_| None)
 }
 
 impl fmt::Display for Criterion {
@@ -334,9 +308,10 @@ mod tests {
     fn what_is_wrong_is_said_with_an_example() {
         assert_eq!(
             problem("p95(Read) < 20"),
-            "`p95(Read) < 20`: `20` has no unit: ns, us, ms or s; write conditions such as p95(Read) < 20ms and \
-             errors < 1%"
+            "`p95(Read) < 20`: expected a duration, such as 50ms, 1.5s, 200us or 2min; a time needs its unit: did you \
+             mean 20ms?; write conditions such as p95(Read) < 20ms and errors < 1%"
         );
+        assert!("p95(Read) < 1min".parse::<Criterion>().is_ok());
         assert!(problem("p95 < 20ms").contains("`p95` needs to say of what: p95(total), p95(Read)"));
         assert!(problem("p42(Read) < 20ms").contains("`p42` is none of mean, max, p50"));
         assert!(problem("p95(Read < 20ms").contains("`p95(Read` has no `)`"));

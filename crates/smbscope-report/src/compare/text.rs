@@ -5,6 +5,7 @@ use crate::format::{NO_BREAK, clean, compact, counted, shorten, span, thousands,
 use crate::names;
 use crate::text::style::Paint;
 use crate::text::table;
+use smbscope_model::units::short_bytes;
 use smbscope_model::{Nanos, Protocol};
 use std::collections::BTreeSet;
 
@@ -92,11 +93,11 @@ fn facts(column: &Column) -> Vec<(&'static str, String)> {
                 if rate < 99.95 { format!("{rate:.1}") } else { thousands(rate.round() as u64) }
             })
         }),
-        ("Read", bytes(overview.bytes_read as f64)),
-        ("Written", bytes(overview.bytes_written as f64)),
+        ("Read", short_bytes(overview.bytes_read as f64, " ")),
+        ("Written", short_bytes(overview.bytes_written as f64, " ")),
         ("Bytes/s", {
             let ratio = ratios.and_then(|ratios| ratios.bytes_per_second);
-            rate(overview.bytes_per_second, ratio, bytes)
+            rate(overview.bytes_per_second, ratio, |bytes| short_bytes(bytes, " "))
         }),
     ]
 }
@@ -110,22 +111,6 @@ fn dialects(dialects: &[Dialect]) -> String {
         [first, second, rest @ ..] if !rest.is_empty() => format!("{first}, {second} and {} more", rest.len()),
         names => names.join(", "),
     }
-}
-
-/// Three digits and a decimal unit: `12.3 MB`.
-fn bytes(count: f64) -> String {
-    let units = ["B", "kB", "MB", "GB", "TB", "PB"];
-    // What would be rounded to 1000 of a unit is 1.00 of the next.
-    let at = (0..units.len() - 1).find(|at| count < 999.5 * 1_000f64.powi(*at as i32)).unwrap_or(units.len() - 1);
-    let value = count / 1_000f64.powi(at as i32);
-    let decimals = if at == 0 || value >= 99.95 {
-        0
-    } else if value >= 9.995 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.decimals$} {}", units[at])
 }
 
 /// How often the base's value: three digits or so.
@@ -390,7 +375,7 @@ mod tests {
 
     #[test]
     fn bytes_have_three_digits_and_a_unit() {
-        let shown = [0.0, 999.0, 999.6, 1_234.0, 12_345_678.0, 999_600_000.0].map(bytes);
+        let shown = [0.0, 999.0, 999.6, 1_234.0, 12_345_678.0, 999_600_000.0].map(|count| short_bytes(count, " "));
         assert_eq!(shown, ["0 B", "999 B", "1.00 kB", "1.23 kB", "12.3 MB", "1.00 GB"]);
     }
 

@@ -1,7 +1,7 @@
 //! What counts as slow: the thresholds of the verdict, in one place, and how `--slow` changes them.
 
+use smbscope_model::units;
 use smbscope_model::{Group, Nanos};
-use smbscope_stats::filter;
 use std::fmt;
 use std::str::FromStr;
 
@@ -88,10 +88,10 @@ impl FromStr for Thresholds {
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').ok_or_else(|| format!("expected NAME=VALUE, found '{part}'"))?;
             let (key, value) = (key.trim(), value.trim());
-            let time = || match filter::duration(value) {
+            let time = || match units::duration(value) {
                 Ok(time) if time.0 > 0 => Ok(time),
                 Ok(_) => Err(format!("{key}: expected a time above 0")),
-                Err(error) => Err(format!("{key}: {}", error.sentence())),
+                Err(error) => Err(format!("{key}: {error}")),
             };
             match key {
                 "longest" => result.longest = time()?,

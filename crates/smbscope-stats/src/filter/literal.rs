@@ -6,7 +6,8 @@ use super::error::Problem;
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use regex::{Regex, RegexBuilder};
-use smbscope_model::Dialect;
+use smbscope_model::units::{self, Unreadable};
+use smbscope_model::{Dialect, Nanos};
 use std::fmt::{self, Write as _};
 use std::net::{IpAddr, SocketAddr};
 
@@ -53,7 +54,7 @@ impl Scalar {
         match unit {
             Unit::Count => number(text).map(|n| Scalar::Plain(n.into())),
             Unit::Bytes => size(text).map(Scalar::Plain),
-            Unit::Duration => duration(text).map(|n| Scalar::Plain(n.into())),
+            Unit::Duration => Ok(Scalar::Plain(units::duration(text)?.0.into())),
             Unit::Time => time(text),
             Unit::Dialect => dialect(text).map(|dialect| Scalar::Plain(rank(dialect))),
         }
@@ -62,9 +63,11 @@ impl Scalar {
     pub(super) fn write(self, unit: Unit, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self, unit) {
             (Scalar::Plain(value), Unit::Count) => write!(f, "{value}"),
-            (Scalar::Plain(value), Unit::Bytes) => write_size(value, f),
-            (Scalar::Plain(value), Unit::Duration) => write_duration(value, f),
-            (Scalar::SinceStart(value), _) => write_duration(value.into(), f),
+            (Scalar::Plain(value), Unit::Bytes) => {
+                f.write_str(&units::exact_size(value.clamp(0, u64::MAX.into()) as u64))
+            }
+            (Scalar::Plain(value), Unit::Duration) => f.write_str(&units::exact_duration(Nanos(value as i64))),
+            (Scalar::SinceStart(value), _) => f.write_str(&units::exact_duration(Nanos(value))),
             (Scalar::Plain(value), Unit::Dialect) => {
                 let known = Dialect::KNOWN.into_iter().find(|dialect| rank(*dialect) == value);
                 let dialect = known.unwrap_or(Dialect::Smb2(value.clamp(0, u16::MAX.into()) as u16));
@@ -118,84 +121,22 @@ fn number(text: &str) -> Result<u64, Problem> {
     parsed.ok().filter(|_| !text.contains('+')).ok_or_else(|| Problem::new("expected a number, such as 445 or 0x1bd"))
 }
 
-const DURATIONS: [(&str, i64); 9] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("µs", 1_000),
-    ("μs", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("min", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-    ("d", 86_400_000_000_000),
-];
-
-pub(super) fn duration(text: &str) -> Result<i64, Problem> {
-    let expected = Problem::new("expected a duration, such as 50ms, 1.5s, 200us or 2min");
-    let (digits, unit) = quantity(text);
-    let Some((_, scale)) = DURATIONS.iter().find(|(name, _)| *name == unit) else {
-        let hint = match unit {
-            _ if digits.is_empty() => None,
-            "" => Some(format!("a time needs its unit: did you mean {digits}ms?")),
-            "m" => Some(format!("minutes are {digits}min, milliseconds {digits}ms")),
-            _ => Some("the units are ns, us, ms, s, min, h and d".to_owned()),
-        };
-        return Err(expected.maybe(hint));
-    };
-    scaled(digits, (*scale).into()).and_then(|nanos| i64::try_from(nanos).ok()).ok_or(expected)
-}
-
-/// Single letters are powers of 1024, as disk tools have it.
-const SIZES: [(&str, i128); 14] = [
-    ("", 1),
-    ("b", 1),
-    ("k", 1 << 10),
-    ("m", 1 << 20),
-    ("g", 1 << 30),
-    ("t", 1 << 40),
-    ("kib", 1 << 10),
-    ("mib", 1 << 20),
-    ("gib", 1 << 30),
-    ("tib", 1 << 40),
-    ("kb", 1_000),
-    ("mb", 1_000_000),
-    ("gb", 1_000_000_000),
-    ("tb", 1_000_000_000_000),
-];
-
 fn size(text: &str) -> Result<i128, Problem> {
-    let expected = || Problem::new("expected a size, such as 4096, 64KiB, 4k (of 1024) or 1MB (of 1000)");
     if text.starts_with("0x") {
-        return number(text).map(i128::from).map_err(|_| expected());
+        return number(text).map(i128::from);
     }
-    let (digits, unit) = quantity(text);
-    let scale = SIZES.iter().find(|(name, _)| unit.eq_ignore_ascii_case(name)).map(|(_, scale)| *scale);
-    scale.and_then(|scale| scaled(digits, scale)).filter(|bytes| *bytes >= 0).ok_or_else(expected)
+    Ok(units::size(text)?.into())
 }
 
-/// The digits in front and the unit behind.
-fn quantity(text: &str) -> (&str, &str) {
-    let digits = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
-    text.split_at(text.find(|c| !digits(c)).unwrap_or(text.len()))
-}
-
-/// Digits with at most one point, times a scale; none unless that is a whole number.
-fn scaled(digits: &str, scale: i128) -> Option<i128> {
-    let (sign, digits) = digits.strip_prefix('-').map_or((1, digits), |digits| (-1, digits));
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    // More digits than any time or size has.
-    if whole.is_empty() || whole.len() > 20 || fraction.len() > 18 || !is_number(whole) || !is_number(fraction) {
-        return None;
+impl From<Unreadable> for Problem {
+    fn from(error: Unreadable) -> Problem {
+        Problem::new(error.expected).maybe(error.hint)
     }
-    let one = 10i128.pow(fraction.len() as u32);
-    let parts = format!("{whole}{fraction}").parse::<i128>().ok()?.checked_mul(scale)?;
-    (parts % one == 0).then_some(sign * parts / one)
 }
 
 fn time(text: &str) -> Result<Scalar, Problem> {
-    if let Ok(nanos) = duration(text) {
-        return Ok(Scalar::SinceStart(nanos));
+    if let Ok(duration) = units::duration(text) {
+        return Ok(Scalar::SinceStart(duration.0));
     }
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
         return Ok(Scalar::Plain(time.as_nanosecond()));
@@ -210,26 +151,9 @@ fn time(text: &str) -> Result<Scalar, Problem> {
             return Ok(Scalar::TimeOfDay(nanos as i64));
         }
     }
-    let hint = quantity(text).1.is_empty().then(|| format!("a time needs its unit: did you mean {text}s?"));
+    let is_number = text.parse::<f64>().is_ok();
+    let hint = is_number.then(|| format!("a time needs its unit: did you mean {text}s?"));
     Err(Problem::new("expected a time: 30s after the start, 09:30, 2024-05-17 or 2024-05-17T09:30:00Z").maybe(hint))
-}
-
-fn write_duration(nanos: i128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    // The names with Greek letters are for reading only.
-    let units = DURATIONS.iter().rev().filter(|(name, _)| name.is_ascii());
-    let fitting = units.map(|(name, scale)| (name, i128::from(*scale))).find(|(_, scale)| nanos % scale == 0);
-    match fitting {
-        Some((name, scale)) if nanos != 0 => write!(f, "{}{name}", nanos / scale),
-        _ => f.write_str("0s"),
-    }
-}
-
-fn write_size(bytes: i128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let units = [("TiB", 1i128 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match units.into_iter().find(|(_, scale)| bytes > 0 && bytes % scale == 0) {
-        Some((name, scale)) => write!(f, "{}{name}", bytes / scale),
-        None => write!(f, "{bytes}"),
-    }
 }
 
 /// Addresses that share their first bits; a single address shares all of them, and may have a port.

@@ -29,7 +29,7 @@ pub use error::FilterError;
 
 use columns::Context;
 use expression::Expression;
-use smbscope_model::{Exchange, Nanos, Timestamp};
+use smbscope_model::{Exchange, Timestamp};
 use std::fmt;
 use std::str::FromStr;
 
@@ -84,9 +84,4 @@ impl Matcher<'_> {
     pub fn matches(&mut self, exchange: &Exchange, start: Timestamp) -> bool {
         self.expression.holds(exchange, start, &mut self.context)
     }
-}
-
-/// Reads a duration as filters write it: `50ms`, `1.5s`, `2min`.
-pub fn duration(text: &str) -> Result<Nanos, FilterError> {
-    literal::duration(text).map(Nanos).map_err(|problem| problem.at(text, 0..text.len()))
 }

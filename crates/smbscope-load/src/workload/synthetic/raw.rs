@@ -2,6 +2,7 @@
 
 use super::super::draw::{Sizes, Times};
 use serde::Deserialize;
+use smbscope_model::units;
 use std::time::Duration;
 use toml::{Spanned, Value};
 
@@ -141,22 +142,8 @@ pub(super) fn size(value: &Value) -> Result<u64, Wrong> {
     let wrong = || (format!("{value} is no size"), SIZE_HINT.to_owned());
     match value {
         Value::Integer(bytes) => u64::try_from(*bytes).map_err(|_| wrong()),
-        Value::String(text) => {
-            let (number, unit) = number_and_unit(text).ok_or_else(wrong)?;
-            let factor = match unit {
-                "" | "B" => 1.0,
-                "KB" | "kB" => 1e3,
-                "MB" => 1e6,
-                "GB" => 1e9,
-                "KiB" | "K" => 1024.0,
-                "MiB" | "M" => 1_048_576.0,
-                "GiB" | "G" => 1_073_741_824.0,
-                _ => return Err(wrong()),
-            };
-            let bytes = number * factor;
-            // Below 2^53, so that it is exact.
-            if bytes < 9e15 { Ok(bytes.round() as u64) } else { Err(wrong()) }
-        }
+        // Below 2^53, so that a workload in JSON has it exactly.
+        Value::String(text) => units::size(text).ok().filter(|bytes| *bytes < 1 << 53).ok_or_else(wrong),
         _ => Err(wrong()),
     }
 }
@@ -184,26 +171,17 @@ pub(super) fn times(value: &Value) -> Result<Times, Wrong> {
     }
 }
 
+/// The longest time that a workload can say.
+const TIME_MAX: Duration = Duration::from_secs(86_400);
+
 /// `"10ms"`
 fn time(value: &Value) -> Result<Duration, Wrong> {
     let wrong = || (format!("{value} is no time"), TIME_HINT.to_owned());
-    let (number, unit) = value.as_str().and_then(number_and_unit).ok_or_else(wrong)?;
-    let seconds = match unit {
-        "us" | "µs" => number / 1e6,
-        "ms" => number / 1e3,
-        "s" => number,
-        "min" => number * 60.0,
-        _ if number == 0.0 => 0.0,
-        _ => return Err(wrong()),
-    };
-    if seconds <= 86_400.0 { Ok(Duration::from_secs_f64(seconds)) } else { Err(wrong()) }
-}
-
-fn number_and_unit(text: &str) -> Option<(f64, &str)> {
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let number = text[..end].parse().ok()?;
-    Some((number, text[end..].trim()))
+    let text = value.as_str().ok_or_else(wrong)?;
+    if text.trim() == "0" {
+        return Ok(Duration::ZERO);
+    }
+    units::time(text).ok().filter(|time| *time <= TIME_MAX).ok_or_else(wrong)
 }
 
 /// The only entry of a table.

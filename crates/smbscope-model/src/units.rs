@@ -1,0 +1,261 @@
+//! Durations, sizes, rates and shares as people write them: one grammar for every option, file and criterion, and one
+//! way to write each back.
+//!
+//! A quantity is a decimal number and a unit, with or without a blank between: `5ms`, `1.5 GiB`. Times and sizes are
+//! exact: what is not a whole number of nanoseconds or bytes is refused.
+
+use crate::Nanos;
+use std::fmt;
+
+/// Why a text is no such quantity: what was expected, and what may be meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// What was expected, with examples.
+    pub expected: String,
+    /// What may be meant, or what the units are.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.expected)?;
+        self.hint.iter().try_for_each(|hint| write!(f, "; {hint}"))
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+impl From<Unreadable> for String {
+    fn from(error: Unreadable) -> String {
+        error.to_string()
+    }
+}
+
+fn expected(what: &str) -> Unreadable {
+    Unreadable { expected: format!("expected {what}"), hint: None }
+}
+
+const DURATIONS: [(&str, i128); 9] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("μs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+];
+
+/// `50ms`, `1.5s`, `2min`; may be negative.
+pub fn duration(text: &str) -> Result<Nanos, Unreadable> {
+    let expected = expected("a duration, such as 50ms, 1.5s, 200us or 2min");
+    let (digits, unit) = parts(text);
+    let Some((_, scale)) = DURATIONS.iter().find(|(name, _)| *name == unit) else {
+        let hint = match unit {
+            _ if digits.is_empty() => None,
+            "" => Some(format!("a time needs its unit: did you mean {digits}ms?")),
+            "m" => Some(format!("minutes are {digits}min, milliseconds {digits}ms")),
+            _ => Some("the units are ns, us, ms, s, min, h and d".to_owned()),
+        };
+        return Err(Unreadable { hint, ..expected });
+    };
+    scaled(digits, *scale).and_then(|nanos| i64::try_from(nanos).ok()).map(Nanos).ok_or(expected)
+}
+
+/// The same, not negative.
+pub fn time(text: &str) -> Result<std::time::Duration, Unreadable> {
+    let nanos = duration(text)?;
+    let nanos = u64::try_from(nanos.0).map_err(|_| expected("a time that is not negative"))?;
+    Ok(std::time::Duration::from_nanos(nanos))
+}
+
+/// Single letters are powers of 1024, as disk tools have it.
+const SIZES: [(&str, i128); 14] = [
+    ("", 1),
+    ("b", 1),
+    ("k", 1 << 10),
+    ("m", 1 << 20),
+    ("g", 1 << 30),
+    ("t", 1 << 40),
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
+    ("tib", 1 << 40),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("tb", 1_000_000_000_000),
+];
+
+/// Bytes: `4096`, `64KiB`, `4k` (of 1024), `1MB` (of 1000).
+pub fn size(text: &str) -> Result<u64, Unreadable> {
+    let expected = || expected("a size, such as 4096, 64KiB, 4k (of 1024) or 1MB (of 1000)");
+    let (digits, unit) = parts(text);
+    let scale = SIZES.iter().find(|(name, _)| unit.eq_ignore_ascii_case(name)).map(|(_, scale)| *scale);
+    scale.and_then(|scale| scaled(digits, scale)).and_then(|bytes| u64::try_from(bytes).ok()).ok_or_else(expected)
+}
+
+/// Bytes a second: `10MB/s`.
+pub fn byte_rate(text: &str) -> Result<u64, Unreadable> {
+    let amount = text.trim().strip_suffix("/s").ok_or_else(|| expected("bytes a second, such as 10MB/s"))?;
+    size(amount).map_err(|_| expected("bytes a second, such as 10MB/s"))
+}
+
+/// Bits a second, as tc(8) writes them: `100mbit`, `1gbit`, `512kbit`.
+pub fn bit_rate(text: &str) -> Result<u64, Unreadable> {
+    let (digits, unit) = parts(text);
+    let scale = BIT_RATES.iter().find(|(_, name)| unit.eq_ignore_ascii_case(name)).map(|(scale, _)| i128::from(*scale));
+    let bits = scale.and_then(|scale| scaled(digits, scale)).and_then(|bits| u64::try_from(bits).ok());
+    bits.ok_or_else(|| expected("bits a second, such as 100mbit or 1gbit"))
+}
+
+const BIT_RATES: [(u64, &str); 4] = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1_000, "kbit"), (1, "bit")];
+
+/// Events a second: `500/s`, `500`, `30/min`.
+pub fn rate(text: &str) -> Result<f64, Unreadable> {
+    let (number, unit) = text.split_once('/').map_or((text, "s"), |(number, unit)| (number, unit.trim()));
+    let scale = DURATIONS.iter().find(|(name, _)| *name == unit).map(|(_, nanos)| *nanos as f64 / 1e9);
+    let number = decimal(number).filter(|number| *number >= 0.0);
+    number.zip(scale).map(|(number, scale)| number / scale).ok_or_else(|| expected("a rate, such as 500/s or 30/min"))
+}
+
+/// A share: `80%` is 0.8. Not negative; it may be more than 1.
+pub fn percentage(text: &str) -> Result<f64, Unreadable> {
+    let number = text.trim().strip_suffix('%').and_then(decimal).filter(|percent| *percent >= 0.0);
+    number.map(|percent| percent / 100.0).ok_or_else(|| expected("a percentage, such as 80% or 0.5%"))
+}
+
+/// A duration that [`duration`] reads back as the same.
+pub fn exact_duration(duration: Nanos) -> String {
+    // The names with Greek letters are for reading only.
+    let units = DURATIONS.iter().rev().filter(|(name, _)| name.is_ascii());
+    let nanos = i128::from(duration.0);
+    match units.into_iter().find(|(_, scale)| nanos % scale == 0) {
+        Some((name, scale)) if nanos != 0 => format!("{}{name}", nanos / scale),
+        _ => "0s".to_owned(),
+    }
+}
+
+/// A size that [`size`] reads back as the same.
+pub fn exact_size(bytes: u64) -> String {
+    whole(bytes, &[(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "")])
+}
+
+/// A bit rate that [`bit_rate`] reads back as the same.
+pub fn exact_bit_rate(bits: u64) -> String {
+    whole(bits, &BIT_RATES)
+}
+
+/// In the largest unit that leaves a whole number.
+fn whole(value: u64, units: &[(u64, &str)]) -> String {
+    let fits = units.iter().find(|(scale, _)| value > 0 && value.is_multiple_of(*scale));
+    fits.map_or_else(|| value.to_string(), |(scale, unit)| format!("{}{unit}", value / scale))
+}
+
+/// Bytes in three digits and a unit of powers of 1000, as rates have them, with `gap` before the unit: `842B`, `1.43kB`.
+pub fn short_bytes(count: f64, gap: &str) -> String {
+    let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+    // What would be rounded to 1000 of a unit is 1.00 of the next.
+    let (mut value, mut unit) = (count, 0);
+    while value >= 999.5 && unit + 1 < units.len() {
+        value /= 1_000.0;
+        unit += 1;
+    }
+    let digits = match value {
+        _ if unit == 0 => 0,
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$}{gap}{}", units[unit])
+}
+
+/// The digits in front and the unit behind.
+fn parts(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let digits = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
+    let (digits, unit) = text.split_at(text.find(|c| !digits(c)).unwrap_or(text.len()));
+    (digits, unit.trim_start())
+}
+
+/// Digits with at most one point, times a scale; none unless that is a whole number.
+fn scaled(digits: &str, scale: i128) -> Option<i128> {
+    let (sign, digits) = digits.strip_prefix('-').map_or((1, digits), |digits| (-1, digits));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    // More digits than any time or size has.
+    if whole.is_empty() || whole.len() > 20 || fraction.len() > 18 || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    let one = 10i128.pow(fraction.len() as u32);
+    let parts = format!("{whole}{fraction}").parse::<i128>().ok()?.checked_mul(scale)?;
+    (parts % one == 0).then_some(sign * parts / one)
+}
+
+/// A plain decimal number: Rust's grammar also has `inf`, `1e3` and `+5`.
+fn decimal(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-');
+    text.parse().ok().filter(|_| is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn quantities_are_read_with_their_units() {
+        assert_eq!(duration("1.5ms"), Ok(Nanos(1_500_000)));
+        assert_eq!(duration("5 min"), Ok(Nanos(300_000_000_000)));
+        assert_eq!(duration("-2µs"), Ok(Nanos(-2_000)));
+        assert_eq!(time("0.25ms"), Ok(Duration::from_micros(250)));
+        assert_eq!(
+            [size("4096"), size("64KiB"), size("64k"), size("1.5MB")].map(Result::unwrap),
+            [4_096, 65_536, 65_536, 1_500_000]
+        );
+        assert_eq!(byte_rate("10 MB/s"), Ok(10_000_000));
+        assert_eq!([bit_rate("100mbit"), bit_rate("2.5Gbit")].map(Result::unwrap), [100_000_000, 2_500_000_000]);
+        assert_eq!([rate("500/s"), rate("500"), rate("30/min")].map(Result::unwrap), [500.0, 500.0, 0.5]);
+        assert_eq!(percentage("0.5%"), Ok(0.005));
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_refused() {
+        for text in ["", "5", "ms", "1.2.3s", "nanms", "0.5ns", "1e3s", "+5ms", "99999999999d"] {
+            assert!(duration(text).is_err(), "{text:?}");
+        }
+        assert!(time("-1s").is_err());
+        for text in ["", "-1", "1.5", "4kk", "0.3B", "99999999999999999999"] {
+            assert!(size(text).is_err(), "{text:?}");
+        }
+        assert!(bit_rate("100").is_err() && byte_rate("10MB").is_err());
+        for text in ["", "inf", "-1/s", "5/x", "nan", "1e3"] {
+            assert!(rate(text).is_err(), "{text:?}");
+        }
+        assert!(percentage("80").is_err() && percentage("-1%").is_err());
+    }
+
+    #[test]
+    fn what_may_be_meant_is_said() {
+        let said = |text: &str| duration(text).unwrap_err().to_string();
+        assert!(said("5").ends_with("; a time needs its unit: did you mean 5ms?"), "{}", said("5"));
+        assert!(said("5m").ends_with("; minutes are 5min, milliseconds 5ms"), "{}", said("5m"));
+    }
+
+    #[test]
+    fn quantities_are_written_as_they_are_read() {
+        for nanos in [0, 1, 1_500, 90_000_000_000, -5_000_000, 86_400_000_000_000] {
+            assert_eq!(duration(&exact_duration(Nanos(nanos))), Ok(Nanos(nanos)));
+        }
+        for bytes in [0, 1, 1_023, 65_537, 64 << 20, 3 << 40] {
+            assert_eq!(size(&exact_size(bytes)), Ok(bytes));
+        }
+        assert_eq!([100_000_000, 1_500_000].map(exact_bit_rate), ["100mbit", "1500kbit"]);
+        assert_eq!(
+            [842.0, 1_430.0, 14_300_000.0, 999_600.0].map(|n| short_bytes(n, "")),
+            ["842B", "1.43kB", "14.3MB", "1.00MB"]
+        );
+    }
+}
