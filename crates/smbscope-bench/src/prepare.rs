@@ -1,10 +1,9 @@
 //! Puts a workload's files on the share before the first load point.
 
-use crate::progress::{Phase, Progress, Snapshot, Wish};
-use crate::site::Site;
+use crate::progress::{Progress, Wish};
+use crate::run::Setup;
 use anyhow::Context;
 use smbscope_load::prepare::{self, Request};
-use smbscope_load::workload::Workload;
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,32 +29,30 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Makes what is missing, for so many sessions.
+/// Makes what is missing.
 pub(crate) fn run(
-    site: &Site,
-    workload: &Workload,
-    sessions: u32,
+    setup: &Setup,
     within: Duration,
     watcher: &mut dyn Progress,
     stop: &AtomicBool,
 ) -> anyhow::Result<()> {
+    let workload = &setup.options.workload;
     let made = workload.made();
     let request = Request {
-        directory: &site.directory,
+        directory: &setup.site.directory,
         workload: workload.name(),
         files: workload.file_set(),
         made: &made,
-        users: sessions,
+        users: setup.sessions(),
         sessions: SESSIONS,
         within,
     };
     let watcher = RefCell::new(watcher);
-    let mut shown = Instant::now();
-    let mut progress = |progress: prepare::Progress| {
-        if shown.elapsed() >= REFRESH {
-            shown = Instant::now();
-            let what = format!("file {} of {}", progress.files, progress.of_files);
-            watcher.borrow_mut().update(Snapshot { phase: Phase::Preparing(what), ..Snapshot::default() });
+    let mut told = Instant::now();
+    let mut progress = |made: prepare::Progress| {
+        if told.elapsed() >= REFRESH {
+            told = Instant::now();
+            watcher.borrow_mut().preparing(&made);
         }
     };
     let runtime = Builder::new_current_thread().enable_all().build().context("no runtime for the client")?;
@@ -69,7 +66,7 @@ pub(crate) fn run(
     };
     runtime.block_on(async {
         tokio::select! {
-            prepared = prepare::prepare(&site.options, &request, &mut progress) => Ok(prepared.map(drop)?),
+            prepared = prepare::prepare(&setup.site.options, &request, &mut progress) => Ok(prepared.map(drop)?),
             () = stopped => Err(Interrupted.into()),
         }
     })

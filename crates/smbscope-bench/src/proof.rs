@@ -1,15 +1,74 @@
-//! A capture of a load point, read and held against what the client measured.
+//! Captures of load points, each held against what the client measured.
 
-use crate::document::CaptureFacts;
-use crate::sniffer::Taken;
+use crate::document::{self, CaptureFacts, Seen};
+use crate::one_line;
+use crate::sniffer::{Capture, Sniffer, Taken};
 use crate::wire::Wire;
 use anyhow::Context;
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureInfo, CaptureSet, Input};
+use smbscope_load::engine::Exchanges;
+use smbscope_load::engine::result::Run;
 use smbscope_model::{Connection, Exchange, Settled};
-use smbscope_report::{CaptureEntry, Report};
+use smbscope_report::{CaptureEntry, Report, bench};
 use smbscope_stats::Aggregator;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Takes a capture of each load point. Why one fails is told with the load point.
+pub(crate) struct Captures {
+    /// How captures are taken, or why not; absent where none is asked for.
+    sniffer: Option<Result<Sniffer, String>>,
+    server: SocketAddr,
+    under_way: Option<Result<Capture, String>>,
+    taken: Option<Result<Taken, String>>,
+}
+
+impl Captures {
+    /// Of what goes to and from this server, where captures are asked for.
+    pub(crate) fn of(server: SocketAddr, asked_for: bool) -> Captures {
+        Captures { sniffer: asked_for.then(|| Sniffer::find(server)), server, under_way: None, taken: None }
+    }
+
+    /// Why there will be none, although they are asked for.
+    pub(crate) fn why_not(&self) -> Option<&str> {
+        self.sniffer.as_ref()?.as_ref().err().map(String::as_str)
+    }
+
+    /// Users are about to work: begins a capture into a file.
+    pub(crate) fn begin(&mut self, file: impl FnOnce() -> anyhow::Result<PathBuf>) {
+        self.under_way = self.sniffer.as_ref().map(|sniffer| {
+            let sniffer = sniffer.as_ref().map_err(String::clone)?;
+            file().and_then(|file| sniffer.begin(&file)).map_err(|error| one_line(&error))
+        });
+    }
+
+    /// The measured part is over.
+    pub(crate) fn end(&mut self) {
+        let end = |capture: Capture| capture.end().map_err(|error| one_line(&error));
+        self.taken = self.under_way.take().map(|capture| capture.and_then(end));
+    }
+
+    /// The load point beside its capture, whose file is called so.
+    pub(crate) fn held_against(&mut self, run: &Run, exchanges: Option<&Exchanges>, name: String) -> bench::Run {
+        if self.taken.is_none() {
+            // It ended before anything was measured.
+            self.end();
+        }
+        let taken = match self.taken.take() {
+            None => return document::of(run, Seen::NotAsked),
+            Some(Err(why)) => return document::of(run, Seen::Skipped(why)),
+            Some(Ok(taken)) => taken,
+        };
+        // Where some did not fit, those that did are still held against the wire one by one.
+        let mut wire = Wire::new(run, exchanges.map(|exchanges| exchanges.list.as_slice()));
+        match read(&taken, self.server.port(), &mut wire) {
+            Ok(facts) => document::of(run, Seen::Made(&wire, CaptureFacts { file: Some(name), ..facts })),
+            Err(error) => document::of(run, Seen::Skipped(one_line(&error))),
+        }
+    }
+}
 
 /// What each exchange of the capture is looked at for: beside the client's, and for how far the capture can be trusted.
 struct Both<'w> {
@@ -35,7 +94,7 @@ impl Sink for Both<'_> {
 
 /// Puts the commands of a capture beside those of the client, and says how far it can be trusted. `port` is the
 /// server's.
-pub(crate) fn read(taken: &Taken, port: u16, wire: &mut Wire) -> anyhow::Result<CaptureFacts> {
+fn read(taken: &Taken, port: u16, wire: &mut Wire) -> anyhow::Result<CaptureFacts> {
     let name = taken.file.display().to_string();
     let mut set = CaptureSet::open(&[Input::File(taken.file.clone())])?;
     let options = Options { ports: vec![port], ..Options::default() };

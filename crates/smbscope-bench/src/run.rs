@@ -1,15 +1,16 @@
 //! A run from its options to its document.
 
 use crate::directory::RunDirectory;
+use crate::keeper::Keeper;
+use crate::metrics::Metrics;
 use crate::options::RunOptions;
-use crate::prepare;
 use crate::progress::{Heading, Progress};
-use crate::ramp::Ramp;
-use crate::results::{Described, Keeper, Metrics, Place};
+use crate::proof::Captures;
 use crate::site::Site;
-use crate::sniffer::Sniffer;
+use crate::{prepare, ramp};
 use anyhow::Context;
 use smbscope_load::client::{self, Facts, Options, Session};
+use smbscope_load::engine::Plan;
 use smbscope_load::workload::{Script, Step, UserScript, UserSeat};
 use smbscope_model::Timestamp;
 use smbscope_report::bench::Document;
@@ -19,11 +20,18 @@ use tokio::runtime::Builder;
 
 /// A run that can begin: its server has answered, and its results have a place.
 pub struct Bench {
-    options: RunOptions,
-    started: Timestamp,
+    setup: Setup,
     directory: Option<RunDirectory>,
-    site: Site,
-    facts: Facts,
+}
+
+/// What a run is made from.
+pub(crate) struct Setup {
+    pub(crate) options: RunOptions,
+    /// When it began to be prepared.
+    pub(crate) started: Timestamp,
+    pub(crate) site: Site,
+    /// What was negotiated with the server.
+    pub(crate) facts: Facts,
 }
 
 /// What came out of a run.
@@ -44,46 +52,51 @@ impl Bench {
         let directory = options.directory.as_deref().map(open).transpose()?;
         let site = Site::open(&options.server, &options.connect)?;
         let facts = look(&site.options)?;
-        Ok(Bench { options, started, directory, site, facts })
+        Ok(Bench { setup: Setup { options, started, site, facts }, directory })
     }
 
     /// What is to be shown while it runs.
     pub fn heading(&self) -> Heading {
-        Heading { workload: self.options.workload.name().to_owned(), target: self.site.heading(&self.facts) }
+        let Setup { options, site, facts, .. } = &self.setup;
+        Heading { workload: options.workload.name().to_owned(), target: site.heading(facts) }
     }
 
     /// Makes the workload's files, runs all load points, and keeps and tells what came out; ends early, with what was
     /// measured until then, when `stop` is set or whoever watches wants it.
     pub fn run(self, progress: &mut dyn Progress, stop: &AtomicBool) -> anyhow::Result<Outcome> {
-        let Bench { options, started, directory, site, facts } = self;
-        let RunOptions { workload, plan, .. } = &options;
-        let place = Place::new(options.directory.as_deref())?;
-        let sessions = plan.users.most().saturating_mul(plan.sessions_per_user);
-        if let Some(within) = options.prepare {
-            prepare::run(&site, workload, sessions, within, progress, stop)?;
+        let Bench { setup, directory } = self;
+        if let Some(within) = setup.options.prepare {
+            prepare::run(&setup, within, progress, stop)?;
         }
-
-        let scripts = |number: u32| -> Box<dyn Script> {
-            let seat = UserSeat { number, of: sessions, seed: plan.seed, directory: site.directory.clone() };
-            let script = workload.script(&seat);
-            match options.passes {
-                Some(passes) => Box::new(Passes { script, passes }),
-                None => Box::new(script),
-            }
-        };
-        let capture = options.capture.then(|| Sniffer::find(site.options.address));
-        if let Some(Err(why)) = &capture {
+        let captures = Captures::of(setup.site.options.address, setup.options.capture);
+        if let Some(why) = captures.why_not() {
             progress.note(&format!("no capture: {why}"));
         }
-        let capacity = options.capacity.as_ref().map(|(criterion, search)| (criterion, *search));
-        let metrics = Metrics::of(site.lab.as_ref());
-        let described = Described { options: &options, site: &site, facts: &facts, started };
-        let mut keeper = Keeper::new(directory, described, &metrics);
-        let (metrics, folder) = (&metrics, place.folder());
-        let ramp = Ramp { plan, options: &site.options, scripts: &scripts, capacity, capture, folder, metrics, stop };
-        let measured = ramp.run(progress, &mut keeper)?;
-        let (document, kept) = keeper.finish(measured);
+        let metrics = Metrics::of(setup.site.lab.as_ref());
+        let mut keeper = Keeper::new(&setup, directory, &metrics)?;
+        let measured = ramp::run(&setup, captures, &mut keeper, &metrics, progress, stop)?;
+        let document = setup.document(measured);
+        let kept = keeper.finish(&document);
         Ok(Outcome { document, kept })
+    }
+}
+
+impl Setup {
+    /// Sessions of all users of the largest load point.
+    pub(crate) fn sessions(&self) -> u32 {
+        let Plan { users, sessions_per_user, .. } = &self.options.plan;
+        users.most().saturating_mul(*sessions_per_user)
+    }
+
+    /// What the session of that number does.
+    pub(crate) fn script(&self, number: u32) -> Box<dyn Script> {
+        let RunOptions { workload, plan, passes, .. } = &self.options;
+        let directory = self.site.directory.clone();
+        let script = workload.script(&UserSeat { number, of: self.sessions(), seed: plan.seed, directory });
+        match *passes {
+            Some(passes) => Box::new(Passes { script, passes }),
+            None => Box::new(script),
+        }
     }
 }
 

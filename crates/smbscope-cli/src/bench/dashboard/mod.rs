@@ -14,6 +14,7 @@ pub(crate) use screen::give_back;
 use crate::terminal;
 use screen::Screen;
 use smbscope_bench::progress::{Heading, Progress, Snapshot, Wish};
+use smbscope_load::prepare;
 use smbscope_report::bench;
 use state::{Finished, State};
 use std::io::{self, IsTerminal};
@@ -72,6 +73,11 @@ impl Display {
 }
 
 impl Progress for Display {
+    fn preparing(&mut self, made: &prepare::Progress) {
+        self.state.prepare(made);
+        self.show(self.state.preparing.clone());
+    }
+
     fn update(&mut self, snapshot: Snapshot) {
         let line = plain::interval(&self.state, &snapshot);
         self.state.update(snapshot);

@@ -1,16 +1,16 @@
 //! The same as lines: one an interval while users work, one when the phase changes, one when a load point is done.
 
-use super::state::{Finished, State, compact, of_them, rate};
-use smbscope_bench::progress::{Phase, Snapshot};
+use super::state::{Finished, State, compact, of_them, phase_name, rate};
+use smbscope_bench::progress::Snapshot;
+use smbscope_load::engine::Phase;
 
 /// A line about what happened since the last one; none where nothing new is to be said.
 pub(super) fn interval(state: &State, snapshot: &Snapshot) -> Option<String> {
-    let point = snapshot.point;
+    let (point, live) = (snapshot.point, &snapshot.live);
     let users = if point.users == 1 { "1 user".to_owned() } else { format!("{} users", point.users) };
-    match snapshot.phase {
-        Phase::WarmUp | Phase::Measuring => {}
-        _ if snapshot.phase == state.now.phase && point == state.now.point => return None,
-        Phase::Preparing(_) => return Some(snapshot.phase_name().to_owned()),
+    match live.phase {
+        Phase::Warmup | Phase::Measuring => {}
+        _ if live.phase == state.now.live.phase && point == state.now.point => return None,
         Phase::Connecting => {
             let of = point.of.map_or_else(String::new, |of| format!(" of {of}"));
             return Some(format!("load point {}{of}: {users}, connecting", point.number));
@@ -20,20 +20,20 @@ pub(super) fn interval(state: &State, snapshot: &Snapshot) -> Option<String> {
     let megabytes = |bytes: u64| format!("{:.2}", snapshot.per_second(bytes) / 1e6);
     let mut line = format!(
         "{users} {}: {}/{} connected, {} commands/s, {} MB/s read, {} written, p50 {}, p95 {}",
-        snapshot.phase_name(),
-        snapshot.connected,
+        phase_name(live.phase),
+        live.sessions,
         point.users,
-        rate(snapshot.per_second(snapshot.commands)),
-        megabytes(snapshot.bytes_read),
-        megabytes(snapshot.bytes_written),
-        compact(snapshot.p50),
-        compact(snapshot.p95),
+        rate(snapshot.per_second(live.commands)),
+        megabytes(live.bytes_read),
+        megabytes(live.bytes_written),
+        compact(live.p50),
+        compact(live.p95),
     );
-    if snapshot.errors > 0 {
-        line += &format!(", {} errors{}", snapshot.errors, of_them(snapshot.errors, snapshot.unexpected));
+    if live.errors > 0 {
+        line += &format!(", {} errors{}", live.errors, of_them(live.errors, live.unexpected));
     }
-    if snapshot.failures > 0 {
-        line += &format!(", {} sessions failed", snapshot.failures);
+    if live.failures > 0 {
+        line += &format!(", {} sessions failed", live.failures);
     }
     if let Some((left, _)) = snapshot.remaining {
         line += &format!(", {} s left", left.as_secs_f64().ceil());

@@ -1,6 +1,8 @@
 //! What there is to show while users work, without how.
 
-use smbscope_bench::progress::{Heading, Phase, Snapshot};
+use smbscope_bench::progress::{Heading, Snapshot};
+use smbscope_load::engine::Phase;
+use smbscope_load::prepare;
 use smbscope_model::Nanos;
 use smbscope_report::bench;
 use std::collections::{BTreeMap, VecDeque};
@@ -49,6 +51,8 @@ impl Finished {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct State {
     pub(crate) heading: Heading,
+    /// Before the first load point: what is being made.
+    pub(crate) preparing: Option<String>,
     pub(crate) now: Snapshot,
     /// Commands a second and the 95th percentile of each snapshot, the newest last.
     pub(crate) history: VecDeque<(f64, Option<Nanos>)>,
@@ -75,21 +79,37 @@ impl State {
             (self.errors, self.unexpected, self.failures) = (0, 0, 0);
             self.statuses.clear();
         }
-        self.errors += snapshot.errors;
-        self.unexpected += snapshot.unexpected;
-        self.failures += snapshot.failures;
-        for (status, count) in &snapshot.statuses {
-            if self.statuses.len() < STATUSES_MAX || self.statuses.contains_key(status) {
-                *self.statuses.entry(status.clone()).or_default() += count;
+        let live = &snapshot.live;
+        self.errors += live.errors;
+        self.unexpected += live.unexpected;
+        self.failures += live.failures;
+        for (status, count) in &live.statuses {
+            let status = status.to_string();
+            if self.statuses.len() < STATUSES_MAX || self.statuses.contains_key(&status) {
+                *self.statuses.entry(status).or_default() += count;
             }
         }
-        if matches!(snapshot.phase, Phase::WarmUp | Phase::Measuring) {
+        if matches!(live.phase, Phase::Warmup | Phase::Measuring) {
             if self.history.len() == HISTORY_MAX {
                 self.history.pop_front();
             }
-            self.history.push_back((snapshot.per_second(snapshot.commands), snapshot.p95));
+            self.history.push_back((snapshot.per_second(live.commands), live.p95));
         }
+        self.preparing = None;
         self.now = snapshot;
+    }
+
+    /// Takes how far the workload's files are made.
+    pub(crate) fn prepare(&mut self, made: &prepare::Progress) {
+        self.preparing = Some(format!("file {} of {}", made.files, made.of_files));
+    }
+
+    /// What is going on, in words: `measuring`.
+    pub(crate) fn phase_name(&self) -> &str {
+        match &self.preparing {
+            Some(what) => what,
+            None => phase_name(self.now.live.phase),
+        }
     }
 
     /// Takes what came out of a load point.
@@ -103,6 +123,17 @@ impl State {
             self.statuses.iter().map(|(status, count)| (status.as_str(), *count)).collect();
         found.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
         found
+    }
+}
+
+/// The phase in words: `measuring`.
+pub(super) fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Connecting => "connecting",
+        Phase::Warmup => "warm-up",
+        Phase::Measuring => "measuring",
+        Phase::Ending => "ending",
+        Phase::Idle => "between load points",
     }
 }
 

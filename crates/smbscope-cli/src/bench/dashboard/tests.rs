@@ -6,8 +6,11 @@ use super::{plain, view};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
-use smbscope_bench::progress::{Cpu, GroupFigures, Heading, Phase, Point, Snapshot};
+use smbscope_bench::progress::{Cpu, Heading, Point, Snapshot};
+use smbscope_load::engine::{self, LiveGroup, Phase};
+use smbscope_load::prepare;
 use smbscope_model::{Group, Nanos};
+use smbscope_wire::status::NtStatus;
 use std::io;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -18,23 +21,21 @@ fn heading() -> Heading {
 
 /// A second of the second load point, so far through its measured part.
 fn second(at: u64) -> Snapshot {
-    let group = |group, commands, p50: i64| GroupFigures {
+    let group = |group, commands, p50: i64| LiveGroup {
         group,
         commands,
         p50: Some(Nanos(p50)),
         p95: Some(Nanos(p50 * 3)),
         p99: (commands > 100).then_some(Nanos(p50 * 7)),
     };
-    Snapshot {
+    let live = engine::Snapshot {
         phase: Phase::Measuring,
-        point: Point { number: 2, of: Some(4), users: 16 },
-        remaining: Some((Duration::from_secs(30 - at), Duration::from_secs(30))),
-        connected: 16,
+        sessions: 16,
         over: Duration::from_secs(1),
         commands: 7_000 + at % 5 * 200,
         errors: 19,
         unexpected: 2,
-        statuses: [("STATUS_OBJECT_NAME_NOT_FOUND".to_owned(), 17), ("STATUS_SHARING_VIOLATION".to_owned(), 2)].into(),
+        statuses: [(NtStatus::OBJECT_NAME_NOT_FOUND, 17), (NtStatus::SHARING_VIOLATION, 2)].into(),
         failures: 0,
         bytes_read: 70_200_000,
         bytes_written: 19_500_000,
@@ -47,6 +48,12 @@ fn second(at: u64) -> Snapshot {
             group(Group::Read, 2_340, 1_400_000),
             group(Group::Write, 1_248, 3_220_000),
         ],
+        ..engine::Snapshot::default()
+    };
+    Snapshot {
+        point: Point { number: 2, of: Some(4), users: 16 },
+        remaining: Some((Duration::from_secs(30 - at), Duration::from_secs(30))),
+        live,
         cpu: Some(Cpu { percent: 62.0, busiest_percent: 41.0, limited: false }),
     }
 }
@@ -92,8 +99,7 @@ fn dashboard_in_a_narrow_window() {
 #[test]
 fn dashboard_while_files_are_made() {
     let mut state = State::new(heading());
-    let phase = Phase::Preparing("preparing 1,200 files".into());
-    state.update(Snapshot { phase, over: Duration::from_secs(1), ..Snapshot::default() });
+    state.prepare(&prepare::Progress { files: 17, of_files: 1_200, ..prepare::Progress::default() });
     insta::assert_snapshot!(drawn(&state, 80, 10));
 }
 
@@ -101,7 +107,9 @@ fn dashboard_while_files_are_made() {
 fn dashboard_of_a_limited_client_with_sessions_lost() {
     let mut state = state();
     let cpu = Cpu { percent: 190.0, busiest_percent: 99.0, limited: true };
-    state.update(Snapshot { cpu: Some(cpu), connected: 13, failures: 3, ..second(20) });
+    let Snapshot { live, .. } = second(20);
+    let live = engine::Snapshot { sessions: 13, failures: 3, ..live };
+    state.update(Snapshot { cpu: Some(cpu), live, ..second(20) });
     insta::assert_snapshot!(drawn(&state, 80, 24));
 }
 
@@ -144,12 +152,14 @@ fn errors_are_those_of_the_load_point() {
 #[test]
 fn errors_that_are_not_listed_are_added_up() {
     let mut state = State::new(heading());
-    let statuses = (1..=7).map(|kind| (format!("STATUS_{kind}"), kind)).collect();
+    // Statuses without a name.
+    let statuses = (1..=7).map(|kind| (NtStatus(0xc000_0ab0 | kind), kind.into())).collect();
     // Of three the status is not known.
-    state.update(Snapshot { statuses, errors: 28 + 3, ..second(0) });
+    let live = engine::Snapshot { statuses, errors: 28 + 3, ..second(0).live };
+    state.update(Snapshot { live, ..second(0) });
     let drawn = drawn(&state, 80, 40);
-    assert!(drawn.contains(" 7  STATUS_7") && drawn.contains(" 3  STATUS_3"), "{drawn}");
-    assert!(!drawn.contains("STATUS_2") && drawn.contains(" 6  others"), "{drawn}");
+    assert!(drawn.contains(" 7  0xc0000ab7") && drawn.contains(" 3  0xc0000ab3"), "{drawn}");
+    assert!(!drawn.contains("0xc0000ab2") && drawn.contains(" 6  others"), "{drawn}");
 }
 
 #[test]
@@ -175,7 +185,8 @@ fn a_plain_line_says_what_the_dashboard_shows() {
 #[test]
 fn plain_lines_come_once_a_phase_while_nothing_is_measured() {
     let mut state = State::new(heading());
-    let connecting = Snapshot { phase: Phase::Connecting, ..second(0) };
+    let live = engine::Snapshot { phase: Phase::Connecting, ..second(0).live };
+    let connecting = Snapshot { live, ..second(0) };
     assert_eq!(plain::interval(&state, &connecting).as_deref(), Some("load point 2 of 4: 16 users, connecting"));
     state.update(connecting.clone());
     assert_eq!(plain::interval(&state, &connecting), None);

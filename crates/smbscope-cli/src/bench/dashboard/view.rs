@@ -6,7 +6,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table};
-use smbscope_bench::progress::Phase;
+use smbscope_load::engine::Phase;
 use smbscope_model::Group;
 use smbscope_report::clean;
 
@@ -80,9 +80,9 @@ pub(super) fn draw(frame: &mut Frame, state: &State, color: bool) {
     let heading = format!("Errors{}", of_them(state.errors, state.unexpected));
     draw_lines(frame, heading, errors, areas[4], look);
     draw_lines(frame, "Done", newest(done, areas[5].height), areas[5], look);
-    let help = match state.now.phase {
-        Phase::Preparing(_) => "Ctrl-C or q ends the run; files that were made serve the next one",
-        _ => "Ctrl-C or q ends this load point and keeps what was measured",
+    let help = match state.preparing {
+        Some(_) => "Ctrl-C or q ends the run; files that were made serve the next one",
+        None => "Ctrl-C or q ends this load point and keeps what was measured",
     };
     frame.render_widget(Paragraph::new(help).style(look.faint()), areas[7]);
 }
@@ -102,7 +102,7 @@ fn fit(parts: &mut [(&str, u16); 6], room: u16) {
 }
 
 fn header(state: &State, look: Look, width: u16) -> Vec<Line<'static>> {
-    let now = &state.now;
+    let (now, live) = (&state.now, &state.now.live);
     let mut lines = vec![Line::from(vec![
         Span::styled("smbscope bench  ", look.heading()),
         Span::raw(format!("{} on {}", clean(&state.heading.workload), clean(&state.heading.target))),
@@ -117,8 +117,8 @@ fn header(state: &State, look: Look, width: u16) -> Vec<Line<'static>> {
         look.heading(),
     )];
     phase.push(Span::styled(
-        format!("{}  ", clean(now.phase_name())),
-        if now.phase == Phase::Measuring { look.tinted(Color::Green) } else { look.tinted(Color::Yellow) },
+        format!("{}  ", clean(state.phase_name())),
+        if live.phase == Phase::Measuring { look.tinted(Color::Green) } else { look.tinted(Color::Yellow) },
     ));
     if let Some((left, whole)) = now.remaining {
         let text = format!("{:.0} s left", left.as_secs_f64().ceil());
@@ -136,14 +136,14 @@ fn header(state: &State, look: Look, width: u16) -> Vec<Line<'static>> {
     }
     let megabytes = |bytes: u64| format!("{:.2}", now.per_second(bytes) / 1e6);
     let failed = if state.failures > 0 { format!(" ({} failed)", state.failures) } else { String::new() };
-    let connected = format!("{}/{}{failed}", now.connected, now.point.users);
-    let are_missing = now.connected < now.point.users && now.phase == Phase::Measuring;
+    let connected = format!("{}/{}{failed}", live.sessions, now.point.users);
+    let are_missing = live.sessions < now.point.users && live.phase == Phase::Measuring;
     let facts = [
         ("Users", connected, are_missing || state.failures > 0),
-        ("Commands/s", rate(now.per_second(now.commands)), false),
+        ("Commands/s", rate(now.per_second(live.commands)), false),
         ("Errors", state.errors.to_string(), state.unexpected > 0),
-        ("MB/s read", megabytes(now.bytes_read), false),
-        ("written", megabytes(now.bytes_written), false),
+        ("MB/s read", megabytes(live.bytes_read), false),
+        ("written", megabytes(live.bytes_written), false),
     ];
     let mut spans = Vec::new();
     for (name, value, is_bad) in facts {
@@ -165,7 +165,8 @@ fn header(state: &State, look: Look, width: u16) -> Vec<Line<'static>> {
 /// Name, rate and percentiles of each group that is there.
 fn group_rows(state: &State) -> Vec<[String; 5]> {
     let now = &state.now;
-    now.groups
+    now.live
+        .groups
         .iter()
         .map(|group| {
             let rate = rate(now.per_second(group.commands));

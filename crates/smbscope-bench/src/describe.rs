@@ -1,0 +1,103 @@
+//! What the document of a run says: what was asked for, what it was asked of, and what was measured.
+
+use crate::document::nanos;
+use crate::options::RunOptions;
+use crate::ramp::Measured;
+use crate::run::Setup;
+use crate::{environment, names};
+use smbscope_load::client::Credentials;
+use smbscope_load::engine::{Arrivals, Plan, Schedule};
+use smbscope_load::workload::Source;
+use smbscope_report::bench::{self, Document};
+use std::num::NonZeroUsize;
+
+impl Setup {
+    /// The document of the run.
+    pub(crate) fn document(&self, measured: Measured) -> Document {
+        let mut environment = environment::of_client();
+        if self.site.lab.is_some() {
+            environment.insert("server".to_owned(), "a private Samba on the same machine".to_owned());
+        }
+        let mut warnings = measured.losses;
+        if let (true, Credentials::Ntlm { user, .. }) = (self.facts.guest, &self.site.options.credentials) {
+            warnings.push(format!(
+                "The server does not know {user} and let everybody in as a guest, so nothing was signed."
+            ));
+        }
+        warnings.extend(self.site.caveat().map(|caveat| format!("Slow link: {caveat}.")));
+        let document = Document {
+            generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
+            title: self.options.title.clone(),
+            target: self.target(),
+            workload: self.workload(),
+            settings: self.settings(),
+            started_ns: self.started,
+            environment,
+            runs: measured.runs,
+            capacity: measured.capacity,
+            overall_response_time_ns: None,
+            warnings,
+        };
+        document.completed()
+    }
+
+    fn target(&self) -> bench::Target {
+        let options = &self.site.options;
+        bench::Target {
+            host: options.host.clone(),
+            port: options.address.port(),
+            share: options.share.clone(),
+            directory: Some(self.site.directory.replace('\\', "/")),
+            user: match &options.credentials {
+                Credentials::Ntlm { user, .. } => Some(user.clone()),
+                _ => None,
+            },
+            dialect: Some(self.facts.dialect.to_string()),
+            signing: names::signing(options.signing).to_owned(),
+            signing_algorithm: self.facts.signing.map(|algorithm| names::algorithm(algorithm).to_owned()),
+            encryption: names::encryption(options.encryption).to_owned(),
+            cipher: self.facts.cipher.map(|cipher| names::cipher(cipher).to_owned()),
+        }
+    }
+
+    fn workload(&self) -> bench::Workload {
+        let RunOptions { workload, plan, .. } = &self.options;
+        let files = workload.file_set();
+        let sets = if files.shared { 1 } else { u64::from(plan.users.most()) * u64::from(plan.sessions_per_user) };
+        bench::Workload {
+            name: workload.name().to_owned(),
+            source: match workload.source() {
+                Source::BuiltIn => None,
+                Source::File(name) => Some(name.clone()),
+            },
+            seed: Some(plan.seed),
+            file_set: (files.files > 0)
+                .then(|| bench::FileSet { files: sets * u64::from(files.files), bytes: sets * files.bytes() }),
+            sha256: Some(workload.definition().sha256.clone()),
+            definition: workload.definition().text.clone(),
+        }
+    }
+
+    fn settings(&self) -> bench::Settings {
+        let Plan { users, schedule, warmup, duration, connects, workers, .. } = &self.options.plan;
+        let half = || std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
+        bench::Settings {
+            schedule: match *schedule {
+                Schedule::Closed { think } => bench::Schedule::Closed { think_ns: nanos(think) },
+                Schedule::Open { rate, per_user, arrivals } => {
+                    bench::Schedule::Open { rate, per_user, random: arrivals == Arrivals::Poisson }
+                }
+            },
+            users: users.points().to_vec(),
+            rates: self.options.plan.rates.clone(),
+            duration_ns: nanos(*duration),
+            warmup_ns: nanos(*warmup),
+            threads: workers.map_or_else(half, NonZeroUsize::get) as u32,
+            sessions_per_user: self.options.plan.sessions_per_user,
+            connections_per_session: self.options.plan.connections_per_session,
+            busy_poll: self.options.plan.busy_poll,
+            connects_per_second: Some(connects.rate),
+            capture: self.options.capture,
+        }
+    }
+}

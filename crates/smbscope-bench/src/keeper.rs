@@ -1,0 +1,88 @@
+//! Keeps what each load point yields, as soon as it is over.
+
+use crate::directory::RunDirectory;
+use crate::metrics::Metrics;
+use crate::ramp::Measured;
+use crate::run::Setup;
+use anyhow::{Context, bail};
+use smbscope_load::engine::Exchanges;
+use smbscope_load::engine::result::Run;
+use smbscope_report::bench::Document;
+use smbscope_report::bench::tables::ServerMetric;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// Keeps a run while it goes on.
+pub(crate) struct Keeper<'a> {
+    setup: &'a Setup,
+    metrics: &'a Metrics<'a>,
+    store: Store,
+}
+
+/// Where files go.
+enum Store {
+    /// A directory that the user named.
+    Kept(RunDirectory),
+    /// One for captures alone, which goes with the run.
+    Passing(TempDir),
+}
+
+impl<'a> Keeper<'a> {
+    /// In this directory, if any.
+    pub(crate) fn new(
+        setup: &'a Setup,
+        directory: Option<RunDirectory>,
+        metrics: &'a Metrics<'a>,
+    ) -> anyhow::Result<Keeper<'a>> {
+        let passing = || tempfile::Builder::new().prefix("smbscope-bench-").tempdir().context("no temporary directory");
+        let store = match directory {
+            Some(directory) => Store::Kept(directory),
+            None => Store::Passing(passing()?),
+        };
+        Ok(Keeper { setup, metrics, store })
+    }
+
+    /// Where a capture of that name is to be written.
+    pub(crate) fn capture(&mut self, name: &str) -> anyhow::Result<PathBuf> {
+        match &mut self.store {
+            Store::Kept(directory) => directory.capture(name),
+            Store::Passing(folder) => Ok(folder.path().join(name)),
+        }
+    }
+
+    /// A load point is over; `so_far` is the whole run until now.
+    pub(crate) fn point(&mut self, run: &Run, exchanges: Option<&Exchanges>, so_far: &Measured) -> anyhow::Result<()> {
+        let Store::Kept(directory) = &mut self.store else { return Ok(()) };
+        directory.add_histograms(run);
+        if let Some(exchanges) = exchanges {
+            directory.add_exchanges(&exchanges.list, exchanges.left_out)?;
+        }
+        directory.keep(&self.setup.document(so_far.clone()), &self.metrics.so_far())
+    }
+
+    /// The run is over.
+    pub(crate) fn finish(self, document: &Document) -> anyhow::Result<()> {
+        match self.store {
+            Store::Kept(directory) => finish(directory, document, &self.metrics.so_far()),
+            Store::Passing(_) => Ok(()),
+        }
+    }
+}
+
+fn finish(mut directory: RunDirectory, document: &Document, metrics: &[ServerMetric]) -> anyhow::Result<()> {
+    if directory.has_earlier() && document.runs.iter().all(|run| run.operations == 0) {
+        let path = directory.path().display();
+        bail!("nothing was measured: the earlier run in {path} was kept");
+    }
+    directory.keep(document, metrics)?;
+    // Where there is no room for the table, there may be for the page.
+    let table = directory.end_table();
+    directory.keep_page(document)?;
+    if directory.has_earlier() {
+        // With the table, or not at all.
+        table?;
+        return directory.put_in_place();
+    }
+    directory.put_in_place()?;
+    table
+}
