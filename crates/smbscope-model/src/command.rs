@@ -1,12 +1,12 @@
 //! Which command an exchange is, in the specification's own names.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use smbscope_wire::names::{Fsctl, InfoLevel, NtTransact, Trans2, Transaction};
 use smbscope_wire::{smb1, smb2};
 use std::fmt;
 
 /// SMB1 (MS-CIFS, MS-SMB) or SMB2/3 (MS-SMB2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Protocol {
     /// MS-CIFS and MS-SMB.
     #[serde(rename = "SMB1")]

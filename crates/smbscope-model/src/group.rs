@@ -1,10 +1,10 @@
 //! The operation groups of Swartz (1997, table 1), extended to all of SMB1 and SMB2/3.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Where an exchange is counted. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Group {
     /// Create, open and close.
     #[serde(rename = "Open/Close")]

@@ -25,6 +25,7 @@ pub mod text;
 
 mod bands;
 mod dialects;
+mod document;
 mod format;
 mod load;
 mod names;
@@ -32,14 +33,17 @@ mod packets;
 mod sentence;
 mod skipped;
 mod slices;
+mod times;
 mod verdict;
 mod warnings;
 mod whole;
 
+pub use document::{Generator, ParseError, schema_of};
 pub use format::{clean, counted};
 pub use text::style::STYLES;
 pub use verdict::{SlowSubject, Subject, Thresholds, Verdict, Who};
 
+use serde::Serialize;
 use smbscope_model::{Connection, Nanos, Quality, Share, SkippedPackets, Timestamp};
 use smbscope_stats::{Aggregate, Census, Slices};
 
@@ -106,7 +110,7 @@ impl Report {
 }
 
 /// One capture file or stream.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct CaptureEntry {
     /// Its name as given.
     pub name: String,
@@ -119,8 +123,10 @@ pub struct CaptureEntry {
     /// Length of the file, compressed where it is.
     pub bytes: u64,
     /// First packet.
+    #[serde(rename = "first_ns")]
     pub first: Option<Timestamp>,
     /// Last packet.
+    #[serde(rename = "last_ns")]
     pub last: Option<Timestamp>,
     /// Resolution of its timestamps.
     pub resolution_ns: u64,

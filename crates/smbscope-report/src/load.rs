@@ -2,11 +2,11 @@
 
 use crate::Report;
 use crate::format::{counted, thousands, unbroken};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use smbscope_model::Nanos;
 
 /// Figures of all commands that the report is about.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Load {
     /// First to last packet of the commands: what rates are rates of.
     pub(crate) elapsed_ns: Nanos,

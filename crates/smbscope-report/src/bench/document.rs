@@ -2,16 +2,18 @@
 //! page and a comparison are made from, and what `run.json` holds. Times are integers in nanoseconds; what is unknown or
 //! not supported by enough values is `null`. The order of keys and entries is fixed.
 
-use super::Times;
+use crate::document::{self, Generator, Kind, ParseError};
 use crate::json::escaped::write_indented;
+use crate::times::Times;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::{self, Write};
 
 /// The value of the key `schema`.
 pub const SCHEMA: &str = "smbscope.bench/1";
+
+const KIND: Kind = Kind { schema: SCHEMA, advice: "give the run.json that bench wrote" };
 
 /// A ramp of runs against a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,22 +40,6 @@ pub struct Document {
     pub overall_response_time_ns: Option<Nanos>,
     /// What weakens the figures, a sentence each, the gravest first.
     pub warnings: Vec<String>,
-}
-
-/// The program that made a document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Generator {
-    /// `smbscope`
-    pub name: String,
-    /// Its version.
-    pub version: String,
-}
-
-impl Generator {
-    /// This program, of that version.
-    pub fn new(version: &str) -> Generator {
-        Generator { name: "smbscope".to_owned(), version: version.to_owned() }
-    }
 }
 
 /// The server, the share, and how they are spoken to. There is no place for a password.
@@ -499,46 +485,6 @@ pub fn write(document: &Document, out: impl Write) -> io::Result<()> {
     write_indented(&Whole::of(document), out)
 }
 
-/// Why a file is no document of a ramp.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ParseError {
-    /// It is no JSON.
-    NotJson(String),
-    /// It is JSON of another kind, which says this of itself.
-    AnotherKind(Option<String>),
-    /// It says that it is one, and is not as one is.
-    NotAsDescribed(String),
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ParseError::NotJson(why) => write!(f, "not JSON, or not all of it: {why}"),
-            ParseError::AnotherKind(Some(found)) => {
-                write!(f, "its `schema` is {found:?}, and not {SCHEMA:?}: give the run.json that bench wrote")
-            }
-            ParseError::AnotherKind(None) => write!(f, "JSON without `schema`: give the run.json that bench wrote"),
-            ParseError::NotAsDescribed(why) => write!(f, "not as {SCHEMA:?} describes it: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for ParseError {}
-
-/// What the text says that it is: the value of its key `schema`, if it is JSON and has one.
-pub fn schema_of(text: &[u8]) -> Result<Option<String>, ParseError> {
-    /// What every document of smbscope begins with.
-    #[derive(Deserialize)]
-    struct Head {
-        schema: Option<serde_json::Value>,
-    }
-    let head: Head = serde_json::from_slice(text).map_err(|error| ParseError::NotJson(error.to_string()))?;
-    Ok(match head.schema {
-        Some(serde_json::Value::String(schema)) => Some(schema),
-        _ => None,
-    })
-}
-
 impl Document {
     /// Whether load points differ in their rate, and not in their users.
     pub fn is_ramp_of_rates(&self) -> bool {
@@ -552,11 +498,7 @@ impl Document {
 
     /// Reads what [`write()`] wrote.
     pub fn parse(text: &[u8]) -> Result<Document, ParseError> {
-        match schema_of(text)? {
-            Some(schema) if schema == SCHEMA => {}
-            other => return Err(ParseError::AnotherKind(other)),
-        }
-        serde_json::from_slice(text).map_err(|error| ParseError::NotAsDescribed(error.to_string()))
+        document::parse(KIND, text)
     }
 }
 
@@ -576,12 +518,12 @@ mod tests {
     fn what_is_no_ramp_says_what_it_is() {
         let error = |text: &str| Document::parse(text.as_bytes()).expect_err("no ramp");
         assert!(matches!(error("{\"schema\": "), ParseError::NotJson(_)));
-        assert_eq!(error("{}"), ParseError::AnotherKind(None));
+        assert_eq!(error("{}"), ParseError::AnotherKind(KIND, None));
         let other = error(r#"{"schema": "smbscope.report/1"}"#).to_string();
         assert_eq!(
             other,
             "its `schema` is \"smbscope.report/1\", and not \"smbscope.bench/1\": give the run.json that bench wrote"
         );
-        assert!(matches!(error(r#"{"schema": "smbscope.bench/1"}"#), ParseError::NotAsDescribed(_)));
+        assert!(matches!(error(r#"{"schema": "smbscope.bench/1"}"#), ParseError::NotAsDescribed(..)));
     }
 }

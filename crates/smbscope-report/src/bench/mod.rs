@@ -12,20 +12,20 @@ pub mod histograms;
 mod overall;
 pub mod tables;
 mod text;
-mod times;
 mod warnings;
 
 /// The group that is the sum of several.
 pub const OTHER: &str = "Other";
 
 pub use document::{
-    Capacity, Capture, Captured, ClientCpu, Command, Document, Ended, FileSet, Generator, Group, Interval, Measured,
-    Operation, Pace, ParseError, Run, SCHEMA, Schedule, Settings, Stall, Target, Tried, Workload, schema_of, write,
+    Capacity, Capture, Captured, ClientCpu, Command, Document, Ended, FileSet, Group, Interval, Measured,
+    Operation, Pace, Run, SCHEMA, Schedule, Settings, Stall, Target, Tried, Workload, write,
 };
 pub(crate) use document::{Whole, load_name};
 pub use overall::overall_response_time;
+pub use crate::document::{Generator, ParseError, schema_of};
+pub use crate::times::Times;
 pub use text::{Detail, TextOptions, render};
-pub use times::Times;
 
 impl Document {
     /// The document with what follows from its runs: the overall response time, and the warnings that they give rise to

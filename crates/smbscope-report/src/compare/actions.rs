@@ -2,8 +2,8 @@
 //!
 //! A row is paired only where some columns have the command of one protocol, some that of the other, and none has both.
 
-use super::saved::{self, Row};
 use super::{Command, Input, row_of};
+use crate::json::entries::{self, Row};
 use smbscope_model::Protocol;
 use std::collections::BTreeMap;
 
@@ -85,7 +85,7 @@ type Key<'a> = (Protocol, &'a str, bool);
 
 /// The commands of every column as rows, those that do the same in one.
 pub(super) fn rows(inputs: &[Input]) -> Vec<Command> {
-    let columns: Vec<BTreeMap<Key<'_>, &saved::Command>> = inputs.iter().map(|input| by_key(input)).collect();
+    let columns: Vec<BTreeMap<Key<'_>, &entries::Command>> = inputs.iter().map(|input| by_key(input)).collect();
     let mut paired = Vec::new();
     // By column: what stands in a paired row, in which it counts.
     let mut taken: Vec<BTreeMap<Key<'_>, u64>> = vec![BTreeMap::new(); columns.len()];
@@ -131,11 +131,11 @@ pub(super) fn rows(inputs: &[Input]) -> Vec<Command> {
     paired.into_iter().chain(single).collect()
 }
 
-fn by_key(input: &Input) -> BTreeMap<Key<'_>, &saved::Command> {
+fn by_key(input: &Input) -> BTreeMap<Key<'_>, &entries::Command> {
     // An entry without a count holds only what stands apart from commands.
     let commands = input.report.commands.iter().filter(|command| command.row.count > 0);
     commands
-        .map(|command| ((command.protocol.into(), command.command.as_str(), command.is_waiting()), command))
+        .map(|command| ((command.protocol, command.command.as_str(), command.is_waiting()), command))
         .collect()
 }
 
@@ -147,7 +147,7 @@ struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    fn of(column: &BTreeMap<Key<'a>, &'a saved::Command>, name: &str, smb1: &[&str], waiting: bool) -> Members<'a> {
+    fn of(column: &BTreeMap<Key<'a>, &'a entries::Command>, name: &str, smb1: &[&str], waiting: bool) -> Members<'a> {
         let mut members = Members { smb1: Vec::new(), smb2: None };
         for (key, command) in column.iter().filter(|((_, _, waits), _)| *waits == waiting) {
             match key.0 {

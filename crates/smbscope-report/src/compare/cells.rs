@@ -1,6 +1,6 @@
 //! What a column says of a group or command, and how that relates to the base.
 
-use super::saved::Row;
+use crate::json::entries::Row;
 use serde::Serialize;
 use smbscope_model::Nanos;
 
@@ -107,17 +107,17 @@ impl Ratios {
 impl Cell {
     fn of(row: &Row) -> Cell {
         let times = &row.response_time;
-        let sum = |mean: i64| (i128::from(mean) * i128::from(row.timed)).clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        let sum = |mean: Nanos| (i128::from(mean.0) * i128::from(row.timed)).clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         Cell {
             count: row.count,
             timed: row.timed,
             errors: row.errors(),
             response_time: ResponseTime {
-                mean: times.mean.map(Nanos),
-                p50: times.p50.map(Nanos),
-                p95: times.p95.map(Nanos),
-                p99: times.p99.map(Nanos),
-                max: times.max.map(Nanos),
+                mean: times.mean,
+                p50: times.p50,
+                p95: times.p95,
+                p99: times.p99,
+                max: times.max,
                 sum: times.mean.map(sum).map(Nanos),
             },
             distribution: row.distribution,
@@ -138,10 +138,11 @@ pub(super) fn row_of<'a>(rows: impl Iterator<Item = Option<&'a Row>>) -> Vec<Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::saved::Times;
+    use crate::times::Times;
 
     fn row(timed: u64, mean: i64, p95: Option<i64>) -> Row {
-        let response_time = Times { mean: Some(mean), p50: Some(0), p95, p99: None, max: Some(9) };
+        let (mean, p50, p95, max) = (Some(Nanos(mean)), Some(Nanos(0)), p95.map(Nanos), Some(Nanos(9)));
+        let response_time = Times { count: timed, mean, p50, p95, max, ..Times::default() };
         Row { count: timed + 1, timed, response_time, ..Row::default() }
     }
 

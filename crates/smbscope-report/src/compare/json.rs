@@ -1,6 +1,7 @@
 //! The comparison as one JSON object, `smbscope.compare/1`, described by `schema/smbscope.compare-1.schema.json`.
 
 use super::Comparison;
+use crate::document::Generator;
 use crate::json::escaped::write_indented;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -11,20 +12,14 @@ pub const SCHEMA: &str = "smbscope.compare/1";
 #[derive(Serialize)]
 pub(crate) struct Document<'a> {
     schema: &'static str,
-    generator: Generator<'a>,
+    generator: Generator,
     #[serde(flatten)]
     comparison: &'a Comparison,
 }
 
-#[derive(Serialize)]
-struct Generator<'a> {
-    name: &'static str,
-    version: &'a str,
-}
-
 impl<'a> Document<'a> {
-    pub(crate) fn of(comparison: &'a Comparison, version: &'a str) -> Document<'a> {
-        Document { schema: SCHEMA, generator: Generator { name: "smbscope", version }, comparison }
+    pub(crate) fn of(comparison: &'a Comparison, version: &str) -> Document<'a> {
+        Document { schema: SCHEMA, generator: Generator::new(version), comparison }
     }
 }
 

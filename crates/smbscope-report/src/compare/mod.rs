@@ -17,7 +17,7 @@ pub(crate) use json::Document;
 pub use json::{SCHEMA, write};
 pub use notes::{FEW, MIX_PERCENT, Note, NoteKind, UNTIMED_PERCENT};
 pub use ramps::{Content, Given, LoadPoint, PointCell, PointGroup, Ramp, Ramps};
-pub use saved::{SavedError, SavedReport};
+pub use saved::SavedReport;
 pub use text::render;
 
 use cells::row_of;
@@ -217,7 +217,7 @@ impl Overview {
         // Every command has one client, so the clients add up to the whole.
         let bytes_read = sum(report.clients.iter().map(|client| client.bytes_read));
         let bytes_written = sum(report.clients.iter().map(|client| client.bytes_written));
-        let seconds = totals.elapsed_ns.filter(|elapsed| *elapsed > 0).map(|elapsed| elapsed as f64 / 1e9);
+        let seconds = totals.elapsed_ns.filter(|elapsed| elapsed.0 > 0).map(|elapsed| elapsed.as_secs_f64());
         let mut dialects: BTreeMap<Option<&str>, u64> = BTreeMap::new();
         for connection in &report.connections {
             *dialects.entry(connection.dialect.as_deref()).or_default() += 1;
@@ -228,7 +228,7 @@ impl Overview {
             .collect();
         dialects.sort_by_key(|found| (Reverse(found.connections), found.dialect.is_none()));
         Overview {
-            elapsed_ns: totals.elapsed_ns.map(Nanos),
+            elapsed_ns: totals.elapsed_ns,
             commands: totals.commands,
             timed: totals.outcomes.get("complete").copied().unwrap_or(0),
             untimed: totals.untimed,

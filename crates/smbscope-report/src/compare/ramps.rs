@@ -4,12 +4,13 @@
 //! compared as a capture is, and with captures.
 
 use super::cells::row_of;
-use super::saved::{self, Row, SavedReport, Times};
+use super::saved::{self, SavedReport};
 use super::{Cell, Column, Input, NoteKind, OTHER, Ratio};
 use crate::bench::{self, Document, Run, Schedule};
 use crate::format::counted;
+use crate::json::entries::{self, Row, Totals};
 use serde::Serialize;
-use smbscope_model::Nanos;
+use smbscope_model::{Group, Nanos, Protocol};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Something to compare.
@@ -210,8 +211,8 @@ fn points(ramps: &[Option<&Document>]) -> Vec<LoadPoint> {
             with_rates(row_of(rows.iter().map(Option::as_ref)), &runs)
         };
         let mut names: Vec<(&str, Option<&str>)> = Vec::new();
-        for group in smbscope_model::Group::ALL {
-            if group == smbscope_model::Group::OTHER[0] {
+        for group in Group::ALL {
+            if group == Group::OTHER[0] {
                 names.push((OTHER, None));
             }
             names.push((group.name(), group.is_other().then_some(OTHER)));
@@ -243,10 +244,7 @@ fn with_rates(cells: Vec<Option<Cell>>, runs: &[Option<&Run>]) -> Vec<Option<Poi
 }
 
 fn row(count: u64, errors: BTreeMap<String, u64>, times: &bench::Times) -> Row {
-    let ns = |time: Option<Nanos>| time.map(|time| time.0);
-    let response_time =
-        Times { mean: ns(times.mean), p50: ns(times.p50), p95: ns(times.p95), p99: ns(times.p99), max: ns(times.max) };
-    Row { count, timed: times.count, errors, response_time, ..Row::default() }
+    Row { count, timed: times.count, errors, response_time: *times, ..Row::default() }
 }
 
 /// A load point as a report on a capture would be.
@@ -260,7 +258,7 @@ fn report_of(document: &Document, run: Option<&Run>) -> SavedReport {
     let answered = runs().map(|run| run.operations).sum();
     let unanswered: u64 = runs().map(|run| run.unanswered).sum();
     SavedReport {
-        generator: saved::Generator { version: document.generator.version.clone() },
+        generator: document.generator.clone(),
         title: document.title.clone(),
         filter: None,
         captures: Vec::new(),
@@ -271,13 +269,14 @@ fn report_of(document: &Document, run: Option<&Run>) -> SavedReport {
             },
             encrypted_frames: 0,
         },
-        totals: saved::Totals {
+        totals: Totals {
             commands: super::sum([answered, unanswered].into_iter()),
             untimed: unanswered,
             outcomes: [("complete".to_owned(), answered)].into(),
-            elapsed_ns: run.map(|run| run.duration_ns.0),
+            elapsed_ns: run.map(|run| run.duration_ns),
             headline: run
                 .map_or_else(Row::default, |run| row(run.headline().count, run.errors.clone(), run.headline())),
+            ..Totals::default()
         },
         connections: connections.collect(),
         commands: runs().flat_map(commands).collect(),
@@ -300,10 +299,11 @@ fn row_of_group(run: &Run, group: &bench::Group) -> Row {
 }
 
 /// Groups with their parts.
-fn groups(run: &Run) -> Vec<saved::Group> {
-    let one = |group: &bench::Group, parts: Vec<saved::Group>| {
+fn groups(run: &Run) -> Vec<entries::Group> {
+    let one = |group: &bench::Group, parts: Vec<entries::Group>| {
         let row = row_of_group(run, group);
-        saved::Group::new(group.group.clone(), parts, row)
+        let bench::Group { group, headline, .. } = group;
+        entries::Group { group: group.clone(), headline: *headline, row, cumulative: Vec::new(), parts }
     };
     let whole = run.groups.iter().filter(|group| group.part_of.is_none());
     let parts_of = |name: &str| {
@@ -315,27 +315,30 @@ fn groups(run: &Run) -> Vec<saved::Group> {
 
 /// Commands whatever they were used for, as a report has them. Where a command had several uses, their percentiles
 /// cannot be put together, and stay absent.
-fn commands(run: &Run) -> Vec<saved::Command> {
+fn commands(run: &Run) -> Vec<entries::Command> {
     let mut kinds: BTreeMap<(&str, &str, bool), Vec<&bench::Command>> = BTreeMap::new();
-    let waiting = smbscope_model::Group::Waiting.name();
+    let waiting = Group::Waiting.name();
     for command in &run.commands {
         let key = (command.protocol.as_str(), command.command.as_str(), command.group == waiting);
         kinds.entry(key).or_default().push(command);
     }
-    let merged = kinds.into_iter().map(|((protocol, name, is_waiting), parts)| {
+    let merged = kinds.into_iter().map(|((protocol, name, _), parts)| {
         let rows: Vec<Row> =
             parts.iter().map(|part| row(part.count, part.errors.clone(), &part.times.client)).collect();
         let all = Row::together(&rows.iter().collect::<Vec<_>>());
         let subcommands = parts.iter().zip(rows).filter_map(|(part, row)| {
             let subcommand = part.subcommand.clone()?;
-            Some(saved::Subcommand { subcommand, row })
+            Some(entries::Subcommand { subcommand, row })
         });
-        let mut groups: Vec<String> = parts.iter().map(|part| part.group.clone()).collect();
-        groups.sort();
-        groups.dedup();
-        debug_assert!(!is_waiting || groups == [waiting]);
-        let protocol = if protocol == "SMB1" { saved::Protocol::Smb1 } else { saved::Protocol::Smb2 };
-        saved::Command::new(protocol, name.to_owned(), groups, all, subcommands.collect())
+        let groups = Group::ALL.into_iter().filter(|group| parts.iter().any(|part| part.group == group.name()));
+        entries::Command {
+            protocol: if protocol == "SMB1" { Protocol::Smb1 } else { Protocol::Smb2 },
+            command: name.to_owned(),
+            groups: groups.collect(),
+            row: all,
+            subcommands: subcommands.collect(),
+            apart: Vec::new(),
+        }
     });
     merged.collect()
 }

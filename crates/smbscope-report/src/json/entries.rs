@@ -1,61 +1,44 @@
-//! The entries of the JSON report: what the schema calls its definitions.
+//! The entries of the JSON report: what the schema calls its definitions. Those that a comparison needs are read back too;
+//! what it does not need may be missing in a document of an older version.
 
 use super::waits::TimeSplit;
-use crate::CaptureEntry;
+use crate::Report;
 use crate::load::Load;
-use serde::Serialize;
+use crate::times::Times;
+use serde::{Deserialize, Serialize};
 use smbscope_model::{DirectionCounts, Nanos, Outcome, Protocol, TimeKind, Timestamp};
-use smbscope_stats::{Aggregate, CommandRow, Entities, Figures, Splits, SubcommandRow};
+use smbscope_stats::{Aggregate, CommandRow, Entities, Splits, SubcommandRow};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-#[derive(Serialize)]
-pub(super) struct Generator<'a> {
-    pub(super) name: &'static str,
-    pub(super) version: &'a str,
-}
-
-#[derive(Serialize)]
-pub(super) struct Totals<'a> {
-    pub(super) commands: u64,
-    pub(super) untimed: u64,
-    pub(super) outcomes: BTreeMap<&'static str, u64>,
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Totals {
+    pub(crate) commands: u64,
+    pub(crate) untimed: u64,
+    pub(crate) outcomes: BTreeMap<String, u64>,
+    #[serde(default)]
     pub(super) first_ns: Option<Timestamp>,
+    #[serde(default)]
     pub(super) last_ns: Option<Timestamp>,
-    pub(super) elapsed_ns: Option<Nanos>,
+    pub(crate) elapsed_ns: Option<Nanos>,
+    /// Absent in documents of older versions.
+    #[serde(default)]
     pub(super) load: Load,
-    pub(super) headline: Row<'a>,
+    pub(crate) headline: Row,
 }
 
-#[derive(Serialize)]
-pub(super) struct Capture<'a> {
-    name: &'a str,
-    format: &'a str,
-    compression: Option<&'a str>,
-    packets: u64,
-    bytes: u64,
-    first_ns: Option<Timestamp>,
-    last_ns: Option<Timestamp>,
-    resolution_ns: u64,
-    snap_length: Option<u32>,
-    link_types: &'a [u32],
-    warnings: &'a [String],
-}
-
-impl<'a> Capture<'a> {
-    pub(super) fn of(entry: &'a CaptureEntry) -> Capture<'a> {
-        Capture {
-            name: &entry.name,
-            format: &entry.format,
-            compression: entry.compression.as_deref(),
-            packets: entry.packets,
-            bytes: entry.bytes,
-            first_ns: entry.first,
-            last_ns: entry.last,
-            resolution_ns: entry.resolution_ns,
-            snap_length: entry.snap_length,
-            link_types: &entry.link_types,
-            warnings: &entry.warnings,
+impl Totals {
+    pub(crate) fn of(report: &Report) -> Totals {
+        let aggregate = &report.aggregate;
+        Totals {
+            commands: aggregate.count,
+            untimed: aggregate.untimed,
+            outcomes: outcomes(&aggregate.outcomes),
+            first_ns: report.first,
+            last_ns: report.last,
+            elapsed_ns: report.first.zip(report.last).map(|(first, last)| last - first),
+            load: Load::of(report),
+            headline: Row::of(&aggregate.total),
         }
     }
 }
@@ -154,23 +137,25 @@ impl Direction {
     }
 }
 
-#[derive(Serialize)]
-pub(super) struct Command<'a> {
-    protocol: Protocol,
-    command: String,
-    groups: &'a [smbscope_model::Group],
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Command {
+    pub(crate) protocol: Protocol,
+    pub(crate) command: String,
+    pub(crate) groups: Vec<smbscope_model::Group>,
     #[serde(flatten)]
-    row: Row<'a>,
-    subcommands: Vec<Subcommand<'a>>,
-    apart: Vec<Subcommand<'a>>,
+    pub(crate) row: Row,
+    #[serde(default)]
+    pub(crate) subcommands: Vec<Subcommand>,
+    #[serde(default)]
+    pub(crate) apart: Vec<Subcommand>,
 }
 
-impl<'a> Command<'a> {
-    pub(super) fn of(command: &'a CommandRow) -> Command<'a> {
+impl Command {
+    pub(crate) fn of(command: &CommandRow) -> Command {
         Command {
             protocol: command.command.protocol(),
             command: command.command.to_string(),
-            groups: &command.groups,
+            groups: command.groups.clone(),
             row: Row::of(&command.row),
             subcommands: command.subcommands.iter().map(Subcommand::of).collect(),
             apart: command.apart.iter().map(Subcommand::of).collect(),
@@ -178,77 +163,90 @@ impl<'a> Command<'a> {
     }
 }
 
-#[derive(Serialize)]
-struct Subcommand<'a> {
-    subcommand: String,
+/// A part of a command.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Subcommand {
+    pub(crate) subcommand: String,
     #[serde(flatten)]
-    row: Row<'a>,
+    pub(crate) row: Row,
 }
 
-impl<'a> Subcommand<'a> {
-    fn of(part: &'a SubcommandRow) -> Subcommand<'a> {
+impl Subcommand {
+    fn of(part: &SubcommandRow) -> Subcommand {
         Subcommand { subcommand: part.subcommand.to_string(), row: Row::of(&part.row) }
     }
 }
 
-#[derive(Serialize)]
-pub(super) struct Group<'a> {
-    group: &'static str,
-    headline: bool,
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Group {
+    pub(crate) group: String,
+    pub(crate) headline: bool,
     #[serde(flatten)]
-    row: Row<'a>,
+    pub(crate) row: Row,
     /// Response time with the fraction of commands that took no longer.
-    cumulative: &'a [(Nanos, f64)],
-    parts: Vec<Group<'a>>,
+    #[serde(default)]
+    pub(crate) cumulative: Vec<(Nanos, f64)>,
+    pub(crate) parts: Vec<Group>,
 }
 
-impl<'a> Group<'a> {
+impl Group {
     /// The groups that occurred; *Other* holds its parts, so that the entries of the list add up.
-    pub(super) fn all(aggregate: &'a Aggregate) -> Vec<Group<'a>> {
+    pub(crate) fn all(aggregate: &Aggregate) -> Vec<Group> {
         let mut result: Vec<Group> = Vec::new();
         let mut parts: Vec<Group> = Vec::new();
         for found in &aggregate.groups {
             let group = Group {
-                group: found.group.name(),
+                group: found.group.name().to_owned(),
                 headline: found.group.in_headline(),
                 row: Row::of(&found.row),
-                cumulative: &found.cumulative,
+                cumulative: found.cumulative.clone(),
                 parts: Vec::new(),
             };
             if found.group.is_other() { parts.push(group) } else { result.push(group) }
         }
         if let Some(other) = &aggregate.other {
             let at = usize::from(result.first().is_some_and(|group| group.group == "Open/Close"));
-            let (row, cumulative) = (Row::of(&other.row), other.cumulative.as_slice());
-            result.insert(at, Group { group: "Other", headline: true, row, cumulative, parts });
+            let (row, cumulative) = (Row::of(&other.row), other.cumulative.clone());
+            result.insert(at, Group { group: "Other".to_owned(), headline: true, row, cumulative, parts });
         }
         result
     }
 }
 
 /// Counts and times of a set of exchanges.
-#[derive(Serialize)]
-pub(super) struct Row<'a> {
-    count: u64,
-    timed: u64,
-    errors: BTreeMap<String, u64>,
-    outcomes: BTreeMap<&'static str, u64>,
-    average_packets: Option<f64>,
-    request_bytes: u64,
-    response_bytes: u64,
-    distribution: [u64; 10],
-    response_time: Times<'a>,
-    service_time: Times<'a>,
-    server_time: Times<'a>,
-    request_transfer: Times<'a>,
-    response_transfer: Times<'a>,
-    srt: Times<'a>,
-    retransmission_delay: Times<'a>,
-    think_time: Times<'a>,
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) count: u64,
+    pub(crate) timed: u64,
+    pub(crate) errors: BTreeMap<String, u64>,
+    #[serde(default)]
+    pub(crate) outcomes: BTreeMap<String, u64>,
+    #[serde(default)]
+    pub(crate) average_packets: Option<f64>,
+    #[serde(default)]
+    pub(crate) request_bytes: u64,
+    #[serde(default)]
+    pub(crate) response_bytes: u64,
+    pub(crate) distribution: [u64; 10],
+    pub(crate) response_time: Times,
+    #[serde(default)]
+    pub(crate) service_time: Times,
+    #[serde(default)]
+    pub(crate) server_time: Times,
+    #[serde(default)]
+    pub(crate) request_transfer: Times,
+    #[serde(default)]
+    pub(crate) response_transfer: Times,
+    #[serde(default)]
+    pub(crate) srt: Times,
+    #[serde(default)]
+    pub(crate) retransmission_delay: Times,
+    #[serde(default)]
+    pub(crate) think_time: Times,
 }
 
-impl<'a> Row<'a> {
-    pub(super) fn of(row: &'a smbscope_stats::Row) -> Row<'a> {
+impl Row {
+    pub(crate) fn of(row: &smbscope_stats::Row) -> Row {
         let mut errors: BTreeMap<String, u64> = BTreeMap::new();
         for (status, count) in &row.statuses {
             *errors.entry(status.to_string()).or_default() += count;
@@ -256,7 +254,7 @@ impl<'a> Row<'a> {
         if row.other_statuses > 0 {
             errors.insert(super::OTHER.to_owned(), row.other_statuses);
         }
-        let time = |kind| Times { figures: row.time(kind) };
+        let time = |kind| Times::from(*row.time(kind));
         Row {
             count: row.count,
             timed: row.timed,
@@ -278,38 +276,9 @@ impl<'a> Row<'a> {
     }
 }
 
-/// `{count, min, max, mean, stddev, p50, p90, p95, p99, p999}`.
-struct Times<'a> {
-    figures: &'a Figures,
-}
-
-impl Serialize for Times<'_> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use serde::ser::SerializeStruct;
-        let Figures { count, min, max, mean, stddev, p50, p90, p95, p99, p999, .. } = self.figures;
-        let mut times = serializer.serialize_struct("Times", 10)?;
-        times.serialize_field("count", count)?;
-        let named = [
-            ("min", min),
-            ("max", max),
-            ("mean", mean),
-            ("stddev", stddev),
-            ("p50", p50),
-            ("p90", p90),
-            ("p95", p95),
-            ("p99", p99),
-            ("p999", p999),
-        ];
-        for (name, time) in named {
-            times.serialize_field(name, time)?;
-        }
-        times.end()
-    }
-}
-
 /// Outcomes by name; only what occurred.
-pub(super) fn outcomes(outcomes: &[(Outcome, u64)]) -> BTreeMap<&'static str, u64> {
-    outcomes.iter().map(|(outcome, count)| (outcome.name(), *count)).collect()
+fn outcomes(outcomes: &[(Outcome, u64)]) -> BTreeMap<String, u64> {
+    outcomes.iter().map(|(outcome, count)| (outcome.name().to_owned(), *count)).collect()
 }
 
 /// A share, file, client, server or user.
@@ -324,16 +293,7 @@ pub(super) struct Entity<N> {
     errors: u64,
     bytes_read: u64,
     bytes_written: u64,
-    response_time: OwnedTimes,
-}
-
-/// As [`Times`], owned.
-pub(super) struct OwnedTimes(pub(super) Figures);
-
-impl Serialize for OwnedTimes {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Times { figures: &self.0 }.serialize(serializer)
-    }
+    response_time: Times,
 }
 
 impl<N> Entity<N> {
@@ -356,7 +316,7 @@ impl<N> Entity<N> {
             errors: entity.errors,
             bytes_read: entity.bytes_read,
             bytes_written: entity.bytes_written,
-            response_time: OwnedTimes(entity.response_time),
+            response_time: entity.response_time.into(),
         }
     }
 }

@@ -2,15 +2,15 @@
 //!
 //! Times are integers in nanoseconds; what is unknown or absent is `null`. The order of keys and entries is fixed.
 
-mod entries;
+pub(crate) mod entries;
 pub(crate) mod escaped;
 mod slices;
 mod waits;
 
-use crate::Report;
-use crate::load::Load;
+use crate::document::{Generator, Kind};
 use crate::verdict::Verdict;
-use entries::{Capture, Connection, Entity, Generator, Group, Row, Timeline, Totals};
+use crate::{CaptureEntry, Report};
+use entries::{Command, Connection, Entity, Group, Timeline, Totals};
 pub use escaped::line;
 use serde::Serialize;
 use smbscope_model::{Quality, Share, SkippedPackets};
@@ -22,6 +22,8 @@ use waits::{Concurrency, HeatMap, SlowExchange, TimeSplit};
 /// The value of the key `schema`.
 pub const SCHEMA: &str = "smbscope.report/1";
 
+pub(crate) const KIND: Kind = Kind { schema: SCHEMA, advice: "give a report made with analyze --format json" };
+
 /// Writes the report, indented, with a line end after it.
 pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
     escaped::write_indented(&Document::within(report, usize::MAX), out)
@@ -29,7 +31,7 @@ pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
 
 /// The array `captures` alone, in one line.
 pub(crate) fn captures(report: &Report) -> serde_json::Result<String> {
-    serde_json::to_string(&report.captures.iter().map(Capture::of).collect::<Vec<_>>())
+    serde_json::to_string(&report.captures)
 }
 
 /// The object `quality` alone, in one line.
@@ -40,18 +42,18 @@ pub(crate) fn quality(report: &Report) -> serde_json::Result<String> {
 #[derive(Serialize)]
 pub(crate) struct Document<'a> {
     schema: &'static str,
-    generator: Generator<'a>,
+    generator: Generator,
     title: Option<&'a str>,
     filter: Option<&'a str>,
     matched: Option<Matched>,
-    captures: Vec<Capture<'a>>,
+    captures: &'a [CaptureEntry],
     quality: QualityEntry<'a>,
-    totals: Totals<'a>,
+    totals: Totals,
     verdict: Verdict,
     time_split: TimeSplit,
     connections: Vec<Connection<'a>>,
-    commands: Vec<entries::Command<'a>>,
-    groups: Vec<Group<'a>>,
+    commands: Vec<Command>,
+    groups: Vec<Group>,
     shares: Vec<Entity<ShareName<'a>>>,
     files: Vec<Entity<FileName<'a>>>,
     clients: Vec<Entity<ClientName>>,
@@ -187,29 +189,20 @@ impl<'a> Document<'a> {
         let capture_names: Vec<&str> = report.captures.iter().map(|capture| capture.name.as_str()).collect();
         Document {
             schema: SCHEMA,
-            generator: Generator { name: "smbscope", version: &report.version },
+            generator: Generator::new(&report.version),
             title: report.title.as_deref(),
             filter: report.filter.as_ref().map(|filter| filter.expression.as_str()),
             matched: report
                 .filter
                 .as_ref()
                 .map(|filter| Matched { exchanges: filter.matched, of: filter.whole.exchanges }),
-            captures: report.captures.iter().map(Capture::of).collect(),
+            captures: &report.captures,
             quality: QualityEntry::of(report),
-            totals: Totals {
-                commands: aggregate.count,
-                untimed: aggregate.untimed,
-                outcomes: entries::outcomes(&aggregate.outcomes),
-                first_ns: report.first,
-                last_ns: report.last,
-                elapsed_ns: report.first.zip(report.last).map(|(first, last)| last - first),
-                load: Load::of(report),
-                headline: Row::of(&aggregate.total),
-            },
+            totals: Totals::of(report),
             verdict: report.verdict(),
             time_split: TimeSplit::of(&splits.whole),
             connections: busiest(report, listed).map(|connection| Connection::of(connection, splits)).collect(),
-            commands: aggregate.commands.iter().map(entries::Command::of).collect(),
+            commands: aggregate.commands.iter().map(Command::of).collect(),
             groups: Group::all(aggregate),
             shares: Entity::table(
                 &aggregate.shares,

@@ -1,7 +1,7 @@
 //! The slices of the JSON report.
 
-use super::entries::OwnedTimes;
 use crate::slices::text;
+use crate::times::Times;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use smbscope_stats::{Field, Part, Slice};
@@ -31,8 +31,8 @@ struct Figures {
     bytes_read: u64,
     bytes_written: u64,
     response_time_sum_ns: i64,
-    response_time: OwnedTimes,
-    service_time: OwnedTimes,
+    response_time: Times,
+    service_time: Times,
 }
 
 /// An object with a value for each field.
@@ -80,8 +80,8 @@ impl Figures {
             bytes_read: figures.bytes_read,
             bytes_written: figures.bytes_written,
             response_time_sum_ns: nanos(figures.response_time.sum_ns),
-            response_time: OwnedTimes(figures.response_time),
-            service_time: OwnedTimes(*service_time),
+            response_time: figures.response_time.into(),
+            service_time: (*service_time).into(),
         }
     }
 }
