@@ -1,7 +1,6 @@
 //! The server that is loaded: one that the target names, or a private one for the time of the run.
 
-use crate::options::Server as Wanted;
-use crate::options::{Connect, Login};
+use crate::options::{Connect, Login, Server as Wanted};
 use crate::target::Target;
 use anyhow::{Context, bail};
 use smbscope_lab::{Launcher, Place, Server, Settings};
