@@ -178,7 +178,7 @@ fn what_cannot_be_compared_is_said_in_one_line() {
     write(&directory, "notes.txt", "Dear diary, today the share was slow.");
     let error = |file: &str| compare(&directory, &[&capture, file, "-o", "out.txt"]).error(1).to_owned();
     let expected = "other.json: no report: its `schema` is \"smbscope.compare/1\", and not \"smbscope.report/1\": give \
-                    a report made with analyze";
+                    a report made with analyze --format json";
     assert_eq!(error("other.json"), expected);
     assert!(error("torn.json").starts_with("torn.json: no report: not JSON, or not all of it: "));
     assert!(error("false.json").starts_with("false.json: no report: not as \"smbscope.report/1\" describes it: "));
