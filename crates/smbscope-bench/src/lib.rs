@@ -45,7 +45,6 @@ pub use clean::clean;
 pub use directory::RUN;
 pub use options::{Connect, Login, Passwords, RunOptions, Server};
 pub use prepare::Interrupted;
-pub use proof::capture_entry;
 pub use run::{Bench, Outcome};
 pub use target::Target;
 

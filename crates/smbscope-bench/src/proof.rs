@@ -7,11 +7,11 @@ use crate::wire::Wire;
 use anyhow::Context;
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
-use smbscope_capture::reader::{CaptureInfo, CaptureSet, Input};
+use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_load::engine::Exchanges;
 use smbscope_load::engine::result::Run;
 use smbscope_model::{Connection, Exchange, Settled};
-use smbscope_report::{CaptureEntry, Report, bench};
+use smbscope_report::{Report, bench};
 use smbscope_stats::Aggregator;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -105,7 +105,7 @@ fn read(taken: &Taken, port: u16, wire: &mut Wire) -> anyhow::Result<CaptureFact
     let packets = analysis.quality.packets;
     let report = Report {
         title: None,
-        captures: set.captures().iter().map(capture_entry).collect(),
+        captures: set.captures().to_vec(),
         quality: analysis.quality,
         skipped: analysis.skipped,
         connections: analysis.connections,
@@ -125,21 +125,4 @@ fn read(taken: &Taken, port: u16, wire: &mut Wire) -> anyhow::Result<CaptureFact
         packets,
         dropped_packets: taken.dropped.unwrap_or_default(),
     })
-}
-
-/// A capture as reports have it.
-pub fn capture_entry(info: &CaptureInfo) -> CaptureEntry {
-    CaptureEntry {
-        name: info.name.clone(),
-        format: info.format.to_owned(),
-        compression: info.compression.map(str::to_owned),
-        packets: info.packets,
-        bytes: info.bytes,
-        first: info.first,
-        last: info.last,
-        resolution_ns: info.resolution_ns,
-        snap_length: info.snap_length,
-        link_types: info.link_types.clone(),
-        warnings: info.truncated.iter().chain(&info.warnings).cloned().collect(),
-    }
 }

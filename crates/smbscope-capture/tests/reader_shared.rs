@@ -4,8 +4,8 @@
 //! these tests say so and pass.
 
 use smbscope_capture::decode::Decoder;
-use smbscope_capture::reader::{CaptureError, CaptureInfo, CaptureSet, Input};
-use smbscope_model::Quality;
+use smbscope_capture::reader::{CaptureError, CaptureSet, Input};
+use smbscope_model::{CaptureInfo, Quality};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 

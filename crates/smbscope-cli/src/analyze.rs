@@ -9,14 +9,13 @@ use crate::{readable_name, terminal};
 use anyhow::bail;
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Failure, Sharding, Sink, Threading};
-use smbscope_bench::capture_entry;
 use smbscope_bench::files::Sources;
 use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_model::{ClockStep, Endpoints, Exchange, Nanos, Quality, SeenTwice, SkippedPackets, SkippedProtocol};
 use smbscope_report::csv::CellStyle;
 use smbscope_report::table::{ExchangeTable, Provenance};
 use smbscope_report::text::TextOptions;
-use smbscope_report::{CaptureEntry, Report, classic, counted, csv, html, json, parquet, slice_table, text};
+use smbscope_report::{Report, classic, counted, csv, html, json, parquet, slice_table, text};
 use smbscope_stats::BINS_MAX;
 use smbscope_stats::filter::Filter;
 use std::io;
@@ -206,12 +205,11 @@ fn stream_table<T: ExchangeTable + Send>(
     };
     let analysis = analyze(arguments, set, Sharding::None, threading, &mut [sink])?;
     if let (Ok(()), Some(table)) = (&written, table) {
-        let captures: Vec<CaptureEntry> = set.captures().iter().map(capture_entry).collect();
         let quality = &analysis.found.quality;
         let filter = chooser.filtered();
         written = table.finish(&Provenance {
             version: env!("CARGO_PKG_VERSION"),
-            captures: &captures,
+            captures: set.captures(),
             quality,
             skipped: &analysis.found.skipped,
             filter,
@@ -361,7 +359,7 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, re
     }
     Report {
         title: arguments.title.clone(),
-        captures: set.captures().iter().map(capture_entry).collect(),
+        captures: set.captures().to_vec(),
         quality: analysis.found.quality,
         skipped: analysis.found.skipped,
         connections: analysis.found.connections,

@@ -5,11 +5,11 @@ use smbscope_analyze::{Analyzer, Options, Outcome};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
-use smbscope_model::{Exchange, Limits, Quality, TimeKind, Timestamp};
+use smbscope_model::{CaptureInfo, Exchange, Limits, Quality, TimeKind, Timestamp};
 use smbscope_report::csv::ExchangeWriter;
 use smbscope_report::table::ExchangeTable;
 use smbscope_report::text::TextOptions;
-use smbscope_report::{CaptureEntry, Report, classic, json, text};
+use smbscope_report::{Report, classic, json, text};
 use smbscope_stats::Aggregator;
 use std::io::Cursor;
 
@@ -80,7 +80,7 @@ struct Analysis {
     exchanges: Vec<Exchange>,
     quality: Quality,
     found: Outcome,
-    capture: CaptureEntry,
+    capture: CaptureInfo,
     first: Option<Timestamp>,
     last: Option<Timestamp>,
 }
@@ -114,19 +114,7 @@ impl Analysis {
         let unread = quality.malformed_packets + quality.headers_not_captured;
         assert_eq!(quality.packets, quality.tcp_packets + quality.not_tcp + unread);
         assert!(!whole || info.packets == quality.packets, "packets that were told of");
-        let capture = CaptureEntry {
-            name: info.name.clone(),
-            format: info.format.to_owned(),
-            compression: info.compression.map(str::to_owned),
-            packets: info.packets,
-            bytes: info.bytes,
-            first: info.first,
-            last: info.last,
-            resolution_ns: info.resolution_ns,
-            snap_length: info.snap_length,
-            link_types: info.link_types.clone(),
-            warnings: info.truncated.iter().chain(&info.warnings).cloned().collect(),
-        };
+        let capture = info.clone();
         Some(Analysis { exchanges, quality, found, capture, first, last })
     }
 

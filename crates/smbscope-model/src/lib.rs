@@ -4,6 +4,7 @@
 //! reads one. The definitions of time are in [`exchange`], the operation groups in [`group`], and what a capture
 //! could not show in [`quality`]. How quantities are written is in [`units`].
 
+pub mod capture;
 pub mod command;
 pub mod connection;
 pub mod coverage;
@@ -17,6 +18,7 @@ pub mod skipped;
 pub mod time;
 pub mod units;
 
+pub use capture::CaptureInfo;
 pub use command::{Command, Dialect, Protocol, Subcommand};
 pub use connection::{Connection, DirectionCounts, ForeignReply, SeenTwice, Settled};
 pub use coverage::{Coverage, Share};

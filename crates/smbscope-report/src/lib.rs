@@ -43,8 +43,7 @@ pub use format::{clean, counted};
 pub use text::style::STYLES;
 pub use verdict::{SlowSubject, Subject, Thresholds, Verdict, Who};
 
-use serde::Serialize;
-use smbscope_model::{Connection, Nanos, Quality, Share, SkippedPackets, Timestamp};
+use smbscope_model::{CaptureInfo, Connection, Nanos, Quality, Share, SkippedPackets, Timestamp};
 use smbscope_stats::{Aggregate, Census, Slices};
 
 /// Everything that a report says.
@@ -53,7 +52,7 @@ pub struct Report {
     /// A title given by the user.
     pub title: Option<String>,
     /// The captures, in the order of their [`CaptureId`](smbscope_model::CaptureId).
-    pub captures: Vec<CaptureEntry>,
+    pub captures: Vec<CaptureInfo>,
     /// What the captures could not show.
     pub quality: Quality,
     /// Packets that are no TCP, by protocol, most packets first.
@@ -107,33 +106,4 @@ impl Report {
     pub fn verdict(&self) -> Verdict {
         verdict::of(self).into_plain()
     }
-}
-
-/// One capture file or stream.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct CaptureEntry {
-    /// Its name as given.
-    pub name: String,
-    /// `pcap`, `pcapng` or `snoop`.
-    pub format: String,
-    /// `gzip`, `zstd`, `lz4` or `xz`; absent for a plain file.
-    pub compression: Option<String>,
-    /// Packets read.
-    pub packets: u64,
-    /// Length of the file, compressed where it is.
-    pub bytes: u64,
-    /// First packet.
-    #[serde(rename = "first_ns")]
-    pub first: Option<Timestamp>,
-    /// Last packet.
-    #[serde(rename = "last_ns")]
-    pub last: Option<Timestamp>,
-    /// Resolution of its timestamps.
-    pub resolution_ns: u64,
-    /// Snap length, where the file states one.
-    pub snap_length: Option<u32>,
-    /// Link types of its interfaces, by their LINKTYPE number.
-    pub link_types: Vec<u32>,
-    /// What was wrong with the file.
-    pub warnings: Vec<String>,
 }

@@ -3,13 +3,13 @@
 use super::clock::StepBack;
 use super::compression::Compression;
 use super::format::{self, Format, SNIFF_LENGTH, Sniffed};
-use super::info::{CaptureError, CaptureInfo, Input};
+use super::info::{CaptureError, Input};
 use super::map::Map;
 use super::pcapng::Interfaces;
 use super::record::Step;
 use super::stream::{self, Fill, Stream, counted};
 use super::survey::{Plan, Run, Survey};
-use smbscope_model::Timestamp;
+use smbscope_model::{CaptureInfo, Timestamp};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::ops::Deref;
@@ -468,7 +468,7 @@ impl Capture {
         let truncated = survey.damage.as_ref().map(|(reason, number, offset)| {
             format!("{}: {reason}: packet {number}, byte {offset}{of_what}; all before it is read", self.name)
         });
-        let mut warnings = Vec::new();
+        let mut warnings: Vec<String> = truncated.iter().cloned().collect();
         if self.interfaces.simple_packets {
             warnings.push(format!(
                 "{}: Simple Packet Blocks have no timestamps; each gets that of the packet before it",

@@ -1,6 +1,5 @@
-//! What goes in and what is said about it: inputs, descriptions of captures, errors.
+//! What goes in and what is said about it: inputs and errors.
 
-use smbscope_model::Timestamp;
 use std::io;
 use std::path::PathBuf;
 
@@ -32,35 +31,6 @@ impl Input {
             Input::Stdin => "-".to_owned(),
         }
     }
-}
-
-/// What there is to say about one capture.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CaptureInfo {
-    /// The name as given; `-` for standard input.
-    pub name: String,
-    /// `pcap`, `pcap (ns)`, `modified pcap`, `pcapng` or `snoop`.
-    pub format: &'static str,
-    /// `gzip`, `zstd`, `lz4` or `xz`.
-    pub compression: Option<&'static str>,
-    /// Packets in the file.
-    pub packets: u64,
-    /// Length of the file, compressed where it is.
-    pub bytes: u64,
-    /// The earliest timestamp.
-    pub first: Option<Timestamp>,
-    /// The latest timestamp.
-    pub last: Option<Timestamp>,
-    /// Nanoseconds between two ticks of the coarsest clock, at least 1.
-    pub resolution_ns: u64,
-    /// The largest snap length that the file states.
-    pub snap_length: Option<u32>,
-    /// LINKTYPE_* values of its interfaces.
-    pub link_types: Vec<u32>,
-    /// Why the file could not be read to its end: file, reason, packet, byte offset.
-    pub truncated: Option<String>,
-    /// What else the reader of a report should know.
-    pub warnings: Vec<String>,
 }
 
 /// Input that cannot be used at all.

@@ -23,7 +23,7 @@ mod survey;
 mod warm;
 
 pub use capture::Backing;
-pub use info::{CaptureError, CaptureInfo, Input};
+pub use info::{CaptureError, Input};
 pub use set::CaptureSet;
 
 #[cfg(test)]

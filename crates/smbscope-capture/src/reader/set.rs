@@ -1,12 +1,12 @@
 //! Several captures as one: packets of all inputs in time order.
 
 use super::capture::{Backing, Capture, Limits, RESIDENT_BYTES, Shared, Trust, WINDOW_LEAST};
-use super::info::{CaptureError, CaptureInfo, Input};
+use super::info::{CaptureError, Input};
 use super::lane::{Lane, Window};
 use super::source::{Found, Head, Source, StreamSource, Stretch};
 use super::survey::Plan;
 use crate::segment::Packet;
-use smbscope_model::{CaptureId, ClockStep, PacketRef, Quality, Stamp, Timestamp};
+use smbscope_model::{CaptureId, CaptureInfo, ClockStep, PacketRef, Quality, Stamp, Timestamp};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Read;

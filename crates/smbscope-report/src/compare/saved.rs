@@ -4,9 +4,9 @@
 use crate::document::{self, Generator, ParseError};
 use crate::json::KIND;
 use crate::json::entries::{Command, Group, Row, Totals};
-use crate::{CaptureEntry, Report};
+use crate::Report;
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Nanos, Timestamp};
+use smbscope_model::{CaptureInfo, Nanos, Timestamp};
 
 /// A report as its JSON says it.
 #[derive(Debug, Clone, Deserialize)]
@@ -98,15 +98,15 @@ impl SavedReport {
 }
 
 impl Capture {
-    fn of(entry: &CaptureEntry) -> Capture {
+    fn of(info: &CaptureInfo) -> Capture {
         Capture {
-            name: entry.name.clone(),
-            format: entry.format.clone(),
-            packets: entry.packets,
-            bytes: entry.bytes,
-            first_ns: entry.first,
-            last_ns: entry.last,
-            warnings: entry.warnings.clone(),
+            name: info.name.clone(),
+            format: info.format.to_owned(),
+            packets: info.packets,
+            bytes: info.bytes,
+            first_ns: info.first,
+            last_ns: info.last,
+            warnings: info.warnings.clone(),
         }
     }
 }

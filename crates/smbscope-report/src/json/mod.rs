@@ -9,11 +9,11 @@ mod waits;
 
 use crate::document::{Generator, Kind};
 use crate::verdict::Verdict;
-use crate::{CaptureEntry, Report};
+use crate::Report;
 use entries::{Command, Connection, Entity, Group, Timeline, Totals};
 pub use escaped::line;
 use serde::Serialize;
-use smbscope_model::{Quality, Share, SkippedPackets};
+use smbscope_model::{CaptureInfo, Quality, Share, SkippedPackets};
 use smbscope_stats::FileKey;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -46,7 +46,7 @@ pub(crate) struct Document<'a> {
     title: Option<&'a str>,
     filter: Option<&'a str>,
     matched: Option<Matched>,
-    captures: &'a [CaptureEntry],
+    captures: &'a [CaptureInfo],
     quality: QualityEntry<'a>,
     totals: Totals,
     verdict: Verdict,

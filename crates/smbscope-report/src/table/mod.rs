@@ -9,8 +9,8 @@ mod columns;
 pub use columns::{COLUMNS, Column, Kind};
 pub(crate) use columns::{Cells, Row, Written};
 
-use crate::{CaptureEntry, Filtered};
-use smbscope_model::{Exchange, Quality, SkippedPackets};
+use crate::Filtered;
+use smbscope_model::{CaptureInfo, Exchange, Quality, SkippedPackets};
 use std::io;
 
 /// A table that is written row by row.
@@ -28,7 +28,7 @@ pub struct Provenance<'a> {
     /// Version of smbscope.
     pub version: &'a str,
     /// The captures, in the order of their [`CaptureId`](smbscope_model::CaptureId).
-    pub captures: &'a [CaptureEntry],
+    pub captures: &'a [CaptureInfo],
     /// What the captures could not show.
     pub quality: &'a Quality,
     /// Packets that are no TCP, by protocol.

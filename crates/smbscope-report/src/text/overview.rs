@@ -5,8 +5,8 @@ use super::{TextOptions, percent_sign};
 use crate::format::{clean, clock, counted, date, seconds, shorten, span, thousands, unbroken, wrap};
 use crate::packets::{PacketCounts, control};
 use crate::sentence::coverage;
-use crate::{CaptureEntry, Filtered, Report, dialects, names, verdict, warnings};
-use smbscope_model::{DirectionCounts, Group, Nanos, TimeKind};
+use crate::{Filtered, Report, dialects, names, verdict, warnings};
+use smbscope_model::{CaptureInfo, DirectionCounts, Group, Nanos, TimeKind};
 use smbscope_stats::{Entities, Row};
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -188,8 +188,8 @@ fn facts(out: &mut String, report: &Report, options: &TextOptions) {
 }
 
 /// `run.pcap (pcap, gzip), 91,748 packets, from 1997-08-11 09:30:00 UTC`.
-fn describe(capture: &CaptureEntry) -> String {
-    let compression = capture.compression.as_ref().map_or_else(String::new, |name| format!(", {name}"));
+fn describe(capture: &CaptureInfo) -> String {
+    let compression = capture.compression.map_or_else(String::new, |name| format!(", {name}"));
     let start =
         capture.first.and_then(date).map_or_else(String::new, |date| format!(", from {}", unbroken(date + " UTC")));
     let packets = unbroken(counted(capture.packets, "packet", "packets"));
@@ -200,7 +200,7 @@ fn describe(capture: &CaptureEntry) -> String {
         0 => name,
         _ => format!("…{}", name.chars().skip(too_long + 1).collect::<String>()),
     };
-    format!("{} ({}{compression}), {packets}{start}", unbroken(name), unbroken(&capture.format))
+    format!("{} ({}{compression}), {packets}{start}", unbroken(name), unbroken(capture.format))
 }
 
 /// The names with the most commands, and how many more there are.

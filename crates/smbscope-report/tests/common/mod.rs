@@ -4,11 +4,11 @@
 pub(crate) mod bench;
 
 use smbscope_model::connection::{Connection, ConnectionEnd, DirectionCounts};
-use smbscope_model::{
+use smbscope_model::{CaptureInfo, 
     Command, Dialect, Endpoints, Exchange, FlowId, Group, Half, Nanos, Outcome, PacketRef, Quality, Stamp, Status,
     Subcommand, Timestamp,
 };
-use smbscope_report::{CaptureEntry, Report};
+use smbscope_report::Report;
 use smbscope_stats::Aggregator;
 use smbscope_wire::names::{Fsctl, InfoLevel, Trans2};
 use smbscope_wire::status::NtStatus;
@@ -60,10 +60,10 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
     connections.iter().for_each(|connection| aggregator.closed(connection));
     let aggregate = aggregator.finish();
     let (first, last) = (aggregate.first, aggregate.last);
-    let capture = CaptureEntry {
+    let capture = CaptureInfo {
         name: "f630.snoop".into(),
-        format: "snoop".into(),
-        compression: Some("gzip".into()),
+        format: "snoop",
+        compression: Some("gzip"),
         packets: quality.packets,
         bytes: quality.captured_bytes,
         first,
@@ -71,6 +71,7 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
         resolution_ns: 1_000,
         snap_length: None,
         link_types: vec![1],
+        truncated: None,
         warnings: Vec::new(),
     };
     Report {

@@ -5,8 +5,8 @@ mod order;
 mod streams;
 
 use super::capture::{Limits, Trust};
-use super::{CaptureError, CaptureInfo, CaptureSet, Input};
-use smbscope_model::Quality;
+use super::{CaptureError, CaptureSet, Input};
+use smbscope_model::{CaptureInfo, Quality};
 use std::io::Write;
 use tempfile::NamedTempFile;
 
