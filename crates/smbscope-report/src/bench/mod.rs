@@ -17,14 +17,14 @@ mod warnings;
 /// The group that is the sum of several.
 pub const OTHER: &str = "Other";
 
+pub use crate::document::{Generator, ParseError, schema_of};
+pub use crate::times::Times;
 pub use document::{
-    Capacity, Capture, Captured, ClientCpu, Command, Document, Ended, FileSet, Group, Interval, Measured,
-    Operation, Pace, Run, SCHEMA, Schedule, Settings, Stall, Target, Tried, Workload, write,
+    Capacity, Capture, Captured, ClientCpu, Command, Document, Ended, FileSet, Group, Interval, Measured, Operation,
+    Pace, Run, SCHEMA, Schedule, Settings, Stall, Target, Tried, Workload, write,
 };
 pub(crate) use document::{Whole, load_name};
 pub use overall::overall_response_time;
-pub use crate::document::{Generator, ParseError, schema_of};
-pub use crate::times::Times;
 pub use text::{Detail, TextOptions, render};
 
 impl Document {

@@ -134,9 +134,7 @@ pub(super) fn rows(inputs: &[Input]) -> Vec<Command> {
 fn by_key(input: &Input) -> BTreeMap<Key<'_>, &entries::Command> {
     // An entry without a count holds only what stands apart from commands.
     let commands = input.report.commands.iter().filter(|command| command.row.count > 0);
-    commands
-        .map(|command| ((command.protocol, command.command.as_str(), command.is_waiting()), command))
-        .collect()
+    commands.map(|command| ((command.protocol, command.command.as_str(), command.is_waiting()), command)).collect()
 }
 
 /// What a column has of an action.

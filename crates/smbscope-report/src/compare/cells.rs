@@ -107,7 +107,8 @@ impl Ratios {
 impl Cell {
     fn of(row: &Row) -> Cell {
         let times = &row.response_time;
-        let sum = |mean: Nanos| (i128::from(mean.0) * i128::from(row.timed)).clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        let sum =
+            |mean: Nanos| (i128::from(mean.0) * i128::from(row.timed)).clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         Cell {
             count: row.count,
             timed: row.timed,

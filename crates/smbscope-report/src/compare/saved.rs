@@ -1,10 +1,10 @@
 //! What a comparison needs of a report, read from its JSON (`smbscope.report/1`); keys that it does not need are
 //! passed over.
 
+use crate::Report;
 use crate::document::{self, Generator, ParseError};
 use crate::json::KIND;
 use crate::json::entries::{Command, Group, Row, Totals};
-use crate::Report;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{CaptureInfo, Nanos, Timestamp};
 
@@ -71,10 +71,7 @@ impl SavedReport {
             title: report.title.clone(),
             filter: report.filter.as_ref().map(|filter| filter.expression.clone()),
             captures: report.captures.iter().map(Capture::of).collect(),
-            quality: Quality {
-                sentence: report.quality_sentence(),
-                encrypted_frames: report.quality.encrypted_frames,
-            },
+            quality: Quality { sentence: report.quality_sentence(), encrypted_frames: report.quality.encrypted_frames },
             totals: Totals::of(report),
             connections: report
                 .connections

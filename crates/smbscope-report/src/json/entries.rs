@@ -17,13 +17,13 @@ pub(crate) struct Totals {
     pub(crate) untimed: u64,
     pub(crate) outcomes: BTreeMap<String, u64>,
     #[serde(default)]
-    pub(super) first_ns: Option<Timestamp>,
+    pub(crate) first_ns: Option<Timestamp>,
     #[serde(default)]
-    pub(super) last_ns: Option<Timestamp>,
+    pub(crate) last_ns: Option<Timestamp>,
     pub(crate) elapsed_ns: Option<Nanos>,
     /// Absent in documents of older versions.
     #[serde(default)]
-    pub(super) load: Load,
+    pub(crate) load: Load,
     pub(crate) headline: Row,
 }
 

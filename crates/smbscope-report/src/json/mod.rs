@@ -7,9 +7,9 @@ pub(crate) mod escaped;
 mod slices;
 mod waits;
 
+use crate::Report;
 use crate::document::{Generator, Kind};
 use crate::verdict::Verdict;
-use crate::Report;
 use entries::{Command, Connection, Entity, Group, Timeline, Totals};
 pub use escaped::line;
 use serde::Serialize;

@@ -4,9 +4,9 @@
 pub(crate) mod bench;
 
 use smbscope_model::connection::{Connection, ConnectionEnd, DirectionCounts};
-use smbscope_model::{CaptureInfo, 
-    Command, Dialect, Endpoints, Exchange, FlowId, Group, Half, Nanos, Outcome, PacketRef, Quality, Stamp, Status,
-    Subcommand, Timestamp,
+use smbscope_model::{
+    CaptureInfo, Command, Dialect, Endpoints, Exchange, FlowId, Group, Half, Nanos, Outcome, PacketRef, Quality, Stamp,
+    Status, Subcommand, Timestamp,
 };
 use smbscope_report::Report;
 use smbscope_stats::Aggregator;
