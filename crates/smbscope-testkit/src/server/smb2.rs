@@ -42,7 +42,7 @@ type Answered = Result<(), NtStatus>;
 
 const INVALID: NtStatus = NtStatus::INVALID_PARAMETER;
 /// What files hold, as much of it as a frame can carry.
-static ZEROS: [u8; 1 << 24] = [0; 1 << 24];
+pub(super) static ZEROS: [u8; 1 << 24] = [0; 1 << 24];
 
 impl Related {
     /// The open that a request names, or that of the compound.

@@ -17,7 +17,7 @@ pub struct Block<'a> {
     data_offset: usize,
     /// Where the data ends by its ByteCount, from the header.
     data_end: Option<usize>,
-    unicode: bool,
+    pub(super) unicode: bool,
     next: Option<(Command, usize)>,
 }
 
@@ -25,21 +25,6 @@ pub struct Block<'a> {
 const MAX_CHAIN: usize = 8;
 /// Data bytes of a request that are wanted at most: names, a security token.
 const MAX_WANTED: usize = 16 * 1024;
-
-/// Whether the command's parameters begin with the AndX fields (MS-CIFS 2.2.3.4).
-fn is_andx(command: Command) -> bool {
-    matches!(
-        command,
-        Command::LOCKING_ANDX
-            | Command::OPEN_ANDX
-            | Command::READ_ANDX
-            | Command::WRITE_ANDX
-            | Command::SESSION_SETUP_ANDX
-            | Command::LOGOFF_ANDX
-            | Command::TREE_CONNECT_ANDX
-            | Command::NT_CREATE_ANDX
-    )
-}
 
 /// The blocks of a message that begins with `header`, in the order of the chain. A chain that points backwards
 /// ends there.
@@ -146,7 +131,7 @@ impl<'a> Block<'a> {
 
 /// Command and offset of the next block of the chain.
 fn next_of(command: Command, words: &[u8]) -> Option<(Command, usize)> {
-    if !is_andx(command) {
+    if !command.is_andx() {
         return None;
     }
     let next = Command(u8_at(words, 0)?);

@@ -6,6 +6,23 @@ use crate::names::open_enum;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Command(pub u8);
 
+impl Command {
+    /// Whether the parameters begin with the AndX fields (MS-CIFS 2.2.3.4).
+    pub fn is_andx(self) -> bool {
+        matches!(
+            self,
+            Command::LOCKING_ANDX
+                | Command::OPEN_ANDX
+                | Command::READ_ANDX
+                | Command::WRITE_ANDX
+                | Command::SESSION_SETUP_ANDX
+                | Command::LOGOFF_ANDX
+                | Command::TREE_CONNECT_ANDX
+                | Command::NT_CREATE_ANDX
+        )
+    }
+}
+
 open_enum!(Command, "SMB_COM_", "0x{:02x}" {
     CREATE_DIRECTORY = 0x00, "Create_Directory";
     DELETE_DIRECTORY = 0x01, "Delete_Directory";

@@ -57,6 +57,15 @@ impl Header {
     /// Length of the header.
     pub const LENGTH: usize = 32;
 
+    /// Where the status is.
+    pub const STATUS: usize = 5;
+
+    /// Where the tree identifier is.
+    pub const TID: usize = 24;
+
+    /// Where the user identifier is.
+    pub const UID: usize = 28;
+
     /// Where the eight bytes of the signature are.
     pub const SIGNATURE: std::ops::Range<usize> = 14..22;
 

@@ -10,7 +10,7 @@ use super::watch::Watch;
 use smbscope_model::{Command, FileId, Outcome, Subcommand, groups};
 use smbscope_wire::smb1::messages::trans2::Trans2Request;
 use smbscope_wire::smb1::messages::{
-    Assembly, LockingAndx, LockingAndxRequest, Malformed, Request, TransactionPart, lock_type, parse_empty,
+    Assembly, LockingAndx, LockingAndxRequest, Malformed, Message, TransactionPart, lock_type, parse_empty,
 };
 use smbscope_wire::smb1::{self, Header, flags, flags2};
 use smbscope_wire::status::NtStatus;
@@ -148,7 +148,7 @@ impl Connection {
     }
 
     /// A request and its answer, which is one message: [`Connection::message`]. A refusal is an error.
-    pub(super) async fn call<R: Request>(&mut self, request: &R, about: About) -> Result<Header, Error> {
+    pub(super) async fn call<R: Message>(&mut self, request: &R, about: About) -> Result<Header, Error> {
         let pending = self.send(request, about).await?;
         let header = self.answer(&pending, &[pending.command]).await?;
         // Of answers that say nothing else, nobody would see that they are cut off.
@@ -203,7 +203,7 @@ impl Connection {
     }
 
     /// Sends a request.
-    pub(super) async fn send<R: Request>(&mut self, request: &R, about: About) -> Result<Pending, Error> {
+    pub(super) async fn send<R: Message>(&mut self, request: &R, about: About) -> Result<Pending, Error> {
         self.forget_abandoned();
         let mid = self.mids.next(self.watch.as_ref().map(|watch| watch.pending.mid));
         let header = Header { mid, ..self.header };
@@ -236,7 +236,7 @@ impl Connection {
     }
 
     /// Sends a request that has no answer: it takes the MID that it is given.
-    pub(super) async fn send_one_way<R: Request>(
+    pub(super) async fn send_one_way<R: Message>(
         &mut self,
         request: &R,
         mid: u16,

@@ -8,11 +8,11 @@ use super::{MAX_TRANSACT, Session, rooted};
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb1::flags2;
 use smbscope_wire::smb1::messages::trans2::{
-    DirectoryEntries, FindClose2, FindFirst2, FindFirst2Response, FindNext2, FindNext2Response, InformationLevel,
-    find_flags, find_level,
+    DirectoryEntries, FindFirst2, FindFirst2Response, FindNext2, FindNext2Response, InformationLevel, find_flags,
+    find_level,
 };
 use smbscope_wire::smb1::messages::{
-    CheckDirectory, CreateDirectory, Delete, DeleteDirectory, Rename, search_attributes as attributes,
+    CheckDirectory, CreateDirectory, Delete, DeleteDirectory, FindClose2, Rename, search_attributes as attributes,
 };
 use smbscope_wire::status::NtStatus;
 
@@ -114,7 +114,7 @@ impl Session {
 
     /// Removes a file.
     pub async fn remove_file(&mut self, path: &str) -> Result<(), Error> {
-        let delete = Delete { search_attributes: FILES, file_name: rooted(&mut self.path, path) };
+        let delete = Delete { search_attributes: FILES, file_name: rooted(&mut self.path, path).into() };
         self.connection.call(&delete, About::default()).await?;
         Ok(())
     }
@@ -123,8 +123,8 @@ impl Session {
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<(), Error> {
         let rename = Rename {
             search_attributes: ALL,
-            old_file_name: rooted(&mut self.path, from),
-            new_file_name: rooted(&mut self.second_path, to),
+            old_file_name: rooted(&mut self.path, from).into(),
+            new_file_name: rooted(&mut self.second_path, to).into(),
         };
         self.connection.call(&rename, About::default()).await?;
         Ok(())
@@ -132,21 +132,21 @@ impl Session {
 
     /// Makes a directory.
     pub async fn make_directory(&mut self, path: &str) -> Result<(), Error> {
-        let make = CreateDirectory { directory_name: rooted(&mut self.path, path) };
+        let make = CreateDirectory { directory_name: rooted(&mut self.path, path).into() };
         self.connection.call(&make, About::default()).await?;
         Ok(())
     }
 
     /// Removes an empty directory.
     pub async fn remove_directory(&mut self, path: &str) -> Result<(), Error> {
-        let remove = DeleteDirectory { directory_name: rooted(&mut self.path, path) };
+        let remove = DeleteDirectory { directory_name: rooted(&mut self.path, path).into() };
         self.connection.call(&remove, About::default()).await?;
         Ok(())
     }
 
     /// Asks whether a directory is there.
     pub async fn check_directory(&mut self, path: &str) -> Result<(), Error> {
-        let check = CheckDirectory { directory_name: rooted(&mut self.path, path) };
+        let check = CheckDirectory { directory_name: rooted(&mut self.path, path).into() };
         self.connection.call(&check, About::default()).await?;
         Ok(())
     }

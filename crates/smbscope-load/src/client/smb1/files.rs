@@ -29,7 +29,8 @@ impl Session {
             share_access: open.share,
             create_disposition: open.disposition as u32,
             create_options: open.options,
-            name: rooted(&mut self.path, open.path),
+            impersonation_level: messages::IMPERSONATE,
+            name: rooted(&mut self.path, open.path).into(),
         };
         self.connection.call(&create, About::default()).await?;
         let opened = NtCreateAndxResponse::parse(self.connection.message()).map_err(malformed)?;
@@ -50,7 +51,7 @@ impl Session {
             file_attributes: 0,
             open_mode,
             allocation_size: 0,
-            name: rooted(&mut self.path, path),
+            name: rooted(&mut self.path, path).into(),
         };
         self.connection.call(&open, About::default()).await?;
         let opened = OpenAndxResponse::parse(self.connection.message()).map_err(malformed)?;
@@ -74,7 +75,7 @@ impl Session {
     /// Closes it.
     pub async fn close(&mut self, handle: Handle) -> Result<(), Error> {
         let fid = fid_of(handle);
-        self.connection.call(&Close { fid }, About::file(fid)).await?;
+        self.connection.call(&Close::new(fid), About::file(fid)).await?;
         Ok(())
     }
 
@@ -121,7 +122,7 @@ impl Session {
             }
             self.raw_answer = false;
         }
-        let read = ReadAndx { fid, offset, max_count };
+        let read = ReadAndx::new(fid, offset, max_count);
         self.connection.call(&read, About::range(fid, offset, max_count)).await?;
         let length = u32::try_from(self.data()?.len()).unwrap_or(u32::MAX);
         if length > max_count {
@@ -174,8 +175,8 @@ impl Session {
             return self.connection.write_raw(fid, offset, data).await;
         }
         let about = About::range(fid, offset, data.len() as u32);
-        self.connection.call(&WriteAndx { fid, offset, write_mode: 0, data }, about).await?;
-        Ok(WriteAndxResponse::parse(self.connection.message()).map_err(malformed)?.count)
+        self.connection.call(&WriteAndx { fid, offset, write_mode: 0, padding: 1, data }, about).await?;
+        Ok(WriteAndxResponse::parse(self.connection.message()).map_err(malformed)?.total())
     }
 
     /// Asks for what was written to be on disk.

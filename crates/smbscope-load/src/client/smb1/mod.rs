@@ -89,15 +89,15 @@ impl Session {
     /// Nothing but a round trip.
     pub async fn echo(&mut self) -> Result<(), Error> {
         const DATA: &[u8] = b"smbscope";
-        self.connection.call(&Echo { data: DATA }, About::default()).await?;
+        self.connection.call(&Echo { echo_count: 1, data: DATA }, About::default()).await?;
         let answer = EchoResponse::parse(self.connection.message()).map_err(malformed)?;
         if answer.data == DATA { Ok(()) } else { Err(Error::Protocol("an echo of something else".to_owned())) }
     }
 
     /// Disconnects from the share and logs off; the connection is closed with the session.
     pub async fn disconnect(&mut self) -> Result<(), Error> {
-        self.connection.call(&TreeDisconnect, About::default()).await?;
-        self.connection.call(&LogoffAndx, About::default()).await?;
+        self.connection.call(&TreeDisconnect {}, About::default()).await?;
+        self.connection.call(&LogoffAndx {}, About::default()).await?;
         Ok(())
     }
 }

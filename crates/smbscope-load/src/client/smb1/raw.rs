@@ -31,7 +31,7 @@ impl Connection {
     /// Reads a block: the frame that came is all data ([`Connection::message`]). Empty at the end of the file, and where
     /// something is wrong.
     pub(super) async fn read_raw(&mut self, fid: u16, offset: u64, max_count: u16) -> Result<u32, Error> {
-        let request = ReadRaw { fid, offset, max_count };
+        let request = ReadRaw::new(fid, offset, max_count);
         let pending = self.send(&request, About::range(fid, offset, max_count.into())).await?;
         let arrived = self.receive_raw(&pending).await?;
         let refused = Header::parse(self.message()).filter(|header| {
@@ -54,17 +54,17 @@ impl Connection {
     /// ahead", and from the data to its answer.
     pub(super) async fn write_raw(&mut self, fid: u16, offset: u64, data: &[u8]) -> Result<u32, Error> {
         let about = About::range(fid, offset, data.len() as u32);
-        let request = WriteRaw { fid, offset, count: data.len() as u16 };
+        let request = WriteRaw::new(fid, offset, data.len() as u16);
         let pending = self.send(&request, about).await?;
         let ready = [smb1::Command::WRITE_RAW, smb1::Command::WRITE_COMPLETE];
         let header = self.answer(&pending, &ready).await?;
         if header.command != smb1::Command::WRITE_RAW {
-            return Ok(WriteComplete::parse(self.message(), header.command).map_err(malformed)?.count.into());
+            return Ok(WriteComplete::parse_as(self.message(), header.command).map_err(malformed)?.count.into());
         }
         let block = About { subcommand: Some(Subcommand::AsyncPortion), ..about };
         let pending = self.send_raw(&pending, block, data).await?;
         let header = self.answer(&pending, &ready).await?;
-        Ok(WriteComplete::parse(self.message(), header.command).map_err(malformed)?.count.into())
+        Ok(WriteComplete::parse_as(self.message(), header.command).map_err(malformed)?.count.into())
     }
 }
 

@@ -11,8 +11,9 @@ use super::{MAX_TRANSACT, Session, raw};
 use smbscope_model::Dialect;
 use smbscope_wire::smb1::flags2;
 use smbscope_wire::smb1::messages::{
-    Negotiate, NegotiateResponse, Security, SessionSetupAndx, SessionSetupAndxPlain, SessionSetupAndxPlainResponse,
-    SessionSetupAndxResponse, TreeConnectAndx, TreeConnectAndxResponse, WriteAndx, capabilities, security_mode,
+    NT_LM_0_12, Negotiate, NegotiateResponse, Security, SessionSetupAndx, SessionSetupAndxPlain,
+    SessionSetupAndxPlainResponse, SessionSetupAndxResponse, TreeConnectAndx, TreeConnectAndxResponse, WriteAndx,
+    capabilities, security_mode,
 };
 use smbscope_wire::status::NtStatus;
 
@@ -92,7 +93,7 @@ async fn negotiate(connection: &mut Connection, options: &Options) -> Result<Ser
     if options.signing == Signing::Required {
         connection.header.flags2 |= flags2::SECURITY_SIGNATURE | flags2::SECURITY_SIGNATURE_REQUIRED;
     }
-    let said = connection.call(&Negotiate, About::default()).await;
+    let said = connection.call(&Negotiate { dialects: &[NT_LM_0_12] }, About::default()).await;
     said.map_err(|error| match error {
         Error::Connection { error, .. } => Error::Connection {
             what: "negotiating NT LM 0.12 (a server with SMB1 switched off may hang up here)",
@@ -165,8 +166,8 @@ async fn log_on(connection: &mut Connection, server: &Server, options: &Options)
             session_key: server.session_key,
             capabilities: CAPABILITIES | capabilities::EXTENDED_SECURITY,
             blob: &token,
-            native_os: NATIVE_OS,
-            native_lan_man: NATIVE_LAN_MAN,
+            native_os: NATIVE_OS.into(),
+            native_lan_man: NATIVE_LAN_MAN.into(),
         };
         let said = connection.call(&setup, About::default()).await;
         let header = said.map_err(|error| refused_logon(error, options))?;
@@ -231,16 +232,16 @@ async fn log_on_plainly(connection: &mut Connection, server: &Server, options: &
         capabilities: CAPABILITIES,
         oem_password: &[0],
         unicode_password: &[],
-        account_name,
-        primary_domain: "",
-        native_os: NATIVE_OS,
-        native_lan_man: NATIVE_LAN_MAN,
+        account_name: account_name.into(),
+        primary_domain: "".into(),
+        native_os: NATIVE_OS.into(),
+        native_lan_man: NATIVE_LAN_MAN.into(),
     };
     let said = connection.call(&setup, About::default()).await;
     connection.header.uid = said.map_err(|error| refused_logon(error, options))?.uid;
-    let answer = SessionSetupAndxPlainResponse::parse(connection.message()).map_err(malformed)?;
+    let action = SessionSetupAndxPlainResponse::parse(connection.message()).map_err(malformed)?.action;
     start_signing(connection, server, None, options)?;
-    Ok(answer.action & 1 != 0)
+    Ok(action & 1 != 0)
 }
 
 fn refused_logon(error: Error, options: &Options) -> Error {
@@ -267,7 +268,7 @@ fn refused_logon(error: Error, options: &Options) -> Error {
 /// Connects to the share.
 async fn connect_tree(connection: &mut Connection, options: &Options) -> Result<(), Error> {
     let path = format!(r"\\{}\{}", options.host, options.share);
-    let connect = TreeConnectAndx { path: &path, service: "?????" };
+    let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.as_str().into(), service: "?????".into() };
     let said = connection.call(&connect, About::default()).await;
     let header = said.map_err(|error| refused_tree(error, options))?;
     TreeConnectAndxResponse::parse(connection.message()).map_err(malformed)?;

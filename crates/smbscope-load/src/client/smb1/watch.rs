@@ -92,7 +92,7 @@ impl Session {
         match &self.connection.watch {
             Some(watch) if !watch.is_answered() => {
                 let mid = watch.pending.mid;
-                self.connection.send_one_way(&NtCancel, mid, true).await
+                self.connection.send_one_way(&NtCancel {}, mid, true).await
             }
             _ => Ok(()),
         }

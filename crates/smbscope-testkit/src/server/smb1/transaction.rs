@@ -17,36 +17,19 @@ pub(super) struct Search {
 const PASS_THROUGH: u16 = 1000;
 /// What is written of a transaction's answer before it is put into a message.
 #[derive(Default)]
-struct Reply {
-    parameters: Vec<u8>,
-    data: Vec<u8>,
+pub(super) struct Reply {
+    pub(super) parameters: Vec<u8>,
+    pub(super) data: Vec<u8>,
 }
 
 impl Connection {
     pub(super) fn transaction2(
-        &mut self,
-        header: &Header,
-        block: &Block<'_>,
-        message: &[u8],
-        script: &Script,
-        answer: &mut Answer<'_>,
-    ) -> Answered {
-        let Request::Transaction(request) = Request::parse(header, block, message) else {
-            return Err(NtStatus::INVALID_PARAMETER);
-        };
-        let reply = self.reply(&request, block, message, script)?;
-        put(&reply, answer);
-        Ok(())
-    }
-
-    fn reply(
         &mut self,
         request: &TransactionRequest,
         block: &Block<'_>,
         message: &[u8],
         script: &Script,
     ) -> Result<Reply, NtStatus> {
-        const INVALID: NtStatus = NtStatus::INVALID_PARAMETER;
         let room = usize::from(block.word(6).ok_or(INVALID)?);
         let offset = usize::from(block.word(20).ok_or(INVALID)?);
         let count = usize::from(block.word(18).ok_or(INVALID)?);
@@ -195,29 +178,4 @@ fn put_file_system(level: u16, data: &mut Vec<u8>) -> Answered {
     };
     let root = Node { is_directory: true, size: 0, index: 1 };
     root.put_info(class, data).ok_or(NtStatus::INVALID_LEVEL)
-}
-
-/// 2.2.4.46.2: one message without setup words.
-fn put(reply: &Reply, answer: &mut Answer<'_>) {
-    /// Header, word count, ten words and the byte count, and a byte of padding.
-    const PARAMETER_OFFSET: usize = 56;
-    let (parameters, data) = (reply.parameters.len(), reply.data.len());
-    let data_offset = (PARAMETER_OFFSET + parameters).next_multiple_of(4);
-    answer.plain(|words| {
-        words.put_u16(parameters as u16);
-        words.put_u16(data as u16);
-        words.put_u16(0);
-        words.put_u16(parameters as u16);
-        words.put_u16(PARAMETER_OFFSET as u16);
-        words.put_u16(0);
-        words.put_u16(data as u16);
-        words.put_u16(data_offset as u16);
-        words.put_u16(0);
-        words.put_u16(0);
-    });
-    let mut bytes = vec![0];
-    bytes.put_bytes(&reply.parameters);
-    bytes.resize(1 + data_offset - PARAMETER_OFFSET, 0);
-    bytes.put_bytes(&reply.data);
-    answer.put_data(&bytes);
 }

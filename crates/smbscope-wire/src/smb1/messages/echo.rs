@@ -1,39 +1,26 @@
 //! SMB_COM_ECHO (MS-CIFS 2.2.4.39).
 
-use super::super::Command;
-use super::{Malformed, Request, View, Writer};
+use super::message::message;
 
-/// Asks for one answer with the same data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Echo<'a> {
-    /// What comes back.
-    pub data: &'a [u8],
-}
-
-impl Request for Echo<'_> {
-    const COMMAND: Command = Command::ECHO;
-
-    fn body(&self, writer: &mut Writer<'_>) {
-        writer.u16(1);
-        writer.data();
-        writer.bytes(self.data);
+message! {
+    /// Asks for answers with the same data.
+    Echo<'a>: ECHO, 1 {
+        /// How many answers are wanted.
+        echo_count: u16 = 0,
+    } with {
+        /// What comes back.
+        data: bytes,
     }
 }
 
-/// What came back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EchoResponse<'a> {
-    /// Number of this answer, from 1.
-    pub sequence_number: u16,
-    /// The data of the request.
-    pub data: &'a [u8],
-}
-
-impl EchoResponse<'_> {
-    /// Checks it.
-    pub fn parse(message: &[u8]) -> Result<EchoResponse<'_>, Malformed> {
-        let view = View::parse(message, Command::ECHO)?;
-        Ok(EchoResponse { sequence_number: view.u16(0)?, data: view.data })
+message! {
+    /// What came back.
+    EchoResponse<'a>: ECHO, 1 {
+        /// Number of this answer, from 1.
+        sequence_number: u16 = 0,
+    } with {
+        /// The data of the request.
+        data: bytes,
     }
 }
 
@@ -41,10 +28,11 @@ impl EchoResponse<'_> {
 mod tests {
     use super::super::testing::{emitted, response};
     use super::*;
+    use crate::smb1::Command;
 
     #[test]
     fn one_answer_is_asked_for() {
-        assert_eq!(emitted(&Echo { data: b"hi" }), [1, 1, 0, 2, 0, b'h', b'i']);
+        assert_eq!(emitted(&Echo { echo_count: 1, data: b"hi" }), [1, 1, 0, 2, 0, b'h', b'i']);
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! SMB_COM_LOCKING_ANDX (MS-CIFS 2.2.4.32) with 64-bit ranges; also what the server sends to break an oplock.
+//! SMB_COM_LOCKING_ANDX (MS-CIFS 2.2.4.32) with ranges of 32 or 64 bits; also what the server sends to break an oplock.
 
 use super::super::{Command, Header, blocks};
-use super::{Request, Writer};
+use super::message::message;
+use super::{Message, Writer};
 
 /// TypeOfLock.
 pub mod lock_type {
@@ -24,8 +25,8 @@ pub struct LockRange {
     pub length: u64,
 }
 
-/// Unlocks and locks ranges; the answer is empty.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Unlocks and locks ranges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LockingAndx<'a> {
     /// The open.
     pub fid: u16,
@@ -41,7 +42,7 @@ pub struct LockingAndx<'a> {
     pub locks: &'a [LockRange],
 }
 
-impl Request for LockingAndx<'_> {
+impl Message for LockingAndx<'_> {
     const COMMAND: Command = Command::LOCKING_ANDX;
 
     fn body(&self, writer: &mut Writer<'_>) {
@@ -55,13 +56,23 @@ impl Request for LockingAndx<'_> {
         writer.data();
         for range in self.unlocks.iter().chain(self.locks) {
             writer.u16(range.pid);
-            writer.u16(0);
-            for wide in [range.offset, range.length] {
-                writer.u32((wide >> 32) as u32);
-                writer.u32(wide as u32);
+            let is_wide = self.type_of_lock & lock_type::LARGE_FILES != 0;
+            if is_wide {
+                writer.u16(0);
+            }
+            for value in [range.offset, range.length] {
+                if is_wide {
+                    writer.u32((value >> 32) as u32);
+                }
+                writer.u32(value as u32);
             }
         }
     }
+}
+
+message! {
+    /// They are.
+    LockingAndxResponse: LOCKING_ANDX, 2 {}
 }
 
 /// The server's own request: an oplock is broken (MS-CIFS 3.3.4.2).

@@ -1,23 +1,19 @@
-//! SMB1 messages of a client: requests to bytes, bytes to checked responses (MS-CIFS 2.2.4 to 2.2.6, MS-SMB 2.2.4).
+//! SMB1 messages in both directions (MS-CIFS 2.2.4 to 2.2.6, MS-SMB 2.2.4).
 //!
-//! A request is a struct with the specification's fields; [`Request::emit`] appends it to a buffer. A response is a
-//! view of the message that it was parsed from: once `parse` has returned, its fields are
-//! there.
+//! A message is a struct with the specification's fields; [`Message::emit`] appends it to a buffer, [`Writer`] a chain of
+//! them. `parse` checks that all is there and borrows what it can.
 
-mod check_directory;
-mod close;
-mod create_directory;
 mod delete;
-mod delete_directory;
+mod directory;
 mod echo;
-mod flush;
 mod locking_andx;
-mod logoff_andx;
+mod message;
 mod negotiate;
-mod nt_cancel;
 mod nt_create_andx;
 mod nt_transact;
 mod open_andx;
+mod open_file;
+mod query_information;
 mod read_andx;
 mod read_raw;
 mod rename;
@@ -25,58 +21,44 @@ mod session_setup_andx;
 pub mod trans2;
 mod transaction;
 mod tree_connect_andx;
-mod tree_disconnect;
 mod view;
 mod write_andx;
 mod write_raw;
 mod writer;
 
-pub use check_directory::CheckDirectory;
-pub use close::Close;
-pub use create_directory::CreateDirectory;
+#[cfg(test)]
+mod tests;
+
 pub use delete::Delete;
-pub use delete_directory::DeleteDirectory;
+pub use directory::{CheckDirectory, CreateDirectory, DeleteDirectory};
 pub use echo::{Echo, EchoResponse};
-pub use flush::Flush;
-pub use locking_andx::{LockRange, LockingAndx, LockingAndxRequest, lock_type};
-pub use logoff_andx::LogoffAndx;
-pub use negotiate::{Negotiate, NegotiateResponse, NtLm012, Security, capabilities, security_mode};
-pub use nt_cancel::NtCancel;
-pub use nt_create_andx::{NtCreateAndx, NtCreateAndxResponse, create_flags};
+pub use locking_andx::{LockRange, LockingAndx, LockingAndxRequest, LockingAndxResponse, lock_type};
+pub use message::{Message, Text};
+pub use negotiate::{
+    NT_LM_0_12, Negotiate, NegotiateResponse, NoDialect, NtLm012, Security, capabilities, security_mode,
+};
+pub use nt_create_andx::{IMPERSONATE, NtCreateAndx, NtCreateAndxResponse, create_flags};
 pub use nt_transact::{NotifyChange, NotifyChanges, NtTransactNotifyChange};
 pub use open_andx::{OpenAndx, OpenAndxResponse};
+pub use open_file::{Close, FindClose2, Flush, LogoffAndx, NtCancel, TreeDisconnect};
+pub use query_information::{QueryInformationDiskResponse, QueryInformationResponse};
 pub use read_andx::{ReadAndx, ReadAndxResponse};
 pub use read_raw::ReadRaw;
 pub use rename::Rename;
 pub use session_setup_andx::{
     SessionSetupAndx, SessionSetupAndxPlain, SessionSetupAndxPlainResponse, SessionSetupAndxResponse,
 };
-pub use transaction::{Assembly, TransactionPart};
-pub use tree_connect_andx::{TreeConnectAndx, TreeConnectAndxResponse};
-pub use tree_disconnect::TreeDisconnect;
+pub use transaction::{Assembly, Trans2Response, TransactionPart};
+pub use tree_connect_andx::{
+    EXTENDED_RESPONSE, TreeConnectAndx, TreeConnectAndxExtendedResponse, TreeConnectAndxResponse,
+};
 pub use view::Malformed;
 pub use write_andx::{WriteAndx, WriteAndxResponse};
 pub use write_raw::{WriteComplete, WriteRaw};
 pub use writer::Writer;
 
-use super::{Command, Header};
+use super::Command;
 use view::View;
-
-/// A request that can be put into bytes.
-pub trait Request {
-    /// Its command.
-    const COMMAND: Command;
-
-    /// Writes parameters and data.
-    fn body(&self, writer: &mut Writer<'_>);
-
-    /// Appends the whole message: the header with this request's command in it, parameters, data.
-    fn emit(&self, header: &Header, out: &mut Vec<u8>) {
-        let mut writer = Writer::new(&Header { command: Self::COMMAND, ..*header }, out);
-        self.body(&mut writer);
-        writer.end();
-    }
-}
 
 /// Checks a response that says nothing beyond its status.
 pub fn parse_empty(message: &[u8], command: Command) -> Result<(), Malformed> {
@@ -97,18 +79,18 @@ pub mod search_attributes {
 mod testing {
     //! Messages for the tests of single commands.
 
-    use super::{Command, Header, Request};
-    use crate::smb1::{flags, flags2};
+    use super::{Command, Message};
+    use crate::smb1::{Header, flags, flags2};
 
     /// The bytes of a request behind its header; strings in UTF-16.
-    pub(super) fn emitted(request: &impl Request) -> Vec<u8> {
+    pub(super) fn emitted(request: &impl Message) -> Vec<u8> {
         let mut bytes = Vec::new();
         request.emit(&header(Command(0), 0), &mut bytes);
         bytes.split_off(Header::LENGTH)
     }
 
     /// The same with OEM strings.
-    pub(super) fn emitted_oem(request: &impl Request) -> Vec<u8> {
+    pub(super) fn emitted_oem(request: &impl Message) -> Vec<u8> {
         let mut bytes = Vec::new();
         request.emit(&Header { flags2: 0, ..header(Command(0), 0) }, &mut bytes);
         bytes.split_off(Header::LENGTH)

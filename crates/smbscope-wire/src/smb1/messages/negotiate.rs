@@ -1,7 +1,9 @@
-//! SMB_COM_NEGOTIATE (MS-CIFS 2.2.4.52, MS-SMB 2.2.4.5) for the one dialect NT LM 0.12.
+//! SMB_COM_NEGOTIATE (MS-CIFS 2.2.4.52, MS-SMB 2.2.4.5); the answer of the one dialect NT LM 0.12.
 
 use super::super::Command;
-use super::{Malformed, Request, View, Writer};
+use super::message::message;
+use super::{Malformed, Message, Text, View, Writer};
+use crate::codec::Value;
 
 /// Capabilities of both sides (MS-CIFS 2.2.4.52.2, MS-SMB 2.2.4.5.2.1).
 pub mod capabilities {
@@ -41,17 +43,25 @@ pub mod security_mode {
     pub const SIGNATURES_REQUIRED: u8 = 0x08;
 }
 
-/// Offers NT LM 0.12 and nothing else. Extended security is asked for in the header's Flags2.
+/// Offers dialects. Extended security is asked for in the header's Flags2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Negotiate;
+pub struct Negotiate<'a> {
+    /// Their names, in the order that the answer's index counts.
+    pub dialects: &'a [&'a str],
+}
 
-impl Request for Negotiate {
+/// The dialect of Windows NT and all later servers.
+pub const NT_LM_0_12: &str = "NT LM 0.12";
+
+impl Message for Negotiate<'_> {
     const COMMAND: Command = Command::NEGOTIATE;
 
     fn body(&self, writer: &mut Writer<'_>) {
         writer.data();
-        writer.u8(0x02);
-        writer.oem("NT LM 0.12");
+        for dialect in self.dialects {
+            writer.u8(0x02);
+            writer.oem((*dialect).into());
+        }
     }
 }
 
@@ -64,9 +74,24 @@ pub enum NegotiateResponse<'a> {
     NtLm012(NtLm012<'a>),
 }
 
+message! {
+    /// The answer of a server that knows none of the dialects.
+    NoDialect: NEGOTIATE, 1 {
+        /// [`NoDialect::INDEX`]
+        dialect_index: u16 = 0,
+    }
+}
+
+impl NoDialect {
+    /// None of those offered.
+    pub const INDEX: u16 = 0xffff;
+}
+
 /// What the server says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NtLm012<'a> {
+    /// Which of the dialects offered it is.
+    pub dialect_index: u16,
     /// See [`security_mode`].
     pub security_mode: u8,
     /// Requests that may be under way at once.
@@ -96,7 +121,12 @@ pub enum Security<'a> {
         blob: &'a [u8],
     },
     /// Challenge and response.
-    Challenge(&'a [u8]),
+    Challenge {
+        /// What to answer.
+        challenge: &'a [u8],
+        /// DomainName.
+        domain: Text<'a>,
+    },
 }
 
 impl NtLm012<'_> {
@@ -106,31 +136,65 @@ impl NtLm012<'_> {
     }
 }
 
+impl Message for NtLm012<'_> {
+    const COMMAND: Command = Command::NEGOTIATE;
+
+    fn body(&self, writer: &mut Writer<'_>) {
+        let mut words = [0; 34];
+        self.dialect_index.set(&mut words, 0);
+        self.security_mode.set(&mut words, 2);
+        self.max_mpx_count.set(&mut words, 3);
+        1u16.set(&mut words, 5); // MaxNumberVcs
+        self.max_buffer_size.set(&mut words, 7);
+        self.max_raw_size.set(&mut words, 11);
+        self.session_key.set(&mut words, 15);
+        self.capabilities.set(&mut words, 19);
+        self.system_time.set(&mut words, 23);
+        if let Security::Challenge { challenge, .. } = self.security {
+            (challenge.len() as u8).set(&mut words, 33);
+        }
+        writer.bytes(&words);
+        writer.data();
+        match self.security {
+            Security::Extended { server_guid, blob } => {
+                writer.bytes(&server_guid);
+                writer.bytes(blob);
+            }
+            Security::Challenge { challenge, domain } => {
+                writer.bytes(challenge);
+                writer.terminated(domain);
+            }
+        }
+    }
+}
+
 impl NegotiateResponse<'_> {
     /// Checks the answer to [`Negotiate`].
     pub fn parse(message: &[u8]) -> Result<NegotiateResponse<'_>, Malformed> {
         let view = View::parse(message, Command::NEGOTIATE)?;
-        match view.u16(0)? {
-            0xffff => return Ok(NegotiateResponse::NoDialect),
+        match view.value::<u16>(0)? {
+            NoDialect::INDEX => return Ok(NegotiateResponse::NoDialect),
             0 if view.word_count() >= 17 => {}
             0 => return Err(view.wrong("too few parameters for NT LM 0.12")),
             _ => return Err(view.wrong("a dialect that was not offered")),
         }
-        let capabilities = view.u32(19)?;
+        let capabilities = view.value::<u32>(19)?;
         let security = if capabilities & capabilities::EXTENDED_SECURITY != 0 {
             Security::Extended { server_guid: view.data_array(0)?, blob: &view.data[16..] }
         } else {
-            let length = usize::from(view.u8(33)?);
-            Security::Challenge(view.data.get(..length).ok_or(view.wrong("challenge cut off"))?)
+            let mut at = 0;
+            let challenge = view.take(&mut at, view.value::<u8>(33)?.into())?;
+            Security::Challenge { challenge, domain: view.text(&mut at) }
         };
         Ok(NegotiateResponse::NtLm012(NtLm012 {
-            security_mode: view.u8(2)?,
-            max_mpx_count: view.u16(3)?,
-            max_buffer_size: view.u32(7)?,
-            max_raw_size: view.u32(11)?,
-            session_key: view.u32(15)?,
+            dialect_index: 0,
+            security_mode: view.value::<u8>(2)?,
+            max_mpx_count: view.value::<u16>(3)?,
+            max_buffer_size: view.value::<u32>(7)?,
+            max_raw_size: view.value::<u32>(11)?,
+            session_key: view.value::<u32>(15)?,
             capabilities,
-            system_time: view.u64(23)?,
+            system_time: view.value::<u64>(23)?,
             security,
         }))
     }
@@ -155,7 +219,7 @@ mod tests {
 
     #[test]
     fn one_dialect_is_offered() {
-        assert_eq!(emitted(&Negotiate), b"\x00\x0c\x00\x02NT LM 0.12\0");
+        assert_eq!(emitted(&Negotiate { dialects: &[NT_LM_0_12] }), b"\x00\x0c\x00\x02NT LM 0.12\0");
     }
 
     #[test]
@@ -175,9 +239,9 @@ mod tests {
     fn without_it_there_is_a_challenge() {
         let bytes = response(Command::NEGOTIATE, &words(0x0000_e3fd, 8), b"12345678L\0A\0B\0\0\0");
         let NegotiateResponse::NtLm012(answer) = NegotiateResponse::parse(&bytes).unwrap() else { panic!() };
-        assert_eq!(answer.security, Security::Challenge(b"12345678"));
+        assert!(matches!(answer.security, Security::Challenge { challenge: b"12345678", .. }));
         let cut = response(Command::NEGOTIATE, &words(0, 8), b"123");
-        assert_eq!(NegotiateResponse::parse(&cut).unwrap_err().what, "challenge cut off");
+        assert_eq!(NegotiateResponse::parse(&cut).unwrap_err().what, "data cut off");
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! SMB_COM_NT_CREATE_ANDX (MS-CIFS 2.2.4.64).
 
-use super::super::Command;
-use super::writer::text_length;
-use super::{Malformed, Request, View, Writer};
+use super::message::message;
 
 /// Flags of the request.
 pub mod create_flags {
@@ -12,95 +10,66 @@ pub mod create_flags {
     pub const REQUEST_OPBATCH: u32 = 0x0000_0004;
 }
 
-/// Opens or creates a file or directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NtCreateAndx<'a> {
-    /// See [`create_flags`].
-    pub flags: u32,
-    /// As in MS-SMB2 2.2.13.1.
-    pub desired_access: u32,
-    /// Of a new file.
-    pub allocation_size: u64,
-    /// MS-FSCC 2.6.
-    pub ext_file_attributes: u32,
-    /// FILE_SHARE_READ 1, FILE_SHARE_WRITE 2, FILE_SHARE_DELETE 4.
-    pub share_access: u32,
-    /// What to do where the file exists, or does not.
-    pub create_disposition: u32,
-    /// As in MS-SMB2 2.2.13.
-    pub create_options: u32,
-    /// From the root of the share, with a backslash at the beginning.
-    pub name: &'a str,
-}
+/// ImpersonationLevel: SEC_IMPERSONATE.
+pub const IMPERSONATE: u32 = 2;
 
-impl Request for NtCreateAndx<'_> {
-    const COMMAND: Command = Command::NT_CREATE_ANDX;
-
-    fn body(&self, writer: &mut Writer<'_>) {
-        writer.no_andx();
-        writer.u8(0);
-        writer.u16(text_length(self.name, writer.is_unicode()) as u16);
-        writer.u32(self.flags);
-        writer.u32(0);
-        writer.u32(self.desired_access);
-        writer.u64(self.allocation_size);
-        writer.u32(self.ext_file_attributes);
-        writer.u32(self.share_access);
-        writer.u32(self.create_disposition);
-        writer.u32(self.create_options);
-        // SEC_IMPERSONATE, and the security context does not change under way.
-        writer.u32(2);
-        writer.u8(0);
-        writer.data();
-        writer.string(self.name);
+message! {
+    /// Opens or creates a file or directory.
+    NtCreateAndx<'a>: NT_CREATE_ANDX, 24 {
+        /// See [`create_flags`].
+        flags: u32 = 7,
+        /// As in MS-SMB2 2.2.13.1.
+        desired_access: u32 = 15,
+        /// Of a new file.
+        allocation_size: u64 = 19,
+        /// MS-FSCC 2.6.
+        ext_file_attributes: u32 = 27,
+        /// FILE_SHARE_READ 1, FILE_SHARE_WRITE 2, FILE_SHARE_DELETE 4.
+        share_access: u32 = 31,
+        /// What to do where the file exists, or does not.
+        create_disposition: u32 = 35,
+        /// As in MS-SMB2 2.2.13.
+        create_options: u32 = 39,
+        /// See [`IMPERSONATE`].
+        impersonation_level: u32 = 43,
+    } with {
+        /// From the root of the share, with a backslash at the beginning.
+        name: text = 5,
     }
 }
 
-/// What was opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NtCreateAndxResponse {
-    /// 0 none, 1 exclusive, 2 batch, 3 level II.
-    pub oplock_level: u8,
-    /// For what follows.
-    pub fid: u16,
-    /// 0 superseded, 1 opened, 2 created, 3 overwritten.
-    pub create_action: u32,
-    /// FILETIME
-    pub last_write_time: u64,
-    /// MS-FSCC 2.6.
-    pub ext_file_attributes: u32,
-    /// Bytes on the disk.
-    pub allocation_size: u64,
-    /// Bytes.
-    pub end_of_file: u64,
-    /// 0 disk, 1 and 2 pipes.
-    pub resource_type: u16,
-    /// Whether it is a directory.
-    pub directory: bool,
-}
-
-impl NtCreateAndxResponse {
-    /// Checks it.
-    pub fn parse(message: &[u8]) -> Result<NtCreateAndxResponse, Malformed> {
-        let view = View::parse(message, Command::NT_CREATE_ANDX)?;
-        Ok(NtCreateAndxResponse {
-            oplock_level: view.u8(4)?,
-            fid: view.u16(5)?,
-            create_action: view.u32(7)?,
-            last_write_time: view.u64(27)?,
-            ext_file_attributes: view.u32(43)?,
-            allocation_size: view.u64(47)?,
-            end_of_file: view.u64(55)?,
-            resource_type: view.u16(63)?,
-            directory: view.u8(67)? != 0,
-        })
+message! {
+    /// What was opened.
+    NtCreateAndxResponse: NT_CREATE_ANDX, 34 {
+        /// 0 none, 1 exclusive, 2 batch, 3 level II.
+        oplock_level: u8 = 4,
+        /// For what follows.
+        fid: u16 = 5,
+        /// 0 superseded, 1 opened, 2 created, 3 overwritten.
+        create_action: u32 = 7,
+        /// Creation, last access, last write and change, as FILETIME.
+        times: [u64; 4] = 11,
+        /// MS-FSCC 2.6.
+        ext_file_attributes: u32 = 43,
+        /// Bytes on the disk.
+        allocation_size: u64 = 47,
+        /// Bytes.
+        end_of_file: u64 = 55,
+        /// 0 disk, 1 and 2 pipes.
+        resource_type: u16 = 63,
+        /// NMPipeStatus, or of a file what it does not have: 1 attributes, 2 streams, 4 a reparse tag.
+        status_flags: u16 = 65,
+        /// Not zero: it is a directory.
+        directory: u8 = 67,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Text;
     use super::super::testing::{emitted, emitted_oem, response, utf16};
     use super::*;
+    use crate::smb1::Command;
 
     const CREATE: NtCreateAndx<'_> = NtCreateAndx {
         flags: 0x16,
@@ -110,7 +79,8 @@ mod tests {
         share_access: 3,
         create_disposition: 5,
         create_options: 0x40,
-        name: r"\a.b",
+        impersonation_level: IMPERSONATE,
+        name: Text::Str(r"\a.b"),
     };
 
     #[test]
@@ -144,8 +114,8 @@ mod tests {
         assert_eq!(words.len(), 68);
         let answer = NtCreateAndxResponse::parse(&response(Command::NT_CREATE_ANDX, &words, &[])).unwrap();
         assert_eq!((answer.oplock_level, answer.fid, answer.create_action), (2, 0xabcd, 1));
-        assert_eq!((answer.last_write_time, answer.allocation_size, answer.end_of_file), (3, 4096, 1234));
-        assert_eq!((answer.ext_file_attributes, answer.directory), (0x20, true));
+        assert_eq!((answer.times[2], answer.allocation_size, answer.end_of_file), (3, 4096, 1234));
+        assert_eq!((answer.ext_file_attributes, answer.directory), (0x20, 1));
         let short = response(Command::NT_CREATE_ANDX, &words[..66], &[]);
         assert_eq!(NtCreateAndxResponse::parse(&short).unwrap_err().what, "too few parameters");
     }

@@ -1,7 +1,7 @@
 //! SMB_COM_NT_TRANSACT (MS-CIFS 2.2.4.62) with the function NT_TRANSACT_NOTIFY_CHANGE (2.2.7.4).
 
 use super::super::Command;
-use super::{Request, Writer};
+use super::{Message, Writer};
 use crate::bytes::{u32_at, utf16_text};
 use crate::names::NtTransact;
 
@@ -18,7 +18,7 @@ pub struct NtTransactNotifyChange {
     pub max_parameter_count: u32,
 }
 
-impl Request for NtTransactNotifyChange {
+impl Message for NtTransactNotifyChange {
     const COMMAND: Command = Command::NT_TRANSACT;
 
     fn body(&self, writer: &mut Writer<'_>) {
@@ -29,7 +29,7 @@ impl Request for NtTransactNotifyChange {
         writer.u32(self.max_parameter_count);
         writer.u32(0);
         // No parameters and no data; their offsets point to where they would be.
-        let end = (Writer::words_end(23) + 2) as u32;
+        let end = Writer::data_at(23).into();
         for count_and_offset in [0, end, 0, end] {
             writer.u32(count_and_offset);
         }

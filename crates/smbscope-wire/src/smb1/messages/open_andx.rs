@@ -1,71 +1,43 @@
 //! SMB_COM_OPEN_ANDX (MS-CIFS 2.2.4.41): how clients opened files before NT_CREATE_ANDX.
 
-use super::super::Command;
-use super::{Malformed, Request, View, Writer};
+use super::message::message;
 
-/// Opens or creates a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OpenAndx<'a> {
-    /// Bit 1 asks for an exclusive oplock, bit 2 for a batch oplock.
-    pub flags: u16,
-    /// Bits 0 to 2: 0 read, 1 write, 2 both; bits 4 to 6: what others may do.
-    pub access_mode: u16,
-    /// Which attributes a file may have to be found.
-    pub search_attributes: u16,
-    /// Of a new file.
-    pub file_attributes: u16,
-    /// Bits 0 and 1: 0 fail, 1 open, 2 truncate where the file exists; bit 4: create where it does not.
-    pub open_mode: u16,
-    /// Of a new file.
-    pub allocation_size: u32,
-    /// From the root of the share, with a backslash at the beginning.
-    pub name: &'a str,
-}
-
-impl Request for OpenAndx<'_> {
-    const COMMAND: Command = Command::OPEN_ANDX;
-
-    fn body(&self, writer: &mut Writer<'_>) {
-        writer.no_andx();
-        writer.u16(self.flags);
-        writer.u16(self.access_mode);
-        writer.u16(self.search_attributes);
-        writer.u16(self.file_attributes);
-        writer.u32(0);
-        writer.u16(self.open_mode);
-        writer.u32(self.allocation_size);
-        writer.u64(0);
-        writer.data();
-        writer.string(self.name);
+message! {
+    /// Opens or creates a file.
+    OpenAndx<'a>: OPEN_ANDX, 15 {
+        /// Bit 1 asks for an exclusive oplock, bit 2 for a batch oplock.
+        flags: u16 = 4,
+        /// Bits 0 to 2: 0 read, 1 write, 2 both; bits 4 to 6: what others may do.
+        access_mode: u16 = 6,
+        /// Which attributes a file may have to be found.
+        search_attributes: u16 = 8,
+        /// Of a new file.
+        file_attributes: u16 = 10,
+        /// Bits 0 and 1: 0 fail, 1 open, 2 truncate where the file exists; bit 4: create where it does not.
+        open_mode: u16 = 16,
+        /// Of a new file.
+        allocation_size: u32 = 18,
+    } with {
+        /// From the root of the share, with a backslash at the beginning.
+        name: text,
     }
 }
 
-/// What was opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OpenAndxResponse {
-    /// For what follows.
-    pub fid: u16,
-    /// SMB_FILE_ATTRIBUTES.
-    pub file_attributes: u16,
-    /// Bytes.
-    pub file_data_size: u32,
-    /// What was granted, as in the request's AccessMode.
-    pub access_rights: u16,
-    /// Bits 0 and 1: 1 opened, 2 created, 3 truncated; bit 15: an oplock was granted.
-    pub open_results: u16,
-}
-
-impl OpenAndxResponse {
-    /// Checks it.
-    pub fn parse(message: &[u8]) -> Result<OpenAndxResponse, Malformed> {
-        let view = View::parse(message, Command::OPEN_ANDX)?;
-        Ok(OpenAndxResponse {
-            fid: view.u16(4)?,
-            file_attributes: view.u16(6)?,
-            file_data_size: view.u32(12)?,
-            access_rights: view.u16(16)?,
-            open_results: view.u16(22)?,
-        })
+message! {
+    /// What was opened.
+    OpenAndxResponse: OPEN_ANDX, 15 {
+        /// For what follows.
+        fid: u16 = 4,
+        /// SMB_FILE_ATTRIBUTES.
+        file_attributes: u16 = 6,
+        /// UTIME
+        last_write_time: u32 = 8,
+        /// Bytes.
+        file_data_size: u32 = 12,
+        /// What was granted, as in the request's AccessMode.
+        access_rights: u16 = 16,
+        /// Bits 0 and 1: 1 opened, 2 created, 3 truncated; bit 15: an oplock was granted.
+        open_results: u16 = 22,
     }
 }
 
@@ -73,6 +45,7 @@ impl OpenAndxResponse {
 mod tests {
     use super::super::testing::{emitted, response};
     use super::*;
+    use crate::smb1::Command;
 
     #[test]
     fn fifteen_words_and_the_name() {
@@ -83,7 +56,7 @@ mod tests {
             file_attributes: 0x20,
             open_mode: 0x11,
             allocation_size: 0x0102,
-            name: "\\a",
+            name: "\\a".into(),
         };
         let mut expected = vec![15, 0xff, 0, 0, 0, 2, 0, 0x42, 0, 6, 0, 0x20, 0, 0, 0, 0, 0, 0x11, 0, 2, 1, 0, 0];
         expected.extend([0; 8]);
@@ -100,6 +73,7 @@ mod tests {
         let expected = OpenAndxResponse {
             fid: 0x1234,
             file_attributes: 0x20,
+            last_write_time: 0x0101_0101,
             file_data_size: 10_000,
             access_rights: 2,
             open_results: 0x8002,

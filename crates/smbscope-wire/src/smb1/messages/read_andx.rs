@@ -1,48 +1,83 @@
 //! SMB_COM_READ_ANDX (MS-CIFS 2.2.4.42), with the lengths above 64 KiB of MS-SMB 2.2.4.2.
 
-use super::super::Command;
-use super::{Malformed, Request, View, Writer};
+use super::message::message;
+use super::{Malformed, Message, View, Writer};
+use crate::codec::Value;
+use crate::smb1::Command;
 
-/// Reads from a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReadAndx {
-    /// The open.
-    pub fid: u16,
-    /// First byte.
-    pub offset: u64,
-    /// Bytes; more than 65,535 only where the server has CAP_LARGE_READX.
-    pub max_count: u32,
+message! {
+    /// Reads from a file.
+    ReadAndx: READ_ANDX, 12 {
+        /// The open.
+        fid: u16 = 4,
+        /// First byte, the low half.
+        offset_low: u32 = 6,
+        /// Bytes, the low half.
+        max_count: u16 = 10,
+        /// Fewer are no answer, of pipes.
+        min_count: u16 = 12,
+        /// Bytes, the high half, where the server has CAP_LARGE_READX; of pipes a timeout.
+        max_count_high: u32 = 14,
+        /// First byte, the high half.
+        offset_high: u32 = 20,
+    }
 }
 
-impl Request for ReadAndx {
-    const COMMAND: Command = Command::READ_ANDX;
-
-    fn body(&self, writer: &mut Writer<'_>) {
-        writer.no_andx();
-        writer.u16(self.fid);
-        writer.u32(self.offset as u32);
-        writer.u16(self.max_count as u16);
-        writer.u16(0);
-        writer.u32(self.max_count >> 16);
-        writer.u16(0);
-        writer.u32((self.offset >> 32) as u32);
+impl ReadAndx {
+    /// So many bytes of an open, from there on.
+    pub fn new(fid: u16, offset: u64, max_count: u32) -> ReadAndx {
+        ReadAndx {
+            fid,
+            offset_low: offset as u32,
+            max_count: max_count as u16,
+            min_count: 0,
+            max_count_high: max_count >> 16,
+            offset_high: (offset >> 32) as u32,
+        }
     }
 }
 
 /// What was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadAndxResponse<'a> {
+    /// Bytes left in a pipe; all ones of a file.
+    pub available: u16,
+    /// Bytes between the fields and the data.
+    pub padding: u16,
     /// The bytes; none at and behind the end of the file.
     pub data: &'a [u8],
 }
 
 impl ReadAndxResponse<'_> {
+    const WORDS: usize = 12;
+
     /// Checks it.
     pub fn parse(message: &[u8]) -> Result<ReadAndxResponse<'_>, Malformed> {
         let view = View::parse(message, Command::READ_ANDX)?;
-        let length = usize::from(view.u16(10)?) | usize::from(view.u16(14)?) << 16;
+        let length = usize::from(view.value::<u16>(10)?) | usize::from(view.value::<u16>(14)?) << 16;
+        let offset = view.value::<u16>(12)?;
         // ByteCount has no room for large reads: offset and length say where the data is.
-        Ok(ReadAndxResponse { data: view.range(usize::from(view.u16(12)?), length)? })
+        let data = view.range(offset.into(), length)?;
+        let padding = offset.saturating_sub(Writer::data_at(Self::WORDS));
+        Ok(ReadAndxResponse { available: view.value(4)?, padding, data })
+    }
+}
+
+impl Message for ReadAndxResponse<'_> {
+    const COMMAND: Command = Command::READ_ANDX;
+
+    fn body(&self, writer: &mut Writer<'_>) {
+        let mut words = [0; 2 * Self::WORDS];
+        super::message::begin(Self::COMMAND, &mut words);
+        let length = self.data.len();
+        self.available.set(&mut words, 4);
+        (length as u16).set(&mut words, 10);
+        ((writer.position() + 2 * Self::WORDS + 2) as u16 + self.padding).set(&mut words, 12);
+        ((length >> 16) as u16).set(&mut words, 14);
+        writer.bytes(&words);
+        writer.data();
+        writer.zeros(self.padding.into());
+        writer.bytes(self.data);
     }
 }
 
@@ -53,7 +88,7 @@ mod tests {
 
     #[test]
     fn offset_and_length_are_split_into_halves() {
-        let read = ReadAndx { fid: 0x1234, offset: 0x2_0000_1000, max_count: 0x1_f000 };
+        let read = ReadAndx::new(0x1234, 0x2_0000_1000, 0x1_f000);
         let mut expected = vec![12, 0xff, 0, 0, 0, 0x34, 0x12, 0, 0x10, 0, 0, 0, 0xf0, 0, 0, 1, 0, 0, 0, 0, 0];
         expected.extend([2, 0, 0, 0, 0, 0]);
         assert_eq!(emitted(&read), expected);

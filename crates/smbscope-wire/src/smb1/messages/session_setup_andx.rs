@@ -1,128 +1,84 @@
 //! SMB_COM_SESSION_SETUP_ANDX, with GSS tokens (MS-SMB 2.2.4.6) and without (MS-CIFS 2.2.4.53).
 
-use super::super::Command;
-use super::{Malformed, Request, View, Writer};
+use super::message::message;
 
-/// One leg of a logon by GSS tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionSetupAndx<'a> {
-    /// Largest message that the client takes.
-    pub max_buffer_size: u16,
-    /// Requests that the client has under way at most.
-    pub max_mpx_count: u16,
-    /// Zero closes other connections of the same client; so not zero.
-    pub vc_number: u16,
-    /// As the server gave it.
-    pub session_key: u32,
-    /// See [`capabilities`](super::capabilities).
-    pub capabilities: u32,
-    /// SecurityBlob.
-    pub blob: &'a [u8],
-    /// NativeOS.
-    pub native_os: &'a str,
-    /// NativeLanMan.
-    pub native_lan_man: &'a str,
-}
-
-impl Request for SessionSetupAndx<'_> {
-    const COMMAND: Command = Command::SESSION_SETUP_ANDX;
-
-    fn body(&self, writer: &mut Writer<'_>) {
-        writer.no_andx();
-        writer.u16(self.max_buffer_size);
-        writer.u16(self.max_mpx_count);
-        writer.u16(self.vc_number);
-        writer.u32(self.session_key);
-        writer.u16(self.blob.len() as u16);
-        writer.u32(0);
-        writer.u32(self.capabilities);
-        writer.data();
-        writer.bytes(self.blob);
-        writer.string(self.native_os);
-        writer.string(self.native_lan_man);
+message! {
+    /// One leg of a logon by GSS tokens.
+    SessionSetupAndx<'a>: SESSION_SETUP_ANDX, 12 {
+        /// Largest message that the client takes.
+        max_buffer_size: u16 = 4,
+        /// Requests that the client has under way at most.
+        max_mpx_count: u16 = 6,
+        /// Zero closes other connections of the same client; so not zero.
+        vc_number: u16 = 8,
+        /// As the server gave it.
+        session_key: u32 = 10,
+        /// See [`capabilities`](super::capabilities).
+        capabilities: u32 = 20,
+    } with {
+        /// SecurityBlob.
+        blob: bytes = 14,
+        /// NativeOS.
+        native_os: text,
+        /// NativeLanMan.
+        native_lan_man: text,
     }
 }
 
-/// The answer to a leg.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionSetupAndxResponse<'a> {
-    /// Bit 0: logged on as a guest.
-    pub action: u16,
-    /// SecurityBlob.
-    pub blob: &'a [u8],
-}
-
-impl SessionSetupAndxResponse<'_> {
-    /// Checks it.
-    pub fn parse(message: &[u8]) -> Result<SessionSetupAndxResponse<'_>, Malformed> {
-        let view = View::parse(message, Command::SESSION_SETUP_ANDX)?;
-        let length = usize::from(view.u16(6)?);
-        let blob = view.data.get(..length).ok_or(view.wrong("security blob cut off"))?;
-        Ok(SessionSetupAndxResponse { action: view.u16(4)?, blob })
+message! {
+    /// The answer to a leg.
+    SessionSetupAndxResponse<'a>: SESSION_SETUP_ANDX, 4 {
+        /// Bit 0: logged on as a guest.
+        action: u16 = 4,
+    } with {
+        /// SecurityBlob.
+        blob: bytes = 6,
+        /// NativeOS.
+        native_os: text,
+        /// NativeLanMan.
+        native_lan_man: text,
     }
 }
 
-/// A logon with answers to the challenge of the negotiation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionSetupAndxPlain<'a> {
-    /// Largest message that the client takes.
-    pub max_buffer_size: u16,
-    /// Requests that the client has under way at most.
-    pub max_mpx_count: u16,
-    /// Zero closes other connections of the same client; so not zero.
-    pub vc_number: u16,
-    /// As the server gave it.
-    pub session_key: u32,
-    /// See [`capabilities`](super::capabilities).
-    pub capabilities: u32,
-    /// OEMPassword: the LM answer.
-    pub oem_password: &'a [u8],
-    /// UnicodePassword: the NT answer.
-    pub unicode_password: &'a [u8],
-    /// Empty for an anonymous logon.
-    pub account_name: &'a str,
-    /// PrimaryDomain.
-    pub primary_domain: &'a str,
-    /// NativeOS.
-    pub native_os: &'a str,
-    /// NativeLanMan.
-    pub native_lan_man: &'a str,
-}
-
-impl Request for SessionSetupAndxPlain<'_> {
-    const COMMAND: Command = Command::SESSION_SETUP_ANDX;
-
-    fn body(&self, writer: &mut Writer<'_>) {
-        writer.no_andx();
-        writer.u16(self.max_buffer_size);
-        writer.u16(self.max_mpx_count);
-        writer.u16(self.vc_number);
-        writer.u32(self.session_key);
-        writer.u16(self.oem_password.len() as u16);
-        writer.u16(self.unicode_password.len() as u16);
-        writer.u32(0);
-        writer.u32(self.capabilities);
-        writer.data();
-        writer.bytes(self.oem_password);
-        writer.bytes(self.unicode_password);
-        for text in [self.account_name, self.primary_domain, self.native_os, self.native_lan_man] {
-            writer.string(text);
-        }
+message! {
+    /// A logon with answers to the challenge of the negotiation.
+    SessionSetupAndxPlain<'a>: SESSION_SETUP_ANDX, 13 {
+        /// Largest message that the client takes.
+        max_buffer_size: u16 = 4,
+        /// Requests that the client has under way at most.
+        max_mpx_count: u16 = 6,
+        /// Zero closes other connections of the same client; so not zero.
+        vc_number: u16 = 8,
+        /// As the server gave it.
+        session_key: u32 = 10,
+        /// See [`capabilities`](super::capabilities).
+        capabilities: u32 = 22,
+    } with {
+        /// OEMPassword: the LM answer.
+        oem_password: bytes = 14,
+        /// UnicodePassword: the NT answer.
+        unicode_password: bytes = 16,
+        /// Empty for an anonymous logon.
+        account_name: text,
+        /// PrimaryDomain.
+        primary_domain: text,
+        /// NativeOS.
+        native_os: text,
+        /// NativeLanMan.
+        native_lan_man: text,
     }
 }
 
-/// Its answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionSetupAndxPlainResponse {
-    /// Bit 0: logged on as a guest.
-    pub action: u16,
-}
-
-impl SessionSetupAndxPlainResponse {
-    /// Checks it.
-    pub fn parse(message: &[u8]) -> Result<SessionSetupAndxPlainResponse, Malformed> {
-        let view = View::parse(message, Command::SESSION_SETUP_ANDX)?;
-        Ok(SessionSetupAndxPlainResponse { action: view.u16(4)? })
+message! {
+    /// Its answer.
+    SessionSetupAndxPlainResponse<'a>: SESSION_SETUP_ANDX, 3 {
+        /// Bit 0: logged on as a guest.
+        action: u16 = 4,
+    } with {
+        /// NativeOS.
+        native_os: text,
+        /// NativeLanMan.
+        native_lan_man: text,
     }
 }
 
@@ -130,6 +86,7 @@ impl SessionSetupAndxPlainResponse {
 mod tests {
     use super::super::testing::{emitted, response, utf16};
     use super::*;
+    use crate::smb1::Command;
 
     #[test]
     fn the_token_is_followed_by_aligned_strings() {
@@ -140,8 +97,8 @@ mod tests {
             session_key: 0x0403_0201,
             capabilities: 0x8000_00d4,
             blob: b"tok",
-            native_os: "U",
-            native_lan_man: "s",
+            native_os: "U".into(),
+            native_lan_man: "s".into(),
         };
         let mut expected = vec![12, 0xff, 0, 0, 0, 0xff, 0xff, 50, 0, 1, 0, 1, 2, 3, 4, 3, 0, 0, 0, 0, 0];
         expected.extend([0xd4, 0, 0, 0x80, 11, 0]);
@@ -160,11 +117,7 @@ mod tests {
             session_key: 0,
             capabilities: 0xd4,
             oem_password: &[0],
-            unicode_password: &[],
-            account_name: "",
-            primary_domain: "",
-            native_os: "",
-            native_lan_man: "",
+            ..SessionSetupAndxPlain::default()
         };
         let bytes = emitted(&setup);
         assert_eq!(bytes[0], 13);
@@ -178,9 +131,9 @@ mod tests {
         let words = [0xff, 0, 0, 0, 1, 0, 2, 0];
         let data = [b"ab".to_vec(), utf16("Unix\0")].concat();
         let bytes = response(Command::SESSION_SETUP_ANDX, &words, &data);
-        let expected = SessionSetupAndxResponse { action: 1, blob: b"ab" };
-        assert_eq!(SessionSetupAndxResponse::parse(&bytes), Ok(expected));
+        let answer = SessionSetupAndxResponse::parse(&bytes).unwrap();
+        assert_eq!((answer.action, answer.blob), (1, &b"ab"[..]));
         let cut = response(Command::SESSION_SETUP_ANDX, &[0xff, 0, 0, 0, 1, 0, 9, 0], b"ab");
-        assert_eq!(SessionSetupAndxResponse::parse(&cut).unwrap_err().what, "security blob cut off");
+        assert_eq!(SessionSetupAndxResponse::parse(&cut).unwrap_err().what, "data cut off");
     }
 }

@@ -2,7 +2,7 @@
 //! several that are put together by where they say their bytes belong.
 
 use super::super::Command;
-use super::{Malformed, View};
+use super::{Malformed, Message, View, Writer};
 
 /// One message of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl TransactionPart<'_> {
     /// Checks a message that answers TRANSACTION2.
     pub fn parse_trans2(message: &[u8]) -> Result<TransactionPart<'_>, Malformed> {
         let view = View::parse(message, Command::TRANSACTION2)?;
-        let word = |offset| view.u16(offset).map(usize::from);
+        let word = |offset| view.value::<u16>(offset).map(usize::from);
         Ok(TransactionPart {
             command: Command::TRANSACTION2,
             total_parameter_count: word(0)?,
@@ -42,7 +42,7 @@ impl TransactionPart<'_> {
     /// Checks a message that answers NT_TRANSACT.
     pub fn parse_nt(message: &[u8]) -> Result<TransactionPart<'_>, Malformed> {
         let view = View::parse(message, Command::NT_TRANSACT)?;
-        let dword = |offset| view.u32(offset).map(|value| value as usize);
+        let dword = |offset| view.value::<u32>(offset).map(|value| value as usize);
         Ok(TransactionPart {
             command: Command::NT_TRANSACT,
             total_parameter_count: dword(3)?,
@@ -52,6 +52,34 @@ impl TransactionPart<'_> {
             data: view.range(dword(27)?, dword(23)?)?,
             data_displacement: dword(31)?,
         })
+    }
+}
+
+/// An answer to TRANSACTION2 in one message, without setup words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trans2Response<'a> {
+    /// The parameters.
+    pub parameters: &'a [u8],
+    /// The data.
+    pub data: &'a [u8],
+}
+
+impl Message for Trans2Response<'_> {
+    const COMMAND: Command = Command::TRANSACTION2;
+
+    fn body(&self, writer: &mut Writer<'_>) {
+        const WORDS: usize = 10;
+        let [parameters, data] = [self.parameters.len(), self.data.len()];
+        let parameters_at = (writer.position() + 2 * WORDS + 2).next_multiple_of(4);
+        let data_at = (parameters_at + parameters).next_multiple_of(4);
+        for word in [parameters, data, 0, parameters, parameters_at, 0, data, data_at, 0, 0] {
+            writer.u16(word as u16);
+        }
+        writer.data();
+        for part in [self.parameters, self.data] {
+            writer.align(4);
+            writer.bytes(part);
+        }
     }
 }
 

@@ -1,48 +1,52 @@
-//! SMB_COM_TREE_CONNECT_ANDX (MS-CIFS 2.2.4.55).
+//! SMB_COM_TREE_CONNECT_ANDX (MS-CIFS 2.2.4.55, MS-SMB 2.2.4.7).
 
-use super::super::Command;
-use super::{Malformed, Request, View, Writer};
+use super::message::message;
 
-/// Connects to a share, whatever it is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TreeConnectAndx<'a> {
-    /// `\\server\share`
-    pub path: &'a str,
-    /// `?????` for any, `A:` for disks, `IPC` for pipes.
-    pub service: &'a str,
-}
+/// TREE_CONNECT_ANDX_EXTENDED_RESPONSE: the client takes [`TreeConnectAndxExtendedResponse`].
+pub const EXTENDED_RESPONSE: u16 = 0x0008;
 
-impl Request for TreeConnectAndx<'_> {
-    const COMMAND: Command = Command::TREE_CONNECT_ANDX;
-
-    fn body(&self, writer: &mut Writer<'_>) {
-        writer.no_andx();
-        writer.u16(0);
-        // Users log on, shares have no passwords: one zero byte.
-        writer.u16(1);
-        writer.data();
-        writer.u8(0);
-        writer.string(self.path);
-        writer.oem(self.service);
+message! {
+    /// Connects to a share, whatever it is of.
+    TreeConnectAndx<'a>: TREE_CONNECT_ANDX, 4 {
+        /// [`EXTENDED_RESPONSE`]
+        flags: u16 = 4,
+    } with {
+        /// Where users log on, shares have no passwords: one zero byte.
+        password: bytes = 6,
+        /// `\\server\share`
+        path: text,
+        /// `?????` for any, `A:` for disks, `IPC` for pipes.
+        service: oem,
     }
 }
 
-/// The server's answer; the tree is the header's TID.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TreeConnectAndxResponse {
-    /// `A:` or another of MS-CIFS 2.2.4.55.1.
-    pub service: String,
-    /// NativeFileSystem.
-    pub native_file_system: String,
+message! {
+    /// The server's answer; the tree is the header's TID.
+    TreeConnectAndxResponse<'a>: TREE_CONNECT_ANDX, 3 {
+        /// OptionalSupport.
+        optional_support: u16 = 4,
+    } with {
+        /// `A:` or another of MS-CIFS 2.2.4.55.1.
+        service: oem,
+        /// NativeFileSystem.
+        native_file_system: text,
+    }
 }
 
-impl TreeConnectAndxResponse {
-    /// Checks it.
-    pub fn parse(message: &[u8]) -> Result<TreeConnectAndxResponse, Malformed> {
-        let view = View::parse(message, Command::TREE_CONNECT_ANDX)?;
-        let (service, next) = view.oem(0);
-        let (native_file_system, _) = view.string(next);
-        Ok(TreeConnectAndxResponse { service, native_file_system })
+message! {
+    /// The same with the most that a user and a guest may do.
+    TreeConnectAndxExtendedResponse<'a>: TREE_CONNECT_ANDX, 7 {
+        /// OptionalSupport.
+        optional_support: u16 = 4,
+        /// MaximalShareAccessRights.
+        maximal_access: u32 = 6,
+        /// GuestMaximalShareAccessRights.
+        guest_maximal_access: u32 = 10,
+    } with {
+        /// `A:` or another of MS-CIFS 2.2.4.55.1.
+        service: oem,
+        /// NativeFileSystem.
+        native_file_system: text,
     }
 }
 
@@ -50,10 +54,11 @@ impl TreeConnectAndxResponse {
 mod tests {
     use super::super::testing::{emitted, response, utf16};
     use super::*;
+    use crate::smb1::Command;
 
     #[test]
     fn the_path_is_utf_16_and_the_service_is_not() {
-        let connect = TreeConnectAndx { path: r"\\h\s", service: "?????" };
+        let connect = TreeConnectAndx { flags: 0, password: &[0], path: r"\\h\s".into(), service: "?????".into() };
         let mut expected = vec![4, 0xff, 0, 0, 0, 0, 0, 1, 0, 19, 0, 0];
         // 32 + 1 + 8 + 2 = 43, and the password: the path begins at 44.
         expected.extend(utf16("\\\\h\\s\0"));
@@ -67,6 +72,9 @@ mod tests {
         let data = [b"A:\0".to_vec(), utf16("NTFS\0")].concat();
         let bytes = response(Command::TREE_CONNECT_ANDX, &[0xff, 0, 0, 0, 1, 0], &data);
         let answer = TreeConnectAndxResponse::parse(&bytes).unwrap();
-        assert_eq!((answer.service.as_str(), answer.native_file_system.as_str()), ("A:", "NTFS"));
+        assert_eq!(
+            (answer.service.to_string().as_str(), answer.native_file_system.to_string().as_str()),
+            ("A:", "NTFS")
+        );
     }
 }

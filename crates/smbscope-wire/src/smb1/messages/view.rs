@@ -1,7 +1,9 @@
 //! A response, complete as far as its counts say: parameter words, data bytes (MS-CIFS 2.2.3).
 
-use super::super::{Command, Header};
-use crate::bytes::{array_at, oem_text, u8_at, u16_at, u32_at, u64_at, utf16_text};
+use super::super::{Block, Command, Header};
+use super::Text;
+use crate::bytes::{array_at, u8_at, u16_at};
+use crate::codec::Value;
 
 /// A response that is not what the specification allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -52,25 +54,26 @@ impl<'a> View<'a> {
         self.words.len() / 2
     }
 
-    pub(super) fn u8(&self, offset: usize) -> Result<u8, Malformed> {
-        u8_at(self.words, offset).ok_or(self.wrong(TOO_FEW))
-    }
-
-    pub(super) fn u16(&self, offset: usize) -> Result<u16, Malformed> {
-        u16_at(self.words, offset).ok_or(self.wrong(TOO_FEW))
-    }
-
-    pub(super) fn u32(&self, offset: usize) -> Result<u32, Malformed> {
-        u32_at(self.words, offset).ok_or(self.wrong(TOO_FEW))
-    }
-
-    pub(super) fn u64(&self, offset: usize) -> Result<u64, Malformed> {
-        u64_at(self.words, offset).ok_or(self.wrong(TOO_FEW))
+    /// A field of the words.
+    pub(super) fn value<T: Value>(&self, offset: usize) -> Result<T, Malformed> {
+        T::at(self.words, offset).ok_or(self.wrong(TOO_FEW))
     }
 
     /// `N` data bytes.
     pub(super) fn data_array<const N: usize>(&self, offset: usize) -> Result<[u8; N], Malformed> {
         array_at(self.data, offset).ok_or(self.wrong("data cut off"))
+    }
+
+    /// So many bytes of the data.
+    pub(super) fn take(&self, at: &mut usize, length: u16) -> Result<&'a [u8], Malformed> {
+        let start = *at;
+        *at += usize::from(length);
+        self.data.get(start..*at).ok_or(self.wrong("data cut off"))
+    }
+
+    /// All that is left of the data.
+    pub(super) fn rest(&self, at: &mut usize) -> &'a [u8] {
+        self.data.get(std::mem::replace(at, self.data.len())..).unwrap_or_default()
     }
 
     /// Bytes at an offset that counts from the header; an empty range may lie anywhere.
@@ -82,25 +85,46 @@ impl<'a> View<'a> {
         range.ok_or(self.wrong("data beyond the end of the message"))
     }
 
-    /// A string at an offset of the data, up to its terminator or the end, and the offset behind it.
-    pub(super) fn string(&self, offset: usize) -> (String, usize) {
+    /// A string in the data, up to its terminator or the end.
+    pub(super) fn text(&self, at: &mut usize) -> Text<'a> {
         if !self.unicode {
-            return self.oem(offset);
+            return self.oem_text(at);
         }
-        let start = offset + (self.data_offset + offset) % 2;
+        let start = *at + (self.data_offset + *at) % 2;
         let rest = self.data.get(start..).unwrap_or_default();
         let length = rest.chunks_exact(2).position(|unit| unit == [0, 0]).unwrap_or(rest.len() / 2);
-        (utf16_text(&rest[..2 * length]), start + 2 * length + 2)
+        *at = start + 2 * length + 2;
+        Text::Utf16(&rest[..2 * length])
     }
 
     /// An OEM string, likewise.
-    pub(super) fn oem(&self, offset: usize) -> (String, usize) {
-        let rest = self.data.get(offset..).unwrap_or_default();
+    pub(super) fn oem_text(&self, at: &mut usize) -> Text<'a> {
+        let rest = self.data.get(*at..).unwrap_or_default();
         let length = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
-        (oem_text(&rest[..length]), offset + length + 1)
+        *at += length + 1;
+        Text::Oem(&rest[..length])
+    }
+
+    /// A string behind a buffer format byte (MS-CIFS 2.2.1.1.1).
+    pub(super) fn formatted(&self, at: &mut usize) -> Result<Text<'a>, Malformed> {
+        if self.data.get(*at) != Some(&STRING) {
+            return Err(self.wrong("no string"));
+        }
+        *at += 1;
+        Ok(self.text(at))
     }
 }
 
+/// One command of a chain.
+impl<'a> From<&Block<'a>> for View<'a> {
+    fn from(block: &Block<'a>) -> View<'a> {
+        let Block { command, words, data, unicode, .. } = *block;
+        View { command, message: &[], words, data, data_offset: block.data_offset(), unicode }
+    }
+}
+
+/// The buffer format of a terminated string.
+pub(super) const STRING: u8 = 0x04;
 const TOO_FEW: &str = "too few parameters";
 
 #[cfg(test)]

@@ -1,44 +1,86 @@
-//! Puts a message together: header, parameter words and their count, data bytes and theirs (MS-CIFS 2.2.3).
+//! Puts a message together: header; of each command parameter words and their count, data bytes and theirs (MS-CIFS 2.2.3).
 
 use super::super::{Command, Header};
+use super::view::STRING;
+use super::{Message, Text};
+use crate::codec::{Put, Value};
 
-/// Appends one message to a buffer. Parameters come first; `Writer::data` ends them.
+/// Appends one message to a buffer, command by command. Of each, parameters come first; `Writer::data` ends them.
 #[derive(Debug)]
 pub struct Writer<'a> {
     out: &'a mut Vec<u8>,
     /// Where the header is in the buffer.
     start: usize,
+    /// Where the parameters of the last command are, behind their count, once there is one.
+    words: Option<usize>,
     /// Where ByteCount is, once the data began.
-    byte_count: Option<usize>,
+    byte_count: usize,
     unicode: bool,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(header: &Header, out: &'a mut Vec<u8>) -> Writer<'a> {
+    /// Begins a message.
+    pub fn new(header: &Header, out: &'a mut Vec<u8>) -> Writer<'a> {
         let start = out.len();
         header.emit(out);
-        out.push(0);
-        Writer { out, start, byte_count: None, unicode: header.is_unicode() }
+        Writer { out, start, words: None, byte_count: 0, unicode: header.is_unicode() }
+    }
+
+    /// Adds a command, and links the one before with it, which must be one that others may follow (AndX).
+    pub fn add<M: Message + ?Sized>(&mut self, message: &M) {
+        self.begin(M::COMMAND);
+        message.body(self);
+        self.end();
+    }
+
+    /// Adds a command without parameters and data.
+    pub fn add_empty(&mut self, command: Command) {
+        self.begin(command);
+        self.end();
+    }
+
+    fn begin(&mut self, command: Command) {
+        let offset = self.position() as u16;
+        if let Some(before) = self.words {
+            command.0.set(self.out, before);
+            offset.set(self.out, before + 2);
+        }
+        self.out.push(0);
+        self.words = Some(self.out.len());
+        self.byte_count = 0;
+    }
+
+    fn end(&mut self) {
+        if self.byte_count == 0 {
+            self.data();
+        }
+        // Of a large write, ByteCount holds the low half (MS-SMB 2.2.4.3.1).
+        ((self.out.len() - self.byte_count - 2) as u16).set(self.out, self.byte_count);
+    }
+
+    /// Writes over a field of the header.
+    pub fn set(&mut self, position: usize, value: impl Value) {
+        value.set(self.out, self.start + position);
     }
 
     /// One byte.
     pub(super) fn u8(&mut self, value: u8) {
-        self.out.push(value);
+        self.out.put(value);
     }
 
     /// Two bytes.
     pub(super) fn u16(&mut self, value: u16) {
-        self.bytes(&value.to_le_bytes());
+        self.out.put(value);
     }
 
     /// Four bytes.
     pub(super) fn u32(&mut self, value: u32) {
-        self.bytes(&value.to_le_bytes());
+        self.out.put(value);
     }
 
     /// Eight bytes.
     pub(super) fn u64(&mut self, value: u64) {
-        self.bytes(&value.to_le_bytes());
+        self.out.put(value);
     }
 
     /// Bytes as they are.
@@ -46,9 +88,14 @@ impl<'a> Writer<'a> {
         self.out.extend_from_slice(bytes);
     }
 
-    /// Where the parameters end, were there this many words: ByteCount follows.
-    pub(super) const fn words_end(word_count: usize) -> usize {
-        Header::LENGTH + 1 + 2 * word_count
+    /// So many zeros.
+    pub(super) fn zeros(&mut self, count: usize) {
+        self.out.put_zeros(count);
+    }
+
+    /// Where the data of a message's first command begin, were there this many words.
+    pub(super) const fn data_at(word_count: usize) -> u16 {
+        (Header::LENGTH + 1 + 2 * word_count + 2) as u16
     }
 
     /// AndXCommand, AndXReserved and AndXOffset of a chain's end.
@@ -58,10 +105,10 @@ impl<'a> Writer<'a> {
 
     /// Ends the parameters and begins the data.
     pub(super) fn data(&mut self) {
-        let words = self.start + Header::LENGTH;
-        // The longest parameters are those of NT_CREATE_ANDX, 24 words.
-        self.out[words] = ((self.out.len() - words - 1) / 2) as u8;
-        self.byte_count = Some(self.out.len());
+        let words = self.words.unwrap_or_default();
+        // The longest parameters are those of an answer to NT_CREATE_ANDX, 34 words.
+        self.out[words - 1] = ((self.out.len() - words) / 2) as u8;
+        self.byte_count = self.out.len();
         self.u16(0);
     }
 
@@ -72,14 +119,20 @@ impl<'a> Writer<'a> {
 
     /// Zeros up to a multiple of `alignment` from the header.
     pub(super) fn align(&mut self, alignment: usize) {
-        while !self.position().is_multiple_of(alignment) {
-            self.out.push(0);
-        }
+        self.out.pad(self.start, alignment);
     }
 
-    /// Whether strings are UTF-16.
-    pub(super) fn is_unicode(&self) -> bool {
-        self.unicode
+    /// Bytes of data, or of text without its terminator.
+    pub(super) fn length_of(&self, data: impl Length) -> u16 {
+        data.length(self.unicode) as u16
+    }
+
+    /// A terminated string, aligned where it is UTF-16.
+    pub(super) fn terminated(&mut self, text: Text<'_>) {
+        match text {
+            Text::Str(text) => self.string(text),
+            text => self.string(&text.to_string()),
+        }
     }
 
     /// A terminated string, aligned where it is UTF-16.
@@ -92,49 +145,28 @@ impl<'a> Writer<'a> {
     }
 
     /// A terminated OEM string, whatever the header says.
-    pub(super) fn oem(&mut self, text: &str) {
-        self.oem_text(text);
+    pub(super) fn oem(&mut self, text: Text<'_>) {
+        match text {
+            Text::Str(text) => self.oem_text(text),
+            text => self.oem_text(&text.to_string()),
+        }
         self.out.push(0);
     }
 
     /// A terminated string behind a buffer format byte (MS-CIFS 2.2.1.1.1).
-    pub(super) fn formatted_string(&mut self, text: &str) {
-        self.out.push(0x04);
-        self.string(text);
+    pub(super) fn formatted(&mut self, text: Text<'_>) {
+        self.out.push(STRING);
+        self.terminated(text);
     }
 
     /// A string without alignment and terminator.
     pub(super) fn text(&mut self, text: &str) {
-        if self.unicode {
-            for unit in text.encode_utf16() {
-                self.u16(unit);
-            }
-        } else {
-            self.oem_text(text);
-        }
+        if self.unicode { self.out.put_utf16(text) } else { self.oem_text(text) }
     }
 
     /// The end of a string.
     pub(super) fn terminator(&mut self) {
         self.bytes(if self.unicode { &[0, 0] } else { &[0] });
-    }
-
-    /// Replaces two bytes at a position counted from the header.
-    pub(super) fn patch_u16(&mut self, position: usize, value: u16) {
-        let at = self.start + position;
-        self.out[at..at + 2].copy_from_slice(&value.to_le_bytes());
-    }
-
-    /// Ends the message.
-    pub(super) fn end(mut self) {
-        if self.byte_count.is_none() {
-            self.data();
-        }
-        if let Some(at) = self.byte_count {
-            // Of a large write, ByteCount holds the low half (MS-SMB 2.2.4.3.1).
-            let count = (self.out.len() - at - 2) as u16;
-            self.out[at..at + 2].copy_from_slice(&count.to_le_bytes());
-        }
     }
 
     /// The code page of the server is not known: only ASCII goes through.
@@ -143,7 +175,29 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Bytes that a path takes without its terminator.
-pub(super) fn text_length(text: &str, unicode: bool) -> usize {
-    if unicode { 2 * text.encode_utf16().count() } else { text.chars().count() }
+/// What another field tells the length of.
+pub(super) trait Length {
+    /// In bytes; of text without its terminator.
+    fn length(&self, unicode: bool) -> usize;
+}
+
+impl Length for &[u8] {
+    fn length(&self, _unicode: bool) -> usize {
+        self.len()
+    }
+}
+
+impl Length for &str {
+    fn length(&self, unicode: bool) -> usize {
+        if unicode { 2 * self.encode_utf16().count() } else { self.chars().count() }
+    }
+}
+
+impl Length for Text<'_> {
+    fn length(&self, unicode: bool) -> usize {
+        match self {
+            Text::Str(text) => text.length(unicode),
+            text => text.to_string().as_str().length(unicode),
+        }
+    }
 }

@@ -2,7 +2,6 @@
 //! and by information level.
 
 mod entries;
-mod find_close2;
 mod find_first2;
 mod find_next2;
 mod level;
@@ -14,7 +13,6 @@ mod set_information;
 mod set_path_information;
 
 pub use entries::{DirectoryEntries, DirectoryEntry};
-pub use find_close2::FindClose2;
 pub use find_first2::{FindFirst2, FindFirst2Response, find_flags};
 pub use find_next2::{FindNext2, FindNext2Response};
 pub use level::{InformationLevel, find_level, query_file_level, query_fs_level, set_file_level};
@@ -25,7 +23,7 @@ pub use set_file_information::SetFileInformation;
 pub use set_information::SetInformation;
 pub use set_path_information::SetPathInformation;
 
-use super::{Request, Writer};
+use super::{Message, Writer};
 use crate::names::Trans2;
 use crate::smb1::Command;
 
@@ -60,7 +58,7 @@ mod field {
     pub(super) const DATA_OFFSET: usize = WORDS + 24;
 }
 
-impl<R: Trans2Request> Request for R {
+impl<R: Trans2Request> Message for R {
     const COMMAND: Command = Command::TRANSACTION2;
 
     fn body(&self, writer: &mut Writer<'_>) {
@@ -91,7 +89,7 @@ impl<R: Trans2Request> Request for R {
             (field::DATA_COUNT, data_count),
             (field::DATA_OFFSET, data as u16),
         ] {
-            writer.patch_u16(position, value);
+            writer.set(position, value);
         }
     }
 }

@@ -2,7 +2,6 @@
 //! FileRenameInformation as SMB1 passes it through (MS-FSCC 2.4.37).
 
 use super::super::Writer;
-use super::super::writer::text_length;
 use super::{InformationLevel, set_file_level};
 
 /// A change.
@@ -74,7 +73,7 @@ impl SetInformation<'_> {
             SetInformation::Rename { replace_if_exists, file_name } => {
                 writer.u32(replace_if_exists.into());
                 writer.u32(0);
-                writer.u32(text_length(file_name, writer.is_unicode()) as u32);
+                writer.u32(writer.length_of(file_name).into());
                 writer.text(file_name);
             }
         }

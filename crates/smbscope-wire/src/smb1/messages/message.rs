@@ -1,0 +1,155 @@
+//! What turns the table of a message into its type, with both directions.
+
+use super::Writer;
+use crate::bytes::{oem_text, utf16_text};
+use crate::smb1::{Command, Header};
+use std::fmt;
+
+/// One command of a message: parameters and data.
+pub trait Message {
+    /// Its command.
+    const COMMAND: Command;
+
+    /// Writes parameters and data.
+    fn body(&self, writer: &mut Writer<'_>);
+
+    /// Appends a whole message: the header with this command in it, parameters, data.
+    fn emit(&self, header: &Header, out: &mut Vec<u8>) {
+        Writer::new(&Header { command: Self::COMMAND, ..*header }, out).add(self);
+    }
+}
+
+/// Terminated text in data: as it was read, or to be written.
+#[derive(Debug, Clone, Copy)]
+pub enum Text<'a> {
+    /// To be written.
+    Str(&'a str),
+    /// As it was read, in UTF-16.
+    Utf16(&'a [u8]),
+    /// As it was read, in the code page of the server.
+    Oem(&'a [u8]),
+}
+
+impl Default for Text<'_> {
+    fn default() -> Self {
+        Text::Str("")
+    }
+}
+
+impl<'a> From<&'a str> for Text<'a> {
+    fn from(text: &'a str) -> Text<'a> {
+        Text::Str(text)
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Text<'_>) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for Text<'_> {}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Text::Str(text) => f.pad(text),
+            Text::Utf16(bytes) => f.pad(&utf16_text(bytes)),
+            Text::Oem(bytes) => f.pad(&oem_text(bytes)),
+        }
+    }
+}
+
+/// Gives a message its type. The table has the number of its words, and the fields by their offsets in these; AndX fields
+/// need no entry. Behind `with` stand its data, in their order: `text`, `formatted` (behind a buffer format byte) and `oem`
+/// are terminated strings, `bytes` is all that is left. `bytes = 14` and `text = 5` have their length in that field.
+macro_rules! message {
+    ($(#[$meta:meta])* $name:ident<$life:lifetime>: $($rest:tt)*) => {
+        message!(@define [$(#[$meta])*] $name [<$life>] [$life] $($rest)*);
+    };
+    ($(#[$meta:meta])* $name:ident: $($rest:tt)*) => {
+        message!(@define [$(#[$meta])*] $name [] ['_] $($rest)*);
+    };
+    (
+        @define [$($meta:tt)*] $name:ident [$($generics:tt)*] [$life:lifetime] $command:ident, $words:literal {
+            $( $(#[$field_meta:meta])* $field:ident: $type:ty = $offset:literal, )*
+        }
+        $(with {
+            $( $(#[$data_meta:meta])* $data:ident: $kind:ident $(= $length:literal)?, )*
+        })?
+    ) => {
+        $($meta)*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct $name $($generics)* {
+            $( $(#[$field_meta])* pub $field: $type, )*
+            $($( $(#[$data_meta])* pub $data: message!(@type $kind $life), )*)?
+        }
+
+        impl $($generics)* $name $($generics)* {
+            /// Checks a message of this command.
+            pub fn parse(message: &$life [u8]) -> Result<Self, $crate::smb1::messages::Malformed> {
+                let command = $crate::smb1::Command::$command;
+                Self::read(&$crate::smb1::messages::view::View::parse(message, command)?)
+            }
+
+            /// Checks one command of a chain.
+            pub fn parse_block(block: &$crate::smb1::Block<$life>) -> Result<Self, $crate::smb1::messages::Malformed> {
+                Self::read(&block.into())
+            }
+
+            #[allow(unused_variables)]
+            fn read(
+                view: &$crate::smb1::messages::view::View<$life>,
+            ) -> Result<Self, $crate::smb1::messages::Malformed> {
+                $(let mut at = 0; $(let $data = message!(@read $kind view at $($length)?);)*)?
+                Ok($name { $( $field: view.value($offset)?, )* $($($data,)*)? })
+            }
+
+            /// A message of any bytes.
+            #[cfg(test)]
+            #[allow(unused_variables)]
+            pub(super) fn any(words: &[u8], text: &$life str, bytes: &$life [u8]) -> Self {
+                $name {
+                    $( $field: $crate::codec::Value::at(words, $offset).expect("room for all words"), )*
+                    $($( $data: message!(@any $kind text bytes), )*)?
+                }
+            }
+        }
+
+        impl $($generics)* $crate::smb1::messages::Message for $name $($generics)* {
+            const COMMAND: $crate::smb1::Command = $crate::smb1::Command::$command;
+
+            fn body(&self, writer: &mut $crate::smb1::messages::Writer<'_>) {
+                let mut words = [0; 2 * $words];
+                $crate::smb1::messages::message::begin(Self::COMMAND, &mut words);
+                $( $crate::codec::Value::set(self.$field, &mut words, $offset); )*
+                $($($( $crate::codec::Value::set(writer.length_of(self.$data), &mut words, $length); )?)*)?
+                writer.bytes(&words);
+                writer.data();
+                $($( message!(@emit $kind self.$data, writer); )*)?
+            }
+        }
+    };
+    (@type bytes $life:lifetime) => { &$life [u8] };
+    (@type $kind:ident $life:lifetime) => { $crate::smb1::messages::Text<$life> };
+    (@read bytes $view:ident $at:ident $length:literal) => { $view.take(&mut $at, $view.value::<u16>($length)?)? };
+    (@read bytes $view:ident $at:ident) => { $view.rest(&mut $at) };
+    (@read text $view:ident $at:ident $($length:literal)?) => { $view.text(&mut $at) };
+    (@read oem $view:ident $at:ident) => { $view.oem_text(&mut $at) };
+    (@read formatted $view:ident $at:ident) => { $view.formatted(&mut $at)? };
+    (@any bytes $text:ident $bytes:ident) => { $bytes };
+    (@any $kind:ident $text:ident $bytes:ident) => { $text.into() };
+    (@emit bytes $self:ident.$data:ident, $writer:ident) => { $writer.bytes($self.$data) };
+    (@emit text $self:ident.$data:ident, $writer:ident) => { $writer.terminated($self.$data) };
+    (@emit oem $self:ident.$data:ident, $writer:ident) => { $writer.oem($self.$data) };
+    (@emit formatted $self:ident.$data:ident, $writer:ident) => { $writer.formatted($self.$data) };
+}
+
+pub(super) use message;
+
+/// The words of a command before its fields are written: an AndX chain ends there.
+pub(super) fn begin(command: Command, words: &mut [u8]) {
+    if let (true, [next, ..]) = (command.is_andx(), words) {
+        *next = Command::NO_ANDX.0;
+    }
+}

@@ -1,0 +1,113 @@
+//! What holds for all messages: each is read as it was emitted, alone and in a chain.
+
+use super::*;
+use crate::smb1::{Header, blocks, flags2};
+use proptest::prelude::*;
+
+fn header(unicode: bool) -> Header {
+    let flags2 = if unicode { flags2::UNICODE } else { 0 };
+    Header { command: Command(0), status: 0, flags: 0, flags2, tid: 1, pid: 2, uid: 3, mid: 4 }
+}
+
+/// A message of each type, made of any bytes, is read as it was emitted.
+macro_rules! round_trips {
+    ($unicode:ident, $words:ident, $text:ident, $bytes:ident: $($type:path),* $(,)?) => {$({
+        let message = <$type>::any(&$words, &$text, &$bytes);
+        let mut emitted = Vec::new();
+        message.emit(&header($unicode), &mut emitted);
+        prop_assert_eq!(<$type>::parse(&emitted), Ok(message));
+        let read = Header::parse(&emitted).expect("a whole header");
+        let block = blocks(&read, &emitted).next().expect("a whole block");
+        prop_assert_eq!(<$type>::parse_block(&block), Ok(message));
+        for length in 0..emitted.len() {
+            let _ = <$type>::parse(&emitted[..length]);
+        }
+    })*};
+}
+
+proptest! {
+    #[test]
+    fn every_message_is_read_as_it_was_emitted(
+        words in prop::collection::vec(any::<u8>(), 80), text in "[ -~]{0,20}", bytes in prop::collection::vec(any::<u8>(), 0..50),
+        unicode: bool,
+    ) {
+        round_trips!(
+            unicode, words, text, bytes: Delete, CreateDirectory, DeleteDirectory, CheckDirectory, Echo, EchoResponse,
+            NtCreateAndx, NtCreateAndxResponse, OpenAndx, OpenAndxResponse, Close, FindClose2, Flush, LogoffAndx,
+            NtCancel, TreeDisconnect, ReadAndx, ReadRaw, Rename, SessionSetupAndx, SessionSetupAndxResponse,
+            SessionSetupAndxPlain, SessionSetupAndxPlainResponse, TreeConnectAndx, TreeConnectAndxResponse,
+            TreeConnectAndxExtendedResponse, WriteAndxResponse, WriteRaw, WriteComplete, LockingAndxResponse, NoDialect, QueryInformationResponse,
+            QueryInformationDiskResponse,
+        );
+    }
+
+    #[test]
+    fn data_is_read_as_it_was_emitted(
+        fid: u16, offset: u64, write_mode: u16, padding in 0u16..8, data in prop::collection::vec(any::<u8>(), 1..50),
+    ) {
+        let mut emitted = Vec::new();
+        let write = WriteAndx { fid, offset, write_mode, padding, data: &data };
+        write.emit(&header(true), &mut emitted);
+        prop_assert_eq!(WriteAndx::parse(&emitted), Ok(write));
+        emitted.clear();
+        let read = ReadAndxResponse { available: fid, padding, data: &data };
+        read.emit(&header(true), &mut emitted);
+        prop_assert_eq!(ReadAndxResponse::parse(&emitted), Ok(read));
+    }
+
+    #[test]
+    fn answers_in_several_layouts_are_read_as_they_were_emitted(
+        security_mode: u8, max_mpx_count: u16, max_buffer_size: u32, session_key: u32, capabilities: u32, system_time: u64,
+        server_guid: [u8; 16], blob: Vec<u8>, challenge: [u8; 8], domain in "[ -~]{0,9}", unicode: bool,
+        (parameters, data) in (prop::collection::vec(any::<u8>(), 0..50), prop::collection::vec(any::<u8>(), 0..50)),
+    ) {
+        let challenged = Security::Challenge { challenge: &challenge, domain: domain.as_str().into() };
+        for security in [Security::Extended { server_guid, blob: &blob }, challenged] {
+            let extended = capabilities::EXTENDED_SECURITY;
+            let is_extended = matches!(security, Security::Extended { .. });
+            let capabilities = if is_extended { capabilities | extended } else { capabilities & !extended };
+            let answer = NtLm012 {
+                dialect_index: 0, security_mode, max_mpx_count, max_buffer_size, max_raw_size: max_buffer_size, session_key,
+                capabilities, system_time, security,
+            };
+            let mut emitted = Vec::new();
+            answer.emit(&header(unicode), &mut emitted);
+            prop_assert_eq!(NegotiateResponse::parse(&emitted), Ok(NegotiateResponse::NtLm012(answer)));
+        }
+        let mut emitted = Vec::new();
+        Trans2Response { parameters: &parameters, data: &data }.emit(&header(unicode), &mut emitted);
+        let part = TransactionPart::parse_trans2(&emitted).expect("whole");
+        prop_assert_eq!((part.parameters, part.data), (&parameters[..], &data[..]));
+        prop_assert_eq!((part.total_parameter_count, part.total_data_count), (parameters.len(), data.len()));
+    }
+
+    #[test]
+    fn locked_ranges_are_those_that_were_emitted(fid: u16, timeout: u32, offset: u32, length: u32, wide: bool) {
+        let type_of_lock = if wide { lock_type::LARGE_FILES } else { 0 };
+        let range = LockRange { pid: 7, offset: offset.into(), length: length.into() };
+        let lock = LockingAndx { fid, type_of_lock, new_oplock_level: 0, timeout, unlocks: &[], locks: &[range] };
+        let mut emitted = Vec::new();
+        lock.emit(&header(true), &mut emitted);
+        let header = Header::parse(&emitted).expect("a whole header");
+        let block = blocks(&header, &emitted).next().expect("a whole block");
+        let expected = crate::smb1::Request::Locking {
+            fid, timeout, locks: 1, unlocks: 0, oplock_release: false, range: Some((offset.into(), length.into())),
+        };
+        prop_assert_eq!(crate::smb1::Request::parse(&header, &block, &emitted), expected);
+    }
+
+    #[test]
+    fn a_chain_is_read_command_by_command(name in "[a-z]{1,9}", fid: u16, offset: u64, count: u32, unicode: bool) {
+        let open = OpenAndx { name: name.as_str().into(), ..OpenAndx::default() };
+        let read = ReadAndx::new(fid, offset, count);
+        let mut emitted = Vec::new();
+        let mut writer = Writer::new(&Header { command: Command::OPEN_ANDX, ..header(unicode) }, &mut emitted);
+        writer.add(&open);
+        writer.add(&read);
+        let header = Header::parse(&emitted).expect("a whole header");
+        let chain: Vec<_> = blocks(&header, &emitted).collect();
+        prop_assert_eq!(chain.len(), 2);
+        prop_assert_eq!(OpenAndx::parse_block(&chain[0]), Ok(open));
+        prop_assert_eq!(ReadAndx::parse_block(&chain[1]), Ok(read));
+    }
+}
