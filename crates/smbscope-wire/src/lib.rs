@@ -9,6 +9,7 @@
 pub mod bytes;
 pub mod codec;
 pub mod compression;
+pub mod fscc;
 mod name;
 pub mod names;
 pub mod nbss;

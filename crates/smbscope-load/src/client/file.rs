@@ -1,6 +1,7 @@
 //! What operations on files take and give, in the words of SMB2; SMB1 puts them into its own.
 
 use smbscope_model::FileId;
+use smbscope_wire::fscc::Data;
 use smbscope_wire::names::InfoLevel;
 
 /// DesiredAccess (MS-SMB2 2.2.13.1.1); SMB1 NT_CREATE has the same bits.
@@ -130,6 +131,20 @@ pub enum SetInfo<'a> {
         /// Whether a file that is there gives way.
         replace: bool,
     },
+}
+
+impl<'a> From<SetInfo<'a>> for Data<'a> {
+    fn from(set: SetInfo<'a>) -> Data<'a> {
+        match set {
+            SetInfo::Basic { creation, last_access, last_write, change, attributes } => {
+                Data::Basic { times: [creation, last_access, last_write, change], file_attributes: attributes }
+            }
+            SetInfo::EndOfFile(size) => Data::EndOfFile(size),
+            SetInfo::Allocation(size) => Data::Allocation(size),
+            SetInfo::Delete(delete) => Data::Disposition(delete),
+            SetInfo::Rename { path, replace } => Data::Rename { path: path.into(), replace },
+        }
+    }
 }
 
 /// A range of bytes to lock.

@@ -102,7 +102,7 @@ async fn a_watch_waits_beside_other_commands() {
         }
         let changes = session.changes().await.unwrap();
         assert_eq!(changes[0].action, 1);
-        assert!(changes[0].file_name.starts_with(&format!("{signing:?}")), "{changes:?}");
+        assert!(changes[0].name.starts_with(&format!("{signing:?}")), "{changes:?}");
         let sample = session.samples().last().copied().unwrap();
         assert_eq!((sample.group, sample.outcome), (Group::Waiting, Outcome::Complete));
         session.close(root.handle).await.unwrap();

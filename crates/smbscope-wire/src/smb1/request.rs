@@ -1,5 +1,9 @@
 //! What SMB1 requests say about the operation: file, path, offset, length (MS-CIFS 2.2.4).
 
+use super::messages::{
+    Echo, LockingAndxFields, NtCreateAndx, ReadAndx, ReadRaw, SessionSetupAndx, SessionSetupAndxPlain, TreeConnectAndx,
+    WriteAndxFields, WriteRaw, lock_type,
+};
 use super::{Block, Command, Header, TransactionKind, TransactionRequest};
 use crate::name::Name;
 
@@ -83,13 +87,11 @@ impl<'a> Request<'a> {
 
     fn parse_block(header: &Header, b: &Block<'a>, message: &'a [u8]) -> Option<Request<'a>> {
         let name = |offset| b.formatted_name(offset);
+        let w = b.words;
         Some(match b.command {
             Command::NEGOTIATE => Request::Negotiate(dialects(b)),
             Command::SESSION_SETUP_ANDX => Request::SessionSetup(logon(b)?),
-            Command::TREE_CONNECT_ANDX => {
-                let password = usize::from(b.word(6)?);
-                Request::TreeConnect(b.name(password)?)
-            }
+            Command::TREE_CONNECT_ANDX => Request::TreeConnect(b.name(TreeConnectAndx::password(w)?.into())?),
             Command::TREE_CONNECT => Request::TreeConnect(name(0)?),
             Command::NT_CREATE_ANDX => Request::Open(nt_create_name(header, b, message)),
             Command::OPEN_ANDX => Request::Open(b.name(0)),
@@ -119,38 +121,45 @@ impl<'a> Request<'a> {
             Command::LOCK_BYTE_RANGE | Command::UNLOCK_BYTE_RANGE => {
                 range(b.word(0)?, b.dword(6)?, 0, b.dword(2)?.into())
             }
-            Command::READ_RAW => range(b.word(0)?, b.dword(2)?, b.dword(16).unwrap_or(0), b.word(6)?.into()),
+            Command::READ_RAW => {
+                let (low, high) = (ReadRaw::offset_low(w)?, ReadRaw::offset_high(w).unwrap_or(0));
+                range(ReadRaw::fid(w)?, low, high, ReadRaw::max_count(w)?.into())
+            }
             Command::READ_MPX => range(b.word(0)?, b.dword(2)?, 0, b.word(6)?.into()),
             Command::WRITE_MPX => range(b.word(0)?, b.dword(6)?, 0, b.word(2)?.into()),
             Command::READ_ANDX => {
                 // The high half shares its field with a timeout on pipes, where it is all ones.
-                let high = b.dword(14).filter(|high| *high <= 0xff).unwrap_or(0);
-                let length = u64::from(b.word(10)?) | u64::from(high) << 16;
-                range(b.word(4)?, b.dword(6)?, b.dword(20).unwrap_or(0), length)
+                let high = ReadAndx::max_count_high(w).filter(|high| *high <= 0xff).unwrap_or(0);
+                let length = u64::from(ReadAndx::max_count(w)?) | u64::from(high) << 16;
+                range(ReadAndx::fid(w)?, ReadAndx::offset_low(w)?, ReadAndx::offset_high(w).unwrap_or(0), length)
             }
             Command::WRITE_ANDX => {
-                let length = u64::from(b.word(20)?) | u64::from(b.word(18)?) << 16;
-                range(b.word(4)?, b.dword(6)?, b.dword(24).unwrap_or(0), length)
+                use WriteAndxFields as Fields;
+                let length = u64::from(Fields::data_length(w)?) | u64::from(Fields::data_length_high(w)?) << 16;
+                range(Fields::fid(w)?, Fields::offset_low(w)?, Fields::offset_high(w).unwrap_or(0), length)
             }
             Command::WRITE_RAW => Request::WriteRaw {
-                fid: b.word(0)?,
-                offset: wide(b.dword(6)?, b.dword(24).unwrap_or(0)),
-                length: b.word(2)?.into(),
-                write_through: b.word(14)? & 1 != 0,
+                fid: WriteRaw::fid(w)?,
+                offset: wide(WriteRaw::offset_low(w)?, WriteRaw::offset_high(w).unwrap_or(0)),
+                length: WriteRaw::count(w)?.into(),
+                write_through: WriteRaw::write_mode(w)? & WriteRaw::WRITE_THROUGH != 0,
             },
-            Command::LOCKING_ANDX => Request::Locking {
-                fid: b.word(4)?,
-                timeout: b.dword(8)?,
-                unlocks: b.word(12)?,
-                locks: b.word(14)?,
-                oplock_release: b.byte(6)? & 2 != 0,
-                range: first_range(b),
-            },
+            Command::LOCKING_ANDX => {
+                use LockingAndxFields as Fields;
+                Request::Locking {
+                    fid: Fields::fid(w)?,
+                    timeout: Fields::timeout(w)?,
+                    unlocks: Fields::unlocks(w)?,
+                    locks: Fields::locks(w)?,
+                    oplock_release: Fields::type_of_lock(w)? & lock_type::OPLOCK_RELEASE != 0,
+                    range: first_range(b),
+                }
+            }
             Command::TRANSACTION | Command::TRANSACTION2 | Command::NT_TRANSACT => {
                 let kind = TransactionKind::of(b.command)?;
                 Request::Transaction(TransactionRequest::parse(kind, b, message, header.is_unicode())?)
             }
-            Command::ECHO => Request::Echo(b.word(0)?),
+            Command::ECHO => Request::Echo(Echo::echo_count(w)?),
             _ => Request::Other,
         })
     }
@@ -177,12 +186,17 @@ fn dialects(block: &Block<'_>) -> Vec<String> {
 }
 
 fn logon<'a>(block: &Block<'a>) -> Option<Logon<'a>> {
+    let w = block.words;
     let passwords = match block.word_count() {
         12 => {
-            let length = usize::from(block.word(14)?).min(block.data.len());
+            let length = usize::from(SessionSetupAndx::blob(w)?).min(block.data.len());
             return Some(Logon::Token(&block.data[..length]));
         }
-        13 => usize::from(block.word(14)?) + usize::from(block.word(16)?),
+        13 => {
+            usize::from(SessionSetupAndxPlain::oem_password(w)?)
+                + usize::from(SessionSetupAndxPlain::unicode_password(w)?)
+        }
+        // LAN Manager.
         10 => usize::from(block.word(14)?),
         _ => return None,
     };
@@ -193,7 +207,7 @@ fn logon<'a>(block: &Block<'a>) -> Option<Logon<'a>> {
 
 /// The name of NT_CREATE_ANDX has a length and need not be terminated (2.2.4.64.1).
 fn nt_create_name(header: &Header, block: &Block<'_>, message: &[u8]) -> Option<Name> {
-    let length = usize::from(block.word(5)?);
+    let length = usize::from(NtCreateAndx::name(block.words)?);
     if let Some((name, _)) = block.string(0) {
         return Some(Name { text: name, missing: 0 });
     }
@@ -206,7 +220,8 @@ fn nt_create_name(header: &Header, block: &Block<'_>, message: &[u8]) -> Option<
 fn first_range(block: &Block<'_>) -> Option<(u64, u64)> {
     use crate::bytes::u32_at;
     let data = block.data;
-    if block.byte(6)? & 0x10 == 0 {
+    let type_of_lock = LockingAndxFields::type_of_lock(block.words)?;
+    if type_of_lock & lock_type::LARGE_FILES == 0 {
         return Some((u32_at(data, 2)?.into(), u32_at(data, 6)?.into()));
     }
     Some((wide(u32_at(data, 8)?, u32_at(data, 4)?), wide(u32_at(data, 16)?, u32_at(data, 12)?)))

@@ -1,5 +1,6 @@
 //! What SMB1 responses say that later messages refer to (MS-CIFS 2.2.4).
 
+use super::messages::{EchoResponse, NoDialect, NtCreateAndxResponse, OpenAndxResponse};
 use super::{Block, Command, TransactionKind, transaction::Progress};
 use crate::bytes::u16_at;
 
@@ -37,14 +38,14 @@ impl Response {
 
     fn parse_block(b: &Block<'_>, message: &[u8]) -> Option<Response> {
         Some(match b.command {
-            Command::NEGOTIATE => Response::Negotiate(b.word(0)?),
+            Command::NEGOTIATE => Response::Negotiate(NoDialect::dialect_index(b.words)?),
             Command::TREE_CONNECT_ANDX => Response::TreeConnect(b.oem(0)?.0),
-            Command::NT_CREATE_ANDX => Response::Open(b.word(5)?),
-            Command::OPEN_ANDX => Response::Open(b.word(4)?),
+            Command::NT_CREATE_ANDX => Response::Open(NtCreateAndxResponse::fid(b.words)?),
+            Command::OPEN_ANDX => Response::Open(OpenAndxResponse::fid(b.words)?),
             Command::OPEN | Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => {
                 Response::Open(b.word(0)?)
             }
-            Command::ECHO => Response::Echo(b.word(0)?),
+            Command::ECHO => Response::Echo(EchoResponse::sequence_number(b.words)?),
             Command::READ_MPX => Response::Multiplexed(Progress { total: b.word(4)?.into(), here: b.word(12)?.into() }),
             command => {
                 let kind = TransactionKind::of(command)?;

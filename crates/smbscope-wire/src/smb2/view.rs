@@ -249,7 +249,7 @@ fn new_name(message: &[u8], level: InfoLevel) -> Option<Name> {
         return None;
     }
     let (start, length) = rename_buffer(message)?;
-    set_info::Data::new_name(message, start..start + length).map(|range| Name::utf16(message, range))
+    crate::fscc::Data::new_name(message, start..start + length).map(|range| Name::utf16(message, range))
 }
 
 /// UTF-16 text at an offset.

@@ -5,11 +5,11 @@ use super::super::file::{Entry, Info};
 use super::super::limits::Listed;
 use super::connection::{About, malformed};
 use super::{MAX_TRANSACT, Session, rooted};
+use smbscope_wire::fscc::DirectoryEntries;
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb1::flags2;
 use smbscope_wire::smb1::messages::trans2::{
-    DirectoryEntries, FindFirst2, FindFirst2Response, FindNext2, FindNext2Response, InformationLevel, find_flags,
-    find_level,
+    FindFirst2, FindFirst2Response, FindNext2, FindNext2Response, InformationLevel, find_class, find_flags, find_level,
 };
 use smbscope_wire::smb1::messages::{
     CheckDirectory, CreateDirectory, Delete, DeleteDirectory, FindClose2, Rename, search_attributes as attributes,
@@ -90,9 +90,10 @@ impl Session {
         let unicode = self.connection.header.flags2 & flags2::UNICODE != 0;
         self.resume.clear();
         let mut found = 0;
-        for entry in DirectoryEntries::new(&self.connection.assembly.data, level, unicode) {
+        let entries = find_class(level).and_then(|class| DirectoryEntries::new(&self.connection.assembly.data, class));
+        for entry in entries.map(|entries| if unicode { entries } else { entries.in_oem() }).into_iter().flatten() {
             self.resume.clear();
-            self.resume.extend_from_slice(entry.raw_name());
+            self.resume.extend_from_slice(entry.name);
             if found == most {
                 break;
             }
@@ -103,9 +104,9 @@ impl Session {
             found += 1;
             if let Some(entries) = into.as_deref_mut() {
                 entries.push(Entry {
-                    name: entry.file_name(),
+                    name: entry.name_text(),
                     size: entry.end_of_file,
-                    attributes: entry.ext_file_attributes,
+                    attributes: entry.file_attributes,
                 });
             }
         }

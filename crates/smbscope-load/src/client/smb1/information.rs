@@ -4,11 +4,12 @@ use super::super::Error;
 use super::super::file::{Handle, Info, SetInfo};
 use super::connection::About;
 use super::{MAX_TRANSACT, Session, fid_of, rooted};
+use smbscope_wire::fscc::Data;
 use smbscope_wire::names::InfoLevel;
 use smbscope_wire::smb1::messages::capabilities;
 use smbscope_wire::smb1::messages::trans2::{
     InformationLevel, QueryFileInformation, QueryFsInformation, QueryPathInformation, SetFileInformation,
-    SetInformation, SetPathInformation, query_file_level, query_fs_level,
+    SetPathInformation, query_file_level, query_fs_level, set_level,
 };
 
 impl Session {
@@ -55,27 +56,18 @@ impl Session {
         self.connection.transact(&SetPathInformation { information, file_name }, About::default()).await
     }
 
-    fn change<'a>(&self, set: SetInfo<'a>) -> Result<SetInformation<'a>, Error> {
-        Ok(match set {
-            SetInfo::Basic { creation, last_access, last_write, change, attributes } => SetInformation::Basic {
-                creation_time: creation,
-                last_access_time: last_access,
-                last_write_time: last_write,
-                change_time: change,
-                ext_file_attributes: attributes,
-            },
-            SetInfo::EndOfFile(size) => SetInformation::EndOfFile(size),
-            SetInfo::Allocation(size) => SetInformation::Allocation(size),
-            SetInfo::Delete(delete_pending) => SetInformation::Disposition { delete_pending },
+    fn change<'a>(&self, set: SetInfo<'a>) -> Result<Data<'a>, Error> {
+        match set {
             SetInfo::Rename { path, .. } if path.contains('\\') => {
                 let what = "an open file is renamed within its directory: give the name alone, or rename by path";
                 return Err(Error::Unsupported(format!("SMB1: {what}")));
             }
-            SetInfo::Rename { path, replace } => {
-                self.allowed(SetInformation::RENAME_LEVEL, InfoLevel::FILE_RENAME_INFORMATION)?;
-                SetInformation::Rename { replace_if_exists: replace, file_name: path }
+            SetInfo::Rename { .. } => {
+                self.allowed(set_level(&set.into()), InfoLevel::FILE_RENAME_INFORMATION)?;
             }
-        })
+            _ => {}
+        }
+        Ok(set.into())
     }
 
     /// The level of files that means what the class does.

@@ -6,9 +6,10 @@ use super::super::{Error, Handle};
 use super::connection::{About, Pending, malformed};
 use super::{Session, fid_of};
 use smbscope_model::Subcommand;
+use smbscope_wire::fscc::{self, Change};
 use smbscope_wire::names::NtTransact;
 use smbscope_wire::smb1::Header;
-use smbscope_wire::smb1::messages::{NotifyChange, NotifyChanges, NtCancel, NtTransactNotifyChange, TransactionPart};
+use smbscope_wire::smb1::messages::{NtCancel, NtTransactNotifyChange, TransactionPart};
 use smbscope_wire::status::NtStatus;
 
 /// Bytes of an answer at most: some hundred changes.
@@ -61,7 +62,7 @@ impl Session {
     }
 
     /// Waits until something changes, without a time limit.
-    pub async fn changes(&mut self) -> Result<Vec<NotifyChange>, Error> {
+    pub async fn changes(&mut self) -> Result<Vec<Change>, Error> {
         let Some(watch) = self.connection.watch.take() else {
             return Err(Error::Unsupported("nothing is watched".to_owned()));
         };
@@ -84,7 +85,7 @@ impl Session {
             _ => {}
         }
         let part = TransactionPart::parse_nt(&message).map_err(malformed)?;
-        Ok(NotifyChanges::new(part.parameters).collect())
+        Ok(fscc::changes(part.parameters).collect())
     }
 
     /// Takes the watch back: [`Session::changes`] then gives STATUS_CANCELLED, or what changed before.

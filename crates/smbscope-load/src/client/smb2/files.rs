@@ -114,15 +114,7 @@ impl Session {
     /// Changes an open file.
     pub async fn set_file(&mut self, handle: Handle, set: SetInfo<'_>) -> Result<(), Error> {
         let file = reference(handle)?;
-        let data = match set {
-            SetInfo::Basic { creation, last_access, last_write, change, attributes } => {
-                Data::Basic { times: [creation, last_access, last_write, change], file_attributes: attributes }
-            }
-            SetInfo::EndOfFile(size) => Data::EndOfFile(size),
-            SetInfo::Allocation(size) => Data::Allocation(size),
-            SetInfo::Delete(delete) => Data::Disposition(delete),
-            SetInfo::Rename { path, replace } => Data::Rename { path: path.into(), replace },
-        };
+        let data = Data::from(set);
         let about = About { subcommand: Some(Subcommand::Info(data.level())), ..About::file(file) };
         self.connection.call(&set_info::Request::new(file, data), about).await?.ok()?;
         Ok(())

@@ -5,7 +5,8 @@ use super::connection::{About, Whose};
 use super::files::reference;
 use crate::client::{Error, Handle};
 use smbscope_model::Command;
-use smbscope_wire::smb2::messages::change_notify::{self, Change};
+use smbscope_wire::fscc::Change;
+use smbscope_wire::smb2::messages::change_notify;
 use smbscope_wire::status::NtStatus;
 
 /// Room for changes: what a credit pays for.

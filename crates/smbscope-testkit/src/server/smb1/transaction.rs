@@ -5,6 +5,7 @@ use crate::server::info::Listing;
 use smbscope_wire::bytes::{u16_at, u32_at};
 use smbscope_wire::names::{InfoLevel, Trans2};
 use smbscope_wire::smb1::TransactionRequest;
+use smbscope_wire::smb1::messages::trans2::{InformationLevel, find_class};
 
 /// A listing under way.
 #[derive(Debug)]
@@ -83,9 +84,9 @@ impl Connection {
         reply: &mut Reply,
     ) -> Answered {
         let search = self.searches.get_mut(&sid).ok_or(NtStatus::INVALID_HANDLE)?;
-        let class = match level {
-            0x0101..=0x0106 => [1, 2, 12, 3, 38, 37][usize::from(level - 0x0101)],
-            _ => level.checked_sub(PASS_THROUGH).ok_or(NtStatus::INVALID_LEVEL)? as u8,
+        let class = match find_class(InformationLevel(level)) {
+            Some(class) => class.to_wire().1,
+            None => level.checked_sub(PASS_THROUGH).ok_or(NtStatus::INVALID_LEVEL)? as u8,
         };
         let Script { entries, file_size, nested, looping, .. } = *script;
         let listing = Listing { pattern: &search.pattern, entries, file_size, nested };

@@ -14,6 +14,24 @@ pub mod lock_type {
     pub const LARGE_FILES: u8 = 0x10;
 }
 
+message! {
+    /// The words, of a request and of what the server sends.
+    Fields: LOCKING_ANDX, 8 {
+        /// The open.
+        fid: u16 = 4,
+        /// See [`lock_type`].
+        type_of_lock: u8 = 6,
+        /// 0 none, 1 level II.
+        new_oplock_level: u8 = 7,
+        /// See [`LockingAndx`].
+        timeout: u32 = 8,
+        /// Ranges to unlock.
+        unlocks: u16 = 12,
+        /// Ranges to lock.
+        locks: u16 = 14,
+    }
+}
+
 /// A range of bytes and its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockRange {
@@ -46,14 +64,15 @@ impl Message for LockingAndx<'_> {
     const COMMAND: Command = Command::LOCKING_ANDX;
 
     fn body(&self, writer: &mut Writer<'_>) {
-        writer.no_andx();
-        writer.u16(self.fid);
-        writer.u8(self.type_of_lock);
-        writer.u8(self.new_oplock_level);
-        writer.u32(self.timeout);
-        writer.u16(self.unlocks.len() as u16);
-        writer.u16(self.locks.len() as u16);
-        writer.data();
+        let fields = Fields {
+            fid: self.fid,
+            type_of_lock: self.type_of_lock,
+            new_oplock_level: self.new_oplock_level,
+            timeout: self.timeout,
+            unlocks: self.unlocks.len() as u16,
+            locks: self.locks.len() as u16,
+        };
+        fields.body(writer);
         for range in self.unlocks.iter().chain(self.locks) {
             writer.u16(range.pid);
             let is_wide = self.type_of_lock & lock_type::LARGE_FILES != 0;
@@ -91,8 +110,11 @@ impl LockingAndxRequest {
     pub fn parse(message: &[u8]) -> Option<LockingAndxRequest> {
         let header = Header::parse(message).filter(|header| !header.is_reply())?;
         let block = blocks(&header, message).next()?;
-        let break_of =
-            LockingAndxRequest { fid: block.word(4)?, type_of_lock: block.byte(6)?, new_oplock_level: block.byte(7)? };
+        let break_of = LockingAndxRequest {
+            fid: Fields::fid(block.words)?,
+            type_of_lock: Fields::type_of_lock(block.words)?,
+            new_oplock_level: Fields::new_oplock_level(block.words)?,
+        };
         let is_break = block.command == Command::LOCKING_ANDX && break_of.type_of_lock & lock_type::OPLOCK_RELEASE != 0;
         is_break.then_some(break_of)
     }

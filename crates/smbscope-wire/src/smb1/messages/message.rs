@@ -63,6 +63,9 @@ impl fmt::Display for Text<'_> {
 /// Gives a message its type. The table has the number of its words, and the fields by their offsets in these; AndX fields
 /// need no entry. Behind `with` stand its data, in their order: `text`, `formatted` (behind a buffer format byte) and `oem`
 /// are terminated strings, `bytes` is all that is left. `bytes = 14` and `text = 5` have their length in that field.
+///
+/// For each field of the words there is also a function of its name, which reads that field alone, of words that may be cut;
+/// of data with a length it gives that.
 macro_rules! message {
     ($(#[$meta:meta])* $name:ident<$life:lifetime>: $($rest:tt)*) => {
         message!(@define [$(#[$meta])*] $name [<$life>] [$life] $($rest)*);
@@ -104,6 +107,22 @@ macro_rules! message {
                 $(let mut at = 0; $(let $data = message!(@read $kind view at $($length)?);)*)?
                 Ok($name { $( $field: view.value($offset)?, )* $($($data,)*)? })
             }
+
+            $(
+                #[doc = concat!("`", stringify!($field), "` of words that may be cut.")]
+                #[inline]
+                pub fn $field(words: &[u8]) -> Option<$type> {
+                    $crate::codec::Value::at(words, $offset)
+                }
+            )*
+
+            $($($(
+                #[doc = concat!("The length of `", stringify!($data), "`, of words that may be cut.")]
+                #[inline]
+                pub fn $data(words: &[u8]) -> Option<u16> {
+                    $crate::codec::Value::at(words, $length)
+                }
+            )?)*)?
 
             /// A message of any bytes.
             #[cfg(test)]

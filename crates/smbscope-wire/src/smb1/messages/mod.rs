@@ -32,17 +32,20 @@ mod tests;
 pub use delete::Delete;
 pub use directory::{CheckDirectory, CreateDirectory, DeleteDirectory};
 pub use echo::{Echo, EchoResponse};
-pub use locking_andx::{LockRange, LockingAndx, LockingAndxRequest, LockingAndxResponse, lock_type};
+pub use locking_andx::{
+    Fields as LockingAndxFields, LockRange, LockingAndx, LockingAndxRequest, LockingAndxResponse, lock_type,
+};
 pub use message::{Message, Text};
 pub use negotiate::{
-    NT_LM_0_12, Negotiate, NegotiateResponse, NoDialect, NtLm012, Security, capabilities, security_mode,
+    Fields as NtLm012Fields, NT_LM_0_12, Negotiate, NegotiateResponse, NoDialect, NtLm012, Security, capabilities,
+    security_mode,
 };
 pub use nt_create_andx::{IMPERSONATE, NtCreateAndx, NtCreateAndxResponse, create_flags};
-pub use nt_transact::{NotifyChange, NotifyChanges, NtTransactNotifyChange};
+pub use nt_transact::NtTransactNotifyChange;
 pub use open_andx::{OpenAndx, OpenAndxResponse};
 pub use open_file::{Close, FindClose2, Flush, LogoffAndx, NtCancel, TreeDisconnect};
 pub use query_information::{QueryInformationDiskResponse, QueryInformationResponse};
-pub use read_andx::{ReadAndx, ReadAndxResponse};
+pub use read_andx::{Fields as ReadAndxFields, ReadAndx, ReadAndxResponse};
 pub use read_raw::ReadRaw;
 pub use rename::Rename;
 pub use session_setup_andx::{
@@ -53,7 +56,7 @@ pub use tree_connect_andx::{
     EXTENDED_RESPONSE, TreeConnectAndx, TreeConnectAndxExtendedResponse, TreeConnectAndxResponse,
 };
 pub use view::Malformed;
-pub use write_andx::{WriteAndx, WriteAndxResponse};
+pub use write_andx::{Fields as WriteAndxFields, WriteAndx, WriteAndxResponse};
 pub use write_raw::{WriteComplete, WriteRaw};
 pub use writer::Writer;
 

@@ -3,7 +3,6 @@
 use super::super::Command;
 use super::message::message;
 use super::{Malformed, Message, Text, View, Writer};
-use crate::codec::Value;
 
 /// Capabilities of both sides (MS-CIFS 2.2.4.52.2, MS-SMB 2.2.4.5.2.1).
 pub mod capabilities {
@@ -87,6 +86,32 @@ impl NoDialect {
     pub const INDEX: u16 = 0xffff;
 }
 
+message! {
+    /// The words of NT LM 0.12.
+    Fields: NEGOTIATE, 17 {
+        /// See [`NtLm012`], as for what follows.
+        dialect_index: u16 = 0,
+        /// See [`security_mode`].
+        security_mode: u8 = 2,
+        /// MaxMpxCount
+        max_mpx_count: u16 = 3,
+        /// MaxNumberVcs
+        max_number_vcs: u16 = 5,
+        /// MaxBufferSize
+        max_buffer_size: u32 = 7,
+        /// MaxRawSize
+        max_raw_size: u32 = 11,
+        /// SessionKey
+        session_key: u32 = 15,
+        /// See [`capabilities`].
+        capabilities: u32 = 19,
+        /// FILETIME
+        system_time: u64 = 23,
+        /// ChallengeLength
+        challenge_length: u8 = 33,
+    }
+}
+
 /// What the server says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NtLm012<'a> {
@@ -140,21 +165,23 @@ impl Message for NtLm012<'_> {
     const COMMAND: Command = Command::NEGOTIATE;
 
     fn body(&self, writer: &mut Writer<'_>) {
-        let mut words = [0; 34];
-        self.dialect_index.set(&mut words, 0);
-        self.security_mode.set(&mut words, 2);
-        self.max_mpx_count.set(&mut words, 3);
-        1u16.set(&mut words, 5); // MaxNumberVcs
-        self.max_buffer_size.set(&mut words, 7);
-        self.max_raw_size.set(&mut words, 11);
-        self.session_key.set(&mut words, 15);
-        self.capabilities.set(&mut words, 19);
-        self.system_time.set(&mut words, 23);
-        if let Security::Challenge { challenge, .. } = self.security {
-            (challenge.len() as u8).set(&mut words, 33);
-        }
-        writer.bytes(&words);
-        writer.data();
+        let challenge_length = match self.security {
+            Security::Extended { .. } => 0,
+            Security::Challenge { challenge, .. } => challenge.len() as u8,
+        };
+        let fields = Fields {
+            dialect_index: self.dialect_index,
+            security_mode: self.security_mode,
+            max_mpx_count: self.max_mpx_count,
+            max_number_vcs: 1,
+            max_buffer_size: self.max_buffer_size,
+            max_raw_size: self.max_raw_size,
+            session_key: self.session_key,
+            capabilities: self.capabilities,
+            system_time: self.system_time,
+            challenge_length,
+        };
+        fields.body(writer);
         match self.security {
             Security::Extended { server_guid, blob } => {
                 writer.bytes(&server_guid);
@@ -178,23 +205,23 @@ impl NegotiateResponse<'_> {
             0 => return Err(view.wrong("too few parameters for NT LM 0.12")),
             _ => return Err(view.wrong("a dialect that was not offered")),
         }
-        let capabilities = view.value::<u32>(19)?;
-        let security = if capabilities & capabilities::EXTENDED_SECURITY != 0 {
+        let fields = Fields::read(&view)?;
+        let security = if fields.capabilities & capabilities::EXTENDED_SECURITY != 0 {
             Security::Extended { server_guid: view.data_array(0)?, blob: &view.data[16..] }
         } else {
             let mut at = 0;
-            let challenge = view.take(&mut at, view.value::<u8>(33)?.into())?;
+            let challenge = view.take(&mut at, fields.challenge_length.into())?;
             Security::Challenge { challenge, domain: view.text(&mut at) }
         };
         Ok(NegotiateResponse::NtLm012(NtLm012 {
-            dialect_index: 0,
-            security_mode: view.value::<u8>(2)?,
-            max_mpx_count: view.value::<u16>(3)?,
-            max_buffer_size: view.value::<u32>(7)?,
-            max_raw_size: view.value::<u32>(11)?,
-            session_key: view.value::<u32>(15)?,
-            capabilities,
-            system_time: view.value::<u64>(23)?,
+            dialect_index: fields.dialect_index,
+            security_mode: fields.security_mode,
+            max_mpx_count: fields.max_mpx_count,
+            max_buffer_size: fields.max_buffer_size,
+            max_raw_size: fields.max_raw_size,
+            session_key: fields.session_key,
+            capabilities: fields.capabilities,
+            system_time: fields.system_time,
             security,
         }))
     }

@@ -2,7 +2,6 @@
 
 use super::super::Command;
 use super::{Message, Writer};
-use crate::bytes::{u32_at, utf16_text};
 use crate::names::NtTransact;
 
 /// Waits for changes in a directory.
@@ -43,46 +42,9 @@ impl Message for NtTransactNotifyChange {
     }
 }
 
-/// One change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotifyChange {
-    /// FILE_ACTION_*: 1 added, 2 removed, 3 modified, 4 and 5 old and new name (MS-FSCC 2.4.42).
-    pub action: u32,
-    /// From the directory on.
-    pub file_name: String,
-}
-
-/// The changes in an answer's parameters: a list of FILE_NOTIFY_INFORMATION (MS-FSCC 2.4.42). It ends where an entry is
-/// cut off.
-#[derive(Debug, Clone)]
-pub struct NotifyChanges<'a> {
-    parameters: &'a [u8],
-    next: Option<usize>,
-}
-
-impl<'a> NotifyChanges<'a> {
-    /// Of these parameters.
-    pub fn new(parameters: &'a [u8]) -> NotifyChanges<'a> {
-        NotifyChanges { parameters, next: Some(0) }
-    }
-}
-
-impl Iterator for NotifyChanges<'_> {
-    type Item = NotifyChange;
-
-    fn next(&mut self) -> Option<NotifyChange> {
-        let entry = self.parameters.get(self.next.take()?..)?;
-        let length = u32_at(entry, 8)? as usize;
-        let name = entry.get(12..12usize.checked_add(length)?)?;
-        let step = u32_at(entry, 0)? as usize;
-        self.next = (step >= 12).then(|| self.parameters.len() - entry.len() + step);
-        Some(NotifyChange { action: u32_at(entry, 4)?, file_name: utf16_text(name) })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{emitted, utf16};
+    use super::super::testing::emitted;
     use super::*;
 
     #[test]
@@ -100,16 +62,5 @@ mod tests {
         }
         expected.extend([4, 4, 0, 0x0f, 0, 0, 0, 0x34, 0x12, 1, 0, 0, 0]);
         assert_eq!(emitted(&watch), expected);
-    }
-
-    #[test]
-    fn changes_are_a_list() {
-        let mut parameters = vec![16, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0];
-        parameters.extend(utf16("ab"));
-        parameters.extend([0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, b'c', 0]);
-        let change = |action, name: &str| NotifyChange { action, file_name: name.into() };
-        assert_eq!(NotifyChanges::new(&parameters).collect::<Vec<_>>(), [change(1, "ab"), change(2, "c")]);
-        let cut = NotifyChanges::new(&parameters[..parameters.len() - 1]);
-        assert_eq!(cut.collect::<Vec<_>>(), [change(1, "ab")]);
     }
 }

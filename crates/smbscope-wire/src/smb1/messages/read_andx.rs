@@ -2,7 +2,6 @@
 
 use super::message::message;
 use super::{Malformed, Message, View, Writer};
-use crate::codec::Value;
 use crate::smb1::Command;
 
 message! {
@@ -37,6 +36,20 @@ impl ReadAndx {
     }
 }
 
+message! {
+    /// The words of an answer.
+    Fields: READ_ANDX, 12 {
+        /// See [`ReadAndxResponse`].
+        available: u16 = 4,
+        /// Bytes, the low half.
+        data_length: u16 = 10,
+        /// Where they are.
+        data_offset: u16 = 12,
+        /// Bytes, the high half.
+        data_length_high: u16 = 14,
+    }
+}
+
 /// What was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadAndxResponse<'a> {
@@ -49,17 +62,15 @@ pub struct ReadAndxResponse<'a> {
 }
 
 impl ReadAndxResponse<'_> {
-    const WORDS: usize = 12;
-
     /// Checks it.
     pub fn parse(message: &[u8]) -> Result<ReadAndxResponse<'_>, Malformed> {
         let view = View::parse(message, Command::READ_ANDX)?;
-        let length = usize::from(view.value::<u16>(10)?) | usize::from(view.value::<u16>(14)?) << 16;
-        let offset = view.value::<u16>(12)?;
+        let fields = Fields::read(&view)?;
+        let length = usize::from(fields.data_length) | usize::from(fields.data_length_high) << 16;
         // ByteCount has no room for large reads: offset and length say where the data is.
-        let data = view.range(offset.into(), length)?;
-        let padding = offset.saturating_sub(Writer::data_at(Self::WORDS));
-        Ok(ReadAndxResponse { available: view.value(4)?, padding, data })
+        let data = view.range(fields.data_offset.into(), length)?;
+        let padding = fields.data_offset.saturating_sub(Writer::data_at(12));
+        Ok(ReadAndxResponse { available: fields.available, padding, data })
     }
 }
 
@@ -67,15 +78,14 @@ impl Message for ReadAndxResponse<'_> {
     const COMMAND: Command = Command::READ_ANDX;
 
     fn body(&self, writer: &mut Writer<'_>) {
-        let mut words = [0; 2 * Self::WORDS];
-        super::message::begin(Self::COMMAND, &mut words);
         let length = self.data.len();
-        self.available.set(&mut words, 4);
-        (length as u16).set(&mut words, 10);
-        ((writer.position() + 2 * Self::WORDS + 2) as u16 + self.padding).set(&mut words, 12);
-        ((length >> 16) as u16).set(&mut words, 14);
-        writer.bytes(&words);
-        writer.data();
+        let fields = Fields {
+            available: self.available,
+            data_length: length as u16,
+            data_offset: writer.data_from_here(12) + self.padding,
+            data_length_high: (length >> 16) as u16,
+        };
+        fields.body(writer);
         writer.zeros(self.padding.into());
         writer.bytes(self.data);
     }

@@ -2,8 +2,27 @@
 
 use super::message::message;
 use super::{Malformed, Message, View, Writer};
-use crate::codec::Value;
 use crate::smb1::Command;
+
+message! {
+    /// The words of a request.
+    Fields: WRITE_ANDX, 14 {
+        /// The open.
+        fid: u16 = 4,
+        /// First byte, the low half.
+        offset_low: u32 = 6,
+        /// See [`WriteAndx`].
+        write_mode: u16 = 14,
+        /// Bytes, the high half.
+        data_length_high: u16 = 18,
+        /// Bytes, the low half.
+        data_length: u16 = 20,
+        /// Where they are.
+        data_offset: u16 = 22,
+        /// First byte, the high half.
+        offset_high: u32 = 24,
+    }
+}
 
 /// Writes to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,21 +40,20 @@ pub struct WriteAndx<'a> {
 }
 
 impl WriteAndx<'_> {
-    const WORDS: usize = 14;
     /// Bytes of the message before the data: header, 14 words, byte count, padding.
-    pub const DATA_OFFSET: u16 = 64;
+    pub const DATA_OFFSET: u16 = Writer::data_at(14) + 1;
 
     /// Checks a message of this command.
     pub fn parse(message: &[u8]) -> Result<WriteAndx<'_>, Malformed> {
         let view = View::parse(message, Command::WRITE_ANDX)?;
-        let length = usize::from(view.value::<u16>(20)?) | usize::from(view.value::<u16>(18)?) << 16;
-        let offset = view.value::<u16>(22)?;
+        let fields = Fields::read(&view)?;
+        let length = usize::from(fields.data_length) | usize::from(fields.data_length_high) << 16;
         Ok(WriteAndx {
-            fid: view.value(4)?,
-            offset: u64::from(view.value::<u32>(6)?) | u64::from(view.value::<u32>(24)?) << 32,
-            write_mode: view.value(14)?,
-            padding: offset.saturating_sub(Writer::data_at(Self::WORDS)),
-            data: view.range(offset.into(), length)?,
+            fid: fields.fid,
+            offset: u64::from(fields.offset_low) | u64::from(fields.offset_high) << 32,
+            write_mode: fields.write_mode,
+            padding: fields.data_offset.saturating_sub(Writer::data_at(14)),
+            data: view.range(fields.data_offset.into(), length)?,
         })
     }
 }
@@ -44,18 +62,17 @@ impl Message for WriteAndx<'_> {
     const COMMAND: Command = Command::WRITE_ANDX;
 
     fn body(&self, writer: &mut Writer<'_>) {
-        let mut words = [0; 2 * Self::WORDS];
-        super::message::begin(Self::COMMAND, &mut words);
         let length = self.data.len();
-        self.fid.set(&mut words, 4);
-        (self.offset as u32).set(&mut words, 6);
-        self.write_mode.set(&mut words, 14);
-        ((length >> 16) as u16).set(&mut words, 18);
-        (length as u16).set(&mut words, 20);
-        ((writer.position() + 2 * Self::WORDS + 2) as u16 + self.padding).set(&mut words, 22);
-        ((self.offset >> 32) as u32).set(&mut words, 24);
-        writer.bytes(&words);
-        writer.data();
+        let fields = Fields {
+            fid: self.fid,
+            offset_low: self.offset as u32,
+            write_mode: self.write_mode,
+            data_length_high: (length >> 16) as u16,
+            data_length: length as u16,
+            data_offset: writer.data_from_here(14) + self.padding,
+            offset_high: (self.offset >> 32) as u32,
+        };
+        fields.body(writer);
         writer.zeros(self.padding.into());
         writer.bytes(self.data);
     }

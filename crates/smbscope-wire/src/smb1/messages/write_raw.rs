@@ -5,9 +5,6 @@ use super::message::message;
 use super::{Malformed, View, Writer};
 use crate::smb1::Command;
 
-/// WriteMode: an answer is due when the data is where it belongs.
-const WRITE_THROUGH: u16 = 0x0001;
-
 message! {
     /// Announces data for a file.
     WriteRaw: WRITE_RAW, 14 {
@@ -29,13 +26,16 @@ message! {
 }
 
 impl WriteRaw {
+    /// WriteMode: an answer is due when the data is where it belongs.
+    pub const WRITE_THROUGH: u16 = 0x0001;
+
     /// So many bytes for an open, in write-through mode and none in the request itself.
     pub fn new(fid: u16, offset: u64, count: u16) -> WriteRaw {
         WriteRaw {
             fid,
             count,
             offset_low: offset as u32,
-            write_mode: WRITE_THROUGH,
+            write_mode: Self::WRITE_THROUGH,
             data_length: 0,
             data_offset: Writer::data_at(14),
             offset_high: (offset >> 32) as u32,

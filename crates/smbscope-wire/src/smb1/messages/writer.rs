@@ -63,6 +63,11 @@ impl<'a> Writer<'a> {
         value.set(self.out, self.start + position);
     }
 
+    /// What it appends to.
+    pub(super) fn out(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
     /// One byte.
     pub(super) fn u8(&mut self, value: u8) {
         self.out.put(value);
@@ -75,11 +80,6 @@ impl<'a> Writer<'a> {
 
     /// Four bytes.
     pub(super) fn u32(&mut self, value: u32) {
-        self.out.put(value);
-    }
-
-    /// Eight bytes.
-    pub(super) fn u64(&mut self, value: u64) {
         self.out.put(value);
     }
 
@@ -98,9 +98,9 @@ impl<'a> Writer<'a> {
         (Header::LENGTH + 1 + 2 * word_count + 2) as u16
     }
 
-    /// AndXCommand, AndXReserved and AndXOffset of a chain's end.
-    pub(super) fn no_andx(&mut self) {
-        self.bytes(&[Command::NO_ANDX.0, 0, 0, 0]);
+    /// Where the data of this command begin, with this many words to come.
+    pub(super) fn data_from_here(&self, word_count: usize) -> u16 {
+        (self.position() + 2 * word_count + 2) as u16
     }
 
     /// Ends the parameters and begins the data.

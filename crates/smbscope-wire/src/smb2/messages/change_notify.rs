@@ -2,7 +2,7 @@
 
 use super::Body;
 use super::message::message;
-use crate::bytes::{u32_at, utf16_text};
+use crate::fscc::{Change, changes};
 use crate::smb2::FileReference;
 
 message! {
@@ -30,15 +30,6 @@ impl Body for Request {
     }
 }
 
-/// A change: FILE_NOTIFY_INFORMATION (MS-FSCC 2.7.1).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// 1 added, 2 removed, 3 modified, 4 renamed from, 5 renamed to.
-    pub action: u32,
-    /// Below the directory.
-    pub name: String,
-}
-
 message! {
     /// What has changed.
     response Response<'a>: CHANGE_NOTIFY, 9 {} with {
@@ -48,19 +39,9 @@ message! {
 }
 
 impl<'a> Response<'a> {
-    /// The changes; they end where one is cut off.
+    /// The changes.
     pub fn changes(&self) -> impl Iterator<Item = Change> + use<'a> {
-        let mut rest = Some(self.output);
-        std::iter::from_fn(move || {
-            let entry = rest.take()?;
-            let next = u32_at(entry, 0)? as usize;
-            if next != 0 {
-                rest = entry.get(next..);
-            }
-            let length = u32_at(entry, 8)? as usize;
-            let name = utf16_text(entry.get(12..12usize.checked_add(length)?)?);
-            Some(Change { action: u32_at(entry, 4)?, name })
-        })
+        changes(self.output)
     }
 }
 

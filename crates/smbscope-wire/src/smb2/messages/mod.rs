@@ -9,7 +9,6 @@ pub mod close;
 pub mod copy_chunk;
 pub mod create;
 pub mod create_context;
-pub mod directory;
 pub mod error;
 pub mod flush;
 pub mod ioctl;

@@ -1,9 +1,9 @@
 //! QUERY_DIRECTORY (MS-SMB2 2.2.33, 2.2.34).
 
 use super::Body;
-use super::directory::DirectoryEntries;
 use super::message::message;
 use crate::codec::Text;
+use crate::fscc::DirectoryEntries;
 use crate::names::InfoLevel;
 use crate::smb2::FileReference;
 

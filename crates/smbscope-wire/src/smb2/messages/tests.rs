@@ -210,7 +210,7 @@ proptest! {
             let _ = oplock_break::Notification::parse(&message);
             let _ = error::Error::parse(&message).map(|error| (error.symlink(), error.needed()));
         }
-        let _ = directory::DirectoryEntries::new(&body, InfoLevel::File(class)).map(Iterator::count);
+        let _ = crate::fscc::DirectoryEntries::new(&body, InfoLevel::File(class)).map(Iterator::count);
         let _ = network_interface::interfaces(&body).count();
         let _ = copy_chunk::Copied::parse(&body);
         let _ = validate_negotiate::Response::parse(&body);

@@ -1,5 +1,8 @@
 //! Information levels (MS-CIFS 2.2.2.3, MS-SMB 2.2.2.3) and which of them mean what a class of MS-FSCC means.
 
+use crate::fscc::Data;
+use crate::names::InfoLevel;
+
 /// The level of a query, of a change, or of a directory listing; each of the three has its own numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InformationLevel(pub u16);
@@ -56,18 +59,26 @@ pub fn query_fs_level(class: u8) -> InformationLevel {
     })
 }
 
-/// The level that lists a directory with the entries of a class of MS-FSCC 2.4 (MS-CIFS 2.2.2.3.1, MS-SMB 2.2.2.3.1);
-/// listings can't be passed through.
+/// The level that carries a change.
+pub fn set_level(change: &Data<'_>) -> InformationLevel {
+    set_file_level(change.level().to_wire().1)
+}
+
+/// The class of MS-FSCC 2.4 whose entries each level of a listing has, from SMB_FIND_FILE_DIRECTORY_INFO on: full, names,
+/// both, id full, id both (MS-CIFS 2.2.2.3.1, MS-SMB 2.2.2.3.1). Listings can't be passed through.
+const FIND_CLASSES: [u8; 6] = [1, 2, 12, 3, 38, 37];
+const FIRST_FIND_LEVEL: u16 = 0x0101;
+
+/// The level that lists a directory with the entries of a class.
 pub fn find_level(class: u8) -> Option<InformationLevel> {
-    Some(InformationLevel(match class {
-        1 => 0x0101,  // SMB_FIND_FILE_DIRECTORY_INFO
-        2 => 0x0102,  // SMB_FIND_FILE_FULL_DIRECTORY_INFO
-        12 => 0x0103, // SMB_FIND_FILE_NAMES_INFO
-        3 => 0x0104,  // SMB_FIND_FILE_BOTH_DIRECTORY_INFO
-        38 => 0x0105, // SMB_FIND_FILE_ID_FULL_DIRECTORY_INFO
-        37 => 0x0106, // SMB_FIND_FILE_ID_BOTH_DIRECTORY_INFO
-        _ => return None,
-    }))
+    let index = FIND_CLASSES.iter().position(|known| *known == class)?;
+    Some(InformationLevel(FIRST_FIND_LEVEL + index as u16))
+}
+
+/// The class whose entries a level has.
+pub fn find_class(level: InformationLevel) -> Option<InfoLevel> {
+    let index = usize::from(level.0.checked_sub(FIRST_FIND_LEVEL)?);
+    FIND_CLASSES.get(index).copied().map(InfoLevel::File)
 }
 
 #[cfg(test)]

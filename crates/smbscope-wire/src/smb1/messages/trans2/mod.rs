@@ -1,7 +1,6 @@
 //! SMB_COM_TRANSACTION2 (MS-CIFS 2.2.4.46) and its subcommands (2.2.6): everything about files and directories by name
 //! and by information level.
 
-mod entries;
 mod find_first2;
 mod find_next2;
 mod level;
@@ -9,21 +8,21 @@ mod query_file_information;
 mod query_fs_information;
 mod query_path_information;
 mod set_file_information;
-mod set_information;
 mod set_path_information;
 
-pub use entries::{DirectoryEntries, DirectoryEntry};
 pub use find_first2::{FindFirst2, FindFirst2Response, find_flags};
 pub use find_next2::{FindNext2, FindNext2Response};
-pub use level::{InformationLevel, find_level, query_file_level, query_fs_level, set_file_level};
+pub use level::{
+    InformationLevel, find_class, find_level, query_file_level, query_fs_level, set_file_level, set_level,
+};
 pub use query_file_information::QueryFileInformation;
 pub use query_fs_information::QueryFsInformation;
 pub use query_path_information::QueryPathInformation;
 pub use set_file_information::SetFileInformation;
-pub use set_information::SetInformation;
 pub use set_path_information::SetPathInformation;
 
 use super::{Message, Writer};
+use crate::fscc::Data;
 use crate::names::Trans2;
 use crate::smb1::Command;
 
@@ -43,6 +42,21 @@ pub trait Trans2Request {
 
     /// Writes the data, where there is some.
     fn data(&self, _writer: &mut Writer<'_>) {}
+}
+
+/// Writes a change, and the level that carries it: of MS-CIFS 2.2.8.4, or FileRenameInformation as SMB1 passes it through
+/// (MS-FSCC 2.4.37). The new name of that has no path: the file stays in its directory.
+fn put_change(data: &Data<'_>, writer: &mut Writer<'_>) {
+    match *data {
+        Data::Rename { path, replace } => {
+            let name = path.to_string();
+            writer.u32(replace.into());
+            writer.u32(0);
+            writer.u32(writer.length_of(name.as_str()).into());
+            writer.text(&name);
+        }
+        _ => data.emit(writer.out()),
+    }
 }
 
 /// Positions of the counts and offsets that are known only when parameters and data are written.

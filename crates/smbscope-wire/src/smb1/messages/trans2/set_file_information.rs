@@ -1,7 +1,8 @@
 //! TRANS2_SET_FILE_INFORMATION (MS-CIFS 2.2.6.9).
 
 use super::super::Writer;
-use super::{SetInformation, Trans2Request};
+use super::{Trans2Request, put_change, set_level};
+use crate::fscc::Data;
 use crate::names::Trans2;
 
 /// Changes an open file.
@@ -10,7 +11,7 @@ pub struct SetFileInformation<'a> {
     /// The open.
     pub fid: u16,
     /// What to change.
-    pub information: SetInformation<'a>,
+    pub information: Data<'a>,
 }
 
 impl Trans2Request for SetFileInformation<'_> {
@@ -23,12 +24,12 @@ impl Trans2Request for SetFileInformation<'_> {
 
     fn parameters(&self, writer: &mut Writer<'_>) {
         writer.u16(self.fid);
-        writer.u16(self.information.information_level().0);
+        writer.u16(set_level(&self.information).0);
         writer.u16(0);
     }
 
     fn data(&self, writer: &mut Writer<'_>) {
-        self.information.data(writer);
+        put_change(&self.information, writer);
     }
 }
 
@@ -38,33 +39,27 @@ mod tests {
     use super::super::testing::parts;
     use super::*;
 
-    fn set(information: SetInformation<'_>) -> (Vec<u8>, Vec<u8>) {
+    fn set(information: Data<'_>) -> (Vec<u8>, Vec<u8>) {
         parts(&SetFileInformation { fid: 0x1234, information })
     }
 
     #[test]
     fn each_change_has_its_level_and_its_bytes() {
-        let basic = SetInformation::Basic {
-            creation_time: 1,
-            last_access_time: 2,
-            last_write_time: 3,
-            change_time: 4,
-            ext_file_attributes: 0x20,
-        };
+        let basic = Data::Basic { times: [1, 2, 3, 4], file_attributes: 0x20 };
         let times = [1u64, 2, 3, 4, 0x20].map(u64::to_le_bytes).concat();
         assert_eq!(set(basic), (vec![0x34, 0x12, 1, 1, 0, 0], times));
-        let delete = SetInformation::Disposition { delete_pending: true };
+        let delete = Data::Disposition(true);
         assert_eq!(set(delete), (vec![0x34, 0x12, 2, 1, 0, 0], vec![1]));
-        assert_eq!(set(SetInformation::Allocation(9)).0[2..4], [3, 1]);
+        assert_eq!(set(Data::Allocation(9)).0[2..4], [3, 1]);
         let end = (vec![0x34, 0x12, 4, 1, 0, 0], 0x1_0000_0000u64.to_le_bytes().to_vec());
-        assert_eq!(set(SetInformation::EndOfFile(0x1_0000_0000)), end);
+        assert_eq!(set(Data::EndOfFile(0x1_0000_0000)), end);
     }
 
     #[test]
     fn a_rename_is_passed_through() {
         let mut expected = vec![1, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0];
         expected.extend(utf16("ab"));
-        let (parameters, data) = set(SetInformation::Rename { replace_if_exists: true, file_name: "ab" });
+        let (parameters, data) = set(Data::Rename { path: "ab".into(), replace: true });
         // 1010 is 0x03f2.
         assert_eq!((parameters[2..4].to_vec(), data), (vec![0xf2, 3], expected));
     }

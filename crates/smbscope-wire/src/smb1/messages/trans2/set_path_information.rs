@@ -1,14 +1,15 @@
 //! TRANS2_SET_PATH_INFORMATION (MS-CIFS 2.2.6.7).
 
 use super::super::Writer;
-use super::{SetInformation, Trans2Request};
+use super::{Trans2Request, put_change, set_level};
+use crate::fscc::Data;
 use crate::names::Trans2;
 
 /// Changes what a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetPathInformation<'a> {
     /// What to change.
-    pub information: SetInformation<'a>,
+    pub information: Data<'a>,
     /// From the root of the share, with a backslash at the beginning.
     pub file_name: &'a str,
 }
@@ -22,13 +23,13 @@ impl Trans2Request for SetPathInformation<'_> {
     }
 
     fn parameters(&self, writer: &mut Writer<'_>) {
-        writer.u16(self.information.information_level().0);
+        writer.u16(set_level(&self.information).0);
         writer.u32(0);
         writer.string(self.file_name);
     }
 
     fn data(&self, writer: &mut Writer<'_>) {
-        self.information.data(writer);
+        put_change(&self.information, writer);
     }
 }
 
@@ -40,7 +41,7 @@ mod tests {
 
     #[test]
     fn the_data_begins_behind_the_name() {
-        let set = SetPathInformation { information: SetInformation::EndOfFile(7), file_name: "\\ab" };
+        let set = SetPathInformation { information: Data::EndOfFile(7), file_name: "\\ab" };
         let mut parameters = vec![4, 1, 0, 0, 0, 0];
         parameters.extend(utf16("\\ab\0"));
         assert_eq!(parts(&set), (parameters, vec![7, 0, 0, 0, 0, 0, 0, 0]));

@@ -1,23 +1,24 @@
 //! Directory entries (MS-FSCC 2.4.10 and its kin): what QUERY_DIRECTORY gives, and SMB1's FIND with the same classes.
 
-use crate::bytes::{u32_at, u64_at, utf16_text};
+use crate::bytes::{oem_text, u32_at, u64_at, utf16_text};
 use crate::names::InfoLevel;
 
 /// A directory entry, borrowed from an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectoryEntry<'a> {
-    /// UTF-16LE.
+    /// As it is on the wire: UTF-16LE, of old servers in their code page.
     pub name: &'a [u8],
     /// EndOfFile; zero with classes that have names only.
     pub end_of_file: u64,
     /// MS-FSCC 2.6; zero with classes that have names only.
     pub file_attributes: u32,
+    unicode: bool,
 }
 
 impl DirectoryEntry<'_> {
     /// The name as text.
     pub fn name_text(&self) -> String {
-        utf16_text(self.name)
+        if self.unicode { utf16_text(self.name) } else { oem_text(self.name) }
     }
 }
 
@@ -26,6 +27,7 @@ impl DirectoryEntry<'_> {
 pub struct DirectoryEntries<'a> {
     rest: Option<&'a [u8]>,
     layout: Layout,
+    unicode: bool,
 }
 
 /// Where an entry of a class has its name.
@@ -50,17 +52,12 @@ impl<'a> DirectoryEntries<'a> {
             InfoLevel::FILE_NAMES_INFORMATION => Layout { name_length: 8, name: 12, facts: false },
             _ => return None,
         };
-        Some(DirectoryEntries { rest: Some(output), layout })
+        Some(DirectoryEntries { rest: Some(output), layout, unicode: true })
     }
 
-    fn parse(&self, entry: &'a [u8]) -> Option<DirectoryEntry<'a>> {
-        let Layout { name_length, name, facts } = self.layout;
-        let length = u32_at(entry, name_length)? as usize;
-        Some(DirectoryEntry {
-            name: entry.get(name..name.checked_add(length)?)?,
-            end_of_file: if facts { u64_at(entry, 40)? } else { 0 },
-            file_attributes: if facts { u32_at(entry, 56)? } else { 0 },
-        })
+    /// With names in the code page of the server.
+    pub fn in_oem(self) -> DirectoryEntries<'a> {
+        DirectoryEntries { unicode: false, ..self }
     }
 }
 
@@ -69,11 +66,23 @@ impl<'a> Iterator for DirectoryEntries<'a> {
 
     fn next(&mut self) -> Option<DirectoryEntry<'a>> {
         let entry = self.rest.take()?;
+        let Layout { name_length, name: name_at, facts } = self.layout;
+        let length = u32_at(entry, name_length)? as usize;
+        let mut name = entry.get(name_at..name_at.checked_add(length)?)?;
+        // Old servers count the terminator.
+        while let Some(shorter) = name.strip_suffix(if self.unicode { &[0u8, 0][..] } else { &[0] }) {
+            name = shorter;
+        }
         let next = u32_at(entry, 0)? as usize;
-        if next != 0 {
+        if next >= name_at {
             self.rest = entry.get(next..);
         }
-        self.parse(entry)
+        Some(DirectoryEntry {
+            name,
+            end_of_file: if facts { u64_at(entry, 40)? } else { 0 },
+            file_attributes: if facts { u32_at(entry, 56)? } else { 0 },
+            unicode: self.unicode,
+        })
     }
 }
 
@@ -119,5 +128,64 @@ mod tests {
         assert_eq!(names(&bytes[..29]), 1);
         bytes[0] = 200;
         assert_eq!(names(&bytes), 1, "the next one is said to be beyond the end");
+    }
+
+    const BOTH: InfoLevel = InfoLevel::FILE_BOTH_DIRECTORY_INFORMATION;
+
+    fn entries(bytes: &[u8], level: InfoLevel) -> DirectoryEntries<'_> {
+        DirectoryEntries::new(bytes, level).unwrap()
+    }
+
+    fn utf16(text: &str) -> Vec<u8> {
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+    }
+
+    /// An entry of SMB_FIND_FILE_BOTH_DIRECTORY_INFO in the order of MS-CIFS 2.2.8.1.7.
+    fn both(next: u32, size: u64, attributes: u32, name: &[u8]) -> Vec<u8> {
+        let mut entry = next.to_le_bytes().to_vec();
+        entry.resize(40, 0);
+        entry.extend(size.to_le_bytes());
+        entry.extend([0; 8]);
+        entry.extend(attributes.to_le_bytes());
+        entry.extend((name.len() as u32).to_le_bytes());
+        // EaSize, ShortNameLength, Reserved, ShortName.
+        entry.resize(94, 0);
+        entry.extend(name);
+        entry
+    }
+
+    #[test]
+    fn entries_follow_each_other_by_their_offsets() {
+        let mut data = both(100, 0, 0x10, &utf16("."));
+        data.resize(100, 0);
+        data.extend(both(0, 77, 0x20, &utf16("a.b")));
+        let entries: Vec<_> = entries(&data, BOTH).collect();
+        assert_eq!(entries.len(), 2);
+        assert_eq!(entries[0].name_text(), ".");
+        assert_eq!((entries[1].name_text().as_str(), entries[1].end_of_file), ("a.b", 77));
+        assert_eq!(entries[1].file_attributes, 0x20);
+    }
+
+    #[test]
+    fn damaged_lists_end_without_harm() {
+        let whole = both(0, 1, 2, &utf16("name"));
+        for length in 0..whole.len() {
+            assert_eq!(entries(&whole[..length], BOTH).count(), 0);
+        }
+        // An offset that leads back, one that leads out, and a level that is not known.
+        let back = both(1, 1, 2, &utf16("name"));
+        assert_eq!(entries(&back, BOTH).count(), 1);
+        let out = both(u32::MAX, 1, 2, &utf16("name"));
+        assert_eq!(entries(&out, BOTH).count(), 1);
+        assert!(DirectoryEntries::new(&whole, InfoLevel::File(0x99)).is_none());
+    }
+
+    #[test]
+    fn names_may_be_oem_and_terminated() {
+        let mut data = vec![0; 8];
+        data.extend([4, 0, 0, 0]);
+        data.extend(b"a.b\0");
+        let entry = entries(&data, InfoLevel::FILE_NAMES_INFORMATION).in_oem().next().unwrap();
+        assert_eq!((entry.name_text().as_str(), entry.end_of_file), ("a.b", 0));
     }
 }
