@@ -7,8 +7,12 @@ use smbscope_load::client::{Options, Secret};
 use smbscope_load::engine::{Criterion, Plan, Search};
 use smbscope_load::workload::Workload;
 use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// How long it may take to make the workload's files where nobody says otherwise.
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// What is asked of a run.
 #[derive(Debug)]
@@ -37,6 +41,25 @@ pub struct RunOptions {
     pub title: Option<String>,
 }
 
+impl RunOptions {
+    /// What users of a workload do at a server, by the plan that is the default; its files are made first.
+    pub fn new(server: Server, connect: Connect, workload: Workload) -> RunOptions {
+        RunOptions {
+            server,
+            connect,
+            workload,
+            plan: Plan::default(),
+            passes: None,
+            capacity: None,
+            prepare: Some(PREPARE_TIMEOUT),
+            capture: false,
+            directory: None,
+            sources: Sources::default(),
+            title: None,
+        }
+    }
+}
+
 /// Whom the load is put on.
 #[derive(Debug)]
 pub enum Server {
@@ -58,6 +81,14 @@ pub struct Connect {
 
 /// Tells the password of a user.
 pub type Passwords = dyn Fn(&str) -> anyhow::Result<Secret> + Send + Sync;
+
+impl Connect {
+    /// With what a client does by itself.
+    pub fn new(login: Login, password: impl Fn(&str) -> anyhow::Result<Secret> + Send + Sync + 'static) -> Connect {
+        let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        Connect { options: Options::new("", nowhere, ""), login, password: Box::new(password) }
+    }
+}
 
 impl fmt::Debug for Connect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,7 +8,6 @@ use smbscope_bench::{Connect, RunOptions, Server};
 use smbscope_load::client::Options;
 use smbscope_load::engine::{self, Connects, ErrorLimit, Limits, Plan, Schedule, Search, Users};
 use smbscope_load::workload::Workload;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
@@ -20,13 +19,11 @@ const RECONNECT_DELAY: Duration = Duration::from_millis(500);
 pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
     let workload = workload(arguments)?;
     fits(arguments, &workload)?;
+    let server = match &arguments.target {
+        Some(target) => Server::Named(target.clone()),
+        None => Server::Private(lab::kept()?),
+    };
     Ok(RunOptions {
-        server: match &arguments.target {
-            Some(target) => Server::Named(target.clone()),
-            None => Server::Private(lab::kept()?),
-        },
-        connect: connect(&arguments.connect),
-        workload,
         plan: plan(arguments),
         passes: arguments.passes,
         capacity: arguments.find_capacity.clone().map(|criterion| (criterion, search(arguments))),
@@ -35,13 +32,15 @@ pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
         directory: arguments.output.clone(),
         sources: sources(arguments),
         title: arguments.title.clone(),
+        ..RunOptions::new(server, connect(&arguments.connect), workload)
     })
 }
 
 /// How to connect to any server.
 pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
-    let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    let options = Options {
+    let file = arguments.password_file.clone();
+    let mut connect = Connect::new(arguments.login.into(), move |user| password::of(user, file.as_deref()));
+    connect.options = Options {
         dialect: arguments.dialect.into(),
         signing: arguments.signing.into(),
         signing_algorithm: arguments.signing_algorithm.map(Into::into),
@@ -51,14 +50,9 @@ pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
         compound: arguments.compound,
         raw: arguments.raw,
         leases: arguments.leases,
-        ..Options::new("", nowhere, "")
+        ..connect.options
     };
-    let file = arguments.password_file.clone();
-    Connect {
-        options,
-        login: arguments.login.into(),
-        password: Box::new(move |user| password::of(user, file.as_deref())),
-    }
+    connect
 }
 
 /// The workload that is asked for.
