@@ -100,7 +100,7 @@ fn lengthen(out: &mut Vec<u8>, start: usize, message: usize, body: usize, is_smb
     }
 }
 
-fn add_u16(out: &mut Vec<u8>, at: usize, by: u16) {
+fn add_u16(out: &mut [u8], at: usize, by: u16) {
     if let Some([low, high]) = out.get(at..at + 2) {
         let value = u16::from_le_bytes([*low, *high]).wrapping_add(by);
         put_over(out, at, value);
@@ -152,7 +152,7 @@ fn add_to_message_id(out: &mut [u8], message: usize, is_smb2: bool) {
 }
 
 /// Every offset that the body of the answer has.
-fn offsets(out: &mut Vec<u8>, message: usize, body: usize, is_smb2: bool) {
+fn offsets(out: &mut [u8], message: usize, body: usize, is_smb2: bool) {
     match (is_smb2, out[message + 4 + if is_smb2 { 8 } else { 0 }]) {
         // READ: DataOffset is a byte.
         (true, 8) => overwrite(out, body + 2, &[0xff]),
@@ -179,7 +179,7 @@ fn offsets(out: &mut Vec<u8>, message: usize, body: usize, is_smb2: bool) {
 }
 
 /// Every length that the body of the answer has.
-fn lengths(out: &mut Vec<u8>, message: usize, body: usize, is_smb2: bool) {
+fn lengths(out: &mut [u8], message: usize, body: usize, is_smb2: bool) {
     match (is_smb2, out[message + 4 + if is_smb2 { 8 } else { 0 }]) {
         (true, 5) => {
             put_over(out, body + 80, 152u32);

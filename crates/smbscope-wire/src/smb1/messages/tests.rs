@@ -36,7 +36,8 @@ proptest! {
             NtCreateAndx, NtCreateAndxResponse, OpenAndx, OpenAndxResponse, Close, FindClose2, Flush, LogoffAndx,
             NtCancel, TreeDisconnect, ReadAndx, ReadRaw, Rename, SessionSetupAndx, SessionSetupAndxResponse,
             SessionSetupAndxPlain, SessionSetupAndxPlainResponse, TreeConnectAndx, TreeConnectAndxResponse,
-            TreeConnectAndxExtendedResponse, WriteAndxResponse, WriteRaw, WriteComplete, LockingAndxResponse, NoDialect, QueryInformationResponse,
+            TreeConnectAndxExtendedResponse, WriteAndxResponse, WriteRaw, WriteComplete, LockingAndxResponse,
+            LockingAndxFields, ReadAndxFields, WriteAndxFields, NtLm012Fields, NoDialect, QueryInformationResponse,
             QueryInformationDiskResponse,
         );
     }
