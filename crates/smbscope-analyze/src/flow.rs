@@ -4,6 +4,7 @@ use crate::connection::{Connection, Scene, Shared};
 use crate::content::Content;
 use crate::framer::{Frame, Framer};
 use crate::pending::Span;
+use crate::smb1::may_be_servers;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission};
 use smbscope_model::{Direction, ForeignReply, Quality};
 use smbscope_wire::nbss::FrameType;
@@ -156,7 +157,8 @@ fn scene<'a, 'b>(
 fn client_of(view: &FlowView, by_port: Option<Direction>, direction: Direction, frame: &Frame) -> Direction {
     let asks = match &frame.content {
         Content::Smb2 { members, .. } => members.first().map(|member| !member.header.is_response()),
-        Content::Smb1(message) => Some(!message.header.is_reply()),
+        Content::Smb1(message) if message.header.is_reply() => Some(false),
+        Content::Smb1(message) if !may_be_servers(message.header.command) => Some(true),
         _ => None,
     };
     match asks {

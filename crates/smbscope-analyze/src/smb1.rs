@@ -173,7 +173,7 @@ impl Smb1 {
 }
 
 /// Messages that servers send without reply bit: oplock breaks, and the interim answer to Write_Raw (Samba).
-fn may_be_servers(command: smb1::Command) -> bool {
+pub(crate) fn may_be_servers(command: smb1::Command) -> bool {
     matches!(command, smb1::Command::LOCKING_ANDX | smb1::Command::WRITE_RAW)
 }
 

@@ -208,3 +208,12 @@ fn a_block_behind_a_gap_is_not_that_of_the_request_before_it() {
     assert!(analysis.exchanges[2..].iter().all(|it| !it.is_complete()), "{:?}", analysis.outcomes());
     assert!(analysis.exchanges.iter().all(|it| times(it)[0] != 700), "the block of 700 µs belongs to no request");
 }
+
+#[test]
+fn a_go_ahead_without_reply_bit_at_the_beginning_makes_no_client_of_the_server() {
+    // The capture begins with the first "go ahead".
+    let analysis = analyze(&two_blocks()[6..]);
+    assert!(analysis.exchanges.iter().all(|it| it.endpoints.server.port() == 445), "{:?}", analysis.exchanges);
+    let complete: Vec<_> = analysis.exchanges.iter().filter(|it| it.is_complete()).map(times).collect();
+    assert_eq!(complete, [[500, 500, 600, 600], [700, 700, 800, 800]]);
+}
