@@ -11,6 +11,7 @@
 //! interim one.
 
 mod doubt;
+mod habits;
 mod sizes;
 
 use crate::connection::{Connection, Opening, Scene};
@@ -18,6 +19,7 @@ use crate::framer::Frame;
 use crate::losses::Losses;
 use crate::pending::{Causality, Pending};
 use doubt::Doubt;
+use habits::Habits;
 use smbscope_model::{Command, Direction, Group, Nanos, Outcome, Status, TimeKind, Timestamp};
 use smbscope_wire::status::NtStatus;
 use std::collections::VecDeque;
@@ -101,6 +103,7 @@ pub(crate) struct EncryptedFrames {
     /// Pairs for which it is in doubt whether the connection was idle before them.
     doubtful: VecDeque<Pending>,
     doubt: Doubt,
+    habits: Habits,
     /// Positions of both streams up to which hidden messages are counted already.
     client_counted: u64,
     server_counted: u64,
@@ -129,33 +132,54 @@ impl EncryptedFrames {
     fn count_hidden_requests(&mut self, losses: &Losses, to: u64) {
         for bytes in hidden(losses, self.client_counted, to) {
             let most = sizes::most_requests(bytes);
-            self.outstanding.add(u64::from(sizes::is_one_request(bytes)), most);
+            // Before the first encrypted frame, others are hidden.
+            let least = u64::from(self.latest.is_some() && sizes::is_one_request(bytes));
+            self.outstanding.add(least, most);
             self.lingers |= sizes::may_hide_lingering(bytes);
-            self.doubt.hidden_requests(most);
+            self.doubt.hidden_requests(sizes::only_request(bytes));
         }
         self.client_counted = self.client_counted.max(to);
     }
 
-    /// Counts what the server has sent up to a position and the capture does not hold.
-    fn count_hidden_responses(&mut self, losses: &Losses, to: u64) {
+    /// Counts what the server has sent up to a position and the capture does not hold. Returns whether more may have been
+    /// answered in it than seems to be outstanding. `goes_on` says that the client has them and sends the next request.
+    fn count_hidden_responses(&mut self, losses: &Losses, to: u64, goes_on: bool) -> bool {
+        let mut more = false;
         for bytes in hidden(losses, self.server_counted, to) {
-            let none = sizes::may_be_without_final(bytes, self.outstanding.most > 0);
+            let interim_possible = self.outstanding.most > 0 && !(goes_on && self.only_waits_for_the_server());
+            let none = sizes::may_be_without_final(bytes, interim_possible);
             let another = self.others_may_answer() && sizes::may_hide_lingering_answer(bytes);
+            more |= sizes::most_responses(bytes) > self.outstanding.least && !sizes::may_be_breaks(bytes);
             self.outstanding.answer(u64::from(!none && !another), sizes::most_responses(bytes));
         }
         self.server_counted = self.server_counted.max(to);
+        more
+    }
+
+    /// Whether one request is outstanding, and of a size that nobody sends to go on with others until it is answered.
+    fn only_waits_for_the_server(&self) -> bool {
+        let latest = self.doubt.latest_request();
+        let one = self.outstanding.is_known() && self.outstanding.most == 1;
+        one && latest > 0 && !sizes::may_stay_pending(latest)
     }
 
     /// Whether a response may be that of a request that lingers, while others are outstanding. A client that asks for one
     /// thing after the other goes on because it was answered.
     fn others_may_answer(&self) -> bool {
-        self.lingers && (self.outstanding.most > 1 || self.doubt.saw_concurrency())
+        self.lingers && self.doubt.saw_concurrency()
     }
 
     /// Whether a request that seems to be outstanding has been for so long that it may never be answered. Requests of one
     /// kind may as well be many that are outstanding together.
     fn may_be_stuck(&self) -> bool {
         self.overtaken >= MAX_OVERTAKEN && self.doubt.sees_variety()
+    }
+
+    /// Learns from a pair that is certain.
+    fn learn(&mut self, pending: &Pending) {
+        let [request, response] = [&pending.exchange.request, &pending.exchange.response];
+        self.doubt.pair();
+        self.habits.note(sizes::plain(request.bytes), sizes::plain(response.bytes));
     }
 
     /// Whether the client has been silent for so long that nothing can be outstanding.
@@ -193,7 +217,10 @@ impl Connection {
         let nothing_between = frames.client_counted == frame.start && frames.server_counted == received;
         let after_pause = nothing_between && frames.pauses(frame.first.time);
         frames.count_hidden_requests(scene.client_losses, frame.start);
-        frames.count_hidden_responses(scene.server_losses, received);
+        if frames.count_hidden_responses(scene.server_losses, received, true) {
+            self.refuse_drained(scene);
+        }
+        let frames = &mut self.encrypted;
         let all_received = received >= scene.server_losses.reached();
         let most = frames.outstanding.most;
         if most == 0 {
@@ -227,7 +254,10 @@ impl Connection {
         frames.client_counted = frame.end;
         frames.doubt.request(plain);
         frames.outstanding.add(u64::from(!sizes::may_be_cancel(plain)), 1);
-        frames.doubt.note_outstanding(frames.outstanding.least);
+        if frame.acknowledged_last.is_some() {
+            // What a late copy's client had got by then is not known.
+            frames.doubt.note_outstanding(frames.outstanding.least);
+        }
         frames.waiting.push_back(Request { pending, plain });
         if frames.waiting.len() > MAX_OUTSTANDING
             && let Some(oldest) = frames.waiting.pop_front()
@@ -252,7 +282,12 @@ impl Connection {
         if answered.may_be_more() {
             if hidden || more_requests || is_interim || is_break {
                 frames.lingers |= is_interim;
+                let waits = is_break || sizes::may_stay_pending(answered.request.plain);
                 self.unanswer(scene, answered, hidden);
+                if !waits {
+                    // The client goes on with something else, so it has its answer, this one or another.
+                    self.encrypted.outstanding.most -= 1;
+                }
                 return;
             }
             if sizes::may_be_cancel(plain) {
@@ -260,7 +295,8 @@ impl Connection {
                 return;
             }
         } else {
-            let lingering = frames.lingers && sizes::may_answer_lingering(answered.plain);
+            let is_usual = frames.habits.is_usual(answered.request.plain, answered.plain) == Some(true);
+            let lingering = frames.lingers && sizes::may_answer_lingering(answered.plain) && !is_usual;
             if (!more_requests || lingering) && !more.all(sizes::may_be_breaks) {
                 self.unanswer(scene, answered, false);
                 self.contradict(scene);
@@ -325,7 +361,10 @@ impl Connection {
         }
         let frames = &mut self.encrypted;
         frames.count_hidden_requests(scene.client_losses, received);
-        frames.count_hidden_responses(scene.server_losses, frame.start);
+        if frames.count_hidden_responses(scene.server_losses, frame.start, false) {
+            self.refuse_drained(scene);
+        }
+        let frames = &mut self.encrypted;
         frames.server_counted = frame.end;
         if frames.outstanding.most > 0 {
             self.take_response(scene, frame, plain, responses_hidden);
@@ -360,7 +399,9 @@ impl Connection {
         let Some(mut request) = request else {
             frames.ambiguous = true;
             let another = frames.others_may_answer() && sizes::may_answer_lingering(plain);
-            frames.outstanding.answer(u64::from(!sizes::may_be_interim(plain) && !another), 1);
+            let is_interim =
+                sizes::may_be_interim(plain) && !(frames.waiting.is_empty() && frames.only_waits_for_the_server());
+            frames.outstanding.answer(u64::from(!is_interim && !another), 1);
             if alone && only.is_some() && !fits && !sizes::may_be_interim(plain) {
                 self.contradict(scene);
             }
@@ -368,7 +409,7 @@ impl Connection {
         };
         frames.outstanding.answer(1, 1);
         if not_yet_there == 0 && !sizes::may_be_break(plain) {
-            frames.doubt.response(plain);
+            frames.doubt.response(plain, &frames.habits);
         }
         request.pending.add_response(frame, frame.length(), Status::Nt(NtStatus::SUCCESS));
         request.pending.exchange.status = None;
@@ -421,6 +462,7 @@ impl Connection {
         frames.longest = frames.longest.max(pending.exchange.time(TimeKind::ResponseTime).unwrap_or(Nanos(0)));
         frames.pairs = frames.pairs.saturating_add(1);
         if !frames.doubt.is_open() {
+            frames.learn(&pending);
             self.complete(scene, pending);
             return;
         }
@@ -469,10 +511,19 @@ impl Connection {
         }
     }
 
+    /// What may have been outstanding in doubt may be answered by now: what follows no longer tells of what was before.
+    fn refuse_drained(&mut self, scene: &mut Scene<'_, '_>) {
+        if self.encrypted.doubt.is_open() {
+            self.refuse_doubtful(scene);
+            self.encrypted.doubt.spread();
+        }
+    }
+
     /// The connection was idle, and all since then is as it seemed to be.
     fn accept_doubtful(&mut self, scene: &mut Scene<'_, '_>) {
         self.encrypted.doubt.end();
         while let Some(mut pending) = self.encrypted.doubtful.pop_front() {
+            self.encrypted.learn(&pending);
             pending.settle();
             self.report(scene, pending);
         }

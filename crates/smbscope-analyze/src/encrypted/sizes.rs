@@ -34,6 +34,12 @@ const SMALL: [u64; 2] = [HEADER + 16, HEADER + 17];
 /// Requests with more data than this are WRITE: all others carry names, tokens or attributes.
 const SURELY_WRITE: u64 = 4096;
 
+/// Requests with more than this are nothing but WRITE: an FSCTL_SRV_COPYCHUNK of 256 chunks takes 6,296 bytes (2.2.31.1),
+/// a fragment of a remote procedure call on a pipe less.
+const NOTHING_BUT_WRITE: u64 = 8192;
+/// The shortest response to a compound with WRITE: that of a WRITE and, aligned to 8 bytes, a SET_INFO response.
+const COMPOUND_WITH_WRITE: u64 = SMALL[0] + SET_INFO_RESPONSE;
+
 /// More than what CHANGE_NOTIFY says at once.
 const MANY_CHANGES: u64 = 4096;
 
@@ -47,6 +53,16 @@ const MOST_BREAKS: u64 = 2;
 /// Size of the message in a frame with this payload.
 pub(super) fn plain(payload: u64) -> u64 {
     payload.saturating_sub(TransformHeader::LENGTH as u64)
+}
+
+/// Whether a response of this size may be an error.
+pub(super) fn may_be_error(response: u64) -> bool {
+    matches!(response, ERROR | SHORT_ERROR)
+}
+
+/// A size that stands for all requests that are answered alike: a WRITE of whatever length.
+pub(super) fn alike(request: u64) -> u64 {
+    request.min(NOTHING_BUT_WRITE)
 }
 
 /// Whether a response of this size may be an interim one.
@@ -111,6 +127,7 @@ pub(super) fn may_answer(request: u64, response: u64) -> bool {
         LONGER_THAN_EMPTY..CHANGE_NOTIFY => {
             matches!(response, EMPTY | SHORT_ERROR | ERROR | CLOSE | CLOSED) || SMALL.contains(&response)
         }
+        NOTHING_BUT_WRITE.. => response == ERROR || SMALL.contains(&response) || response >= COMPOUND_WITH_WRITE,
         // A WRITE, alone or compounded.
         SURELY_WRITE.. => response == ERROR || response >= SMALL[0],
         _ => true,
@@ -131,6 +148,11 @@ pub(super) fn most_requests(bytes: u64) -> u64 {
 /// Whether hidden bytes of the client are one request that is answered, and no more.
 pub(super) fn is_one_request(bytes: u64) -> bool {
     (AROUND + EMPTY + 1..LESS_THAN_TWO).contains(&bytes)
+}
+
+/// The size of the message that hidden bytes of the client are, where they are no more than one.
+pub(super) fn only_request(bytes: u64) -> Option<u64> {
+    (bytes < LESS_THAN_TWO).then(|| bytes.saturating_sub(AROUND))
 }
 
 /// The most final responses that hidden bytes of the server can be.
@@ -165,6 +187,14 @@ mod tests {
         // MS-SMB2 2.2.15 and 2.2.16: bodies of 24 and 60 bytes; a CREATE response has 88 at least (2.2.14).
         assert!(may_answer(64 + 24, 64 + 60) && may_answer(64 + 24, 64 + 9));
         assert!(!may_answer(64 + 24, 64 + 88) && !may_answer(64 + 24, 64 + 16 + 4096));
+    }
+
+    #[test]
+    fn a_close_response_answers_no_write() {
+        // MS-SMB2 2.2.22: 16 bytes; a compound has another response of 2 bytes at least (2.2.40).
+        assert!(may_answer(31_638, 64 + 16) && may_answer(31_638, 64 + 9) && may_answer(31_638, 80 + 64 + 2));
+        assert!(!may_answer(31_638, 64 + 60) && !may_answer(31_638, 64 + 32));
+        assert!(may_answer(6_296, 64 + 60), "FSCTL_SRV_COPYCHUNK (2.2.31.1, 2.2.32.1)");
     }
 
     #[test]
