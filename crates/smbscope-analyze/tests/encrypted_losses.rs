@@ -222,6 +222,30 @@ fn a_stream_of_writes_that_ends_in_a_gap_is_not_paired_by_what_follows_it() {
 }
 
 #[test]
+fn what_was_hidden_before_the_first_encrypted_frame_confirms_no_pair() {
+    // The capture begins in the midst of a session setup, in plain: how many requests are outstanding is not known, and
+    // that the hidden message has 120 bytes says nothing of it.
+    let mut conversation = Conversation::midstream()
+        .client_says(25, smb2::session_setup_begin(0))
+        .server_says(50, smb2::session_setup_response(0, 0x1234))
+        .client_says(100, vec![0; 120])
+        .server_says(200, smb2::session_setup_response(1, 0x1234));
+    for step in 0..8 {
+        let at = 1000 + step * 1000;
+        conversation = conversation
+            .client_says(at, smb2::encrypted(0x1234, 104))
+            .server_says(at + 500, smb2::encrypted(0x1234, 80));
+    }
+    let packets = conversation.packets();
+    let outcomes = |packets: &[Packet]| -> Vec<Outcome> {
+        let found = analyze(packets).exchanges.into_iter().filter(|exchange| exchange.encrypted);
+        found.map(|exchange| exchange.outcome).collect()
+    };
+    assert_eq!(outcomes(&packets), [Outcome::NotPairable; 8]);
+    assert_eq!(outcomes(&damage::without(&packets, &[2])), [Outcome::NotPairable; 8]);
+}
+
+#[test]
 fn one_lost_response_costs_one_encrypted_exchange() {
     // 252 encrypted requests; the answer to the one in packet 24 is missing. A request with the size of a LOCK has an
     // answer with the size of an interim response, and what that is does not show.

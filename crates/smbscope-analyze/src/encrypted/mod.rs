@@ -132,11 +132,11 @@ impl EncryptedFrames {
     fn count_hidden_requests(&mut self, losses: &Losses, to: u64) {
         for bytes in hidden(losses, self.client_counted, to) {
             let most = sizes::most_requests(bytes);
-            // Before the first encrypted frame, others are hidden.
-            let least = u64::from(self.latest.is_some() && sizes::is_one_request(bytes));
-            self.outstanding.add(least, most);
+            // Before the first encrypted frame, others are hidden, whose sizes tell nothing.
+            let encrypted = self.latest.is_some();
+            self.outstanding.add(u64::from(encrypted && sizes::is_one_request(bytes)), most);
             self.lingers |= sizes::may_hide_lingering(bytes);
-            self.doubt.hidden_requests(sizes::only_request(bytes));
+            self.doubt.hidden_requests(sizes::only_request(bytes).filter(|_| encrypted));
         }
         self.client_counted = self.client_counted.max(to);
     }
