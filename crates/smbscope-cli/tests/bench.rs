@@ -405,7 +405,13 @@ fn a_signal_ends_the_load_point_and_keeps_its_results(signals: &[Signal]) {
     let Some(server) = server(Settings::default()) else { return };
     let temporary = tempfile::tempdir().expect("a directory");
     let load = ["--users", "2,4", "--duration", "60s", "--warmup", "0s", "-q", "--format", "json"];
-    let child = on(&server, &load).env("TMPDIR", temporary.path()).spawn().expect("the binary runs");
+    // Started by nohup(1), the tests ignore the end of the terminal, and so would the program.
+    let asked = on(&server, &load);
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP").arg(asked.get_program()).args(asked.get_args());
+    command.envs(asked.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TMPDIR", temporary.path());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("env(1) runs");
     sleep(Duration::from_secs(4));
     for signal in signals {
         send(*signal, child.id());
@@ -485,7 +491,9 @@ impl OnTerminal {
         let bench = "bench --users 2 --duration 60s --warmup 0s -o run";
         let binary = env!("CARGO_BIN_EXE_smbscope");
         // The number is that of the shell, in whose place the program comes.
-        let line = format!("stty -a; sh -c 'echo $$ >pid; exec {binary} {bench}'; echo \"status $?\"; stty -a");
+        let line = format!(
+            "stty -a; sh -c 'echo $$ >pid; exec env --default-signal=HUP {binary} {bench}'; echo \"status $?\"; stty -a"
+        );
         let mut terminal = Command::new("script");
         terminal.args(["-qec", &line, "/dev/null"]).current_dir(folder.path()).env("TERM", "xterm");
         terminal.env("XDG_RUNTIME_DIR", folder.path()).env("TMPDIR", folder.path().join("tmp"));
