@@ -129,6 +129,11 @@ pub(crate) fn shorten_path(text: &str, width: usize) -> String {
     }
 }
 
+/// As many decimals as a small number needs.
+pub(crate) fn rate(per_second: f64) -> String {
+    if per_second < 99.95 { format!("{per_second:.1}") } else { thousands(per_second.round() as u64) }
+}
+
 /// Bytes in at most six characters: `842B`, `1.43kB`, `14.3MB`.
 pub(crate) fn bytes(n: u64) -> String {
     units::short_bytes(n as f64, "")

@@ -4,7 +4,7 @@ use super::TextOptions;
 use super::distribution::bar;
 use super::style::Paint;
 use crate::Report;
-use crate::format::{compact, date, span, thousands, time_of_day, wrap};
+use crate::format::{compact, date, rate, span, thousands, time_of_day, wrap};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::Bin;
 
@@ -79,9 +79,4 @@ fn decimals(width: Nanos) -> usize {
         .into_iter()
         .find(|(unit, _)| width.0 % unit == 0)
         .map_or(9, |(_, decimals)| decimals)
-}
-
-/// As many decimals as a small number needs.
-fn rate(per_second: f64) -> String {
-    if per_second < 99.95 { format!("{per_second:.1}") } else { thousands(per_second.round() as u64) }
 }

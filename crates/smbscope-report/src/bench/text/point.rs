@@ -1,9 +1,8 @@
 //! What happened at one load point: commands, errors, operations of the workload, and how it went from second to second.
 
-use super::ramp::rate;
 use super::{TextOptions, bars, wire};
 use crate::bench::{Command, Document, Ended, Operation, Pace, Run, Times};
-use crate::format::{clean, compact, counted, span, thousands, unbroken, visible_percent, wrap};
+use crate::format::{clean, compact, counted, rate, span, thousands, unbroken, visible_percent, wrap};
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Section, Table};
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use super::TextOptions;
 use super::bars::share_bar;
 use crate::bench::{Document, Run, Times};
-use crate::format::{compact, thousands, wrap};
+use crate::format::{compact, rate, thousands, wrap};
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Section, Table};
 
@@ -172,11 +172,6 @@ fn seconds(times: &Times) -> Option<f64> {
 
 fn most(values: impl Iterator<Item = Option<f64>>) -> f64 {
     values.flatten().fold(0.0, f64::max)
-}
-
-/// As many decimals as a small number needs.
-pub(super) fn rate(per_second: f64) -> String {
-    if per_second < 99.95 { format!("{per_second:.1}") } else { thousands(per_second.round() as u64) }
 }
 
 fn megabytes(per_second: Option<f64>) -> String {
