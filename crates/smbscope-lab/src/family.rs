@@ -243,7 +243,7 @@ mod tests {
             let mut command = Command::new("sleep");
             command.arg("1000");
             mark(&mut command, folder.path(), Part::Samba);
-            let mut child = command.spawn().expect("there is a shell");
+            let mut child = command.spawn().expect("there is a sleep(1)");
             let process = Process::find(child.id()).expect("it has just been started");
             let gone = end(folder.path()) && !process.lives();
             child.kill().and_then(|()| child.wait()).expect("it has ended");

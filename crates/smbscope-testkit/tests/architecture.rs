@@ -4,6 +4,19 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// All that a program may use: the command line, or a package of another language.
+const LIBRARIES: &[&str] = &[
+    "smbscope-wire",
+    "smbscope-model",
+    "smbscope-capture",
+    "smbscope-analyze",
+    "smbscope-stats",
+    "smbscope-lab",
+    "smbscope-load",
+    "smbscope-report",
+    "smbscope-bench",
+];
+
 /// What each crate may use, from the inside out.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("smbscope-wire", &[]),
@@ -27,34 +40,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "smbscope-report",
         ],
     ),
-    (
-        "smbscope-cli",
-        &[
-            "smbscope-wire",
-            "smbscope-model",
-            "smbscope-capture",
-            "smbscope-analyze",
-            "smbscope-stats",
-            "smbscope-lab",
-            "smbscope-load",
-            "smbscope-report",
-            "smbscope-bench",
-        ],
-    ),
-    (
-        "smbscope-py",
-        &[
-            "smbscope-wire",
-            "smbscope-model",
-            "smbscope-capture",
-            "smbscope-analyze",
-            "smbscope-stats",
-            "smbscope-lab",
-            "smbscope-load",
-            "smbscope-report",
-            "smbscope-bench",
-        ],
-    ),
+    ("smbscope-cli", LIBRARIES),
+    ("smbscope-py", LIBRARIES),
     ("smbscope-testkit", &["smbscope-wire", "smbscope-model", "smbscope-capture"]),
     (
         "smbscope-fuzz",
