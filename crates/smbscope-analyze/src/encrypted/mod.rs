@@ -169,6 +169,14 @@ impl EncryptedFrames {
         self.lingers && self.doubt.saw_concurrency()
     }
 
+    /// Whether a response may be that of a request that lingers rather than of this one: an error may be anyone's, and
+    /// what is no error is another's where requests of this size are always answered otherwise.
+    fn may_be_of_another(&self, request: u64, response: u64) -> bool {
+        let is_usual = self.habits.is_usual(request, response);
+        let is_unusual = is_usual == Some(false) || is_usual.is_none() && sizes::may_be_error(response);
+        is_unusual && self.others_may_answer() && sizes::may_answer_lingering(response)
+    }
+
     /// Whether a request that seems to be outstanding has been for so long that it may never be answered. Requests of one
     /// kind may as well be many that are outstanding together.
     fn may_be_stuck(&self) -> bool {
@@ -389,7 +397,7 @@ impl Connection {
             let request = frames.waiting[index].plain;
             // A response to a CANCEL is that of the request which it cancels.
             let cancels = sizes::may_be_cancel(request) && sizes::may_be_interim(plain);
-            sizes::may_answer(request, plain) && !cancels
+            sizes::may_answer(request, plain) && !cancels && !frames.may_be_of_another(request, plain)
         });
         if sizes::may_be_break(plain) && !(alone && fits) {
             return;
