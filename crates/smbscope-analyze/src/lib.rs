@@ -20,9 +20,6 @@ pub mod pipeline;
 mod resync;
 mod sent_order;
 mod smb1;
-mod smb1_answers;
-mod smb1_ids;
-mod smb1_raw;
 mod smb2;
 mod unseen;
 

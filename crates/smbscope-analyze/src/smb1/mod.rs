@@ -3,15 +3,19 @@
 //! Because ids recycle, a response after a gap is accepted only when the gap can't hide both the true response and
 //! another request with the same ids.
 
+mod answers;
+mod ids;
+mod raw;
+
 use crate::connection::{Connection, Opening, Scene};
 use crate::content::{Body1, Message1, dialect_named};
 use crate::framer::Frame;
 use crate::names::{Tree, kept, user_name};
 use crate::pending::{Causality, FEW_OUTSTANDING, Pending, Span};
 use crate::sent_order::SentOrder;
-use crate::smb1_answers::Answers;
-use crate::smb1_ids::IdHistory;
-use crate::smb1_raw::{Raw, RawRequest};
+use answers::Answers;
+use ids::IdHistory;
+use raw::{Raw, RawRequest};
 use smbscope_model::{Command, Dialect, Direction, FileId, Outcome, Protocol, Status, Subcommand, groups};
 use smbscope_wire::names::Trans2;
 use smbscope_wire::smb1::{self, TransactionKind};

@@ -4,11 +4,11 @@
 //! part, which has a response time), and the block of data (the asynchronous part), which is answered in
 //! write-through mode only.
 
+use super::{Hidden, Key, status};
 use crate::connection::{Connection, Scene};
 use crate::content::{Body1, Message1};
 use crate::framer::Frame;
 use crate::pending::{Causality, Pending, Span};
-use crate::smb1::{Hidden, Key, status};
 use smbscope_model::{Exchange, Half, Outcome, Status, Subcommand};
 use smbscope_wire::smb1;
 use smbscope_wire::status::NtStatus;

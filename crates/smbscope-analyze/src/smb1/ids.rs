@@ -1,7 +1,7 @@
 //! How soon an SMB1 client uses its ids again (MS-CIFS 2.2.1.6.2): a gap that can't hide so many requests can't hide a
 //! recycled id.
 
-use crate::smb1::Key;
+use super::Key;
 use std::collections::VecDeque;
 
 /// Requests remembered to learn how soon a client uses an id again.
