@@ -35,6 +35,23 @@ pub(crate) enum Content {
     Cut,
 }
 
+impl Content {
+    /// Whether its sender is the client; absent where both sides send such frames.
+    pub(crate) fn asks(&self) -> Option<bool> {
+        match self {
+            Content::Smb2 { members, .. } => members.first().map(|member| !member.header.is_response()),
+            Content::Smb1(message) if message.header.is_reply() => Some(false),
+            // What servers send without reply bit: oplock breaks, and the interim answer to Write_Raw (Samba).
+            Content::Smb1(message) => {
+                let may_be_servers =
+                    matches!(message.header.command, smb1::Command::LOCKING_ANDX | smb1::Command::WRITE_RAW);
+                (!may_be_servers).then_some(true)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// An SMB1 message, owned.
 #[derive(Debug)]
 pub(crate) struct Message1 {
@@ -75,9 +92,14 @@ pub(crate) struct Message2 {
 }
 
 impl Message1 {
+    /// What the commands of the chain say.
+    pub(crate) fn bodies(&self) -> impl Iterator<Item = &Body1> {
+        std::iter::once(&self.body).chain(&self.chained)
+    }
+
     /// Bytes that are missing of names that are not kept whole, for each such name.
     pub(crate) fn cut_names(&self) -> impl Iterator<Item = usize> {
-        let names = std::iter::once(&self.body).chain(&self.chained).filter_map(|body| match body {
+        let names = self.bodies().filter_map(|body| match body {
             Body1::TreeConnect(name) => Some(name),
             Body1::Open(name) | Body1::Path(name) => name.as_ref(),
             Body1::Transaction(transaction) => transaction.path.as_ref(),

@@ -1,13 +1,11 @@
 //! One flow: its two deframers, and the SMB connection once there is one.
 
-use crate::connection::{Connection, Scene, Shared};
+use crate::connection::Connection;
 use crate::content::Content;
 use crate::framer::{Frame, Framer};
-use crate::pending::Span;
-use crate::smb1::may_be_servers;
+use crate::ledger::Shared;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission};
 use smbscope_model::{Direction, ForeignReply, Quality};
-use smbscope_wire::nbss::FrameType;
 use smbscope_wire::{smb1, smb2};
 
 /// What the analysis keeps for a flow.
@@ -99,7 +97,7 @@ impl FlowState {
         let connection = self.connection?;
         shared.quality.merge(&self.quality);
         shared.quality.merge(&end.quality);
-        let server = connection.client.reverse();
+        let server = connection.client().reverse();
         if let Some(protocol) = self.foreign[server.index()] {
             shared.quality.foreign_replies += 1;
             let reply = ForeignReply { server: view.ends(server).0, protocol };
@@ -107,61 +105,33 @@ impl FlowState {
                 shared.foreign_replies.push(reply);
             }
         }
-        let hidden = self.framers.each_mut().map(|framer| std::mem::take(&mut framer.hidden));
-        let [forward, backward] = &self.framers;
-        let mut scene = scene(view, shared, [forward, backward], connection.client);
-        let message_packets = [forward.message_packets, backward.message_packets];
-        Some(connection.close(&mut scene, end, message_packets, hidden))
+        Some(connection.close(view, shared, &mut self.framers, end))
     }
 
     fn take_frames(&mut self, view: &FlowView, direction: Direction, frames: &mut Vec<Frame>, shared: &mut Shared<'_>) {
         for frame in frames.iter_mut() {
-            let Some(client) = self.connection.as_ref().map(|connection| connection.client).or_else(|| {
-                let speaks_first = !matches!(frame.content, Content::Raw);
-                speaks_first.then(|| client_of(view, self.client_by_port, direction, frame))
-            }) else {
-                count_netbios(frame, &mut self.quality);
-                continue;
-            };
             let connection = match &mut self.connection {
                 Some(connection) => connection,
+                None if matches!(frame.content, Content::Raw) => {
+                    frame.count_netbios(&mut self.quality);
+                    continue;
+                }
                 none => {
                     self.framers.iter_mut().for_each(Framer::make_certain);
+                    let client = client_of(view, self.client_by_port, direction, frame);
                     none.insert(Box::new(Connection::new(view, client)))
                 }
             };
-            let [forward, backward] = &self.framers;
-            let mut scene = scene(view, shared, [forward, backward], client);
-            take_frame(connection, &mut scene, direction, frame);
+            connection.take_frame(view, shared, &self.framers, direction, frame);
         }
         frames.clear();
-    }
-}
-
-fn scene<'a, 'b>(
-    view: &'a FlowView,
-    shared: &'a mut Shared<'b>,
-    framers: [&'a Framer; 2],
-    client: Direction,
-) -> Scene<'a, 'b> {
-    Scene {
-        view,
-        shared,
-        client_losses: &framers[client.index()].losses,
-        server_losses: &framers[client.reverse().index()].losses,
     }
 }
 
 /// Which direction is the client's, by the first SMB message of a flow: the side that asks. Where a message could be
 /// either's, as encrypted ones, the side that opened the connection, or the one whose port does not promise SMB.
 fn client_of(view: &FlowView, by_port: Option<Direction>, direction: Direction, frame: &Frame) -> Direction {
-    let asks = match &frame.content {
-        Content::Smb2 { members, .. } => members.first().map(|member| !member.header.is_response()),
-        Content::Smb1(message) if message.header.is_reply() => Some(false),
-        Content::Smb1(message) if !may_be_servers(message.header.command) => Some(true),
-        _ => None,
-    };
-    match asks {
+    match frame.content.asks() {
         Some(true) => direction,
         Some(false) => direction.reverse(),
         // Servers have the lower port, nearly always.
@@ -169,51 +139,6 @@ fn client_of(view: &FlowView, by_port: Option<Direction>, direction: Direction, 
             true => Direction::Backward,
             false => Direction::Forward,
         }),
-    }
-}
-
-fn take_frame(connection: &mut Connection, scene: &mut Scene<'_, '_>, direction: Direction, frame: &mut Frame) {
-    let span = Span::of(frame);
-    if frame.frame_type != FrameType::Message {
-        count_netbios(frame, scene.shared.quality);
-        return;
-    }
-    match std::mem::replace(&mut frame.content, Content::Raw) {
-        Content::Smb1(message) => connection.smb1_frame(scene, direction, frame, *message),
-        Content::Smb2 { members, compressed, cut } => {
-            // What follows in the compound is not seen.
-            scene.shared.quality.headers_truncated += u64::from(cut);
-            if compressed {
-                connection.compressed_frames += 1;
-                scene.shared.quality.compressed_frames += 1;
-            }
-            connection.smb2_frame(scene, direction, frame, members);
-        }
-        Content::Encrypted { session_id } => connection.encrypted_frame(scene, direction, frame, session_id),
-        Content::Opaque => {
-            connection.compressed_frames += 1;
-            scene.shared.quality.compressed_frames += 1;
-            scene.shared.quality.compressed_frames_opaque += 1;
-        }
-        Content::Cut => scene.shared.quality.headers_truncated += 1,
-        Content::Raw => {
-            let from_client = direction == connection.client;
-            if !(connection.expects_raw() && connection.raw_frame(scene, from_client, frame)) {
-                scene.shared.quality.unknown_frames += 1;
-            }
-        }
-    }
-    if direction != connection.client {
-        connection.server_seen = span.end;
-    }
-    connection.assign_earlier(direction, span);
-}
-
-fn count_netbios(frame: &Frame, quality: &mut Quality) {
-    match frame.frame_type {
-        FrameType::Message => {}
-        FrameType::KeepAlive => quality.netbios_keep_alives += 1,
-        _ => quality.netbios_session_packets += 1,
     }
 }
 

@@ -55,6 +55,15 @@ impl Frame {
     pub(crate) fn length(&self) -> u64 {
         (self.end - self.start).saturating_sub(HEADER_LENGTH as u64)
     }
+
+    /// Counts a frame of the session service that holds no message.
+    pub(crate) fn count_netbios(&self, quality: &mut Quality) {
+        match self.frame_type {
+            FrameType::Message => {}
+            FrameType::KeepAlive => quality.netbios_keep_alives += 1,
+            _ => quality.netbios_session_packets += 1,
+        }
+    }
 }
 
 /// Where the framer is in the stream.

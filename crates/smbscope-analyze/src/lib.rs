@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod analyzer;
 mod bounded;
 mod channels;
 mod connection;
@@ -13,238 +14,18 @@ mod content;
 mod encrypted;
 mod flow;
 mod framer;
+mod ledger;
 mod losses;
 mod names;
 mod pending;
 pub mod pipeline;
 mod resync;
 mod sent_order;
+mod sink;
 mod smb1;
 mod smb2;
 mod unseen;
 
+pub use analyzer::{Analyzer, Options, Outcome};
 pub use flow::FlowState;
-
-use channels::{Channels, Watch};
-use connection::Shared;
-use names::Sessions;
-use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission, StreamSink};
-use smbscope_model::{
-    ClockStep, Connection, Direction, Endpoints, Exchange, ForeignReply, Limits, Quality, Role, SeenTwice, Settled,
-    Timestamp,
-};
-use std::sync::Arc;
-
-/// Ports that promise SMB: direct TCP and the NetBIOS session service.
-const SMB_PORTS: [u16; 2] = [445, 139];
-
-/// What is looked at.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Only flows with one of these ports at either end, which is the server's where no message tells; all flows when
-    /// empty.
-    pub ports: Vec<u16>,
-    /// What it may take.
-    pub limits: Limits,
-    /// Of packets that were captured on both sides of a router, those nearer to this end count; where none is chosen, the
-    /// first copy.
-    pub beside: Option<Role>,
-}
-
-/// Takes exchanges when they are over.
-pub trait ExchangeSink {
-    /// Nothing can change this exchange any more.
-    fn exchange(&mut self, exchange: Box<Exchange>);
-
-    /// Something is settled about a connection. Told every few exchanges.
-    fn settled(&mut self, _: &Settled) {}
-
-    /// A connection is over; all its exchanges were passed on.
-    fn closed(&mut self, _: &Connection) {}
-}
-
-impl<F: FnMut(Exchange)> ExchangeSink for F {
-    fn exchange(&mut self, exchange: Box<Exchange>) {
-        self(*exchange);
-    }
-}
-
-/// Bytes of the names of users and shares in the summaries of a shard's connections.
-const CONNECTION_NAMES_MAX: usize = 2 << 20;
-
-/// Receives the events of every flow and passes exchanges on.
-pub struct Analyzer<E: ExchangeSink> {
-    options: Options,
-    emit: E,
-    quality: Quality,
-    sessions: Sessions,
-    connections: Vec<Connection>,
-    connections_left_out: u64,
-    /// Bytes of the names in `connections`.
-    connection_names: usize,
-    steps_back: Arc<[ClockStep]>,
-    clock_steps: Vec<ClockStep>,
-    foreign_replies: Vec<ForeignReply>,
-    routed: Vec<Endpoints>,
-    initials: Vec<Initials>,
-}
-
-/// Initial sequence numbers of client and server, when the connection began, and its ends.
-pub(crate) type Initials = ([u32; 2], Timestamp, Endpoints);
-
-/// What remains when every flow is over.
-#[derive(Debug, Clone, Default)]
-pub struct Outcome {
-    /// Counts of the flows that carried SMB.
-    pub quality: Quality,
-    /// The connections, by first packet.
-    pub connections: Vec<Connection>,
-    /// Connections that are not in the list because it was full.
-    pub connections_left_out: u64,
-    /// Where the clock of the capture stepped within exchanges.
-    pub clock_steps: Vec<ClockStep>,
-    /// Servers that answered in another protocol, at most [`ForeignReply::MAX_LISTED`].
-    pub foreign_replies: Vec<ForeignReply>,
-    /// Connections that were captured on both sides of a router.
-    pub(crate) routed: Vec<Endpoints>,
-    pub(crate) initials: Vec<Initials>,
-}
-
-impl<E: ExchangeSink> Analyzer<E> {
-    /// An analysis that hands every exchange to `emit`, in the order in which they end.
-    pub fn new(options: Options, emit: E) -> Analyzer<E> {
-        Analyzer {
-            sessions: Sessions::within(options.limits.names),
-            options,
-            emit,
-            quality: Quality::default(),
-            connections: Vec::new(),
-            connections_left_out: 0,
-            connection_names: 0,
-            steps_back: Arc::default(),
-            clock_steps: Vec::new(),
-            foreign_replies: Vec::new(),
-            routed: Vec::new(),
-            initials: Vec::new(),
-        }
-    }
-
-    /// Has every session that is met told to the other shards.
-    pub(crate) fn watch_channels(&mut self, shard: usize, channels: Arc<Channels>) {
-        self.sessions.watch = Some(Watch::new(shard, channels));
-    }
-
-    /// Has exchanges across these steps of the clock left out.
-    pub(crate) fn know_steps_back(&mut self, steps: Arc<[ClockStep]>) {
-        self.steps_back = steps;
-    }
-
-    /// Sums up.
-    pub fn finish(mut self) -> Outcome {
-        self.quality.evicted_names += self.sessions.forgotten;
-        self.connections.sort_by_key(|connection| connection.flow);
-        Outcome {
-            quality: self.quality,
-            connections: self.connections,
-            connections_left_out: self.connections_left_out,
-            clock_steps: self.clock_steps,
-            foreign_replies: self.foreign_replies,
-            routed: self.routed,
-            initials: self.initials,
-        }
-    }
-
-    /// Notes what tells that a connection was captured at two places.
-    fn note_places(&mut self, connection: &Connection, view: &FlowView, end: &FlowEnd) {
-        if end.quality.copies_behind_router > 0 && self.routed.len() < SeenTwice::MAX_NAMED {
-            self.routed.push(connection.endpoints);
-        }
-        // Address translation keeps sequence numbers, and two connections have both alike by no chance.
-        if let [Some(forward), Some(backward)] = end.initial
-            && self.initials.len() < self.options.limits.connections
-        {
-            let is_forward = view.source == connection.endpoints.client;
-            let initials = if is_forward { [forward, backward] } else { [backward, forward] };
-            self.initials.push((initials, connection.first, connection.endpoints));
-        }
-    }
-
-    /// Gives up the names of a connection that is to be listed when those listed before have too many.
-    fn shorten_names(&mut self, connection: &mut Connection) {
-        for names in [&mut connection.users, &mut connection.shares] {
-            names.retain(|name| {
-                let fits = self.connection_names + name.len() <= CONNECTION_NAMES_MAX;
-                self.connection_names += if fits { name.len() } else { 0 };
-                self.quality.evicted_names += u64::from(!fits);
-                fits
-            });
-        }
-    }
-
-    fn shared(&mut self) -> Shared<'_> {
-        Shared {
-            quality: &mut self.quality,
-            sessions: &mut self.sessions,
-            emit: &mut self.emit,
-            steps_back: &self.steps_back,
-            clock_steps: &mut self.clock_steps,
-            foreign_replies: &mut self.foreign_replies,
-        }
-    }
-}
-
-impl<E: ExchangeSink> StreamSink for Analyzer<E> {
-    /// Nothing is kept for a flow whose ports are not asked for.
-    type Flow = Option<FlowState>;
-
-    fn opened(&mut self, view: &FlowView) -> Option<FlowState> {
-        let ports = [view.source.port(), view.destination.port()];
-        let wanted = self.options.ports.is_empty() || ports.iter().any(|port| self.options.ports.contains(port));
-        let promising = ports.map(|port| SMB_PORTS.contains(&port) || self.options.ports.contains(&port));
-        wanted.then(|| FlowState::new(view, promising))
-    }
-
-    fn data(&mut self, flow: &mut Option<FlowState>, view: &FlowView, direction: Direction, chunk: &Chunk<'_>) {
-        if let Some(flow) = flow {
-            flow.data(view, direction, chunk, &mut self.shared());
-        }
-    }
-
-    fn gap(&mut self, flow: &mut Option<FlowState>, view: &FlowView, direction: Direction, gap: &Gap) {
-        if let Some(flow) = flow {
-            flow.gap(view, direction, gap, &mut self.shared());
-        }
-    }
-
-    fn retransmitted(
-        &mut self,
-        flow: &mut Option<FlowState>,
-        _: &FlowView,
-        direction: Direction,
-        retransmission: &Retransmission,
-    ) {
-        if let Some(flow) = flow {
-            flow.retransmitted(direction, retransmission);
-        }
-    }
-
-    fn begins_connection(&self, bytes: &[u8]) -> bool {
-        flow::begins_connection(bytes)
-    }
-
-    fn footprint(&self, flow: &Option<FlowState>) -> usize {
-        flow.as_ref().map_or(0, FlowState::footprint)
-    }
-
-    fn closed(&mut self, flow: Option<FlowState>, view: &FlowView, end: FlowEnd) {
-        let Some(mut connection) = flow.and_then(|flow| flow.close(view, &end, &mut self.shared())) else { return };
-        self.note_places(&connection, view, &end);
-        self.emit.closed(&connection);
-        if self.connections.len() < self.options.limits.connections {
-            self.shorten_names(&mut connection);
-            self.connections.push(connection);
-        } else {
-            self.connections_left_out += 1;
-        }
-    }
-}
+pub use sink::ExchangeSink;

@@ -1,7 +1,7 @@
 //! Exchanges under way, and exchanges that are over but may still be told of a late retransmission.
 
-use crate::ExchangeSink;
 use crate::framer::Frame;
+use crate::sink::ExchangeSink;
 use smbscope_capture::tcp::Retransmission;
 use smbscope_model::{Direction, Exchange, Nanos, Outcome, Stamp, Status};
 use std::collections::VecDeque;
@@ -65,6 +65,22 @@ pub(crate) enum Causality {
 }
 
 impl Pending {
+    /// An exchange with the request in `frame`.
+    #[inline]
+    pub(crate) fn new(exchange: Box<Exchange>, frame: &Frame) -> Pending {
+        Pending {
+            exchange,
+            request: Span::of(frame),
+            acknowledged: frame.acknowledged_last,
+            acknowledged_by_copy: None,
+            acknowledged_before: None,
+            response: None,
+            request_resent: frame.resent,
+            response_resent: None,
+            may_stay_unanswered: false,
+        }
+    }
+
     /// What its path takes, at most: others may share it.
     pub(crate) fn path_bytes(&self) -> usize {
         self.exchange.path.as_ref().map_or(0, |path| path.len())

@@ -7,8 +7,9 @@
 //! What would differ from one shard for everything is an SMB2 session with channels in several shards. Where one is
 //! met, the analysis says so ([`Failure::Coupled`]) and is to be repeated with coarser shards.
 
+use crate::analyzer::{Analyzer, Initials, Options, Outcome};
 use crate::channels::Channels;
-use crate::{Analyzer, ExchangeSink, Initials, Options, Outcome};
+use crate::sink::ExchangeSink;
 use smbscope_capture::batch::Batch;
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{Backing, CaptureSet};

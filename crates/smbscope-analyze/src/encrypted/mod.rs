@@ -14,8 +14,8 @@ mod doubt;
 mod habits;
 mod sizes;
 
-use crate::connection::{Connection, Opening, Scene};
 use crate::framer::Frame;
+use crate::ledger::{Ledger, Opening};
 use crate::losses::Losses;
 use crate::pending::{Causality, Pending};
 use doubt::Doubt;
@@ -86,7 +86,7 @@ impl Answered {
 
 /// Encrypted frames of a connection.
 #[derive(Debug, Default)]
-pub(crate) struct EncryptedFrames {
+pub(crate) struct Encrypted {
     /// Requests seen since the connection was idle, in their order, that may still be unanswered.
     waiting: VecDeque<Request>,
     /// The request that was answered last, until it is clear that the response was the final one.
@@ -113,12 +113,13 @@ pub(crate) struct EncryptedFrames {
     pairs: u32,
 }
 
-impl EncryptedFrames {
+impl Encrypted {
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Pending> {
         self.waiting.drain(..).map(|request| request.pending)
     }
 
-    pub(crate) fn count(&self) -> usize {
+    /// Requests that wait for an answer, or for certainty about it.
+    pub(crate) fn outstanding(&self) -> usize {
         self.waiting.len() + self.doubtful.len()
     }
 
@@ -197,50 +198,48 @@ impl EncryptedFrames {
     }
 }
 
-impl Connection {
+impl Encrypted {
     /// Takes in a frame in a TRANSFORM_HEADER.
-    pub(crate) fn encrypted_frame(
+    pub(crate) fn take(
         &mut self,
-        scene: &mut Scene<'_, '_>,
+        ledger: &mut Ledger<'_, '_>,
         direction: Direction,
         frame: &Frame,
         session_id: Option<u64>,
     ) {
-        self.encrypted_frames += 1;
-        scene.shared.quality.encrypted_frames += 1;
-        if direction == self.client {
-            self.encrypted_request(scene, frame, session_id);
+        ledger.accounts.summary.encrypted_frames += 1;
+        ledger.shared.quality.encrypted_frames += 1;
+        if direction == ledger.client() {
+            self.request(ledger, frame, session_id);
         } else {
-            self.encrypted_response(scene, frame);
+            self.response(ledger, frame);
         }
-        self.encrypted.latest = frame.last.or(Some(frame.first)).map(|stamp| stamp.time);
+        self.latest = frame.last.or(Some(frame.first)).map(|stamp| stamp.time);
     }
 
-    fn encrypted_request(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, session_id: Option<u64>) {
+    fn request(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, session_id: Option<u64>) {
         let plain = sizes::plain(frame.length());
         // A late copy says too much: what it acknowledges the client may have received after the first copy.
         let received = frame.acknowledged_last.unwrap_or(0);
-        self.confirm_before(scene, frame, plain);
-        let frames = &mut self.encrypted;
-        let nothing_between = frames.client_counted == frame.start && frames.server_counted == received;
-        let after_pause = nothing_between && frames.pauses(frame.first.time);
-        frames.count_hidden_requests(scene.client_losses, frame.start);
-        if frames.count_hidden_responses(scene.server_losses, received, true) {
-            self.refuse_drained(scene);
+        self.confirm_before(ledger, frame, plain);
+        let nothing_between = self.client_counted == frame.start && self.server_counted == received;
+        let after_pause = nothing_between && self.pauses(frame.first.time);
+        self.count_hidden_requests(ledger.client_losses, frame.start);
+        if self.count_hidden_responses(ledger.server_losses, received, true) {
+            self.refuse_drained(ledger);
         }
-        let frames = &mut self.encrypted;
-        let all_received = received >= scene.server_losses.reached();
-        let most = frames.outstanding.most;
+        let all_received = received >= ledger.server_losses.reached();
+        let most = self.outstanding.most;
         if most == 0 {
-            self.encrypted_idle(scene);
+            self.idle(ledger);
             if after_pause {
-                self.accept_doubtful(scene);
+                self.accept_doubtful(ledger);
             }
-        } else if all_received && (frames.outstanding.least == 0 || frames.may_be_stuck()) {
-            self.encrypted_idle(scene);
-            self.refuse_doubtful(scene);
+        } else if all_received && (self.outstanding.least == 0 || self.may_be_stuck()) {
+            self.idle(ledger);
+            self.refuse_doubtful(ledger);
             if !after_pause {
-                self.encrypted.doubt.begin(most);
+                self.doubt.begin(most);
             }
         }
 
@@ -251,307 +250,297 @@ impl Connection {
             message_id: None,
             bytes: frame.length(),
         };
-        let mut pending = self.begin(frame, opening);
+        let mut pending = ledger.begin(frame, opening);
         pending.exchange.encrypted = true;
         pending.exchange.session_id = session_id;
-        let server = self.endpoints.server.ip();
+        let server = ledger.server();
         pending.exchange.user =
-            session_id.and_then(|id| scene.shared.sessions.get(server, id)).and_then(|session| session.user.clone());
-        self.started(&pending);
-        let frames = &mut self.encrypted;
-        frames.client_counted = frame.end;
-        frames.doubt.request(plain);
-        frames.outstanding.add(u64::from(!sizes::may_be_cancel(plain)), 1);
+            session_id.and_then(|id| ledger.shared.sessions.get(server, id)).and_then(|session| session.user.clone());
+        ledger.started(&pending);
+        self.client_counted = frame.end;
+        self.doubt.request(plain);
+        self.outstanding.add(u64::from(!sizes::may_be_cancel(plain)), 1);
         if frame.acknowledged_last.is_some() {
             // What a late copy's client had got by then is not known.
-            frames.doubt.note_outstanding(frames.outstanding.least);
+            self.doubt.note_outstanding(self.outstanding.least);
         }
-        frames.waiting.push_back(Request { pending, plain });
-        if frames.waiting.len() > MAX_OUTSTANDING
-            && let Some(oldest) = frames.waiting.pop_front()
+        self.waiting.push_back(Request { pending, plain });
+        if self.waiting.len() > MAX_OUTSTANDING
+            && let Some(oldest) = self.waiting.pop_front()
         {
-            self.refuse(scene, oldest.pending, Outcome::Evicted);
+            self.refuse(ledger, oldest.pending, Outcome::Evicted);
         }
     }
 
     /// The client goes on: decides whether the last response was a final one.
-    fn confirm_before(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, plain: u64) {
-        if let Some(cancelled) = self.encrypted.cancelled.take() {
-            self.unanswer(scene, cancelled, true);
+    fn confirm_before(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, plain: u64) {
+        if let Some(cancelled) = self.cancelled.take() {
+            self.unanswer(ledger, cancelled, true);
         }
-        let Some(answered) = self.encrypted.answered.take() else { return };
-        let frames = &mut self.encrypted;
+        let Some(answered) = self.answered.take() else { return };
         let received = frame.acknowledged_last.max(frame.acknowledged_first).unwrap_or(0);
-        let more_requests = hidden(scene.client_losses, frames.client_counted, frame.start).next().is_some();
-        let mut more = hidden(scene.server_losses, frames.server_counted, received).peekable();
+        let more_requests = hidden(ledger.client_losses, self.client_counted, frame.start).next().is_some();
+        let mut more = hidden(ledger.server_losses, self.server_counted, received).peekable();
         let is_interim = sizes::may_be_interim(answered.plain) && sizes::may_stay_pending(answered.request.plain);
         let is_break = sizes::may_be_break(answered.plain) && sizes::may_acknowledge_break(plain);
         let hidden = more.peek().is_some();
         if answered.may_be_more() {
             if hidden || more_requests || is_interim || is_break {
-                frames.lingers |= is_interim;
+                self.lingers |= is_interim;
                 let waits = is_break || sizes::may_stay_pending(answered.request.plain);
-                self.unanswer(scene, answered, hidden);
+                self.unanswer(ledger, answered, hidden);
                 if !waits {
                     // The client goes on with something else, so it has its answer, this one or another.
-                    self.encrypted.outstanding.most -= 1;
+                    self.outstanding.most -= 1;
                 }
                 return;
             }
             if sizes::may_be_cancel(plain) {
-                frames.cancelled = Some(answered);
+                self.cancelled = Some(answered);
                 return;
             }
         } else {
-            let is_usual = frames.habits.is_usual(answered.request.plain, answered.plain) == Some(true);
-            let lingering = frames.lingers && sizes::may_answer_lingering(answered.plain) && !is_usual;
+            let is_usual = self.habits.is_usual(answered.request.plain, answered.plain) == Some(true);
+            let lingering = self.lingers && sizes::may_answer_lingering(answered.plain) && !is_usual;
             if (!more_requests || lingering) && !more.all(sizes::may_be_breaks) {
-                self.unanswer(scene, answered, false);
-                self.contradict(scene);
+                self.unanswer(ledger, answered, false);
+                self.contradict(ledger);
                 return;
             }
         }
-        self.pair(scene, answered.request.pending);
+        self.pair(ledger, answered.request.pending);
     }
 
-    fn encrypted_response(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame) {
+    fn response(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame) {
         let plain = sizes::plain(frame.length());
-        let frames = &mut self.encrypted;
-        let received = frame.acknowledged_first.unwrap_or(frames.client_counted);
-        let requests_hidden = hidden(scene.client_losses, frames.client_counted, received).next().is_some();
-        let responses_hidden = hidden(scene.server_losses, frames.server_counted, frame.start).next().is_some();
+        let received = frame.acknowledged_first.unwrap_or(self.client_counted);
+        let requests_hidden = hidden(ledger.client_losses, self.client_counted, received).next().is_some();
+        let responses_hidden = hidden(ledger.server_losses, self.server_counted, frame.start).next().is_some();
         let follows_at_once = !requests_hidden && !responses_hidden;
-        if let Some(cancelled) = frames.cancelled.take() {
+        if let Some(cancelled) = self.cancelled.take() {
             // What has a response of its own was no CANCEL.
             let is_other = sizes::is_empty(plain) && !sizes::may_answer(cancelled.request.plain, plain);
-            let nothing_else = frames.outstanding.most == 1;
+            let nothing_else = self.outstanding.most == 1;
             if follows_at_once && is_other {
-                self.pair(scene, cancelled.request.pending);
+                self.pair(ledger, cancelled.request.pending);
             } else {
-                self.unanswer(scene, cancelled, responses_hidden);
+                self.unanswer(ledger, cancelled, responses_hidden);
                 if follows_at_once && nothing_else && sizes::may_be_interim(plain) {
                     // Whether it answers what was cancelled, or is an error: nothing is outstanding now.
-                    self.encrypted.server_counted = frame.end;
-                    self.encrypted.ambiguous = true;
-                    self.encrypted_idle(scene);
+                    self.server_counted = frame.end;
+                    self.ambiguous = true;
+                    self.idle(ledger);
                     return;
                 }
             }
         }
-        let frames = &mut self.encrypted;
-        if let Some(answered) = frames.answered.take() {
+        if let Some(answered) = self.answered.take() {
             let is_answer = sizes::may_answer(answered.request.plain, plain);
             if follows_at_once && answered.may_be_more() && is_answer {
-                frames.server_counted = frame.end;
-                if frames.lingers && sizes::may_answer_lingering(plain) {
+                self.server_counted = frame.end;
+                if self.lingers && sizes::may_answer_lingering(plain) {
                     // One of the two is another request's; this one has its answer.
-                    self.refuse(scene, answered.request.pending, Outcome::NotPairable);
+                    self.refuse(ledger, answered.request.pending, Outcome::NotPairable);
                 } else {
-                    self.answer_again(scene, frame, answered, plain);
+                    self.answer_again(ledger, frame, answered, plain);
                 }
                 return;
             }
             if follows_at_once && (sizes::may_be_break(plain) || !is_answer) {
                 // A notification, while nothing is outstanding.
-                frames.server_counted = frame.end;
-                frames.answered = Some(answered);
+                self.server_counted = frame.end;
+                self.answered = Some(answered);
                 return;
             }
             if !requests_hidden {
                 // One of the two is not the answer.
-                self.unanswer(scene, answered, responses_hidden);
-                self.contradict(scene);
+                self.unanswer(ledger, answered, responses_hidden);
+                self.contradict(ledger);
             } else if answered.may_be_more() {
-                self.unanswer(scene, answered, true);
+                self.unanswer(ledger, answered, true);
             } else {
-                self.pair(scene, answered.request.pending);
+                self.pair(ledger, answered.request.pending);
             }
         }
-        let frames = &mut self.encrypted;
-        frames.count_hidden_requests(scene.client_losses, received);
-        if frames.count_hidden_responses(scene.server_losses, frame.start, false) {
-            self.refuse_drained(scene);
+        self.count_hidden_requests(ledger.client_losses, received);
+        if self.count_hidden_responses(ledger.server_losses, frame.start, false) {
+            self.refuse_drained(ledger);
         }
-        let frames = &mut self.encrypted;
-        frames.server_counted = frame.end;
-        if frames.outstanding.most > 0 {
-            self.take_response(scene, frame, plain, responses_hidden);
+        self.server_counted = frame.end;
+        if self.outstanding.most > 0 {
+            self.take_response(ledger, frame, plain, responses_hidden);
         } else if !sizes::may_be_break(plain) {
-            self.contradict(scene);
+            self.contradict(ledger);
         }
-        if self.encrypted.outstanding.most == 0 {
-            self.encrypted_idle(scene);
+        if self.outstanding.most == 0 {
+            self.idle(ledger);
         }
     }
 
     /// A response while requests may be outstanding.
-    fn take_response(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, plain: u64, responses_hidden: bool) {
-        let frames = &mut self.encrypted;
+    fn take_response(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, plain: u64, responses_hidden: bool) {
         let possible = |request: &Request| request.pending.causality(frame) == Causality::Possible;
-        let not_yet_there = frames.waiting.iter().filter(|request| !possible(request)).count() as u64;
-        let only =
-            frames.waiting.iter().position(possible).filter(|_| frames.waiting.len() as u64 == not_yet_there + 1);
-        let certain = !frames.ambiguous && (frames.outstanding.is_known() || frames.outstanding.most == 1);
-        let alone = certain && frames.outstanding.most == not_yet_there + 1 && !responses_hidden;
+        let not_yet_there = self.waiting.iter().filter(|request| !possible(request)).count() as u64;
+        let only = self.waiting.iter().position(possible).filter(|_| self.waiting.len() as u64 == not_yet_there + 1);
+        let certain = !self.ambiguous && (self.outstanding.is_known() || self.outstanding.most == 1);
+        let alone = certain && self.outstanding.most == not_yet_there + 1 && !responses_hidden;
         let fits = only.is_some_and(|index| {
-            let request = frames.waiting[index].plain;
+            let request = self.waiting[index].plain;
             // A response to a CANCEL is that of the request which it cancels.
             let cancels = sizes::may_be_cancel(request) && sizes::may_be_interim(plain);
-            sizes::may_answer(request, plain) && !cancels && !frames.may_be_of_another(request, plain)
+            sizes::may_answer(request, plain) && !cancels && !self.may_be_of_another(request, plain)
         });
         if sizes::may_be_break(plain) && !(alone && fits) {
             return;
         }
-        frames.overtaken += 1;
-        let request = if alone && fits { only.and_then(|index| frames.waiting.remove(index)) } else { None };
+        self.overtaken += 1;
+        let request = if alone && fits { only.and_then(|index| self.waiting.remove(index)) } else { None };
         let Some(mut request) = request else {
-            frames.ambiguous = true;
-            let another = frames.others_may_answer() && sizes::may_answer_lingering(plain);
+            self.ambiguous = true;
+            let another = self.others_may_answer() && sizes::may_answer_lingering(plain);
             let is_interim =
-                sizes::may_be_interim(plain) && !(frames.waiting.is_empty() && frames.only_waits_for_the_server());
-            frames.outstanding.answer(u64::from(!is_interim && !another), 1);
+                sizes::may_be_interim(plain) && !(self.waiting.is_empty() && self.only_waits_for_the_server());
+            self.outstanding.answer(u64::from(!is_interim && !another), 1);
             if alone && only.is_some() && !fits && !sizes::may_be_interim(plain) {
-                self.contradict(scene);
+                self.contradict(ledger);
             }
             return;
         };
-        frames.outstanding.answer(1, 1);
+        self.outstanding.answer(1, 1);
         if not_yet_there == 0 && !sizes::may_be_break(plain) {
-            frames.doubt.response(plain, &frames.habits);
+            self.doubt.response(plain, &self.habits);
         }
         request.pending.add_response(frame, frame.length(), Status::Nt(NtStatus::SUCCESS));
         request.pending.exchange.status = None;
-        frames.answered = Some(Answered { request, plain });
-        if !frames.doubt.is_open() {
-            self.accept_doubtful(scene);
+        self.answered = Some(Answered { request, plain });
+        if !self.doubt.is_open() {
+            self.accept_doubtful(ledger);
         }
     }
 
     /// Another response while nothing else is outstanding: the one before was an interim response, or a notification.
-    fn answer_again(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame, mut answered: Answered, plain: u64) {
+    fn answer_again(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, mut answered: Answered, plain: u64) {
         let pending = &mut answered.request.pending;
         if sizes::may_be_interim(answered.plain) {
             pending.exchange.interim = pending.exchange.response.first;
-            scene.shared.quality.interim_responses += 1;
+            ledger.shared.quality.interim_responses += 1;
         }
         take_back(pending);
         pending.add_response(frame, frame.length(), Status::Nt(NtStatus::SUCCESS));
         pending.exchange.status = None;
-        self.encrypted.answered = Some(Answered { plain, ..answered });
+        self.answered = Some(Answered { plain, ..answered });
     }
 
     /// What was taken for the response was none, or may be none: the request may be outstanding still, and is not timed.
     /// `hidden` says that its response may be in a gap.
-    fn unanswer(&mut self, scene: &mut Scene<'_, '_>, answered: Answered, hidden: bool) {
+    fn unanswer(&mut self, ledger: &mut Ledger<'_, '_>, answered: Answered, hidden: bool) {
         let mut pending = answered.request.pending;
         if sizes::may_be_interim(answered.plain) {
             pending.exchange.interim = pending.exchange.response.first;
         }
-        self.encrypted.outstanding.add(0, 1);
+        self.outstanding.add(0, 1);
         take_back(&mut pending);
         if hidden {
-            self.abandon(scene, pending);
+            ledger.abandon(pending);
         } else {
-            self.refuse(scene, pending, Outcome::NotPairable);
+            self.refuse(ledger, pending, Outcome::NotPairable);
         }
     }
 
     /// More responses were sent than requests: the connection was not idle when it seemed to be. Now it is, unless still
     /// more was outstanding.
-    fn contradict(&mut self, scene: &mut Scene<'_, '_>) {
-        self.refuse_doubtful(scene);
-        self.encrypted.doubt.begin(1);
-        self.encrypted.lingers = true;
+    fn contradict(&mut self, ledger: &mut Ledger<'_, '_>) {
+        self.refuse_doubtful(ledger);
+        self.doubt.begin(1);
+        self.lingers = true;
     }
 
     /// A request and its final response.
-    fn pair(&mut self, scene: &mut Scene<'_, '_>, pending: Pending) {
-        let frames = &mut self.encrypted;
-        frames.longest = frames.longest.max(pending.exchange.time(TimeKind::ResponseTime).unwrap_or(Nanos(0)));
-        frames.pairs = frames.pairs.saturating_add(1);
-        if !frames.doubt.is_open() {
-            frames.learn(&pending);
-            self.complete(scene, pending);
+    fn pair(&mut self, ledger: &mut Ledger<'_, '_>, pending: Pending) {
+        self.longest = self.longest.max(pending.exchange.time(TimeKind::ResponseTime).unwrap_or(Nanos(0)));
+        self.pairs = self.pairs.saturating_add(1);
+        if !self.doubt.is_open() {
+            self.learn(&pending);
+            ledger.complete(pending);
             return;
         }
-        self.set_aside(&pending);
-        let doubtful = &mut self.encrypted.doubtful;
+        ledger.set_aside(&pending);
+        let doubtful = &mut self.doubtful;
         doubtful.push_back(pending);
         if doubtful.len() > MAX_DOUBTFUL
             && let Some(oldest) = doubtful.pop_front()
         {
-            self.refuse_aside(scene, oldest);
+            self.refuse_aside(ledger, oldest);
         }
     }
 
     /// Nothing is outstanding: what still waits was answered unseen, or by a response that may be another request's.
-    fn encrypted_idle(&mut self, scene: &mut Scene<'_, '_>) {
-        let frames = &mut self.encrypted;
-        frames.outstanding = Outstanding::default();
-        frames.overtaken = 0;
-        let ambiguous = std::mem::take(&mut frames.ambiguous);
-        while let Some(request) = self.encrypted.waiting.pop_front() {
-            self.encrypted.lingers |= sizes::may_linger(request.plain);
+    fn idle(&mut self, ledger: &mut Ledger<'_, '_>) {
+        self.outstanding = Outstanding::default();
+        self.overtaken = 0;
+        let ambiguous = std::mem::take(&mut self.ambiguous);
+        while let Some(request) = self.waiting.pop_front() {
+            self.lingers |= sizes::may_linger(request.plain);
             if ambiguous {
-                self.refuse(scene, request.pending, Outcome::NotPairable);
+                self.refuse(ledger, request.pending, Outcome::NotPairable);
             } else {
-                self.abandon(scene, request.pending);
+                ledger.abandon(request.pending);
             }
         }
     }
 
-    fn refuse(&mut self, scene: &mut Scene<'_, '_>, mut pending: Pending, outcome: Outcome) {
+    fn refuse(&mut self, ledger: &mut Ledger<'_, '_>, mut pending: Pending, outcome: Outcome) {
         take_back(&mut pending);
         pending.exchange.outcome = outcome;
-        self.finish(scene, pending);
+        ledger.finish(pending);
     }
 
-    fn refuse_aside(&mut self, scene: &mut Scene<'_, '_>, mut pending: Pending) {
+    fn refuse_aside(&mut self, ledger: &mut Ledger<'_, '_>, mut pending: Pending) {
         take_back(&mut pending);
         pending.exchange.outcome = Outcome::NotPairable;
-        self.report(scene, pending);
+        ledger.report(pending);
     }
 
     /// It can't be confirmed any more that the connection was idle.
-    fn refuse_doubtful(&mut self, scene: &mut Scene<'_, '_>) {
-        while let Some(pending) = self.encrypted.doubtful.pop_front() {
-            self.refuse_aside(scene, pending);
+    fn refuse_doubtful(&mut self, ledger: &mut Ledger<'_, '_>) {
+        while let Some(pending) = self.doubtful.pop_front() {
+            self.refuse_aside(ledger, pending);
         }
     }
 
     /// What may have been outstanding in doubt may be answered by now: what follows no longer tells of what was before.
-    fn refuse_drained(&mut self, scene: &mut Scene<'_, '_>) {
-        if self.encrypted.doubt.is_open() {
-            self.refuse_doubtful(scene);
-            self.encrypted.doubt.spread();
+    fn refuse_drained(&mut self, ledger: &mut Ledger<'_, '_>) {
+        if self.doubt.is_open() {
+            self.refuse_doubtful(ledger);
+            self.doubt.spread();
         }
     }
 
     /// The connection was idle, and all since then is as it seemed to be.
-    fn accept_doubtful(&mut self, scene: &mut Scene<'_, '_>) {
-        self.encrypted.doubt.end();
-        while let Some(mut pending) = self.encrypted.doubtful.pop_front() {
-            self.encrypted.learn(&pending);
+    fn accept_doubtful(&mut self, ledger: &mut Ledger<'_, '_>) {
+        self.doubt.end();
+        while let Some(mut pending) = self.doubtful.pop_front() {
+            self.learn(&pending);
             pending.settle();
-            self.report(scene, pending);
+            ledger.report(pending);
         }
     }
 
     /// No more frames will come.
-    pub(crate) fn settle_encrypted(&mut self, scene: &mut Scene<'_, '_>) {
-        if let Some(cancelled) = self.encrypted.cancelled.take() {
-            self.unanswer(scene, cancelled, true);
+    pub(crate) fn settle(&mut self, ledger: &mut Ledger<'_, '_>) {
+        if let Some(cancelled) = self.cancelled.take() {
+            self.unanswer(ledger, cancelled, true);
         }
-        if let Some(answered) = self.encrypted.answered.take() {
+        if let Some(answered) = self.answered.take() {
             if answered.may_be_more() {
-                self.unanswer(scene, answered, true);
+                self.unanswer(ledger, answered, true);
             } else {
-                self.pair(scene, answered.request.pending);
+                self.pair(ledger, answered.request.pending);
             }
         }
-        self.refuse_doubtful(scene);
-        if self.encrypted.ambiguous {
-            self.encrypted_idle(scene);
+        self.refuse_doubtful(ledger);
+        if self.ambiguous {
+            self.idle(ledger);
         }
     }
 }

@@ -2,6 +2,7 @@
 //! length cut what says so.
 
 use crate::content::{Body1, Message1};
+use smbscope_model::Status;
 use smbscope_wire::smb1::{self, Progress, TransactionKind};
 
 /// Payload of a message without parameter words and data: the header, WordCount and ByteCount.
@@ -101,6 +102,14 @@ impl Parts {
         };
         self.longest = self.longest.max(length);
         done
+    }
+}
+
+/// The status of a response, of whichever kind the client asked for.
+pub(super) fn status(header: &smb1::Header) -> Status {
+    match header.nt_status() {
+        Some(status) => Status::Nt(status),
+        None => Status::Dos(header.dos_error()),
     }
 }
 

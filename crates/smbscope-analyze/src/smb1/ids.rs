@@ -1,8 +1,10 @@
 //! How soon an SMB1 client uses its ids again (MS-CIFS 2.2.1.6.2): a gap that can't hide so many requests can't hide a
 //! recycled id.
 
-use super::Key;
 use std::collections::VecDeque;
+
+/// PID and MID: what a response repeats.
+pub(super) type Key = (u16, u16);
 
 /// Requests remembered to learn how soon a client uses an id again.
 const REMEMBERED_IDS: usize = 128;

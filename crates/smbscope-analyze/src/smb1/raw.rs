@@ -4,11 +4,13 @@
 //! part, which has a response time), and the block of data (the asynchronous part), which is answered in
 //! write-through mode only.
 
-use super::{Hidden, Key, status};
-use crate::connection::{Connection, Scene};
+use super::answers::status;
+use super::ids::Key;
+use super::requests::{Hidden, Requests};
 use crate::content::{Body1, Message1};
 use crate::framer::Frame;
-use crate::pending::{Causality, Pending, Span};
+use crate::ledger::Ledger;
+use crate::pending::{Causality, Pending};
 use smbscope_model::{Exchange, Half, Outcome, Status, Subcommand};
 use smbscope_wire::smb1;
 use smbscope_wire::status::NtStatus;
@@ -82,42 +84,47 @@ impl Raw {
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
         self.block.iter_mut().map(|(_, pending)| pending)
     }
-}
 
-impl Connection {
-    /// Takes in a frame without SMB header. Returns whether it was expected.
-    pub(crate) fn raw_frame(&mut self, scene: &mut Scene<'_, '_>, from_client: bool, frame: &Frame) -> bool {
-        if from_client { self.write_raw_block(scene, frame) } else { self.read_raw_answer(scene, frame) }
-    }
-
-    fn read_raw_answer(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame) -> bool {
-        let Some(key) = self.one.raw.read.take() else { return false };
-        let Some(request) = self.one.outstanding.get(&key) else { return false };
+    /// Takes in a frame of the server without SMB header. Returns whether it was expected.
+    pub(super) fn take_answer_to_read(
+        &mut self,
+        requests: &mut Requests,
+        ledger: &mut Ledger<'_, '_>,
+        frame: &Frame,
+    ) -> bool {
+        let Some(key) = self.read.take() else { return false };
+        let Some(request) = requests.get(key) else { return false };
         let pending = &request.pending;
         // Nothing but its place says whose answer this is: no gap may lie between.
         let sent = pending.acknowledged.unwrap_or(0);
-        let hidden = scene.server_losses.bytes_between(sent, frame.start) > 0;
+        let hidden = ledger.server_losses.bytes_between(sent, frame.start) > 0;
         if hidden || pending.causality(frame) == Causality::Impossible {
             return false;
         }
-        if let Some(mut request) = self.one.outstanding.remove(&key) {
+        if let Some(mut request) = requests.remove(key) {
             request.pending.add_response(frame, frame.length(), Status::Nt(NtStatus::SUCCESS));
             // There is no header, hence no status: an error shows as an empty answer.
             request.pending.exchange.status = None;
-            self.complete(scene, request.pending);
+            ledger.complete(request.pending);
         }
         true
     }
 
-    fn write_raw_block(&mut self, scene: &mut Scene<'_, '_>, frame: &Frame) -> bool {
-        let Some(WriteRaw { key, write_through, go_ahead }) = self.one.raw.write.take() else { return false };
+    /// Takes in a frame of the client without SMB header. Returns whether it was expected.
+    pub(super) fn take_block_of_write(
+        &mut self,
+        requests: &mut Requests,
+        ledger: &mut Ledger<'_, '_>,
+        frame: &Frame,
+    ) -> bool {
+        let Some(WriteRaw { key, write_through, go_ahead }) = self.write.take() else { return false };
         let synchronous = match go_ahead {
             Some(synchronous) => synchronous,
             // The client goes on, so the "go ahead" was sent: it was not captured.
             None => {
-                let Some(request) = self.one.outstanding.remove(&key) else { return false };
+                let Some(request) = requests.remove(key) else { return false };
                 let synchronous = request.pending.exchange.clone();
-                self.abandon(scene, request.pending);
+                ledger.abandon(request.pending);
                 synchronous
             }
         };
@@ -135,32 +142,23 @@ impl Connection {
             think_time: None,
             ..*synchronous
         };
-        let pending = Pending {
-            exchange: Box::new(exchange),
-            request: Span::of(frame),
-            acknowledged: frame.acknowledged_last,
-            acknowledged_by_copy: None,
-            acknowledged_before: None,
-            response: None,
-            request_resent: frame.resent,
-            response_resent: None,
-            may_stay_unanswered: false,
-        };
+        let pending = Pending::new(Box::new(exchange), frame);
         if write_through {
-            self.started(&pending);
-            if let Some((_, older)) = self.one.raw.block.replace((key, pending)) {
-                self.abandon(scene, older);
+            ledger.started(&pending);
+            if let Some((_, older)) = self.block.replace((key, pending)) {
+                ledger.abandon(older);
             }
         } else {
-            self.report(scene, pending);
+            ledger.report(pending);
         }
         true
     }
 
     /// The answer to the data block of a Write_Raw in write-through mode: WRITE_COMPLETE, or, from Samba, WRITE_RAW.
-    pub(crate) fn smb1_write_raw_done(
+    pub(super) fn take_answer(
         &mut self,
-        scene: &mut Scene<'_, '_>,
+        requests: &Requests,
+        ledger: &mut Ledger<'_, '_>,
         frame: &Frame,
         message: &Message1,
         key: Key,
@@ -170,18 +168,18 @@ impl Connection {
             return false;
         }
         let fits = |(_, block): &&(Key, Pending)| block.causality(frame) == Causality::Possible;
-        let Some((_, block)) = self.one.raw.block.as_ref().filter(|(known, _)| *known == key).filter(fits) else {
+        let Some((_, block)) = self.block.as_ref().filter(|(known, _)| *known == key).filter(fits) else {
             return false;
         };
-        let hidden = self.smb1_hidden_between(scene, frame, key, block, false);
-        let Some(mut pending) = self.one.raw.take_block(key) else { return false };
+        let hidden = requests.hidden_between(ledger, frame, key, block, false);
+        let Some(mut pending) = self.take_block(key) else { return false };
         if hidden != Hidden::Nothing {
             // It may be the "go ahead" of the next request, which looks the same.
-            self.abandon(scene, pending);
+            ledger.abandon(pending);
             return false;
         }
         pending.add_response(frame, frame.length(), status(&message.header));
-        self.complete(scene, pending);
+        ledger.complete(pending);
         true
     }
 }

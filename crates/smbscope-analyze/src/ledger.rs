@@ -1,0 +1,406 @@
+//! The ledger of an SMB connection: here an exchange begins, and here it ends, whichever protocol it is of.
+//!
+//! [`Accounts`] is what a connection keeps; a [`Ledger`] is that with what is at hand while a frame is taken in. The
+//! protocols ([`crate::smb1`], [`crate::smb2`], [`crate::encrypted`]) match. The ledger counts, and keeps exchanges that are
+//! over for a moment: a late retransmission may still be one of theirs.
+
+use crate::framer::Frame;
+use crate::losses::Losses;
+use crate::names::Sessions;
+use crate::pending::{Pending, Recent, Span, Unassigned, note_standstill};
+use crate::sink::ExchangeSink;
+use smbscope_capture::tcp::FlowView;
+use smbscope_model::connection::ConnectionEnd;
+use smbscope_model::{
+    ClockStep, Command, Connection, Dialect, Direction, DirectionCounts, Endpoints, Exchange, ForeignReply, Group,
+    Half, Outcome, Protocol, Quality, Settled, Status, Subcommand, Timestamp,
+};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Users and shares that a connection's summary names, and bytes of their names.
+const MAX_LISTED: usize = 16;
+const MAX_LISTED_BYTES: usize = 2048;
+
+/// After how many exchanges the sink is told what is settled; and after which part of the requests outstanding, as all of
+/// these are looked at for it.
+const SETTLED_EVERY: usize = 8;
+const SETTLED_PART: usize = 32;
+
+/// What an exchange takes that is under way or kept back: itself, its names and its place in a list, about.
+const PENDING_BYTES: usize = size_of::<Exchange>() + 2 * size_of::<Pending>() + 128;
+
+/// Everything that outlives a single connection.
+pub(crate) struct Shared<'a> {
+    pub(crate) quality: &'a mut Quality,
+    pub(crate) sessions: &'a mut Sessions,
+    pub(crate) emit: &'a mut dyn ExchangeSink,
+    /// Where the clock was set back, as the reader found out.
+    pub(crate) steps_back: &'a [ClockStep],
+    /// Where the clock stepped within exchanges.
+    pub(crate) clock_steps: &'a mut Vec<ClockStep>,
+    /// Servers that answered in another protocol.
+    pub(crate) foreign_replies: &'a mut Vec<ForeignReply>,
+}
+
+/// Whether a complete exchange lies across a step of the clock.
+fn is_across(step: &ClockStep, exchange: &Exchange) -> bool {
+    let ends = exchange.request.first.zip(exchange.response.last);
+    exchange.outcome == Outcome::Complete && ends.is_some_and(|(first, last)| step.lies_between(first, last))
+}
+
+/// What a request is, before the answer is known.
+pub(crate) struct Opening {
+    pub(crate) command: Command,
+    pub(crate) subcommand: Option<Subcommand>,
+    pub(crate) group: Group,
+    pub(crate) message_id: Option<u64>,
+    pub(crate) bytes: u64,
+}
+
+/// What a connection counts and remembers of its exchanges.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    pub(crate) client: Direction,
+    /// What will be said of the connection.
+    pub(crate) summary: Connection,
+    /// Commands that were seen: their requests, their responses, either.
+    pub(crate) asked: u64,
+    pub(crate) answered: u64,
+    pub(crate) seen: u64,
+    pub(crate) recent: Recent,
+    pub(crate) unassigned: Unassigned,
+    /// Requests outstanding that are not waits by design.
+    busy: u32,
+    /// Bytes of the paths of requests outstanding.
+    path_bytes: usize,
+    last_response: Option<Timestamp>,
+    /// How much of the server's stream the last request acknowledged.
+    acknowledged: Option<u64>,
+    /// End of the server's last frame.
+    pub(crate) server_seen: u64,
+    /// Exchanges that came to an end since the sink was told what is settled.
+    unsettled: usize,
+}
+
+impl Accounts {
+    pub(crate) fn new(view: &FlowView, client: Direction) -> Accounts {
+        let summary = Connection {
+            flow: view.id,
+            endpoints: endpoints(view, client),
+            first: view.first.time,
+            last: view.first.time,
+            dialect: None,
+            midstream: view.midstream,
+            end: ConnectionEnd::Open,
+            signing_required: false,
+            signed_messages: 0,
+            encrypted_frames: 0,
+            compressed_frames: 0,
+            messages: 0,
+            exchanges: 0,
+            max_outstanding: 0,
+            max_credits_granted: 0,
+            server_round_trip: None,
+            client_round_trip: None,
+            users: Vec::new(),
+            shares: Vec::new(),
+            to_server: DirectionCounts::default(),
+            to_client: DirectionCounts::default(),
+        };
+        Accounts {
+            client,
+            summary,
+            asked: 0,
+            answered: 0,
+            seen: 0,
+            recent: Recent::default(),
+            unassigned: Unassigned::default(),
+            busy: 0,
+            path_bytes: 0,
+            last_response: None,
+            acknowledged: None,
+            server_seen: 0,
+            unsettled: 0,
+        }
+    }
+
+    /// What exchanges take of which so many are outstanding, about.
+    #[inline]
+    pub(crate) fn footprint(&self, outstanding: usize) -> usize {
+        (outstanding + self.recent.len()) * PENDING_BYTES + self.path_bytes + self.recent.path_bytes()
+    }
+
+    /// The protocol that is spoken, as far as it is known.
+    pub(crate) fn speaks(&self) -> Option<Protocol> {
+        self.summary.dialect.map(Dialect::protocol)
+    }
+
+    fn note_response(&mut self, exchange: &Exchange) {
+        self.last_response = exchange.response.last.map(|stamp| stamp.time).max(self.last_response);
+    }
+
+    /// Whether enough has ended, where so many are outstanding, to tell the sink what is settled.
+    #[inline]
+    pub(crate) fn can_settle(&self, outstanding: usize) -> bool {
+        self.unsettled >= SETTLED_EVERY && self.unsettled >= outstanding / SETTLED_PART
+    }
+
+    /// Tells the sink before which time no further exchange begins. `outstanding` are all requests under way, `open` is when
+    /// the frames began that are not whole yet, `now` the time of the latest packet.
+    pub(crate) fn settle<'a>(
+        &mut self,
+        view: &FlowView,
+        now: Timestamp,
+        open: impl Iterator<Item = Timestamp>,
+        outstanding: impl Iterator<Item = &'a mut Pending>,
+        sink: &mut dyn ExchangeSink,
+    ) {
+        self.unsettled = 0;
+        let mut settled = Settled {
+            flow: self.summary.flow,
+            first: view.first.time,
+            until: open.fold(now, Timestamp::min),
+            held_since: None,
+            subscribed_since: None,
+            client_round_trip: view.round_trip[self.client.reverse().index()],
+        };
+        for pending in outstanding {
+            let Some(start) = pending.exchange.request.first.map(|stamp| stamp.time) else { continue };
+            let since = match pending.exchange.group {
+                Group::Waiting if pending.exchange.is_subscription() => &mut settled.subscribed_since,
+                Group::Waiting => &mut settled.held_since,
+                _ => {
+                    settled.until = settled.until.min(start);
+                    continue;
+                }
+            };
+            *since = Some(since.map_or(start, |since| since.min(start)));
+        }
+        settled.until =
+            self.recent.iter().filter_map(|pending| pending.exchange.start()).fold(settled.until, |a, b| a.min(b));
+        sink.settled(&settled);
+    }
+}
+
+/// The accounts of a connection, and what is at hand while a frame is taken in.
+pub(crate) struct Ledger<'a, 'b> {
+    pub(crate) accounts: &'a mut Accounts,
+    pub(crate) view: &'a FlowView,
+    pub(crate) shared: &'a mut Shared<'b>,
+    /// Where the client's stream may hide messages.
+    pub(crate) client_losses: &'a Losses,
+    /// Where the server's stream may hide messages.
+    pub(crate) server_losses: &'a Losses,
+}
+
+impl Ledger<'_, '_> {
+    pub(crate) fn client(&self) -> Direction {
+        self.accounts.client
+    }
+
+    /// The server's address.
+    pub(crate) fn server(&self) -> IpAddr {
+        self.accounts.summary.endpoints.server.ip()
+    }
+
+    /// The other side turns out to be the client.
+    pub(crate) fn change_client(&mut self, client: Direction) {
+        self.accounts.client = client;
+        self.accounts.summary.endpoints = endpoints(self.view, client);
+    }
+
+    /// Counts a message.
+    pub(crate) fn note_message(&mut self, is_signed: bool) {
+        self.accounts.summary.messages += 1;
+        self.accounts.summary.signed_messages += u64::from(is_signed);
+    }
+
+    pub(crate) fn note_compressed(&mut self) {
+        self.accounts.summary.compressed_frames += 1;
+        self.shared.quality.compressed_frames += 1;
+    }
+
+    /// An exchange that begins with `frame`.
+    pub(crate) fn begin(&mut self, frame: &Frame, opening: Opening) -> Pending {
+        let think_time = match self.accounts.last_response {
+            Some(last) if self.accounts.busy == 0 && opening.group != Group::Waiting => {
+                Some(frame.first.time - last).filter(|time| time.0 >= 0)
+            }
+            _ => None,
+        };
+        let request = Half { first: Some(frame.first), last: frame.last, packets: frame.packets, bytes: opening.bytes };
+        let mut exchange = Exchange { request, think_time, ..self.blank(&opening) };
+        note_standstill(&mut exchange, frame, true);
+        // Late copies may come in a row, or together in one packet: what the server said last was there before them all.
+        let acknowledged_before = self.accounts.acknowledged.min(Some(self.accounts.server_seen));
+        if frame.acknowledged_last.is_some() {
+            self.accounts.acknowledged = frame.acknowledged_first.min(frame.acknowledged_last);
+        }
+        let acknowledged_by_copy = frame.acknowledged_first;
+        Pending { acknowledged_by_copy, acknowledged_before, ..Pending::new(Box::new(exchange), frame) }
+    }
+
+    /// An exchange about which nothing is known but what it is.
+    fn blank(&self, opening: &Opening) -> Exchange {
+        let connection = &self.accounts.summary;
+        Exchange {
+            flow: connection.flow,
+            endpoints: connection.endpoints,
+            dialect: connection.dialect,
+            command: opening.command,
+            subcommand: opening.subcommand,
+            group: opening.group,
+            message_id: opening.message_id,
+            session_id: None,
+            tree_id: None,
+            file_id: None,
+            user: None,
+            share: None,
+            path: None,
+            status: None,
+            request: Half::default(),
+            interim: None,
+            response: Half::default(),
+            offset: None,
+            length: None,
+            compounded: false,
+            signed: false,
+            encrypted: false,
+            outcome: Outcome::Unanswered,
+            retransmitted: 0,
+            retransmission_delay: None,
+            resent: None,
+            standstill: None,
+            server_round_trip: None,
+            think_time: None,
+        }
+    }
+
+    /// Counts a request as outstanding. Every pending exchange that is started is finished with [`Self::finish`].
+    pub(crate) fn started(&mut self, pending: &Pending) {
+        let accounts = &mut *self.accounts;
+        accounts.path_bytes += pending.path_bytes();
+        if pending.exchange.group != Group::Waiting {
+            accounts.busy += 1;
+            accounts.summary.max_outstanding = accounts.summary.max_outstanding.max(accounts.busy);
+        }
+    }
+
+    /// The last message of the response is there.
+    pub(crate) fn complete(&mut self, mut pending: Pending) {
+        pending.settle();
+        self.finish(pending);
+    }
+
+    /// Ends an exchange that was [`Self::started`], with the outcome that it has.
+    pub(crate) fn finish(&mut self, pending: Pending) {
+        self.accounts.path_bytes = self.accounts.path_bytes.saturating_sub(pending.path_bytes());
+        if pending.exchange.group != Group::Waiting {
+            self.accounts.busy = self.accounts.busy.saturating_sub(1);
+        }
+        self.report(pending);
+    }
+
+    /// Counts a request as answered that was [`Self::started`], and that is to be passed on later, with
+    /// [`Self::report`].
+    pub(crate) fn set_aside(&mut self, pending: &Pending) {
+        self.accounts.busy = self.accounts.busy.saturating_sub(1);
+        self.accounts.note_response(&pending.exchange);
+    }
+
+    /// Passes on an exchange that never was outstanding, or no longer is.
+    pub(crate) fn report(&mut self, mut pending: Pending) {
+        let accounts = &mut *self.accounts;
+        let exchange = &mut pending.exchange;
+        exchange.dialect = accounts.summary.dialect;
+        exchange.server_round_trip = self.view.round_trip[accounts.client.index()];
+        let known = self.shared.steps_back.iter().find(|step| is_across(step, exchange));
+        if let Some(step) = self.view.clock_step.filter(|step| is_across(step, exchange)).or(known.copied()) {
+            exchange.outcome = Outcome::ClockStep;
+            let steps = &mut *self.shared.clock_steps;
+            if steps.len() < ClockStep::MAX_CLOCK_STEPS && !steps.contains(&step) {
+                steps.push(step);
+            }
+        }
+        if !matches!(exchange.outcome, Outcome::NoResponseByDesign | Outcome::ServerInitiated) {
+            accounts.seen += 1;
+            accounts.asked += u64::from(exchange.request.first.is_some());
+            accounts.answered += u64::from(exchange.response.first.is_some());
+        }
+        let quality = &mut *self.shared.quality;
+        match exchange.outcome {
+            Outcome::Complete => {
+                accounts.summary.exchanges += 1;
+                quality.early_responses += u64::from(exchange.answers_early());
+                if exchange.group != Group::Waiting {
+                    accounts.note_response(exchange);
+                }
+            }
+            Outcome::ResponseEndMissing => quality.response_end_missing += 1,
+            Outcome::Unanswered => quality.requests_unanswered += 1,
+            Outcome::ResponseNotCaptured => quality.responses_not_captured += 1,
+            Outcome::RequestNotCaptured => quality.responses_without_request += 1,
+            Outcome::IdReused => quality.ids_reused += 1,
+            Outcome::AmbiguousMatch => quality.ambiguous_refused += 1,
+            Outcome::Evicted => quality.evicted_requests += 1,
+            Outcome::ClockStep => quality.clock_steps += 1,
+            Outcome::ServerInitiated => quality.server_breaks += 1,
+            Outcome::NoResponseByDesign | Outcome::NotPairable => {}
+        }
+        if let Some(user) = &exchange.user {
+            list(&mut accounts.summary.users, user);
+        }
+        if let Some(share) = &exchange.share {
+            list(&mut accounts.summary.shares, share);
+        }
+        accounts.unsettled += 1;
+        accounts.recent.push(pending, self.shared.emit);
+    }
+
+    /// A response without a request.
+    pub(crate) fn report_response(&mut self, frame: &Frame, opening: Opening, status: Status, outcome: Outcome) {
+        let response =
+            Half { first: Some(frame.first), last: frame.last, packets: frame.packets, bytes: opening.bytes };
+        let exchange = Exchange { response, status: Some(status), outcome, ..self.blank(&opening) };
+        self.report(Pending {
+            request: Span { start: 0, end: 0 },
+            acknowledged: None,
+            response: Some(Span::of(frame)),
+            request_resent: None,
+            response_resent: frame.resent,
+            ..Pending::new(Box::new(exchange), frame)
+        });
+    }
+
+    /// Gives up a request: its response may be hidden, or there was none.
+    pub(crate) fn abandon(&mut self, mut pending: Pending) {
+        let after = pending.acknowledged.unwrap_or(0);
+        pending.exchange.outcome = if pending.exchange.response.first.is_some() {
+            // Some messages of the response were seen, but not the last one.
+            pending.exchange.response.last = None;
+            Outcome::ResponseEndMissing
+        } else if pending.may_stay_unanswered {
+            Outcome::NoResponseByDesign
+        } else if self.server_losses.any_after(after) {
+            Outcome::ResponseNotCaptured
+        } else {
+            Outcome::Unanswered
+        };
+        self.finish(pending);
+    }
+}
+
+fn endpoints(view: &FlowView, client: Direction) -> Endpoints {
+    let (client, server) = view.ends(client);
+    Endpoints { client, server }
+}
+
+fn list(names: &mut Vec<Arc<str>>, name: &Arc<str>) {
+    if names.len() < MAX_LISTED && !names.contains(name) {
+        let listed: usize = names.iter().map(|name| name.len()).sum();
+        if listed + name.len() <= MAX_LISTED_BYTES {
+            names.push(name.clone());
+        }
+    }
+}

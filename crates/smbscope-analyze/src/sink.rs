@@ -1,0 +1,21 @@
+//! Where exchanges go.
+
+use smbscope_model::{Connection, Exchange, Settled};
+
+/// Takes exchanges when they are over.
+pub trait ExchangeSink {
+    /// Nothing can change this exchange any more.
+    fn exchange(&mut self, exchange: Box<Exchange>);
+
+    /// Something is settled about a connection. Told every few exchanges.
+    fn settled(&mut self, _: &Settled) {}
+
+    /// A connection is over; all its exchanges were passed on.
+    fn closed(&mut self, _: &Connection) {}
+}
+
+impl<F: FnMut(Exchange)> ExchangeSink for F {
+    fn exchange(&mut self, exchange: Box<Exchange>) {
+        self(*exchange);
+    }
+}

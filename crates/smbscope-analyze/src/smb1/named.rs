@@ -1,0 +1,154 @@
+//! What SMB1 requests name, and what their answers make true: users, trees and opens (MS-CIFS 3.2.1, 3.3.1).
+
+use crate::content::{Body1, Message1};
+use crate::names::{ConnectionNames, Tree, kept, user_name};
+use smbscope_model::{Exchange, FileId, Subcommand};
+use smbscope_wire::names::{NtTransact, Trans2};
+use smbscope_wire::smb1;
+use std::sync::Arc;
+
+/// What a request says about itself.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    pub(super) subcommand: Option<Subcommand>,
+    pub(super) fid: Option<u16>,
+    pub(super) path: Option<Arc<str>>,
+    pub(super) offset: Option<u64>,
+    pub(super) length: Option<u64>,
+    pub(super) waits: bool,
+    pub(super) unanswered: bool,
+    pub(super) oplock_release: bool,
+}
+
+impl Named {
+    pub(super) fn of(message: &Message1, is_pipe: bool) -> Named {
+        let command = message.header.command;
+        let base = Named { unanswered: command == smb1::Command::NT_CANCEL, ..Named::default() };
+        match &message.body {
+            Body1::Open(path) | Body1::Path(path) => Named { path: path.as_ref().and_then(kept), ..base },
+            Body1::File(fid) => Named { fid: Some(*fid), ..base },
+            Body1::Range { fid, offset, length } => Named {
+                fid: Some(*fid),
+                offset: Some(*offset),
+                length: Some(*length),
+                waits: is_pipe && command == smb1::Command::READ_ANDX,
+                ..base
+            },
+            Body1::WriteRaw { fid, offset, length, .. } => {
+                Named { fid: Some(*fid), offset: Some(*offset), length: Some(*length), ..base }
+            }
+            Body1::Locking { fid, waits, oplock_release, range } => Named {
+                fid: Some(*fid),
+                offset: range.map(|(offset, _)| offset),
+                length: range.map(|(_, length)| length),
+                waits: *waits || *oplock_release,
+                oplock_release: *oplock_release,
+                ..base
+            },
+            Body1::Echo(count) => Named { unanswered: *count == 0, ..base },
+            Body1::Transaction(transaction) => Named {
+                subcommand: transaction
+                    .trans2
+                    .map(Subcommand::Trans2)
+                    .or(transaction.fsctl.map(Subcommand::Fsctl))
+                    .or(transaction.nt.map(Subcommand::NtTransact))
+                    .or(transaction.trans.map(Subcommand::Transaction)),
+                fid: transaction.fid,
+                path: transaction.path.as_ref().and_then(kept),
+                ..base
+            },
+            _ => base,
+        }
+    }
+}
+
+/// What a successful answer changes.
+#[derive(Debug)]
+pub(super) enum Effect {
+    LogOn(Option<Arc<str>>),
+    LogOff(u16),
+    Connect(Option<Tree>),
+    Disconnect(u16),
+    Open(Option<Arc<str>>),
+    Close(u16),
+}
+
+impl Effect {
+    /// What the answer will make true, for each command of the chain.
+    pub(super) fn of(message: &Message1, path: Option<Arc<str>>) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let commands = std::iter::once(message.header.command).chain(message.chain);
+        for (command, body) in commands.zip(message.bodies()) {
+            match body {
+                Body1::SessionSetup(identity) => {
+                    effects.push(Effect::LogOn(identity.as_ref().and_then(user_name)));
+                }
+                Body1::TreeConnect(path) => effects.push(Effect::Connect(Tree::new(path))),
+                Body1::Open(_) => effects.push(Effect::Open(path.clone())),
+                Body1::Transaction(transaction)
+                    if transaction.trans2 == Some(Trans2::OPEN2) || transaction.nt == Some(NtTransact::CREATE) =>
+                {
+                    effects.push(Effect::Open(path.clone()));
+                }
+                Body1::File(fid) if command == smb1::Command::CLOSE => effects.push(Effect::Close(*fid)),
+                _ if command == smb1::Command::LOGOFF_ANDX => effects.push(Effect::LogOff(message.header.uid)),
+                _ if command == smb1::Command::TREE_DISCONNECT => effects.push(Effect::Disconnect(message.header.tid)),
+                _ => {}
+            }
+        }
+        effects
+    }
+
+    /// They are true now, as `answer` says. Returns how many names had to be forgotten.
+    pub(super) fn take(
+        effects: Vec<Effect>,
+        names: &mut ConnectionNames,
+        exchange: &mut Exchange,
+        answer: &Message1,
+    ) -> u64 {
+        let header = &answer.header;
+        let mut answers = answer.bodies();
+        let mut forgotten = 0;
+        for effect in effects {
+            forgotten += match effect {
+                Effect::LogOn(user) => {
+                    exchange.session_id = Some(header.uid.into());
+                    user.map_or(0, |user| names.users.insert(header.uid, user))
+                }
+                Effect::LogOff(uid) => {
+                    names.users.remove(&uid);
+                    0
+                }
+                Effect::Connect(tree) => {
+                    exchange.tree_id = Some(header.tid.into());
+                    exchange.share = tree.as_ref().map(|tree| tree.share.clone());
+                    tree.map_or(0, |tree| names.trees.insert(header.tid, tree))
+                }
+                Effect::Disconnect(tid) => {
+                    names.trees.remove(&tid);
+                    0
+                }
+                Effect::Open(path) => match answers.find_map(opened_fid) {
+                    Some(fid) => {
+                        exchange.file_id = Some(FileId::Smb1(fid));
+                        path.map_or(0, |path| names.opens.insert(fid, path))
+                    }
+                    None => 0,
+                },
+                Effect::Close(fid) => {
+                    names.opens.remove(&fid);
+                    0
+                }
+            };
+        }
+        forgotten
+    }
+}
+
+fn opened_fid(body: &Body1) -> Option<u16> {
+    match body {
+        Body1::Answer(smb1::Response::Open(fid)) => Some(*fid),
+        Body1::Answer(smb1::Response::Transaction { fid, .. }) => *fid,
+        _ => None,
+    }
+}
