@@ -36,7 +36,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALLED := $(DESTDIR)$(PREFIX)
 
-.PHONY: help setup setup-build setup-python setup-web setup-servers setup-all build install uninstall docs demo check test lint fmt lint-rust lint-python licences advisories test-rust test-kerberos test-scripts test-install test-readme test-accuracy test-damage test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: schemas help setup setup-build setup-python setup-web setup-servers setup-all build install uninstall docs demo check test lint fmt lint-rust lint-python licences advisories test-rust test-kerberos test-scripts test-install test-readme test-accuracy test-damage test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -166,6 +166,9 @@ test-damage: setup-build ## damage the bundled captures at random for DAMAGE_SEC
 
 test-table: setup-python build
 	$(PYTHON) scripts/check_table.py --smbscope $(SMBSCOPE)
+
+schemas: setup-build ## write the published schemas in schema/, from the types of the documents; then run make web
+	$(CARGO) run -q -p smbscope-report --features schema --example schemas -- schema
 
 web: setup-web ## build the page of the HTML report and the types of its documents
 	cd web && npm run --silent build

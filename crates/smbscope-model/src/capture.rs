@@ -5,12 +5,13 @@ use serde::Serialize;
 
 /// One capture file or stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CaptureInfo {
     /// The name as given; `-` for standard input.
     pub name: String,
     /// `pcap`, `pcap (ns)`, `modified pcap`, `pcapng` or `snoop`.
     pub format: &'static str,
-    /// `gzip`, `zstd`, `lz4` or `xz`; absent for a plain file.
+    /// `gzip`, `zstd`, `lz4` or `xz`; null for a plain file.
     pub compression: Option<&'static str>,
     /// Packets in the file.
     pub packets: u64,

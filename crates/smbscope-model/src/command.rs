@@ -7,6 +7,7 @@ use std::fmt;
 
 /// SMB1 (MS-CIFS, MS-SMB) or SMB2/3 (MS-SMB2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Protocol {
     /// MS-CIFS and MS-SMB.
     #[serde(rename = "SMB1")]

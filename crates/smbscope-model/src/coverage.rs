@@ -31,14 +31,16 @@ pub struct Coverage {
     pub others: u64,
 }
 
-/// A share of the commands in percent, with bounds.
+/// The share of the commands that could not be timed, in percent: commands seen in part, and those of which the capture
+/// shows nothing (commands_unseen), which are an estimate where the bounds differ.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Share {
     /// The best guess.
     pub percent: f64,
-    /// It is hardly less than this.
+    /// It is hardly less than this: two standard errors below.
     pub at_least: f64,
-    /// It is hardly more than this.
+    /// It is hardly more than this: two standard errors above.
     pub at_most: f64,
 }
 

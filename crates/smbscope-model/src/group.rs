@@ -5,6 +5,7 @@ use std::fmt;
 
 /// Where an exchange is counted. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "GroupName"))]
 pub enum Group {
     /// Create, open and close.
     #[serde(rename = "Open/Close")]

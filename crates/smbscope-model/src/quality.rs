@@ -6,6 +6,7 @@ macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)* ; maxima: $($(#[$max_doc:meta])* $max:ident,)*) => {
         /// Counters of everything that limits what a capture can tell. All start at zero and only grow.
         #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub struct Quality {
             $($(#[$doc])* pub $name: u64,)*
             $($(#[$max_doc])* pub $max: u64,)*
@@ -60,7 +61,7 @@ counters! {
     /// Records or blocks of a capture file that could not be read and were passed over.
     unreadable_records,
 
-    /// TCP packets of flows that carry SMB; the counters from here to `framing_lost` are about these flows.
+    /// TCP packets of flows that carry SMB; the counters from here to the losses of framing are about these flows.
     smb_flow_packets,
     /// Segments without data, SYN, FIN or RST that acknowledge.
     pure_acks,

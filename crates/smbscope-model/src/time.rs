@@ -58,6 +58,35 @@ impl fmt::Display for Nanos {
     }
 }
 
+/// How the published schemas describe times: where they stand, without a type of their own.
+#[cfg(feature = "schema")]
+mod schema {
+    use super::{Nanos, Timestamp};
+    use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+    use std::borrow::Cow;
+
+    macro_rules! integer {
+        ($type:ident, $format:literal) => {
+            impl JsonSchema for $type {
+                fn schema_name() -> Cow<'static, str> {
+                    stringify!($type).into()
+                }
+
+                fn inline_schema() -> bool {
+                    true
+                }
+
+                fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                    json_schema!({ "type": "integer", "format": $format })
+                }
+            }
+        };
+    }
+
+    integer!(Timestamp, "timestamp");
+    integer!(Nanos, "nanoseconds");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

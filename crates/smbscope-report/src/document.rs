@@ -6,8 +6,10 @@ use std::fmt;
 
 /// The program that made a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Generator {
     /// `smbscope`
+    #[cfg_attr(feature = "schema", schemars(extend("const" = "smbscope")))]
     pub name: String,
     /// Its version.
     pub version: String,

@@ -30,6 +30,8 @@ mod format;
 mod load;
 mod names;
 mod packets;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod sentence;
 mod skipped;
 mod slices;

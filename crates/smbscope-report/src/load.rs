@@ -5,12 +5,14 @@ use crate::format::{counted, thousands, unbroken};
 use serde::{Deserialize, Serialize};
 use smbscope_model::Nanos;
 
-/// Figures of all commands that the report is about.
+/// What was asked of the servers: the one source of rates, error counts and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Load {
     /// First to last packet of the commands: what rates are rates of.
     pub(crate) elapsed_ns: Nanos,
-    /// Commands of every group each second; absent where no time went by.
+    /// Commands of every group each second; null where no time went by.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub(crate) commands_per_second: Option<f64>,
     /// Error responses of every group.
     pub(crate) errors: u64,
@@ -18,7 +20,9 @@ pub(crate) struct Load {
     pub(crate) bytes_read: u64,
     /// Bytes of files that were written.
     pub(crate) bytes_written: u64,
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub(crate) read_bytes_per_second: Option<f64>,
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub(crate) written_bytes_per_second: Option<f64>,
 }
 

@@ -4,8 +4,11 @@ use serde::{Deserialize, Serialize};
 use smbscope_model::Nanos;
 use smbscope_stats::Figures;
 
-/// Figures in nanoseconds. What too few values support is absent (see [`Figures`]).
+/// Statistics of one of the times in nanoseconds. Standard deviation is that of a sample (n − 1). Percentiles
+/// interpolate linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50
+/// needs 1 value, p90 10, p95 20, p99 100, p999 1000. What too few values support is null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Times {
     /// Number of values.
     pub count: u64,

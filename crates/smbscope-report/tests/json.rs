@@ -3,7 +3,7 @@
 mod common;
 
 use serde_json::{Value, json};
-use smbscope_model::{Dialect, Group, Outcome, Quality};
+use smbscope_model::{Dialect, Quality};
 use smbscope_report::{Report, json};
 
 fn document(report: &Report) -> Value {
@@ -63,37 +63,6 @@ fn mangled_reports_do_not_follow_the_schema() {
         mangle(&mut bad);
         assert_ne!(problems(&bad), Vec::<String>::new(), "{what}");
     }
-}
-
-#[test]
-fn the_schema_names_every_quality_counter_and_no_other() {
-    let schema = schema();
-    let named = schema["$defs"]["quality"]["properties"].as_object().expect("an object");
-    let mut counters: Vec<_> = Quality::default().entries().into_iter().map(|(name, _)| name).collect();
-    counters.sort_unstable();
-    let mut named: Vec<_> =
-        named.keys().map(String::as_str).filter(|name| !["sentence", "skipped", "not_timed"].contains(name)).collect();
-    named.sort_unstable();
-    assert_eq!(named, counters);
-}
-
-#[test]
-fn the_schema_names_every_outcome_and_no_other() {
-    let schema = schema();
-    let named = schema["$defs"]["outcomes"]["propertyNames"]["enum"].as_array().expect("an array");
-    let named: Vec<_> = named.iter().filter_map(Value::as_str).collect();
-    assert_eq!(named, Outcome::ALL.map(|outcome| outcome.name()));
-}
-
-#[test]
-fn the_schema_names_every_group_and_no_other() {
-    let schema = schema();
-    let mut named: Vec<_> =
-        schema["$defs"]["command"]["properties"]["groups"]["items"]["enum"].as_array().expect("an array").clone();
-    named.sort_by_key(|name| name.to_string());
-    let mut groups: Vec<_> = Group::ALL.map(|group| json!(group.name())).into();
-    groups.sort_by_key(|name| name.to_string());
-    assert_eq!(named, groups);
 }
 
 #[test]

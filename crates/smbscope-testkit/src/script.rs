@@ -344,8 +344,8 @@ impl Stage {
     fn smb1(&mut self, tag: u32, step: &Step, mids: u16) -> Turn {
         use wire1::Command as C;
         let in_use = |mid: u16| {
-            self.busy.iter().any(|(_, busy)| *busy == mid.into())
-                || self.due.iter().any(|due| due.members[0].2 == mid.into())
+            self.busy.iter().any(|(_, busy)| *busy == u64::from(mid))
+                || self.due.iter().any(|due| due.members[0].2 == u64::from(mid))
         };
         while in_use(self.next_mid) {
             self.next_mid = self.next_mid % mids + 1;
@@ -402,7 +402,7 @@ impl TrueExchange {
             // Message ids are unique.
             Command::Smb2(_) => true,
             Command::Smb1(wire1::Command::READ_ANDX | wire1::Command::WRITE_ANDX) => {
-                exchange.offset.is_none_or(|offset| offset == tag.into())
+                exchange.offset.is_none_or(|offset| offset == u64::from(tag))
             }
             Command::Smb1(wire1::Command::CLOSE) => {
                 exchange.file_id.is_none_or(|file| file == FileId::Smb1(0x1000 + tag as u16))

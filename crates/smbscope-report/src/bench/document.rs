@@ -17,6 +17,7 @@ const KIND: Kind = Kind { schema: SCHEMA, advice: "give the run.json that bench 
 
 /// A ramp of runs against a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
     /// Who wrote it.
     pub generator: Generator,
@@ -26,7 +27,7 @@ pub struct Document {
     pub target: Target,
     /// What the users did.
     pub workload: Workload,
-    /// How they did it.
+    /// How the load was put on the server.
     pub settings: Settings,
     /// When the first run began to be prepared.
     pub started_ns: Timestamp,
@@ -34,9 +35,10 @@ pub struct Document {
     pub environment: BTreeMap<String, String>,
     /// The load points, in the order in which they were run.
     pub runs: Vec<Run>,
-    /// The highest load at which a criterion holds, where one was asked for.
+    /// The highest load at which a criterion holds; null where none was asked for.
     pub capacity: Option<Capacity>,
-    /// See [`overall_response_time`](super::overall_response_time).
+    /// The area under the curve of mean response time against users (or rates), divided by their range; at one load,
+    /// the mean there. In an open loop response times count from when operations were due.
     pub overall_response_time_ns: Option<Nanos>,
     /// What weakens the figures, a sentence each, the gravest first.
     pub warnings: Vec<String>,
@@ -44,50 +46,57 @@ pub struct Document {
 
 /// The server, the share, and how they are spoken to. There is no place for a password.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
     /// As the user named it.
     pub host: String,
     /// TCP port.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub port: u16,
     /// Name of the share.
     pub share: String,
     /// Directory on the share below which everything happens.
     pub directory: Option<String>,
-    /// The name that users log on with; absent for guests and where there are several.
+    /// The name that users log on with; null for guests and where there are several.
     pub user: Option<String>,
-    /// As negotiated: `3.1.1`, `NT LM 0.12`; absent where no run got so far.
+    /// As negotiated: `3.1.1`, `NT LM 0.12`; null where no run got so far.
     pub dialect: Option<String>,
     /// As asked for: `off`, `on` or `required`.
     pub signing: String,
-    /// As negotiated: `AES-128-CMAC`; absent where messages are not signed.
+    /// As negotiated: `AES-128-CMAC`; null where messages are not signed.
     pub signing_algorithm: Option<String>,
     /// As asked for: `off` or `required`.
     pub encryption: String,
-    /// As negotiated: `AES-128-GCM`; absent where messages are not encrypted.
+    /// As negotiated: `AES-128-GCM`; null where messages are not encrypted.
     pub cipher: Option<String>,
 }
 
 /// What users do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::may_lack(&["sha256", "definition"])))]
 pub struct Workload {
     /// Its name.
     pub name: String,
-    /// The file that it comes from; absent for one that is built in.
+    /// The file that it comes from; null for one that is built in.
     pub source: Option<String>,
     /// What its random choices begin from.
     pub seed: Option<u64>,
-    /// The files that are there before the first run; absent where there are none.
+    /// The files that are there before the first run; null where there are none.
     pub file_set: Option<FileSet>,
-    /// SHA-256 of the text that it is made from, in hexadecimal; absent in documents of older versions.
+    /// SHA-256 of the text that the workload is made from, in hexadecimal; absent in documents of older versions.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[0-9a-f]{64}$")))]
     pub sha256: Option<String>,
-    /// The text; absent where it is long.
+    /// The text that the workload is made from: TOML or a loadfile; null where it has more than 64 KiB, and in
+    /// documents of older versions.
     #[serde(default)]
     pub definition: Option<String>,
 }
 
 /// Files that were prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileSet {
     /// How many.
     pub files: u64,
@@ -97,27 +106,35 @@ pub struct FileSet {
 
 /// How the load was put on the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settings {
-    /// When operations begin.
+    /// When operations begin: in a closed loop when the user's operation before is done, in an open one when they are
+    /// due.
     pub schedule: Schedule,
     /// The load points asked for; with `rates`, the users of all of them.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<std::num::NonZeroU32>"))]
     pub users: Vec<u32>,
     /// The load points asked for where they differ in their rate: operations a second of all users together.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<std::num::NonZeroU32>"))]
     pub rates: Vec<u32>,
     /// Length of the measured part of each, as asked for.
     pub duration_ns: Nanos,
     /// Length of what goes before it and is not counted.
     pub warmup_ns: Nanos,
     /// Threads of the client.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub threads: u32,
     /// Sessions of each user.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub sessions_per_user: u32,
-    /// Connections of each session.
+    /// Connections of each session; more than one are SMB 3 multichannel.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub connections_per_session: u32,
     /// The client asked for answers without a pause, instead of sleeping until they came.
     pub busy_poll: bool,
-    /// Sessions made a second; absent where they were not held back.
+    /// Sessions made a second; null where they were not held back.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub connects_per_second: Option<f64>,
     /// Whether a capture was asked for.
     pub capture: bool,
@@ -125,6 +142,7 @@ pub struct Settings {
 
 /// When operations begin.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "loop", rename_all = "lowercase")]
 pub enum Schedule {
     /// When the user's operation before is done.
@@ -135,6 +153,7 @@ pub enum Schedule {
     /// When they are due.
     Open {
         /// Operations a second: of all users together, or of each. With `rates` that of the first load point.
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
         rate: f64,
         /// The rate is that of each user.
         #[serde(default)]
@@ -146,8 +165,10 @@ pub enum Schedule {
 
 /// One measured load point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// Users at the same time.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub users: u32,
     /// When the measured part began.
     pub started_ns: Timestamp,
@@ -162,6 +183,7 @@ pub struct Run {
     /// Commands of every group that were answered in the measured part.
     pub operations: u64,
     /// The same, a second.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub operations_per_second: f64,
     /// Bytes read by answered commands.
     pub bytes_read: u64,
@@ -172,13 +194,15 @@ pub struct Run {
     /// Commands of the groups that count in the headline.
     pub total: Measured,
     /// Open loop: operations of the workload, from when they were due to their end. What users waited: headlines, curves and
-    /// capacity go by it. Absent in a closed loop.
+    /// capacity go by it. Null in a closed loop.
     #[serde(default)]
     pub due: Option<Times>,
-    /// Times in which commands were outstanding and the server answered none, in their order; of many the longest.
+    /// Times in which commands were outstanding and the server answered none, in their order; of more than 100 the
+    /// longest.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(length(max = 100)))]
     pub stalls: Vec<Stall>,
-    /// The groups that occurred, in the order of the report; *Other* is followed by its parts.
+    /// The groups that occurred, in the order of the report; `Other` is followed by its parts.
     pub groups: Vec<Group>,
     /// By command, what it was used for, and group.
     pub commands: Vec<Command>,
@@ -192,15 +216,16 @@ pub struct Run {
     pub failures: BTreeMap<String, u64>,
     /// Commands that were under way when their connection ended.
     pub unanswered: u64,
-    /// What the client itself cost; absent where not known.
+    /// What the client itself cost; null where not known.
     pub client_cpu: Option<ClientCpu>,
-    /// The capture of the run; absent where none was asked for.
+    /// The capture of the run; null where none was asked for.
     pub capture: Option<Capture>,
 }
 
 /// A time in which commands were outstanding and the server answered none: at least 200 ms, and 100 times the median
 /// response time of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stall {
     /// When it began.
     pub start_ns: Timestamp,
@@ -210,6 +235,7 @@ pub struct Stall {
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "lowercase")]
 pub enum Ended {
     /// Its time was up, or every user had done all there was to do.
@@ -230,6 +256,7 @@ pub enum Ended {
 
 /// By which schedule operations began.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "loop", rename_all = "lowercase")]
 pub enum Pace {
     /// When the user's operation before was done: a stall of the server holds back the load, and so hides in the
@@ -238,8 +265,10 @@ pub enum Pace {
     /// When they were due.
     Open {
         /// Operations a second that were asked for.
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
         rate: f64,
         /// Operations a second that were done.
+        #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
         rate_kept: f64,
         /// Operations that were due and did not begin until the end.
         not_begun: u64,
@@ -248,20 +277,23 @@ pub enum Pace {
 
 /// Response times of the same commands, seen from two places.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// Inside the client: from handing the request to the system to having the whole response.
     pub client: Times,
-    /// From a capture; absent where none was made.
+    /// From a capture of the same exchanges; null where none was made.
     pub wire: Option<Times>,
-    /// The client's time less the wire's, of each command that was seen from both places; absent where commands were
-    /// not matched one by one.
+    /// The client's time less the wire's, of each command that was seen from both places: what the client's own system
+    /// adds. Null where commands were not matched one by one.
     pub difference: Option<Times>,
 }
 
 /// Commands of a group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Group {
     /// Its name.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::group"))]
     pub group: String,
     /// The group that it is a part of, and is counted in as well.
     pub part_of: Option<String>,
@@ -276,8 +308,10 @@ pub struct Group {
 
 /// Commands of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Command {
     /// `SMB1` or `SMB2`.
+    #[cfg_attr(feature = "schema", schemars(with = "smbscope_model::Protocol"))]
     pub protocol: String,
     /// The specification's name.
     pub command: String,
@@ -296,12 +330,13 @@ pub struct Command {
 
 /// Operations of the workload: one or several commands each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Operation {
     /// As the workload calls it.
     pub operation: String,
     /// From the actual start to the end.
     pub service_time: Times,
-    /// From the intended start to the end: what a user would have waited who keeps to the schedule. Absent in a closed
+    /// From the intended start to the end: what a user would have waited who keeps to the schedule. Null in a closed
     /// loop.
     pub response_time: Option<Times>,
     /// Operations that ended otherwise than expected, by status.
@@ -310,6 +345,7 @@ pub struct Operation {
 
 /// A piece of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
     /// When it began.
     pub start_ns: Timestamp,
@@ -333,16 +369,19 @@ pub struct Interval {
 
 /// Processor time of the client in the measured part of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientCpu {
     /// In user mode.
     pub user_ns: Nanos,
     /// In the kernel.
     pub system_ns: Nanos,
     /// Both, in percent of one processor.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub percent: f64,
-    /// Both, for each command that was answered; absent where threads asked for answers without a pause.
+    /// Both, for each command that was answered; null where threads asked for answers without a pause.
     pub per_operation_ns: Option<Nanos>,
     /// The share of the time that the busiest thread was on a processor and did more than asking for answers, in percent.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub busiest_percent: f64,
     /// The client, and not the server, was the limit: the figures say nothing about the server.
     pub limited: bool,
@@ -352,6 +391,7 @@ pub struct ClientCpu {
 
 /// The capture of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum Capture {
     /// There is none.
@@ -365,6 +405,7 @@ pub enum Capture {
 
 /// What a capture held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 pub struct Captured {
     /// The file, where it was kept.
     pub file: Option<String>,
@@ -378,18 +419,19 @@ pub struct Captured {
     pub client_commands: u64,
     /// Commands that the capture shows answered in the same time.
     pub wire_commands: u64,
-    /// Commands that were seen from both places and matched one by one; absent where that was not tried.
+    /// Commands that were seen from both places and matched one by one; null where that was not tried.
     pub matched: Option<u64>,
 }
 
 /// The highest load at which a criterion holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capacity {
     /// As given: `p95(Read) < 20ms`.
     pub criterion: String,
-    /// The load; absent where the criterion holds at none that was tried.
+    /// The load; null where the criterion holds at none that was tried.
     pub users: Option<u32>,
-    /// Its rate, operations a second, where loads differ in that.
+    /// Its rate, operations a second, where loads differ in that; otherwise null.
     #[serde(default)]
     pub rate: Option<u32>,
     /// The loads tried, in the order in which they were.
@@ -398,13 +440,15 @@ pub struct Capacity {
 
 /// A load at which the criterion was looked at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tried {
     /// The load.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub users: u32,
-    /// Its rate, operations a second, where loads differ in that.
+    /// Its rate, operations a second, where loads differ in that; otherwise null.
     #[serde(default)]
     pub rate: Option<u32>,
-    /// What was found there, in words: `18.3 ms`; absent where there were too few values.
+    /// What was found there, in words: `18.3 ms`; null where there were too few values.
     pub found: Option<String>,
     /// Whether the criterion holds.
     pub holds: bool,
@@ -466,9 +510,13 @@ impl Run {
     }
 }
 
-/// What is written and read: the document after its schema.
+/// What `smbscope bench --format json` prints and `run.json` of a run directory holds: a ramp of runs against a server.
+/// All times are integers in nanoseconds, points in time since the Unix epoch; null is unknown or, for a statistic, not
+/// supported by enough values.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Whole<'a> {
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
     #[serde(flatten)]
     document: &'a Document,

@@ -6,6 +6,7 @@ use smbscope_model::Nanos;
 
 /// What a column says of a group or command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
     /// Commands, timed or not.
     pub count: u64,
@@ -15,14 +16,15 @@ pub struct Cell {
     pub errors: u64,
     /// Response times.
     pub response_time: ResponseTime,
-    /// Response times by decade.
+    /// Response times by decade: below 1 µs, 10 µs, … 100 s, and the rest.
     pub distribution: [u64; 10],
-    /// To the base; absent in the base itself, and where the base has no cell.
+    /// To the base; null in the base itself, and where the base has no cell.
     pub ratios: Option<Ratios>,
 }
 
-/// Figures of response times. What too few values support is absent.
+/// Figures of response times; see `times` of smbscope.report/1 for which percentiles exist when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResponseTime {
     /// Arithmetic mean.
     pub mean: Option<Nanos>,
@@ -34,40 +36,45 @@ pub struct ResponseTime {
     pub p99: Option<Nanos>,
     /// Largest value.
     pub max: Option<Nanos>,
-    /// All of them together: what clients waited. Mean times number, and so right to half a nanosecond a command.
+    /// All of them together: what clients waited. Mean times number; as the mean is rounded, right to half a nanosecond
+    /// a command.
     pub sum: Option<Nanos>,
 }
 
 /// Figures as multiples of the base's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ratios {
-    /// Of [`Cell::count`].
+    /// Of `count`.
     pub count: Option<Ratio>,
-    /// Of [`ResponseTime::mean`].
+    /// Of `mean`.
     pub mean: Option<Ratio>,
-    /// Of [`ResponseTime::p50`].
+    /// Of `p50`.
     pub p50: Option<Ratio>,
-    /// Of [`ResponseTime::p95`].
+    /// Of `p95`.
     pub p95: Option<Ratio>,
-    /// Of [`ResponseTime::p99`].
+    /// Of `p99`.
     pub p99: Option<Ratio>,
-    /// Of [`ResponseTime::max`].
+    /// Of `max`.
     pub max: Option<Ratio>,
-    /// Of [`ResponseTime::sum`].
+    /// Of `sum`.
     pub sum: Option<Ratio>,
 }
 
-/// A value divided by the base's.
+/// A value divided by the base's. Null where a value is missing or the base's is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ratio {
     /// 2 is twice as much as the base.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub value: f64,
-    /// How far chance alone may move the ratio. Not computed yet, and therefore absent.
+    /// How far chance alone may move the ratio. Not computed yet, and therefore null.
     pub interval: Option<Interval>,
 }
 
 /// A confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
     /// Its lower end.
     pub low: f64,

@@ -9,8 +9,13 @@ use std::io::{self, Write};
 /// The value of the key `schema`.
 pub const SCHEMA: &str = "smbscope.compare/1";
 
+/// What `smbscope compare --format json` prints: captures, saved reports and ramps side by side. All times are integers
+/// in nanoseconds, points in time since the Unix epoch; null is unknown or, for a statistic, not supported by enough
+/// values. Cells stand in the order of `columns`; the first column is the base, and ratios are those of a column to it.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Document<'a> {
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
     generator: Generator,
     #[serde(flatten)]

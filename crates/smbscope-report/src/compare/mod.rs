@@ -42,25 +42,30 @@ pub struct Input {
 
 /// Reports side by side. Cells stand in the order of the columns.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// A title given by the user.
     pub title: Option<String>,
     /// What is compared; the first is the base.
+    #[cfg_attr(feature = "schema", schemars(length(min = 2)))]
     pub columns: Vec<Column>,
     /// All groups that are no wait by design and not encrypted.
     pub headline: Headline,
-    /// Groups that occur in any column, in the order of the report; *Other* is followed by its parts.
+    /// Groups that occur in any column, in the order of the report; `Other` is followed by its parts.
     pub groups: Vec<Group>,
-    /// Commands that occur in any column, those that were waited for longest in any of them first.
+    /// Commands that occur in any column, those that were waited for longest in any of them first. Waits by design of a
+    /// command are an entry of their own.
     pub commands: Vec<Command>,
-    /// The ramps among the columns, load point by load point; absent where there are none.
+    /// The ramps among the columns, load point by load point; the rest of the comparison is about one load point of
+    /// each. Null where there is none.
     pub ramps: Option<Ramps>,
-    /// Where the comparison is weak.
+    /// Where the comparison is weak, a sentence each.
     pub notes: Vec<Note>,
 }
 
 /// What is compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Column {
     /// Unique among the columns.
     pub name: String,
@@ -68,7 +73,7 @@ pub struct Column {
     pub source: String,
     /// Title of the report.
     pub title: Option<String>,
-    /// The expression that chose the exchanges of the report; absent where it is about all of them.
+    /// The expression that chose the exchanges of the report; null where it is about all of them.
     pub filter: Option<String>,
     /// Version of smbscope that made the report.
     pub version: String,
@@ -82,6 +87,7 @@ pub struct Column {
 
 /// A capture as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overview {
     /// First to last packet.
     pub elapsed_ns: Option<Nanos>,
@@ -105,14 +111,15 @@ pub struct Overview {
     pub commands_per_second: Option<f64>,
     /// Connections by dialect, the most first; what was not seen after what was.
     pub dialects: Vec<Dialect>,
-    /// To the base; absent in the base itself.
+    /// To the base; null in the base itself.
     pub ratios: Option<OverviewRatios>,
 }
 
 /// Connections of one dialect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Dialect {
-    /// Its name; absent where the negotiation was not captured.
+    /// Its name; null where the negotiation was not captured.
     pub dialect: Option<String>,
     /// Connections.
     pub connections: u64,
@@ -120,6 +127,7 @@ pub struct Dialect {
 
 /// What a capture as a whole did, as multiples of the base.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OverviewRatios {
     /// Of `bytes_per_second`.
     pub bytes_per_second: Option<Ratio>,
@@ -129,37 +137,42 @@ pub struct OverviewRatios {
 
 /// The sum of the headline groups.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Headline {
-    /// One for each column.
+    /// One for each column; null where it has no command of them.
     pub cells: Vec<Option<Cell>>,
 }
 
 /// A group.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Group {
     /// Its name.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::group"))]
     pub group: String,
     /// The group that it is a part of, and is counted in as well.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::part_of"))]
     pub part_of: Option<String>,
     /// Whether it counts in the headline.
     pub headline: bool,
-    /// One for each column; absent where it does not occur.
+    /// One for each column; null where it has none.
     pub cells: Vec<Option<Cell>>,
 }
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Command {
     /// Its protocol.
     pub protocol: Protocol,
-    /// The specification's name.
+    /// The specification's name, or the code in hexadecimal.
     pub command: String,
-    /// The waits by design of the command.
+    /// The entry holds the waits by design of the command.
     pub waiting: bool,
-    /// Where commands of SMB1 and SMB2 that do the same stand in one row: those of each column. The row has the name that
-    /// SMB2 has for it.
+    /// Where commands of SMB1 and SMB2 that do the same stand in one entry: those of each column, subcommands of SMB1
+    /// among them. The entry has the name that SMB2 has for it. Null in any other entry.
     pub members: Option<Vec<Vec<String>>>,
-    /// One for each column; absent where it does not occur.
+    /// One for each column; null where it has none.
     pub cells: Vec<Option<Cell>>,
 }
 

@@ -13,6 +13,7 @@ pub const UNTIMED_PERCENT: f64 = 1.0;
 
 /// A weakness of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
     /// What it is about.
     pub kind: NoteKind,
@@ -24,6 +25,7 @@ pub struct Note {
 
 /// What a note is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
     /// Too few timed commands.

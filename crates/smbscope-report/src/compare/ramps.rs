@@ -35,8 +35,9 @@ pub enum Content {
 
 /// Ramps side by side. Cells stand in the order of the columns of the comparison; a capture has none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ramps {
-    /// What is known of each ramp.
+    /// What is known of each ramp; null for what is no ramp.
     pub columns: Vec<Option<Ramp>>,
     /// Loads that any ramp has, ascending.
     pub points: Vec<LoadPoint>,
@@ -44,6 +45,7 @@ pub struct Ramps {
 
 /// A ramp as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ramp {
     /// Users of the load point that stands in the rest of the comparison.
     pub users: u32,
@@ -51,18 +53,20 @@ pub struct Ramp {
     pub workload: String,
     /// `closed loop`, or the rate of an open one.
     pub schedule: String,
-    /// As a [`Document`] has it.
+    /// As the document of the ramp has it.
     pub overall_response_time_ns: Option<Nanos>,
-    /// The highest load at which the criterion holds.
+    /// The highest load at which the criterion of the ramp holds; null where that is not known.
     pub capacity: Option<u32>,
 }
 
 /// Load points of as many users.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadPoint {
     /// Users at the same time.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub users: u32,
-    /// All groups of the headline.
+    /// All groups of the headline. One for each column; null where it has no such load point.
     pub total: Vec<Option<PointCell>>,
     /// By group; *Other* is followed by its parts.
     pub groups: Vec<PointGroup>,
@@ -70,19 +74,24 @@ pub struct LoadPoint {
 
 /// A group at a load point.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PointGroup {
     /// Its name.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::group"))]
     pub group: String,
     /// The group that it is a part of, and is counted in as well.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::part_of"))]
     pub part_of: Option<String>,
-    /// One for each column; absent where it does not occur.
+    /// One for each column; null where it has no such load point or group.
     pub cells: Vec<Option<PointCell>>,
 }
 
 /// What a ramp says of a group at a load point.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PointCell {
     /// Commands answered a second.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub per_second: Option<f64>,
     /// That as a multiple of the first ramp's.
     pub per_second_ratio: Option<Ratio>,

@@ -27,6 +27,7 @@ pub struct SavedReport {
 
 /// A capture of a report, as far as a comparison tells of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capture {
     name: String,
     format: String,

@@ -12,18 +12,25 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Totals {
+    /// Commands of every group.
     pub(crate) commands: u64,
+    /// Those that should have been timed and could not be.
     pub(crate) untimed: u64,
+    /// How exchanges ended; only what occurred.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::outcomes"))]
     pub(crate) outcomes: BTreeMap<String, u64>,
     #[serde(default)]
     pub(crate) first_ns: Option<Timestamp>,
     #[serde(default)]
     pub(crate) last_ns: Option<Timestamp>,
+    /// First to last packet of the captures.
     pub(crate) elapsed_ns: Option<Nanos>,
-    /// Absent in documents of older versions.
+    /// What was asked of the servers.
     #[serde(default)]
     pub(crate) load: Load,
+    /// The groups that are no wait by design and not encrypted.
     pub(crate) headline: Row,
 }
 
@@ -44,7 +51,9 @@ impl Totals {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Connection<'a> {
+    /// The packet that opened the connection: the how-manieth of all captures, in time order, from 1.
     flow_id: u64,
     client: String,
     client_port: u16,
@@ -54,9 +63,11 @@ pub(super) struct Connection<'a> {
     last_ns: Timestamp,
     protocol: Option<Protocol>,
     dialect: Option<String>,
+    /// The capture does not hold its beginning.
     midstream: bool,
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::ends"))]
     end: &'static str,
-    /// Unknown where the negotiation was not captured.
+    /// Whether the server requires signing; null where the negotiation was not captured.
     signing_required: Option<bool>,
     signed_messages: u64,
     encrypted_frames: u64,
@@ -71,6 +82,7 @@ pub(super) struct Connection<'a> {
     shares: Vec<&'a str>,
     to_server: Direction,
     to_client: Direction,
+    /// Null for connections without an exchange that the filter chose, and beyond 100,000 of them.
     time_split: Option<TimeSplit>,
 }
 
@@ -111,6 +123,7 @@ impl<'a> Connection<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Direction {
     packets: u64,
     bytes: u64,
@@ -138,14 +151,19 @@ impl Direction {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Command {
     pub(crate) protocol: Protocol,
+    /// The specification's name, or the code in hexadecimal.
     pub(crate) command: String,
     pub(crate) groups: Vec<smbscope_model::Group>,
     #[serde(flatten)]
     pub(crate) row: Row,
+    /// Exchanges with a subcommand, by it.
     #[serde(default)]
     pub(crate) subcommands: Vec<Subcommand>,
+    /// What is no command of its own and not in the counts of this entry: the asynchronous portion of Write_Raw, what
+    /// the server sent of its own accord.
     #[serde(default)]
     pub(crate) apart: Vec<Subcommand>,
 }
@@ -165,6 +183,7 @@ impl Command {
 
 /// A part of a command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Subcommand {
     pub(crate) subcommand: String,
     #[serde(flatten)]
@@ -178,13 +197,17 @@ impl Subcommand {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Group {
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::group"))]
     pub(crate) group: String,
     pub(crate) headline: bool,
     #[serde(flatten)]
     pub(crate) row: Row,
-    /// Response time with the fraction of commands that took no longer.
+    /// The cumulative distribution of response time: pairs of nanoseconds and the fraction of commands answered within
+    /// them, ascending, at most 128.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::cumulative"))]
     pub(crate) cumulative: Vec<(Nanos, f64)>,
     pub(crate) parts: Vec<Group>,
 }
@@ -215,32 +238,52 @@ impl Group {
 
 /// Counts and times of a set of exchanges.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Row {
+    /// Exchanges, timed or not.
     pub(crate) count: u64,
+    /// Exchanges that entered the times.
     pub(crate) timed: u64,
+    /// Error responses by status; `(other)` adds up what was not told apart.
     pub(crate) errors: BTreeMap<String, u64>,
+    /// How exchanges ended; only what occurred.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::outcomes"))]
     pub(crate) outcomes: BTreeMap<String, u64>,
+    /// Packets per exchange, both halves; of exchanges whose packets are known in full.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub(crate) average_packets: Option<f64>,
+    /// Bytes of SMB requests.
     #[serde(default)]
     pub(crate) request_bytes: u64,
+    /// Bytes of final SMB responses.
     #[serde(default)]
     pub(crate) response_bytes: u64,
+    /// Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and the rest. A time
+    /// on an edge is in the decade above.
     pub(crate) distribution: [u64; 10],
+    /// Request first packet to response last packet.
     pub(crate) response_time: Times,
+    /// Request last to response first.
     #[serde(default)]
     pub(crate) service_time: Times,
+    /// Service time less the round trip between capture point and server; not measured where that is unknown.
     #[serde(default)]
     pub(crate) server_time: Times,
+    /// Request first to last.
     #[serde(default)]
     pub(crate) request_transfer: Times,
+    /// Response first to last.
     #[serde(default)]
     pub(crate) response_transfer: Times,
+    /// Request last to response last: Wireshark's service response time.
     #[serde(default)]
     pub(crate) srt: Times,
+    /// First copy to last copy of a retransmitted segment.
     #[serde(default)]
     pub(crate) retransmission_delay: Times,
+    /// Previous response last to request first, with nothing outstanding.
     #[serde(default)]
     pub(crate) think_time: Times,
 }
@@ -281,18 +324,24 @@ fn outcomes(outcomes: &[(Outcome, u64)]) -> BTreeMap<String, u64> {
     outcomes.iter().map(|(outcome, count)| (outcome.name().to_owned(), *count)).collect()
 }
 
-/// A share, file, client, server or user.
+/// What a share, file, client, server or user did.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "{N}Entity"))]
 pub(super) struct Entity<N> {
     #[serde(flatten)]
     name: N,
-    /// Everything that was not told apart.
+    /// True for the entry that adds up everything that was not told apart.
     is_other: bool,
+    /// Commands.
     count: u64,
+    /// Commands that entered the response time.
     timed: u64,
+    /// Error responses.
     errors: u64,
     bytes_read: u64,
     bytes_written: u64,
+    /// Of the headline groups. Percentiles are exact up to 256 values (files, clients and servers: 64) and within 1.6 %
+    /// above.
     response_time: Times,
 }
 
@@ -322,25 +371,32 @@ impl<N> Entity<N> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Timeline {
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     width_ns: Nanos,
-    bins: Vec<Bin>,
+    /// Bins in which a command began or was outstanding, in time order.
+    bins: Vec<TimelineBin>,
 }
 
 #[derive(Serialize)]
-struct Bin {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct TimelineBin {
     start_ns: Timestamp,
     commands: u64,
     errors: u64,
     request_bytes: u64,
     response_bytes: u64,
-    response_time: BinTimes,
+    response_time: TimelineTimes,
+    /// Time with at least one command outstanding, summed over connections, whatever the filter.
     busy_ns: Nanos,
+    /// Time for which commands were outstanding, summed over commands; divided by width_ns, the mean concurrency.
     outstanding_ns: Nanos,
 }
 
 #[derive(Serialize)]
-struct BinTimes {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct TimelineTimes {
     count: u64,
     sum: i64,
     max: Option<Nanos>,
@@ -348,13 +404,13 @@ struct BinTimes {
 
 impl Timeline {
     pub(super) fn of(timeline: &smbscope_stats::Timeline) -> Timeline {
-        let bins = timeline.bins.iter().map(|(start, bin)| Bin {
+        let bins = timeline.bins.iter().map(|(start, bin)| TimelineBin {
             start_ns: *start,
             commands: bin.commands,
             errors: bin.errors,
             request_bytes: bin.request_bytes,
             response_bytes: bin.response_bytes,
-            response_time: BinTimes {
+            response_time: TimelineTimes {
                 count: bin.timed,
                 sum: bin.response_time_sum_ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
                 max: bin.response_time_max,

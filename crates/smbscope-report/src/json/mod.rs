@@ -39,63 +39,90 @@ pub(crate) fn quality(report: &Report) -> serde_json::Result<String> {
     serde_json::to_string(&QualityEntry::of(report))
 }
 
+/// What `smbscope analyze --format json` prints. All times are integers in nanoseconds, points in time since the Unix
+/// epoch; null is unknown or, for a statistic, not supported by enough values.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Document<'a> {
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
     generator: Generator,
     title: Option<&'a str>,
+    /// The expression of --filter, where the statistics are about chosen exchanges only; docs/filter.md describes it.
+    /// Captures, quality and connections are those of the whole.
     filter: Option<&'a str>,
+    /// How many exchanges the filter chose, of how many.
     matched: Option<Matched>,
+    /// The captures, in the order in which exchanges number them.
     captures: &'a [CaptureInfo],
     quality: QualityEntry<'a>,
     totals: Totals,
     verdict: Verdict,
+    /// Where the time went, summed over all connections.
     time_split: TimeSplit,
+    /// TCP connections that carried SMB.
     connections: Vec<Connection<'a>>,
+    /// By command; waits by design of a command are an entry of their own, with group Waiting.
     commands: Vec<Command>,
+    /// By operation group; the entries add up, Other holds its parts.
     groups: Vec<Group>,
     shares: Vec<Entity<ShareName<'a>>>,
     files: Vec<Entity<FileName<'a>>>,
     clients: Vec<Entity<ClientName>>,
     servers: Vec<Entity<ServerName>>,
     users: Vec<Entity<UserName<'a>>>,
+    /// The commands divided by --by; null without it.
     slices: Option<slices::Slices<'a>>,
     timeline: Timeline,
     heatmap: HeatMap<'a>,
     concurrency: Vec<Concurrency>,
+    /// The slowest exchanges, slowest first, at most 100.
     slowest: Vec<SlowExchange<'a>>,
-    findings: [(); 0],
     omitted: Omitted,
     warnings: &'a [String],
 }
 
-/// How many exchanges a filter chose.
+/// How many exchanges the filter chose, of how many.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Matched {
     exchanges: u64,
     of: u64,
 }
 
+/// What the captures could not show: in one sentence, and counted by reason.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Quality"))]
 struct QualityEntry<'a> {
+    /// Which share of the commands could not be timed because the capture is damaged, and why, in plain English.
     sentence: String,
+    /// That share in percent: commands seen in part, and those of which the capture shows nothing (commands_unseen),
+    /// which are an estimate where the bounds differ.
     not_timed: Share,
     #[serde(flatten)]
     counters: &'a Quality,
+    /// Packets that are no TCP, by protocol, most packets first, at most 33 entries; they add up to `not_tcp`.
     skipped: Vec<Skipped>,
 }
 
 /// Packets of a protocol that is not read.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Skipped {
+    /// Whose number it is.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::layers"))]
     layer: &'static str,
+    /// The number, where there is one; of UDP the port that is known, or else the lower one.
     number: Option<u32>,
+    /// The usual name.
     name: Option<&'static str>,
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     packets: u64,
 }
 
-/// Entries that were left out of the lists to bound the size of the document.
+/// Entries that were left out of lists to bound the size of the document (HTML only): the least by total response time.
 #[derive(Serialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Omitted {
     connections: usize,
     shares: usize,
@@ -153,30 +180,40 @@ impl QualityEntry<'_> {
 const OTHER: &str = "(other)";
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Share"))]
 struct ShareName<'a> {
     share: &'a str,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "File"))]
 struct FileName<'a> {
     share: Option<&'a str>,
+    /// Path below the share; an ellipsis (…) at the end stands for what the capture does not hold.
     path: &'a str,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Client"))]
 struct ClientName {
+    /// IP address.
     client: String,
+    /// Sum over its connections; null for what was not told apart.
     time_split: Option<TimeSplit>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Server"))]
 struct ServerName {
+    /// IP address.
     server: String,
     server_port: Option<u16>,
+    /// Sum over its connections; null for what was not told apart.
     time_split: Option<TimeSplit>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "User"))]
 struct UserName<'a> {
     user: &'a str,
 }
@@ -241,7 +278,6 @@ impl<'a> Document<'a> {
             heatmap: HeatMap::of(&aggregate.heat_map),
             concurrency: aggregate.concurrency.iter().map(Concurrency::of).collect(),
             slowest: aggregate.slowest.iter().map(|exchange| SlowExchange::of(exchange, &capture_names)).collect(),
-            findings: [],
             omitted: Omitted::of(report, listed),
             warnings: &report.warnings,
         }

@@ -4,21 +4,40 @@ use serde::Serialize;
 use smbscope_model::{Exchange, Group, Nanos, Protocol, Stamp, TimeKind, Timestamp};
 use smbscope_stats::{TimePart, TimeSplit as Split};
 
+/// Where the time of connections went. Each moment is divided equally among the commands outstanding on its connection,
+/// and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being
+/// sent again, the moment is the transfer's, or the network's.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct TimeSplit {
+    /// Connections that were added up: 1 for a connection.
     connections: u64,
+    /// First to last packet, of all connections; the sum of the parts below.
     elapsed_ns: Nanos,
+    /// The client's own time: nothing outstanding, for at most 10 s between a response and the next request.
     think_ns: Nanos,
+    /// First to last packet of requests.
     request_transfer_ns: Nanos,
+    /// Round trips between client, capture point and server, and waits for segments to be sent again.
     network_ns: Nanos,
+    /// Service time less the round trip.
     server_ns: Nanos,
+    /// Service time where the round trip is not known.
     server_or_network_ns: Nanos,
+    /// First to last packet of responses.
     response_transfer_ns: Nanos,
+    /// Nothing outstanding but waits by design.
     waiting_ns: Nanos,
+    /// Nothing outstanding for more than 10 s, before the first request or after the last response.
     idle_ns: Nanos,
+    /// A command was outstanding of which the capture does not hold the end.
     unknown_ns: Nanos,
+    /// Only commands that a filter left out were outstanding, or the client thought before one of them; 0 without a
+    /// filter.
     filtered_out_ns: Nanos,
+    /// At least one command outstanding, waits by design not counted.
     busy_ns: Nanos,
+    /// Sum over the commands of the time for which each was outstanding; divided by busy_ns, the mean concurrency.
     outstanding_ns: Nanos,
 }
 
@@ -43,25 +62,35 @@ impl TimeSplit {
     }
 }
 
+/// Response times over time; waits by design are left out.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct HeatMap<'a> {
+    /// Width of an interval; the smallest of 1, 2, 4 … ms that needs no more than 512 of them.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     width_ns: Nanos,
+    /// Lower edges of the response time buckets, ascending; the first begins at 0, the last has no end.
     edges_ns: &'a [Nanos],
-    bins: Vec<Interval<'a>>,
+    /// Intervals in which something began or was outstanding, in time order.
+    bins: Vec<HeatMapBin<'a>>,
 }
 
 #[derive(Serialize)]
-struct Interval<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct HeatMapBin<'a> {
     start_ns: Timestamp,
+    /// Sum of the times for which commands were outstanding within the interval.
     outstanding_ns: Nanos,
     request_bytes: u64,
     response_bytes: u64,
+    /// Pairs of bucket and count, of commands that began in the interval.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<(usize, std::num::NonZeroU64)>"))]
     counts: &'a [(usize, u64)],
 }
 
 impl<'a> HeatMap<'a> {
     pub(super) fn of(map: &'a smbscope_stats::HeatMap) -> HeatMap<'a> {
-        let bins = map.intervals.iter().map(|interval| Interval {
+        let bins = map.intervals.iter().map(|interval| HeatMapBin {
             start_ns: interval.start,
             outstanding_ns: interval.outstanding,
             request_bytes: interval.request_bytes,
@@ -72,18 +101,31 @@ impl<'a> HeatMap<'a> {
     }
 }
 
+/// How response time depends on load (Swartz 1997, figures 2 and 3, from a capture).
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Concurrency {
+    /// Mean number of commands outstanding in an interval of heatmap.width_ns, over all connections: from, inclusive.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     outstanding_from: f64,
+    /// To, exclusive.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     outstanding_to: f64,
+    /// How long it was like that, all intervals together.
     time_ns: Nanos,
+    /// Commands of the headline groups with a response time that began in these intervals.
     commands: u64,
     request_bytes: u64,
     response_bytes: u64,
+    /// Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10 %), p50 needs 1
+    /// value, p95 20.
     response_time: LoadTimes,
 }
 
+/// Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10 %), p50 needs 1 value,
+/// p95 20.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LoadTimes {
     mean: Option<Nanos>,
     p50: Option<Nanos>,
@@ -104,7 +146,9 @@ impl Concurrency {
     }
 }
 
+/// One of the slowest exchanges; waits by design are left out.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct SlowExchange<'a> {
     flow_id: u64,
     client: String,
@@ -119,13 +163,22 @@ pub(super) struct SlowExchange<'a> {
     share: Option<&'a str>,
     path: Option<&'a str>,
     status: Option<String>,
+    /// Name of the file that holds the request.
     capture: Option<&'a str>,
+    /// Name of the file that holds the response, where it is another one.
     response_capture: Option<&'a str>,
+    /// Packet numbers as Wireshark counts them in that file, from 1.
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     request_first_packet: Option<u64>,
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     request_last_packet: Option<u64>,
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     response_first_packet: Option<u64>,
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     response_last_packet: Option<u64>,
+    #[cfg_attr(feature = "schema", schemars(with = "Timestamp"))]
     request_first_ns: Option<Timestamp>,
+    #[cfg_attr(feature = "schema", schemars(with = "Nanos"))]
     response_time_ns: Option<Nanos>,
     request_transfer_ns: Option<Nanos>,
     service_time_ns: Option<Nanos>,

@@ -42,43 +42,47 @@ const LISTED_MAX: usize = 10;
 
 /// Whose the seconds are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Who {
     /// The server's.
     Server,
     /// The network's: transfers, round trips, retransmissions.
     Network,
-    /// The client's own.
+    /// The client's own: nothing is slow, and the client was idle between requests most of the time.
     Client,
     /// Nobody's: nothing is slow.
     Nothing,
-    /// Nobody's: all of it was expected waits.
+    /// Nobody's: expected waits only.
     Waiting,
-    /// Nobody's: nothing happened.
+    /// Nobody's: no command was outstanding.
     Idle,
     /// The capture does not tell.
     Unknown,
 }
 
-/// The answer.
+/// Is anything slow, and is it the server, the network or the client? In plain English.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
-    /// Whose the seconds are.
+    /// Whose the waits are.
     pub who: Who,
     /// The answer in a sentence.
     pub headline: String,
-    /// What supports it, a sentence each.
+    /// What supports it, a sentence each: what is slow, load, what caused the most wait, where the time went.
     pub sentences: Vec<String>,
-    /// The server or client that the headline is about; absent where it is about the whole.
+    /// The server or client that the headline is about; null where it is about the whole.
     pub subject: Option<Subject>,
-    /// Slow servers, then slow clients: of each, those that waited longest.
+    /// Slow servers, then slow clients: of each, the 10 that waited longest.
     pub slow: Vec<SlowSubject>,
-    /// What counted as slow, as `--slow` takes it.
+    /// What counted as slow, as `--slow` takes it: the longest p95 of each group, the longest command, the share of its
+    /// active time that a client waits, and its least total wait.
     pub thresholds: String,
 }
 
 /// A server or a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Subject {
     /// Its address and port.
@@ -89,14 +93,16 @@ pub enum Subject {
 
 /// A slow server or client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SlowSubject {
     /// Which one.
     pub subject: Subject,
     /// Whose its waits are.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::who_is_slow"))]
     pub who: Who,
     /// Time with commands outstanding.
     pub waited_ns: Nanos,
-    /// That, and the client's time to think.
+    /// That, and the client's time to think between commands.
     pub active_ns: Nanos,
     /// The thresholds that it exceeds.
     pub reasons: Vec<String>,

@@ -1,0 +1,234 @@
+//! The published JSON Schemas, made from the types of the documents: `make schemas` writes them into `schema/`, and a test
+//! fails where they are not what the types say.
+//!
+//! They describe what is written: every key is there, and no other. What the types can't say is in the functions below:
+//! names that the types hold as text.
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+use smbscope_model::{Group, Outcome, SkippedProtocol};
+use smbscope_stats::{Dimension, Sort};
+
+/// A published schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    /// The name of its file.
+    pub file: String,
+    /// What stands in it.
+    pub text: String,
+}
+
+/// All of them.
+pub fn published() -> Vec<Published> {
+    vec![
+        of::<crate::json::Document<'_>>(crate::json::SCHEMA, "smbscope report"),
+        of::<crate::bench::Whole<'_>>(crate::bench::SCHEMA, "smbscope bench"),
+        of::<crate::compare::Document<'_>>(crate::compare::SCHEMA, "smbscope comparison"),
+    ]
+}
+
+/// The schema of a document whose key `schema` has that value.
+fn of<T: JsonSchema>(schema: &str, title: &str) -> Published {
+    let file = format!("{}.schema.json", schema.replace('/', "-"));
+    let mut root = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
+    RecursiveTransform(exact).transform(&mut root);
+    root.insert("$id".to_owned(), format!("https://github.com/smbscope/smbscope/schema/{file}").into());
+    root.insert("title".to_owned(), title.into());
+    let mut text = serde_json::to_string_pretty(&Ordered(root.as_value())).expect("a schema has text for keys");
+    text.push('\n');
+    Published { file, text }
+}
+
+/// Says what holds for all documents: no further keys, and what numbers can be.
+fn exact(schema: &mut Schema) {
+    let Some(schema) = schema.as_object_mut() else { return };
+    // What an older document lacks is a matter of reading it.
+    schema.remove("default");
+    if schema.contains_key("properties") {
+        schema.entry("additionalProperties").or_insert(json!(false));
+    }
+    // What is counted by name is there because it occurred.
+    if let Some(Value::Object(counts)) = schema.get_mut("additionalProperties")
+        && counts.get("minimum") == Some(&json!(0))
+    {
+        counts.insert("minimum".to_owned(), json!(1));
+    }
+    // A time that is always known is a length of time; one that may be absent may be a difference, and so below zero.
+    if schema.remove("format").is_some_and(|format| format == "nanoseconds") && schema["type"] == "integer" {
+        schema.entry("minimum").or_insert(json!(0));
+    }
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        *text = text.replace('\n', " ");
+    }
+}
+
+/// A schema in the order in which people read: what something is before its parts, and these as the type has them.
+struct Ordered<'a>(&'a Value);
+
+/// Keys that stand before all others, in this order.
+const FIRST: [&str; 10] = [
+    "$schema",
+    "$id",
+    "title",
+    "description",
+    "type",
+    "const",
+    "properties",
+    "required",
+    "additionalProperties",
+    "$ref",
+];
+
+impl Serialize for Ordered<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Array(items) => {
+                let mut seq = serializer.serialize_seq(Some(items.len()))?;
+                items.iter().try_for_each(|item| seq.serialize_element(&Ordered(item)))?;
+                seq.end()
+            }
+            Value::Object(keys) => {
+                let place = |key: &str| FIRST.iter().position(|first| *first == key).unwrap_or(FIRST.len());
+                let mut names: Vec<&String> = keys.keys().collect();
+                names.sort_by_key(|name| place(name));
+                let mut map = serializer.serialize_map(Some(keys.len()))?;
+                for name in names {
+                    match (name.as_str(), &keys[name], keys.get("required")) {
+                        ("properties", Value::Object(properties), Some(Value::Array(required))) => {
+                            map.serialize_entry(name, &Properties { properties, required })?;
+                        }
+                        (_, value, _) => map.serialize_entry(name, &Ordered(value))?,
+                    }
+                }
+                map.end()
+            }
+            value => value.serialize(serializer),
+        }
+    }
+}
+
+/// Properties in the order of the type's fields, which is that of the required ones.
+struct Properties<'a> {
+    properties: &'a Map<String, Value>,
+    required: &'a [Value],
+}
+
+impl Serialize for Properties<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let place = |key: &str| self.required.iter().position(|required| required == key);
+        let mut names: Vec<&String> = self.properties.keys().collect();
+        names.sort_by_key(|name| place(name).unwrap_or(usize::MAX));
+        serializer.collect_map(names.into_iter().map(|name| (name, Ordered(&self.properties[name]))))
+    }
+}
+
+/// Documents of older versions that lack these keys still follow the schema.
+pub(crate) fn may_lack(keys: &'static [&'static str]) -> impl Transform {
+    move |schema: &mut Schema| {
+        if let Some(Value::Array(required)) = schema.get_mut("required") {
+            required.retain(|key| !keys.iter().any(|lacking| key == lacking));
+        }
+    }
+}
+
+/// One of these names.
+fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Schema {
+    json_schema!({ "enum": names.into_iter().collect::<Vec<_>>() })
+}
+
+/// Groups as reports list them: those of the model, and the one that is the sum of several.
+pub(crate) fn group(_: &mut SchemaGenerator) -> Schema {
+    one_of(Group::ALL.into_iter().map(Group::name).chain([crate::bench::OTHER]))
+}
+
+pub(crate) fn part_of(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "enum": [crate::bench::OTHER, null] })
+}
+
+pub(crate) fn outcomes(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "propertyNames": one_of(Outcome::ALL.into_iter().map(Outcome::name)),
+        "additionalProperties": { "type": "integer", "minimum": 1 },
+    })
+}
+
+pub(crate) fn ends(_: &mut SchemaGenerator) -> Schema {
+    use smbscope_model::connection::ConnectionEnd::{Closed, Open, Reset};
+    one_of([Open, Closed, Reset].map(|end| end.name()))
+}
+
+pub(crate) fn layers(_: &mut SchemaGenerator) -> Schema {
+    use SkippedProtocol as P;
+    let one_each = [
+        P::LinkType(0),
+        P::AddressFamily(0),
+        P::EtherType(0),
+        P::LogicalLink(0),
+        P::Ppp(0),
+        P::Mpls,
+        P::Gre(0),
+        P::IpProtocol(0),
+        P::UdpPort(0),
+        P::NestedTunnels,
+        P::Others,
+    ];
+    one_of(one_each.map(P::layer))
+}
+
+/// Pairs of a time and the fraction of commands that took no longer.
+pub(crate) fn cumulative(_: &mut SchemaGenerator) -> Schema {
+    let pair = json!([{ "type": "integer" }, { "type": "number", "minimum": 0, "maximum": 1 }]);
+    json_schema!({
+        "type": "array",
+        "items": { "type": "array", "prefixItems": pair, "items": false, "minItems": 2 },
+    })
+}
+
+pub(crate) fn who_is_slow(_: &mut SchemaGenerator) -> Schema {
+    one_of(["server", "network", "unknown"])
+}
+
+pub(crate) fn dimensions(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": one_of(Dimension::ALL.map(Dimension::name)), "minItems": 1 })
+}
+
+pub(crate) fn sorts(_: &mut SchemaGenerator) -> Schema {
+    one_of(Sort::ALL.map(Sort::name))
+}
+
+/// A value for each field that the commands are divided by.
+pub(crate) fn slice_key(_: &mut SchemaGenerator) -> Schema {
+    let known = || json!({ "type": "string" });
+    let maybe = || json!({ "type": ["string", "null"] });
+    let said = |mut schema: Value, description: &str| {
+        schema["description"] = description.into();
+        schema
+    };
+    let count = json!({ "type": "integer", "minimum": 0 });
+    json_schema!({
+        "type": "object",
+        "properties": {
+            "client": known(),
+            "server": said(known(), "Address and port."),
+            "user": maybe(),
+            "share": maybe(),
+            "file": said(maybe(), "Path below the share."),
+            "directory": said(maybe(), "Path below the share; empty is the share's root."),
+            "extension": said(maybe(), "In lower case; empty where the name has none."),
+            "command": known(),
+            "group": known(),
+            "dialect": maybe(),
+            "flow_id": said(count.clone(), "As in connections."),
+            "connection": said(known(), "Client and server."),
+            "status": maybe(),
+            "size": said(count, "Bytes moved: from this power of two on (0: none) to less than the next."),
+        },
+        "minProperties": 1,
+        "additionalProperties": false,
+    })
+}
