@@ -55,9 +55,9 @@ for (const file of readdirSync(schemas)
 
 // What the counters of the quality mean, in the words of the schema.
 const source = "smbscope.report-1.schema.json";
-const { properties } = JSON.parse(readFileSync(new URL(source, schemas), "utf8")).$defs.quality;
+const { properties } = JSON.parse(readFileSync(new URL(source, schemas), "utf8")).$defs.Quality;
 const meanings = Object.entries(properties)
-  .filter(([, { $ref }]) => $ref === "#/$defs/count")
+  .filter(([, { type }]) => type === "integer")
   .map(([name, { description }]) => `  ${name}: ${JSON.stringify(description)},\n`);
 keep(
   "counters.ts",

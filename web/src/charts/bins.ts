@@ -1,5 +1,5 @@
 // The arithmetic of the heat map: its cells, the classes of their colour, and what an interval says.
-import type { Heatmap } from "../types/report";
+import type { HeatMap } from "../types/report";
 
 /** Commands that began in an interval and took a time between two edges. */
 export interface Cell {
@@ -13,7 +13,7 @@ export interface Cell {
 }
 
 /** Response times that the heat map spans; its first bucket, from 0, is drawn as wide as its second. */
-export function latencyRange(map: Heatmap): [number, number] {
+export function latencyRange(map: HeatMap): [number, number] {
   let lowest = Number.POSITIVE_INFINITY;
   let highest = -1;
   for (const bin of map.bins) {
@@ -25,18 +25,18 @@ export function latencyRange(map: Heatmap): [number, number] {
   return highest < 0 ? [1e3, 1e9] : [bucketLow(map, lowest), bucketHigh(map, highest)];
 }
 
-export function bucketLow(map: Heatmap, bucket: number): number {
+export function bucketLow(map: HeatMap, bucket: number): number {
   const edge = map.edges_ns[bucket] ?? 0;
   return edge > 0 ? edge : (map.edges_ns[1] ?? 1e3) ** 2 / (map.edges_ns[2] ?? 1e4);
 }
 
-export function bucketHigh(map: Heatmap, bucket: number): number {
+export function bucketHigh(map: HeatMap, bucket: number): number {
   const next = map.edges_ns[bucket + 1];
   return next ?? bucketLow(map, bucket) ** 2 / bucketLow(map, bucket - 1);
 }
 
 /** The cells, `across` intervals and `up` buckets put together in one. */
-export function cells(map: Heatmap, origin: number, across: number, up: number): Cell[] {
+export function cells(map: HeatMap, origin: number, across: number, up: number): Cell[] {
   const found = new Map<string, Cell>();
   for (const bin of map.bins) {
     // Rounded, as a double holds points in time to 256 ns only.
@@ -76,7 +76,7 @@ export function classOf(bounds: readonly number[], count: number): number {
 }
 
 /** Where a share of an interval's commands was answered, as well as its buckets tell: the middle of the bucket. */
-export function quantile(map: Heatmap, counts: readonly (readonly [number, number])[], share: number): number | null {
+export function quantile(map: HeatMap, counts: readonly (readonly [number, number])[], share: number): number | null {
   const total = counts.reduce((sum, [, count]) => sum + count, 0);
   if (total === 0) return null;
   let passed = 0;

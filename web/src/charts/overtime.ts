@@ -3,7 +3,7 @@ import { scaleLinear, scaleLog } from "d3-scale";
 import { announce } from "../lib/clipboard";
 import { h, s } from "../lib/dom";
 import { clock, counted, decimal, duration, rate, thousands } from "../lib/format";
-import type { Heatmap } from "../types/report";
+import type { HeatMap } from "../types/report";
 import { type Box, logTicks, type Scale, tickDuration, timeText, timeTicks, xAxis, yAxis } from "./axes";
 import { bucketHigh, cells, classes, classOf, latencyRange, quantile } from "./bins";
 import { figure, type Numbers } from "./figure";
@@ -13,16 +13,16 @@ const CLASSES = 7;
 const HEIGHT = 520;
 const PANELS = { heat: [26, 286], throughput: [330, 400], concurrency: [444, 490] } as const;
 
-type Bin = Heatmap["bins"][number];
+type Bin = HeatMap["bins"][number];
 
 /** The figure; `first` and `last` are the ends of the capture in nanoseconds. */
-export function overTime(map: Heatmap, first: number, last: number): HTMLElement {
+export function overTime(map: HeatMap, first: number, last: number): HTMLElement {
   return new OverTime(map, first, last).element;
 }
 
 class OverTime {
   readonly element: HTMLElement;
-  private readonly map: Heatmap;
+  private readonly map: HeatMap;
   /** All times of the chart count from here, so that doubles hold them exactly. */
   private readonly origin: number;
   private readonly whole: [number, number];
@@ -41,7 +41,7 @@ class OverTime {
   private dragged: number | null = null;
   private selection: SVGElement = s("rect");
 
-  constructor(map: Heatmap, first: number, last: number) {
+  constructor(map: HeatMap, first: number, last: number) {
     this.map = map;
     this.origin = map.bins[0]?.start_ns ?? first;
     const ends = map.bins.map((bin) => bin.start_ns - this.origin + map.width_ns);
@@ -323,7 +323,7 @@ function began(bin: Bin): number {
   return bin.counts.reduce((sum, [, count]) => sum + count, 0);
 }
 
-function describe(map: Heatmap, bin: Bin | undefined): string {
+function describe(map: HeatMap, bin: Bin | undefined): string {
   if (!bin) return "nothing under way";
   const seconds = map.width_ns / 1e9;
   const commands = began(bin);

@@ -7,7 +7,7 @@ import { facts, type Page, part } from "../lib/page";
 import { commandName } from "../report/figures";
 import { type Column, countColumn, numberColumn, textColumn } from "../table/columns";
 import { table } from "../table/table";
-import type { Cell, Cells, SmbscopeComparisonDocument } from "../types/compare";
+import type { Cell, SmbscopeComparisonDocument } from "../types/compare";
 import { rampsContent } from "./ramps";
 
 type Metric = keyof Cell["response_time"];
@@ -109,7 +109,7 @@ function chosen(document: SmbscopeComparisonDocument): HTMLElement {
 interface Entry {
   name: string;
   part: boolean;
-  cells: Cells;
+  cells: (Cell | null)[];
 }
 
 /** The commands of SMB1 that do what a command of SMB2 does, where they stand in one row. */

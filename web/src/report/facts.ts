@@ -73,22 +73,3 @@ export function timeSplit(report: SmbscopeReportDocument): HTMLElement {
   const intro = `The time of ${counted(split.connections, "connection")}, added up: ${span(split.elapsed_ns)}.`;
   return headPart("Where the time went", lead(intro), splitFigure(split, "Where the time went"));
 }
-
-export function findings(report: SmbscopeReportDocument): HTMLElement {
-  const cards = report.findings.map((finding) =>
-    h(
-      "li",
-      { class: "finding" },
-      h("h3", {}, finding.title),
-      finding.seconds_lost === null ? null : h("p", { class: "lost" }, `${span(finding.seconds_lost * 1e9)} lost`),
-      ...finding.evidence.map((evidence) =>
-        facts(Object.entries(evidence).map(([key, value]) => [key.replaceAll("_", " "), plain(value)])),
-      ),
-    ),
-  );
-  return h("ul", { class: "findings" }, ...cards);
-}
-
-function plain(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
-}

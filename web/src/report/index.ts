@@ -4,7 +4,7 @@ import { headPart, lead, type Page, part } from "../lib/page";
 import { textColumn } from "../table/columns";
 import type { SmbscopeReportDocument } from "../types/report";
 import { connectionTable } from "./connections";
-import { findings, keyFigures, origin, timeSplit, title, verdict } from "./facts";
+import { keyFigures, origin, timeSplit, title, verdict } from "./facts";
 import { cumulative, groupTable, loadCurve } from "./groups";
 import { method } from "./method";
 import { quality } from "./quality";
@@ -26,7 +26,6 @@ export function reportPage(report: SmbscopeReportDocument): Page {
     facts: [...facts, groups],
     version: report.generator.version,
     sections: [
-      report.findings.length > 0 ? { id: "findings", title: "Findings", content: [findings(report)] } : null,
       timed
         ? {
             id: "time",

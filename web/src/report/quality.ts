@@ -5,7 +5,7 @@ import { facts, lead, part } from "../lib/page";
 import { type Column, countColumn, numberColumn, textColumn } from "../table/columns";
 import { table } from "../table/table";
 import { COUNTERS } from "../types/counters";
-import type { Capture, Skipped, SmbscopeReportDocument } from "../types/report";
+import type { CaptureInfo, Skipped, SmbscopeReportDocument } from "../types/report";
 
 type CounterName = keyof typeof COUNTERS;
 
@@ -127,7 +127,7 @@ function skippedTable(skipped: Skipped[]): HTMLElement | null {
 }
 
 function captureTable(report: SmbscopeReportDocument): HTMLElement {
-  const columns: Column<Capture>[] = [
+  const columns: Column<CaptureInfo>[] = [
     textColumn("File", (row) => row.name),
     textColumn("Format", (row) => [row.format, row.compression].filter(Boolean).join(", ")),
     countColumn("Packets", (row) => row.packets),

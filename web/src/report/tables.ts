@@ -11,7 +11,7 @@ import {
   timeColumn,
 } from "../table/columns";
 import { table } from "../table/table";
-import type { Command, Entity, SmbscopeReportDocument, Subcommand, TimeSplit } from "../types/report";
+import type { Command, SmbscopeReportDocument, Subcommand, TimeSplit, UserEntity } from "../types/report";
 import { commandName, type ErrorEntry, errorCount, errorEntries, waited } from "./figures";
 
 type CommandRow = Command | Subcommand;
@@ -79,7 +79,7 @@ export function errorTable(report: SmbscopeReportDocument): HTMLElement | null {
   return table({ caption: "Errors by status", columns, rows, sort: { title: "Count", descending: true } });
 }
 
-type Named = Entity & { time_split?: TimeSplit | null };
+type Named = Omit<UserEntity, "user"> & { time_split?: TimeSplit | null };
 
 /** A table of shares, files, users, clients or servers. */
 export function entityTable<Row extends Named>(

@@ -1,15 +1,58 @@
 // Made from schema/smbscope.bench-1.schema.json by scripts/types.mjs; do not edit.
 
-export type Count = number;
-export type Positive = number;
-export type Ended =
+/**
+ * When operations begin.
+ */
+export type Schedule =
   | {
-      how: "done" | "interrupted";
+      loop: "closed";
+      /**
+       * What passes between two operations of a user.
+       */
+      think_ns: number;
     }
   | {
-      how: "stopped" | "failed";
+      loop: "open";
+      /**
+       * Operations a second: of all users together, or of each. With `rates` that of the first load point.
+       */
+      rate: number;
+      /**
+       * The rate is that of each user.
+       */
+      per_user: boolean;
+      /**
+       * Whether they are due at random, independent of each other, instead of at equal distances.
+       */
+      random: boolean;
+    };
+/**
+ * How a run ended.
+ */
+export type Ended =
+  | {
+      how: "done";
+    }
+  | {
+      how: "interrupted";
+    }
+  | {
+      how: "stopped";
+      /**
+       * Which.
+       */
+      why: string;
+    }
+  | {
+      how: "failed";
+      /**
+       * Why.
+       */
       why: string;
     };
+/**
+ * By which schedule operations began.
+ */
 export type Pace =
   | {
       loop: "closed";
@@ -20,33 +63,56 @@ export type Pace =
        * Operations a second that were asked for.
        */
       rate: number;
-      rate_kept: Fraction;
-      not_begun: Count;
+      /**
+       * Operations a second that were done.
+       */
+      rate_kept: number;
+      /**
+       * Operations that were due and did not begin until the end.
+       */
+      not_begun: number;
     };
-export type Fraction = number;
-export type Nanoseconds = number | null;
+/**
+ * SMB1 (MS-CIFS, MS-SMB) or SMB2/3 (MS-SMB2).
+ */
+export type Protocol = "SMB1" | "SMB2";
+/**
+ * The capture of a run.
+ */
 export type Capture =
   | {
       state: "skipped";
       /**
-       * As a part of a sentence.
+       * Why, as a part of a sentence: "tcpdump is not installed".
        */
       why: string;
     }
   | {
       state: "made";
       /**
-       * Where it was kept.
+       * The file, where it was kept.
        */
       file: string | null;
       /**
        * How far it can be trusted, in one sentence.
        */
       quality: string;
-      packets: Count;
-      dropped_packets: Count;
-      client_commands: Count;
-      wire_commands: Count;
+      /**
+       * Packets in it.
+       */
+      packets: number;
+      /**
+       * Packets that the capturing program says it lost.
+       */
+      dropped_packets: number;
+      /**
+       * Commands that the client counted.
+       */
+      client_commands: number;
+      /**
+       * Commands that the capture shows answered in the same time.
+       */
+      wire_commands: number;
       /**
        * Commands that were seen from both places and matched one by one; null where that was not tried.
        */
@@ -58,126 +124,20 @@ export type Capture =
  */
 export interface SmbscopeBenchDocument {
   schema: "smbscope.bench/1";
-  generator: {
-    name: "smbscope";
-    version: string;
-  };
-  title: string | null;
-  target: {
-    host: string;
-    port: number;
-    share: string;
-    /**
-     * Directory on the share below which everything happens.
-     */
-    directory: string | null;
-    /**
-     * The name that users log on with; null for guests and where there are several.
-     */
-    user: string | null;
-    /**
-     * As negotiated: `3.1.1`, `NT LM 0.12`; null where no run got so far.
-     */
-    dialect: string | null;
-    /**
-     * As asked for: off, on or required.
-     */
-    signing: string;
-    /**
-     * As negotiated; null where messages are not signed.
-     */
-    signing_algorithm: string | null;
-    /**
-     * As asked for: off or required.
-     */
-    encryption: string;
-    /**
-     * As negotiated; null where messages are not encrypted.
-     */
-    cipher: string | null;
-  };
-  workload: {
-    name: string;
-    /**
-     * The file that it comes from; null for one that is built in.
-     */
-    source: string | null;
-    /**
-     * What its random choices begin from.
-     */
-    seed: number | null;
-    /**
-     * The files that are there before the first run; null where there are none.
-     */
-    file_set: {
-      files: Count;
-      bytes: Count;
-    } | null;
-    /**
-     * SHA-256 of the text that the workload is made from, in hexadecimal; absent or null in documents of older versions.
-     */
-    sha256?: string | null;
-    /**
-     * The text that the workload is made from: TOML or a loadfile; absent or null where it has more than 64 KiB, and in documents of older versions.
-     */
-    definition?: string | null;
-  };
+  generator: Generator;
   /**
-   * How the load was put on the server.
+   * A title given by the user.
    */
-  settings: {
-    /**
-     * When operations begin: in a closed loop when the user's operation before is done, in an open one when they are due.
-     */
-    schedule:
-      | {
-          loop: "closed";
-          think_ns: Count;
-        }
-      | {
-          loop: "open";
-          /**
-           * Operations a second: of all users together, or of each. With `rates` that of the first load point.
-           */
-          rate: number;
-          /**
-           * The rate is that of each user.
-           */
-          per_user: boolean;
-          /**
-           * Whether they are due at random, independent of each other, instead of at equal distances.
-           */
-          random: boolean;
-        };
-    /**
-     * The load points asked for; with `rates`, the users of all of them.
-     */
-    users: Positive[];
-    /**
-     * The load points asked for where they differ in their rate: operations a second of all users together.
-     */
-    rates: Positive[];
-    duration_ns: Count;
-    warmup_ns: Count;
-    threads: Positive;
-    sessions_per_user: Positive;
-    connections_per_session: Positive;
-    /**
-     * The client asked for answers without a pause, instead of sleeping until they came.
-     */
-    busy_poll: boolean;
-    /**
-     * Sessions made a second; null where they were not held back.
-     */
-    connects_per_second: number | null;
-    /**
-     * Whether a capture was asked for.
-     */
-    capture: boolean;
-  };
+  title: string | null;
+  target: Target;
+  workload: Workload;
+  settings: Settings;
+  /**
+   * When the first run began to be prepared.
+   */
   started_ns: number;
   /**
-   * What the runs were made on, name by name: system, kernel, processor, cores, memory, server.
+   * What the runs were made on, name by name: `system`, `kernel`, `processor`, `cores`, `memory`, `server` …
    */
   environment: {
     [k: string]: string;
@@ -189,35 +149,7 @@ export interface SmbscopeBenchDocument {
   /**
    * The highest load at which a criterion holds; null where none was asked for.
    */
-  capacity: {
-    /**
-     * As given: `p95(Read) < 20ms`.
-     */
-    criterion: string;
-    /**
-     * Null where it holds at no load that was tried.
-     */
-    users: number | null;
-    /**
-     * Its rate, operations a second, where loads differ in that; otherwise null.
-     */
-    rate: number | null;
-    /**
-     * The loads at which it was looked at, in the order in which they were.
-     */
-    tried: {
-      users: Positive;
-      /**
-       * Its rate, operations a second, where loads differ in that; otherwise null.
-       */
-      rate: number | null;
-      /**
-       * What was found there, in words; null where there were too few values.
-       */
-      found: string | null;
-      holds: boolean;
-    }[];
-  } | null;
+  capacity: Capacity | null;
   /**
    * The area under the curve of mean response time against users (or rates), divided by their range; at one load, the mean there. In an open loop response times count from when operations were due.
    */
@@ -227,28 +159,203 @@ export interface SmbscopeBenchDocument {
    */
   warnings: string[];
 }
+/**
+ * The program that made a document.
+ */
+export interface Generator {
+  /**
+   * `smbscope`
+   */
+  name: "smbscope";
+  /**
+   * Its version.
+   */
+  version: string;
+}
+/**
+ * The server, the share, and how they are spoken to. There is no place for a password.
+ */
+export interface Target {
+  /**
+   * As the user named it.
+   */
+  host: string;
+  /**
+   * TCP port.
+   */
+  port: number;
+  /**
+   * Name of the share.
+   */
+  share: string;
+  /**
+   * Directory on the share below which everything happens.
+   */
+  directory: string | null;
+  /**
+   * The name that users log on with; null for guests and where there are several.
+   */
+  user: string | null;
+  /**
+   * As negotiated: `3.1.1`, `NT LM 0.12`; null where no run got so far.
+   */
+  dialect: string | null;
+  /**
+   * As asked for: `off`, `on` or `required`.
+   */
+  signing: string;
+  /**
+   * As negotiated: `AES-128-CMAC`; null where messages are not signed.
+   */
+  signing_algorithm: string | null;
+  /**
+   * As asked for: `off` or `required`.
+   */
+  encryption: string;
+  /**
+   * As negotiated: `AES-128-GCM`; null where messages are not encrypted.
+   */
+  cipher: string | null;
+}
+/**
+ * What users do.
+ */
+export interface Workload {
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * The file that it comes from; null for one that is built in.
+   */
+  source: string | null;
+  /**
+   * What its random choices begin from.
+   */
+  seed: number | null;
+  /**
+   * The files that are there before the first run; null where there are none.
+   */
+  file_set: FileSet | null;
+  /**
+   * The text that the workload is made from: TOML or a loadfile; null where it has more than 64 KiB, and in documents of older versions.
+   */
+  definition?: string | null;
+  /**
+   * SHA-256 of the text that the workload is made from, in hexadecimal; absent in documents of older versions.
+   */
+  sha256?: string | null;
+}
+/**
+ * Files that were prepared.
+ */
+export interface FileSet {
+  /**
+   * How many.
+   */
+  files: number;
+  /**
+   * Their sizes added up.
+   */
+  bytes: number;
+}
+/**
+ * How the load was put on the server.
+ */
+export interface Settings {
+  schedule: Schedule;
+  /**
+   * The load points asked for; with `rates`, the users of all of them.
+   */
+  users: number[];
+  /**
+   * The load points asked for where they differ in their rate: operations a second of all users together.
+   */
+  rates: number[];
+  /**
+   * Length of the measured part of each, as asked for.
+   */
+  duration_ns: number;
+  /**
+   * Length of what goes before it and is not counted.
+   */
+  warmup_ns: number;
+  /**
+   * Threads of the client.
+   */
+  threads: number;
+  /**
+   * Sessions of each user.
+   */
+  sessions_per_user: number;
+  /**
+   * Connections of each session; more than one are SMB 3 multichannel.
+   */
+  connections_per_session: number;
+  /**
+   * The client asked for answers without a pause, instead of sleeping until they came.
+   */
+  busy_poll: boolean;
+  /**
+   * Sessions made a second; null where they were not held back.
+   */
+  connects_per_second: number | null;
+  /**
+   * Whether a capture was asked for.
+   */
+  capture: boolean;
+}
+/**
+ * One measured load point.
+ */
 export interface Run {
-  users: Positive;
+  /**
+   * Users at the same time.
+   */
+  users: number;
   /**
    * When the measured part began.
    */
   started_ns: number;
-  duration_ns: Count;
-  warmup_ns: Count;
+  /**
+   * Length of the measured part, as it was.
+   */
+  duration_ns: number;
+  /**
+   * Length of what went before it and is not counted.
+   */
+  warmup_ns: number;
   ended: Ended;
   pace: Pace;
-  operations: Count;
-  operations_per_second: Fraction;
-  bytes_read: Count;
-  bytes_written: Count;
-  errors: ByStatus;
+  /**
+   * Commands of every group that were answered in the measured part.
+   */
+  operations: number;
+  /**
+   * The same, a second.
+   */
+  operations_per_second: number;
+  /**
+   * Bytes read by answered commands.
+   */
+  bytes_read: number;
+  /**
+   * Bytes written by answered commands.
+   */
+  bytes_written: number;
+  /**
+   * Error responses by status.
+   */
+  errors: {
+    [k: string]: number;
+  };
   total: Measured;
   /**
-   * Open loop: operations of the workload, from when they were due to their end; headlines, curves and capacity go by it. Null in a closed loop.
+   * Open loop: operations of the workload, from when they were due to their end. What users waited: headlines, curves and capacity go by it. Null in a closed loop.
    */
   due: Times | null;
   /**
-   * Times in which commands were outstanding and the server answered none, at least 200 ms and 100 times the median response time, in their order; of more than 100 the longest.
+   * Times in which commands were outstanding and the server answered none, in their order; of more than 100 the longest.
    *
    * @maxItems 100
    */
@@ -262,7 +369,7 @@ export interface Run {
    */
   commands: Command[];
   /**
-   * In the workload's order.
+   * By operation of the workload, in the workload's order.
    */
   workload_operations: Operation[];
   /**
@@ -271,23 +378,23 @@ export interface Run {
   intervals: Interval[];
   connects: Times;
   /**
-   * Sessions that could not be made or broke, by reason in words.
+   * Sessions that could not be made or broke, by reason, and how often.
    */
   failures: {
-    [k: string]: Positive;
+    [k: string]: number;
   };
-  unanswered: Count;
   /**
-   * Null where not known.
+   * Commands that were under way when their connection ended.
+   */
+  unanswered: number;
+  /**
+   * What the client itself cost; null where not known.
    */
   client_cpu: ClientCpu | null;
   /**
-   * Null where none was asked for.
+   * The capture of the run; null where none was asked for.
    */
   capture: Capture | null;
-}
-export interface ByStatus {
-  [k: string]: Positive;
 }
 /**
  * Response times of the same commands, seen from two places.
@@ -295,7 +402,7 @@ export interface ByStatus {
 export interface Measured {
   client: Times;
   /**
-   * Measured from a capture of the same exchanges; null where none was made.
+   * From a capture of the same exchanges; null where none was made.
    */
   wire: Times | null;
   /**
@@ -304,34 +411,72 @@ export interface Measured {
   difference: Times | null;
 }
 /**
- * Statistics of one of the times in nanoseconds. Standard deviation is that of a sample (n − 1). Percentiles interpolate linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1 value, p90 10, p95 20, p99 100, p999 1000.
+ * Statistics of one of the times in nanoseconds. Standard deviation is that of a sample (n − 1). Percentiles interpolate linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1 value, p90 10, p95 20, p99 100, p999 1000. What too few values support is null.
  */
 export interface Times {
-  count: Count;
-  min: Nanoseconds;
-  max: Nanoseconds;
-  mean: Nanoseconds;
-  stddev: Nanoseconds;
-  p50: Nanoseconds;
-  p90: Nanoseconds;
-  p95: Nanoseconds;
-  p99: Nanoseconds;
-  p999: Nanoseconds;
+  /**
+   * Number of values.
+   */
+  count: number;
+  /**
+   * Smallest value.
+   */
+  min: number | null;
+  /**
+   * Largest value.
+   */
+  max: number | null;
+  /**
+   * Arithmetic mean.
+   */
+  mean: number | null;
+  /**
+   * Sample standard deviation.
+   */
+  stddev: number | null;
+  /**
+   * Median.
+   */
+  p50: number | null;
+  /**
+   * 90th percentile.
+   */
+  p90: number | null;
+  /**
+   * 95th percentile.
+   */
+  p95: number | null;
+  /**
+   * 99th percentile.
+   */
+  p99: number | null;
+  /**
+   * 99.9th percentile.
+   */
+  p999: number | null;
 }
 /**
- * A time in which the server answered nothing.
+ * A time in which commands were outstanding and the server answered none: at least 200 ms, and 100 times the median response time of the run.
  */
 export interface Stall {
   /**
    * When it began.
    */
   start_ns: number;
-  duration_ns: Count;
+  /**
+   * How long it was.
+   */
+  duration_ns: number;
 }
+/**
+ * Commands of a group.
+ */
 export interface Group {
+  /**
+   * Its name.
+   */
   group:
     | "Open/Close"
-    | "Other"
     | "Attributes"
     | "Directory"
     | "Locking"
@@ -340,19 +485,23 @@ export interface Group {
     | "Session"
     | "Control"
     | "Waiting"
-    | "Encrypted";
+    | "Encrypted"
+    | "Other";
   /**
    * The group that it is a part of, and is counted in as well.
    */
   part_of: string | null;
   /**
-   * Whether it counts in the total.
+   * Whether it counts in the headline.
    */
   headline: boolean;
-  operations: Count;
+  /**
+   * Commands that were answered.
+   */
+  operations: number;
   client: Times;
   /**
-   * Measured from a capture of the same exchanges; null where none was made.
+   * From a capture of the same exchanges; null where none was made.
    */
   wire: Times | null;
   /**
@@ -360,8 +509,11 @@ export interface Group {
    */
   difference: Times | null;
 }
+/**
+ * Commands of one kind.
+ */
 export interface Command {
-  protocol: "SMB1" | "SMB2";
+  protocol: Protocol;
   /**
    * The specification's name.
    */
@@ -370,12 +522,23 @@ export interface Command {
    * What it was used for.
    */
   subcommand: string | null;
+  /**
+   * Where it is counted.
+   */
   group: string;
-  count: Count;
-  errors: ByStatus;
+  /**
+   * Commands that the client had an answer for.
+   */
+  count: number;
+  /**
+   * Error responses by status.
+   */
+  errors: {
+    [k: string]: number;
+  };
   client: Times;
   /**
-   * Measured from a capture of the same exchanges; null where none was made.
+   * From a capture of the same exchanges; null where none was made.
    */
   wire: Times | null;
   /**
@@ -396,31 +559,126 @@ export interface Operation {
    * From the intended start to the end: what a user would have waited who keeps to the schedule. Null in a closed loop.
    */
   response_time: Times | null;
-  unexpected: ByStatus;
+  /**
+   * Operations that ended otherwise than expected, by status.
+   */
+  unexpected: {
+    [k: string]: number;
+  };
 }
+/**
+ * A piece of a run.
+ */
 export interface Interval {
+  /**
+   * When it began.
+   */
   start_ns: number;
-  users: Count;
-  operations: Count;
-  errors: Count;
-  bytes_read: Count;
-  bytes_written: Count;
-  p50: Nanoseconds;
-  p95: Nanoseconds;
-  max: Nanoseconds;
+  /**
+   * Users with a session at its end.
+   */
+  users: number;
+  /**
+   * Commands answered.
+   */
+  operations: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  /**
+   * Bytes read.
+   */
+  bytes_read: number;
+  /**
+   * Bytes written.
+   */
+  bytes_written: number;
+  /**
+   * Median response time.
+   */
+  p50: number | null;
+  /**
+   * 95th percentile.
+   */
+  p95: number | null;
+  /**
+   * The longest.
+   */
+  max: number | null;
 }
 /**
  * Processor time of the client in the measured part of a run.
  */
 export interface ClientCpu {
-  user_ns: Count;
-  system_ns: Count;
-  percent: Fraction;
-  per_operation_ns: Nanoseconds;
-  busiest_percent: Fraction;
+  /**
+   * In user mode.
+   */
+  user_ns: number;
+  /**
+   * In the kernel.
+   */
+  system_ns: number;
+  /**
+   * Both, in percent of one processor.
+   */
+  percent: number;
+  /**
+   * Both, for each command that was answered; null where threads asked for answers without a pause.
+   */
+  per_operation_ns: number | null;
+  /**
+   * The share of the time that the busiest thread was on a processor and did more than asking for answers, in percent.
+   */
+  busiest_percent: number;
   /**
    * The client, and not the server, was the limit: the figures say nothing about the server.
    */
   limited: boolean;
-  late_p99_ns: Nanoseconds;
+  /**
+   * How late its threads woke up, the 99th percentile: response times include it.
+   */
+  late_p99_ns: number | null;
+}
+/**
+ * The highest load at which a criterion holds.
+ */
+export interface Capacity {
+  /**
+   * As given: `p95(Read) < 20ms`.
+   */
+  criterion: string;
+  /**
+   * The load; null where the criterion holds at none that was tried.
+   */
+  users: number | null;
+  /**
+   * Its rate, operations a second, where loads differ in that; otherwise null.
+   */
+  rate: number | null;
+  /**
+   * The loads tried, in the order in which they were.
+   */
+  tried: Tried[];
+}
+/**
+ * A load at which the criterion was looked at.
+ */
+export interface Tried {
+  /**
+   * The load.
+   */
+  users: number;
+  /**
+   * Its rate, operations a second, where loads differ in that; otherwise null.
+   */
+  rate: number | null;
+  /**
+   * What was found there, in words: `18.3 ms`; null where there were too few values.
+   */
+  found: string | null;
+  /**
+   * Whether the criterion holds.
+   */
+  holds: boolean;
 }

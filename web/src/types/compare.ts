@@ -1,43 +1,23 @@
 // Made from schema/smbscope.compare-1.schema.json by scripts/types.mjs; do not edit.
 
-export type Count = number;
-export type Nanoseconds = number | null;
-export type Number = number | null;
 /**
- * Null where a value is missing or the base's is 0.
+ * SMB1 (MS-CIFS, MS-SMB) or SMB2/3 (MS-SMB2).
  */
-export type Ratio = null | {
-  value: number;
-  /**
-   * Confidence interval of the ratio; always null for now.
-   */
-  interval: null | {
-    low: number;
-    high: number;
-    /**
-     * As 0.95.
-     */
-    level: number;
-  };
-};
+export type Protocol = "SMB1" | "SMB2";
 /**
- * One for each column; null where it has no such command or group.
+ * What a note is about.
  */
-export type Cells = (null | Cell)[];
-/**
- * One for each column; null where it has no such load point or group.
- */
-export type PointCells = (null | PointCell)[];
+export type NoteKind = "few" | "mix" | "place" | "damage" | "encrypted" | "filter" | "warning";
 
 /**
- * What `smbscope compare --format json` prints: captures or saved reports side by side. All times are integers in nanoseconds, points in time since the Unix epoch; null is unknown or, for a statistic, not supported by enough values. Cells stand in the order of `columns`; the first column is the base, and ratios are those of a column to it.
+ * What `smbscope compare --format json` prints: captures, saved reports and ramps side by side. All times are integers in nanoseconds, points in time since the Unix epoch; null is unknown or, for a statistic, not supported by enough values. Cells stand in the order of `columns`; the first column is the base, and ratios are those of a column to it.
  */
 export interface SmbscopeComparisonDocument {
   schema: "smbscope.compare/1";
-  generator: {
-    name: "smbscope";
-    version: string;
-  };
+  generator: Generator;
+  /**
+   * A title given by the user.
+   */
   title: string | null;
   /**
    * What is compared; the first is the base.
@@ -45,76 +25,40 @@ export interface SmbscopeComparisonDocument {
    * @minItems 2
    */
   columns: [Column, Column, ...Column[]];
+  headline: Headline;
   /**
-   * All groups that are no wait by design and not encrypted.
+   * Groups that occur in any column, in the order of the report; `Other` is followed by its parts.
    */
-  headline: {
-    cells: Cells;
-  };
-  /**
-   * Groups that occur in any column, in the order of the report; Other is followed by its parts.
-   */
-  groups: {
-    group:
-      | "Open/Close"
-      | "Other"
-      | "Attributes"
-      | "Directory"
-      | "Locking"
-      | "Read"
-      | "Write"
-      | "Session"
-      | "Control"
-      | "Waiting"
-      | "Encrypted";
-    /**
-     * The group that this one is a part of, and is counted in as well.
-     */
-    part_of: "Other" | null;
-    /**
-     * Whether it counts in the headline.
-     */
-    headline: boolean;
-    cells: Cells;
-  }[];
+  groups: Group[];
   /**
    * Commands that occur in any column, those that were waited for longest in any of them first. Waits by design of a command are an entry of their own.
    */
-  commands: {
-    protocol: "SMB1" | "SMB2";
-    /**
-     * The specification's name, or the code in hexadecimal.
-     */
-    command: string;
-    /**
-     * The entry holds the waits by design of the command.
-     */
-    waiting: boolean;
-    /**
-     * Where commands of SMB1 and SMB2 that do the same stand in one entry: those of each column, subcommands of SMB1 among them. The entry has the name that SMB2 has for it. Null in any other entry.
-     */
-    members: string[][] | null;
-    cells: Cells;
-  }[];
+  commands: Command[];
   /**
    * The ramps among the columns, load point by load point; the rest of the comparison is about one load point of each. Null where there is none.
    */
-  ramps: null | Ramps;
+  ramps: Ramps | null;
   /**
    * Where the comparison is weak, a sentence each.
    */
-  notes: {
-    /**
-     * few: too few timed commands; mix: the columns do different work; place: the times were taken inside the client, and those of the base on the wire, or the other way round; damage: commands could not be timed; encrypted: commands are not known; filter: its exchanges were chosen by another expression than the base's; warning: a warning of the report, or about one of its captures.
-     */
-    kind: "few" | "mix" | "place" | "damage" | "encrypted" | "filter" | "warning";
-    /**
-     * Index of the column that it is about.
-     */
-    column: number;
-    text: string;
-  }[];
+  notes: Note[];
 }
+/**
+ * The program that made a document.
+ */
+export interface Generator {
+  /**
+   * `smbscope`
+   */
+  name: "smbscope";
+  /**
+   * Its version.
+   */
+  version: string;
+}
+/**
+ * What is compared.
+ */
 export interface Column {
   /**
    * Unique among the columns.
@@ -125,7 +69,7 @@ export interface Column {
    */
   source: string;
   /**
-   * Title of the report, where it has one.
+   * Title of the report.
    */
   title: string | null;
   /**
@@ -136,155 +80,421 @@ export interface Column {
    * Version of smbscope that made the report.
    */
   version: string;
-  captures: {
-    name: string;
-    format: string;
-    packets: Count;
-    bytes: Count;
-    first_ns: Nanoseconds;
-    last_ns: Nanoseconds;
-  }[];
   /**
-   * Which share of the commands could not be timed because the capture is damaged, and why, in plain English.
+   * Its captures.
+   */
+  captures: Capture[];
+  /**
+   * How far the figures cover the capture, in one sentence.
    */
   quality: string;
   overview: Overview;
 }
-export interface Overview {
-  elapsed_ns: Nanoseconds;
-  commands: Count;
-  timed: Count;
-  untimed: Count;
-  errors: Count;
-  connections: Count;
-  bytes_read: Count;
-  bytes_written: Count;
-  bytes_per_second: Number;
-  commands_per_second: Number;
-  /**
-   * Connections by dialect, the most first; null where the negotiation was not captured.
-   */
-  dialects: {
-    dialect: string | null;
-    connections: Count;
-  }[];
-  /**
-   * Null in the base.
-   */
-  ratios: null | {
-    bytes_per_second: Ratio;
-    commands_per_second: Ratio;
-  };
+/**
+ * A capture of a report, as far as a comparison tells of it.
+ */
+export interface Capture {
+  name: string;
+  format: string;
+  packets: number;
+  bytes: number;
+  first_ns: number | null;
+  last_ns: number | null;
 }
-export interface Cell {
-  count: Count;
-  timed: Count;
-  errors: Count;
+/**
+ * A capture as a whole.
+ */
+export interface Overview {
   /**
-   * Response times; see `times` of smbscope.report/1 for which percentiles exist when.
+   * First to last packet.
    */
-  response_time: {
-    mean: Nanoseconds;
-    p50: Nanoseconds;
-    p95: Nanoseconds;
-    p99: Nanoseconds;
-    max: Nanoseconds;
-    sum: Nanoseconds;
-  };
+  elapsed_ns: number | null;
   /**
-   * Response times by decade, as in smbscope.report/1: below 1 µs, 10 µs, … 100 s, and the rest.
+   * Commands of every group.
+   */
+  commands: number;
+  /**
+   * Those of them that were timed.
+   */
+  timed: number;
+  /**
+   * Those of them that should have been timed and could not be.
+   */
+  untimed: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  /**
+   * Connections that carried SMB.
+   */
+  connections: number;
+  /**
+   * Bytes of successful reads.
+   */
+  bytes_read: number;
+  /**
+   * Bytes of successful writes.
+   */
+  bytes_written: number;
+  /**
+   * Bytes read and written.
+   */
+  bytes_per_second: number | null;
+  /**
+   * Commands of every group.
+   */
+  commands_per_second: number | null;
+  /**
+   * Connections by dialect, the most first; what was not seen after what was.
+   */
+  dialects: Dialect[];
+  /**
+   * To the base; null in the base itself.
+   */
+  ratios: OverviewRatios | null;
+}
+/**
+ * Connections of one dialect.
+ */
+export interface Dialect {
+  /**
+   * Its name; null where the negotiation was not captured.
+   */
+  dialect: string | null;
+  /**
+   * Connections.
+   */
+  connections: number;
+}
+/**
+ * What a capture as a whole did, as multiples of the base.
+ */
+export interface OverviewRatios {
+  /**
+   * Of `bytes_per_second`.
+   */
+  bytes_per_second: Ratio | null;
+  /**
+   * Of `commands_per_second`.
+   */
+  commands_per_second: Ratio | null;
+}
+/**
+ * A value divided by the base's. Null where a value is missing or the base's is 0.
+ */
+export interface Ratio {
+  /**
+   * 2 is twice as much as the base.
+   */
+  value: number;
+  /**
+   * How far chance alone may move the ratio. Not computed yet, and therefore null.
+   */
+  interval: Interval | null;
+}
+/**
+ * A confidence interval.
+ */
+export interface Interval {
+  /**
+   * Its lower end.
+   */
+  low: number;
+  /**
+   * Its upper end.
+   */
+  high: number;
+  /**
+   * In how many of such intervals the truth lies, as 0.95.
+   */
+  level: number;
+}
+/**
+ * The sum of the headline groups.
+ */
+export interface Headline {
+  /**
+   * One for each column; null where it has no command of them.
+   */
+  cells: (Cell | null)[];
+}
+/**
+ * What a column says of a group or command.
+ */
+export interface Cell {
+  /**
+   * Commands, timed or not.
+   */
+  count: number;
+  /**
+   * Commands that entered the times.
+   */
+  timed: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  response_time: ResponseTime;
+  /**
+   * Response times by decade: below 1 µs, 10 µs, … 100 s, and the rest.
    *
    * @minItems 10
    * @maxItems 10
    */
-  distribution: [Count, Count, Count, Count, Count, Count, Count, Count, Count, Count];
+  distribution: [number, number, number, number, number, number, number, number, number, number];
   /**
    * To the base; null in the base itself, and where the base has no cell.
    */
-  ratios: null | Ratios;
+  ratios: Ratios | null;
 }
+/**
+ * Figures of response times; see `times` of smbscope.report/1 for which percentiles exist when.
+ */
+export interface ResponseTime {
+  /**
+   * Arithmetic mean.
+   */
+  mean: number | null;
+  /**
+   * Median.
+   */
+  p50: number | null;
+  /**
+   * 95th percentile.
+   */
+  p95: number | null;
+  /**
+   * 99th percentile.
+   */
+  p99: number | null;
+  /**
+   * Largest value.
+   */
+  max: number | null;
+  /**
+   * All of them together: what clients waited. Mean times number; as the mean is rounded, right to half a nanosecond a command.
+   */
+  sum: number | null;
+}
+/**
+ * Figures as multiples of the base's.
+ */
 export interface Ratios {
-  count: Ratio;
-  mean: Ratio;
-  p50: Ratio;
-  p95: Ratio;
-  p99: Ratio;
-  max: Ratio;
-  sum: Ratio;
+  /**
+   * Of `count`.
+   */
+  count: Ratio | null;
+  /**
+   * Of `mean`.
+   */
+  mean: Ratio | null;
+  /**
+   * Of `p50`.
+   */
+  p50: Ratio | null;
+  /**
+   * Of `p95`.
+   */
+  p95: Ratio | null;
+  /**
+   * Of `p99`.
+   */
+  p99: Ratio | null;
+  /**
+   * Of `max`.
+   */
+  max: Ratio | null;
+  /**
+   * Of `sum`.
+   */
+  sum: Ratio | null;
 }
+/**
+ * A group.
+ */
+export interface Group {
+  /**
+   * Its name.
+   */
+  group:
+    | "Open/Close"
+    | "Attributes"
+    | "Directory"
+    | "Locking"
+    | "Read"
+    | "Write"
+    | "Session"
+    | "Control"
+    | "Waiting"
+    | "Encrypted"
+    | "Other";
+  /**
+   * The group that it is a part of, and is counted in as well.
+   */
+  part_of: "Other" | null;
+  /**
+   * Whether it counts in the headline.
+   */
+  headline: boolean;
+  /**
+   * One for each column; null where it has none.
+   */
+  cells: (Cell | null)[];
+}
+/**
+ * A command.
+ */
+export interface Command {
+  protocol: Protocol;
+  /**
+   * The specification's name, or the code in hexadecimal.
+   */
+  command: string;
+  /**
+   * The entry holds the waits by design of the command.
+   */
+  waiting: boolean;
+  /**
+   * Where commands of SMB1 and SMB2 that do the same stand in one entry: those of each column, subcommands of SMB1 among them. The entry has the name that SMB2 has for it. Null in any other entry.
+   */
+  members: string[][] | null;
+  /**
+   * One for each column; null where it has none.
+   */
+  cells: (Cell | null)[];
+}
+/**
+ * Ramps side by side. Cells stand in the order of the columns of the comparison; a capture has none.
+ */
 export interface Ramps {
   /**
-   * One for each column; null for what is no ramp.
+   * What is known of each ramp; null for what is no ramp.
    */
-  columns: (null | {
-    users: Count;
-    workload: string;
-    /**
-     * Closed loop, or the rate of an open one.
-     */
-    schedule: string;
-    overall_response_time_ns: Nanoseconds;
-    /**
-     * The highest load at which the criterion of the ramp holds; null where that is not known.
-     */
-    capacity: number | null;
-  })[];
+  columns: (Ramp | null)[];
   /**
    * Loads that any ramp has, ascending.
    */
-  points: {
-    users: number;
-    total: PointCells;
-    groups: {
-      group:
-        | "Open/Close"
-        | "Other"
-        | "Attributes"
-        | "Directory"
-        | "Locking"
-        | "Read"
-        | "Write"
-        | "Session"
-        | "Control"
-        | "Waiting"
-        | "Encrypted";
-      /**
-       * The group that this one is a part of, and is counted in as well.
-       */
-      part_of: "Other" | null;
-      cells: PointCells;
-    }[];
-  }[];
+  points: LoadPoint[];
 }
+/**
+ * A ramp as a whole.
+ */
+export interface Ramp {
+  /**
+   * Users of the load point that stands in the rest of the comparison.
+   */
+  users: number;
+  /**
+   * What the users did.
+   */
+  workload: string;
+  /**
+   * `closed loop`, or the rate of an open one.
+   */
+  schedule: string;
+  /**
+   * As the document of the ramp has it.
+   */
+  overall_response_time_ns: number | null;
+  /**
+   * The highest load at which the criterion of the ramp holds; null where that is not known.
+   */
+  capacity: number | null;
+}
+/**
+ * Load points of as many users.
+ */
+export interface LoadPoint {
+  /**
+   * Users at the same time.
+   */
+  users: number;
+  /**
+   * All groups of the headline. One for each column; null where it has no such load point.
+   */
+  total: (PointCell | null)[];
+  /**
+   * By group; *Other* is followed by its parts.
+   */
+  groups: PointGroup[];
+}
+/**
+ * What a ramp says of a group at a load point.
+ */
 export interface PointCell {
   /**
    * Commands answered a second.
    */
   per_second: number | null;
-  per_second_ratio: Ratio;
-  count: Count;
-  timed: Count;
-  errors: Count;
   /**
-   * Response times; see `times` of smbscope.report/1 for which percentiles exist when.
+   * That as a multiple of the first ramp's.
    */
-  response_time: {
-    mean: Nanoseconds;
-    p50: Nanoseconds;
-    p95: Nanoseconds;
-    p99: Nanoseconds;
-    max: Nanoseconds;
-    sum: Nanoseconds;
-  };
+  per_second_ratio: Ratio | null;
   /**
-   * Response times by decade, as in smbscope.report/1: below 1 µs, 10 µs, … 100 s, and the rest.
+   * Commands, timed or not.
+   */
+  count: number;
+  /**
+   * Commands that entered the times.
+   */
+  timed: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  response_time: ResponseTime;
+  /**
+   * Response times by decade: below 1 µs, 10 µs, … 100 s, and the rest.
    *
    * @minItems 10
    * @maxItems 10
    */
-  distribution: [Count, Count, Count, Count, Count, Count, Count, Count, Count, Count];
+  distribution: [number, number, number, number, number, number, number, number, number, number];
   /**
    * To the base; null in the base itself, and where the base has no cell.
    */
-  ratios: null | Ratios;
+  ratios: Ratios | null;
+}
+/**
+ * A group at a load point.
+ */
+export interface PointGroup {
+  /**
+   * Its name.
+   */
+  group:
+    | "Open/Close"
+    | "Attributes"
+    | "Directory"
+    | "Locking"
+    | "Read"
+    | "Write"
+    | "Session"
+    | "Control"
+    | "Waiting"
+    | "Encrypted"
+    | "Other";
+  /**
+   * The group that it is a part of, and is counted in as well.
+   */
+  part_of: "Other" | null;
+  /**
+   * One for each column; null where it has no such load point or group.
+   */
+  cells: (PointCell | null)[];
+}
+/**
+ * A weakness of the comparison.
+ */
+export interface Note {
+  kind: NoteKind;
+  /**
+   * Index of the column that it is about.
+   */
+  column: number;
+  /**
+   * A sentence.
+   */
+  text: string;
 }

@@ -1,10 +1,11 @@
 // Made from schema/smbscope.report-1.schema.json by scripts/types.mjs; do not edit.
 
-export type Count = number;
-export type Nanoseconds = number | null;
-export type Positive = number;
 /**
- * A server (`address:port`) or a client (its address).
+ * Whose the seconds are.
+ */
+export type Who = "server" | "network" | "client" | "nothing" | "waiting" | "idle" | "unknown";
+/**
+ * A server or a client.
  */
 export type Subject =
   | {
@@ -13,68 +14,31 @@ export type Subject =
   | {
       client: string;
     };
-export type Port = number;
-export type Command = Row & {
-  protocol: "SMB1" | "SMB2";
-  /**
-   * The specification's name, or the code in hexadecimal.
-   */
-  command: string;
-  groups: (
-    | "Open/Close"
-    | "Attributes"
-    | "Directory"
-    | "Locking"
-    | "Read"
-    | "Write"
-    | "Session"
-    | "Control"
-    | "Waiting"
-    | "Encrypted"
-  )[];
-  /**
-   * Exchanges with a subcommand, by it.
-   */
-  subcommands: Subcommand[];
-  /**
-   * What is no command of its own and not in the counts of this entry: the asynchronous portion of Write_Raw, what the server sent of its own accord.
-   */
-  apart: Subcommand[];
-};
-export type Subcommand = Row & {
-  subcommand: string;
-};
-export type Group = Row & {
-  group:
-    | "Open/Close"
-    | "Attributes"
-    | "Directory"
-    | "Locking"
-    | "Read"
-    | "Write"
-    | "Session"
-    | "Control"
-    | "Waiting"
-    | "Encrypted"
-    | "Other";
-  headline: boolean;
-  parts: Group[];
-  cumulative: Cumulative;
-};
 /**
- * The cumulative distribution of response time: pairs of nanoseconds and the fraction of commands answered within them, ascending, at most 128.
+ * SMB1 (MS-CIFS, MS-SMB) or SMB2/3 (MS-SMB2).
  */
-export type Cumulative = [number, number][];
+export type Protocol = "SMB1" | "SMB2";
+/**
+ * Where an exchange is counted. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
+ */
+export type GroupName =
+  | "Open/Close"
+  | "Attributes"
+  | "Directory"
+  | "Locking"
+  | "Read"
+  | "Write"
+  | "Session"
+  | "Control"
+  | "Waiting"
+  | "Encrypted";
 
 /**
  * What `smbscope analyze --format json` prints. All times are integers in nanoseconds, points in time since the Unix epoch; null is unknown or, for a statistic, not supported by enough values.
  */
 export interface SmbscopeReportDocument {
   schema: "smbscope.report/1";
-  generator: {
-    name: "smbscope";
-    version: string;
-  };
+  generator: Generator;
   title: string | null;
   /**
    * The expression of --filter, where the statistics are about chosen exchanges only; docs/filter.md describes it. Captures, quality and connections are those of the whole.
@@ -83,14 +47,11 @@ export interface SmbscopeReportDocument {
   /**
    * How many exchanges the filter chose, of how many.
    */
-  matched: {
-    exchanges: Count;
-    of: Count;
-  } | null;
+  matched: Matched | null;
   /**
    * The captures, in the order in which exchanges number them.
    */
-  captures: Capture[];
+  captures: CaptureInfo[];
   quality: Quality;
   totals: Totals;
   verdict: Verdict;
@@ -107,72 +68,92 @@ export interface SmbscopeReportDocument {
    * By operation group; the entries add up, Other holds its parts.
    */
   groups: Group[];
-  shares: (Entity & {
-    share: string;
-  })[];
-  files: (Entity & {
-    share: string | null;
-    /**
-     * Path below the share; an ellipsis (…) at the end stands for what the capture does not hold.
-     */
-    path: string;
-  })[];
-  clients: (Entity & {
-    /**
-     * IP address.
-     */
-    client: string;
-    /**
-     * Sum over its connections; null for what was not told apart.
-     */
-    time_split: TimeSplit | null;
-  })[];
-  servers: (Entity & {
-    /**
-     * IP address.
-     */
-    server: string;
-    server_port: number | null;
-    /**
-     * Sum over its connections; null for what was not told apart.
-     */
-    time_split: TimeSplit | null;
-  })[];
-  users: (Entity & {
-    user: string;
-  })[];
+  shares: ShareEntity[];
+  files: FileEntity[];
+  clients: ClientEntity[];
+  servers: ServerEntity[];
+  users: UserEntity[];
   /**
    * The commands divided by --by; null without it.
    */
-  slices: null | Slices;
+  slices: Slices | null;
   timeline: Timeline;
-  heatmap: Heatmap;
+  heatmap: HeatMap;
   concurrency: Concurrency[];
   /**
    * The slowest exchanges, slowest first, at most 100.
    */
   slowest: SlowExchange[];
-  /**
-   * What the rules found; empty where no rule ran.
-   */
-  findings: Finding[];
   omitted: Omitted;
   warnings: string[];
 }
-export interface Capture {
+/**
+ * The program that made a document.
+ */
+export interface Generator {
+  /**
+   * `smbscope`
+   */
+  name: "smbscope";
+  /**
+   * Its version.
+   */
+  version: string;
+}
+/**
+ * How many exchanges the filter chose, of how many.
+ */
+export interface Matched {
+  exchanges: number;
+  of: number;
+}
+/**
+ * One capture file or stream.
+ */
+export interface CaptureInfo {
+  /**
+   * The name as given; `-` for standard input.
+   */
   name: string;
   /**
-   * pcap, pcapng or snoop.
+   * `pcap`, `pcap (ns)`, `modified pcap`, `pcapng` or `snoop`.
    */
   format: string;
+  /**
+   * `gzip`, `zstd`, `lz4` or `xz`; null for a plain file.
+   */
   compression: string | null;
-  packets: Count;
-  bytes: Count;
-  first_ns: Nanoseconds;
-  last_ns: Nanoseconds;
-  resolution_ns: Count;
+  /**
+   * Packets in the file.
+   */
+  packets: number;
+  /**
+   * Length of the file, compressed where it is.
+   */
+  bytes: number;
+  /**
+   * The earliest timestamp.
+   */
+  first_ns: number | null;
+  /**
+   * The latest timestamp.
+   */
+  last_ns: number | null;
+  /**
+   * Nanoseconds between two ticks of the coarsest clock, at least 1.
+   */
+  resolution_ns: number;
+  /**
+   * The largest snap length that the file states.
+   */
   snap_length: number | null;
-  link_types: Count[];
+  /**
+   * LINKTYPE_* values of its interfaces.
+   */
+  link_types: number[];
+  /**
+   * What was wrong with the file.
+   */
   warnings: string[];
 }
 /**
@@ -183,94 +164,296 @@ export interface Quality {
    * Which share of the commands could not be timed because the capture is damaged, and why, in plain English.
    */
   sentence: string;
+  not_timed: Share;
   /**
-   * That share in percent: commands seen in part, and those of which the capture shows nothing (commands_unseen), which are an estimate where the bounds differ.
+   * Records read from the captures.
    */
-  not_timed: {
-    /**
-     * The best guess.
-     */
-    percent: number;
-    /**
-     * It is hardly less than this: two standard errors below.
-     */
-    at_least: number;
-    /**
-     * It is hardly more than this: two standard errors above.
-     */
-    at_most: number;
-  };
+  packets: number;
+  /**
+   * Bytes of those packets on the wire (the original lengths).
+   */
+  wire_bytes: number;
+  /**
+   * Bytes of those packets in the capture.
+   */
+  captured_bytes: number;
+  /**
+   * Packets that the snap length cut short.
+   */
+  snapped_packets: number;
+  /**
+   * Packets of another protocol than TCP over IP; `skipped` names the protocols.
+   */
+  not_tcp: number;
+  /**
+   * TCP packets.
+   */
+  tcp_packets: number;
+  /**
+   * Packets whose link, IP or TCP header does not parse.
+   */
+  malformed_packets: number;
+  /**
+   * Packets that the snap length cut off inside their link, IP or TCP header.
+   */
+  headers_not_captured: number;
+  /**
+   * TCP packets that were in a tunnel: VXLAN, GENEVE, GRE, ERSPAN, IP in IP, GTP-U and the like.
+   */
+  tunneled_packets: number;
+  /**
+   * IP fragments seen.
+   */
+  ip_fragments: number;
+  /**
+   * IP datagrams put together from fragments.
+   */
+  ip_datagrams_reassembled: number;
+  /**
+   * IP datagrams given up because fragments are missing or the table was full.
+   */
+  ip_datagrams_incomplete: number;
+  /**
+   * Packets that a file held out of time order, put in order before the analysis.
+   */
+  packets_reordered_by_time: number;
+  /**
+   * Packets older than what was already analysed (a pipe out of order beyond the window, a clock step).
+   */
+  packets_out_of_time_order: number;
+  /**
+   * Capture files or streams that end in the middle of a record.
+   */
+  truncated_captures: number;
+  /**
+   * Records or blocks of a capture file that could not be read and were passed over.
+   */
+  unreadable_records: number;
+  /**
+   * TCP packets of flows that carry SMB; the counters from here to the losses of framing are about these flows.
+   */
+  smb_flow_packets: number;
+  /**
+   * Segments without data, SYN, FIN or RST that acknowledge.
+   */
+  pure_acks: number;
+  /**
+   * Data segments never acknowledged in the capture.
+   */
+  unacknowledged_segments: number;
+  /**
+   * The same packet captured twice.
+   */
+  duplicate_packets: number;
+  /**
+   * Of those, copies with another time to live: captured on both sides of a router.
+   */
+  copies_behind_router: number;
+  /**
+   * Segments that carry bytes sent before.
+   */
+  retransmitted_segments: number;
+  /**
+   * Bytes sent more than once: lost by the network, or believed lost by the sender.
+   */
+  retransmitted_bytes: number;
+  /**
+   * Retransmitted segments whose bytes the receiver had already acknowledged.
+   */
+  spurious_retransmissions: number;
+  /**
+   * Segments sent again of which the capture holds only the late copy.
+   */
+  retransmissions_seen_once: number;
+  /**
+   * Segments that arrived before bytes that belong in front of them.
+   */
+  out_of_order_segments: number;
+  /**
+   * Gaps: runs of bytes that the receiver acknowledged but the capture never held.
+   */
+  capture_gaps: number;
+  /**
+   * Packets dropped by the capture, at least.
+   */
+  dropped_packets: number;
+  /**
+   * Bytes dropped by the capture.
+   */
+  dropped_bytes: number;
+  /**
+   * Bytes neither captured nor acknowledged.
+   */
+  missing_unacknowledged_bytes: number;
+  /**
+   * Packets that turned up after their bytes had been given up as dropped.
+   */
+  late_segments: number;
+  /**
+   * TCP keep-alives.
+   */
+  keep_alives: number;
+  /**
+   * Segments that announced a closed receive window.
+   */
+  zero_windows: number;
+  /**
+   * Flows whose beginning the capture does not hold.
+   */
+  midstream_flows: number;
+  /**
+   * Flows closed by RST.
+   */
+  reset_flows: number;
+  /**
+   * Flows given up because the table was full.
+   */
+  evicted_flows: number;
+  /**
+   * Segments held for reordering and given up because a buffer was full.
+   */
+  reorder_buffer_overflows: number;
+  /**
+   * Times that the framing was lost (after a gap, a cut-off header, a mid-stream start).
+   */
+  framing_lost: number;
+  /**
+   * Times that it was found again.
+   */
+  framing_found: number;
+  /**
+   * Bytes passed over while looking for a frame header.
+   */
+  bytes_skipped: number;
+  /**
+   * Frames that are no SMB message and were not expected as raw data.
+   */
+  unknown_frames: number;
+  /**
+   * SMB messages whose header or parameters contradict themselves.
+   */
+  malformed_messages: number;
+  /**
+   * SMB messages whose header was cut off before the message id; of a compound, its first such member.
+   */
+  headers_truncated: number;
+  /**
+   * Names of files and shares of which the capture holds only the beginning, or nothing.
+   */
+  names_cut: number;
+  /**
+   * Frames in an SMB2 TRANSFORM_HEADER.
+   */
+  encrypted_frames: number;
+  /**
+   * Frames in an SMB2 COMPRESSION_TRANSFORM_HEADER.
+   */
+  compressed_frames: number;
+  /**
+   * Compressed frames whose header could not be recovered.
+   */
+  compressed_frames_opaque: number;
+  /**
+   * Connections whose server answered in another protocol than SMB.
+   */
+  foreign_replies: number;
+  /**
+   * NetBIOS keep-alives.
+   */
+  netbios_keep_alives: number;
+  /**
+   * NetBIOS session requests and responses.
+   */
+  netbios_session_packets: number;
+  /**
+   * Responses whose request was not captured.
+   */
+  responses_without_request: number;
+  /**
+   * Requests never answered, with the server's stream whole.
+   */
+  requests_unanswered: number;
+  /**
+   * Requests never answered while the capture lacks bytes that may have held the response.
+   */
+  responses_not_captured: number;
+  /**
+   * Exchanges left out because the last packet of the response is missing.
+   */
+  response_end_missing: number;
+  /**
+   * Responses refused because their TCP positions contradict the request with the same id.
+   */
+  causality_refused: number;
+  /**
+   * Responses refused because a gap could hide a recycled id.
+   */
+  ambiguous_refused: number;
+  /**
+   * Requests whose id was used again while they were outstanding.
+   */
+  ids_reused: number;
+  /**
+   * Exchanges left out because the clock stepped between request and response, or these were captured in the wrong order.
+   */
+  clock_steps: number;
+  /**
+   * Responses that begin before the last packet of their request; they have no service time and no server time.
+   */
+  early_responses: number;
+  /**
+   * Outstanding requests given up because the table was full.
+   */
+  evicted_requests: number;
+  /**
+   * Names (sessions, trees, opens) given up because a table was full.
+   */
+  evicted_names: number;
+  /**
+   * Interim responses (STATUS_PENDING and SMB1's "go ahead").
+   */
+  interim_responses: number;
+  /**
+   * Oplock and lease breaks that the server sent.
+   */
+  server_breaks: number;
+  /**
+   * Commands of which the capture shows nothing: SMB2's by their message ids, those of SMB1 and encrypted ones estimated by the bytes missing and the typical sizes around them.
+   */
+  commands_unseen: number;
+  /**
+   * The square of the standard error of that number.
+   */
+  commands_unseen_variance: number;
+  /**
+   * Captured bytes of the longest packet that the snap length cut short.
+   */
+  longest_cut_packet: number;
+  /**
+   * Bytes that are missing of a name that was cut off, at most.
+   */
+  longest_name_tail: number;
   /**
    * Packets that are no TCP, by protocol, most packets first, at most 33 entries; they add up to `not_tcp`.
    */
   skipped: Skipped[];
-  packets: Count;
-  wire_bytes: Count;
-  captured_bytes: Count;
-  snapped_packets: Count;
-  not_tcp: Count;
-  tcp_packets: Count;
-  malformed_packets: Count;
-  headers_not_captured: Count;
-  tunneled_packets: Count;
-  ip_fragments: Count;
-  ip_datagrams_reassembled: Count;
-  ip_datagrams_incomplete: Count;
-  packets_reordered_by_time: Count;
-  packets_out_of_time_order: Count;
-  truncated_captures: Count;
-  unreadable_records: Count;
-  smb_flow_packets: Count;
-  pure_acks: Count;
-  unacknowledged_segments: Count;
-  duplicate_packets: Count;
-  copies_behind_router: Count;
-  retransmitted_segments: Count;
-  retransmitted_bytes: Count;
-  spurious_retransmissions: Count;
-  retransmissions_seen_once: Count;
-  out_of_order_segments: Count;
-  capture_gaps: Count;
-  dropped_packets: Count;
-  dropped_bytes: Count;
-  missing_unacknowledged_bytes: Count;
-  late_segments: Count;
-  keep_alives: Count;
-  zero_windows: Count;
-  midstream_flows: Count;
-  reset_flows: Count;
-  evicted_flows: Count;
-  reorder_buffer_overflows: Count;
-  framing_lost: Count;
-  framing_found: Count;
-  bytes_skipped: Count;
-  unknown_frames: Count;
-  malformed_messages: Count;
-  headers_truncated: Count;
-  names_cut: Count;
-  encrypted_frames: Count;
-  compressed_frames: Count;
-  compressed_frames_opaque: Count;
-  foreign_replies: Count;
-  netbios_keep_alives: Count;
-  netbios_session_packets: Count;
-  responses_without_request: Count;
-  requests_unanswered: Count;
-  responses_not_captured: Count;
-  response_end_missing: Count;
-  causality_refused: Count;
-  ambiguous_refused: Count;
-  ids_reused: Count;
-  clock_steps: Count;
-  early_responses: Count;
-  evicted_requests: Count;
-  evicted_names: Count;
-  interim_responses: Count;
-  server_breaks: Count;
-  commands_unseen: Count;
-  commands_unseen_variance: Count;
-  longest_cut_packet: Count;
-  longest_name_tail: Count;
+}
+/**
+ * The share of the commands that could not be timed, in percent: commands seen in part, and those of which the capture shows nothing (commands_unseen), which are an estimate where the bounds differ.
+ */
+export interface Share {
+  /**
+   * The best guess.
+   */
+  percent: number;
+  /**
+   * It is hardly less than this: two standard errors below.
+   */
+  at_least: number;
+  /**
+   * It is hardly more than this: two standard errors above.
+   */
+  at_most: number;
 }
 /**
  * Packets of a protocol that is not read.
@@ -299,36 +482,56 @@ export interface Skipped {
    * The usual name.
    */
   name: string | null;
-  packets: Positive;
+  packets: number;
 }
 export interface Totals {
-  commands: Count;
-  untimed: Count;
-  outcomes: Outcomes;
-  first_ns: Nanoseconds;
-  last_ns: Nanoseconds;
-  elapsed_ns: Nanoseconds;
+  /**
+   * Commands of every group.
+   */
+  commands: number;
+  /**
+   * Those that should have been timed and could not be.
+   */
+  untimed: number;
+  /**
+   * How exchanges ended; only what occurred.
+   */
+  outcomes: {
+    [k: string]: number;
+  };
+  first_ns: number | null;
+  last_ns: number | null;
+  /**
+   * First to last packet of the captures.
+   */
+  elapsed_ns: number | null;
   load: Load;
   headline: Row;
-}
-/**
- * How exchanges ended; only what occurred.
- */
-export interface Outcomes {
-  [k: string]: Positive;
 }
 /**
  * What was asked of the servers: the one source of rates, error counts and bytes.
  */
 export interface Load {
-  elapsed_ns: Count;
   /**
-   * Commands of every group.
+   * First to last packet of the commands: what rates are rates of.
+   */
+  elapsed_ns: number;
+  /**
+   * Commands of every group each second; null where no time went by.
    */
   commands_per_second: number | null;
-  errors: Count;
-  bytes_read: Count;
-  bytes_written: Count;
+  /**
+   * Error responses of every group.
+   */
+  errors: number;
+  /**
+   * Bytes of files that were read.
+   */
+  bytes_read: number;
+  /**
+   * Bytes of files that were written.
+   */
+  bytes_written: number;
   read_bytes_per_second: number | null;
   written_bytes_per_second: number | null;
 }
@@ -336,28 +539,45 @@ export interface Load {
  * Counts and times of a set of exchanges.
  */
 export interface Row {
-  count: Count;
-  timed: Count;
+  /**
+   * Exchanges, timed or not.
+   */
+  count: number;
+  /**
+   * Exchanges that entered the times.
+   */
+  timed: number;
   /**
    * Error responses by status; `(other)` adds up what was not told apart.
    */
   errors: {
-    [k: string]: Positive;
+    [k: string]: number;
   };
-  outcomes: Outcomes;
+  /**
+   * How exchanges ended; only what occurred.
+   */
+  outcomes: {
+    [k: string]: number;
+  };
   /**
    * Packets per exchange, both halves; of exchanges whose packets are known in full.
    */
   average_packets: number | null;
-  request_bytes: Count;
-  response_bytes: Count;
+  /**
+   * Bytes of SMB requests.
+   */
+  request_bytes: number;
+  /**
+   * Bytes of final SMB responses.
+   */
+  response_bytes: number;
   /**
    * Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and the rest. A time on an edge is in the decade above.
    *
    * @minItems 10
    * @maxItems 10
    */
-  distribution: [Count, Count, Count, Count, Count, Count, Count, Count, Count, Count];
+  distribution: [number, number, number, number, number, number, number, number, number, number];
   response_time: Times;
   service_time: Times;
   server_time: Times;
@@ -368,30 +588,57 @@ export interface Row {
   think_time: Times;
 }
 /**
- * Statistics of one of the times in nanoseconds. Standard deviation is that of a sample (n − 1). Percentiles interpolate linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1 value, p90 10, p95 20, p99 100, p999 1000.
+ * Statistics of one of the times in nanoseconds. Standard deviation is that of a sample (n − 1). Percentiles interpolate linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1 value, p90 10, p95 20, p99 100, p999 1000. What too few values support is null.
  */
 export interface Times {
-  count: Count;
-  min: Nanoseconds;
-  max: Nanoseconds;
-  mean: Nanoseconds;
-  stddev: Nanoseconds;
-  p50: Nanoseconds;
-  p90: Nanoseconds;
-  p95: Nanoseconds;
-  p99: Nanoseconds;
-  p999: Nanoseconds;
+  /**
+   * Number of values.
+   */
+  count: number;
+  /**
+   * Smallest value.
+   */
+  min: number | null;
+  /**
+   * Largest value.
+   */
+  max: number | null;
+  /**
+   * Arithmetic mean.
+   */
+  mean: number | null;
+  /**
+   * Sample standard deviation.
+   */
+  stddev: number | null;
+  /**
+   * Median.
+   */
+  p50: number | null;
+  /**
+   * 90th percentile.
+   */
+  p90: number | null;
+  /**
+   * 95th percentile.
+   */
+  p95: number | null;
+  /**
+   * 99th percentile.
+   */
+  p99: number | null;
+  /**
+   * 99.9th percentile.
+   */
+  p999: number | null;
 }
 /**
  * Is anything slow, and is it the server, the network or the client? In plain English.
  */
 export interface Verdict {
+  who: Who;
   /**
-   * Whose the waits are: the server's, the network's (transfers, round trips, retransmissions); `client`: nothing is slow, and the client was idle between requests most of the time; `nothing`: nothing is slow; `waiting`: expected waits only; `idle`: no command was outstanding; `unknown`: the capture does not tell.
-   */
-  who: "server" | "network" | "client" | "nothing" | "waiting" | "idle" | "unknown";
-  /**
-   * The answer in one sentence.
+   * The answer in a sentence.
    */
   headline: string;
   /**
@@ -405,49 +652,107 @@ export interface Verdict {
   /**
    * Slow servers, then slow clients: of each, the 10 that waited longest.
    */
-  slow: {
-    subject: Subject;
-    who: "server" | "network" | "unknown";
-    waited_ns: Count;
-    active_ns: Count;
-    /**
-     * The thresholds that it exceeds.
-     */
-    reasons: string[];
-  }[];
+  slow: SlowSubject[];
   /**
-   * What counted as slow, as --slow takes it: the longest p95 of each group, the longest command, the share of its active time that a client waits, and its least total wait.
+   * What counted as slow, as `--slow` takes it: the longest p95 of each group, the longest command, the share of its active time that a client waits, and its least total wait.
    */
   thresholds: string;
+}
+/**
+ * A slow server or client.
+ */
+export interface SlowSubject {
+  subject: Subject;
+  /**
+   * Whose its waits are.
+   */
+  who: "server" | "network" | "unknown";
+  /**
+   * Time with commands outstanding.
+   */
+  waited_ns: number;
+  /**
+   * That, and the client's time to think between commands.
+   */
+  active_ns: number;
+  /**
+   * The thresholds that it exceeds.
+   */
+  reasons: string[];
 }
 /**
  * Where the time of connections went. Each moment is divided equally among the commands outstanding on its connection, and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being sent again, the moment is the transfer's, or the network's.
  */
 export interface TimeSplit {
-  connections: Count;
-  elapsed_ns: Count;
-  think_ns: Count;
-  request_transfer_ns: Count;
-  network_ns: Count;
-  server_ns: Count;
-  server_or_network_ns: Count;
-  response_transfer_ns: Count;
-  waiting_ns: Count;
-  idle_ns: Count;
-  unknown_ns: Count;
-  filtered_out_ns: Count;
-  busy_ns: Count;
-  outstanding_ns: Count;
+  /**
+   * Connections that were added up: 1 for a connection.
+   */
+  connections: number;
+  /**
+   * First to last packet, of all connections; the sum of the parts below.
+   */
+  elapsed_ns: number;
+  /**
+   * The client's own time: nothing outstanding, for at most 10 s between a response and the next request.
+   */
+  think_ns: number;
+  /**
+   * First to last packet of requests.
+   */
+  request_transfer_ns: number;
+  /**
+   * Round trips between client, capture point and server, and waits for segments to be sent again.
+   */
+  network_ns: number;
+  /**
+   * Service time less the round trip.
+   */
+  server_ns: number;
+  /**
+   * Service time where the round trip is not known.
+   */
+  server_or_network_ns: number;
+  /**
+   * First to last packet of responses.
+   */
+  response_transfer_ns: number;
+  /**
+   * Nothing outstanding but waits by design.
+   */
+  waiting_ns: number;
+  /**
+   * Nothing outstanding for more than 10 s, before the first request or after the last response.
+   */
+  idle_ns: number;
+  /**
+   * A command was outstanding of which the capture does not hold the end.
+   */
+  unknown_ns: number;
+  /**
+   * Only commands that a filter left out were outstanding, or the client thought before one of them; 0 without a filter.
+   */
+  filtered_out_ns: number;
+  /**
+   * At least one command outstanding, waits by design not counted.
+   */
+  busy_ns: number;
+  /**
+   * Sum over the commands of the time for which each was outstanding; divided by busy_ns, the mean concurrency.
+   */
+  outstanding_ns: number;
 }
 export interface Connection {
-  flow_id: Count;
+  /**
+   * The packet that opened the connection: the how-manieth of all captures, in time order, from 1.
+   */
+  flow_id: number;
   client: string;
-  client_port: Port;
+  client_port: number;
   server: string;
-  server_port: Port;
+  server_port: number;
   first_ns: number;
   last_ns: number;
-  protocol: "SMB1" | "SMB2" | null;
+  protocol: Protocol | null;
   dialect: string | null;
   /**
    * The capture does not hold its beginning.
@@ -458,15 +763,15 @@ export interface Connection {
    * Whether the server requires signing; null where the negotiation was not captured.
    */
   signing_required: boolean | null;
-  signed_messages: Count;
-  encrypted_frames: Count;
-  compressed_frames: Count;
-  messages: Count;
-  exchanges: Count;
-  max_outstanding: Count;
-  max_credits_granted: Count;
-  server_round_trip_ns: Nanoseconds;
-  client_round_trip_ns: Nanoseconds;
+  signed_messages: number;
+  encrypted_frames: number;
+  compressed_frames: number;
+  messages: number;
+  exchanges: number;
+  max_outstanding: number;
+  max_credits_granted: number;
+  server_round_trip_ns: number | null;
+  client_round_trip_ns: number | null;
   users: string[];
   shares: string[];
   to_server: Direction;
@@ -477,28 +782,346 @@ export interface Connection {
   time_split: TimeSplit | null;
 }
 export interface Direction {
-  packets: Count;
-  bytes: Count;
-  message_packets: Count;
-  continuation_packets: Count;
-  pure_acks: Count;
-  retransmitted: Count;
-  dropped_bytes: Count;
-  dropped_packets: Count;
+  packets: number;
+  bytes: number;
+  message_packets: number;
+  continuation_packets: number;
+  pure_acks: number;
+  retransmitted: number;
+  dropped_bytes: number;
+  dropped_packets: number;
+}
+/**
+ * Counts and times of a set of exchanges.
+ */
+export interface Command {
+  protocol: Protocol;
+  /**
+   * The specification's name, or the code in hexadecimal.
+   */
+  command: string;
+  groups: GroupName[];
+  /**
+   * Exchanges, timed or not.
+   */
+  count: number;
+  /**
+   * Exchanges that entered the times.
+   */
+  timed: number;
+  /**
+   * Error responses by status; `(other)` adds up what was not told apart.
+   */
+  errors: {
+    [k: string]: number;
+  };
+  /**
+   * How exchanges ended; only what occurred.
+   */
+  outcomes: {
+    [k: string]: number;
+  };
+  /**
+   * Packets per exchange, both halves; of exchanges whose packets are known in full.
+   */
+  average_packets: number | null;
+  /**
+   * Bytes of SMB requests.
+   */
+  request_bytes: number;
+  /**
+   * Bytes of final SMB responses.
+   */
+  response_bytes: number;
+  /**
+   * Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and the rest. A time on an edge is in the decade above.
+   *
+   * @minItems 10
+   * @maxItems 10
+   */
+  distribution: [number, number, number, number, number, number, number, number, number, number];
+  response_time: Times;
+  service_time: Times;
+  server_time: Times;
+  request_transfer: Times;
+  response_transfer: Times;
+  srt: Times;
+  retransmission_delay: Times;
+  think_time: Times;
+  /**
+   * Exchanges with a subcommand, by it.
+   */
+  subcommands: Subcommand[];
+  /**
+   * What is no command of its own and not in the counts of this entry: the asynchronous portion of Write_Raw, what the server sent of its own accord.
+   */
+  apart: Subcommand[];
+}
+/**
+ * A part of a command.
+ */
+export interface Subcommand {
+  subcommand: string;
+  /**
+   * Exchanges, timed or not.
+   */
+  count: number;
+  /**
+   * Exchanges that entered the times.
+   */
+  timed: number;
+  /**
+   * Error responses by status; `(other)` adds up what was not told apart.
+   */
+  errors: {
+    [k: string]: number;
+  };
+  /**
+   * How exchanges ended; only what occurred.
+   */
+  outcomes: {
+    [k: string]: number;
+  };
+  /**
+   * Packets per exchange, both halves; of exchanges whose packets are known in full.
+   */
+  average_packets: number | null;
+  /**
+   * Bytes of SMB requests.
+   */
+  request_bytes: number;
+  /**
+   * Bytes of final SMB responses.
+   */
+  response_bytes: number;
+  /**
+   * Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and the rest. A time on an edge is in the decade above.
+   *
+   * @minItems 10
+   * @maxItems 10
+   */
+  distribution: [number, number, number, number, number, number, number, number, number, number];
+  response_time: Times;
+  service_time: Times;
+  server_time: Times;
+  request_transfer: Times;
+  response_transfer: Times;
+  srt: Times;
+  retransmission_delay: Times;
+  think_time: Times;
+}
+/**
+ * Counts and times of a set of exchanges.
+ */
+export interface Group {
+  group:
+    | "Open/Close"
+    | "Attributes"
+    | "Directory"
+    | "Locking"
+    | "Read"
+    | "Write"
+    | "Session"
+    | "Control"
+    | "Waiting"
+    | "Encrypted"
+    | "Other";
+  headline: boolean;
+  /**
+   * Exchanges, timed or not.
+   */
+  count: number;
+  /**
+   * Exchanges that entered the times.
+   */
+  timed: number;
+  /**
+   * Error responses by status; `(other)` adds up what was not told apart.
+   */
+  errors: {
+    [k: string]: number;
+  };
+  /**
+   * How exchanges ended; only what occurred.
+   */
+  outcomes: {
+    [k: string]: number;
+  };
+  /**
+   * Packets per exchange, both halves; of exchanges whose packets are known in full.
+   */
+  average_packets: number | null;
+  /**
+   * Bytes of SMB requests.
+   */
+  request_bytes: number;
+  /**
+   * Bytes of final SMB responses.
+   */
+  response_bytes: number;
+  /**
+   * Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and the rest. A time on an edge is in the decade above.
+   *
+   * @minItems 10
+   * @maxItems 10
+   */
+  distribution: [number, number, number, number, number, number, number, number, number, number];
+  response_time: Times;
+  service_time: Times;
+  server_time: Times;
+  request_transfer: Times;
+  response_transfer: Times;
+  srt: Times;
+  retransmission_delay: Times;
+  think_time: Times;
+  /**
+   * The cumulative distribution of response time: pairs of nanoseconds and the fraction of commands answered within them, ascending, at most 128.
+   */
+  cumulative: [number, number][];
+  parts: Group[];
 }
 /**
  * What a share, file, client, server or user did.
  */
-export interface Entity {
+export interface ShareEntity {
+  share: string;
   /**
    * True for the entry that adds up everything that was not told apart.
    */
   is_other: boolean;
-  count: Count;
-  timed: Count;
-  errors: Count;
-  bytes_read: Count;
-  bytes_written: Count;
+  /**
+   * Commands.
+   */
+  count: number;
+  /**
+   * Commands that entered the response time.
+   */
+  timed: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  bytes_read: number;
+  bytes_written: number;
+  response_time: Times;
+}
+/**
+ * What a share, file, client, server or user did.
+ */
+export interface FileEntity {
+  share: string | null;
+  /**
+   * Path below the share; an ellipsis (…) at the end stands for what the capture does not hold.
+   */
+  path: string;
+  /**
+   * True for the entry that adds up everything that was not told apart.
+   */
+  is_other: boolean;
+  /**
+   * Commands.
+   */
+  count: number;
+  /**
+   * Commands that entered the response time.
+   */
+  timed: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  bytes_read: number;
+  bytes_written: number;
+  response_time: Times;
+}
+/**
+ * What a share, file, client, server or user did.
+ */
+export interface ClientEntity {
+  /**
+   * IP address.
+   */
+  client: string;
+  /**
+   * Sum over its connections; null for what was not told apart.
+   */
+  time_split: TimeSplit | null;
+  /**
+   * True for the entry that adds up everything that was not told apart.
+   */
+  is_other: boolean;
+  /**
+   * Commands.
+   */
+  count: number;
+  /**
+   * Commands that entered the response time.
+   */
+  timed: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  bytes_read: number;
+  bytes_written: number;
+  response_time: Times;
+}
+/**
+ * What a share, file, client, server or user did.
+ */
+export interface ServerEntity {
+  /**
+   * IP address.
+   */
+  server: string;
+  server_port: number | null;
+  /**
+   * Sum over its connections; null for what was not told apart.
+   */
+  time_split: TimeSplit | null;
+  /**
+   * True for the entry that adds up everything that was not told apart.
+   */
+  is_other: boolean;
+  /**
+   * Commands.
+   */
+  count: number;
+  /**
+   * Commands that entered the response time.
+   */
+  timed: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  bytes_read: number;
+  bytes_written: number;
+  response_time: Times;
+}
+/**
+ * What a share, file, client, server or user did.
+ */
+export interface UserEntity {
+  user: string;
+  /**
+   * True for the entry that adds up everything that was not told apart.
+   */
+  is_other: boolean;
+  /**
+   * Commands.
+   */
+  count: number;
+  /**
+   * Commands that entered the response time.
+   */
+  timed: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  bytes_read: number;
+  bytes_written: number;
   response_time: Times;
 }
 export interface Slices {
@@ -539,55 +1162,97 @@ export interface Slices {
   ];
   sort:
     "response_time" | "service_time" | "count" | "errors" | "bytes" | "mean" | "p50" | "p95" | "p99" | "max" | "key";
-  missed_at_most_ns: Count;
-  entries: (SliceFigures & {
-    /**
-     * What the commands have in common; null is unknown.
-     */
-    key: {
-      client?: string;
-      /**
-       * Address and port.
-       */
-      server?: string;
-      user?: string | null;
-      share?: string | null;
-      /**
-       * Path below the share.
-       */
-      file?: string | null;
-      /**
-       * Path below the share; empty is the share's root.
-       */
-      directory?: string | null;
-      /**
-       * In lower case; empty where the name has none.
-       */
-      extension?: string | null;
-      command?: string;
-      group?: string;
-      dialect?: string | null;
-      flow_id?: Count;
-      /**
-       * Client and server.
-       */
-      connection?: string;
-      status?: string | null;
-      size?: Count;
-    };
-    missed_at_most_ns: Count;
-  })[];
+  /**
+   * A key without an entry waited no longer than this in all; 0 as long as every key has one, which it has up to 20,000 keys.
+   */
+  missed_at_most_ns: number;
+  entries: SliceEntry[];
   /**
    * What was given up because there were too many keys, added up.
    */
-  other: null | SliceFigures;
+  other: SliceFigures | null;
+}
+export interface SliceEntry {
+  /**
+   * What the commands have in common; null is unknown.
+   */
+  key: {
+    client?: string;
+    command?: string;
+    /**
+     * Client and server.
+     */
+    connection?: string;
+    dialect?: string | null;
+    /**
+     * Path below the share; empty is the share's root.
+     */
+    directory?: string | null;
+    /**
+     * In lower case; empty where the name has none.
+     */
+    extension?: string | null;
+    /**
+     * Path below the share.
+     */
+    file?: string | null;
+    /**
+     * As in connections.
+     */
+    flow_id?: number;
+    group?: string;
+    /**
+     * Address and port.
+     */
+    server?: string;
+    share?: string | null;
+    /**
+     * Bytes moved: from this power of two on (0: none) to less than the next.
+     */
+    size?: number;
+    status?: string | null;
+    user?: string | null;
+  };
+  /**
+   * Response time of this key that other holds: at most this.
+   */
+  missed_at_most_ns: number;
+  /**
+   * Commands.
+   */
+  count: number;
+  /**
+   * Commands that entered the response time: complete ones of the headline groups.
+   */
+  timed: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  bytes_read: number;
+  bytes_written: number;
+  /**
+   * What was waited in all.
+   */
+  response_time_sum_ns: number;
+  response_time: Times;
+  service_time: Times;
 }
 export interface SliceFigures {
-  count: Count;
-  timed: Count;
-  errors: Count;
-  bytes_read: Count;
-  bytes_written: Count;
+  /**
+   * Commands.
+   */
+  count: number;
+  /**
+   * Commands that entered the response time: complete ones of the headline groups.
+   */
+  timed: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  bytes_read: number;
+  bytes_written: number;
   /**
    * What was waited in all.
    */
@@ -596,47 +1261,62 @@ export interface SliceFigures {
   service_time: Times;
 }
 export interface Timeline {
-  width_ns: Positive;
+  width_ns: number;
   /**
    * Bins in which a command began or was outstanding, in time order.
    */
-  bins: {
-    start_ns: number;
-    commands: Count;
-    errors: Count;
-    request_bytes: Count;
-    response_bytes: Count;
-    response_time: {
-      count: Count;
-      sum: number;
-      max: Nanoseconds;
-    };
-    busy_ns: Count;
-    outstanding_ns: Count;
-  }[];
+  bins: TimelineBin[];
+}
+export interface TimelineBin {
+  start_ns: number;
+  commands: number;
+  errors: number;
+  request_bytes: number;
+  response_bytes: number;
+  response_time: TimelineTimes;
+  /**
+   * Time with at least one command outstanding, summed over connections, whatever the filter.
+   */
+  busy_ns: number;
+  /**
+   * Time for which commands were outstanding, summed over commands; divided by width_ns, the mean concurrency.
+   */
+  outstanding_ns: number;
+}
+export interface TimelineTimes {
+  count: number;
+  sum: number;
+  max: number | null;
 }
 /**
  * Response times over time; waits by design are left out.
  */
-export interface Heatmap {
-  width_ns: Positive;
+export interface HeatMap {
+  /**
+   * Width of an interval; the smallest of 1, 2, 4 … ms that needs no more than 512 of them.
+   */
+  width_ns: number;
   /**
    * Lower edges of the response time buckets, ascending; the first begins at 0, the last has no end.
    */
-  edges_ns: Count[];
+  edges_ns: number[];
   /**
    * Intervals in which something began or was outstanding, in time order.
    */
-  bins: {
-    start_ns: number;
-    outstanding_ns: Count;
-    request_bytes: Count;
-    response_bytes: Count;
-    /**
-     * Pairs of bucket and count, of commands that began in the interval.
-     */
-    counts: [Count, Positive][];
-  }[];
+  bins: HeatMapBin[];
+}
+export interface HeatMapBin {
+  start_ns: number;
+  /**
+   * Sum of the times for which commands were outstanding within the interval.
+   */
+  outstanding_ns: number;
+  request_bytes: number;
+  response_bytes: number;
+  /**
+   * Pairs of bucket and count, of commands that began in the interval.
+   */
+  counts: [number, number][];
 }
 /**
  * How response time depends on load (Swartz 1997, figures 2 and 3, from a capture).
@@ -650,32 +1330,39 @@ export interface Concurrency {
    * To, exclusive.
    */
   outstanding_to: number;
-  time_ns: Count;
-  commands: Count;
-  request_bytes: Count;
-  response_bytes: Count;
   /**
-   * Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10 %), p50 needs 1 value, p95 20.
+   * How long it was like that, all intervals together.
    */
-  response_time: {
-    mean: Nanoseconds;
-    p50: Nanoseconds;
-    p95: Nanoseconds;
-  };
+  time_ns: number;
+  /**
+   * Commands of the headline groups with a response time that began in these intervals.
+   */
+  commands: number;
+  request_bytes: number;
+  response_bytes: number;
+  response_time: LoadTimes;
+}
+/**
+ * Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10 %), p50 needs 1 value, p95 20.
+ */
+export interface LoadTimes {
+  mean: number | null;
+  p50: number | null;
+  p95: number | null;
 }
 /**
  * One of the slowest exchanges; waits by design are left out.
  */
 export interface SlowExchange {
-  flow_id: Count;
+  flow_id: number;
   client: string;
-  client_port: Port;
+  client_port: number;
   server: string;
-  server_port: Port;
-  protocol: "SMB1" | "SMB2";
+  server_port: number;
+  protocol: Protocol;
   command: string;
   subcommand: string | null;
-  group: string;
+  group: GroupName;
   user: string | null;
   share: string | null;
   path: string | null;
@@ -688,43 +1375,31 @@ export interface SlowExchange {
    * Name of the file that holds the response, where it is another one.
    */
   response_capture: string | null;
-  request_first_packet: Count;
-  request_last_packet: Count;
-  response_first_packet: Count;
-  response_last_packet: Count;
+  /**
+   * Packet numbers as Wireshark counts them in that file, from 1.
+   */
+  request_first_packet: number;
+  request_last_packet: number;
+  response_first_packet: number;
+  response_last_packet: number;
   request_first_ns: number;
-  response_time_ns: Count;
-  request_transfer_ns: Nanoseconds;
-  service_time_ns: Nanoseconds;
-  server_time_ns: Nanoseconds;
-  response_transfer_ns: Nanoseconds;
-  retransmission_delay_ns: Nanoseconds;
-  request_bytes: Count;
-  response_bytes: Count;
-}
-export interface Finding {
-  /**
-   * The rule's name, stable.
-   */
-  id: string;
-  /**
-   * One sentence.
-   */
-  title: string;
-  seconds_lost: number | null;
-  /**
-   * Facts that support it; each rule has its own.
-   */
-  evidence: {}[];
+  response_time_ns: number;
+  request_transfer_ns: number | null;
+  service_time_ns: number | null;
+  server_time_ns: number | null;
+  response_transfer_ns: number | null;
+  retransmission_delay_ns: number | null;
+  request_bytes: number;
+  response_bytes: number;
 }
 /**
  * Entries that were left out of lists to bound the size of the document (HTML only): the least by total response time.
  */
 export interface Omitted {
-  connections: Count;
-  shares: Count;
-  files: Count;
-  clients: Count;
-  servers: Count;
-  users: Count;
+  connections: number;
+  shares: number;
+  files: number;
+  clients: number;
+  servers: number;
+  users: number;
 }

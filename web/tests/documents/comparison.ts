@@ -1,5 +1,5 @@
 // A comparison of captures that were never made: reports from seeds, put side by side by the definitions of the schema.
-import type { Cell, Cells, Ratio, SmbscopeComparisonDocument } from "../../src/types/compare";
+import type { Cell, Ratio, SmbscopeComparisonDocument } from "../../src/types/compare";
 import type { Row, SmbscopeReportDocument } from "../../src/types/report";
 import { simulate } from "./simulate";
 
@@ -49,13 +49,13 @@ export function comparison(
   };
 }
 
-function ratio(value: number | null, base: number | null, interval = false): Ratio {
+function ratio(value: number | null, base: number | null, interval = false): Ratio | null {
   if (value === null || base === null || base === 0) return null;
   const found = value / base;
   return { value: found, interval: interval ? { low: found * 0.94, high: found * 1.07, level: 0.95 } : null };
 }
 
-function cells(rows: (Row | undefined)[]): Cells {
+function cells(rows: (Row | undefined)[]): (Cell | null)[] {
   const base = rows[0] ? cell(rows[0]) : null;
   return rows.map((row, i) => {
     if (!row) return null;

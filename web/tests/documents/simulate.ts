@@ -1,14 +1,13 @@
 // A report of traffic that was never on a wire: exchanges from a seed, summed up by the definitions of the schema. It is
 // for tests that need a document of any size; what smbscope really prints is tested beside it.
 import type {
-  Cumulative,
-  Entity,
   Group,
   Row,
   SlowExchange,
   SmbscopeReportDocument,
   TimeSplit,
   Times,
+  UserEntity,
 } from "../../src/types/report";
 
 /** One exchange, as far as the summaries need it. */
@@ -289,7 +288,7 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
         protocol: "SMB2",
         command: MIX[e.command]?.[0] ?? "",
         subcommand: null,
-        group: groupOf(e) ?? "Other",
+        group: (groupOf(e) ?? "Attributes") as SlowExchange["group"],
         user: names.user(e.user),
         share: names.share(e.share),
         path: names.file(e.file),
@@ -311,7 +310,6 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
         response_bytes: e.response,
       };
     }),
-    findings: [],
     omitted: { connections: 0, shares: 0, files: 0, clients: 0, servers: 0, users: 0 },
     warnings: [],
   };
@@ -418,7 +416,7 @@ export function row(own: Exchange[]): Row {
   };
 }
 
-function entity(own: Exchange[]): Entity {
+function entity(own: Exchange[]): Omit<UserEntity, "user"> {
   const time = times(own.map((e) => e.took));
   const few = own.length <= 256;
   return {
@@ -435,7 +433,7 @@ function entity(own: Exchange[]): Entity {
 function group(name: Group["group"], own: Exchange[], parts: Group[]): Group {
   const sorted = own.map((e) => e.took).sort((a, b) => a - b);
   const points = Math.min(128, sorted.length);
-  const cumulative: Cumulative = Array.from({ length: points }, (_, i) => {
+  const cumulative: Group["cumulative"] = Array.from({ length: points }, (_, i) => {
     const at = Math.round(((i + 1) * sorted.length) / points) - 1;
     return [sorted[at] ?? 0, (at + 1) / sorted.length];
   });

@@ -8,7 +8,7 @@ import { splitShares, waitedTime } from "../../src/charts/split";
 import { levelOf } from "../../src/report/groups";
 import { keyText } from "../../src/report/slices";
 import { wiresharkFilter } from "../../src/report/slowest";
-import type { Heatmap, SlowExchange, TimeSplit } from "../../src/types/report";
+import type { HeatMap, SlowExchange, TimeSplit } from "../../src/types/report";
 
 const bin = (start_ns: number, counts: [number, number][]) => ({
   start_ns,
@@ -17,7 +17,7 @@ const bin = (start_ns: number, counts: [number, number][]) => ({
   response_bytes: 0,
   counts,
 });
-const map: Heatmap = {
+const map: HeatMap = {
   width_ns: 100,
   edges_ns: [0, 1_000, 10_000, 100_000],
   bins: [

@@ -32,8 +32,4 @@ describe("the documents of the tests", () => {
       expect(validate.errors).toBeNull();
     }
   });
-
-  it("have the same times in all schemas", () => {
-    expect(schema("bench").$defs.times).toEqual(schema("report").$defs.times);
-  });
 });
