@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn rules_skip_and_stop_by_count() {
         assert_eq!(positions(Fault::Drop.on(Smb2::READ).after(2).times(3), 10), [2, 3, 4]);
-        assert_eq!(positions(Fault::Drop.on(Smb2::WRITE), 10), []);
+        assert_eq!(positions(Fault::Drop.on(Smb2::WRITE), 10), [] as [u64; 0]);
     }
 
     #[test]
