@@ -5,67 +5,28 @@ mod common;
 
 use common::{Said, analyze, command, contents, directory, said, write};
 use serde_json::Value;
+use smbscope_model::Timestamp;
+use smbscope_testkit::damage::{self, Captured};
+use smbscope_testkit::frame::{ACKNOWLEDGMENT, SEQUENCE};
+use smbscope_testkit::{Frame, pcap};
 use std::path::Path;
 
 const SECOND: i64 = 1_000_000_000;
 const CAPTURE: &str = "own/smbclient_SMB3_11.pcap.zst";
 
-/// A packet of a little-endian microsecond pcap file: its time and its bytes.
-#[derive(Clone)]
-struct Packet {
-    time: i64,
-    data: Vec<u8>,
+fn packets() -> Vec<Frame> {
+    pcap::read(&contents(CAPTURE))
 }
 
-impl Packet {
-    fn field(&self, at: usize) -> u32 {
-        u32::from_be_bytes(self.data[at..at + 4].try_into().expect("four bytes"))
-    }
-
-    fn ports(&self) -> (u16, u16) {
-        let ports = self.field(34);
-        ((ports >> 16) as u16, ports as u16)
-    }
-
-    fn flags(&self) -> u8 {
-        self.data[47]
-    }
-
-    /// Adds to the sequence and to the acknowledgment number.
-    fn move_by(&mut self, sequence: u32, acknowledgment: u32) {
-        let (moved, acknowledged) =
-            (self.field(38).wrapping_add(sequence), self.field(42).wrapping_add(acknowledgment));
-        self.data[38..42].copy_from_slice(&moved.to_be_bytes());
-        self.data[42..46].copy_from_slice(&acknowledged.to_be_bytes());
-    }
+fn file(packets: &[Frame]) -> Vec<u8> {
+    pcap::write(pcap::ETHERNET, packets)
 }
 
-fn packets() -> Vec<Packet> {
-    let bytes = contents(CAPTURE);
-    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-    let (mut packets, mut at) = (Vec::new(), 24);
-    while at < bytes.len() {
-        let time = i64::from(word(at)) * SECOND + i64::from(word(at + 4)) * 1_000;
-        let length = word(at + 8) as usize;
-        packets.push(Packet { time, data: bytes[at + 16..at + 16 + length].to_vec() });
-        at += 16 + length;
-    }
-    packets
+fn later(packet: &Frame, by_ns: i64) -> Frame {
+    packet.captured_at(Timestamp(packet.time.0 + by_ns))
 }
 
-fn file(packets: &[Packet]) -> Vec<u8> {
-    let mut bytes = contents(CAPTURE)[..24].to_vec();
-    for Packet { time, data } in packets {
-        let (seconds, micros) = ((time / SECOND) as u32, (time % SECOND / 1_000) as u32);
-        for field in [seconds, micros, data.len() as u32, data.len() as u32] {
-            bytes.extend(field.to_le_bytes());
-        }
-        bytes.extend(data);
-    }
-    bytes
-}
-
-fn report(directory: &Path, packets: &[Packet]) -> Value {
+fn report(directory: &Path, packets: &[Frame]) -> Value {
     write(directory, "capture.pcap", file(packets));
     let said = analyze(directory, &["capture.pcap", "--format", "json"]);
     serde_json::from_str(said.output()).expect("the report is JSON")
@@ -80,8 +41,8 @@ fn a_mirror_port_that_sees_both_ways_changes_no_figure() {
     let directory = directory("mirrored");
     let plain = packets();
     let expected = report(&directory, &plain);
-    let late = plain.iter().map(|packet| Packet { time: packet.time + 1_300_000, ..packet.clone() });
-    let mut mirrored: Vec<Packet> = plain.iter().cloned().chain(late).collect();
+    let late = plain.iter().map(|packet| later(packet, 1_300_000));
+    let mut mirrored: Vec<Frame> = plain.iter().cloned().chain(late).collect();
     mirrored.sort_by_key(|packet| packet.time);
     let mirrored = report(&directory, &mirrored);
     for part in ["commands", "groups", "files"] {
@@ -99,7 +60,7 @@ fn a_clock_that_stepped_forward_is_said_with_the_packet_and_times_nothing() {
     let mut stepped = packets();
     // In the midst of a WRITE: without a word its response time would be an hour.
     let middle = stepped.len() / 2;
-    stepped[middle..].iter_mut().for_each(|packet| packet.time += 3_600 * SECOND);
+    stepped[middle..].iter_mut().for_each(|packet| packet.time.0 += 3_600 * SECOND);
     let report = report(&directory, &stepped);
     let slowest = report["totals"]["headline"]["response_time"]["max"].as_i64().expect("a time");
     assert!(slowest < SECOND, "{slowest} ns");
@@ -115,7 +76,7 @@ fn a_clock_that_stepped_back_is_said_with_the_packet_and_loses_nothing() {
     let expected = report(&directory, &plain);
     let mut stepped = plain;
     let middle = stepped.len() / 2;
-    stepped[middle..].iter_mut().for_each(|packet| packet.time -= SECOND);
+    stepped[middle..].iter_mut().for_each(|packet| packet.time.0 -= SECOND);
     let report = report(&directory, &stepped);
     assert_eq!(report["totals"]["commands"], expected["totals"]["commands"]);
     let quality = &report["quality"];
@@ -149,16 +110,17 @@ fn files_put_together_in_the_wrong_order_are_no_clock_step() {
 fn ports_used_again_without_a_syn_lose_no_packets() {
     let directory = directory("ports-again");
     // Neither a SYN nor the end of a connection was captured.
-    let middle: Vec<Packet> = packets().into_iter().filter(|packet| packet.flags() & 7 == 0).collect();
+    let middle: Vec<Frame> = packets().into_iter().filter(|packet| packet.flags() & 7 == 0).collect();
     let once = report(&directory, &middle)["totals"]["outcomes"]["complete"].as_u64().expect("a count");
     for (client, server) in
         [(120_000_000u32, 119_500_000u32), (1_500_000_000, 900_000_000), (100_000_000, 2_000_000_000)]
     {
         let again = middle.iter().cloned().map(|mut packet| {
-            packet.time += 20 * SECOND;
+            packet.time.0 += 20 * SECOND;
             let from_client = packet.ports().1 == 445;
             let (own, other) = if from_client { (client, server) } else { (server, client) };
-            packet.move_by(own, other);
+            packet.shift(SEQUENCE, own);
+            packet.shift(ACKNOWLEDGMENT, other);
             packet
         });
         let report = report(&directory, &middle.iter().cloned().chain(again).collect::<Vec<_>>());
@@ -224,7 +186,7 @@ fn a_window_that_takes_more_than_the_memory_is_refused_with_the_option_that_rais
 fn a_capture_of_one_direction_is_called_that() {
     let directory = directory("one-way");
     for (from_client, which) in [(true, "from client to server"), (false, "from server to client")] {
-        let one_way: Vec<Packet> =
+        let one_way: Vec<Frame> =
             packets().into_iter().filter(|packet| (packet.ports().1 == 445) == from_client).collect();
         write(&directory, "capture.pcap", file(&one_way));
         let text = analyze(&directory, &["capture.pcap", "--width", "200"]).out;
@@ -238,7 +200,7 @@ fn a_capture_of_one_direction_is_called_that() {
 fn a_server_that_answers_in_another_protocol_is_named() {
     let directory = directory("http");
     let packets = packets();
-    let is_data = |packet: &&Packet| packet.data.len() > 66 && packet.flags() & 2 == 0;
+    let is_data = |packet: &&Frame| packet.data.len() > 66 && packet.flags() & 2 == 0;
     let request = packets.iter().position(|packet| is_data(&packet)).expect("a request");
     let mut answered = packets[..=request].to_vec();
     let mut answer = packets[request + 1..].iter().find(is_data).expect("an answer").clone();
@@ -266,51 +228,42 @@ fn quic_and_headers_that_are_cut_off_are_said_instead_of_no_smb_alone() {
 
     // IPv6 takes 40 bytes, so that 10 are left of a TCP header.
     let whole = contents("own/smbclient_SMB3_11_ipv6.pcap.zst");
-    let word = |at: usize| u32::from_le_bytes(whole[at..at + 4].try_into().expect("four bytes")) as usize;
-    let (mut cut, mut at) = (whole[..24].to_vec(), 24);
-    while at < whole.len() {
-        let kept = word(at + 8).min(64);
-        cut.extend(&whole[at..at + 8]);
-        cut.extend((kept as u32).to_le_bytes());
-        cut.extend(&whole[at + 12..at + 16 + kept]);
-        at += 16 + word(at + 8);
-    }
-    write(&directory, "cut.pcap", cut);
+    let cut = damage::snap(&pcap::read(&whole), 64);
+    write(&directory, "cut.pcap", file(&cut));
     let said = analyze(&directory, &["cut.pcap"]);
     let error = said.error(1);
     assert!(error.contains("the snap length cut") && error.contains("off inside IP or TCP headers"), "{error}");
 }
 
 /// A packet as it passes the other side of a router: a hop less to go, other Ethernet addresses.
-fn routed(packet: &Packet) -> Packet {
+fn routed(packet: &Frame) -> Frame {
     let mut data = packet.data.clone();
     data[..12].copy_from_slice(&[2, 0, 0, 0, 7, 1, 2, 0, 0, 0, 7, 2]);
     data[14 + 8] -= 1;
-    Packet { data, ..packet.clone() }
+    Frame { data, ..*packet }
 }
 
 /// The capture as it looks 300 µs from the server, beside the client, and beside the server, by turns; `across` makes of
 /// a packet what it is on the far side of the router.
-fn two_places(across: impl Fn(&Packet) -> Packet) -> [Vec<Packet>; 2] {
-    let from_client = |packet: &Packet| packet.ports().1 == 445;
-    let at = |packet: Packet, delay: i64| Packet { time: packet.time + delay, ..packet };
+fn two_places(across: impl Fn(&Frame) -> Frame) -> [Vec<Frame>; 2] {
+    let from_client = |packet: &Frame| packet.ports().1 == 445;
     let plain = packets();
     let beside_client = plain.iter().map(|packet| match from_client(packet) {
         true => packet.clone(),
-        false => at(across(packet), 600_000),
+        false => later(&across(packet), 600_000),
     });
     let beside_server = plain.iter().map(|packet| match from_client(packet) {
-        true => at(across(packet), 300_000),
-        false => at(packet.clone(), 300_000),
+        true => later(&across(packet), 300_000),
+        false => later(packet, 300_000),
     });
-    let in_order = |mut packets: Vec<Packet>| {
+    let in_order = |mut packets: Vec<Frame>| {
         packets.sort_by_key(|packet| packet.time);
         packets
     };
     [in_order(beside_client.collect()), in_order(beside_server.collect())]
 }
 
-fn merged([one, other]: [Vec<Packet>; 2]) -> Vec<Packet> {
+fn merged([one, other]: [Vec<Frame>; 2]) -> Vec<Frame> {
     let mut both = [one, other].concat();
     both.sort_by_key(|packet| packet.time);
     both
@@ -338,7 +291,7 @@ fn both_sides_of_a_router_are_said_and_either_can_be_taken() {
 #[test]
 fn both_sides_of_an_address_translation_are_said_with_the_filter_that_takes_one() {
     let directory = directory("translation");
-    let translated = |packet: &Packet| {
+    let translated = |packet: &Frame| {
         let mut packet = routed(packet);
         let at = if packet.ports().1 == 445 { 26 } else { 30 };
         packet.data[at..at + 4].copy_from_slice(&[203, 0, 113, 9]);
@@ -346,7 +299,7 @@ fn both_sides_of_an_address_translation_are_said_with_the_filter_that_takes_one(
     };
     // Beside the server both directions have the address that stands for the client; beside the client none has.
     let [_, beside_server] = two_places(translated);
-    let beside_server: Vec<Packet> = beside_server
+    let beside_server: Vec<Frame> = beside_server
         .into_iter()
         .map(|mut packet| {
             let at = if packet.ports().1 == 445 { 26 } else { 30 };

@@ -5,6 +5,7 @@ mod common;
 use common::{analyze, contents, directory, write};
 use serde_json::Value;
 use smbscope_testkit::encapsulation::Encapsulation;
+use smbscope_testkit::pcap;
 
 /// One of SMB1 with several connections, one of SMB 3.1.1, one over IPv6.
 const CAPTURES: [&str; 3] =
@@ -76,26 +77,17 @@ fn commands_in_outer_fragments_are_timed_to_their_last_fragment() {
 #[test]
 fn traffic_in_a_tunnel_that_is_not_read_is_never_called_complete() {
     let directory = directory("unread-tunnel");
-    let plain = contents("own/smbclient_SMB3_11.pcap.zst");
     // Most of the packets wrapped, to the port of WireGuard.
-    let mut wrapped = Encapsulation::Vxlan.wrap_file(&plain);
-    let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;
-    let (mut at, mut hidden) = (24, 0);
-    let mut mixed = plain[..24].to_vec();
-    let mut plain_at = 24;
-    while at < wrapped.len() {
-        let (length, plain_length) = (16 + word(&wrapped, at + 8), 16 + word(&plain, plain_at + 8));
-        wrapped[at + 16 + 14 + 20 + 2..][..2].copy_from_slice(&51_820u16.to_be_bytes());
-        // The first packets stay plain.
-        if plain_at > 40_000 {
-            mixed.extend(&wrapped[at..at + length]);
-            hidden += 1;
-        } else {
-            mixed.extend(&plain[plain_at..plain_at + plain_length]);
-        }
-        (at, plain_at) = (at + length, plain_at + plain_length);
+    let mut mixed = pcap::read(&contents("own/smbclient_SMB3_11.pcap.zst"));
+    // The first packets stay plain.
+    let hidden = &mut mixed[200..];
+    for (frame, number) in hidden.iter_mut().zip(1..) {
+        frame.data = Encapsulation::Vxlan.wrap(&frame.data, number).concat();
+        frame.data[14 + 20 + 2..][..2].copy_from_slice(&51_820u16.to_be_bytes());
+        frame.wire_length = frame.data.len();
     }
-    write(&directory, "capture.pcap", &mixed);
+    let hidden = hidden.len();
+    write(&directory, "capture.pcap", pcap::write(pcap::ETHERNET, &mixed));
     let text = analyze(&directory, &["capture.pcap", "--width", "200"]).out;
     assert!(text.contains("packets were not read: UDP port 51820 (WireGuard, encrypted)"), "{text}");
     assert!(!text.contains("the capture is complete"), "{text}");

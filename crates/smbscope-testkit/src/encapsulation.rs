@@ -3,6 +3,8 @@
 //! The headers are built field by field after the RFCs that each variant names, with values that a reader must not
 //! depend on (keys, identifiers, sequence numbers, options) set to something.
 
+use crate::{Frame, pcap};
+
 /// What each packet is wrapped in. Where it says no more, the outer packet is IPv4 from 192.0.2.1 to 192.0.2.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encapsulation {
@@ -163,26 +165,13 @@ impl Encapsulation {
 
     /// A little-endian pcap file of Ethernet frames with each of them wrapped. Only whole packets can be wrapped; what
     /// is not IP stays as it is.
-    pub fn wrap_file(self, pcap: &[u8]) -> Vec<u8> {
-        assert_eq!((pcap[20], &pcap[..2]), (1, &[0xd4, 0xc3][..]), "a little-endian pcap file of Ethernet");
-        let word = |at: usize| u32::from_le_bytes([pcap[at], pcap[at + 1], pcap[at + 2], pcap[at + 3]]) as usize;
-        let mut wrapped = pcap[..20].to_vec();
-        wrapped.extend(self.link_type().to_le_bytes());
-        let (mut at, mut number) = (24, 0);
-        while at < pcap.len() {
-            let (captured, original) = (word(at + 8), word(at + 12));
-            assert_eq!(captured, original, "the packets are whole");
-            let frame = &pcap[at + 16..at + 16 + captured];
-            number += 1;
-            for packet in self.wrap(frame, number) {
-                wrapped.extend(&pcap[at..at + 8]);
-                wrapped.extend((packet.len() as u32).to_le_bytes());
-                wrapped.extend((packet.len() as u32).to_le_bytes());
-                wrapped.extend(packet);
-            }
-            at += 16 + captured;
-        }
-        wrapped
+    pub fn wrap_file(self, file: &[u8]) -> Vec<u8> {
+        let wrap = |(frame, number): (Frame, u32)| {
+            assert_eq!(frame.data.len(), frame.wire_length, "the packets are whole");
+            let packets = self.wrap(&frame.data, number).into_iter();
+            packets.map(move |data| Frame { time: frame.time, wire_length: data.len(), data })
+        };
+        pcap::write(self.link_type(), &pcap::read(file).into_iter().zip(1..).flat_map(wrap).collect::<Vec<_>>())
     }
 }
 

@@ -3,7 +3,7 @@
 //! [`Conversation`] turns what client and server say into TCP packets; [`smb1`] and [`smb2`] encode what they say;
 //! [`damage`] does to packets what captures and networks do; [`script`] plays random conversations and knows which
 //! response belongs to which request; [`pcap`] writes it all to a file, and [`encapsulation`] wraps a file's packets in
-//! tunnels. [`recording`] is a real capture to damage, and [`judge`] compares what an analysis finds in the damaged copy
+//! tunnels; [`frame`] changes the bytes of packets that a file holds. [`recording`] is a real capture to damage, and [`judge`] compares what an analysis finds in the damaged copy
 //! with the truth. [`traffic`] writes large captures from a seed.
 //! [`server`] answers real clients with what a script says, faults included. [`exchange`] makes exchanges for what comes
 //! after the analysis. [`skip`] says what a test lacks.
@@ -14,6 +14,7 @@ pub mod conversation;
 pub mod damage;
 pub mod encapsulation;
 pub mod exchange;
+pub mod frame;
 pub mod judge;
 pub mod packet;
 pub mod pcap;
@@ -27,4 +28,5 @@ pub mod smb2;
 pub mod traffic;
 
 pub use conversation::{Conversation, Span, framed};
+pub use frame::Frame;
 pub use packet::{Packet, Side, micros};

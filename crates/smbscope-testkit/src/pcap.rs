@@ -1,19 +1,28 @@
 //! Packets as a pcap or pcapng file (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng).
 
+use crate::frame::Frame;
 use crate::packet::Packet;
 use smbscope_model::Timestamp;
 
 /// LINKTYPE_ETHERNET.
-const ETHERNET: u32 = 1;
+pub const ETHERNET: u32 = 1;
+/// Length of a file header.
+pub const FILE_HEADER: usize = 24;
+/// Length of a record header.
+pub const RECORD_HEADER: usize = 16;
+/// Little-endian, microseconds.
+const MICROSECONDS: u32 = 0xa1b2_c3d4;
+/// Little-endian, nanoseconds.
+const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
 /// A file with microsecond timestamps.
 pub fn micros(packets: &[Packet]) -> Vec<u8> {
-    file(0xa1b2_c3d4, 1000, packets)
+    file(MICROSECONDS, 1000, packets)
 }
 
 /// A file with nanosecond timestamps.
 pub fn nanos(packets: &[Packet]) -> Vec<u8> {
-    file(0xa1b2_3c4d, 1, packets)
+    file(NANOSECONDS, 1, packets)
 }
 
 fn file(magic: u32, resolution_ns: i64, packets: &[Packet]) -> Vec<u8> {
@@ -24,9 +33,36 @@ fn file(magic: u32, resolution_ns: i64, packets: &[Packet]) -> Vec<u8> {
     bytes
 }
 
+/// The packets of a little-endian file with microseconds or nanoseconds, up to the first that can't be read.
+pub fn read(file: &[u8]) -> Vec<Frame> {
+    let field = |at: usize| Some(u32::from_le_bytes(file.get(at..at + 4)?.try_into().ok()?));
+    let resolution_ns = match field(0) {
+        Some(NANOSECONDS) => 1,
+        Some(MICROSECONDS) => 1000,
+        _ => return Vec::new(),
+    };
+    let mut frames = Vec::new();
+    let mut at = FILE_HEADER;
+    while let (Some(seconds), Some(fraction), Some(captured), Some(wire)) =
+        (field(at), field(at + 4), field(at + 8), field(at + 12))
+    {
+        at += RECORD_HEADER;
+        let Some(data) = at.checked_add(captured as usize).and_then(|end| file.get(at..end)) else { break };
+        at += data.len();
+        let time = Timestamp(i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * resolution_ns);
+        frames.push(Frame { time, data: data.to_vec(), wire_length: wire.max(captured) as usize });
+    }
+    frames
+}
+
+/// A file with nanosecond timestamps of such packets.
+pub fn write<'a>(link_type: u32, frames: impl IntoIterator<Item = &'a Frame>) -> Vec<u8> {
+    file_of(link_type, frames.into_iter().map(|frame| (frame.time, &frame.data[..], frame.wire_length)))
+}
+
 /// A file with nanosecond timestamps of packets given by time, captured bytes and length on the wire.
 pub fn file_of<'a>(link_type: u32, packets: impl Iterator<Item = (Timestamp, &'a [u8], usize)>) -> Vec<u8> {
-    let mut bytes = header(0xa1b2_3c4d, link_type);
+    let mut bytes = header(NANOSECONDS, link_type);
     for (time, data, wire_length) in packets {
         record(&mut bytes, 1, time, data, wire_length);
     }
@@ -42,7 +78,7 @@ fn header(magic: u32, link_type: u32) -> Vec<u8> {
 }
 
 fn record(bytes: &mut Vec<u8>, resolution_ns: i64, time: Timestamp, data: &[u8], wire_length: usize) {
-    let seconds = time.0.div_euclid(1_000_000_000) as u32;
+    let seconds = time.0.div_euclid(1_000_000_000).clamp(0, u32::MAX.into()) as u32;
     let fraction = (time.0.rem_euclid(1_000_000_000) / resolution_ns) as u32;
     for field in [seconds, fraction, data.len() as u32, wire_length as u32] {
         bytes.extend(field.to_le_bytes());
@@ -78,4 +114,27 @@ fn block(bytes: &mut Vec<u8>, kind: u32, body: &[u8]) {
     bytes.extend(length);
     bytes.extend(body);
     bytes.extend(length);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Conversation, damage};
+
+    #[test]
+    fn what_is_written_is_read_again_up_to_a_record_that_is_cut() {
+        let packets = Conversation::new().client_says(100, [1; 3000]).server_says(200, [2; 70]).packets();
+        let packets = damage::snap(&packets, 200);
+        for (file, resolution_ns) in [(nanos(&packets), 1), (micros(&packets), 1000)] {
+            let frames = read(&file);
+            assert_eq!(frames.len(), packets.len());
+            for (frame, packet) in frames.iter().zip(&packets) {
+                let time = Timestamp(packet.time.0 / resolution_ns * resolution_ns);
+                let expected = Frame { time, data: packet.ethernet(), wire_length: packet.wire_length() };
+                assert_eq!(*frame, expected);
+            }
+            assert_eq!(read(&write(ETHERNET, &frames)), frames);
+            assert_eq!(read(&file[..file.len() - 1]), frames[..frames.len() - 1]);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! A real capture in memory, so that it can be damaged and read again many times without its file.
 
 use crate::damage::Captured;
+use crate::pcap;
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{CaptureError, CaptureSet, Input};
 use smbscope_capture::segment::{Packet, TcpSegment};
@@ -8,9 +9,6 @@ use smbscope_model::{CaptureId, PacketRef, Quality, Stamp, Timestamp};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
-
-/// LINKTYPE_ETHERNET, for a capture without packets.
-const ETHERNET: u32 = 1;
 
 /// A capture.
 #[derive(Debug, Clone)]
@@ -155,11 +153,11 @@ impl Recording {
 
     /// A copy as a pcap file with nanoseconds. All packets get the link type of the first.
     pub fn to_pcap(&self, copy: &[Kept]) -> Vec<u8> {
-        let link_type = self.packets.first().map_or(ETHERNET, |packet| packet.link_type);
+        let link_type = self.packets.first().map_or(pcap::ETHERNET, |packet| packet.link_type);
         let packets = copy.iter().map(|kept| {
             let stored = &self.packets[kept.origin];
             (kept.time, self.data(kept), stored.wire_length as usize)
         });
-        crate::pcap::file_of(link_type, packets)
+        pcap::file_of(link_type, packets)
     }
 }

@@ -1,11 +1,11 @@
 //! What can happen to packets: to where they are, to their TCP headers, and to the SMB messages in them.
 
-use super::frame::Frame;
+use smbscope_model::Timestamp;
+use smbscope_testkit::Frame;
+use smbscope_testkit::damage::{self, Captured};
+use smbscope_testkit::frame::{ACKNOWLEDGMENT, SEQUENCE};
 use smbscope_testkit::random::Random;
 
-/// Where in a TCP header the numbers stand.
-const SEQUENCE: usize = 4;
-const ACKNOWLEDGMENT: usize = 8;
 /// FIN and ACK, RST, RST and ACK, SYN, SYN and ACK.
 const FORGED: [u8; 5] = [0x11, 0x04, 0x14, 0x02, 0x12];
 
@@ -18,11 +18,11 @@ const EDGES: [u8; 8] = [0, 1, 2, 0x7f, 0x80, 0xfc, 0xfe, 0xff];
 
 /// Damage that changes how many packets there are, or their order.
 const TO_THE_LIST: [fn(&mut Vec<Frame>, &mut Random); 9] =
-    [drop_one, drop_burst, duplicate, delay, resend_in_part, overlap, forge, begin_late, split];
+    [lose, duplicate, reorder, resend_in_part, overlap, forge, begin_late, snap_all, split];
 
 /// Damage that packets suffer where they are.
-const IN_PLACE: [fn(&mut [Frame], &mut Random); 10] =
-    [swap, jump, acknowledge, snap_one, snap_all, step_clock, flip_in_header, reframe, relink, flip_anywhere];
+const IN_PLACE: [fn(&mut [Frame], &mut Random); 8] =
+    [jump, acknowledge, snap_one, step_clock, flip_in_header, reframe, relink, flip_anywhere];
 
 /// Does one kind of damage.
 pub(super) fn apply(frames: &mut Vec<Frame>, random: &mut Random) {
@@ -50,42 +50,28 @@ fn place_with_payload(frames: &[Frame], random: &mut Random) -> Option<usize> {
     (start..frames.len()).chain(0..start).find(|at| !frames[*at].payload().is_empty())
 }
 
-fn drop_one(frames: &mut Vec<Frame>, random: &mut Random) {
-    frames.remove(place(frames, random));
+/// A probability by which a few packets of these are met.
+fn few(frames: &[Frame], random: &mut Random) -> f64 {
+    (1 + random.below(3)) as f64 / frames.len() as f64
 }
 
-fn drop_burst(frames: &mut Vec<Frame>, random: &mut Random) {
-    let from = place(frames, random);
-    let to = (from + 2 + random.below(10) as usize).min(frames.len());
-    frames.drain(from..to);
+fn lose(frames: &mut Vec<Frame>, random: &mut Random) {
+    let (probability, length) = (few(frames, random), [1, 1, 2, 11][random.below(4) as usize]);
+    *frames = damage::drop_bursts(frames, random.bits(), probability, length);
 }
 
 fn duplicate(frames: &mut Vec<Frame>, random: &mut Random) {
-    let at = place(frames, random);
-    let later = (at + 1 + random.below(6) as usize).min(frames.len());
-    let mut copy = frames[at].clone();
-    copy.time = frames[later - 1].time;
-    frames.insert(later, copy);
+    let probability = few(frames, random);
+    *frames = damage::duplicate(frames, random.bits(), probability);
 }
 
-fn swap(frames: &mut [Frame], random: &mut Random) {
-    let (one, other) = (place(frames, random), place(frames, random));
-    let other = if random.chance(0.7) { (one + 1).min(frames.len() - 1) } else { other };
-    let (first, second) = (frames[one].time, frames[other].time);
-    frames.swap(one, other);
-    // Half of the time the clock keeps ascending.
-    if random.chance(0.5) {
-        (frames[one].time, frames[other].time) = (first, second);
-    }
+fn reorder(frames: &mut Vec<Frame>, random: &mut Random) {
+    let (probability, places) = (few(frames, random), [1, 8, frames.len() as u64][random.below(3) as usize]);
+    *frames = damage::reorder(frames, random.bits(), probability, places);
 }
 
-/// Captured later than it was sent; the times stay in order.
-fn delay(frames: &mut Vec<Frame>, random: &mut Random) {
-    let from = place(frames, random);
-    let to = (from + 1 + random.below(8) as usize).min(frames.len() - 1);
-    let mut moved = frames.remove(from);
-    moved.time = frames.get(to.saturating_sub(1)).map_or(moved.time, |before| before.time);
-    frames.insert(to, moved);
+fn snap_all(frames: &mut Vec<Frame>, random: &mut Random) {
+    *frames = damage::snap(frames, [54, 68, 86, 96, 128, 160, 256][random.below(7) as usize]);
 }
 
 /// Sent again with other cut points.
@@ -96,7 +82,7 @@ fn resend_in_part(frames: &mut Vec<Frame>, random: &mut Random) {
     let from = random.below(payload.len() as u64) as usize;
     let to = from + 1 + random.below((payload.len() - from) as u64) as usize;
     copy.set_payload(&payload[from..to]);
-    shift(&mut copy, SEQUENCE, from as u32);
+    copy.shift(SEQUENCE, from as u32);
     let later = (at + 1 + random.below(6) as usize).min(frames.len());
     copy.time = frames[later - 1].time;
     frames.insert(later, copy);
@@ -107,7 +93,7 @@ fn overlap(frames: &mut Vec<Frame>, random: &mut Random) {
     let Some(at) = place_with_payload(frames, random) else { return };
     let mut copy = frames[at].clone();
     copy.payload_mut().iter_mut().for_each(|byte| *byte ^= 0x55);
-    shift(&mut copy, SEQUENCE, random.below(9) as u32);
+    copy.shift(SEQUENCE, random.below(9) as u32);
     frames.insert(if random.chance(0.5) { at } else { at + 1 }, copy);
 }
 
@@ -117,7 +103,7 @@ fn jump(frames: &mut [Frame], random: &mut Random) {
     let far = [1, 1460, 65_536, 1 << 24, 1 << 31, u32::MAX][random.below(6) as usize];
     let direction = frames[at].direction();
     for frame in frames[at..].iter_mut().filter(|frame| frame.direction() == direction) {
-        shift(frame, SEQUENCE, far);
+        frame.shift(SEQUENCE, far);
     }
 }
 
@@ -130,7 +116,7 @@ fn forge(frames: &mut Vec<Frame>, random: &mut Random) {
     }
     forged.set_flags(FORGED[random.below(FORGED.len() as u64) as usize]);
     if random.chance(0.3) {
-        shift(&mut forged, SEQUENCE, random.bits() as u32);
+        forged.shift(SEQUENCE, random.bits() as u32);
     }
     frames.insert(at + usize::from(random.chance(0.5)), forged);
 }
@@ -139,24 +125,13 @@ fn forge(frames: &mut Vec<Frame>, random: &mut Random) {
 fn acknowledge(frames: &mut [Frame], random: &mut Random) {
     let at = place(frames, random);
     let by = (random.below(4000) as u32).wrapping_sub(2000);
-    shift(&mut frames[at], ACKNOWLEDGMENT, by);
-}
-
-fn shift(frame: &mut Frame, field: usize, by: u32) {
-    if let Some(number) = frame.number(field) {
-        frame.set_number(field, number.wrapping_add(by));
-    }
+    frames[at].shift(ACKNOWLEDGMENT, by);
 }
 
 fn snap_one(frames: &mut [Frame], random: &mut Random) {
     let at = place(frames, random);
     let length = random.below(frames[at].data.len() as u64 + 1) as usize;
-    frames[at].snap(length);
-}
-
-fn snap_all(frames: &mut [Frame], random: &mut Random) {
-    let length = [54, 68, 86, 96, 128, 160, 256][random.below(7) as usize];
-    frames.iter_mut().for_each(|frame| frame.snap(length));
+    frames[at] = frames[at].snapped(length);
 }
 
 /// The clock steps, in either direction, for some packets or until the end.
@@ -165,7 +140,7 @@ fn step_clock(frames: &mut [Frame], random: &mut Random) {
     let to = if random.chance(0.5) { frames.len() } else { (from + 4).min(frames.len()) };
     let step = [1_000, 2_000_000, 3_000_000_000, 90_000_000_000_000][random.below(4) as usize];
     let step = if random.chance(0.5) { step } else { -step };
-    frames[from..to].iter_mut().for_each(|frame| frame.time = frame.time.saturating_add(step).max(0));
+    frames[from..to].iter_mut().for_each(|frame| frame.time = Timestamp(frame.time.0.saturating_add(step).max(0)));
 }
 
 fn begin_late(frames: &mut Vec<Frame>, random: &mut Random) {
@@ -230,7 +205,7 @@ fn split(frames: &mut Vec<Frame>, random: &mut Random) {
     let mut second = frames[at].clone();
     frames[at].set_payload(&payload[..cut]);
     second.set_payload(&payload[cut..]);
-    shift(&mut second, SEQUENCE, cut as u32);
+    second.shift(SEQUENCE, cut as u32);
     frames.insert(at + 1, second);
 }
 

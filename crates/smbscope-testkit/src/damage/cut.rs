@@ -1,6 +1,7 @@
 //! What happens to capture files: their end is missing, their packets are spread over several.
 
 use crate::packet::Packet;
+use crate::pcap::{FILE_HEADER, RECORD_HEADER};
 use smbscope_model::Timestamp;
 
 /// The same packets, each at least a nanosecond later than the one before.
@@ -14,8 +15,6 @@ pub fn move_apart(packets: &[Packet]) -> Vec<Packet> {
 
 /// How many packets of a pcap file survive when it is cut to this many bytes, and whether a record is cut in two.
 pub fn surviving(packets: &[Packet], length: usize) -> (usize, bool) {
-    const FILE_HEADER: usize = 24;
-    const RECORD_HEADER: usize = 16;
     let mut at = FILE_HEADER;
     for (index, packet) in packets.iter().enumerate() {
         let end = at + RECORD_HEADER + packet.ethernet().len();

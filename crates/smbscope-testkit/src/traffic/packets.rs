@@ -2,8 +2,8 @@
 
 use super::{Settings, generate};
 use crate::packet::{Packet, Side};
+use crate::{Frame, pcap};
 use smbscope_capture::TcpFlags;
-use smbscope_model::Timestamp;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
@@ -13,24 +13,19 @@ pub fn packets(settings: &Settings) -> Vec<Packet> {
     generate(settings, &mut file).expect("a Vec takes everything");
     let mut begins = HashMap::new();
     let mut packets = Vec::new();
-    let mut rest = &file[24..];
-    while let Some((header, records)) = rest.split_at_checked(16) {
-        let field = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-        let (data, next) = records.split_at(field(8) as usize);
-        let time = Timestamp(i64::from(field(0)) * 1_000_000_000 + i64::from(field(4)) * 1000);
-        let mut packet = parse(data, field(12) as usize, time);
+    for frame in pcap::read(&file) {
+        let mut packet = parse(&frame);
         let begin = begins.entry((packet.source, packet.destination)).or_insert(packet.sequence.wrapping_add(1));
         packet.offset = u64::from(packet.sequence.wrapping_sub(*begin));
         packet.origin = packets.len();
         packet.snap = settings.snap as usize;
         packets.push(packet);
-        rest = next;
     }
     packets
 }
 
 /// Of the shape that the recorder writes: Ethernet, IPv4 without options, TCP.
-fn parse(data: &[u8], wire_length: usize, time: Timestamp) -> Packet {
+fn parse(Frame { time, data, wire_length }: &Frame) -> Packet {
     let u16_at = |at: usize| u16::from_be_bytes([data[at], data[at + 1]]);
     let u32_at = |at: usize| u32::from_be_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
     let address = |at: usize, port: usize| SocketAddr::from((u32_at(at).to_be_bytes(), u16_at(port)));
@@ -39,7 +34,7 @@ fn parse(data: &[u8], wire_length: usize, time: Timestamp) -> Packet {
     payload.resize(wire_length - headers, 0);
     Packet {
         origin: 0,
-        time,
+        time: *time,
         side: if u16_at(36) == 445 { Side::Client } else { Side::Server },
         offset: 0,
         source: address(26, 34),

@@ -5,10 +5,9 @@
 //! its turn at single payloads and, now and then, at the whole file.
 
 mod damage;
-mod frame;
 
-use frame::Frame;
 use smbscope_testkit::random::Random;
+use smbscope_testkit::{Frame, pcap};
 
 /// Packets of a mutated capture at most.
 const MAX_PACKETS: usize = 600;
@@ -25,7 +24,7 @@ pub fn mutate(
 ) -> usize {
     let mut random = Random::new(seed.into());
     let max_size = max_size.min(data.len());
-    let mut frames = frame::read(&data[..size]);
+    let mut frames = pcap::read(&data[..size]);
     if frames.is_empty() || random.chance(0.02) {
         return bytes(data, size, max_size);
     }
@@ -42,7 +41,7 @@ pub fn mutate(
 /// Puts part of the second capture behind, or in between, the packets of part of the first.
 pub fn cross(first: &[u8], second: &[u8], out: &mut [u8], seed: u32) -> usize {
     let mut random = Random::new(seed.into());
-    let (mut ours, mut theirs) = (frame::read(first), frame::read(second));
+    let (mut ours, mut theirs) = (pcap::read(first), pcap::read(second));
     if random.chance(0.5) {
         ours.truncate(1 + random.below(ours.len() as u64) as usize);
         theirs.drain(..random.below(theirs.len() as u64) as usize);
@@ -74,7 +73,13 @@ fn mutate_payload(frames: &mut [Frame], random: &mut Random, bytes: &mut impl Fn
 
 /// Writes as many packets as there is room for.
 fn store(frames: &[Frame], data: &mut [u8], max_size: usize) -> usize {
-    let file = frame::write(&frames[..frames.len().min(MAX_PACKETS)], max_size);
+    let mut length = pcap::FILE_HEADER;
+    let fits = |frame: &&Frame| {
+        length += pcap::RECORD_HEADER + frame.data.len();
+        length <= max_size
+    };
+    let mut file = pcap::write(pcap::ETHERNET, frames.iter().take(MAX_PACKETS).take_while(fits));
+    file.truncate(max_size);
     data[..file.len()].copy_from_slice(&file);
     file.len()
 }
