@@ -9,7 +9,7 @@ use smbscope_bench::RUN;
 use smbscope_bench::files::Sources;
 use smbscope_capture::reader::Input;
 use smbscope_report::bench::{self, Document};
-use smbscope_report::compare::{self, Comparison, Content, Given, SavedReport};
+use smbscope_report::compare::{self, Comparison, Content, Given, Summary};
 use smbscope_report::html;
 use std::collections::HashSet;
 use std::fs::File;
@@ -65,7 +65,7 @@ fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<Content> {
             let ramp = Document::parse(&text).with_context(|| format!("{name}: no ramp"))?;
             return Ok(Content::Ramp(Box::new(ramp)));
         }
-        let report = SavedReport::parse(&text).with_context(|| format!("{name}: no report"))?;
+        let report = Summary::parse(&text).with_context(|| format!("{name}: no report"))?;
         return Ok(Content::Report(Box::new(report)));
     }
     let Done { report, notes, interrupted } = analyze::report_on(&arguments.analysis_of(file))?;
@@ -74,7 +74,7 @@ fn read(arguments: &CompareArguments, file: &Path) -> anyhow::Result<Content> {
     }
     let named = |note: &String| if note.starts_with(&name) { note.clone() } else { format!("{name}: {note}") };
     analyze::say(&notes.iter().map(named).collect::<Vec<_>>());
-    Ok(Content::Report(Box::new(SavedReport::of(&report))))
+    Ok(Content::Report(Box::new(Summary::of(&report))))
 }
 
 /// The contents of a file that begins as JSON does; nothing of any other, and nothing of a pipe, which cannot be read

@@ -1,18 +1,19 @@
 //! What there is to say about a capture as a file.
 
 use crate::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// One capture file or stream.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CaptureInfo {
     /// The name as given; `-` for standard input.
     pub name: String,
     /// `pcap`, `pcap (ns)`, `modified pcap`, `pcapng` or `snoop`.
-    pub format: &'static str,
+    pub format: Cow<'static, str>,
     /// `gzip`, `zstd`, `lz4` or `xz`; null for a plain file.
-    pub compression: Option<&'static str>,
+    pub compression: Option<Cow<'static, str>>,
     /// Packets in the file.
     pub packets: u64,
     /// Length of the file, compressed where it is.

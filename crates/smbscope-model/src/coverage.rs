@@ -6,7 +6,7 @@
 
 use crate::exchange::Outcome;
 use crate::quality::Quality;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How many standard errors an estimate may be off: 95 % of a normal distribution lie within.
 const STANDARD_ERRORS: f64 = 2.0;
@@ -33,7 +33,7 @@ pub struct Coverage {
 
 /// The share of the commands that could not be timed, in percent: commands seen in part, and those of which the capture
 /// shows nothing (commands_unseen), which are an estimate where the bounds differ.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Share {
     /// The best guess.

@@ -1,11 +1,12 @@
 //! What the capture could not show, counted by reason. Damaged traffic is data, not an error.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)* ; maxima: $($(#[$max_doc:meta])* $max:ident,)*) => {
         /// Counters of everything that limits what a capture can tell. All start at zero and only grow.
-        #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+        #[serde(default)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub struct Quality {
             $($(#[$doc])* pub $name: u64,)*

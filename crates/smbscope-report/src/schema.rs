@@ -46,8 +46,9 @@ fn of<T: JsonSchema>(schema: &str, title: &str) -> Published {
 /// Says what holds for all documents: no further keys, and what numbers can be.
 fn exact(schema: &mut Schema) {
     let Some(schema) = schema.as_object_mut() else { return };
-    // What an older document lacks is a matter of reading it.
+    // What an older document may lack, and what is not read back, is no matter of those who read this one.
     schema.remove("default");
+    schema.remove("readOnly");
     if schema.contains_key("properties") {
         schema.entry("additionalProperties").or_insert(json!(false));
     }

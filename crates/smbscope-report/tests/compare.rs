@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use smbscope_model::{Dialect, Exchange, Group, Half, Nanos, Outcome, Quality, Subcommand};
 use smbscope_report::Report;
 use smbscope_report::bench;
-use smbscope_report::compare::{self, Comparison, Content, Given, Input, NoteKind, SavedReport};
+use smbscope_report::compare::{self, Comparison, Content, Given, Input, NoteKind, Summary};
 use smbscope_wire::names::Trans2;
 
 fn input(name: &str, report: &Report) -> Input {
-    Input { name: name.to_owned(), source: format!("{name}.pcap"), report: SavedReport::of(report) }
+    Input { name: name.to_owned(), source: format!("{name}.pcap"), report: Summary::of(report) }
 }
 
 fn compared(reports: &[(&str, Report)]) -> Comparison {
@@ -197,7 +197,7 @@ fn a_workload_that_has_only_the_name_in_common_is_said_to_be_another() {
 
 #[test]
 fn times_of_the_client_and_of_the_wire_are_told_apart() {
-    let capture = || given("wire", Content::Report(Box::new(SavedReport::of(&common::office()))));
+    let capture = || given("wire", Content::Report(Box::new(Summary::of(&common::office()))));
     let bench = || ramp("client", common::bench::ramp());
     let places = |given: &[Given]| -> Vec<(usize, String)> {
         let notes = Comparison::of_all(None, given).notes.into_iter();
@@ -212,7 +212,7 @@ fn times_of_the_client_and_of_the_wire_are_told_apart() {
 
 #[test]
 fn a_ramp_stands_beside_a_capture() {
-    let report = Content::Report(Box::new(SavedReport::of(&common::office())));
+    let report = Content::Report(Box::new(Summary::of(&common::office())));
     let comparison = Comparison::of_all(None, &[given("office", report), ramp("bench", common::bench::ramp())]);
     assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
     let ramps = comparison.ramps.as_ref().expect("there is one");
@@ -366,7 +366,7 @@ fn reports_on_other_choices_of_exchanges_are_told_apart() {
     let input = |name: &str, filter: Value| {
         let mut saved: Value = serde_json::from_slice(&text).expect("the report is JSON");
         saved["filter"] = filter;
-        let report = SavedReport::parse(saved.to_string().as_bytes()).expect("a report");
+        let report = Summary::parse(saved.to_string().as_bytes()).expect("a report");
         Input { name: name.to_owned(), source: String::new(), report }
     };
     let (all, chosen) = (input("all", Value::Null), input("chosen", json!("command == READ")));
@@ -383,15 +383,25 @@ fn a_file_that_says_anything_does_no_harm() {
     let mut text = Vec::new();
     smbscope_report::json::write(&common::office(), &mut text).expect("writing to memory does not fail");
     let good: Value = serde_json::from_slice(&text).expect("the report is JSON");
+    /// Groups of other names would not be looked at, and these numbers are small ones by the schema.
+    const KEPT: [&str; 10] = [
+        "group",
+        "groups",
+        "protocol",
+        "schema",
+        "client_port",
+        "server_port",
+        "max_outstanding",
+        "max_credits_granted",
+        "snap_length",
+        "link_types",
+    ];
     fn set_all(value: &mut Value, number: &Value) {
         match value {
             Value::Number(_) => *value = number.clone(),
             Value::Array(values) => values.iter_mut().for_each(|value| set_all(value, number)),
-            // Groups of other names would not be looked at.
             Value::Object(values) => {
-                let values = values
-                    .iter_mut()
-                    .filter(|(key, _)| !["group", "groups", "protocol", "schema"].contains(&key.as_str()));
+                let values = values.iter_mut().filter(|(key, _)| !KEPT.contains(&key.as_str()));
                 values.for_each(|(_, value)| set_all(value, number));
             }
             Value::String(text) => text.push_str("\u{1b}[2J\n"),
@@ -401,7 +411,7 @@ fn a_file_that_says_anything_does_no_harm() {
     for number in [json!(0), json!(i64::MAX)] {
         let mut odd = good.clone();
         set_all(&mut odd, &number);
-        let report = SavedReport::parse(odd.to_string().as_bytes()).expect("it is as the schema describes it");
+        let report = Summary::parse(odd.to_string().as_bytes()).expect("it is as the schema describes it");
         let input = Input { name: "odd\u{1b}[2J".to_owned(), source: String::new(), report };
         let comparison = Comparison::of(Some("odd\u{1b}[2J".to_owned()), &[input.clone(), input]);
         let text = compare::render(&comparison, 100, false);
@@ -436,4 +446,49 @@ fn names_that_begin_alike_stay_apart_on_the_page() {
     assert!(second > 2 && first == second + 1, "{first} and {second} of\n{text}");
     let short = compare::render(&compared(&["before", "after"].map(|name| (name, common::small()))), 100, false);
     assert!(short.contains("\n  before ") && short.contains("\n  after "), "{short}");
+}
+
+/// Documents as smbscope 0.1.0 wrote them before the schemas were made from the types.
+const REPORT: &[u8] = include_bytes!("documents/report-0.1.0.json");
+const RAMP: &[u8] = include_bytes!("documents/ramp-0.1.0.json");
+
+#[test]
+fn documents_of_an_older_version_are_read_and_compared() {
+    let report = || Summary::parse(REPORT).expect("a report of an older version");
+    let ramp = bench::Document::parse(RAMP).expect("a ramp of an older version");
+    let given = [
+        given("capture", Content::Report(Box::new(report()))),
+        given("again", Content::Report(Box::new(report()))),
+        given("ramp", Content::Ramp(Box::new(ramp))),
+    ];
+    let comparison = Comparison::of_all(None, &given);
+    assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
+    let [capture, again, ramp] = comparison.columns.as_slice() else { panic!("three columns") };
+    // Read off the file: 4 commands, 3 of them without a time, and the time of the fourth.
+    assert_eq!((capture.overview.commands, capture.overview.untimed, capture.overview.connections), (4, 3, 1));
+    let cell = |column: usize| comparison.headline.cells[column].as_ref().expect("there are commands");
+    assert_eq!((cell(0).timed, cell(0).response_time.p50), (1, Some(Nanos(298_000))));
+    assert_eq!(capture.captures[0].format, "pcapng");
+    assert_eq!(again.overview.commands, capture.overview.commands);
+    // The load point of 2 users, the highest.
+    assert_eq!(ramp.overview.dialects[0].connections, 2);
+    assert!(ramp.overview.commands > 0 && cell(2).timed > 0);
+}
+
+#[test]
+fn documents_of_a_version_to_come_are_refused_in_one_line() {
+    let newer =
+        |document: &[u8], from: &str, to: &str| -> String { String::from_utf8_lossy(document).replacen(from, to, 1) };
+    let report = newer(REPORT, "smbscope.report/1", "smbscope.report/2");
+    let error = Summary::parse(report.as_bytes()).expect_err("another version").to_string();
+    assert_eq!(
+        error,
+        "its `schema` is \"smbscope.report/2\", and not \"smbscope.report/1\": give a report made with analyze --format json"
+    );
+    let ramp = newer(RAMP, "smbscope.bench/1", "smbscope.bench/2");
+    let error = bench::Document::parse(ramp.as_bytes()).expect_err("another version").to_string();
+    assert_eq!(
+        error,
+        "its `schema` is \"smbscope.bench/2\", and not \"smbscope.bench/1\": give the run.json that bench wrote"
+    );
 }

@@ -83,7 +83,7 @@ export interface Column {
   /**
    * Its captures.
    */
-  captures: Capture[];
+  captures: CaptureInfo[];
   /**
    * How far the figures cover the capture, in one sentence.
    */
@@ -91,15 +91,53 @@ export interface Column {
   overview: Overview;
 }
 /**
- * A capture of a report, as far as a comparison tells of it.
+ * One capture file or stream.
  */
-export interface Capture {
+export interface CaptureInfo {
+  /**
+   * The name as given; `-` for standard input.
+   */
   name: string;
+  /**
+   * `pcap`, `pcap (ns)`, `modified pcap`, `pcapng` or `snoop`.
+   */
   format: string;
+  /**
+   * `gzip`, `zstd`, `lz4` or `xz`; null for a plain file.
+   */
+  compression: string | null;
+  /**
+   * Packets in the file.
+   */
   packets: number;
+  /**
+   * Length of the file, compressed where it is.
+   */
   bytes: number;
+  /**
+   * The earliest timestamp.
+   */
   first_ns: number | null;
+  /**
+   * The latest timestamp.
+   */
   last_ns: number | null;
+  /**
+   * Nanoseconds between two ticks of the coarsest clock, at least 1.
+   */
+  resolution_ns: number;
+  /**
+   * The largest snap length that the file states.
+   */
+  snap_length: number | null;
+  /**
+   * LINKTYPE_* values of its interfaces.
+   */
+  link_types: number[];
+  /**
+   * What was wrong with the file.
+   */
+  warnings: string[];
 }
 /**
  * A capture as a whole.

@@ -103,14 +103,7 @@ function column(report: SmbscopeReportDocument, name: string, base: SmbscopeRepo
     title: report.title,
     filter: null,
     version: "0.1.0",
-    captures: report.captures.map(({ name, format, packets, bytes, first_ns, last_ns }) => ({
-      name,
-      format,
-      packets,
-      bytes,
-      first_ns,
-      last_ns,
-    })),
+    captures: report.captures,
     quality: report.quality.sentence,
     overview: {
       elapsed_ns: report.totals.elapsed_ns,

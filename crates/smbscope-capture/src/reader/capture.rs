@@ -484,8 +484,8 @@ impl Capture {
         }
         CaptureInfo {
             name: self.name.clone(),
-            format: self.format.name(),
-            compression: self.compression.map(Compression::name),
+            format: self.format.name().into(),
+            compression: self.compression.map(|compression| compression.name().into()),
             packets: survey.packets,
             bytes: if self.live { survey.length } else { self.file_bytes },
             first: survey.first.map(Timestamp),

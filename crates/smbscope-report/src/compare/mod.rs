@@ -17,14 +17,13 @@ pub(crate) use json::Document;
 pub use json::{SCHEMA, write};
 pub use notes::{FEW, MIX_PERCENT, Note, NoteKind, UNTIMED_PERCENT};
 pub use ramps::{Content, Given, LoadPoint, PointCell, PointGroup, Ramp, Ramps};
-pub use saved::SavedReport;
+pub use saved::Summary;
 pub use text::render;
 
 use cells::row_of;
 use serde::Serialize;
-use smbscope_model::{Nanos, Protocol};
+use smbscope_model::{CaptureInfo, Nanos, Protocol};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// The group that is the sum of several.
 const OTHER: &str = "Other";
@@ -37,7 +36,7 @@ pub struct Input {
     /// Where it comes from: the argument as given.
     pub source: String,
     /// What it says.
-    pub report: SavedReport,
+    pub report: Summary,
 }
 
 /// Reports side by side. Cells stand in the order of the columns.
@@ -78,7 +77,7 @@ pub struct Column {
     /// Version of smbscope that made the report.
     pub version: String,
     /// Its captures.
-    pub captures: Vec<saved::Capture>,
+    pub captures: Vec<CaptureInfo>,
     /// How far the figures cover the capture, in one sentence.
     pub quality: String,
     /// The capture as a whole.
@@ -86,7 +85,7 @@ pub struct Column {
 }
 
 /// A capture as a whole.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overview {
     /// First to last packet.
@@ -180,7 +179,7 @@ impl Comparison {
     /// Compares reports with the first of them.
     pub fn of(title: Option<String>, inputs: &[Input]) -> Comparison {
         let groups = groups(inputs);
-        let rows = inputs.iter().map(|input| Some(&input.report.totals.headline));
+        let rows = inputs.iter().map(|input| Some(&input.report.headline));
         let mut columns: Vec<Column> = inputs.iter().map(Column::of).collect();
         if let Some((base, others)) = columns.split_first_mut() {
             others.iter_mut().for_each(|column| column.overview.compare(&base.overview));
@@ -216,46 +215,15 @@ impl Column {
             source: input.source.clone(),
             title: report.title.clone(),
             filter: report.filter.clone(),
-            version: report.generator.version.clone(),
+            version: report.version.clone(),
             captures: report.captures.clone(),
-            quality: report.quality.sentence.clone(),
-            overview: Overview::of(report),
+            quality: report.quality.clone(),
+            overview: report.overview.clone(),
         }
     }
 }
 
 impl Overview {
-    fn of(report: &SavedReport) -> Overview {
-        let totals = &report.totals;
-        // Every command has one client, so the clients add up to the whole.
-        let bytes_read = sum(report.clients.iter().map(|client| client.bytes_read));
-        let bytes_written = sum(report.clients.iter().map(|client| client.bytes_written));
-        let seconds = totals.elapsed_ns.filter(|elapsed| elapsed.0 > 0).map(|elapsed| elapsed.as_secs_f64());
-        let mut dialects: BTreeMap<Option<&str>, u64> = BTreeMap::new();
-        for connection in &report.connections {
-            *dialects.entry(connection.dialect.as_deref()).or_default() += 1;
-        }
-        let mut dialects: Vec<Dialect> = dialects
-            .into_iter()
-            .map(|(dialect, connections)| Dialect { dialect: dialect.map(str::to_owned), connections })
-            .collect();
-        dialects.sort_by_key(|found| (Reverse(found.connections), found.dialect.is_none()));
-        Overview {
-            elapsed_ns: totals.elapsed_ns,
-            commands: totals.commands,
-            timed: totals.outcomes.get("complete").copied().unwrap_or(0),
-            untimed: totals.untimed,
-            errors: sum(report.groups.iter().map(|group| group.row.errors())),
-            connections: report.connections.len() as u64,
-            bytes_read,
-            bytes_written,
-            bytes_per_second: seconds.map(|seconds| bytes_read.saturating_add(bytes_written) as f64 / seconds),
-            commands_per_second: seconds.map(|seconds| totals.commands as f64 / seconds),
-            dialects,
-            ratios: None,
-        }
-    }
-
     fn compare(&mut self, base: &Overview) {
         self.ratios = Some(OverviewRatios {
             bytes_per_second: Ratio::of(self.bytes_per_second, base.bytes_per_second),

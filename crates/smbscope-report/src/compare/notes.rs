@@ -59,14 +59,14 @@ pub(super) fn of(inputs: &[Input], groups: &[Group]) -> Vec<Note> {
         if let Some(text) = few(groups, column) {
             add(NoteKind::Few, text);
         }
-        let totals = &report.totals;
-        let untimed = share(totals.untimed, totals.commands);
+        let overview = &report.overview;
+        let untimed = share(overview.untimed, overview.commands);
         if untimed > UNTIMED_PERCENT {
             let share = unbroken(format!("{untimed:.1} %"));
             add(NoteKind::Damage, format!("{share} of the commands have no time, and may be those that took longest"));
         }
-        if report.quality.encrypted_frames > 0 {
-            let frames = counted(report.quality.encrypted_frames, "frame is", "frames are");
+        if report.encrypted_frames > 0 {
+            let frames = counted(report.encrypted_frames, "frame is", "frames are");
             add(
                 NoteKind::Encrypted,
                 format!("{frames} encrypted; the other groups, and commands, are those in the clear"),

@@ -4,11 +4,11 @@
 //! compared as a capture is, and with captures.
 
 use super::cells::row_of;
-use super::saved::{self, SavedReport};
-use super::{Cell, Column, Input, NoteKind, OTHER, Ratio};
+use super::saved::Summary;
+use super::{Cell, Column, Input, NoteKind, OTHER, Overview, Ratio};
 use crate::bench::{self, Document, Run, Schedule};
 use crate::format::counted;
-use crate::json::entries::{self, Row, Totals};
+use crate::json::entries::{self, Row};
 use serde::Serialize;
 use smbscope_model::{Group, Nanos, Protocol};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ pub struct Given {
 #[derive(Debug, Clone)]
 pub enum Content {
     /// A report on captures.
-    Report(Box<SavedReport>),
+    Report(Box<Summary>),
     /// A ramp of load points.
     Ramp(Box<Document>),
 }
@@ -257,48 +257,42 @@ fn row(count: u64, errors: BTreeMap<String, u64>, times: &bench::Times) -> Row {
 }
 
 /// A load point as a report on a capture would be.
-fn report_of(document: &Document, run: Option<&Run>) -> SavedReport {
-    let users = run.map_or(0, |run| run.users);
+fn report_of(document: &Document, run: Option<&Run>) -> Summary {
     let runs = || run.into_iter();
-    let sessions = u64::from(users) * u64::from(document.settings.sessions_per_user);
-    // Every user has as many connections, of the same dialect.
-    let connections =
-        (0..sessions.min(MOST_CONNECTIONS)).map(|_| saved::Connection { dialect: document.target.dialect.clone() });
+    let users = run.map_or(0, |run| run.users);
     let answered = runs().map(|run| run.operations).sum();
     let unanswered: u64 = runs().map(|run| run.unanswered).sum();
-    SavedReport {
-        generator: document.generator.clone(),
+    let groups: Vec<entries::Group> = runs().flat_map(groups).collect();
+    let overview = Overview {
+        elapsed_ns: run.map(|run| run.duration_ns),
+        commands: super::sum([answered, unanswered].into_iter()),
+        timed: answered,
+        untimed: unanswered,
+        errors: super::sum(groups.iter().map(|group| group.row.errors())),
+        bytes_read: runs().map(|run| run.bytes_read).sum(),
+        bytes_written: runs().map(|run| run.bytes_written).sum(),
+        ..Overview::default()
+    };
+    // Every user has as many connections, of the same dialect.
+    let sessions = u64::from(users) * u64::from(document.settings.sessions_per_user);
+    let dialects = (sessions > 0).then(|| (document.target.dialect.clone(), sessions));
+    Summary {
         title: document.title.clone(),
         filter: None,
+        version: document.generator.version.clone(),
         captures: Vec::new(),
-        quality: saved::Quality {
-            sentence: match run {
-                Some(_) => format!("Measured inside the client, at {}.", counted(users.into(), "user", "users")),
-                None => "Nothing was measured.".to_owned(),
-            },
-            encrypted_frames: 0,
+        quality: match run {
+            Some(_) => format!("Measured inside the client, at {}.", counted(users.into(), "user", "users")),
+            None => "Nothing was measured.".to_owned(),
         },
-        totals: Totals {
-            commands: super::sum([answered, unanswered].into_iter()),
-            untimed: unanswered,
-            outcomes: [("complete".to_owned(), answered)].into(),
-            elapsed_ns: run.map(|run| run.duration_ns),
-            headline: run
-                .map_or_else(Row::default, |run| row(run.headline().count, run.errors.clone(), run.headline())),
-            ..Totals::default()
-        },
-        connections: connections.collect(),
+        encrypted_frames: 0,
+        overview: overview.completed(dialects.into_iter().collect()),
+        headline: run.map_or_else(Row::default, |run| row(run.headline().count, run.errors.clone(), run.headline())),
+        groups,
         commands: runs().flat_map(commands).collect(),
-        groups: runs().flat_map(groups).collect(),
-        clients: runs()
-            .map(|run| saved::Client { bytes_read: run.bytes_read, bytes_written: run.bytes_written })
-            .collect(),
         warnings: document.warnings.clone(),
     }
 }
-
-/// Connections that are listed of a load point at most.
-const MOST_CONNECTIONS: u64 = 100_000;
 
 /// A group, or the sum of its parts; errors are those of its commands.
 fn row_of_group(run: &Run, group: &bench::Group) -> Row {

@@ -1,90 +1,72 @@
-//! What a comparison needs of a report, read from its JSON (`smbscope.report/1`); keys that it does not need are
-//! passed over.
+//! What a comparison takes of a report, made or saved as JSON (`smbscope.report/1`), or of a load point of a ramp.
 
+use super::{Dialect, Overview};
 use crate::Report;
-use crate::document::{self, Generator, ParseError};
-use crate::json::KIND;
-use crate::json::entries::{Command, Group, Row, Totals};
-use serde::{Deserialize, Serialize};
-use smbscope_model::{CaptureInfo, Nanos, Timestamp};
+use crate::document::{self, ParseError};
+use crate::json::entries::{Command, Group, Row};
+use crate::json::{Document, KIND};
+use smbscope_model::{CaptureInfo, Nanos};
+use std::collections::BTreeMap;
 
-/// A report as its JSON says it.
-#[derive(Debug, Clone, Deserialize)]
-pub struct SavedReport {
-    pub(super) generator: Generator,
+/// What is compared of a measurement.
+#[derive(Debug, Clone)]
+pub struct Summary {
     pub(super) title: Option<String>,
     /// The expression that chose the exchanges, where they are not all.
     pub(super) filter: Option<String>,
-    pub(super) captures: Vec<Capture>,
-    pub(super) quality: Quality,
-    pub(super) totals: Totals,
-    pub(super) connections: Vec<Connection>,
-    pub(super) commands: Vec<Command>,
-    pub(super) groups: Vec<Group>,
-    pub(super) clients: Vec<Client>,
-    pub(super) warnings: Vec<String>,
-}
-
-/// A capture of a report, as far as a comparison tells of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Capture {
-    name: String,
-    format: String,
-    packets: u64,
-    bytes: u64,
-    first_ns: Option<Timestamp>,
-    last_ns: Option<Timestamp>,
-    /// They stand among the notes.
-    #[serde(skip_serializing)]
-    pub(super) warnings: Vec<String>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct Quality {
-    pub(super) sentence: String,
+    /// Version of smbscope that measured.
+    pub(super) version: String,
+    pub(super) captures: Vec<CaptureInfo>,
+    /// How far the figures cover the capture, in one sentence.
+    pub(super) quality: String,
     pub(super) encrypted_frames: u64,
+    pub(super) overview: Overview,
+    pub(super) headline: Row,
+    pub(super) groups: Vec<Group>,
+    pub(super) commands: Vec<Command>,
+    pub(super) warnings: Vec<String>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct Connection {
-    pub(super) dialect: Option<String>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct Client {
-    pub(super) bytes_read: u64,
-    pub(super) bytes_written: u64,
-}
-
-impl SavedReport {
+impl Summary {
     /// Reads a report saved as JSON.
-    pub fn parse(text: &[u8]) -> Result<SavedReport, ParseError> {
-        document::parse(KIND, text)
+    pub fn parse(text: &[u8]) -> Result<Summary, ParseError> {
+        document::parse(KIND, text).map(Summary::of_document)
     }
 
     /// What would be read if the report were saved, so that it makes no difference whether it was.
-    pub fn of(report: &Report) -> SavedReport {
-        let clients = &report.aggregate.clients;
-        let clients = clients.entries.iter().map(|(_, client)| client).chain(&clients.other);
-        SavedReport {
-            generator: Generator::new(&report.version),
-            title: report.title.clone(),
-            filter: report.filter.as_ref().map(|filter| filter.expression.clone()),
-            captures: report.captures.iter().map(Capture::of).collect(),
-            quality: Quality { sentence: report.quality_sentence(), encrypted_frames: report.quality.encrypted_frames },
-            totals: Totals::of(report),
-            connections: report
-                .connections
-                .iter()
-                .map(|connection| Connection { dialect: connection.dialect.map(|dialect| dialect.to_string()) })
-                .collect(),
-            commands: report.aggregate.commands.iter().map(Command::of).collect(),
-            groups: Group::all(&report.aggregate),
-            clients: clients
-                .map(|client| Client { bytes_read: client.bytes_read, bytes_written: client.bytes_written })
-                .collect(),
-            warnings: report.warnings.clone(),
+    pub fn of(report: &Report) -> Summary {
+        Summary::of_document(Document::within(report, usize::MAX))
+    }
+
+    fn of_document(report: Document<'_>) -> Summary {
+        let totals = report.totals;
+        let mut dialects: BTreeMap<Option<String>, u64> = BTreeMap::new();
+        for connection in report.connections {
+            *dialects.entry(connection.dialect).or_default() += 1;
+        }
+        let overview = Overview {
+            elapsed_ns: totals.elapsed_ns,
+            commands: totals.commands,
+            timed: totals.outcomes.get("complete").copied().unwrap_or(0),
+            untimed: totals.untimed,
+            errors: super::sum(report.groups.iter().map(|group| group.row.errors())),
+            // Every command has one client, so the clients add up to the whole.
+            bytes_read: super::sum(report.clients.iter().map(|client| client.bytes_read)),
+            bytes_written: super::sum(report.clients.iter().map(|client| client.bytes_written)),
+            ..Overview::default()
+        };
+        Summary {
+            title: report.title.map(Into::into),
+            filter: report.filter.map(Into::into),
+            version: report.generator.version,
+            captures: report.captures.into_owned(),
+            quality: report.quality.sentence,
+            encrypted_frames: report.quality.counters.encrypted_frames,
+            overview: overview.completed(dialects),
+            headline: totals.headline,
+            groups: report.groups,
+            commands: report.commands,
+            warnings: report.warnings.into_owned(),
         }
     }
 
@@ -95,16 +77,20 @@ impl SavedReport {
     }
 }
 
-impl Capture {
-    fn of(info: &CaptureInfo) -> Capture {
-        Capture {
-            name: info.name.clone(),
-            format: info.format.to_owned(),
-            packets: info.packets,
-            bytes: info.bytes,
-            first_ns: info.first,
-            last_ns: info.last,
-            warnings: info.warnings.clone(),
+impl Overview {
+    /// With what follows from the rest, and the connections of each dialect.
+    pub(super) fn completed(self, dialects: BTreeMap<Option<String>, u64>) -> Overview {
+        let seconds = self.elapsed_ns.filter(|elapsed| elapsed.0 > 0).map(Nanos::as_secs_f64);
+        let bytes = self.bytes_read.saturating_add(self.bytes_written);
+        let mut dialects: Vec<Dialect> =
+            dialects.into_iter().map(|(dialect, connections)| Dialect { dialect, connections }).collect();
+        dialects.sort_by_key(|found| (std::cmp::Reverse(found.connections), found.dialect.is_none()));
+        Overview {
+            connections: super::sum(dialects.iter().map(|found| found.connections)),
+            bytes_per_second: seconds.map(|seconds| bytes as f64 / seconds),
+            commands_per_second: seconds.map(|seconds| self.commands as f64 / seconds),
+            dialects,
+            ..self
         }
     }
 }
@@ -157,7 +143,7 @@ mod tests {
     use super::*;
 
     fn error(text: &str) -> ParseError {
-        SavedReport::parse(text.as_bytes()).expect_err("no report")
+        Summary::parse(text.as_bytes()).expect_err("no report")
     }
 
     #[test]

@@ -50,9 +50,10 @@ impl Totals {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct Connection<'a> {
+pub(crate) struct Connection<'a> {
     /// The packet that opened the connection: the how-manieth of all captures, in time order, from 1.
     flow_id: u64,
     client: String,
@@ -62,9 +63,10 @@ pub(super) struct Connection<'a> {
     first_ns: Timestamp,
     last_ns: Timestamp,
     protocol: Option<Protocol>,
-    dialect: Option<String>,
+    pub(crate) dialect: Option<String>,
     /// The capture does not hold its beginning.
     midstream: bool,
+    #[serde(skip_deserializing)]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::ends"))]
     end: &'static str,
     /// Whether the server requires signing; null where the negotiation was not captured.
@@ -78,7 +80,9 @@ pub(super) struct Connection<'a> {
     max_credits_granted: u16,
     server_round_trip_ns: Option<Nanos>,
     client_round_trip_ns: Option<Nanos>,
+    #[serde(skip_deserializing)]
     users: Vec<&'a str>,
+    #[serde(skip_deserializing)]
     shares: Vec<&'a str>,
     to_server: Direction,
     to_client: Direction,
@@ -122,7 +126,7 @@ impl<'a> Connection<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Direction {
     packets: u64,
@@ -325,12 +329,13 @@ fn outcomes(outcomes: &[(Outcome, u64)]) -> BTreeMap<String, u64> {
 }
 
 /// What a share, file, client, server or user did.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "{N}Entity"))]
-pub(super) struct Entity<N> {
+pub(crate) struct Entity<N> {
     #[serde(flatten)]
     name: N,
     /// True for the entry that adds up everything that was not told apart.
+    #[serde(default)]
     is_other: bool,
     /// Commands.
     count: u64,
@@ -338,10 +343,11 @@ pub(super) struct Entity<N> {
     timed: u64,
     /// Error responses.
     errors: u64,
-    bytes_read: u64,
-    bytes_written: u64,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
     /// Of the headline groups. Percentiles are exact up to 256 values (files, clients and servers: 64) and within 1.6 %
     /// above.
+    #[serde(default)]
     response_time: Times,
 }
 
@@ -370,7 +376,7 @@ impl<N> Entity<N> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Timeline {
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]

@@ -1,6 +1,9 @@
 //! The report as one JSON object, `smbscope.report/1`, described by `schema/smbscope.report-1.schema.json`.
 //!
 //! Times are integers in nanoseconds; what is unknown or absent is `null`. The order of keys and entries is fixed.
+//!
+//! What a comparison needs is read back by the same types; the rest is written only. What was not always there may be
+//! missing.
 
 pub(crate) mod entries;
 pub(crate) mod escaped;
@@ -12,9 +15,10 @@ use crate::document::{Generator, Kind};
 use crate::verdict::Verdict;
 use entries::{Command, Connection, Entity, Group, Timeline, Totals};
 pub use escaped::line;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use smbscope_model::{CaptureInfo, Quality, Share, SkippedPackets};
 use smbscope_stats::FileKey;
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use waits::{Concurrency, HeatMap, SlowExchange, TimeSplit};
@@ -41,45 +45,59 @@ pub(crate) fn quality(report: &Report) -> serde_json::Result<String> {
 
 /// What `smbscope analyze --format json` prints. All times are integers in nanoseconds, points in time since the Unix
 /// epoch; null is unknown or, for a statistic, not supported by enough values.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Document<'a> {
+    #[serde(skip_deserializing)]
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
-    generator: Generator,
-    title: Option<&'a str>,
+    pub(crate) generator: Generator,
+    pub(crate) title: Option<Cow<'a, str>>,
     /// The expression of --filter, where the statistics are about chosen exchanges only; docs/filter.md describes it.
     /// Captures, quality and connections are those of the whole.
-    filter: Option<&'a str>,
+    pub(crate) filter: Option<Cow<'a, str>>,
     /// How many exchanges the filter chose, of how many.
+    #[serde(skip_deserializing)]
     matched: Option<Matched>,
     /// The captures, in the order in which exchanges number them.
-    captures: &'a [CaptureInfo],
-    quality: QualityEntry<'a>,
-    totals: Totals,
+    pub(crate) captures: Cow<'a, [CaptureInfo]>,
+    pub(crate) quality: QualityEntry<'a>,
+    pub(crate) totals: Totals,
+    #[serde(skip_deserializing)]
     verdict: Verdict,
     /// Where the time went, summed over all connections.
+    #[serde(skip_deserializing)]
     time_split: TimeSplit,
     /// TCP connections that carried SMB.
-    connections: Vec<Connection<'a>>,
+    pub(crate) connections: Vec<Connection<'a>>,
     /// By command; waits by design of a command are an entry of their own, with group Waiting.
-    commands: Vec<Command>,
+    pub(crate) commands: Vec<Command>,
     /// By operation group; the entries add up, Other holds its parts.
-    groups: Vec<Group>,
+    pub(crate) groups: Vec<Group>,
+    #[serde(skip_deserializing)]
     shares: Vec<Entity<ShareName<'a>>>,
+    #[serde(skip_deserializing)]
     files: Vec<Entity<FileName<'a>>>,
-    clients: Vec<Entity<ClientName>>,
+    pub(crate) clients: Vec<Entity<ClientName>>,
+    #[serde(skip_deserializing)]
     servers: Vec<Entity<ServerName>>,
+    #[serde(skip_deserializing)]
     users: Vec<Entity<UserName<'a>>>,
     /// The commands divided by --by; null without it.
+    #[serde(skip_deserializing)]
     slices: Option<slices::Slices<'a>>,
+    #[serde(skip_deserializing)]
     timeline: Timeline,
+    #[serde(skip_deserializing)]
     heatmap: HeatMap<'a>,
+    #[serde(skip_deserializing)]
     concurrency: Vec<Concurrency>,
     /// The slowest exchanges, slowest first, at most 100.
+    #[serde(skip_deserializing)]
     slowest: Vec<SlowExchange<'a>>,
+    #[serde(skip_deserializing)]
     omitted: Omitted,
-    warnings: &'a [String],
+    pub(crate) warnings: Cow<'a, [String]>,
 }
 
 /// How many exchanges the filter chose, of how many.
@@ -91,17 +109,19 @@ struct Matched {
 }
 
 /// What the captures could not show: in one sentence, and counted by reason.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Quality"))]
-struct QualityEntry<'a> {
+pub(crate) struct QualityEntry<'a> {
     /// Which share of the commands could not be timed because the capture is damaged, and why, in plain English.
-    sentence: String,
+    pub(crate) sentence: String,
     /// That share in percent: commands seen in part, and those of which the capture shows nothing (commands_unseen),
     /// which are an estimate where the bounds differ.
+    #[serde(default)]
     not_timed: Share,
     #[serde(flatten)]
-    counters: &'a Quality,
+    pub(crate) counters: Cow<'a, Quality>,
     /// Packets that are no TCP, by protocol, most packets first, at most 33 entries; they add up to `not_tcp`.
+    #[serde(skip_deserializing)]
     skipped: Vec<Skipped>,
 }
 
@@ -170,7 +190,7 @@ impl QualityEntry<'_> {
         QualityEntry {
             sentence: report.quality_sentence(),
             not_timed: report.not_timed(),
-            counters: &report.quality,
+            counters: Cow::Borrowed(&report.quality),
             skipped: report.skipped.iter().map(skipped).collect(),
         }
     }
@@ -193,9 +213,9 @@ struct FileName<'a> {
     path: &'a str,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Client"))]
-struct ClientName {
+pub(crate) struct ClientName {
     /// IP address.
     client: String,
     /// Sum over its connections; null for what was not told apart.
@@ -227,13 +247,13 @@ impl<'a> Document<'a> {
         Document {
             schema: SCHEMA,
             generator: Generator::new(&report.version),
-            title: report.title.as_deref(),
-            filter: report.filter.as_ref().map(|filter| filter.expression.as_str()),
+            title: report.title.as_deref().map(Cow::Borrowed),
+            filter: report.filter.as_ref().map(|filter| filter.expression.as_str().into()),
             matched: report
                 .filter
                 .as_ref()
                 .map(|filter| Matched { exchanges: filter.matched, of: filter.whole.exchanges }),
-            captures: &report.captures,
+            captures: report.captures.as_slice().into(),
             quality: QualityEntry::of(report),
             totals: Totals::of(report),
             verdict: report.verdict(),
@@ -279,7 +299,7 @@ impl<'a> Document<'a> {
             concurrency: aggregate.concurrency.iter().map(Concurrency::of).collect(),
             slowest: aggregate.slowest.iter().map(|exchange| SlowExchange::of(exchange, &capture_names)).collect(),
             omitted: Omitted::of(report, listed),
-            warnings: &report.warnings,
+            warnings: report.warnings.as_slice().into(),
         }
     }
 }

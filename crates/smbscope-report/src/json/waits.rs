@@ -1,13 +1,14 @@
 //! The entries of the JSON report that say where the time went: splits, heat map, load, the slowest exchanges.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Group, Nanos, Protocol, Stamp, TimeKind, Timestamp};
 use smbscope_stats::{TimePart, TimeSplit as Split};
 
 /// Where the time of connections went. Each moment is divided equally among the commands outstanding on its connection,
 /// and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being
 /// sent again, the moment is the transfer's, or the network's.
-#[derive(Serialize)]
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct TimeSplit {
     /// Connections that were added up: 1 for a connection.
@@ -63,7 +64,7 @@ impl TimeSplit {
 }
 
 /// Response times over time; waits by design are left out.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct HeatMap<'a> {
     /// Width of an interval; the smallest of 1, 2, 4 … ms that needs no more than 512 of them.

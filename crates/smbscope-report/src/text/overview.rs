@@ -189,7 +189,7 @@ fn facts(out: &mut String, report: &Report, options: &TextOptions) {
 
 /// `run.pcap (pcap, gzip), 91,748 packets, from 1997-08-11 09:30:00 UTC`.
 fn describe(capture: &CaptureInfo) -> String {
-    let compression = capture.compression.map_or_else(String::new, |name| format!(", {name}"));
+    let compression = capture.compression.as_ref().map_or_else(String::new, |name| format!(", {name}"));
     let start =
         capture.first.and_then(date).map_or_else(String::new, |date| format!(", from {}", unbroken(date + " UTC")));
     let packets = unbroken(counted(capture.packets, "packet", "packets"));
@@ -200,7 +200,7 @@ fn describe(capture: &CaptureInfo) -> String {
         0 => name,
         _ => format!("…{}", name.chars().skip(too_long + 1).collect::<String>()),
     };
-    format!("{} ({}{compression}), {packets}{start}", unbroken(name), unbroken(capture.format))
+    format!("{} ({}{compression}), {packets}{start}", unbroken(name), unbroken(&*capture.format))
 }
 
 /// The names with the most commands, and how many more there are.

@@ -41,7 +41,7 @@ const CLIENT_SHARE: i64 = 60;
 const LISTED_MAX: usize = 10;
 
 /// Whose the seconds are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Who {
@@ -58,11 +58,12 @@ pub enum Who {
     /// Nobody's: no command was outstanding.
     Idle,
     /// The capture does not tell.
+    #[default]
     Unknown,
 }
 
 /// Is anything slow, and is it the server, the network or the client? In plain English.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// Whose the waits are.

@@ -62,8 +62,8 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
     let (first, last) = (aggregate.first, aggregate.last);
     let capture = CaptureInfo {
         name: "f630.snoop".into(),
-        format: "snoop",
-        compression: Some("gzip"),
+        format: "snoop".into(),
+        compression: Some("gzip".into()),
         packets: quality.packets,
         bytes: quality.captured_bytes,
         first,

@@ -23,7 +23,7 @@ fn pcap_variants_differ_in_byte_order_unit_and_header_length() {
             ];
             assert_eq!(reading.packets, expected, "{name}, big-endian: {big_endian}");
             let info = &reading.infos[0];
-            assert_eq!((info.format, info.resolution_ns, info.packets), (name, resolution, 2));
+            assert_eq!((&*info.format, info.resolution_ns, info.packets), (name, resolution, 2));
             assert_eq!((info.link_types.as_slice(), info.snap_length), ([1].as_slice(), Some(262_144)));
         }
     }
@@ -183,7 +183,7 @@ fn snoop_records_are_padded() {
     let reading = read(&snoop(&[(3, 4, b"abcde", 60), (3, 5, b"wxyz", 4)]));
     let expected = [(0, 1, 3 * SECOND + 4_000, b"abcde".to_vec(), 60), (0, 2, 3 * SECOND + 5_000, b"wxyz".to_vec(), 4)];
     assert_eq!(reading.packets, expected);
-    assert_eq!((reading.infos[0].format, reading.infos[0].link_types.as_slice()), ("snoop", [1].as_slice()));
+    assert_eq!((&*reading.infos[0].format, reading.infos[0].link_types.as_slice()), ("snoop", [1].as_slice()));
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn rotated_files_in_any_order_are_one_capture() {
     assert!(reading.times().into_iter().eq((0..30).map(|t| t * 1_000)));
     let captures: Vec<u16> = reading.packets.iter().map(|packet| packet.0).collect();
     assert_eq!(captures, [[0; 10], [1; 10], [2; 10]].concat());
-    assert_eq!(reading.infos[0].compression, Some("zstd"));
+    assert_eq!(reading.infos[0].compression.as_deref(), Some("zstd"));
     assert_eq!(reading.quality.packets_reordered_by_time, 0);
 }
 

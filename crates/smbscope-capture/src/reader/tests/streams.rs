@@ -57,7 +57,7 @@ fn every_compression_in_one_piece_or_several_is_read() {
                 let reading = read_within(&[&bytes], limits).unwrap();
                 assert!(reading.packets == expected.packets, "{name}");
                 let info = &reading.infos[0];
-                assert_eq!((info.compression, info.truncated.as_ref()), (Some(name), None));
+                assert_eq!((info.compression.as_deref(), info.truncated.as_ref()), (Some(name), None));
                 assert_eq!(info.bytes, bytes.len() as u64);
             }
             let piped = Reading::of(CaptureSet::from_reader("-", Box::new(Cursor::new(bytes.clone()))).unwrap());
