@@ -246,35 +246,6 @@ fn what_was_hidden_before_the_first_encrypted_frame_confirms_no_pair() {
 }
 
 #[test]
-fn an_error_may_be_that_of_a_request_that_lingers() {
-    // A CHANGE_NOTIFY of 96 bytes stays pending, while files are opened and closed one by one and 8 KiB are read by two
-    // READs at a time. It ends, with an error of 72 bytes, when one READ is outstanding, and the client sends the next.
-    let says = |plain| smb2::encrypted(0x1234, plain);
-    let mut conversation = Conversation::new().client_says(100, says(96)).server_says(200, says(73));
-    for step in 0..8 {
-        let at = 1000 + step * 1000;
-        let [request, response] = [[140, 152], [88, 124]][step as usize % 2];
-        conversation = conversation.client_says(at, says(request)).server_says(at + 500, says(response));
-    }
-    let packets = conversation
-        .client_says(10_000, says(113))
-        .client_says(10_010, says(113))
-        .server_says(10_500, says(8272))
-        .server_says(10_510, says(8272))
-        .client_says(11_000, says(113))
-        .server_says(11_100, says(72))
-        .client_says(11_200, says(113))
-        .server_says(11_500, says(8272))
-        .server_says(11_510, says(8272))
-        .client_acks(11_600)
-        .packets();
-    let reads = |exchange: &&Exchange| exchange.request.bytes == 113 + 52;
-    let found = analyze(&packets).exchanges;
-    assert_eq!(found.iter().filter(reads).count(), 4);
-    assert_eq!(found.iter().filter(reads).filter_map(pair).collect::<Vec<_>>(), Vec::<Pair>::new());
-}
-
-#[test]
 fn one_lost_response_costs_one_encrypted_exchange() {
     // 252 encrypted requests; the answer to the one in packet 24 is missing. A request with the size of a LOCK has an
     // answer with the size of an interim response, and what that is does not show.

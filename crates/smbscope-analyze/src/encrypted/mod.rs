@@ -82,6 +82,12 @@ impl Answered {
         let interim = sizes::may_be_interim(self.plain) && self.request.pending.exchange.interim.is_none();
         interim || sizes::may_be_break(self.plain)
     }
+
+    /// Whether another message of the server may be the response to this request if it is a break acknowledgment: both
+    /// have one size (2.2.24, 2.2.25).
+    fn may_answer_break(&self, plain: u64) -> bool {
+        sizes::may_acknowledge_break(self.request.plain) && self.request.plain == plain
+    }
 }
 
 /// Encrypted frames of a connection.
@@ -170,12 +176,17 @@ impl Encrypted {
         self.lingers && self.doubt.saw_concurrency()
     }
 
-    /// Whether a response may be that of a request that lingers rather than of this one: an error may be anyone's, and
-    /// what is no error is another's where requests of this size are always answered otherwise.
+    /// Whether a response may be that of a request that lingers rather than of this one, which is not known to be answered
+    /// like this.
     fn may_be_of_another(&self, request: u64, response: u64) -> bool {
-        let is_usual = self.habits.is_usual(request, response);
-        let is_unusual = is_usual == Some(false) || is_usual.is_none() && sizes::may_be_error(response);
-        is_unusual && self.others_may_answer() && sizes::may_answer_lingering(response)
+        let is_usual = self.habits.is_usual(request, response) == Some(true);
+        !is_usual && self.others_may_answer() && sizes::may_answer_lingering(response)
+    }
+
+    /// Whether a response may have ended a request that lingered instead of the one that it was taken for.
+    fn may_end_another(&self, answered: &Answered) -> bool {
+        let is_usual = self.habits.is_usual(answered.request.plain, answered.plain) == Some(true);
+        self.lingers && sizes::may_answer_lingering(answered.plain) && !is_usual
     }
 
     /// Whether a request that seems to be outstanding has been for so long that it may never be answered. Requests of one
@@ -299,14 +310,10 @@ impl Encrypted {
                 self.cancelled = Some(answered);
                 return;
             }
-        } else {
-            let is_usual = self.habits.is_usual(answered.request.plain, answered.plain) == Some(true);
-            let lingering = self.lingers && sizes::may_answer_lingering(answered.plain) && !is_usual;
-            if (!more_requests || lingering) && !more.all(sizes::may_be_breaks) {
-                self.unanswer(ledger, answered, false);
-                self.contradict(ledger);
-                return;
-            }
+        } else if (!more_requests || self.may_end_another(&answered)) && !more.all(sizes::may_be_breaks) {
+            self.unanswer(ledger, answered, false);
+            self.contradict(ledger);
+            return;
         }
         self.pair(ledger, answered.request.pending);
     }
@@ -346,6 +353,13 @@ impl Encrypted {
                 }
                 return;
             }
+            let ends_another = self.lingers && sizes::may_answer_lingering(answered.plain);
+            if follows_at_once && ends_another && answered.may_answer_break(plain) {
+                // A CLOSE and the answer to another request, or a break acknowledgment and its own answer.
+                self.server_counted = frame.end;
+                self.refuse(ledger, answered.request.pending, Outcome::NotPairable);
+                return;
+            }
             if follows_at_once && (sizes::may_be_break(plain) || !is_answer) {
                 // A notification, while nothing is outstanding.
                 self.server_counted = frame.end;
@@ -356,7 +370,7 @@ impl Encrypted {
                 // One of the two is not the answer.
                 self.unanswer(ledger, answered, responses_hidden);
                 self.contradict(ledger);
-            } else if answered.may_be_more() {
+            } else if answered.may_be_more() || responses_hidden && self.may_end_another(&answered) {
                 self.unanswer(ledger, answered, true);
             } else {
                 self.pair(ledger, answered.request.pending);
@@ -391,6 +405,8 @@ impl Encrypted {
             sizes::may_answer(request, plain) && !cancels && !self.may_be_of_another(request, plain)
         });
         if sizes::may_be_break(plain) && !(alone && fits) {
+            // What is hidden before it may have answered any that is outstanding.
+            self.ambiguous |= responses_hidden;
             return;
         }
         self.overtaken += 1;
@@ -439,6 +455,7 @@ impl Encrypted {
             pending.exchange.interim = pending.exchange.response.first;
         }
         self.outstanding.add(0, 1);
+        self.lingers |= sizes::may_linger(answered.request.plain);
         take_back(&mut pending);
         if hidden {
             ledger.abandon(pending);
