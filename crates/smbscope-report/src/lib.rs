@@ -43,6 +43,7 @@ mod whole;
 pub use document::{Generator, ParseError, schema_of};
 pub use format::{clean, counted};
 pub use text::style::STYLES;
+pub use text::table::listed;
 pub use verdict::{SlowSubject, Subject, Thresholds, Verdict, Who};
 
 use smbscope_model::{CaptureInfo, Connection, Nanos, Quality, Share, SkippedPackets, Timestamp};

@@ -13,7 +13,7 @@ use dashboard::{Choice, Display};
 use smbscope_bench::{Bench, Outcome};
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, Document, Ended};
-use smbscope_report::html;
+use smbscope_report::{html, listed};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -98,7 +98,10 @@ fn workloads(name: Option<&str>) -> anyhow::Result<()> {
             // The error names those that there are.
             None => return Ok(Workload::builtin(name).map(drop)?),
         },
-        None => Workload::built_in().into_iter().map(|(name, about)| format!("{name:<18}  {about}\n")).collect(),
+        None => {
+            let all = Workload::built_in().into_iter().map(|(name, about)| [name.to_owned(), about]);
+            listed(&all.collect::<Vec<_>>())
+        }
     };
     Output::stdout()?.print(&text)
 }

@@ -4,8 +4,8 @@ use super::{place, write};
 use crate::arguments::{LabFormat, StatusArguments};
 use serde_json::{Value, json};
 use smbscope_lab::Record;
-use smbscope_report::clean;
 use smbscope_report::json::line;
+use smbscope_report::listed;
 use std::time::Duration;
 
 /// Runs the command.
@@ -35,16 +35,8 @@ fn table(servers: &[Record]) -> String {
             state(server),
             server.settings.to_string(),
         ]
-        .map(|cell| clean(&cell))
     };
-    let rows: Vec<[String; 8]> = std::iter::once(heading).chain(servers.iter().map(row)).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 8] = std::array::from_fn(width);
-    let line = |row: &[String; 8]| {
-        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        cells.join("  ").trim_end().to_owned() + "\n"
-    };
-    rows.iter().map(line).collect()
+    listed(&std::iter::once(heading).chain(servers.iter().map(row)).collect::<Vec<_>>())
 }
 
 /// From the oldest to the newest.

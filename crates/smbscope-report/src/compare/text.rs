@@ -1,16 +1,15 @@
 //! The comparison for a terminal: the captures side by side, then groups and commands with a line a column.
 
 use super::{Cell, Column, Command, Comparison, Dialect, Note, PointCell, Ratio, ResponseTime};
-use crate::format::{NO_BREAK, clean, compact, counted, shorten, span, thousands, wrap};
+use crate::format::{NO_BREAK, clean, compact, counted, shorten, span, thousands};
 use crate::names;
+use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::text::table;
 use smbscope_model::units::short_bytes;
 use smbscope_model::{Nanos, Protocol};
 use std::collections::BTreeSet;
 
-/// Narrowest and widest page.
-const WIDTHS: std::ops::RangeInclusive<usize> = 60..=160;
 /// Width of the facts' names.
 const LABEL: usize = 14;
 /// Widest column of facts.
@@ -24,19 +23,18 @@ const TIMES: &str = "×";
 
 /// The comparison in at most `width` columns.
 pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
-    let width = width.clamp(*WIDTHS.start(), *WIDTHS.end());
-    let mut out = String::new();
+    let mut page = Page::new(width, color);
     let title = match &comparison.title {
         Some(title) => format!("SMB response times compared: {}", clean(title)),
         None => "SMB response times compared".to_owned(),
     };
-    Paint::Heading.line(&mut out, &shorten(&title, width), color);
-    overview(&mut out, comparison, width, color);
-    quality(&mut out, comparison, width, color);
-    ramps(&mut out, comparison, width, color);
-    tables(&mut out, comparison, width, color);
-    notes(&mut out, comparison, width, color);
-    out
+    page.line(Paint::Heading, &shorten(&title, page.width()));
+    overview(&mut page, comparison);
+    quality(&mut page, comparison);
+    ramps(&mut page, comparison);
+    tables(&mut page, comparison);
+    notes(&mut page, comparison);
+    page.into_text()
 }
 
 /// What the columns are called on the page: numbered, where names that begin alike would look the same when shortened.
@@ -50,23 +48,22 @@ fn labels(columns: &[Column]) -> Vec<String> {
 }
 
 /// Facts of the captures side by side, as many on a line as fit.
-fn overview(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
+fn overview(page: &mut Page, comparison: &Comparison) {
     let facts: Vec<Vec<(&str, String)>> = comparison.columns.iter().map(facts).collect();
     let names = labels(&comparison.columns);
     let cells = facts.iter().flatten().map(|(_, value)| value.chars().count());
     let widest = cells.chain(names.iter().map(|name| name.chars().count())).max().unwrap_or(0).min(FACT_MAX);
-    let fitting = ((width - LABEL) / (widest + 2)).max(1);
+    let fitting = ((page.width() - LABEL) / (widest + 2)).max(1);
     for (names, columns) in names.chunks(fitting).zip(facts.chunks(fitting)) {
         let line = |label: &str, cells: &mut dyn Iterator<Item = &str>| {
             let mut line = format!("{label:<LABEL$}");
             cells.for_each(|cell| line += &format!("  {:>widest$}", shorten(cell, widest)));
             line
         };
-        out.push('\n');
-        Paint::Heading.line(out, &line("", &mut names.iter().map(String::as_str)), color);
+        page.heading(&line("", &mut names.iter().map(String::as_str)));
         for (at, (label, _)) in columns[0].iter().enumerate() {
             let text = line(label, &mut columns.iter().map(|facts| facts[at].1.as_str()));
-            Paint::Plain.line(out, text.trim_end(), color);
+            page.line(Paint::Plain, text.trim_end());
         }
     }
 }
@@ -125,30 +122,24 @@ fn multiple(ratio: Ratio) -> String {
 }
 
 /// How far each capture can be trusted.
-fn quality(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
-    out.push('\n');
-    Paint::Heading.line(out, "How much of the captures could be timed", color);
+fn quality(page: &mut Page, comparison: &Comparison) {
+    page.heading("How much of the captures could be timed");
     for (column, name) in comparison.columns.iter().zip(labels(&comparison.columns)) {
         let name = shorten(&name, NAME_MAX);
-        hanging(out, &name, &column.quality.replace(" %", "\u{a0}%"), width, Paint::Plain, color);
+        hanging(page, &name, &column.quality.replace(" %", "\u{a0}%"), Paint::Plain);
     }
 }
 
 /// A name, and a text beside it.
-fn hanging(out: &mut String, name: &str, text: &str, width: usize, paint: Paint, color: bool) {
-    let room = width - 2 - NAME_MAX - 2;
-    for (at, line) in wrap(&clean(text), room).iter().enumerate() {
-        let name = if at == 0 { name } else { "" };
-        paint.line(out, &format!("  {name:<NAME_MAX$}  {line}"), color);
-    }
+fn hanging(page: &mut Page, name: &str, text: &str, paint: Paint) {
+    page.beside(paint, &format!("  {name:<NAME_MAX$}  "), &clean(text));
 }
 
 /// Ramps: what they are, and then a line a load point and column, of all commands and of each group.
-fn ramps(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
+fn ramps(page: &mut Page, comparison: &Comparison) {
     let Some(ramps) = &comparison.ramps else { return };
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
-    out.push('\n');
-    Paint::Heading.line(out, "Ramps", color);
+    page.heading("Ramps");
     for (at, _, ramp) in ramps.named(&comparison.columns) {
         let mut text = format!("{}, {}", ramp.workload, ramp.schedule);
         if let Some(overall) = ramp.overall_response_time_ns {
@@ -157,7 +148,7 @@ fn ramps(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
         if let Some(users) = ramp.capacity {
             text += &format!("; capacity {}", counted(users.into(), "user", "users").replace(' ', NO_BREAK));
         }
-        hanging(out, &names[at], &text, width, Paint::Plain, color);
+        hanging(page, &names[at], &text, Paint::Plain);
     }
     let mut sections = vec![table::Section {
         heading: "All groups".to_owned(),
@@ -172,21 +163,20 @@ fn ramps(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
         let heading = found.part_of.as_ref().map_or(name.clone(), |whole| format!("{whole}: {name}"));
         sections.push(table::Section { heading, lines: lines.collect() });
     }
-    let column = |head, expendable| table::Column { head, expendable };
-    let columns = vec![
-        column("/s", 0),
-        column(TIMES, 0),
-        column("Median", 0),
-        column(TIMES, 0),
-        column("p95", 0),
-        column(TIMES, 0),
-        column("p99", 2),
-        column(TIMES, 2),
-        column("Average", 1),
-        column(TIMES, 1),
-        column("Err", 3),
-    ];
-    table::Table { columns, sections }.render(out, width, color);
+    let columns = table::Column::list(&[
+        ("/s", 0),
+        (TIMES, 0),
+        ("Median", 0),
+        (TIMES, 0),
+        ("p95", 0),
+        (TIMES, 0),
+        ("p99", 2),
+        (TIMES, 2),
+        ("Average", 1),
+        (TIMES, 1),
+        ("Err", 3),
+    ]);
+    table::Table { columns, sections }.render(page);
     let loads: Vec<String> = ramps
         .named(&comparison.columns)
         .map(|(at, _, ramp)| {
@@ -194,13 +184,13 @@ fn ramps(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
         })
         .collect();
     let text = format!("What follows, and stands above, is about one load point of each ramp: {}.", loads.join(", "));
-    wrap(&text, width).iter().for_each(|line| Paint::Faint.line(out, line, color));
+    page.paragraph(Paint::Faint, &text);
 }
 
 /// A line that names the load, and below it a line a column.
 fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>]) -> Vec<table::Line> {
     let heading = counted(users.into(), "user", "users");
-    let mut lines = vec![table::Line { name: heading, indent: 0, cells: Vec::new() }];
+    let mut lines = vec![table::Line::new(heading, Vec::new())];
     for (name, point) in names.iter().zip(cells) {
         let Some(PointCell { per_second, per_second_ratio, cell }) = point else { continue };
         let ratio = |ratio: Option<Ratio>| ratio.map_or_else(String::new, multiple);
@@ -219,13 +209,13 @@ fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>]) -> Vec
             shown.extend(pairs.into_iter().flat_map(|(time, found)| [compact(time), ratio(found)]));
             shown.push(if cell.errors > 0 { thousands(cell.errors) } else { String::new() });
         }
-        lines.push(table::Line { name: name.clone(), indent: 2, cells: shown });
+        lines.push(table::Line::part(name.clone(), shown));
     }
     if lines.len() > 1 { lines } else { Vec::new() }
 }
 
 /// Groups and commands: a line for each that names it, and below it a line a column.
-fn tables(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
+fn tables(page: &mut Page, comparison: &Comparison) {
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
     let mut groups: Vec<table::Line> = Vec::new();
     let mut all_above = Some(&comparison.headline.cells);
@@ -257,7 +247,7 @@ fn tables(out: &mut String, comparison: &Comparison, width: usize, color: bool) 
             sections.push(table::Section { heading: format!("{} commands", names::protocol(protocol)), lines });
         }
     }
-    table::Table { columns: columns(), sections }.render(out, width, color);
+    table::Table { columns: columns(), sections }.render(page);
     let base = comparison.columns.first().map_or("", |column| column.name.as_str());
     let text = format!(
         "Times are response times; Waited is all of them together. {TIMES} is how often the value of {}, the first \
@@ -265,7 +255,7 @@ fn tables(out: &mut String, comparison: &Comparison, width: usize, color: bool) 
          such command.",
         clean(base)
     );
-    wrap(&text, width).iter().for_each(|line| Paint::Faint.line(out, line, color));
+    page.paragraph(Paint::Faint, &text);
 }
 
 /// Below which protocol's heading a command stands: where no capture has another SMB1 command than the NEGOTIATE that
@@ -308,29 +298,31 @@ fn name_of(command: &Command, section: Protocol) -> String {
 }
 
 fn columns() -> Vec<table::Column> {
-    let column = |head, expendable| table::Column { head, expendable };
-    vec![
-        column("Count", 0),
-        column("Err", 5),
-        column("Median", 0),
-        column(TIMES, 0),
-        column("p95", 0),
-        column(TIMES, 0),
-        column("p99", 2),
-        column(TIMES, 2),
-        column("Average", 3),
-        column(TIMES, 3),
-        column("Slowest", 4),
-        column("Waited", 1),
-        column(TIMES, 1),
-    ]
+    table::Column::list(&[
+        ("Count", 0),
+        ("Err", 5),
+        ("Median", 0),
+        (TIMES, 0),
+        ("p95", 0),
+        (TIMES, 0),
+        ("p99", 2),
+        (TIMES, 2),
+        ("Average", 3),
+        (TIMES, 3),
+        ("Slowest", 4),
+        ("Waited", 1),
+        (TIMES, 1),
+    ])
 }
 
 fn lines(name: &str, names: &[String], cells: &[Option<Cell>]) -> Vec<table::Line> {
-    let mut lines = vec![table::Line { name: clean(name), indent: 0, cells: Vec::new() }];
-    lines.extend(names.iter().zip(cells).filter_map(|(name, cell)| {
-        Some(table::Line { name: name.clone(), indent: 2, cells: self::cells(cell.as_ref()?) })
-    }));
+    let mut lines = vec![table::Line::new(clean(name), Vec::new())];
+    lines.extend(
+        names
+            .iter()
+            .zip(cells)
+            .filter_map(|(name, cell)| Some(table::Line::part(name.clone(), self::cells(cell.as_ref()?)))),
+    );
     lines
 }
 
@@ -356,16 +348,15 @@ fn cells(cell: &Cell) -> Vec<String> {
     cells
 }
 
-fn notes(out: &mut String, comparison: &Comparison, width: usize, color: bool) {
+fn notes(page: &mut Page, comparison: &Comparison) {
     if comparison.notes.is_empty() {
         return;
     }
-    out.push('\n');
-    Paint::Heading.line(out, "Where this comparison is weak", color);
+    page.heading("Where this comparison is weak");
     let names = labels(&comparison.columns);
     for Note { column, text, .. } in &comparison.notes {
         let name = names.get(*column).map_or("", String::as_str);
-        hanging(out, &shorten(name, NAME_MAX), text, width, Paint::Warning, color);
+        hanging(page, &shorten(name, NAME_MAX), text, Paint::Warning);
     }
 }
 

@@ -1,10 +1,11 @@
 //! Tables of commands and groups: how often, how many packets, and how long.
 
+use super::page::Page;
+use super::percent_sign;
 use super::style::Paint;
 use super::table::{Column, Line, Section, Table};
-use super::{TextOptions, percent_sign};
 use crate::Report;
-use crate::format::{average_packets, compact, thousands, unbroken, visible_percent, wrap};
+use crate::format::{average_packets, compact, thousands, unbroken, visible_percent};
 use crate::names;
 use smbscope_model::{Command, Group, Protocol, TimeKind};
 use smbscope_stats::{CommandRow, Row, SubcommandRow};
@@ -13,7 +14,7 @@ use std::cmp::Reverse;
 /// Statuses listed; the rest is added up.
 const STATUSES_LISTED: usize = 20;
 
-pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
+pub(super) fn render(page: &mut Page, report: &Report) {
     let ordered = in_order(report);
     let mut sections = Vec::new();
     for protocol in [Protocol::Smb1, Protocol::Smb2] {
@@ -24,9 +25,9 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
         }
     }
     sections.push(Section { heading: "Groups".to_owned(), lines: group_lines(report) });
-    let left_out = Table { columns: columns(), sections }.render(out, options.width, options.color);
-    note(out, report, &left_out, options);
-    errors(out, report, options);
+    let left_out = Table { columns: columns(), sections }.render(page);
+    note(page, report, &left_out);
+    errors(page, report);
 }
 
 /// Commands by their total response time, the longest first; waits by design and encrypted frames last.
@@ -72,22 +73,21 @@ fn section_of(row: &CommandRow, report: &Report) -> Protocol {
 }
 
 fn columns() -> Vec<Column> {
-    let column = |head, expendable| Column { head, expendable };
-    vec![
-        column("Count", 0),
-        column("%", 0),
-        column("Err", 1),
-        column("Untimed", 5),
-        column("Pkts", 2),
-        column("Fastest", 3),
-        column("Median", 0),
-        column("Average", 0),
-        column("p95", 0),
-        column("p99", 0),
-        column("Slowest", 0),
-        column("StdDev", 4),
-        column("Service", 0),
-    ]
+    Column::list(&[
+        ("Count", 0),
+        ("%", 0),
+        ("Err", 1),
+        ("Untimed", 5),
+        ("Pkts", 2),
+        ("Fastest", 3),
+        ("Median", 0),
+        ("Average", 0),
+        ("p95", 0),
+        ("p99", 0),
+        ("Slowest", 0),
+        ("StdDev", 4),
+        ("Service", 0),
+    ])
 }
 
 fn cells(row: &Row, whole: u64) -> Vec<String> {
@@ -114,7 +114,7 @@ fn packets(row: &Row) -> String {
 
 fn command_lines(command: &CommandRow, report: &Report) -> Vec<Line> {
     let whole = report.aggregate.count;
-    let mut lines = vec![Line { name: row_name(command, report), indent: 0, cells: cells(&command.row, whole) }];
+    let mut lines = vec![Line::new(row_name(command, report), cells(&command.row, whole))];
     if names::shows_subcommands(command) {
         lines.extend(parts_in_order(&command.subcommands).into_iter().map(|part| Line {
             name: names::subcommand(part.subcommand),
@@ -126,7 +126,7 @@ fn command_lines(command: &CommandRow, report: &Report) -> Vec<Line> {
         // Not commands of their own: a share of all commands would not add up.
         let mut cells = cells(&part.row, whole);
         cells[1] = String::new();
-        Line { name: names::subcommand(part.subcommand), indent: 2, cells }
+        Line::part(names::subcommand(part.subcommand), cells)
     }));
     if command.row.count == 0 {
         lines[0].cells.clear();
@@ -156,23 +156,18 @@ fn group_lines(report: &Report) -> Vec<Line> {
     lines
 }
 
-fn note(out: &mut String, report: &Report, left_out: &[&str], options: &TextOptions) {
+fn note(page: &mut Page, report: &Report, left_out: &[&str]) {
     let mut text = "Times are response times, from the first packet of the request to the last of the response. \
                     Service is the median time from the last packet of the request to the first of the response."
         .to_owned();
     if report.aggregate.commands.iter().any(|row| section_of(row, report) != row.command.protocol()) {
         text += &format!(" {} opened connections that went on in SMB2/3.", unbroken("NEGOTIATE (SMB1)"));
     }
-    if !left_out.is_empty() {
-        text += &format!(" A wider page (--width) also shows {}.", left_out.join(", "));
-    }
-    for line in wrap(&text, options.width) {
-        Paint::Faint.line(out, &line, options.color);
-    }
+    page.note(&text, left_out);
 }
 
 /// Error responses by command and status, the most frequent first.
-fn errors(out: &mut String, report: &Report, options: &TextOptions) {
+fn errors(page: &mut Page, report: &Report) {
     let mut found: Vec<(u64, String, String, u64)> = Vec::new();
     for command in &report.aggregate.commands {
         let name = row_name(command, report);
@@ -187,15 +182,17 @@ fn errors(out: &mut String, report: &Report, options: &TextOptions) {
         return;
     }
     found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| (&a.1, &a.2).cmp(&(&b.1, &b.2))));
-    out.push('\n');
-    Paint::Heading.line(out, "Errors", options.color);
+    page.heading("Errors");
     for (count, status, command, whole) in found.iter().take(STATUSES_LISTED) {
         let share = percent_sign(*count, *whole);
-        out.push_str(&format!("{:>12}  {status}  ({share} of {command})\n", thousands(*count)));
+        page.line(Paint::Plain, &format!("{:>12}  {status}  ({share} of {command})", thousands(*count)));
     }
     if found.len() > STATUSES_LISTED {
         let rest = &found[STATUSES_LISTED..];
         let count: u64 = rest.iter().map(|(count, ..)| count).sum();
-        out.push_str(&format!("{:>12}  of {} further kinds\n", thousands(count), thousands(rest.len() as u64)));
+        page.line(
+            Paint::Plain,
+            &format!("{:>12}  of {} further kinds", thousands(count), thousands(rest.len() as u64)),
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Response times by decades of seconds: bars for groups, one line with a small histogram for each command.
 
-use super::TextOptions;
 use super::commands::{in_order, row_name};
+use super::page::Page;
 use super::style::Paint;
 use crate::Report;
 use crate::bands;
@@ -19,24 +19,23 @@ const HEADING: [&str; 2] = ["Share by band, %", "(from, to)"];
 /// Narrowest name column.
 const NAME_MIN: usize = 18;
 
-pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
-    groups(out, report, options);
-    commands(out, report, options);
+pub(super) fn render(page: &mut Page, report: &Report) {
+    groups(page, report);
+    commands(page, report);
 }
 
 /// A block a group: a line a band with count, share, share up to its end, and a bar.
-fn groups(out: &mut String, report: &Report, options: &TextOptions) {
-    out.push('\n');
-    Paint::Heading.line(out, GROUPS, options.color);
+fn groups(page: &mut Page, report: &Report) {
+    page.heading(GROUPS);
     let [band, commands, share, cumulative] = GROUP_COLUMNS;
-    Paint::Faint.line(out, &format!("    {band:<13}{commands:>10}  {share:>7}  {cumulative:>10}"), options.color);
+    page.line(Paint::Faint, &format!("    {band:<13}{commands:>10}  {share:>7}  {cumulative:>10}"));
     for (name, row) in named_groups(report) {
         if row.timed == 0 {
             continue;
         }
-        out.push_str(&format!("  {name}\n"));
+        page.line(Paint::Plain, &format!("  {name}"));
         for decade in row.distribution.decades() {
-            let bar = bar(decade.percent, options.width.saturating_sub(50).min(50));
+            let bar = bar(decade.percent, page.width().saturating_sub(50).min(50));
             let text = format!(
                 "    {:<13}{:>10}  {:>5.1} %  {:>8.1} %  {bar}",
                 bands::name(decade.index),
@@ -44,13 +43,13 @@ fn groups(out: &mut String, report: &Report, options: &TextOptions) {
                 decade.percent,
                 decade.cumulative_percent
             );
-            Paint::Plain.line(out, text.trim_end(), options.color);
+            page.line(Paint::Plain, text.trim_end());
         }
     }
 }
 
 /// A line a command: the percentage in each decade, and its shape in small.
-fn commands(out: &mut String, report: &Report, options: &TextOptions) {
+fn commands(page: &mut Page, report: &Report) {
     let rows: Vec<(String, Row)> = in_order(report)
         .into_iter()
         .filter(|row| row.row.timed > 0)
@@ -61,19 +60,19 @@ fn commands(out: &mut String, report: &Report, options: &TextOptions) {
     let mut decades: Vec<usize> = whole.decades().iter().map(|decade| decade.index).collect();
     // A decade takes 7 columns, its part of the shape 1. What does not fit is added to the next decade, which begins at 0
     // then.
-    let fitting = (options.width.saturating_sub(NAME_MIN + 2) / 8).max(1);
+    let fitting = (page.width().saturating_sub(NAME_MIN + 2) / 8).max(1);
     decades.drain(..decades.len().saturating_sub(fitting));
     let Some(&lowest) = decades.first() else { return };
     let names = rows.iter().map(|(name, _)| name.chars().count());
     let name_width = names.chain(HEADING.map(str::len)).max().unwrap_or(0);
-    let name_width = name_width.min(options.width.saturating_sub(8 * decades.len() + 2));
+    let name_width = name_width.min(page.width().saturating_sub(8 * decades.len() + 2));
 
-    out.push('\n');
+    page.blank();
     let from = |index: usize| if index == lowest { "0".to_owned() } else { bands::from(index) };
     for (heading, edge) in HEADING.into_iter().zip([&from as &dyn Fn(usize) -> String, &bands::to]) {
         let mut head = format!("{:<name_width$}", shorten(heading, name_width));
         decades.iter().for_each(|index| head += &format!("{:>7}", edge(*index)));
-        Paint::Heading.line(out, head.trim_end(), options.color);
+        page.line(Paint::Heading, head.trim_end());
     }
     for (name, row) in rows {
         let mut counts = row.distribution.counts();
@@ -88,7 +87,7 @@ fn commands(out: &mut String, report: &Report, options: &TextOptions) {
         }
         text += "  ";
         decades.iter().for_each(|index| text.push(level(counts[*index], row.timed)));
-        Paint::Plain.line(out, text.trim_end(), options.color);
+        page.line(Paint::Plain, text.trim_end());
     }
 }
 

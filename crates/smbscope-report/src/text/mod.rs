@@ -3,6 +3,7 @@
 mod commands;
 mod distribution;
 mod overview;
+pub(crate) mod page;
 mod slices;
 pub(crate) mod style;
 pub(crate) mod table;
@@ -13,8 +14,9 @@ pub(crate) use distribution::bar;
 pub(crate) use overview::filter_note;
 
 use crate::Report;
-use crate::format::{clean, thousands, unbroken, visible_percent, wrap};
+use crate::format::{clean, thousands, unbroken, visible_percent};
 use crate::warnings::{self, Warning};
+use page::Page;
 use style::Paint;
 
 /// How to print.
@@ -34,40 +36,33 @@ impl Default for TextOptions {
     }
 }
 
-/// Narrowest and widest page.
-const WIDTHS: std::ops::RangeInclusive<usize> = 60..=160;
-
 /// The whole report.
 pub fn render(report: &Report, options: &TextOptions) -> String {
-    let options = TextOptions { width: options.width.clamp(*WIDTHS.start(), *WIDTHS.end()), ..*options };
-    let mut out = String::new();
-    overview::render(&mut out, report, &options);
-    waits::render(&mut out, report, &options);
+    let mut page = Page::new(options.width, options.color);
+    overview::render(&mut page, report);
+    waits::render(&mut page, report);
     if report.aggregate.count > 0 {
-        slices::render(&mut out, report, &options);
-        timeline::render(&mut out, report, &options);
-        commands::render(&mut out, report, &options);
-        distribution::render(&mut out, report, &options);
+        slices::render(&mut page, report, options.top);
+        timeline::render(&mut page, report);
+        commands::render(&mut page, report);
+        distribution::render(&mut page, report);
     }
-    render_warnings(&mut out, report, &options);
-    out
+    render_warnings(&mut page, report);
+    page.into_text()
 }
 
-fn render_warnings(out: &mut String, report: &Report, options: &TextOptions) {
+fn render_warnings(page: &mut Page, report: &Report) {
     let warnings = warnings::all(report);
     if warnings.is_empty() {
         return;
     }
-    out.push('\n');
-    Paint::Heading.line(out, "Warnings", options.color);
+    page.heading("Warnings");
     for warning in warnings {
         let count = warning.count.map_or_else(String::new, thousands);
         let share =
             warning.share.map_or_else(String::new, |(whole, of)| format!(" ({} of {of})", share_of(&warning, whole)));
-        for (i, line) in wrap(&format!("{}{share}", clean(&warning.text)), options.width - 14).iter().enumerate() {
-            let count = if i == 0 { count.as_str() } else { "" };
-            Paint::Warning.line(out, &format!("{count:>12}  {line}"), options.color);
-        }
+        let text = format!("{}{share}", clean(&warning.text));
+        page.beside(Paint::Warning, &format!("{count:>12}  "), &text);
     }
 }
 

@@ -1,8 +1,9 @@
 //! The top of the report: what was measured, between whom, how it went, and how far the capture can be trusted.
 
+use super::page::Page;
+use super::percent_sign;
 use super::style::Paint;
-use super::{TextOptions, percent_sign};
-use crate::format::{clean, clock, counted, date, seconds, shorten, span, thousands, unbroken, wrap};
+use crate::format::{clean, clock, counted, date, seconds, shorten, span, thousands, unbroken};
 use crate::packets::{PacketCounts, control};
 use crate::sentence::coverage;
 use crate::{Filtered, Report, dialects, names, verdict, warnings};
@@ -19,31 +20,28 @@ const LISTED_MAX: usize = 4;
 /// Longest name of a capture.
 const NAME_MAX: usize = 60;
 
-/// Columns in front of a fact.
-const FACT_INDENT: usize = 13;
-
-pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
+pub(super) fn render(page: &mut Page, report: &Report) {
     let title = match &report.title {
         Some(title) => format!("SMB response times: {}", clean(title)),
         None => "SMB response times".to_owned(),
     };
-    Paint::Heading.line(out, &shorten(&title, options.width), options.color);
+    page.line(Paint::Heading, &shorten(&title, page.width()));
     if let Some(note) = filter_note(report) {
-        wrap(&clean(&note), options.width).iter().for_each(|line| Paint::Warning.line(out, line, options.color));
+        page.paragraph(Paint::Warning, &clean(&note));
     }
-    wrap(&summary(report), options.width).iter().for_each(|line| Paint::Plain.line(out, line, options.color));
+    page.paragraph(Paint::Plain, &summary(report));
     // A number must not lose its unit.
     let sentence = report.quality_sentence().replace(" %", &unbroken(" %"));
     let paint = if coverage(report).missed() > 0 { Paint::Warning } else { Paint::Plain };
-    wrap(&sentence, options.width).iter().for_each(|line| paint.line(out, line, options.color));
+    page.paragraph(paint, &sentence);
     if report.aggregate.splits.whole.connections > 0 {
         let headline = verdict::of(report).headline;
-        wrap(&headline, options.width).iter().for_each(|line| Paint::Heading.line(out, line, options.color));
+        page.paragraph(Paint::Heading, &headline);
     }
-    out.push('\n');
-    facts(out, report, options);
-    out.push('\n');
-    packets(out, report, options);
+    page.blank();
+    facts(page, report);
+    page.blank();
+    packets(page, report);
 }
 
 /// That the figures are those of chosen exchanges only.
@@ -115,14 +113,8 @@ fn capital(text: &str) -> String {
 }
 
 /// Who, where and how: a line a fact.
-fn facts(out: &mut String, report: &Report, options: &TextOptions) {
-    let mut fact = |label: &str, paint: Paint, text: &str| {
-        for (i, line) in wrap(text, options.width.saturating_sub(FACT_INDENT)).iter().enumerate() {
-            let label = if i == 0 { label } else { "" };
-            out.push_str(&format!("  {label:<width$}", width = FACT_INDENT - 2));
-            paint.line(out, line, options.color);
-        }
-    };
+fn facts(page: &mut Page, report: &Report) {
+    let mut fact = |label: &str, paint: Paint, text: &str| page.fact(paint, label, text);
     for (i, line) in dialects::lines(report).iter().enumerate() {
         let paint = if line.is_smb1 { Paint::Alarm } else { Paint::Plain };
         fact(if i == 0 { "Dialect" } else { "" }, paint, &line.text);
@@ -236,13 +228,13 @@ fn busiest_names(names: &Entities<Arc<str>>) -> Option<String> {
 }
 
 /// The paper's packet counts, with commands and replies side by side.
-fn packets(out: &mut String, report: &Report, options: &TextOptions) {
+fn packets(page: &mut Page, report: &Report) {
     let counts = PacketCounts::of(report);
-    Paint::Heading.line(out, "Packets", options.color);
+    page.line(Paint::Heading, "Packets");
     let mut line = |label: &str, count: u64, share: Option<u64>, note: &str| {
         let share = share.map_or_else(String::new, |whole| percent_sign(count, whole));
         let text = format!("  {label:<30}{:>13}  {share:>7}  {note}", thousands(count));
-        Paint::Plain.line(out, text.trim_end(), options.color);
+        page.line(Paint::Plain, text.trim_end());
     };
     line("in the capture", counts.all, None, "");
     line("TCP packets of SMB connections", counts.smb_flows, Some(counts.all), "");
@@ -260,9 +252,9 @@ fn packets(out: &mut String, report: &Report, options: &TextOptions) {
     }
     line("dropped by the capture", counts.dropped, None, if counts.dropped > 0 { "or more" } else { "" });
 
-    out.push('\n');
+    page.blank();
     let head = format!("  {:<18}{:>13}  {:>7}  {:>13}  {:>7}", "", "commands", "", "replies", "");
-    Paint::Heading.line(out, head.trim_end(), options.color);
+    page.line(Paint::Heading, head.trim_end());
     let (to, from) = (&counts.commands, &counts.replies);
     let mut line = |label: &str, of: fn(&DirectionCounts) -> u64| {
         let text = format!(
@@ -272,7 +264,7 @@ fn packets(out: &mut String, report: &Report, options: &TextOptions) {
             thousands(of(from)),
             percent_sign(of(from), from.packets)
         );
-        Paint::Plain.line(out, &text, options.color);
+        page.line(Paint::Plain, &text);
     };
     line("packets", |counts| counts.packets);
     line("SMB", |counts| counts.message_packets);
@@ -283,10 +275,12 @@ fn packets(out: &mut String, report: &Report, options: &TextOptions) {
     if counts.asynchronous > 0 {
         let count = thousands(counts.asynchronous);
         let share = percent_sign(counts.asynchronous, to.continuation_packets);
-        out.push_str(&format!("  {count} ({share}) of the commands' continue are the async portion of Write_Raw\n"));
+        let text = format!("  {count} ({share}) of the commands' continue are the async portion of Write_Raw");
+        page.line(Paint::Plain, &text);
     }
     if let (Some(first), Some(last)) = (report.first, report.last) {
         let elapsed = last - first;
-        out.push_str(&format!("\n  Elapsed time {} ({} seconds)\n", clock(elapsed), seconds(elapsed, 5)));
+        page.blank();
+        page.line(Paint::Plain, &format!("  Elapsed time {} ({} seconds)", clock(elapsed), seconds(elapsed, 5)));
     }
 }

@@ -1,10 +1,9 @@
 //! The table of slices: who, where or what waited, the longest first or in the order asked for.
 
-use super::TextOptions;
-use super::style::Paint;
+use super::page::Page;
 use super::table::{Column, Line, Section, Table};
 use crate::Report;
-use crate::format::{bytes, compact, counted, shorten_path, span, thousands, unbroken, visible_percent, wrap};
+use crate::format::{bytes, compact, counted, shorten_path, span, thousands, unbroken, visible_percent};
 use crate::slices::{Sum, heading, name};
 use smbscope_model::Nanos;
 use smbscope_stats::{SLICES_MAX, Slice, Slices};
@@ -13,17 +12,15 @@ use std::ops::RangeInclusive;
 /// The name column, which holds paths and pairs of addresses.
 const NAMES: RangeInclusive<usize> = 38..=80;
 
-pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
+pub(super) fn render(page: &mut Page, report: &Report, top: usize) {
     let Some(slices) = &report.slices else { return };
     if slices.entries.is_empty() {
         return;
     }
     let waited = Sum::of(slices.entries.iter().chain(&slices.other)).response_time_ns;
-    let listed = slices.entries.len().min(options.top);
-    let mut lines: Vec<Line> = slices.entries[..listed]
-        .iter()
-        .map(|slice| Line { name: name(slices, slice), indent: 0, cells: cells(slice, waited) })
-        .collect();
+    let listed = slices.entries.len().min(top);
+    let mut lines: Vec<Line> =
+        slices.entries[..listed].iter().map(|slice| Line::new(name(slices, slice), cells(slice, waited))).collect();
     let rest = Sum::of(slices.entries[listed..].iter().chain(&slices.other));
     if rest.count > 0 {
         let more = slices.entries.len() - listed;
@@ -31,33 +28,32 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
             Some(_) => "(others)".to_owned(),
             None => format!("({})", counted(more as u64, "other", "others")),
         };
-        lines.push(Line { name, indent: 0, cells: sum_cells(&rest, waited) });
+        lines.push(Line::new(name, sum_cells(&rest, waited)));
     }
     let mut table = Table { columns: columns(), sections: vec![Section { heading: heading(slices), lines }] };
-    let name_width = table.name_width(options.width, &NAMES);
+    let name_width = table.name_width(page.width(), &NAMES);
     for line in table.sections.iter_mut().flat_map(|section| &mut section.lines) {
         line.name = shorten_path(&line.name, name_width);
     }
-    let left_out = table.render_named(out, options.width, options.color, &NAMES);
-    note(out, slices, &left_out, options);
+    let left_out = table.render_named(page, &NAMES);
+    note(page, slices, &left_out);
 }
 
 fn columns() -> Vec<Column> {
-    let column = |head, expendable| Column { head, expendable };
-    vec![
-        column("Count", 0),
-        column("Waited", 0),
-        column("%", 0),
-        column("Err", 4),
-        column("Read", 6),
-        column("Written", 7),
-        column("Median", 0),
-        column("Average", 1),
-        column("p95", 0),
-        column("p99", 2),
-        column("Slowest", 0),
-        column("Service", 3),
-    ]
+    Column::list(&[
+        ("Count", 0),
+        ("Waited", 0),
+        ("%", 0),
+        ("Err", 4),
+        ("Read", 6),
+        ("Written", 7),
+        ("Median", 0),
+        ("Average", 1),
+        ("p95", 0),
+        ("p99", 2),
+        ("Slowest", 0),
+        ("Service", 3),
+    ])
 }
 
 fn cells(slice: &Slice, waited: i128) -> Vec<String> {
@@ -95,7 +91,7 @@ fn part_of(part: i128, whole: i128) -> String {
     visible_percent(micros(part), micros(whole))
 }
 
-fn note(out: &mut String, slices: &Slices, left_out: &[&str], options: &TextOptions) {
+fn note(page: &mut Page, slices: &Slices, left_out: &[&str]) {
     let mut text = "Waited is the sum of the response times; waits by design count as commands only.".to_owned();
     if slices.missed_at_most_ns > 0 {
         let most = thousands(SLICES_MAX as u64);
@@ -105,8 +101,5 @@ fn note(out: &mut String, slices: &Slices, left_out: &[&str], options: &TextOpti
             unbroken(span(missed))
         );
     }
-    if !left_out.is_empty() {
-        text += &format!(" A wider page (--width) also shows {}.", left_out.join(", "));
-    }
-    wrap(&text, options.width).iter().for_each(|line| Paint::Faint.line(out, line, options.color));
+    page.note(&text, left_out);
 }

@@ -1,6 +1,7 @@
 //! Aligned tables that fit a width: less important columns go first, then the name column gets shorter.
 
-use crate::format::shorten;
+use crate::format::{clean, shorten};
+use crate::text::page::Page;
 use crate::text::style::Paint;
 use std::ops::RangeInclusive;
 
@@ -12,6 +13,13 @@ pub(crate) struct Column {
     pub(crate) expendable: u8,
 }
 
+impl Column {
+    /// Columns by their heads, each with how expendable it is.
+    pub(crate) fn list(columns: &[(&'static str, u8)]) -> Vec<Column> {
+        columns.iter().map(|(head, expendable)| Column { head, expendable: *expendable }).collect()
+    }
+}
+
 /// A line of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
@@ -19,6 +27,18 @@ pub(crate) struct Line {
     pub(crate) indent: usize,
     /// One for each column; an empty line has none.
     pub(crate) cells: Vec<String>,
+}
+
+impl Line {
+    /// A line that is no part of another.
+    pub(crate) fn new(name: impl Into<String>, cells: Vec<String>) -> Line {
+        Line { name: name.into(), indent: 0, cells }
+    }
+
+    /// A line below the one that it is a part of.
+    pub(crate) fn part(name: impl Into<String>, cells: Vec<String>) -> Line {
+        Line { name: name.into(), indent: 2, cells }
+    }
 }
 
 /// Lines below a heading of their own.
@@ -48,28 +68,21 @@ struct Layout {
 const NAMES: RangeInclusive<usize> = 16..=34;
 
 impl Table {
-    /// Prints the sections in at most `width` columns, with an empty line before each. Returns the heads of the
-    /// columns that had something to say and no room.
-    pub(crate) fn render(&self, out: &mut String, width: usize, color: bool) -> Vec<&'static str> {
-        self.render_named(out, width, color, &NAMES)
+    /// Prints the sections, with an empty line before each. Returns the heads of the columns that had something to say
+    /// and no room.
+    pub(crate) fn render(&self, page: &mut Page) -> Vec<&'static str> {
+        self.render_named(page, &NAMES)
     }
 
     /// The same with another room for names.
-    pub(crate) fn render_named(
-        &self,
-        out: &mut String,
-        width: usize,
-        color: bool,
-        names: &RangeInclusive<usize>,
-    ) -> Vec<&'static str> {
-        let Layout { widths, kept, name_width } = self.layout(width, names);
+    pub(crate) fn render_named(&self, page: &mut Page, names: &RangeInclusive<usize>) -> Vec<&'static str> {
+        let Layout { widths, kept, name_width } = self.layout(page.width(), names);
         for section in &self.sections {
             let mut head = format!("{:<name_width$}", shorten(&section.heading, name_width));
             for column in &kept {
                 head += &format!(" {:>width$}", self.columns[*column].head, width = widths[*column]);
             }
-            out.push('\n');
-            Paint::Heading.line(out, head.trim_end(), color);
+            page.heading(head.trim_end());
             for line in &section.lines {
                 let name_width = name_width.saturating_sub(line.indent);
                 let mut text = " ".repeat(line.indent);
@@ -78,7 +91,7 @@ impl Table {
                     let cell = line.cells.get(*column).map_or("", String::as_str);
                     text += &format!(" {cell:>width$}", width = widths[*column]);
                 }
-                Paint::Plain.line(out, text.trim_end(), color);
+                page.line(Paint::Plain, text.trim_end());
             }
         }
         self.used_columns().filter(|column| !kept.contains(column)).map(|column| self.columns[column].head).collect()
@@ -127,6 +140,17 @@ impl Table {
     fn lines(&self) -> impl Iterator<Item = &Line> {
         self.sections.iter().flat_map(|section| &section.lines)
     }
+}
+
+/// Rows in columns aligned to the left, each as wide as what is in it: a list that is no page.
+pub fn listed<const N: usize>(rows: &[[String; N]]) -> String {
+    let rows: Vec<[String; N]> = rows.iter().map(|row| std::array::from_fn(|column| clean(&row[column]))).collect();
+    let widths: [usize; N] = std::array::from_fn(|at| rows.iter().map(|row| chars(&row[at])).max().unwrap_or(0));
+    let line = |row: &[String; N]| {
+        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        cells.join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
 }
 
 fn chars(text: &str) -> usize {

@@ -1,10 +1,10 @@
 //! The time line: a line a bin, with what was asked and answered, and how long it took.
 
-use super::TextOptions;
 use super::distribution::bar;
+use super::page::Page;
 use super::style::Paint;
 use crate::Report;
-use crate::format::{compact, date, rate, span, thousands, time_of_day, wrap};
+use crate::format::{compact, date, rate, span, thousands, time_of_day};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::Bin;
 
@@ -14,7 +14,7 @@ const BAR_MAX: usize = 40;
 /// What the bars show.
 const BAR_HEADING: &str = "Waited";
 
-pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
+pub(super) fn render(page: &mut Page, report: &Report) {
     let timeline = &report.aggregate.timeline;
     if report.interval.is_none() || timeline.bins.is_empty() {
         return;
@@ -25,35 +25,34 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
         "  {:clock$} {:>8} {:>8} {:>7} {:>8} {:>9} {:>8} {:>8}",
         "", "Commands", "/s", "Err", "MB/s up", "MB/s down", "Average", "Slowest",
     );
-    let room = options.width.saturating_sub(head.chars().count() + 2).min(BAR_MAX);
+    let room = page.width().saturating_sub(head.chars().count() + 2).min(BAR_MAX);
     // A narrow page has no room for bars, nor for their heading.
     let (bars, room) = if room < BAR_HEADING.len() { ("", 0) } else { (BAR_HEADING, room) };
-    out.push('\n');
-    Paint::Heading.line(out, &format!("Time line, in bins of {}", span(timeline.width)), options.color);
-    Paint::Heading.line(out, format!("{head}  {bars}").trim_end(), options.color);
+    page.heading(&format!("Time line, in bins of {}", span(timeline.width)));
+    page.line(Paint::Heading, format!("{head}  {bars}").trim_end());
 
     let most = timeline.bins.iter().map(|(_, bin)| bin.response_time_sum_ns).max().unwrap_or(0).max(1);
     let mut day = None;
     let mut next: Option<Timestamp> = None;
     for (start, bin) in &timeline.bins {
         if let Some(gap) = next.map(|next| *start - next).filter(|gap| gap.0 > 0) {
-            Paint::Faint.line(out, &format!("  … {} without a command", span(gap)), options.color);
+            page.line(Paint::Faint, &format!("  … {} without a command", span(gap)));
         }
         let today = date(*start).map(|date| date.chars().take(10).collect::<String>());
         if today != day {
-            out.push_str(&format!("  {} UTC\n", today.as_deref().unwrap_or("unknown date,")));
+            page.line(Paint::Plain, &format!("  {} UTC", today.as_deref().unwrap_or("unknown date,")));
             day = today;
         }
         let bar = bar(100.0 * bin.response_time_sum_ns as f64 / most as f64, room);
         let text = format!("  {} {}  {bar}", time_of_day(*start, decimals), cells(bin, timeline.width));
-        Paint::Plain.line(out, text.trim_end(), options.color);
+        page.line(Paint::Plain, text.trim_end());
         next = Some(Timestamp(start.0.saturating_add(timeline.width.0)));
     }
     let mut note = "MB/s are those of requests (up) and responses (down).".to_owned();
     if room > 0 {
         note += &format!(" {BAR_HEADING} is the sum of the response times.");
     }
-    wrap(&note, options.width).iter().for_each(|line| Paint::Faint.line(out, line, options.color));
+    page.paragraph(Paint::Faint, &note);
 }
 
 /// The figures of a bin.

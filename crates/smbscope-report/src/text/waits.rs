@@ -1,10 +1,11 @@
 //! Where the time went: the whole, and the clients and connections that waited longest.
 
+use super::page::Page;
+use super::percent_sign;
 use super::style::Paint;
 use super::table::{Column, Line, Section, Table};
-use super::{TextOptions, percent_sign};
 use crate::Report;
-use crate::format::{compact, thousands, wrap};
+use crate::format::{compact, thousands};
 use crate::verdict;
 use smbscope_model::Nanos;
 use smbscope_stats::{TimePart, TimeSplit};
@@ -12,7 +13,7 @@ use smbscope_stats::{TimePart, TimeSplit};
 /// Clients and connections listed.
 const LISTED_MAX: usize = 5;
 
-pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
+pub(super) fn render(page: &mut Page, report: &Report) {
     let splits = &report.aggregate.splits;
     if splits.whole.elapsed().0 == 0 {
         return;
@@ -21,7 +22,7 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
         1 => "The connection".to_owned(),
         n => format!("All {} connections", thousands(n)),
     };
-    let whole = Line { name, indent: 0, cells: cells(&splits.whole) };
+    let whole = Line::new(name, cells(&splits.whole));
     let mut sections = vec![Section { heading: "Where time went".to_owned(), lines: vec![whole] }];
     let clients: Vec<(String, TimeSplit)> =
         splits.clients.iter().map(|(client, split)| (client.to_string(), *split)).collect();
@@ -41,44 +42,39 @@ pub(super) fn render(out: &mut String, report: &Report, options: &TextOptions) {
         rows.sort_by_key(|(_, split)| std::cmp::Reverse(split.busy));
         let left = rows.len().saturating_sub(LISTED_MAX);
         rows.truncate(LISTED_MAX);
-        let mut lines: Vec<Line> =
-            rows.into_iter().map(|(name, split)| Line { name, indent: 0, cells: cells(&split) }).collect();
+        let mut lines: Vec<Line> = rows.into_iter().map(|(name, split)| Line::new(name, cells(&split))).collect();
         if left > 0 {
             lines.push(Line { name: format!("and {left} more"), indent: 0, cells: Vec::new() });
         }
         sections.push(Section { heading: heading.to_owned(), lines });
     }
-    let column = |head, expendable| Column { head, expendable };
     let table = Table {
-        columns: vec![
-            column("Elapsed", 0),
-            column("Client", 0),
-            column("Requests", 0),
-            column("Network", 0),
-            column("Server", 0),
-            column("Srv/net", 0),
-            column("Replies", 0),
-            column("Waiting", 2),
-            column("Idle", 1),
-            column("Unknown", 3),
-            column("Filtered", 5),
-            column("At once", 4),
-        ],
+        columns: Column::list(&[
+            ("Elapsed", 0),
+            ("Client", 0),
+            ("Requests", 0),
+            ("Network", 0),
+            ("Server", 0),
+            ("Srv/net", 0),
+            ("Replies", 0),
+            ("Waiting", 2),
+            ("Idle", 1),
+            ("Unknown", 3),
+            ("Filtered", 5),
+            ("At once", 4),
+        ]),
         sections,
     };
-    table.render(out, options.width, options.color);
+    table.render(page);
     let filtered = if report.filter.is_some() { " Filtered is time of commands that the filter left out." } else { "" };
     let note = "Client is time to think, Requests and Replies their transfer, Network round trips and retransmissions, \
                 Waiting expected waits; what overlaps is divided, so that the parts add up to Elapsed. At once is the \
                 mean number of commands outstanding while there was one."
         .to_owned() + filtered;
-    wrap(&note, options.width).iter().for_each(|line| Paint::Faint.line(out, line, options.color));
-    out.push('\n');
+    page.paragraph(Paint::Faint, &note);
+    page.blank();
     for sentence in verdict::of(report).sentences {
-        for (i, line) in wrap(&sentence, options.width.saturating_sub(2)).iter().enumerate() {
-            let bullet = if i == 0 { "- " } else { "  " };
-            Paint::Plain.line(out, &format!("{bullet}{line}"), options.color);
-        }
+        page.beside(Paint::Plain, "- ", &sentence);
     }
 }
 

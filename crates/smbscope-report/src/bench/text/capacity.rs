@@ -1,15 +1,14 @@
 //! Every load of a search for the capacity, with what was found there.
 
-use super::TextOptions;
 use crate::bench::{Document, load_name};
-use crate::format::{clean, wrap};
+use crate::format::clean;
+use crate::text::page::Page;
 use crate::text::style::Paint;
 
 /// In the order in which they were tried: how the search came to its answer.
-pub(super) fn render(out: &mut String, document: &Document, options: &TextOptions) {
+pub(super) fn render(page: &mut Page, document: &Document) {
     let Some(capacity) = document.capacity.as_ref().filter(|capacity| !capacity.tried.is_empty()) else { return };
-    out.push('\n');
-    Paint::Heading.line(out, "Loads that were tried", options.color);
+    page.heading("Loads that were tried");
     let names: Vec<String> =
         capacity.tried.iter().map(|tried| load_name(tried.users, tried.rate.map(f64::from))).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
@@ -17,9 +16,6 @@ pub(super) fn render(out: &mut String, document: &Document, options: &TextOption
         let holds = if tried.holds { "holds" } else { "fails" };
         let found = tried.found.as_ref().map_or_else(String::new, |found| clean(found));
         let begin = format!("{name:<width$}  {holds}  ");
-        for (at, line) in wrap(&found, options.width.saturating_sub(begin.chars().count())).iter().enumerate() {
-            let begin = if at == 0 { begin.clone() } else { " ".repeat(begin.chars().count()) };
-            Paint::Plain.line(out, &format!("{begin}{line}"), options.color);
-        }
+        page.beside(Paint::Plain, &begin, &found);
     }
 }

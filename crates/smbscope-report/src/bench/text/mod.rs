@@ -9,6 +9,7 @@ mod ramp;
 mod wire;
 
 use super::Document;
+use crate::text::page::Page;
 
 /// Which load points are shown command by command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,25 +38,21 @@ impl Default for TextOptions {
     }
 }
 
-/// Narrowest and widest page.
-const WIDTHS: std::ops::RangeInclusive<usize> = 60..=160;
-
 /// The whole report.
 pub fn render(document: &Document, options: &TextOptions) -> String {
-    let options = TextOptions { width: options.width.clamp(*WIDTHS.start(), *WIDTHS.end()), ..*options };
-    let mut out = String::new();
-    overview::render(&mut out, document, &options);
-    ramp::render(&mut out, document, &options);
-    capacity::render(&mut out, document, &options);
-    wire::ramp(&mut out, document, &options);
+    let mut page = Page::new(options.width, options.color);
+    overview::render(&mut page, document);
+    ramp::render(&mut page, document);
+    capacity::render(&mut page, document);
+    wire::ramp(&mut page, document);
     let chosen = match options.detail {
         Detail::All => document.runs.iter().collect(),
         Detail::One => one(document).into_iter().collect::<Vec<_>>(),
     };
     for run in chosen {
-        point::render(&mut out, document, run, &options);
+        point::render(&mut page, document, run);
     }
-    out
+    page.into_text()
 }
 
 /// The load point of the capacity, or the last.

@@ -1,45 +1,34 @@
 //! The top of the report: what was measured, what came out, and what weakens it.
 
-use super::TextOptions;
 use crate::bench::warnings::far_below_its_rate;
 use crate::bench::{Document, Run, Schedule, Target, Times, load_name};
-use crate::format::{bytes, clean, counted, date, shorten, span, thousands, unbroken, wrap};
+use crate::format::{bytes, clean, counted, date, shorten, span, thousands, unbroken};
+use crate::text::page::Page;
 use crate::text::style::Paint;
 use smbscope_model::Nanos;
 
-/// Columns in front of a fact.
-const FACT_INDENT: usize = 13;
-
-pub(super) fn render(out: &mut String, document: &Document, options: &TextOptions) {
+pub(super) fn render(page: &mut Page, document: &Document) {
     let title = match &document.title {
         Some(title) => format!("SMB load: {}", clean(title)),
         None => format!("SMB load on {}", clean(&document.target.host)),
     };
-    Paint::Heading.line(out, &shorten(&title, options.width), options.color);
+    page.line(Paint::Heading, &shorten(&title, page.width()));
     if let Some(behind) = far_below_its_rate(document) {
-        paragraph(out, &behind.replace(" %", &unbroken(" %")), Paint::Alarm, options);
+        page.paragraph(Paint::Alarm, &behind.replace(" %", &unbroken(" %")));
     }
-    paragraph(out, &summary(document), Paint::Plain, options);
+    page.paragraph(Paint::Plain, &summary(document));
     if let Some(capacity) = capacity(document) {
-        paragraph(out, &capacity, Paint::Heading, options);
+        page.paragraph(Paint::Heading, &capacity);
     }
     if !document.warnings.is_empty() {
-        out.push('\n');
-        Paint::Heading.line(out, "Warnings", options.color);
+        page.heading("Warnings");
         for warning in &document.warnings {
             let text = clean(warning).replace(" %", &unbroken(" %"));
-            for (at, line) in wrap(&text, options.width - 2).iter().enumerate() {
-                let mark = if at == 0 { "- " } else { "  " };
-                Paint::Warning.line(out, &format!("{mark}{line}"), options.color);
-            }
+            page.beside(Paint::Warning, "- ", &text);
         }
     }
-    out.push('\n');
-    facts(out, document, options);
-}
-
-fn paragraph(out: &mut String, text: &str, paint: Paint, options: &TextOptions) {
-    wrap(text, options.width).iter().for_each(|line| paint.line(out, line, options.color));
+    page.blank();
+    facts(page, document);
 }
 
 /// What came out, in a few sentences.
@@ -106,13 +95,8 @@ fn capacity(document: &Document) -> Option<String> {
     })
 }
 
-fn facts(out: &mut String, document: &Document, options: &TextOptions) {
-    let mut fact = |label: &str, text: &str| {
-        for (i, line) in wrap(&clean(text), options.width.saturating_sub(FACT_INDENT)).iter().enumerate() {
-            let label = if i == 0 { label } else { "" };
-            Paint::Plain.line(out, &format!("  {label:<width$}{line}", width = FACT_INDENT - 2), options.color);
-        }
-    };
+fn facts(page: &mut Page, document: &Document) {
+    let mut fact = |label: &str, text: &str| page.fact(Paint::Plain, label, &clean(text));
     let Document { target, workload, settings, runs, .. } = document;
     fact("Target", &where_to(target));
     fact("Protocol", &protocol(target));

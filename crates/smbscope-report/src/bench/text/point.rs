@@ -1,8 +1,9 @@
 //! What happened at one load point: commands, errors, operations of the workload, and how it went from second to second.
 
-use super::{TextOptions, bars, wire};
+use super::{bars, wire};
 use crate::bench::{Command, Document, Ended, Operation, Pace, Run, Times};
-use crate::format::{clean, compact, counted, rate, span, thousands, unbroken, visible_percent, wrap};
+use crate::format::{clean, compact, counted, rate, span, thousands, unbroken, visible_percent};
+use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Section, Table};
 use std::collections::BTreeMap;
@@ -16,19 +17,19 @@ const STALLS_LISTED: usize = 10;
 /// Columns in front of the line over time.
 const OVER_TIME_INDENT: usize = 14;
 
-pub(super) fn render(out: &mut String, document: &Document, run: &Run, options: &TextOptions) {
-    out.push('\n');
+pub(super) fn render(page: &mut Page, document: &Document, run: &Run) {
+    page.blank();
     let load = document.load_name(run);
     let heading = if document.runs.len() > 1 { format!("At {load}") } else { format!("The run with {load}") };
-    Paint::Heading.line(out, &heading, options.color);
+    page.line(Paint::Heading, &heading);
     let text = how_it_went(run);
-    wrap(&text, options.width).iter().for_each(|line| Paint::Plain.line(out, line, options.color));
-    over_time(out, run, options);
-    stalls(out, run, options);
-    commands(out, run, options);
-    wire::commands(out, run, options);
-    operations(out, run, options);
-    errors(out, run, options);
+    page.paragraph(Paint::Plain, &text);
+    over_time(page, run);
+    stalls(page, run);
+    commands(page, run);
+    wire::commands(page, run);
+    operations(page, run);
+    errors(page, run);
 }
 
 fn how_it_went(run: &Run) -> String {
@@ -70,11 +71,11 @@ fn how_it_went(run: &Run) -> String {
 }
 
 /// A character an interval: where the server stood still, throughput shows it.
-fn over_time(out: &mut String, run: &Run, options: &TextOptions) {
+fn over_time(page: &mut Page, run: &Run) {
     if run.intervals.len() < 2 {
         return;
     }
-    let room = options.width.saturating_sub(OVER_TIME_INDENT + 24);
+    let room = page.width().saturating_sub(OVER_TIME_INDENT + 24);
     let line = |values: Vec<Option<f64>>, choose: fn(f64, f64) -> f64| bars::line(&values, room, choose);
     let commands = run.intervals.iter().map(|interval| Some(interval.operations as f64)).collect();
     let slowest = run.intervals.iter().map(|interval| interval.max.map(|max| max.as_secs_f64())).collect();
@@ -82,33 +83,32 @@ fn over_time(out: &mut String, run: &Run, options: &TextOptions) {
     let seconds = each.map_or(1.0, |each| each.as_secs_f64());
     let most = run.intervals.iter().map(|interval| interval.operations).max().unwrap_or_default();
     let worst = run.intervals.iter().filter_map(|interval| interval.max).max();
-    out.push('\n');
+    page.blank();
     let title = format!("Over time, {} each", each.map_or_else(|| "one second".to_owned(), |each| each.to_string()));
-    Paint::Heading.line(out, &title, options.color);
+    page.line(Paint::Heading, &title);
     let rows = [
         ("  Commands/s", line(commands, f64::min), format!("at most {}", rate(most as f64 / seconds))),
         ("  Slowest", line(slowest, f64::max), format!("at most {}", compact(worst))),
     ];
     for (name, line, most) in rows {
-        Paint::Plain.line(out, &format!("{name:<OVER_TIME_INDENT$}{line}  {most}"), options.color);
+        page.line(Paint::Plain, &format!("{name:<OVER_TIME_INDENT$}{line}  {most}"));
     }
 }
 
 /// When the server answered nothing.
-fn stalls(out: &mut String, run: &Run, options: &TextOptions) {
+fn stalls(page: &mut Page, run: &Run) {
     if run.stalls.is_empty() {
         return;
     }
-    out.push('\n');
-    Paint::Heading.line(out, "Stalls: commands were outstanding, and none was answered", options.color);
+    page.heading("Stalls: commands were outstanding, and none was answered");
     for stall in run.stalls.iter().take(STALLS_LISTED) {
         let since = span(stall.start_ns - run.started_ns);
         let text = format!("  for {}, {since} after the start", compact(Some(stall.duration_ns)));
-        Paint::Plain.line(out, &text, options.color);
+        page.line(Paint::Plain, &text);
     }
     let more = run.stalls.len().saturating_sub(STALLS_LISTED);
     if more > 0 {
-        Paint::Plain.line(out, &format!("  and {} more", thousands(more as u64)), options.color);
+        page.line(Paint::Plain, &format!("  and {} more", thousands(more as u64)));
     }
 }
 
@@ -132,11 +132,7 @@ fn short(part: &str) -> &str {
     info.filter(|rest| !rest.is_empty()).unwrap_or(part)
 }
 
-fn column(head: &'static str, expendable: u8) -> Column {
-    Column { head, expendable }
-}
-
-fn commands(out: &mut String, run: &Run, options: &TextOptions) {
+fn commands(page: &mut Page, run: &Run) {
     let line = |name: String, indent, count: u64, errors: &BTreeMap<String, u64>, times: &Times| {
         let errors: u64 = errors.values().sum();
         let mut cells = vec![
@@ -180,23 +176,23 @@ fn commands(out: &mut String, run: &Run, options: &TextOptions) {
         groups.push(line("All but waits".to_owned(), 0, of_headline, &run.errors, &run.total.client));
         sections.push(Section { heading: "Groups".to_owned(), lines: groups });
     }
-    let mut columns = vec![column("Count", 0), column("%", 1), column("Err", 0)];
+    let mut columns = Column::list(&[("Count", 0), ("%", 1), ("Err", 0)]);
     columns.extend(figures_columns());
-    Table { columns, sections }.render(out, options.width, options.color);
+    Table { columns, sections }.render(page);
 }
 
 fn figures_columns() -> Vec<Column> {
-    vec![
-        column("Fastest", 4),
-        column("Median", 0),
-        column("Average", 0),
-        column("p90", 5),
-        column("p95", 0),
-        column("p99", 0),
-        column("p99.9", 3),
-        column("Slowest", 0),
-        column("StdDev", 6),
-    ]
+    Column::list(&[
+        ("Fastest", 4),
+        ("Median", 0),
+        ("Average", 0),
+        ("p90", 5),
+        ("p95", 0),
+        ("p99", 0),
+        ("p99.9", 3),
+        ("Slowest", 0),
+        ("StdDev", 6),
+    ])
 }
 
 fn figures(times: &Times) -> Vec<String> {
@@ -208,7 +204,7 @@ fn figures(times: &Times) -> Vec<String> {
 }
 
 /// Operations of the workload: their service time, and in an open loop what a user would have waited for them.
-fn operations(out: &mut String, run: &Run, options: &TextOptions) {
+fn operations(page: &mut Page, run: &Run) {
     if run.workload_operations.is_empty() {
         return;
     }
@@ -226,22 +222,22 @@ fn operations(out: &mut String, run: &Run, options: &TextOptions) {
                 cells.extend([response.p50, response.p95, response.p99, response.max].map(compact));
             }
         }
-        Line { name: clean(&operation.operation), indent: 0, cells }
+        Line::new(clean(&operation.operation), cells)
     });
-    let mut columns = vec![
-        column("Count", 0),
-        column("Other", 0),
-        column("Median", 0),
-        column("Average", 4),
-        column("p95", 0),
-        column("p99", 2),
-        column("Slowest", 0),
-    ];
+    let mut columns = Column::list(&[
+        ("Count", 0),
+        ("Other", 0),
+        ("Median", 0),
+        ("Average", 4),
+        ("p95", 0),
+        ("p99", 2),
+        ("Slowest", 0),
+    ]);
     if open {
-        columns.extend([column("Due: p50", 0), column("p95", 0), column("p99", 1), column("Slowest", 0)]);
+        columns.extend(Column::list(&[("Due: p50", 0), ("p95", 0), ("p99", 1), ("Slowest", 0)]));
     }
     let section = Section { heading: "Operations".to_owned(), lines: lines.collect() };
-    Table { columns, sections: vec![section] }.render(out, options.width, options.color);
+    Table { columns, sections: vec![section] }.render(page);
     let mut text = "An operation is one command or several.".to_owned();
     if run.unexpected_count() > 0 {
         text += " Other ended otherwise than expected.";
@@ -250,11 +246,11 @@ fn operations(out: &mut String, run: &Run, options: &TextOptions) {
         text += " Times count from the beginning; those behind Due from when the operation was due: what a user waits \
                  who keeps to the schedule.";
     }
-    wrap(&text, options.width).iter().for_each(|line| Paint::Faint.line(out, line, options.color));
+    page.paragraph(Paint::Faint, &text);
 }
 
 /// Error responses by command and status, unexpected ends, and sessions that failed.
-fn errors(out: &mut String, run: &Run, options: &TextOptions) {
+fn errors(page: &mut Page, run: &Run) {
     let mut found: Vec<(u64, String)> = Vec::new();
     for command in &run.commands {
         for (status, count) in &command.errors {
@@ -264,33 +260,29 @@ fn errors(out: &mut String, run: &Run, options: &TextOptions) {
     }
     let as_expected = run.unexpected_count() == 0 && run.failures.is_empty() && !run.workload_operations.is_empty();
     let heading = if as_expected { "Errors, all of them as the workload expects" } else { "Errors" };
-    list(out, heading, found, options);
+    list(page, heading, found);
     let unexpected = run.workload_operations.iter().flat_map(|operation| {
         let text = |status: &str| format!("{status} in {}", clean(&operation.operation));
         operation.unexpected.iter().map(move |(status, count)| (*count, text(status)))
     });
-    list(out, "Not as the workload expects", unexpected.collect(), options);
+    list(page, "Not as the workload expects", unexpected.collect());
     let failures = run.failures.iter().map(|(reason, count)| (*count, clean(reason)));
-    list(out, "Sessions that failed", failures.collect(), options);
+    list(page, "Sessions that failed", failures.collect());
 }
 
 /// Counts with what they are of, the largest first.
-fn list(out: &mut String, heading: &str, mut found: Vec<(u64, String)>, options: &TextOptions) {
+fn list(page: &mut Page, heading: &str, mut found: Vec<(u64, String)>) {
     if found.is_empty() {
         return;
     }
     found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    out.push('\n');
-    Paint::Heading.line(out, heading, options.color);
+    page.heading(heading);
     if found.len() > ERRORS_LISTED {
         let rest = found.split_off(ERRORS_LISTED);
         let count = rest.iter().map(|(count, _)| count).sum();
         found.push((count, format!("of {} further kinds", thousands(rest.len() as u64))));
     }
     for (count, text) in found {
-        for (at, line) in wrap(&text, options.width - 14).iter().enumerate() {
-            let count = if at == 0 { thousands(count) } else { String::new() };
-            Paint::Plain.line(out, &format!("{count:>12}  {line}"), options.color);
-        }
+        page.beside(Paint::Plain, &format!("{:>12}  ", thousands(count)), &text);
     }
 }

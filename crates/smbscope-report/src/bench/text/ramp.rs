@@ -1,16 +1,15 @@
 //! Throughput and response time against users, of all commands and of each group.
 
-use super::TextOptions;
 use super::bars::share_bar;
 use crate::bench::{Document, Run, Times};
-use crate::format::{compact, rate, thousands, wrap};
-use crate::text::style::Paint;
+use crate::format::{compact, rate, thousands};
+use crate::text::page::Page;
 use crate::text::table::{Column, Line, Section, Table};
 
 /// Widest and narrowest bar.
 const BAR: (usize, usize) = (24, 10);
 
-pub(super) fn render(out: &mut String, document: &Document, options: &TextOptions) {
+pub(super) fn render(page: &mut Page, document: &Document) {
     if document.runs.is_empty() {
         return;
     }
@@ -20,8 +19,8 @@ pub(super) fn render(out: &mut String, document: &Document, options: &TextOption
         runs.sort_by(|a, b| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
     }
     let runs = &runs[..];
-    let mut left_out = throughput(document, runs).render(out, options.width, options.color);
-    left_out.extend(response_time(document, runs).render(out, options.width, options.color));
+    let mut left_out = throughput(document, runs).render(page);
+    left_out.extend(response_time(document, runs).render(page));
     let mut text = "Commands are those that the server answered; times are response times inside the client, of all \
                     groups but waits by design. Bars: commands/s, and the average."
         .to_owned();
@@ -31,30 +30,16 @@ pub(super) fn render(out: &mut String, document: &Document, options: &TextOption
     if runs.iter().any(|run| run.client_cpu.is_some_and(|cpu| cpu.limited)) {
         text += " CPU with ! is a client that was the limit.";
     }
-    note(out, &text, &left_out, options);
-    let left_out = groups(document, runs).render(out, options.width, options.color);
+    page.note(&text, &left_out);
+    let left_out = groups(document, runs).render(page);
     if runs.iter().any(|run| !run.groups.is_empty()) {
-        note(out, "Bars: the average. Other is Attributes, Directory and Locking.", &left_out, options);
+        page.note("Bars: the average. Other is Attributes, Directory and Locking.", &left_out);
     }
 }
 
 /// Operations had a time at which they were due.
 fn is_open(runs: &[&Run]) -> bool {
     runs.iter().any(|run| run.due.is_some())
-}
-
-fn note(out: &mut String, text: &str, left_out: &[&str], options: &TextOptions) {
-    let mut text = text.to_owned();
-    if !left_out.is_empty() {
-        let mut names: Vec<&str> = left_out.to_vec();
-        names.dedup();
-        text += &format!(" A wider page (--width) also shows {}.", names.join(", "));
-    }
-    wrap(&text, options.width).iter().for_each(|line| Paint::Faint.line(out, line, options.color));
-}
-
-fn column(head: &'static str, expendable: u8) -> Column {
-    Column { head, expendable }
 }
 
 /// Figure 2 of Swartz (1997): throughput against clients.
@@ -74,18 +59,18 @@ fn throughput(document: &Document, runs: &[&Run]) -> Table {
             }),
             share_bar(Some(run.operations_per_second), most, BAR.0),
         ];
-        Line { name: document.load_name(run), indent: 0, cells }
+        Line::new(document.load_name(run), cells)
     });
     Table {
-        columns: vec![
-            column("Commands", 2),
-            column("/s", 0),
-            column("MB/s read", 0),
-            column("written", 0),
-            column("Err", 0),
-            column("CPU %", 1),
-            column("", 0),
-        ],
+        columns: Column::list(&[
+            ("Commands", 2),
+            ("/s", 0),
+            ("MB/s read", 0),
+            ("written", 0),
+            ("Err", 0),
+            ("CPU %", 1),
+            ("", 0),
+        ]),
         sections: vec![Section { heading: "Throughput".to_owned(), lines: lines.collect() }],
     }
 }
@@ -97,12 +82,12 @@ fn response_time(document: &Document, runs: &[&Run]) -> Table {
         let lines = runs.iter().map(|run| {
             let mut cells = times(of(run));
             cells.push(share_bar(seconds(of(run)), most, BAR.0));
-            Line { name: document.load_name(run), indent: 0, cells }
+            Line::new(document.load_name(run), cells)
         });
         Section { heading: heading.to_owned(), lines: lines.collect() }
     };
     let mut columns = times_columns();
-    columns.push(column("", 0));
+    columns.extend(Column::list(&[("", 0)]));
     let sections = match is_open(runs) {
         true => vec![section("Operations, since due", Run::headline), section("Commands", |run| &run.total.client)],
         false => vec![section("Response time", |run| &run.total.client)],
@@ -135,27 +120,19 @@ fn groups(document: &Document, runs: &[&Run]) -> Table {
             let mut cells = vec![thousands(group.operations), per_second.map_or_else(String::new, rate)];
             cells.extend(times(&group.times.client));
             cells.push(share_bar(seconds(&group.times.client), most, BAR.1));
-            Some(Line { name: document.load_name(run), indent: 0, cells })
+            Some(Line::new(document.load_name(run), cells))
         });
         let heading = part_of.map_or_else(|| (*name).to_owned(), |whole| format!("{whole}: {name}"));
         Section { heading, lines: lines.collect() }
     });
-    let mut columns = vec![column("Commands", 4), column("/s", 0)];
+    let mut columns = Column::list(&[("Commands", 4), ("/s", 0)]);
     columns.extend(times_columns());
-    columns.push(column("", 0));
+    columns.extend(Column::list(&[("", 0)]));
     Table { columns, sections: sections.collect() }
 }
 
 fn times_columns() -> Vec<Column> {
-    vec![
-        column("Median", 0),
-        column("Average", 0),
-        column("p90", 3),
-        column("p95", 0),
-        column("p99", 0),
-        column("p99.9", 2),
-        column("Slowest", 1),
-    ]
+    Column::list(&[("Median", 0), ("Average", 0), ("p90", 3), ("p95", 0), ("p99", 0), ("p99.9", 2), ("Slowest", 1)])
 }
 
 fn times(times: &Times) -> Vec<String> {

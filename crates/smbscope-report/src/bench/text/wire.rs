@@ -1,14 +1,14 @@
 //! What the client measured beside what a capture of the same run shows: of each load point, and of each command.
 
-use super::TextOptions;
 use crate::bench::{Capture, Document, Measured, Run};
-use crate::format::{clean, compact, counted, thousands, unbroken, wrap};
+use crate::format::{clean, compact, counted, thousands, unbroken};
+use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Section, Table};
 use smbscope_model::Nanos;
 
 /// A line a load point.
-pub(super) fn ramp(out: &mut String, document: &Document, options: &TextOptions) {
+pub(super) fn ramp(page: &mut Page, document: &Document) {
     let seen: Vec<&Run> = document.runs.iter().filter(|run| run.has_wire()).collect();
     if seen.is_empty() {
         return;
@@ -20,19 +20,19 @@ pub(super) fn ramp(out: &mut String, document: &Document, options: &TextOptions)
         };
         let mut cells = counts.map(thousands).to_vec();
         cells.extend(figures(&run.total));
-        Line { name: counted(run.users.into(), "user", "users"), indent: 0, cells }
+        Line::new(counted(run.users.into(), "user", "users"), cells)
     });
     let section = Section { heading: "Client and wire".to_owned(), lines: lines.collect() };
-    Table { columns: columns(), sections: vec![section] }.render(out, options.width, options.color);
+    Table { columns: columns(), sections: vec![section] }.render(page);
     let matched = seen.iter().any(|run| run.total.difference.is_some());
     let mut text = "Added is what the client's own system adds, client less wire: ".to_owned();
     text += if matched { "percentiles over commands seen from both places." } else { "the difference of percentiles." };
     text += &quality(&seen);
-    wrap(&text, options.width).iter().for_each(|line| Paint::Faint.line(out, line, options.color));
+    page.paragraph(Paint::Faint, &text);
 }
 
 /// A line a command of one load point.
-pub(super) fn commands(out: &mut String, run: &Run, options: &TextOptions) {
+pub(super) fn commands(page: &mut Page, run: &Run) {
     if !run.has_wire() {
         return;
     }
@@ -40,24 +40,23 @@ pub(super) fn commands(out: &mut String, run: &Run, options: &TextOptions) {
         let wire = command.times.wire.map_or(0, |wire| wire.count);
         let mut cells = [command.count, wire].map(thousands).to_vec();
         cells.extend(figures(&command.times));
-        Line { name: super::point::name_of(command), indent: 0, cells }
+        Line::new(super::point::name_of(command), cells)
     });
     let section = Section { heading: "Client and wire".to_owned(), lines: lines.collect() };
-    Table { columns: columns(), sections: vec![section] }.render(out, options.width, options.color);
+    Table { columns: columns(), sections: vec![section] }.render(page);
 }
 
 fn columns() -> Vec<Column> {
-    let column = |head, expendable| Column { head, expendable };
-    vec![
-        column("Counted", 0),
-        column("On wire", 0),
-        column("Median", 0),
-        column("wire", 0),
-        column("added", 0),
-        column("p95", 1),
-        column("wire", 1),
-        column("added", 1),
-    ]
+    Column::list(&[
+        ("Counted", 0),
+        ("On wire", 0),
+        ("Median", 0),
+        ("wire", 0),
+        ("added", 0),
+        ("p95", 1),
+        ("wire", 1),
+        ("added", 1),
+    ])
 }
 
 fn figures(times: &Measured) -> Vec<String> {

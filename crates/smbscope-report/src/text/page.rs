@@ -1,0 +1,85 @@
+//! A page of text while it is written: what goes out is cleaned, painted and no wider than the page.
+
+use super::style::Paint;
+use crate::format::wrap;
+use std::ops::RangeInclusive;
+
+/// Narrowest and widest page.
+const WIDTHS: RangeInclusive<usize> = 60..=160;
+
+/// The text so far, and how more of it is to look.
+#[derive(Debug)]
+pub(crate) struct Page {
+    text: String,
+    width: usize,
+    color: bool,
+}
+
+impl Page {
+    /// An empty page; one that is too narrow or too wide is made one that reads.
+    pub(crate) fn new(width: usize, color: bool) -> Page {
+        Page { text: String::new(), width: width.clamp(*WIDTHS.start(), *WIDTHS.end()), color }
+    }
+
+    /// Its columns.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// What was written.
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+
+    /// An empty line.
+    pub(crate) fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// A line.
+    pub(crate) fn line(&mut self, paint: Paint, text: &str) {
+        paint.line(&mut self.text, text, self.color);
+    }
+
+    /// An empty line, and a heading.
+    pub(crate) fn heading(&mut self, text: &str) {
+        self.blank();
+        self.line(Paint::Heading, text);
+    }
+
+    /// A text in as many lines as it needs.
+    pub(crate) fn paragraph(&mut self, paint: Paint, text: &str) {
+        wrap(text, self.width).iter().for_each(|line| self.line(paint, line));
+    }
+
+    /// What belongs to a table above, and which of its columns found no room.
+    pub(crate) fn note(&mut self, text: &str, left_out: &[&str]) {
+        let mut text = text.to_owned();
+        if !left_out.is_empty() {
+            let mut names = left_out.to_vec();
+            names.dedup();
+            text += &format!(" A wider page (--width) also shows {}.", names.join(", "));
+        }
+        self.paragraph(Paint::Faint, &text);
+    }
+
+    /// A text beside what its first line begins with; all of it is painted.
+    pub(crate) fn beside(&mut self, paint: Paint, begin: &str, text: &str) {
+        let indent = begin.chars().count();
+        for (at, line) in wrap(text, self.width.saturating_sub(indent)).iter().enumerate() {
+            let begin = if at == 0 { begin } else { "" };
+            self.line(paint, &format!("{begin:<indent$}{line}"));
+        }
+    }
+
+    /// A text beside its name, of which only the text is painted.
+    pub(crate) fn fact(&mut self, paint: Paint, name: &str, text: &str) {
+        /// Columns of the name.
+        const NAME: usize = 11;
+        for (at, line) in wrap(text, self.width.saturating_sub(NAME + 2)).iter().enumerate() {
+            let name = if at == 0 { name } else { "" };
+            Paint::Plain.text(&mut self.text, &format!("  {name:<NAME$}"), false);
+            self.line(paint, line);
+        }
+    }
+}
