@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parent.parent
-PATTERNS = ("*.md", "docs/**/*.md", "fuzz/*.md", "tests/data/*.md")
+PATTERNS = ("*.md", "docs/**/*.md", "fuzz/*.md", "tests/data/*.md", "web/*.md")
 # Parts that scripts put into a page; no pages themselves.
 PARTS = {ROOT / "docs" / "performance-notes.md"}
 
