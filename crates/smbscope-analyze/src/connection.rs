@@ -121,7 +121,7 @@ impl Connection {
         open: impl Iterator<Item = Timestamp>,
         sink: &mut dyn ExchangeSink,
     ) {
-        if self.accounts.can_settle(self.protocols.outstanding()) {
+        if self.accounts.can_settle(|| self.protocols.outstanding()) {
             self.accounts.settle(view, now, open, self.protocols.iter_mut(), sink);
         }
     }
@@ -213,7 +213,7 @@ impl Connection {
 impl Protocols {
     fn take_content(&mut self, ledger: &mut Ledger<'_, '_>, direction: Direction, frame: &Frame, content: Content) {
         match content {
-            Content::Smb1(message) => self.smb1.take(ledger, direction, frame, *message),
+            Content::Smb1(message) => self.smb1.take(ledger, direction, frame, &message),
             Content::Smb2 { members, compressed, cut } => {
                 // What follows in the compound is not seen.
                 ledger.shared.quality.headers_truncated += u64::from(cut);

@@ -2,7 +2,6 @@
 
 use crate::names::is_kept_whole;
 use smbscope_model::command::Dialect;
-use smbscope_wire::security::{Identity, identify};
 use smbscope_wire::{Name, compression, smb1, smb2};
 
 /// Frame bytes that are copied at most, when a frame straddles segments. A compound whose members reach beyond is
@@ -64,23 +63,15 @@ pub(crate) struct Message1 {
     pub(crate) chained: Vec<Body1>,
 }
 
-/// The body of an SMB1 message, by direction.
+/// What a message says, by direction.
 #[derive(Debug)]
-pub(crate) enum Body1 {
-    Negotiate(Vec<String>),
-    SessionSetup(Option<Identity>),
-    TreeConnect(Name),
-    Open(Option<Name>),
-    Path(Option<Name>),
-    File(u16),
-    Range { fid: u16, offset: u64, length: u64 },
-    WriteRaw { fid: u16, offset: u64, length: u64, write_through: bool },
-    Locking { fid: u16, waits: bool, oplock_release: bool, range: Option<(u64, u64)> },
-    Transaction(Box<smb1::TransactionRequest>),
-    Echo(u16),
-    Answer(smb1::Response),
-    Other,
+pub(crate) enum Body<Q, A> {
+    Request(Q),
+    Response(A),
 }
+
+pub(crate) type Body1 = Body<smb1::Request, smb1::Response>;
+pub(crate) type Body2 = Body<smb2::Request, smb2::Response>;
 
 /// A member of an SMB2 compound, or a whole message.
 #[derive(Debug)]
@@ -100,9 +91,9 @@ impl Message1 {
     /// Bytes that are missing of names that are not kept whole, for each such name.
     pub(crate) fn cut_names(&self) -> impl Iterator<Item = usize> {
         let names = self.bodies().filter_map(|body| match body {
-            Body1::TreeConnect(name) => Some(name),
-            Body1::Open(name) | Body1::Path(name) => name.as_ref(),
-            Body1::Transaction(transaction) => transaction.path.as_ref(),
+            Body::Request(smb1::Request::TreeConnect(name)) => Some(name),
+            Body::Request(smb1::Request::Open(name) | smb1::Request::Path(name)) => name.as_ref(),
+            Body::Request(smb1::Request::Transaction(transaction)) => transaction.path.as_ref(),
             _ => None,
         });
         names.filter(|name| !is_kept_whole(name)).map(|name| name.missing)
@@ -112,28 +103,14 @@ impl Message1 {
 impl Message2 {
     /// Bytes that are missing of its name, where that is not kept whole.
     pub(crate) fn cut_name(&self) -> Option<usize> {
+        use smb2::Request::{Create, Info, TreeConnect};
         match &self.body {
-            Body2::TreeConnect(name) | Body2::Create(name) | Body2::Info { new_name: Some(name), .. } => {
+            Body::Request(TreeConnect(name) | Create(name) | Info { new_name: Some(name), .. }) => {
                 (!is_kept_whole(name)).then_some(name.missing)
             }
             _ => None,
         }
     }
-}
-
-/// The body of an SMB2 message, by direction.
-#[derive(Debug)]
-pub(crate) enum Body2 {
-    SessionSetup { binding: bool, identity: Option<Identity> },
-    TreeConnect(Name),
-    Create(Name),
-    ReadWrite { file: smb2::FileReference, offset: u64, length: u32 },
-    Lock { file: smb2::FileReference, element: Option<smb2::LockElement> },
-    Ioctl { file: smb2::FileReference, code: smbscope_wire::names::Fsctl },
-    Info { file: smb2::FileReference, level: smbscope_wire::names::InfoLevel, new_name: Option<Name> },
-    File(smb2::FileReference),
-    Answer(smb2::Response),
-    Other,
 }
 
 /// Whether more of the frame must be at hand.
@@ -226,7 +203,7 @@ fn smb1_message(head: &[u8], length: usize) -> Option<Box<Message1>> {
         header,
         word_count: head.get(smb1::Header::LENGTH).copied(),
         chain,
-        body: bodies.next().unwrap_or(Body1::Other),
+        body: bodies.next().unwrap_or(Body::Request(smb1::Request::Other)),
         chained: bodies.collect(),
     }))
 }
@@ -234,39 +211,13 @@ fn smb1_message(head: &[u8], length: usize) -> Option<Box<Message1>> {
 /// What a block says. Of its message, so many bytes are missing at the end.
 fn body1(header: &smb1::Header, block: &smb1::Block<'_>, message: &[u8], missing: usize) -> Body1 {
     if header.is_reply() {
-        return Body1::Answer(smb1::Response::parse(block, message));
+        return Body::Response(smb1::Response::parse(block, message));
     }
-    let hidden = || (missing > 0).then(|| Name::hidden(missing));
-    match smb1::Request::parse(header, block, message) {
-        smb1::Request::Negotiate(dialects) => Body1::Negotiate(dialects),
-        smb1::Request::SessionSetup(smb1::Logon::Token(token)) => Body1::SessionSetup(identify(token)),
-        smb1::Request::SessionSetup(smb1::Logon::Account { user, domain }) => {
-            let anonymous = user.is_empty();
-            Body1::SessionSetup(Some(Identity::NtlmAuthenticate {
-                domain,
-                user,
-                workstation: String::new(),
-                anonymous,
-            }))
-        }
-        smb1::Request::TreeConnect(path) => Body1::TreeConnect(path),
-        smb1::Request::Open(path) => Body1::Open(path.or_else(hidden)),
-        smb1::Request::Path(path) => Body1::Path(path.or_else(hidden)),
-        smb1::Request::File(fid) => Body1::File(fid),
-        smb1::Request::Range { fid, offset, length } => Body1::Range { fid, offset, length },
-        smb1::Request::WriteRaw { fid, offset, length, write_through } => {
-            Body1::WriteRaw { fid, offset, length, write_through }
-        }
-        smb1::Request::Locking { fid, timeout, locks, unlocks, oplock_release, range } => Body1::Locking {
-            fid,
-            waits: timeout != 0 && locks > 0,
-            oplock_release: oplock_release && locks == 0 && unlocks == 0,
-            range,
-        },
-        smb1::Request::Transaction(request) => Body1::Transaction(Box::new(request)),
-        smb1::Request::Echo(count) => Body1::Echo(count),
-        smb1::Request::Other => Body1::Other,
+    let mut request = smb1::Request::parse(header, block, message);
+    if let (smb1::Request::Open(name @ None) | smb1::Request::Path(name @ None), 1..) = (&mut request, missing) {
+        *name = Some(Name::hidden(missing));
     }
+    Body::Request(request)
 }
 
 /// Reads the members of a compound, one after the other.
@@ -326,22 +277,14 @@ fn needed(header: &smb2::Header, member: &[u8]) -> usize {
 /// What a message says of which so many bytes are missing at the end.
 fn body2(header: &smb2::Header, member: &[u8], missing: usize) -> Body2 {
     if header.is_response() {
-        return Body2::Answer(smb2::Response::parse(header.command, member));
+        return Body::Response(smb2::Response::parse(header.command, member));
     }
-    match smb2::Request::parse(header.command, member) {
-        smb2::Request::SessionSetup { binding, token } => Body2::SessionSetup { binding, identity: identify(token) },
-        smb2::Request::TreeConnect(path) => Body2::TreeConnect(path),
-        smb2::Request::Create(name) => Body2::Create(name),
-        smb2::Request::ReadWrite { file, offset, length } => Body2::ReadWrite { file, offset, length },
-        smb2::Request::Lock { file, element } => Body2::Lock { file, element },
-        smb2::Request::Ioctl { file, code } => Body2::Ioctl { file, code },
-        smb2::Request::Info { file, level, new_name } => Body2::Info { file, level, new_name },
-        smb2::Request::File(file) => Body2::File(file),
+    Body::Request(match smb2::Request::parse(header.command, member) {
         smb2::Request::Other if missing > 0 && header.command == smb2::Command::CREATE => {
-            Body2::Create(Name::hidden(missing))
+            smb2::Request::Create(Name::hidden(missing))
         }
-        smb2::Request::Negotiate(_) | smb2::Request::Other => Body2::Other,
-    }
+        request => request,
+    })
 }
 
 /// The dialect behind an SMB1 dialect string (MS-CIFS 2.2.4.52.1, MS-SMB2 3.3.5.3.1).

@@ -142,8 +142,8 @@ impl Accounts {
 
     /// Whether enough has ended, where so many are outstanding, to tell the sink what is settled.
     #[inline]
-    pub(crate) fn can_settle(&self, outstanding: usize) -> bool {
-        self.unsettled >= SETTLED_EVERY && self.unsettled >= outstanding / SETTLED_PART
+    pub(crate) fn can_settle(&self, outstanding: impl FnOnce() -> usize) -> bool {
+        self.unsettled >= SETTLED_EVERY && self.unsettled >= outstanding() / SETTLED_PART
     }
 
     /// Tells the sink before which time no further exchange begins. `outstanding` are all requests under way, `open` is when

@@ -1,7 +1,7 @@
 //! Of how many messages an SMB1 response consists (MS-CIFS 2.2.4.33, 2.2.4.39, 2.2.4.46, 2.2.4.62), also where a snap
 //! length cut what says so.
 
-use crate::content::{Body1, Message1};
+use crate::content::{Body, Message1};
 use smbscope_model::Status;
 use smbscope_wire::smb1::{self, Progress, TransactionKind};
 
@@ -40,9 +40,9 @@ impl Answers {
         let command = request.header.command;
         let is_transaction = TransactionKind::of(command).is_some();
         match &request.body {
-            Body1::Echo(count) => Answers::Echo(Some(*count)),
+            Body::Request(smb1::Request::Echo(count)) => Answers::Echo(Some(*count)),
             _ if command == smb1::Command::ECHO => Answers::Echo(None),
-            Body1::Transaction(transaction) => {
+            Body::Request(smb1::Request::Transaction(transaction)) => {
                 Answers::Parts(Parts { request: Some(transaction.progress), is_transaction, ..Parts::default() })
             }
             _ if is_transaction || command == smb1::Command::READ_MPX => {
@@ -69,7 +69,7 @@ impl Answers {
             Answers::One => true,
             _ if failed => true,
             Answers::Echo(last) => match (last, &message.body) {
-                (Some(last), Body1::Answer(smb1::Response::Echo(number))) => number >= last,
+                (Some(last), Body::Response(smb1::Response::Echo(number))) => number >= last,
                 (Some(last), _) => *last == 1,
                 (None, _) => false,
             },
@@ -82,8 +82,8 @@ impl Parts {
     fn take(&mut self, message: &Message1, length: u64) -> bool {
         self.messages += 1;
         let (progress, total) = match &message.body {
-            Body1::Answer(smb1::Response::Transaction { progress, total, .. }) => (*progress, *total),
-            Body1::Answer(smb1::Response::Multiplexed(progress)) => (Some(*progress), None),
+            Body::Response(smb1::Response::Transaction { progress, total, .. }) => (*progress, *total),
+            Body::Response(smb1::Response::Multiplexed(progress)) => (Some(*progress), None),
             _ => (None, None),
         };
         let done = match (progress, message.word_count) {

@@ -9,7 +9,7 @@ mod named;
 mod raw;
 mod requests;
 
-use crate::content::{Body1, Message1, dialect_named};
+use crate::content::{Body, Message1, dialect_named};
 use crate::framer::Frame;
 use crate::ledger::{Ledger, Opening};
 use crate::names::ConnectionNames;
@@ -63,7 +63,13 @@ impl Smb1 {
     }
 
     /// Takes in a message.
-    pub(crate) fn take(&mut self, ledger: &mut Ledger<'_, '_>, direction: Direction, frame: &Frame, message: Message1) {
+    pub(crate) fn take(
+        &mut self,
+        ledger: &mut Ledger<'_, '_>,
+        direction: Direction,
+        frame: &Frame,
+        message: &Message1,
+    ) {
         let header = message.header;
         ledger.note_message(header.is_signed());
         message.cut_names().for_each(|missing| ledger.shared.quality.name_was_cut(missing));
@@ -72,7 +78,7 @@ impl Smb1 {
             (false, true) => self.response(ledger, frame, message),
             (false, false) if header.command == smb1::Command::WRITE_RAW => self.response(ledger, frame, message),
             (false, false) => {
-                let opening = opening(&message, frame, Some(Subcommand::ServerInitiated), true);
+                let opening = opening(message, frame, Some(Subcommand::ServerInitiated), true);
                 ledger.report_response(frame, opening, status(&header), Outcome::ServerInitiated);
             }
             (true, true) => ledger.shared.quality.malformed_messages += 1,
@@ -107,10 +113,10 @@ impl Smb1 {
         true
     }
 
-    fn request(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, message: Message1) {
+    fn request(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, message: &Message1) {
         let header = message.header;
         let key = (header.pid, header.mid);
-        if self.continues(key, frame, &message) {
+        if self.continues(key, frame, message) {
             return;
         }
         if ledger.accounts.summary.dialect.is_none() {
@@ -120,8 +126,8 @@ impl Smb1 {
         let tree = self.names.trees.get(&header.tid);
         let is_pipe = tree.is_some_and(|tree| tree.is_pipe);
         let share = tree.map(|tree| tree.share.clone());
-        let named = Named::of(&message, is_pipe);
-        let mut pending = ledger.begin(frame, opening(&message, frame, named.subcommand, named.waits));
+        let named = Named::of(message, is_pipe);
+        let mut pending = ledger.begin(frame, opening(message, frame, named.subcommand, named.waits));
         let exchange = &mut pending.exchange;
         exchange.session_id = Some(header.uid.into()).filter(|uid| *uid != 0);
         exchange.tree_id = Some(header.tid.into()).filter(|tid| *tid != 0 && *tid != u32::from(NO_ID));
@@ -132,11 +138,11 @@ impl Smb1 {
         (exchange.offset, exchange.length) = (named.offset, named.length);
         exchange.signed = header.is_signed();
         for body in message.bodies() {
-            if let Body1::Negotiate(names) = body {
+            if let Body::Request(smb1::Request::Negotiate(names)) = body {
                 self.dialects = names.iter().map(|name| dialect_named(name)).collect();
             }
         }
-        let effects = Effect::of(&message, pending.exchange.path.clone());
+        let effects = Effect::of(message, pending.exchange.path.clone());
         if let Some(Effect::LogOn(user)) = effects.first() {
             pending.exchange.user = user.clone();
         }
@@ -149,12 +155,12 @@ impl Smb1 {
         self.mids.note(key.1, ledger.client_losses.any_after(self.asked_to));
         self.asked_to = frame.end;
         pending.may_stay_unanswered = named.oplock_release;
-        let answers = Answers::to(&message);
+        let answers = Answers::to(message);
         if let Some(block) = self.raw.take_block(key) {
             // The client uses the ids again, so the block before was answered, or is given up.
             ledger.abandon(block);
         }
-        self.raw.expect(RawRequest::of(&message, key));
+        self.raw.expect(RawRequest::of(message, key));
         let replaces = self.requests.get(key).is_some();
         let (tid, uid) = (header.tid, header.uid);
         let request = Request { pending, tid, uid, number, replaces, answers, effects };
@@ -188,25 +194,25 @@ impl Smb1 {
         true
     }
 
-    fn response(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, message: Message1) {
+    fn response(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, message: &Message1) {
         let header = message.header;
         let key = (header.pid, header.mid);
-        if self.raw.take_answer(&self.requests, ledger, frame, &message, key) {
+        if self.raw.take_answer(&self.requests, ledger, frame, message, key) {
             return;
         }
         let Some(request) = self.requests.get(key) else {
             self.requests.remember_unmatched(key, frame);
-            report_unmatched(ledger, frame, &message, Outcome::RequestNotCaptured);
+            report_unmatched(ledger, frame, message, Outcome::RequestNotCaptured);
             return;
         };
         if !request.fits(&header) || request.pending.causality(frame) == Causality::Impossible {
             self.requests.remember_unmatched(key, frame);
             ledger.shared.quality.causality_refused += 1;
-            report_unmatched(ledger, frame, &message, Outcome::RequestNotCaptured);
+            report_unmatched(ledger, frame, message, Outcome::RequestNotCaptured);
             return;
         }
         if self.requests.id_may_be_recycled(ledger, frame, key, request) {
-            report_unmatched(ledger, frame, &message, Outcome::AmbiguousMatch);
+            report_unmatched(ledger, frame, message, Outcome::AmbiguousMatch);
             if let Some(request) = self.requests.remove(key) {
                 ledger.abandon(request.pending);
             }
@@ -215,12 +221,12 @@ impl Smb1 {
         self.answer(ledger, frame, message, key);
     }
 
-    fn answer(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, message: Message1, key: Key) {
+    fn answer(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, message: &Message1, key: Key) {
         let header = message.header;
         let Some(request) = self.requests.get_mut(key) else { return };
-        let misses_first = matches!(message.body, Body1::Answer(smb1::Response::Echo(number)) if number > 1)
+        let misses_first = matches!(message.body, Body::Response(smb1::Response::Echo(number)) if number > 1)
             && request.pending.response.is_none();
-        if request.answers.is_interim(&message, frame.length()) {
+        if request.answers.is_interim(message, frame.length()) {
             request.pending.exchange.interim.get_or_insert(frame.first);
             ledger.shared.quality.interim_responses += 1;
             return;
@@ -231,7 +237,7 @@ impl Smb1 {
             request.pending.exchange.response.first = None;
         }
         request.pending.exchange.signed |= header.is_signed();
-        if !request.answers.complete(&message, frame.length()) {
+        if !request.answers.complete(message, frame.length()) {
             if begins {
                 self.requests.begins_to_answer(key, frame.start);
             }
@@ -241,9 +247,9 @@ impl Smb1 {
         if header.is_success() {
             let effects = std::mem::take(&mut request.effects);
             ledger.shared.quality.evicted_names +=
-                Effect::take(effects, &mut self.names, &mut request.pending.exchange, &message);
+                Effect::take(effects, &mut self.names, &mut request.pending.exchange, message);
         }
-        if let Body1::Answer(smb1::Response::Negotiate(index)) = message.body {
+        if let Body::Response(smb1::Response::Negotiate(index)) = message.body {
             let dialect = &mut ledger.accounts.summary.dialect;
             *dialect = self.dialects.get(usize::from(index)).copied().or(*dialect);
         }

@@ -1,10 +1,10 @@
 //! What SMB1 requests name, and what their answers make true: users, trees and opens (MS-CIFS 3.2.1, 3.3.1).
 
-use crate::content::{Body1, Message1};
+use crate::content::{Body, Body1, Message1};
 use crate::names::{ConnectionNames, Tree, kept, user_name};
 use smbscope_model::{Exchange, FileId, Subcommand};
 use smbscope_wire::names::{NtTransact, Trans2};
-use smbscope_wire::smb1;
+use smbscope_wire::smb1::{Command, Request, Response};
 use std::sync::Arc;
 
 /// What a request says about itself.
@@ -23,30 +23,34 @@ pub(super) struct Named {
 impl Named {
     pub(super) fn of(message: &Message1, is_pipe: bool) -> Named {
         let command = message.header.command;
-        let base = Named { unanswered: command == smb1::Command::NT_CANCEL, ..Named::default() };
-        match &message.body {
-            Body1::Open(path) | Body1::Path(path) => Named { path: path.as_ref().and_then(kept), ..base },
-            Body1::File(fid) => Named { fid: Some(*fid), ..base },
-            Body1::Range { fid, offset, length } => Named {
+        let base = Named { unanswered: command == Command::NT_CANCEL, ..Named::default() };
+        let Body::Request(request) = &message.body else { return base };
+        match request {
+            Request::Open(path) | Request::Path(path) => Named { path: path.as_ref().and_then(kept), ..base },
+            Request::File(fid) => Named { fid: Some(*fid), ..base },
+            Request::Range { fid, offset, length } => Named {
                 fid: Some(*fid),
                 offset: Some(*offset),
                 length: Some(*length),
-                waits: is_pipe && command == smb1::Command::READ_ANDX,
+                waits: is_pipe && command == Command::READ_ANDX,
                 ..base
             },
-            Body1::WriteRaw { fid, offset, length, .. } => {
+            Request::WriteRaw { fid, offset, length, .. } => {
                 Named { fid: Some(*fid), offset: Some(*offset), length: Some(*length), ..base }
             }
-            Body1::Locking { fid, waits, oplock_release, range } => Named {
-                fid: Some(*fid),
-                offset: range.map(|(offset, _)| offset),
-                length: range.map(|(_, length)| length),
-                waits: *waits || *oplock_release,
-                oplock_release: *oplock_release,
-                ..base
-            },
-            Body1::Echo(count) => Named { unanswered: *count == 0, ..base },
-            Body1::Transaction(transaction) => Named {
+            Request::Locking { fid, timeout, locks, unlocks, oplock_release, range } => {
+                let oplock_release = *oplock_release && *locks == 0 && *unlocks == 0;
+                Named {
+                    fid: Some(*fid),
+                    offset: range.map(|(offset, _)| offset),
+                    length: range.map(|(_, length)| length),
+                    waits: *timeout != 0 && *locks > 0 || oplock_release,
+                    oplock_release,
+                    ..base
+                }
+            }
+            Request::Echo(count) => Named { unanswered: *count == 0, ..base },
+            Request::Transaction(transaction) => Named {
                 subcommand: transaction
                     .trans2
                     .map(Subcommand::Trans2)
@@ -80,19 +84,19 @@ impl Effect {
         let commands = std::iter::once(message.header.command).chain(message.chain);
         for (command, body) in commands.zip(message.bodies()) {
             match body {
-                Body1::SessionSetup(identity) => {
+                Body::Request(Request::SessionSetup(identity)) => {
                     effects.push(Effect::LogOn(identity.as_ref().and_then(user_name)));
                 }
-                Body1::TreeConnect(path) => effects.push(Effect::Connect(Tree::new(path))),
-                Body1::Open(_) => effects.push(Effect::Open(path.clone())),
-                Body1::Transaction(transaction)
+                Body::Request(Request::TreeConnect(path)) => effects.push(Effect::Connect(Tree::new(path))),
+                Body::Request(Request::Open(_)) => effects.push(Effect::Open(path.clone())),
+                Body::Request(Request::Transaction(transaction))
                     if transaction.trans2 == Some(Trans2::OPEN2) || transaction.nt == Some(NtTransact::CREATE) =>
                 {
                     effects.push(Effect::Open(path.clone()));
                 }
-                Body1::File(fid) if command == smb1::Command::CLOSE => effects.push(Effect::Close(*fid)),
-                _ if command == smb1::Command::LOGOFF_ANDX => effects.push(Effect::LogOff(message.header.uid)),
-                _ if command == smb1::Command::TREE_DISCONNECT => effects.push(Effect::Disconnect(message.header.tid)),
+                Body::Request(Request::File(fid)) if command == Command::CLOSE => effects.push(Effect::Close(*fid)),
+                _ if command == Command::LOGOFF_ANDX => effects.push(Effect::LogOff(message.header.uid)),
+                _ if command == Command::TREE_DISCONNECT => effects.push(Effect::Disconnect(message.header.tid)),
                 _ => {}
             }
         }
@@ -147,8 +151,8 @@ impl Effect {
 
 fn opened_fid(body: &Body1) -> Option<u16> {
     match body {
-        Body1::Answer(smb1::Response::Open(fid)) => Some(*fid),
-        Body1::Answer(smb1::Response::Transaction { fid, .. }) => *fid,
+        Body::Response(Response::Open(fid)) => Some(*fid),
+        Body::Response(Response::Transaction { fid, .. }) => *fid,
         _ => None,
     }
 }

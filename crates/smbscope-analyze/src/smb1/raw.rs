@@ -7,7 +7,7 @@
 use super::answers::status;
 use super::ids::Key;
 use super::requests::{Hidden, Requests};
-use crate::content::{Body1, Message1};
+use crate::content::{Body, Message1};
 use crate::framer::Frame;
 use crate::ledger::Ledger;
 use crate::pending::{Causality, Pending};
@@ -47,7 +47,9 @@ impl RawRequest {
     pub(crate) fn of(message: &Message1, key: Key) -> RawRequest {
         match (&message.body, message.header.command) {
             (_, smb1::Command::READ_RAW) => RawRequest::Read(key),
-            (Body1::WriteRaw { write_through, .. }, _) => RawRequest::Write { key, write_through: *write_through },
+            (Body::Request(smb1::Request::WriteRaw { write_through, .. }), _) => {
+                RawRequest::Write { key, write_through: *write_through }
+            }
             _ => RawRequest::None,
         }
     }

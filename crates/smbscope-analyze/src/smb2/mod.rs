@@ -3,7 +3,7 @@
 mod named;
 mod requests;
 
-use crate::content::{Body2, Message2};
+use crate::content::{Body, Message2};
 use crate::framer::Frame;
 use crate::ledger::{Ledger, Opening};
 use crate::pending::{Causality, Pending, Span};
@@ -75,11 +75,11 @@ impl Smb2 {
         smb1: &mut Smb1,
         direction: Direction,
         frame: &Frame,
-        members: Vec<Message2>,
+        mut members: Vec<Message2>,
     ) {
         let compounded = members.len() > 1;
         let mut previous = Previous::default();
-        for mut member in members {
+        for member in &mut members {
             self.requests.complete_id(&mut member.header, ledger.view.midstream);
             if member.header.message_id != UNSOLICITED && member.header.command != smb2::Command::CANCEL {
                 self.message_ids.note(&member.header);
@@ -98,7 +98,7 @@ impl Smb2 {
         &mut self,
         ledger: &mut Ledger<'_, '_>,
         frame: &Frame,
-        member: Message2,
+        member: &Message2,
         compounded: bool,
         previous: &mut Previous,
     ) {
@@ -110,7 +110,8 @@ impl Smb2 {
         let session_id = if related { previous.session_id } else { header.session_id };
         let tree_id = if related { previous.tree_id } else { header.tree_id };
         let server = ledger.server();
-        if let (Body2::SessionSetup { binding: true, .. }, Some(id)) = (&member.body, session_id) {
+        if let (Body::Request(smb2::Request::SessionSetup { binding: true, .. }), Some(id)) = (&member.body, session_id)
+        {
             ledger.shared.sessions.bind(server, id);
         }
         // No session has the id zero (MS-SMB2 3.3.5.5.1).
@@ -120,7 +121,7 @@ impl Smb2 {
         let inherits = named.file == Some(FileReference::RELATED);
         let file = if inherits { previous.file } else { named.file };
         let path = match (&member.body, file) {
-            (Body2::Create(name), _) => display_path(name),
+            (Body::Request(smb2::Request::Create(name)), _) => display_path(name),
             (_, Some(file)) => session.and_then(|session| session.opens.get(&file)).cloned(),
             (_, None) if inherits => previous.path.clone(),
             _ => None,
@@ -150,7 +151,7 @@ impl Smb2 {
             ledger.report(pending);
             return;
         }
-        let effect = Effect::of(&member, path.clone());
+        let effect = Effect::of(member, path.clone());
         if let Effect::LogOn(Some(user)) = &effect {
             pending.exchange.user = Some(user.clone());
         }
@@ -185,18 +186,18 @@ impl Smb2 {
         ledger: &mut Ledger<'_, '_>,
         smb1: &mut Smb1,
         frame: &Frame,
-        member: Message2,
+        member: &Message2,
         compounded: bool,
     ) {
         let header = member.header;
         let connection = &mut ledger.accounts.summary;
         connection.max_credits_granted = connection.max_credits_granted.max(header.credits);
         if header.message_id == UNSOLICITED {
-            report_unmatched(ledger, frame, &member, Outcome::ServerInitiated);
+            report_unmatched(ledger, frame, member, Outcome::ServerInitiated);
             return;
         }
         if header.command == smb2::Command::NEGOTIATE {
-            if let Body2::Answer(smb2::Response::Negotiate(answer)) = &member.body {
+            if let Body::Response(smb2::Response::Negotiate(answer)) = &member.body {
                 connection.dialect = Some(Dialect::Smb2(answer.dialect));
                 connection.signing_required = answer.signing_required;
             }
@@ -208,14 +209,14 @@ impl Smb2 {
             }
         }
         let Some(key) = self.requests.find(&header) else {
-            report_unmatched(ledger, frame, &member, Outcome::RequestNotCaptured);
+            report_unmatched(ledger, frame, member, Outcome::RequestNotCaptured);
             return;
         };
         let Some(request) = self.requests.get_mut(key) else { return };
         let fits = request.fits(&header);
         if !fits || request.pending.causality(frame) == Causality::Impossible {
             ledger.shared.quality.causality_refused += 1;
-            report_unmatched(ledger, frame, &member, Outcome::RequestNotCaptured);
+            report_unmatched(ledger, frame, member, Outcome::RequestNotCaptured);
             return;
         }
         if header.status == NtStatus::PENDING {
@@ -228,7 +229,7 @@ impl Smb2 {
         request.pending.add_response(frame, member.length, Status::Nt(header.status));
         request.pending.exchange.compounded |= compounded;
         request.pending.exchange.signed |= header.is_signed();
-        self.take_effect(ledger, &mut request, &member);
+        self.take_effect(ledger, &mut request, member);
         ledger.complete(request.pending);
     }
 
@@ -243,7 +244,7 @@ impl Smb2 {
             return;
         }
         let answer = match &member.body {
-            Body2::Answer(answer) => answer,
+            Body::Response(answer) => answer,
             _ => &smb2::Response::Other,
         };
         match std::mem::replace(&mut request.effect, Effect::None) {

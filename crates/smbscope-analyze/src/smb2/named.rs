@@ -1,16 +1,13 @@
 //! What SMB2 requests name, and what their answers make true: sessions, trees and opens (MS-SMB2 3.3.1).
 
-use crate::content::{Body2, Message2};
+use crate::content::{Body, Body2, Message2};
 use crate::names::{Tree, kept, user_name};
 use smbscope_model::{FileId, Subcommand};
 use smbscope_wire::Name;
 use smbscope_wire::names::InfoLevel;
-use smbscope_wire::smb2::{self, FileReference};
+use smbscope_wire::smb2::messages::session_setup;
+use smbscope_wire::smb2::{Command, FileReference, Request};
 use std::sync::Arc;
-
-/// SessionFlags of a SESSION_SETUP response (MS-SMB2 2.2.6).
-const SESSION_FLAG_GUEST: u16 = 1;
-const SESSION_FLAG_ANONYMOUS: u16 = 2;
 
 /// What the body of a request says.
 #[derive(Debug, Default)]
@@ -24,25 +21,26 @@ pub(super) struct Named {
 
 impl Named {
     pub(super) fn of(body: &Body2) -> Named {
-        match body {
-            Body2::ReadWrite { file, offset, length } => {
+        let Body::Request(request) = body else { return Named::default() };
+        match request {
+            Request::ReadWrite { file, offset, length } => {
                 Named { file: Some(*file), offset: Some(*offset), length: Some((*length).into()), ..Named::default() }
             }
-            Body2::Lock { file, element } => Named {
+            Request::Lock { file, element } => Named {
                 file: Some(*file),
                 offset: element.map(|element| element.offset),
                 length: element.map(|element| element.length),
                 waits: element.is_some_and(|element| element.waits()),
                 ..Named::default()
             },
-            Body2::Ioctl { file, code } => {
+            Request::Ioctl { file, code } => {
                 let file = Some(*file).filter(|file| *file != FileReference::RELATED);
                 Named { file, subcommand: Some(Subcommand::Fsctl(*code)), ..Named::default() }
             }
-            Body2::Info { file, level, .. } => {
+            Request::Info { file, level, .. } => {
                 Named { file: Some(*file), subcommand: Some(Subcommand::Info(*level)), ..Named::default() }
             }
-            Body2::File(file) => Named { file: Some(*file), ..Named::default() },
+            Request::File(file) => Named { file: Some(*file), ..Named::default() },
             _ => Named::default(),
         }
     }
@@ -64,17 +62,21 @@ pub(super) enum Effect {
 impl Effect {
     /// What a successful answer to a request will change.
     pub(super) fn of(member: &Message2, path: Option<Arc<str>>) -> Effect {
-        use smb2::Command;
         match (&member.body, member.header.command) {
-            (Body2::SessionSetup { identity, .. }, _) => Effect::LogOn(identity.as_ref().and_then(user_name)),
+            (Body::Request(Request::SessionSetup { identity, .. }), _) => {
+                Effect::LogOn(identity.as_ref().and_then(user_name))
+            }
             (_, Command::LOGOFF) => Effect::LogOff,
-            (Body2::TreeConnect(path), _) => Effect::Connect(Tree::new(path)),
+            (Body::Request(Request::TreeConnect(path)), _) => Effect::Connect(Tree::new(path)),
             (_, Command::TREE_DISCONNECT) => Effect::Disconnect,
             (_, Command::CREATE) => Effect::Open(path),
             (_, Command::CLOSE) => Effect::Close,
-            (Body2::Info { level: InfoLevel::File(10), new_name: Some(name), .. }, Command::SET_INFO) => {
-                display_path(name).map_or(Effect::None, Effect::Rename)
-            }
+            (
+                Body::Request(Request::Info {
+                    level: InfoLevel::FILE_RENAME_INFORMATION, new_name: Some(name), ..
+                }),
+                Command::SET_INFO,
+            ) => display_path(name).map_or(Effect::None, Effect::Rename),
             _ => Effect::None,
         }
     }
@@ -83,8 +85,8 @@ impl Effect {
 /// The user that a logon ended up as.
 pub(super) fn logged_on(user: Option<Arc<str>>, flags: u16) -> Option<Arc<str>> {
     match user {
-        Some(user) if flags & SESSION_FLAG_GUEST != 0 => Some(format!("{user} (guest)").into()),
-        None if flags & SESSION_FLAG_ANONYMOUS != 0 => Some("(anonymous)".into()),
+        Some(user) if flags & session_setup::Response::GUEST != 0 => Some(format!("{user} (guest)").into()),
+        None if flags & session_setup::Response::NULL != 0 => Some("(anonymous)".into()),
         user => user,
     }
 }

@@ -11,7 +11,7 @@ mod transaction;
 pub use block::{Block, blocks, needed};
 pub use command::Command;
 pub use header::{Header, flags, flags2};
-pub use request::{Logon, Request};
+pub use request::Request;
 pub use response::Response;
 pub use transaction::{Progress, TransactionKind, TransactionRequest};
 

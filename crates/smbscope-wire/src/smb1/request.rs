@@ -6,28 +6,15 @@ use super::messages::{
 };
 use super::{Block, Command, Header, TransactionKind, TransactionRequest};
 use crate::name::Name;
-
-/// Who logs on, in a SESSION_SETUP_ANDX (MS-CIFS 2.2.4.53, MS-SMB 2.2.4.6.1).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Logon<'a> {
-    /// Extended security: a GSS token.
-    Token(&'a [u8]),
-    /// Account and domain in the clear; both empty for an anonymous logon.
-    Account {
-        /// AccountName.
-        user: String,
-        /// PrimaryDomain.
-        domain: String,
-    },
-}
+use crate::security::{Identity, identify};
 
 /// The part of a request that says what it works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request<'a> {
+pub enum Request {
     /// Dialect strings, in the order that the answer's index counts.
     Negotiate(Vec<String>),
-    /// SESSION_SETUP_ANDX.
-    SessionSetup(Logon<'a>),
+    /// SESSION_SETUP_ANDX: who logs on (2.2.4.53, MS-SMB 2.2.4.6.1).
+    SessionSetup(Option<Identity>),
     /// TREE_CONNECT(_ANDX): `\\server\share`.
     TreeConnect(Name),
     /// Commands that open by name.
@@ -79,13 +66,13 @@ pub enum Request<'a> {
     Other,
 }
 
-impl<'a> Request<'a> {
+impl Request {
     /// Reads one block of a request; `message` begins with the header.
-    pub fn parse(header: &Header, block: &Block<'a>, message: &'a [u8]) -> Request<'a> {
+    pub fn parse(header: &Header, block: &Block<'_>, message: &[u8]) -> Request {
         Self::parse_block(header, block, message).unwrap_or(Request::Other)
     }
 
-    fn parse_block(header: &Header, b: &Block<'a>, message: &'a [u8]) -> Option<Request<'a>> {
+    fn parse_block(header: &Header, b: &Block<'_>, message: &[u8]) -> Option<Request> {
         let name = |offset| b.formatted_name(offset);
         let w = b.words;
         Some(match b.command {
@@ -169,7 +156,7 @@ fn wide(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
-fn range<'a>(fid: u16, low: u32, high: u32, length: u64) -> Request<'a> {
+fn range(fid: u16, low: u32, high: u32, length: u64) -> Request {
     Request::Range { fid, offset: wide(low, high), length }
 }
 
@@ -185,14 +172,16 @@ fn dialects(block: &Block<'_>) -> Vec<String> {
     names
 }
 
-fn logon<'a>(block: &Block<'a>) -> Option<Logon<'a>> {
+/// Who logs on, as far as a GSS token tells, or with account and domain in the clear, both empty for an anonymous logon.
+/// Absent where that is cut off.
+fn logon(block: &Block<'_>) -> Option<Option<Identity>> {
     let w = block.words;
     let passwords = match block.word_count() {
-        12 => {
+        SessionSetupAndx::WORDS => {
             let length = usize::from(SessionSetupAndx::blob(w)?).min(block.data.len());
-            return Some(Logon::Token(&block.data[..length]));
+            return Some(identify(&block.data[..length]));
         }
-        13 => {
+        SessionSetupAndxPlain::WORDS => {
             usize::from(SessionSetupAndxPlain::oem_password(w)?)
                 + usize::from(SessionSetupAndxPlain::unicode_password(w)?)
         }
@@ -202,7 +191,8 @@ fn logon<'a>(block: &Block<'a>) -> Option<Logon<'a>> {
     };
     let (user, next) = block.string(passwords)?;
     let domain = block.string(next).map_or(String::new(), |(domain, _)| domain);
-    Some(Logon::Account { user, domain })
+    let anonymous = user.is_empty();
+    Some(Some(Identity::NtlmAuthenticate { domain, user, workstation: String::new(), anonymous }))
 }
 
 /// The name of NT_CREATE_ANDX has a length and need not be terminated (2.2.4.64.1).
@@ -240,7 +230,7 @@ mod tests {
         (Header::parse(&bytes).unwrap(), bytes)
     }
 
-    fn first<'a>(header: &Header, bytes: &'a [u8]) -> Request<'a> {
+    fn first(header: &Header, bytes: &[u8]) -> Request {
         Request::parse(header, &blocks(header, bytes).next().unwrap(), bytes)
     }
 

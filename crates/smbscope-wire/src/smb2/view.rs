@@ -8,6 +8,7 @@ use super::{Command, FileReference, Header, LockElement};
 use crate::codec::Value;
 use crate::name::Name;
 use crate::names::{Fsctl, InfoLevel};
+use crate::security::{Identity, identify};
 
 /// What a client offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,15 +33,15 @@ const MAX_DIALECTS: usize = 64;
 
 /// The part of a request's body that says what it works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request<'a> {
+pub enum Request {
     /// 2.2.3
     Negotiate(NegotiateRequest),
-    /// 2.2.5: whether it binds the connection to a session, and the security token.
+    /// 2.2.5: whether it binds the connection to a session, and what the security token says.
     SessionSetup {
         /// SMB2_SESSION_FLAG_BINDING.
         binding: bool,
-        /// GSS token.
-        token: &'a [u8],
+        /// Who logs on.
+        identity: Option<Identity>,
     },
     /// 2.2.9: `\\server\share`.
     TreeConnect(Name),
@@ -101,20 +102,20 @@ pub enum Response {
     Other,
 }
 
-impl<'a> Request<'a> {
+impl Request {
     /// Reads the body of a request; `message` begins with the header.
-    pub fn parse(command: Command, message: &'a [u8]) -> Request<'a> {
+    pub fn parse(command: Command, message: &[u8]) -> Request {
         Self::parse_body(command, message).unwrap_or(Request::Other)
     }
 
-    fn parse_body(command: Command, m: &'a [u8]) -> Option<Request<'a>> {
+    fn parse_body(command: Command, m: &[u8]) -> Option<Request> {
         Some(match command {
             Command::NEGOTIATE => Request::Negotiate(NegotiateRequest::parse(m)?),
             Command::SESSION_SETUP => {
                 let (start, length) = session_setup::Request::token(m)?;
                 let token = &m[start.min(m.len())..(start + length).min(m.len())];
                 let binding = session_setup::Request::flags(m)? & session_setup::Request::BINDING != 0;
-                Request::SessionSetup { binding, token }
+                Request::SessionSetup { binding, identity: identify(token) }
             }
             Command::TREE_CONNECT => Request::TreeConnect(text(m, tree_connect::Request::path(m)?)),
             Command::CREATE => Request::Create(text(m, create::Request::name(m)?)),

@@ -9,7 +9,7 @@ use super::script::Script;
 use super::smb2::{ZEROS, action};
 use smbscope_wire::codec::Put;
 use smbscope_wire::smb1::messages::*;
-use smbscope_wire::smb1::{Block, Command, Header, Logon, Request, blocks, flags, flags2};
+use smbscope_wire::smb1::{Block, Command, Header, Request, blocks, flags, flags2};
 use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
 
@@ -89,7 +89,7 @@ impl Connection {
         let request = Request::parse(header, block, message);
         match (block.command, &request) {
             (Command::NEGOTIATE, Request::Negotiate(dialects)) => self.negotiate(header, dialects, script, writer),
-            (Command::SESSION_SETUP_ANDX, Request::SessionSetup(logon)) => self.session_setup(logon, script, writer)?,
+            (Command::SESSION_SETUP_ANDX, Request::SessionSetup(_)) => self.session_setup(block, script, writer)?,
             (Command::TREE_CONNECT_ANDX, Request::TreeConnect(path)) => self.tree_connect(block, &path.text, writer)?,
             (Command::NT_CREATE_ANDX, _) => self.nt_create(block, script, writer)?,
             (Command::OPEN_ANDX, _) => self.open_andx(script, writer),
@@ -162,15 +162,16 @@ impl Connection {
         });
     }
 
-    fn session_setup(&mut self, logon: &Logon<'_>, script: &Script, writer: &mut Writer<'_>) -> Answered {
+    fn session_setup(&mut self, block: &Block<'_>, script: &Script, writer: &mut Writer<'_>) -> Answered {
         const MORE: Answered = Err(NtStatus::MORE_PROCESSING_REQUIRED);
         let uid = 100 + (self.number % 60_000) as u16;
         writer.set(Header::UID, uid);
         let (native_os, native_lan_man) = (NATIVE, NATIVE);
-        let Logon::Token(token) = logon else {
+        if block.word_count() != SessionSetupAndx::WORDS {
             writer.add(&SessionSetupAndxPlainResponse { action: 1, native_os, native_lan_man });
             return Ok(());
-        };
+        }
+        let token = SessionSetupAndx::parse_block(block).map_err(|_| INVALID)?.blob;
         let (action, token, result) = match ntlm::leg(token) {
             (ntlm::Leg::Negotiate(offered), wrapping) => (0, ntlm::challenge(offered, wrapping), MORE),
             (ntlm::Leg::Authenticate, wrapping) if script.endless_login => (0, ntlm::challenge(0, wrapping), MORE),

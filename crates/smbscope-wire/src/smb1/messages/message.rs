@@ -89,6 +89,9 @@ macro_rules! message {
         }
 
         impl $($generics)* $name $($generics)* {
+            /// How many words it has.
+            pub const WORDS: usize = $words;
+
             /// Checks a message of this command.
             pub fn parse(message: &$life [u8]) -> Result<Self, $crate::smb1::messages::Malformed> {
                 let command = $crate::smb1::Command::$command;

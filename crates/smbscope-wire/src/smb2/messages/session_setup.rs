@@ -66,7 +66,7 @@ mod tests {
         let fields = [25, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 88, 0, 2, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0x60, 0x48];
         assert_eq!(message[64..], fields);
         let read = smb2::Request::parse(Command::SESSION_SETUP, &message);
-        assert_eq!(read, smb2::Request::SessionSetup { binding: true, token: &[0x60, 0x48] });
+        assert_eq!(read, smb2::Request::SessionSetup { binding: true, identity: None });
     }
 
     #[test]

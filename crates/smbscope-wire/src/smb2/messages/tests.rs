@@ -123,7 +123,7 @@ proptest! {
         access: u32, flags: u32,
     ) {
         let read = |message: &[u8], command| format!("{:?}", smb2::Request::parse(command, message));
-        let expect = |request: smb2::Request<'_>| format!("{request:?}");
+        let expect = |request: smb2::Request| format!("{request:?}");
 
         let create = create::Request {
             name: name.as_str().into(), desired_access: access, share_access: 7, create_disposition: 1,
