@@ -248,6 +248,16 @@ impl Part {
     pub fn whole(total: u16) -> Part {
         Part { total, before: 0, here: total }
     }
+
+    fn of(self, total_parameter_count: u16, data: &[u8]) -> TransactionPart<'_> {
+        TransactionPart {
+            total_parameter_count: total_parameter_count.into(),
+            total_data_count: self.total.into(),
+            data,
+            data_displacement: self.before.into(),
+            ..TransactionPart::default()
+        }
+    }
 }
 
 /// 2.2.4.46.1: TRANS2_QUERY_PATH_INFORMATION.
@@ -259,17 +269,21 @@ pub fn query_path(mid: u16, path: &str) -> Message {
 
 /// 2.2.4.46.1
 pub fn trans2(mid: u16, subcommand: Trans2, parameters: &[u8], data: Part) -> Message {
-    // The parameters lie behind 32 bytes of header, 31 of words with their count, two of length.
-    let (offset, count) = (32 + 1 + 30 + 2, parameters.len() as u16);
-    let mut fields = words(&[count, data.total, 10, 1000], 18);
-    fields.extend(words(&[count, offset, data.here, offset + count, 1, subcommand.0], 12));
-    raw(Command::TRANSACTION2, mid, 0, fields, &[parameters, &vec![0x55; data.here.into()]].concat())
+    let message = Transaction2 {
+        subcommand,
+        total_parameter_count: parameters.len() as u16,
+        total_data_count: data.total,
+        max_parameter_count: 10,
+        max_data_count: 1000,
+        parameters,
+        data: &vec![0x55; data.here.into()],
+    };
+    request(mid, message)
 }
 
 /// 2.2.4.47.1
 pub fn trans2_secondary(mid: u16, parameters_total: u16, data: Part) -> Message {
-    let fields = words(&[parameters_total, data.total, 0, 0, 0, data.here, 53, data.before, 0], 18);
-    raw(Command::TRANSACTION2_SECONDARY, mid, 0, fields, &vec![0x55; data.here.into()])
+    request(mid, Transaction2Secondary(data.of(parameters_total, &vec![0x55; data.here.into()])))
 }
 
 /// 2.2.4.46.2: the server has room for the secondary requests.
@@ -279,8 +293,7 @@ pub fn trans2_interim(mid: u16) -> Message {
 
 /// 2.2.4.46.2, without parameters.
 pub fn trans2_response(mid: u16, data: Part) -> Message {
-    let fields = words(&[0, data.total, 0, 0, 0, 0, data.here, 55, data.before, 0], 20);
-    raw(Command::TRANSACTION2, mid, flags::REPLY, fields, &vec![0x66; data.here.into()])
+    answer(mid, Transaction2Response(data.of(0, &vec![0x66; data.here.into()])))
 }
 
 #[cfg(test)]

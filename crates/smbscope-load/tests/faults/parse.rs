@@ -116,10 +116,11 @@ fn read_smb1_as_everything(message: &[u8]) -> usize {
     seen += usize::from(smb1::EchoResponse::parse(message).is_ok());
     seen += usize::from(smb1::LockingAndxRequest::parse(message).is_some());
     seen += usize::from(smb1::parse_empty(message, smbscope_wire::smb1::Command::CLOSE).is_ok());
-    for part in [smb1::TransactionPart::parse_trans2(message), smb1::TransactionPart::parse_nt(message)] {
+    seen += usize::from(smb1::NtTransactResponse::parse(message).is_ok());
+    if let Ok(answer) = smb1::Transaction2Response::parse(message) {
         let mut assembly = smb1::Assembly::default();
         assembly.begin(usize::from(u16::MAX));
-        seen += part.map_or(0, |part| 1 + usize::from(assembly.add(&part).is_ok()));
+        seen += 1 + usize::from(assembly.add(smbscope_wire::smb1::Command::TRANSACTION2, &answer.0).is_ok());
     }
     seen
 }

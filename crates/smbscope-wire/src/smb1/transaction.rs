@@ -1,6 +1,10 @@
 //! TRANSACTION, TRANSACTION2 and NT_TRANSACT (MS-CIFS 2.2.4.33, 2.2.4.46, 2.2.4.62): requests and responses that may
 //! span several messages.
 
+use super::messages::{
+    NtTransactFields as Nt, NtTransactResponseFields as NtResponse, PipeFields, Transaction2Fields as Two,
+    Transaction2ResponseFields as TwoResponse,
+};
 use super::{Block, Command};
 use crate::bytes::{oem_text, u8_at, u16_at, u32_at, utf16_text};
 use crate::name::Name;
@@ -73,8 +77,8 @@ impl TransactionKind {
 
     fn parameters(self, words: &[u8]) -> Option<(usize, usize)> {
         Some(match self {
-            TransactionKind::Nt => (u32_at(words, 23)? as usize, u32_at(words, 19)? as usize),
-            _ => (usize::from(u16_at(words, 20)?), usize::from(u16_at(words, 18)?)),
+            TransactionKind::Nt => (Nt::parameter_offset(words)? as usize, Nt::parameter_count(words)? as usize),
+            _ => (Two::parameter_offset(words)?.into(), Two::parameter_count(words)?.into()),
         })
     }
 
@@ -82,12 +86,12 @@ impl TransactionKind {
     fn request_progress(self, words: &[u8]) -> Option<Progress> {
         Some(match self {
             TransactionKind::Nt => Progress {
-                total: u64::from(u32_at(words, 3)?) + u64::from(u32_at(words, 7)?),
-                here: u64::from(u32_at(words, 19)?) + u64::from(u32_at(words, 27)?),
+                total: sum(Nt::total_parameter_count(words)?, Nt::total_data_count(words)?),
+                here: sum(Nt::parameter_count(words)?, Nt::data_count(words)?),
             },
             _ => Progress {
-                total: u64::from(u16_at(words, 0)?) + u64::from(u16_at(words, 2)?),
-                here: u64::from(u16_at(words, 18)?) + u64::from(u16_at(words, 22)?),
+                total: sum(Two::total_parameter_count(words)?, Two::total_data_count(words)?),
+                here: sum(Two::parameter_count(words)?, Two::data_count(words)?),
             },
         })
     }
@@ -95,8 +99,8 @@ impl TransactionKind {
     /// Progress of a response; an interim response and an error have no words.
     pub(super) fn response_progress(self, words: &[u8]) -> Option<Progress> {
         let here = match self {
-            TransactionKind::Nt => u64::from(u32_at(words, 11)?) + u64::from(u32_at(words, 23)?),
-            _ => u64::from(u16_at(words, 6)?) + u64::from(u16_at(words, 12)?),
+            TransactionKind::Nt => sum(NtResponse::parameter_count(words)?, NtResponse::data_count(words)?),
+            _ => sum(TwoResponse::parameter_count(words)?, TwoResponse::data_count(words)?),
         };
         Some(Progress { total: self.response_total(words)?, here })
     }
@@ -104,18 +108,22 @@ impl TransactionKind {
     /// Bytes of parameters and data of the whole response: what is left of its progress where the words are cut off.
     pub(super) fn response_total(self, words: &[u8]) -> Option<u64> {
         Some(match self {
-            TransactionKind::Nt => u64::from(u32_at(words, 3)?) + u64::from(u32_at(words, 7)?),
-            _ => u64::from(u16_at(words, 0)?) + u64::from(u16_at(words, 2)?),
+            TransactionKind::Nt => sum(NtResponse::total_parameter_count(words)?, NtResponse::total_data_count(words)?),
+            _ => sum(TwoResponse::total_parameter_count(words)?, TwoResponse::total_data_count(words)?),
         })
     }
 
     /// Where a response's parameters begin, from the header.
     pub(super) fn response_parameters(self, words: &[u8]) -> Option<usize> {
         Some(match self {
-            TransactionKind::Nt => u32_at(words, 15)? as usize,
-            _ => usize::from(u16_at(words, 8)?),
+            TransactionKind::Nt => NtResponse::parameter_offset(words)? as usize,
+            _ => TwoResponse::parameter_offset(words)?.into(),
         })
     }
+}
+
+fn sum(one: impl Into<u64>, other: impl Into<u64>) -> u64 {
+    one.into() + other.into()
 }
 
 impl TransactionRequest {
@@ -138,12 +146,12 @@ impl TransactionRequest {
         };
         match kind {
             TransactionKind::Trans => {
-                request.trans = u16_at(words, 28).map(Transaction);
-                request.fid = u16_at(words, 30);
+                request.trans = PipeFields::subcommand(words).map(Transaction);
+                request.fid = PipeFields::fid(words);
                 request.path = block.name(0);
             }
-            TransactionKind::Trans2 => request.trans2(Trans2(u16_at(words, 28)?), &parameters),
-            TransactionKind::Nt => request.nt(NtTransact(u16_at(words, 36)?), words, &parameters),
+            TransactionKind::Trans2 => request.trans2(Trans2(Two::subcommand(words)?), &parameters),
+            TransactionKind::Nt => request.nt(NtTransact(Nt::function(words)?), words, &parameters),
         }
         Some(request)
     }
@@ -175,10 +183,10 @@ impl TransactionRequest {
                 self.path = start.checked_add(length).and_then(|end| parameters.upto(end)?.name(start));
             }
             NtTransact::IOCTL => {
-                self.fsctl = u32_at(words, 38).map(Fsctl);
-                self.fid = u16_at(words, 42);
+                self.fsctl = Nt::code(words).map(Fsctl);
+                self.fid = Nt::fid(words);
             }
-            NtTransact::NOTIFY_CHANGE => self.fid = u16_at(words, 42),
+            NtTransact::NOTIFY_CHANGE => self.fid = Nt::fid(words),
             NtTransact::QUERY_SECURITY_DESC | NtTransact::SET_SECURITY_DESC => self.fid = u16_at(parameters.bytes, 0),
             _ => {}
         }

@@ -10,7 +10,7 @@ use super::watch::Watch;
 use smbscope_model::{Command, FileId, Outcome, Subcommand, groups};
 use smbscope_wire::smb1::messages::trans2::Trans2Request;
 use smbscope_wire::smb1::messages::{
-    Assembly, LockingAndx, LockingAndxRequest, Malformed, Message, TransactionPart, lock_type, parse_empty,
+    Assembly, LockingAndx, LockingAndxRequest, Malformed, Message, Transaction2Response, lock_type, parse_empty,
 };
 use smbscope_wire::smb1::{self, Header, flags, flags2};
 use smbscope_wire::status::NtStatus;
@@ -170,15 +170,11 @@ impl Connection {
         let about = About { subcommand: Some(Subcommand::Trans2(const { R::SUBCOMMAND })), ..about };
         let pending = self.send(request, about).await?;
         self.assembly.begin(MOST_OF_A_TRANSACTION);
-        self.receive_parts(&pending, TransactionPart::parse_trans2).await
+        self.receive_parts(&pending).await
     }
 
     /// The messages that answer a transaction, put together.
-    pub(super) async fn receive_parts(
-        &mut self,
-        pending: &Pending,
-        parse: fn(&[u8]) -> Result<TransactionPart<'_>, Malformed>,
-    ) -> Result<(), Error> {
+    async fn receive_parts(&mut self, pending: &Pending) -> Result<(), Error> {
         let (mut first, mut bytes) = (None, 0);
         loop {
             let (header, arrived) = self.receive(pending).await?;
@@ -186,7 +182,8 @@ impl Connection {
             bytes += self.link.frame().len();
             let part = match refusal(&header, self.link.frame()) {
                 Some(_) => Ok(true),
-                None => parse(self.link.frame()).and_then(|part| self.assembly.add(&part)),
+                None => Transaction2Response::parse(self.link.frame())
+                    .and_then(|answer| self.assembly.add(pending.command, &answer.0)),
             };
             if matches!(part, Ok(false)) {
                 // The rest of it is still to come.

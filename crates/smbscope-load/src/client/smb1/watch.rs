@@ -9,7 +9,7 @@ use smbscope_model::Subcommand;
 use smbscope_wire::fscc::{self, Change};
 use smbscope_wire::names::NtTransact;
 use smbscope_wire::smb1::Header;
-use smbscope_wire::smb1::messages::{NtCancel, NtTransactNotifyChange, TransactionPart};
+use smbscope_wire::smb1::messages::{NtCancel, NtTransactNotifyChange, NtTransactResponse};
 use smbscope_wire::status::NtStatus;
 
 /// Bytes of an answer at most: some hundred changes.
@@ -84,8 +84,8 @@ impl Session {
             }
             _ => {}
         }
-        let part = TransactionPart::parse_nt(&message).map_err(malformed)?;
-        Ok(fscc::changes(part.parameters).collect())
+        let answer = NtTransactResponse::parse(&message).map_err(malformed)?;
+        Ok(fscc::changes(answer.0.parameters).collect())
     }
 
     /// Takes the watch back: [`Session::changes`] then gives STATUS_CANCELLED, or what changed before.

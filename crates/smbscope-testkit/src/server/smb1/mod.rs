@@ -103,8 +103,8 @@ impl Connection {
             (Command::LOCKING_ANDX, _) => writer.add(&LockingAndxResponse {}),
             (Command::LOGOFF_ANDX, _) => writer.add(&LogoffAndx {}),
             (Command::TRANSACTION2, Request::Transaction(request)) => {
-                let reply = self.transaction2(request, block, message, script)?;
-                writer.add(&Trans2Response { parameters: &reply.parameters, data: &reply.data });
+                let reply = self.transaction2(request, message, script)?;
+                writer.add(&Transaction2Response(TransactionPart::whole(&reply.parameters, &reply.data)));
             }
             (Command::QUERY_INFORMATION, _) => writer.add(&QueryInformationResponse {
                 file_attributes: ARCHIVE,

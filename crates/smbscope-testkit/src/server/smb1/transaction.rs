@@ -27,17 +27,15 @@ impl Connection {
     pub(super) fn transaction2(
         &mut self,
         request: &TransactionRequest,
-        block: &Block<'_>,
         message: &[u8],
         script: &Script,
     ) -> Result<Reply, NtStatus> {
-        let room = usize::from(block.word(6).ok_or(INVALID)?);
-        let offset = usize::from(block.word(20).ok_or(INVALID)?);
-        let count = usize::from(block.word(18).ok_or(INVALID)?);
-        let parameters = message.get(offset..offset + count).ok_or(INVALID)?;
+        let Transaction2 { subcommand, max_data_count, parameters, .. } =
+            Transaction2::parse(message).map_err(|_| INVALID)?;
+        let room = usize::from(max_data_count);
         let path = request.path.as_ref().map_or("", |name| &name.text).trim_start_matches('\\');
         let mut reply = Reply::default();
-        match request.trans2.ok_or(INVALID)? {
+        match subcommand {
             Trans2::FIND_FIRST2 => {
                 let pattern = path.rsplit('\\').next().unwrap_or_default().to_owned();
                 self.next_search = self.next_search.wrapping_add(1);

@@ -127,6 +127,14 @@ macro_rules! message {
                 }
             )?)*)?
 
+            /// The words, without the lengths of the data.
+            fn words(&self) -> [u8; 2 * $words] {
+                let mut words = [0; 2 * $words];
+                $crate::smb1::messages::message::begin($crate::smb1::Command::$command, &mut words);
+                $( $crate::codec::Value::set(self.$field, &mut words, $offset); )*
+                words
+            }
+
             /// A message of any bytes.
             #[cfg(test)]
             #[allow(unused_variables)]
@@ -142,9 +150,8 @@ macro_rules! message {
             const COMMAND: $crate::smb1::Command = $crate::smb1::Command::$command;
 
             fn body(&self, writer: &mut $crate::smb1::messages::Writer<'_>) {
-                let mut words = [0; 2 * $words];
-                $crate::smb1::messages::message::begin(Self::COMMAND, &mut words);
-                $( $crate::codec::Value::set(self.$field, &mut words, $offset); )*
+                #[allow(unused_mut)]
+                let mut words = self.words();
                 $($($( $crate::codec::Value::set(writer.length_of(self.$data), &mut words, $length); )?)*)?
                 writer.bytes(&words);
                 writer.data();

@@ -20,6 +20,7 @@ mod rename;
 mod session_setup_andx;
 pub mod trans2;
 mod transaction;
+mod transaction2;
 mod tree_connect_andx;
 mod view;
 mod write_andx;
@@ -41,7 +42,9 @@ pub use negotiate::{
     security_mode,
 };
 pub use nt_create_andx::{IMPERSONATE, NtCreateAndx, NtCreateAndxResponse, create_flags};
-pub use nt_transact::NtTransactNotifyChange;
+pub use nt_transact::{
+    Fields as NtTransactFields, NtTransactNotifyChange, NtTransactResponse, ResponseFields as NtTransactResponseFields,
+};
 pub use open_andx::{OpenAndx, OpenAndxResponse};
 pub use open_file::{Close, FindClose2, Flush, LogoffAndx, NtCancel, TreeDisconnect};
 pub use query_information::{QueryInformationDiskResponse, QueryInformationResponse};
@@ -51,7 +54,11 @@ pub use rename::Rename;
 pub use session_setup_andx::{
     SessionSetupAndx, SessionSetupAndxPlain, SessionSetupAndxPlainResponse, SessionSetupAndxResponse,
 };
-pub use transaction::{Assembly, Trans2Response, TransactionPart};
+pub use transaction::{Assembly, TransactionPart};
+pub use transaction2::{
+    Fields as Transaction2Fields, PipeFields, ResponseFields as Transaction2ResponseFields,
+    SecondaryFields as Transaction2SecondaryFields, Transaction2, Transaction2Response, Transaction2Secondary,
+};
 pub use tree_connect_andx::{
     EXTENDED_RESPONSE, TreeConnectAndx, TreeConnectAndxExtendedResponse, TreeConnectAndxResponse,
 };

@@ -1,8 +1,42 @@
-//! SMB_COM_NT_TRANSACT (MS-CIFS 2.2.4.62) with the function NT_TRANSACT_NOTIFY_CHANGE (2.2.7.4).
+//! SMB_COM_NT_TRANSACT (MS-CIFS 2.2.4.62), with the function NT_TRANSACT_NOTIFY_CHANGE (2.2.7.4).
 
 use super::super::Command;
-use super::{Message, Writer};
+use super::message::message;
+use super::transaction::part;
+use super::{Malformed, Message, View, Writer};
 use crate::names::NtTransact;
+
+message! {
+    /// The words of a request with the setup words of NT_TRANSACT_NOTIFY_CHANGE, or of NT_TRANSACT_IOCTL (2.2.7.2).
+    Fields: NT_TRANSACT, 23 {
+        /// Parameter bytes of the whole request.
+        total_parameter_count: u32 = 3,
+        /// Data bytes of the whole request.
+        total_data_count: u32 = 7,
+        /// Parameter bytes of the answer at most.
+        max_parameter_count: u32 = 11,
+        /// Data bytes of the answer at most.
+        max_data_count: u32 = 15,
+        /// Parameter bytes here.
+        parameter_count: u32 = 19,
+        /// Where they are.
+        parameter_offset: u32 = 23,
+        /// Data bytes here.
+        data_count: u32 = 27,
+        /// Where they are.
+        data_offset: u32 = 31,
+        /// Words behind the function.
+        setup_count: u8 = 35,
+        /// What is asked for.
+        function: u16 = 36,
+        /// The control code, or the changes that are waited for.
+        code: u32 = 38,
+        /// The open.
+        fid: u16 = 42,
+        /// Whether the code is one of the file system, or all is watched that is below the directory.
+        flag: u8 = 44,
+    }
+}
 
 /// Waits for changes in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,29 +51,69 @@ pub struct NtTransactNotifyChange {
     pub max_parameter_count: u32,
 }
 
+impl NtTransactNotifyChange {
+    /// Checks a message of this command and function.
+    pub fn parse(message: &[u8]) -> Result<NtTransactNotifyChange, Malformed> {
+        let view = View::parse(message, Command::NT_TRANSACT)?;
+        let fields = Fields::read(&view)?;
+        if fields.function != NtTransact::NOTIFY_CHANGE.0 {
+            return Err(view.wrong("another function"));
+        }
+        Ok(NtTransactNotifyChange {
+            fid: fields.fid,
+            completion_filter: fields.code,
+            watch_tree: fields.flag != 0,
+            max_parameter_count: fields.max_parameter_count,
+        })
+    }
+}
+
 impl Message for NtTransactNotifyChange {
     const COMMAND: Command = Command::NT_TRANSACT;
 
     fn body(&self, writer: &mut Writer<'_>) {
-        // MaxSetupCount, Reserved1.
-        writer.bytes(&[0; 3]);
-        writer.u32(0);
-        writer.u32(0);
-        writer.u32(self.max_parameter_count);
-        writer.u32(0);
         // No parameters and no data; their offsets point to where they would be.
-        let end = Writer::data_at(23).into();
-        for count_and_offset in [0, end, 0, end] {
-            writer.u32(count_and_offset);
-        }
-        writer.u8(4);
-        writer.u16(NtTransact::NOTIFY_CHANGE.0);
-        writer.u32(self.completion_filter);
-        writer.u16(self.fid);
-        writer.u8(self.watch_tree.into());
-        writer.u8(0);
-        writer.data();
+        let end = Writer::data_at(Fields::WORDS).into();
+        let fields = Fields {
+            max_parameter_count: self.max_parameter_count,
+            parameter_offset: end,
+            data_offset: end,
+            setup_count: 4,
+            function: NtTransact::NOTIFY_CHANGE.0,
+            code: self.completion_filter,
+            fid: self.fid,
+            flag: self.watch_tree.into(),
+            ..Fields::default()
+        };
+        fields.body(writer);
     }
+}
+
+message! {
+    /// The words of an answer without setup words.
+    ResponseFields: NT_TRANSACT, 18 {
+        /// Parameter bytes of the whole answer.
+        total_parameter_count: u32 = 3,
+        /// Data bytes of the whole answer.
+        total_data_count: u32 = 7,
+        /// Parameter bytes here.
+        parameter_count: u32 = 11,
+        /// Where they are.
+        parameter_offset: u32 = 15,
+        /// Where they belong.
+        parameter_displacement: u32 = 19,
+        /// Data bytes here.
+        data_count: u32 = 23,
+        /// Where they are.
+        data_offset: u32 = 27,
+        /// Where they belong.
+        data_displacement: u32 = 31,
+    }
+}
+
+part! {
+    /// An answer, or a part of it.
+    NtTransactResponse: NT_TRANSACT, ResponseFields
 }
 
 #[cfg(test)]

@@ -38,7 +38,8 @@ proptest! {
             SessionSetupAndxPlain, SessionSetupAndxPlainResponse, TreeConnectAndx, TreeConnectAndxResponse,
             TreeConnectAndxExtendedResponse, WriteAndxResponse, WriteRaw, WriteComplete, LockingAndxResponse,
             LockingAndxFields, ReadAndxFields, WriteAndxFields, NtLm012Fields, NoDialect, QueryInformationResponse,
-            QueryInformationDiskResponse,
+            QueryInformationDiskResponse, Transaction2Fields, Transaction2ResponseFields, Transaction2SecondaryFields,
+            PipeFields, NtTransactFields, NtTransactResponseFields,
         );
     }
 
@@ -60,7 +61,6 @@ proptest! {
     fn answers_in_several_layouts_are_read_as_they_were_emitted(
         security_mode: u8, max_mpx_count: u16, max_buffer_size: u32, session_key: u32, capabilities: u32, system_time: u64,
         server_guid: [u8; 16], blob: Vec<u8>, challenge: [u8; 8], domain in "[ -~]{0,9}", unicode: bool,
-        (parameters, data) in (prop::collection::vec(any::<u8>(), 0..50), prop::collection::vec(any::<u8>(), 0..50)),
     ) {
         let challenged = Security::Challenge { challenge: &challenge, domain: domain.as_str().into() };
         for security in [Security::Extended { server_guid, blob: &blob }, challenged] {
@@ -75,11 +75,43 @@ proptest! {
             answer.emit(&header(unicode), &mut emitted);
             prop_assert_eq!(NegotiateResponse::parse(&emitted), Ok(NegotiateResponse::NtLm012(answer)));
         }
+    }
+
+    #[test]
+    fn transactions_are_read_as_they_were_emitted(
+        subcommand: u16, fid: u16, filter: u32, most: u16, more: u16, watch_tree: bool, unicode: bool,
+        (parameters, data) in (prop::collection::vec(any::<u8>(), 0..50), prop::collection::vec(any::<u8>(), 0..50)),
+    ) {
         let mut emitted = Vec::new();
-        Trans2Response { parameters: &parameters, data: &data }.emit(&header(unicode), &mut emitted);
-        let part = TransactionPart::parse_trans2(&emitted).expect("whole");
-        prop_assert_eq!((part.parameters, part.data), (&parameters[..], &data[..]));
-        prop_assert_eq!((part.total_parameter_count, part.total_data_count), (parameters.len(), data.len()));
+        let request = Transaction2 {
+            subcommand: crate::names::Trans2(subcommand), max_parameter_count: most, max_data_count: fid,
+            total_parameter_count: parameters.len() as u16, total_data_count: (data.len() as u16).saturating_add(more),
+            parameters: &parameters, data: &data,
+        };
+        request.emit(&header(unicode), &mut emitted);
+        prop_assert_eq!(Transaction2::parse(&emitted), Ok(request));
+        for length in 0..emitted.len() {
+            let _ = Transaction2::parse(&emitted[..length]);
+        }
+        let whole = TransactionPart::whole(&parameters, &data);
+        let part = TransactionPart {
+            total_data_count: more.into(), parameter_displacement: fid.into(), data_displacement: most.into(), ..whole
+        };
+        for part in [whole, part] {
+            emitted.clear();
+            Transaction2Response(part).emit(&header(unicode), &mut emitted);
+            prop_assert_eq!(Transaction2Response::parse(&emitted), Ok(Transaction2Response(part)));
+            emitted.clear();
+            Transaction2Secondary(part).emit(&header(unicode), &mut emitted);
+            prop_assert_eq!(Transaction2Secondary::parse(&emitted), Ok(Transaction2Secondary(part)));
+            emitted.clear();
+            NtTransactResponse(part).emit(&header(unicode), &mut emitted);
+            prop_assert_eq!(NtTransactResponse::parse(&emitted), Ok(NtTransactResponse(part)));
+        }
+        emitted.clear();
+        let watch = NtTransactNotifyChange { fid, completion_filter: filter, watch_tree, max_parameter_count: filter };
+        watch.emit(&header(unicode), &mut emitted);
+        prop_assert_eq!(NtTransactNotifyChange::parse(&emitted), Ok(watch));
     }
 
     #[test]

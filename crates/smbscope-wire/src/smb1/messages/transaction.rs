@@ -1,17 +1,15 @@
-//! The answers to SMB_COM_TRANSACTION2 (MS-CIFS 2.2.4.46.2) and SMB_COM_NT_TRANSACT (2.2.4.62.2): one message, or
+//! What the messages of SMB_COM_TRANSACTION2 and SMB_COM_NT_TRANSACT have in common (MS-CIFS 2.2.4.46, 2.2.4.62): one, or
 //! several that are put together by where they say their bytes belong.
 
 use super::super::Command;
-use super::{Malformed, Message, View, Writer};
+use super::Malformed;
 
-/// One message of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// One message of an answer, or of a request that goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TransactionPart<'a> {
-    /// The command that is answered.
-    pub command: Command,
-    /// Parameter bytes of the whole answer; a later message may say less than an earlier one.
+    /// Parameter bytes of the whole; a later message may say less than an earlier one.
     pub total_parameter_count: usize,
-    /// Data bytes of the whole answer; likewise.
+    /// Data bytes of the whole; likewise.
     pub total_data_count: usize,
     /// Parameter bytes in this message.
     pub parameters: &'a [u8],
@@ -23,65 +21,70 @@ pub struct TransactionPart<'a> {
     pub data_displacement: usize,
 }
 
-impl TransactionPart<'_> {
-    /// Checks a message that answers TRANSACTION2.
-    pub fn parse_trans2(message: &[u8]) -> Result<TransactionPart<'_>, Malformed> {
-        let view = View::parse(message, Command::TRANSACTION2)?;
-        let word = |offset| view.value::<u16>(offset).map(usize::from);
-        Ok(TransactionPart {
-            command: Command::TRANSACTION2,
-            total_parameter_count: word(0)?,
-            total_data_count: word(2)?,
-            parameters: view.range(word(8)?, word(6)?)?,
-            parameter_displacement: word(10)?,
-            data: view.range(word(14)?, word(12)?)?,
-            data_displacement: word(16)?,
-        })
-    }
-
-    /// Checks a message that answers NT_TRANSACT.
-    pub fn parse_nt(message: &[u8]) -> Result<TransactionPart<'_>, Malformed> {
-        let view = View::parse(message, Command::NT_TRANSACT)?;
-        let dword = |offset| view.value::<u32>(offset).map(|value| value as usize);
-        Ok(TransactionPart {
-            command: Command::NT_TRANSACT,
-            total_parameter_count: dword(3)?,
-            total_data_count: dword(7)?,
-            parameters: view.range(dword(15)?, dword(11)?)?,
-            parameter_displacement: dword(19)?,
-            data: view.range(dword(27)?, dword(23)?)?,
-            data_displacement: dword(31)?,
-        })
-    }
-}
-
-/// An answer to TRANSACTION2 in one message, without setup words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Trans2Response<'a> {
-    /// The parameters.
-    pub parameters: &'a [u8],
-    /// The data.
-    pub data: &'a [u8],
-}
-
-impl Message for Trans2Response<'_> {
-    const COMMAND: Command = Command::TRANSACTION2;
-
-    fn body(&self, writer: &mut Writer<'_>) {
-        const WORDS: usize = 10;
-        let [parameters, data] = [self.parameters.len(), self.data.len()];
-        let parameters_at = (writer.position() + 2 * WORDS + 2).next_multiple_of(4);
-        let data_at = (parameters_at + parameters).next_multiple_of(4);
-        for word in [parameters, data, 0, parameters, parameters_at, 0, data, data_at, 0, 0] {
-            writer.u16(word as u16);
-        }
-        writer.data();
-        for part in [self.parameters, self.data] {
-            writer.align(4);
-            writer.bytes(part);
+impl<'a> TransactionPart<'a> {
+    /// The only message.
+    pub fn whole(parameters: &'a [u8], data: &'a [u8]) -> TransactionPart<'a> {
+        TransactionPart {
+            total_parameter_count: parameters.len(),
+            total_data_count: data.len(),
+            parameters,
+            data,
+            ..TransactionPart::default()
         }
     }
 }
+
+/// Gives a message that holds a part of a transaction its type, with both directions. Its words are those of a table.
+macro_rules! part {
+    ($(#[$meta:meta])* $name:ident: $command:ident, $fields:ident) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct $name<'a>(pub $crate::smb1::messages::TransactionPart<'a>);
+
+        impl<'a> $name<'a> {
+            /// Checks a message of this command.
+            pub fn parse(message: &'a [u8]) -> Result<Self, $crate::smb1::messages::Malformed> {
+                use $crate::codec::Length;
+                let command = $crate::smb1::Command::$command;
+                let view = $crate::smb1::messages::view::View::parse(message, command)?;
+                let fields = $fields::read(&view)?;
+                Ok($name($crate::smb1::messages::TransactionPart {
+                    total_parameter_count: fields.total_parameter_count.to_usize(),
+                    total_data_count: fields.total_data_count.to_usize(),
+                    parameters: view.range(fields.parameter_offset.to_usize(), fields.parameter_count.to_usize())?,
+                    parameter_displacement: fields.parameter_displacement.to_usize(),
+                    data: view.range(fields.data_offset.to_usize(), fields.data_count.to_usize())?,
+                    data_displacement: fields.data_displacement.to_usize(),
+                }))
+            }
+        }
+
+        impl $crate::smb1::messages::Message for $name<'_> {
+            const COMMAND: $crate::smb1::Command = $crate::smb1::Command::$command;
+
+            fn body(&self, writer: &mut $crate::smb1::messages::Writer<'_>) {
+                use $crate::codec::Length;
+                $fields::default().body(writer);
+                let part = &self.0;
+                let (parameter_offset, parameter_count) = writer.part(|writer| writer.bytes(part.parameters));
+                let (data_offset, data_count) = writer.part(|writer| writer.bytes(part.data));
+                let fields = $fields {
+                    total_parameter_count: Length::from_usize(part.total_parameter_count),
+                    total_data_count: Length::from_usize(part.total_data_count),
+                    parameter_count: Length::from_usize(parameter_count),
+                    parameter_offset: Length::from_usize(parameter_offset),
+                    parameter_displacement: Length::from_usize(part.parameter_displacement),
+                    data_count: Length::from_usize(data_count),
+                    data_offset: Length::from_usize(data_offset),
+                    data_displacement: Length::from_usize(part.data_displacement),
+                };
+                writer.set_words(&fields.words());
+            }
+        }
+    };
+}
+
+pub(super) use part;
 
 /// The answer to one transaction, as far as it is there. Its buffers are kept for the next one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -104,9 +107,9 @@ impl Assembly {
         self.most = most;
     }
 
-    /// Takes a message; whether the answer is whole.
-    pub fn add(&mut self, part: &TransactionPart<'_>) -> Result<bool, Malformed> {
-        let wrong = |what| Malformed { command: part.command, what };
+    /// Takes a message that answers `command`; whether the answer is whole.
+    pub fn add(&mut self, command: Command, part: &TransactionPart<'_>) -> Result<bool, Malformed> {
+        let wrong = |what| Malformed { command, what };
         if part.total_parameter_count > self.most || part.total_data_count > self.most {
             return Err(wrong("more than was asked for"));
         }
@@ -136,6 +139,7 @@ fn place(buffer: &mut Vec<u8>, displacement: usize, bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Transaction2Response;
     use super::super::testing::response;
     use super::*;
 
@@ -159,7 +163,7 @@ mod tests {
     }
 
     fn add(assembly: &mut Assembly, message: &[u8]) -> Result<bool, Malformed> {
-        assembly.add(&TransactionPart::parse_trans2(message)?)
+        assembly.add(Command::TRANSACTION2, &Transaction2Response::parse(message)?.0)
     }
 
     #[test]

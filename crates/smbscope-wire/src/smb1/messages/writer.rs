@@ -122,6 +122,20 @@ impl<'a> Writer<'a> {
         self.out.pad(self.start, alignment);
     }
 
+    /// Writes the words of this command again, once all is known that they tell.
+    pub(super) fn set_words(&mut self, words: &[u8]) {
+        let at = self.words.unwrap_or_default();
+        self.out[at..at + words.len()].copy_from_slice(words);
+    }
+
+    /// Appends a part of a transaction; where it is, from the header, and how long.
+    pub(super) fn part(&mut self, put: impl FnOnce(&mut Self)) -> (usize, usize) {
+        self.align(4);
+        let start = self.position();
+        put(self);
+        (start, self.position() - start)
+    }
+
     /// Bytes of data, or of text without its terminator.
     pub(super) fn length_of(&self, data: impl Length) -> u16 {
         data.length(self.unicode) as u16

@@ -21,7 +21,7 @@ pub use query_path_information::QueryPathInformation;
 pub use set_file_information::SetFileInformation;
 pub use set_path_information::SetPathInformation;
 
-use super::{Message, Writer};
+use super::{Message, Transaction2Fields, Writer};
 use crate::fscc::Data;
 use crate::names::Trans2;
 use crate::smb1::Command;
@@ -59,52 +59,17 @@ fn put_change(data: &Data<'_>, writer: &mut Writer<'_>) {
     }
 }
 
-/// Positions of the counts and offsets that are known only when parameters and data are written.
-mod field {
-    use crate::smb1::Header;
-
-    const WORDS: usize = Header::LENGTH + 1;
-    pub(super) const TOTAL_PARAMETER_COUNT: usize = WORDS;
-    pub(super) const TOTAL_DATA_COUNT: usize = WORDS + 2;
-    pub(super) const PARAMETER_COUNT: usize = WORDS + 18;
-    pub(super) const PARAMETER_OFFSET: usize = WORDS + 20;
-    pub(super) const DATA_COUNT: usize = WORDS + 22;
-    pub(super) const DATA_OFFSET: usize = WORDS + 24;
-}
-
 impl<R: Trans2Request> Message for R {
     const COMMAND: Command = Command::TRANSACTION2;
 
     fn body(&self, writer: &mut Writer<'_>) {
-        writer.u32(0);
-        writer.u16(R::MAX_PARAMETER_COUNT);
-        writer.u16(self.max_data_count());
-        // MaxSetupCount and Reserved1, Flags, Timeout, Reserved2, counts and offsets.
-        writer.bytes(&[0; 18]);
-        // One setup word: the subcommand.
-        writer.u16(1);
-        writer.u16(R::SUBCOMMAND.0);
-        writer.data();
-        // Name, which is empty.
-        writer.u8(0);
-        writer.align(4);
-        let parameters = writer.position();
-        self.parameters(writer);
-        let parameter_count = (writer.position() - parameters) as u16;
-        writer.align(4);
-        let data = writer.position();
-        self.data(writer);
-        let data_count = (writer.position() - data) as u16;
-        for (position, value) in [
-            (field::TOTAL_PARAMETER_COUNT, parameter_count),
-            (field::TOTAL_DATA_COUNT, data_count),
-            (field::PARAMETER_COUNT, parameter_count),
-            (field::PARAMETER_OFFSET, parameters as u16),
-            (field::DATA_COUNT, data_count),
-            (field::DATA_OFFSET, data as u16),
-        ] {
-            writer.set(position, value);
-        }
+        let fields = Transaction2Fields {
+            max_parameter_count: R::MAX_PARAMETER_COUNT,
+            max_data_count: self.max_data_count(),
+            subcommand: R::SUBCOMMAND.0,
+            ..Transaction2Fields::default()
+        };
+        fields.put(writer, |writer| self.parameters(writer), |writer| self.data(writer));
     }
 }
 
