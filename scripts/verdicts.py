@@ -3,9 +3,9 @@
 
     sudo scripts/verdicts.py --smbscope target/release/smbscope [--keep DIR] [WORD ...]
 
-A real Samba server and real clients work in network namespaces of their own while tcpdump takes captures; what is made
-slow, and for how long, is measured with a clock and compared with what smbscope says of the capture. With words, only
-the scenarios whose name holds one of them are played; `--keep` keeps the captures.
+A real Samba server of `smbscope lab`, in a network of its own, and real clients work while tcpdump takes captures;
+what is made slow, and for how long, is measured with a clock and compared with what smbscope says of the capture. With
+words, only the scenarios whose name holds one of them are played; `--keep` keeps the captures.
 
 Without root, without the right to make network namespaces (as in many containers), or where a program is missing, it
 says so in a line and does nothing; `--skip-note` also writes the reason into a file. Exit status 1 when a verdict is
@@ -17,7 +17,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -25,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from lab import PASSWORD, PATIENCE_S, SERVER, SHARE, USER, Capture, Lab, LabError, end, lacking, which
+from verdict_lab import Capture, Lab, LabError, NoLabError, end, finish, which
 from verdict_report import Report
 
 MIB = 1 << 20
@@ -39,7 +38,7 @@ class Judge:
     """Prints what is said of each scenario, and keeps what is wrong."""
 
     def __init__(self, smbscope: Path, keep: Path | None) -> None:
-        self._smbscope = smbscope
+        self.smbscope = smbscope
         self._keep = keep
         self.failures = 0
         self.judged = 0
@@ -50,7 +49,7 @@ class Judge:
         if self._keep is not None:
             words = re.sub(r"\W+", "-", name.partition("(")[0]).strip("-")
             shutil.copy(capture.path, self._keep / f"{words}.pcap")
-        report = Report(self._smbscope, capture.path)
+        report = Report(self.smbscope, capture.path)
         capture.path.unlink()
         print(f"{name}\n    {report.headline}", flush=True)
         self.judged += 1
@@ -148,9 +147,8 @@ def narrow_network(lab: Lab, judge: Judge) -> None:
     sparse(lab.share / "file.bin", 2 * MIB)
     commands = f"get file.bin /dev/null; put {upload} up.bin"
     for dialect, protocol in DIALECTS.items():
-        with lab.bandwidth("10mbit"):
-            captures = both_sides(lab)
-            lab.smbclient(commands, dialect=protocol)
+        captures = both_sides(lab)
+        finish(lab.clients([commands], dialect=protocol))
         for side, capture in captures.items():
             case = judge.hear(f"10 Mbit/s: captured at the {side}, {dialect}", capture, who="network")
             report = case.report
@@ -160,26 +158,23 @@ def narrow_network(lab: Lab, judge: Judge) -> None:
 
 def far_network(lab: Lab, judge: Judge) -> None:
     """Small files and folders over a round trip of 25 ms: longer than the 2 s of waiting that count as slow."""
-    delay_s = 0.0125
     commands = ";".join(["ls", *[SMALL] * 30])
     for dialect, protocol in DIALECTS.items():
-        with lab.wire(delay_s=delay_s):
-            captures = both_sides(lab)
-            lab.smbclient(commands, dialect=protocol)
+        captures = both_sides(lab)
+        finish(lab.clients([commands], dialect=protocol))
         for side, capture in captures.items():
             case = judge.hear(f"25 ms round trip: captured at the {side}, {dialect}", capture, who="network")
             report = case.report
             case.expect(report.part("network") > report.waited() / 2, "most of the time went by in round trips")
             trip = report.round_trip()
-            case.expect(2 * delay_s <= trip <= 3 * delay_s, f"a round trip takes 25 ms (and not {trip * 1e3:.1f} ms)")
+            case.expect(0.025 <= trip <= 0.0375, f"a round trip takes 25 ms (and not {trip * 1e3:.1f} ms)")
 
 
 def lossy_network(lab: Lab, judge: Judge) -> None:
     """Small files over a network that loses packets; whoever lost one waits for a fifth of a second."""
     for dialect, protocol in DIALECTS.items():
-        with lab.wire(loss=0.03):
-            capture = lab.capture("lossy")
-            lab.smbclient(";".join([SMALL] * 50), dialect=protocol)
+        capture = lab.capture("lossy")
+        finish(lab.clients([";".join([SMALL] * 50)], dialect=protocol))
         case = judge.hear(f"3 % loss, {dialect}", capture, who="network")
         report = case.report
         case.expect(report.retransmitted() > 0, "segments were sent again")
@@ -188,10 +183,7 @@ def lossy_network(lab: Lab, judge: Judge) -> None:
 
 
 def both_sides(lab: Lab) -> dict[str, Capture]:
-    return {
-        "client": lab.capture("client", lab.client_side),
-        "server": lab.capture("server", lab.server_side),
-    }
+    return {"client": lab.capture("client"), "server": lab.capture("server", at_server=True)}
 
 
 # --- The client thinks
@@ -203,7 +195,7 @@ def thinking_client(lab: Lab, judge: Judge) -> None:
         capture = lab.capture("thinking")
         thought = 0.0
         reading, writing = os.pipe()
-        client = lab.start(lab.client_side, *lab.client_command(), output=lab.folder / "thinking.out", stdin=reading)
+        client = lab.client("smbclient", lab.target, name="thinking", stdin=reading)
         os.close(reading)
         for _ in range(commands):
             os.write(writing, f"{SMALL}\n".encode())
@@ -230,7 +222,7 @@ def nobody_slow(lab: Lab, judge: Judge) -> None:
     for dialect, protocol in DIALECTS.items():
         capture = lab.capture("fast")
         # Below the two seconds of waiting from which on a client counts as slow.
-        lab.smbclient(";".join([SMALL] * 200), dialect=protocol)
+        finish(lab.clients([";".join([SMALL] * 200)], dialect=protocol))
         case = judge.hear(f"nothing slow, {dialect}", capture, who="nothing")
         case.expect("Nothing here is slow" in case.report.headline, "the headline says so")
         case.expect("-bound" not in case.report.said(), "nobody is accused")
@@ -261,14 +253,11 @@ def waits_for_lock(lab: Lab, judge: Judge) -> None:
     if which("smbtorture") is None:
         print("waits for a lock\n    skipped: smbtorture is missing (package samba-testsuite)")
         return
-    delay_s = 0.025
-    command = ["smbtorture", f"//{SERVER}/{SHARE}", "-s", str(lab.conf), "-U", f"{USER}%{PASSWORD}", "smb2.lock.async"]
-    with lab.wire(delay_s=delay_s):
-        capture = lab.capture("lock", lab.server_side)
-        finish([lab.start(lab.client_side, *command, output=lab.folder / "smbtorture.out")])
+    capture = lab.capture("lock", at_server=True)
+    finish([lab.client("smbtorture", lab.target, "smb2.lock.async", name="smbtorture")])
     case = judge.hear("waits for a lock: captured at the server", capture)
     # The lock is given back in answer to the word that the other must wait: a round trip later.
-    designed(case, 2 * delay_s)
+    designed(case, 0.05)
 
 
 def designed(case: Case, lasted: float) -> None:
@@ -283,29 +272,23 @@ def designed(case: Case, lasted: float) -> None:
 # --- All of it
 
 
-SCENARIOS: list[Callable[[Lab, Judge], None]] = [
-    server_stopped,
-    narrow_network,
-    far_network,
-    lossy_network,
-    thinking_client,
-    nobody_slow,
-    waits_for_changes,
-    waits_for_lock,
-]
+# With the options of `smbscope lab` that make it slow.
+SCENARIOS: dict[Callable[[Lab, Judge], None], tuple[str, ...]] = {
+    server_stopped: (),
+    narrow_network: ("--bandwidth", "10mbit"),
+    far_network: ("--delay", "12500us"),
+    lossy_network: ("--loss", "3%"),
+    thinking_client: (),
+    nobody_slow: (),
+    waits_for_changes: (),
+    waits_for_lock: ("--delay", "25ms"),
+}
 
 
 def sparse(path: Path, size: int) -> None:
     """A file of zeros that takes no room."""
     with path.open("wb") as file:
         file.truncate(size)
-
-
-def finish(processes: Sequence[subprocess.Popen[str]]) -> None:
-    """Waits for programs to do what they were told; they must have done it."""
-    for process in processes:
-        if process.wait(PATIENCE_S * 3) != 0:
-            raise LabError(f"{process.args!r} ended with status {process.returncode}")
 
 
 def ended(number: int, frame: FrameType | None) -> None:
@@ -322,13 +305,6 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.skip_note is not None:
         arguments.skip_note.unlink(missing_ok=True)
-    reason = lacking()
-    if reason is not None:
-        print(f"verdicts: SKIPPED the test of the verdict with a real Samba server: {reason}")
-        if arguments.skip_note is not None:
-            arguments.skip_note.parent.mkdir(parents=True, exist_ok=True)
-            arguments.skip_note.write_text(f"{reason}\n", encoding="utf-8")
-        return 0
     wanted = [s for s in SCENARIOS if not arguments.words or any(word in s.__name__ for word in arguments.words)]
     if not wanted:
         parser.error(f"no such scenario; there are {', '.join(s.__name__ for s in SCENARIOS)}")
@@ -338,10 +314,18 @@ def main() -> int:
     judge = Judge(arguments.smbscope.resolve(strict=True), arguments.keep)
     began = time.monotonic()
     try:
-        with Lab() as lab:
-            (lab.share / "small.txt").write_text("x" * 3_000)
-            for scenario in wanted:
+        for scenario in wanted:
+            with Lab(judge.smbscope, *SCENARIOS[scenario]) as lab:
                 scenario(lab, judge)
+    except NoLabError as reason:
+        if judge.judged:
+            print(f"verdicts: there was a laboratory, and now there is none: {reason}", file=sys.stderr)
+            return 1
+        print(f"verdicts: SKIPPED the test of the verdict with a real Samba server: {reason}")
+        if arguments.skip_note is not None:
+            arguments.skip_note.parent.mkdir(parents=True, exist_ok=True)
+            arguments.skip_note.write_text(f"{reason}\n", encoding="utf-8")
+        return 0
     except LabError as error:
         print(f"verdicts: the test could not be done: {error}", file=sys.stderr)
         return 1

@@ -102,6 +102,8 @@ fn servers_go_up_are_listed_and_go_down() {
     let servers = lab.servers();
     assert_eq!(servers.iter().map(|server| server["name"].as_str()).collect::<Vec<_>>(), [Some("a"), Some("b")]);
     assert_ne!(servers[0]["port"], servers[1]["port"]);
+    let pids = servers.iter().map(|server| server["pids"].as_array().expect("a list"));
+    assert!(pids.zip(&servers).all(|(pids, server)| pids.contains(&server["pid"])), "{servers:?}");
     let password = std::fs::read_to_string(servers[0]["password_file"].as_str().expect("a path")).expect("it is there");
     assert!(!lab.say(&["status", "--format", "json"]).output().contains(password.trim()));
     let status = lab.say(&["status"]);

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{As, said, server, smbclient};
-use smbscope_lab::{Antivirus, Dialect, Error, Server, Settings};
+use smbscope_lab::{Antivirus, Dialect, Error, Link, Server, Settings};
 use smbscope_testkit::skip;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -25,6 +25,17 @@ fn a_delayed_server_answers_after_the_delay() {
     let Some((said, took)) = run(&server, "ls") else { return };
     assert!(said.contains("blocks available"), "{said}");
     assert!((Duration::from_millis(200)..Duration::from_secs(20)).contains(&took), "{took:?}");
+}
+
+#[test]
+fn a_network_that_is_not_slow_is_a_network_all_the_same() {
+    let Some(server) = server(&Settings { delay: Some(Duration::ZERO), ..Settings::default() }) else { return };
+    if let Some(Link::Proxy { why }) = &server.record().link {
+        return skip::unable(why);
+    }
+    assert_ne!(server.record().interface(), "lo");
+    let Some((said, _)) = run(&server, "ls") else { return };
+    assert!(said.contains("blocks available"), "{said}");
 }
 
 /// 2,000,000 bytes at 40 Mbit/s (5,000,000 bytes/s) take 400 ms.

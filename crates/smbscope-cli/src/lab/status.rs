@@ -78,6 +78,7 @@ pub(super) fn document(server: &Record) -> Value {
         "folder": server.folder,
         "share_folder": server.share_folder,
         "pid": server.smbd.map(|smbd| smbd.pid),
+        "pids": server.pids(),
         "owner": server.owner.pid,
         "detached": server.detached,
         "link": server.link,

@@ -71,6 +71,12 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    /// Neither delays nor throttles nor loses.
+    #[cfg(target_os = "linux")]
+    fn is_plain(&self) -> bool {
+        *self == Shape { delay: Duration::ZERO, rate: None, loss: 0.0 }
+    }
+
     /// Where the settings ask for a slow link.
     pub(crate) fn of(settings: &Settings) -> Option<Shape> {
         let Settings { delay, bandwidth, loss, .. } = settings;
