@@ -3,7 +3,7 @@
 use crate::options::{Connect, Login, Server as Wanted};
 use crate::target::Target;
 use anyhow::{Context, bail};
-use smbscope_lab::{Launcher, Place, Server, Settings};
+use smbscope_lab::{Launcher, Server, Settings, StateFolder};
 use smbscope_load::client::{Credentials, Facts, Options, Secret, Signing, Transport};
 use smbscope_load::prepare;
 use std::path::{Path, PathBuf};
@@ -60,8 +60,9 @@ impl Site {
     pub(crate) fn caveat(&self) -> Option<String> {
         // That of `lab run`, which may be in another place than the default one; nobody's, where it can't be believed.
         let own = std::env::var_os("SMBSCOPE_LAB_FOLDER").map(PathBuf::from);
-        let own = own.as_deref().and_then(Path::parent).and_then(|place| Place::new(place).ok());
-        let mut servers = own.into_iter().chain([Place::default()]).filter_map(|place| place.servers().ok()).flatten();
+        let own = own.as_deref().and_then(Path::parent).and_then(|place| StateFolder::new(place).ok());
+        let mut servers =
+            own.into_iter().chain([StateFolder::default()]).filter_map(|place| place.servers().ok()).flatten();
         servers.find(|server| server.address() == self.options.address)?.link?.caveat()
     }
 

@@ -25,8 +25,8 @@ pub use arguments::{
     WorkloadsArguments,
 };
 pub use arguments::{
-    DownArguments, LabArguments, LabFormat, LabSigning, LabVerb, OnOff, PlaceArguments, RunArguments, Scanner,
-    ServerArguments, StatusArguments, UpArguments,
+    DownArguments, LabArguments, LabFormat, LabSigning, LabVerb, OnOff, RunArguments, Scanner, ServerArguments,
+    StateArguments, StatusArguments, UpArguments,
 };
 pub use completions::CompletionsArguments;
 pub use interrupt::Interrupted;

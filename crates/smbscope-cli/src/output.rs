@@ -4,7 +4,7 @@ use crate::arguments::ColorChoice;
 use crate::interrupt;
 use crate::terminal::Cleaned;
 use anyhow::{Context, bail};
-use smbscope_bench::files::{self, Place, Replacement, Sources};
+use smbscope_bench::files::{self, Destination, Replacement, Sources};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -41,10 +41,10 @@ impl Output {
             refuse_source(&name, sources, &found)?;
         }
         interrupt::removes_unfinished_files();
-        let opened = Place::open(path).and_then(|place| {
+        let opened = Destination::open(path).and_then(|place| {
             Ok(match place {
-                Place::Stream(stream) => Output::stream(stream, name.clone()),
-                Place::File(file) => {
+                Destination::Stream(stream) => Output::stream(stream, name.clone()),
+                Destination::File(file) => {
                     let writer = Box::new(BufWriter::new(file.writer()?));
                     Output { writer, name: name.clone(), is_terminal: false, file: Some(file) }
                 }

@@ -6,7 +6,7 @@ mod common;
 use common::{Said, said};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use smbscope_lab::{Place, Server, Settings, Signing, available};
+use smbscope_lab::{Server, Settings, Signing, StateFolder, available};
 use smbscope_testkit::server::{Fault, Flood, Script, ScriptedServer};
 use smbscope_testkit::skip;
 use smbscope_wire::smb2::Command as Smb2;
@@ -510,7 +510,7 @@ impl OnTerminal {
         assert_eq!(kept["runs"][0]["ended"]["how"], "interrupted");
         assert!(folder.join("run/report.html").is_file());
         assert!(names_in(&folder.join("tmp")).is_empty(), "{:?}", names_in(&folder.join("tmp")));
-        let place = Place::new(&folder.join("smbscope-lab")).expect("a place");
+        let place = StateFolder::new(&folder.join("smbscope-lab")).expect("a place");
         let left: Vec<_> = names_in(place.path()).into_iter().filter(|name| place.path().join(name).is_dir()).collect();
         assert!(
             place.path().is_dir() && place.servers().is_ok_and(|servers| servers.is_empty()) && left.is_empty(),

@@ -78,7 +78,7 @@ fn both_ways(bytes: &[u8]) -> Option<Reading> {
 
 /// One packet.
 #[derive(Debug, PartialEq, Eq)]
-struct Record {
+struct ReadPacket {
     number: u64,
     time: i64,
     link_type: u32,
@@ -88,7 +88,7 @@ struct Record {
 
 /// What a capture gave.
 struct Reading {
-    packets: Vec<Record>,
+    packets: Vec<ReadPacket>,
     quality: Quality,
     /// Whether it was read to its end.
     whole: bool,
@@ -108,7 +108,7 @@ impl Reading {
             assert!(packet.data.len() as u64 <= u64::from(packet.wire_length), "more captured than there was");
             out_of_order += u64::from(packet.stamp.time.0 < last);
             last = last.max(packet.stamp.time.0);
-            packets.push(Record {
+            packets.push(ReadPacket {
                 number: packet.stamp.packet.number,
                 time: packet.stamp.time.0,
                 link_type: packet.link_type,

@@ -4,9 +4,9 @@
 //! that when the process ends, by whatever signal. Messages are lines of JSON: requests on its standard input, answers
 //! on its standard output.
 
-use crate::place::end_process;
 use crate::running::Running;
-use crate::{Error, Place, Process, Record, Settings, family};
+use crate::state_folder::end_process;
+use crate::{Error, Process, ServerRecord, Settings, StateFolder, family};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 #[derive(Debug, Serialize, Deserialize)]
 enum Request {
     /// The first one: what to start.
-    Start { place: PathBuf, name: String, settings: Box<Settings>, detached: bool },
+    Start { state: PathBuf, name: String, settings: Box<Settings>, detached: bool },
     /// The server is to outlive the pipe.
     Stay,
     /// A process that is to end when the pipe does.
@@ -31,7 +31,7 @@ enum Request {
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
     /// To [`Request::Start`]; the server answers.
-    Started(Box<Record>),
+    Started(Box<ServerRecord>),
     /// Everything is gone.
     Stopped,
     /// What failed, in a line.
@@ -53,25 +53,25 @@ impl Keeper {
     /// Starts it with this command, and waits for the server.
     pub(crate) fn start(
         mut command: Command,
-        place: &Place,
+        state: &StateFolder,
         name: &str,
         settings: &Settings,
         detached: bool,
-    ) -> Result<(Keeper, Record), Error> {
+    ) -> Result<(Keeper, ServerRecord), Error> {
         // The keeper has another working directory.
         let mut settings = Box::new(settings.clone());
         if let Some(folder) = &mut settings.share_folder {
             *folder = folder.canonicalize().map_err(Error::file("share", folder))?;
         }
         // Nothing of it must hold a terminal or a pipe that somebody waits for.
-        family::mark_keeper(&mut command, &place.path().join(name));
+        family::mark_keeper(&mut command, &state.path().join(name));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(failed)?;
         let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
             unreachable!("both have been asked for");
         };
         let mut keeper = Keeper { child, requests: Some(requests), answers: BufReader::new(answers) };
-        let start = Request::Start { place: place.path().to_owned(), name: name.to_owned(), settings, detached };
+        let start = Request::Start { state: state.path().to_owned(), name: name.to_owned(), settings, detached };
         let answer = keeper.tell(&start).and_then(|()| keeper.answer());
         let error = match answer {
             Ok(Answer::Started(record)) => return Ok((keeper, *record)),
@@ -167,10 +167,10 @@ pub fn keep() -> Result<(), Error> {
 
     let mut line = String::new();
     io::stdin().read_line(&mut line).map_err(failed)?;
-    let Ok(Request::Start { place, name, settings, detached }) = serde_json::from_str(&line) else {
+    let Ok(Request::Start { state, name, settings, detached }) = serde_json::from_str(&line) else {
         return Err(failed(io::Error::other("it is started by other commands, and not by hand")));
     };
-    let running = match Place::new(&place).and_then(|place| Running::start(&place, &name, &settings, detached)) {
+    let running = match StateFolder::new(&state).and_then(|state| Running::start(&state, &name, &settings, detached)) {
         Ok(running) => running,
         Err(error) => {
             answer(&match &error {

@@ -31,8 +31,8 @@ pub struct User {
 
 /// What is known about a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
-    /// Its name among the servers of the same place.
+pub struct ServerRecord {
+    /// Its name among the servers of the same state folder.
     pub name: String,
     /// Everything of it is in here.
     pub folder: PathBuf,
@@ -61,7 +61,7 @@ pub struct Record {
     pub settings: Settings,
 }
 
-impl Record {
+impl ServerRecord {
     /// Where clients connect to.
     pub fn address(&self) -> SocketAddr {
         let address = match self.link {
@@ -145,13 +145,13 @@ impl Record {
 
     /// Reads that of a folder; `None` where there is none, or none that can be understood, or that the caller has not
     /// written.
-    pub(crate) fn read(folder: &Path) -> Option<Record> {
-        serde_json::from_slice(&trust::read_own(&folder.join(Record::FILE))?).ok()
+    pub(crate) fn read(folder: &Path) -> Option<ServerRecord> {
+        serde_json::from_slice(&trust::read_own(&folder.join(ServerRecord::FILE))?).ok()
     }
 
     /// Writes it as a whole: a reader sees the old one or the new one.
     pub(crate) fn write(&self) -> Result<(), Error> {
-        let file = self.folder.join(Record::FILE);
+        let file = self.folder.join(ServerRecord::FILE);
         let new = self.folder.join("state.json.new");
         let text = serde_json::to_vec_pretty(self).expect("a record has only keys that are strings");
         // Whatever the umask is, others must not be able to change it: it would not be read any more.

@@ -6,11 +6,11 @@ use crate::busy::Busy;
 use crate::config::Files;
 use crate::family::{self, Part};
 use crate::link::{Network, Proxy, Shape};
-use crate::place::{SHARE_FOLDER, clean};
-use crate::record::{Process, Record};
+use crate::record::{Process, ServerRecord};
+use crate::state_folder::{SHARE_FOLDER, clean};
 use crate::tools::{self, Tools};
 use crate::users::{self, Password};
-use crate::{Error, Link, Place, Settings, config, disk, port, probe};
+use crate::{Error, Link, Settings, StateFolder, config, disk, port, probe};
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -29,7 +29,7 @@ const SMB_PORT: u16 = 445;
 /// A server that is held by this process. Dropping it leaves nothing.
 #[derive(Debug)]
 pub(crate) struct Running {
-    pub(crate) record: Record,
+    pub(crate) record: ServerRecord,
     /// In the order of the users.
     pub(crate) passwords: Vec<Password>,
     /// Processes to be waited for, in the order in which they were started.
@@ -43,12 +43,17 @@ pub(crate) struct Running {
 
 impl Running {
     /// Starts it, and returns when it answers.
-    pub(crate) fn start(place: &Place, name: &str, settings: &Settings, detached: bool) -> Result<Running, Error> {
+    pub(crate) fn start(
+        state: &StateFolder,
+        name: &str,
+        settings: &Settings,
+        detached: bool,
+    ) -> Result<Running, Error> {
         settings.check()?;
         let tools = Tools::find()?;
         let accounts = Accounts::read()?;
         let scanner = settings.antivirus.as_ref().map(|_| antivirus::find(&tools.smbd)).transpose()?;
-        let record = Record {
+        let record = ServerRecord {
             name: name.to_owned(),
             folder: Default::default(),
             share_folder: Default::default(),
@@ -66,7 +71,7 @@ impl Running {
         let (passwords, children) = (Vec::new(), Vec::new());
         let mut running =
             Running { record, passwords, children, proxy: None, network: None, busy: None, claimed: false };
-        place.claim(&mut running.record)?;
+        state.claim(&mut running.record)?;
         running.claimed = true;
         running.lay_network()?;
         running.furnish(&tools, &accounts)?;
@@ -100,7 +105,7 @@ impl Running {
 
     /// Folders, configuration and users.
     fn furnish(&mut self, tools: &Tools, accounts: &Accounts) -> Result<(), Error> {
-        let Record { folder, settings, .. } = &self.record;
+        let ServerRecord { folder, settings, .. } = &self.record;
         for name in config::FOLDERS {
             make(&folder.join(name))?;
         }
@@ -167,7 +172,7 @@ impl Running {
 
     /// The same on the loopback interface. Returns the port.
     fn launch_on_loopback(&mut self, tools: &Tools, port: Option<u16>) -> Result<u16, Error> {
-        let _lock = Place::port_lock()?;
+        let _lock = StateFolder::port_lock()?;
         let port = port::free(port)?;
         self.launch(tools, SocketAddr::from((Ipv4Addr::LOCALHOST, port))).map(|()| port)
     }

@@ -1,10 +1,10 @@
 //! A running server, for as long as the value lives.
 
 use crate::keeper::Keeper;
-use crate::record::Record;
+use crate::record::ServerRecord;
 use crate::running::Running;
 use crate::users::{self, Password};
-use crate::{Error, Place, Process, Settings, config};
+use crate::{Error, Process, Settings, StateFolder, config};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,20 +15,20 @@ use std::time::Duration;
 /// How a server is to be started: where, under which name, and who takes care of it.
 #[derive(Debug, Clone, Default)]
 pub struct Launcher {
-    place: Place,
+    state: StateFolder,
     name: Option<String>,
     keeper: Option<(OsString, Vec<OsString>)>,
 }
 
 impl Launcher {
-    /// In the default place, under a name that nobody else has, and taken care of by this process.
+    /// With its folder in the default place, under a name that nobody else has, and taken care of by this process.
     pub fn new() -> Launcher {
         Launcher::default()
     }
 
-    /// In another place.
-    pub fn place(self, place: Place) -> Launcher {
-        Launcher { place, ..self }
+    /// With its folder in another place.
+    pub fn state(self, state: StateFolder) -> Launcher {
+        Launcher { state, ..self }
     }
 
     /// Under this name.
@@ -50,20 +50,20 @@ impl Launcher {
     pub fn start(&self, settings: &Settings) -> Result<Server, Error> {
         let name = self.name_or_unique();
         let Some(command) = self.command() else {
-            return Running::start(&self.place, &name, settings, false)
+            return Running::start(&self.state, &name, settings, false)
                 .map(|running| Server::of(Hold::Own(Box::new(running))));
         };
-        let (keeper, record) = Keeper::start(command, &self.place, &name, settings, false)?;
+        let (keeper, record) = Keeper::start(command, &self.state, &name, settings, false)?;
         let passwords = users::read(&record)?;
         Ok(Server::of(Hold::Keeper { keeper, record: Box::new(record), passwords }))
     }
 
-    /// Starts a server that stays until [`Place::stop`]. It needs a keeper.
-    pub fn detach(&self, settings: &Settings) -> Result<Record, Error> {
+    /// Starts a server that stays until [`StateFolder::stop`]. It needs a keeper.
+    pub fn detach(&self, settings: &Settings) -> Result<ServerRecord, Error> {
         let command = self.command().ok_or_else(|| {
             Error::Settings("a server that stays needs a process of its own to take care of it".to_owned())
         })?;
-        let (keeper, record) = Keeper::start(command, &self.place, &self.name_or_unique(), settings, true)?;
+        let (keeper, record) = Keeper::start(command, &self.state, &self.name_or_unique(), settings, true)?;
         keeper.leave()?;
         Ok(record)
     }
@@ -94,7 +94,7 @@ enum Hold {
     /// This process.
     Own(Box<Running>),
     /// A process of its own.
-    Keeper { keeper: Keeper, record: Box<Record>, passwords: Vec<Password> },
+    Keeper { keeper: Keeper, record: Box<ServerRecord>, passwords: Vec<Password> },
 }
 
 impl Server {
@@ -108,7 +108,7 @@ impl Server {
     }
 
     /// What is known about it.
-    pub fn record(&self) -> &Record {
+    pub fn record(&self) -> &ServerRecord {
         match &self.hold {
             Hold::Own(running) => &running.record,
             Hold::Keeper { record, .. } => record,

@@ -3,7 +3,7 @@
 use crate::accounts::Accounts;
 use crate::record::User;
 use crate::tools::{self, Tools};
-use crate::{Error, Record};
+use crate::{Error, ServerRecord};
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -55,8 +55,8 @@ pub(crate) fn choose(count: u16, accounts: &Accounts) -> Result<Vec<User>, Error
 }
 
 /// Gives the users passwords, tells Samba, and writes them down for the owner of the server.
-pub(crate) fn enroll(record: &Record, tools: &Tools) -> Result<Vec<Password>, Error> {
-    let Record { folder, users, .. } = record;
+pub(crate) fn enroll(record: &ServerRecord, tools: &Tools) -> Result<Vec<Password>, Error> {
+    let ServerRecord { folder, users, .. } = record;
     let map: String = users.iter().map(|user| format!("{} = {}\n", user.account, user.name)).collect();
     let file = folder.join("username.map");
     fs::write(&file, map).map_err(Error::file("write", &file))?;
@@ -77,7 +77,7 @@ pub(crate) fn enroll(record: &Record, tools: &Tools) -> Result<Vec<Password>, Er
 }
 
 /// The passwords of a server that another process has started, in the order of its users.
-pub(crate) fn read(record: &Record) -> Result<Vec<Password>, Error> {
+pub(crate) fn read(record: &ServerRecord) -> Result<Vec<Password>, Error> {
     let file = record.folder.join(PASSWORDS_FILE);
     let text = fs::read_to_string(&file).map_err(Error::file("read", &file))?;
     let passwords = text.lines().filter_map(|line| line.split_once(':'));

@@ -47,12 +47,12 @@ impl CellStyle {
 /// Writes exchanges as rows.
 pub struct ExchangeWriter<W: Write> {
     out: csv::Writer<W>,
-    record: Record,
+    record: CsvRow,
 }
 
 /// A row under construction; its buffers are used again for each.
 #[derive(Default)]
-struct Record {
+struct CsvRow {
     fields: ByteRecord,
     scratch: String,
     style: CellStyle,
@@ -69,7 +69,7 @@ impl<W: Write> ExchangeWriter<W> {
     pub fn with_style(out: W, style: CellStyle) -> io::Result<ExchangeWriter<W>> {
         let mut out = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out);
         out.write_record(COLUMNS.map(|column| column.name)).map_err(io_error)?;
-        Ok(ExchangeWriter { out, record: Record { style, ..Record::default() } })
+        Ok(ExchangeWriter { out, record: CsvRow { style, ..CsvRow::default() } })
     }
 
     /// Writes what is still buffered and gives the output back.
@@ -91,7 +91,7 @@ impl<W: Write> ExchangeTable for ExchangeWriter<W> {
     }
 }
 
-impl Record {
+impl CsvRow {
     fn unknown(&mut self) {
         self.fields.push_field(b"");
     }
@@ -116,7 +116,7 @@ impl Record {
     }
 }
 
-impl Cells for Record {
+impl Cells for CsvRow {
     fn ordinal(&mut self, value: Option<u64>) {
         self.wide(value);
     }

@@ -14,7 +14,7 @@ use smbscope_analyze::{Analyzer, Options};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Command, Coverage, Exchange, Outcome, Quality, Share};
 use smbscope_testkit::damage::{Combination, Loss, RandomDamage, without};
-use smbscope_testkit::judge::{Counts, Truth, Verdict};
+use smbscope_testkit::judge::{Counts, Judgement, Truth};
 use smbscope_testkit::recording::{Kept, Recording};
 use std::collections::BTreeMap;
 use std::fs;
@@ -197,7 +197,7 @@ fn run_once(arguments: &Arguments, subject: &Subject, capture: usize, seed: u64,
 }
 
 /// Says what was wrong, and keeps the copy.
-fn report(arguments: &Arguments, recording: &Recording, damage: &RandomDamage, copy: &[Kept], verdict: &Verdict) {
+fn report(arguments: &Arguments, recording: &Recording, damage: &RandomDamage, copy: &[Kept], verdict: &Judgement) {
     let name = &recording.name;
     let mut text = String::new();
     for wrong in &verdict.wrong {

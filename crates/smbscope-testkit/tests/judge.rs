@@ -4,7 +4,7 @@ use smbscope_analyze::{Analyzer, Options};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_model::{Exchange, Outcome, Stamp};
 use smbscope_testkit::damage::{duplicate, reorder, snap, without};
-use smbscope_testkit::judge::{Counts, Truth, Verdict};
+use smbscope_testkit::judge::{Counts, Judgement, Truth};
 use smbscope_testkit::recording::{Kept, Recording};
 use smbscope_testkit::{Conversation, framed, pcap, smb2};
 
@@ -30,7 +30,7 @@ fn analyze(recording: &Recording, copy: &[Kept]) -> Vec<Exchange> {
 }
 
 /// The verdict on what an analysis finds in a copy, after `falsify` changed it.
-fn judged(copy: impl Fn(&[Kept]) -> Vec<Kept>, falsify: impl Fn(&mut [Exchange])) -> Verdict {
+fn judged(copy: impl Fn(&[Kept]) -> Vec<Kept>, falsify: impl Fn(&mut [Exchange])) -> Judgement {
     let recording = recording();
     let undamaged = recording.undamaged();
     let truth = Truth::new(&recording, &analyze(&recording, &undamaged));

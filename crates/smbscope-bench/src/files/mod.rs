@@ -3,5 +3,5 @@
 mod replacement;
 mod sources;
 
-pub use replacement::{Place, Replacement, abandon_all, is_left_over, write_file};
+pub use replacement::{Destination, Replacement, abandon_all, is_left_over, write_file};
 pub use sources::Sources;

@@ -23,29 +23,31 @@ const LINKS_MAX: usize = 40;
 static BEGUN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// What a path leads to.
-pub enum Place {
+pub enum Destination {
     /// A regular file, or none yet.
     File(Replacement),
     /// A terminal, a pipe, a device, a descriptor of this process: bytes go there as they come.
     Stream(File),
 }
 
-impl Place {
+impl Destination {
     /// Finds out what the path leads to, and makes sure that it can be written.
-    pub fn open(path: &Path) -> io::Result<Place> {
+    pub fn open(path: &Path) -> io::Result<Destination> {
         let path = match followed(path)? {
             Followed::Path(path) => path,
-            Followed::Descriptor(path) => return descriptor(&path).map(Place::Stream),
+            Followed::Descriptor(path) => return descriptor(&path).map(Destination::Stream),
         };
         match fs::metadata(&path) {
             Ok(found) if found.is_file() || found.is_dir() => {
                 // A directory, or a file that may not be written, is refused here and not at the end.
                 let old = OpenOptions::new().write(true).open(&path)?;
-                Replacement::begin(path, Some(old)).map(Place::File)
+                Replacement::begin(path, Some(old)).map(Destination::File)
             }
             // A socket cannot be opened, and says so.
-            Ok(_) => OpenOptions::new().write(true).open(&path).map(Place::Stream),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Replacement::begin(path, None).map(Place::File),
+            Ok(_) => OpenOptions::new().write(true).open(&path).map(Destination::Stream),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Replacement::begin(path, None).map(Destination::File)
+            }
             Err(error) => Err(error),
         }
     }
@@ -90,9 +92,9 @@ impl Replacement {
 
     /// Begins a file that takes the place of that name in a directory.
     pub fn of(path: &Path) -> io::Result<Replacement> {
-        match Place::open(path)? {
-            Place::File(replacement) => Ok(replacement),
-            Place::Stream(_) => Err(io::Error::other("not a regular file")),
+        match Destination::open(path)? {
+            Destination::File(replacement) => Ok(replacement),
+            Destination::Stream(_) => Err(io::Error::other("not a regular file")),
         }
     }
 
@@ -306,9 +308,9 @@ mod tests {
     #[test]
     fn a_directory_and_a_loop_of_links_are_refused_at_once() {
         let place = tempfile::tempdir().unwrap();
-        assert_eq!(Place::open(place.path()).err().unwrap().kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(Destination::open(place.path()).err().unwrap().kind(), io::ErrorKind::IsADirectory);
         symlink("loop", place.path().join("loop")).unwrap();
-        assert!(Place::open(&place.path().join("loop")).is_err());
+        assert!(Destination::open(&place.path().join("loop")).is_err());
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(super) struct StepBack {
 }
 
 /// A direction of a flow, and where it is.
-struct Place {
+struct StreamPosition {
     ends: (SocketAddr, SocketAddr),
     sequence: u32,
     end: u32,
@@ -62,7 +62,7 @@ fn is_step(bytes: &[u8], interfaces: &mut Interfaces, run: &Run, descent: &Desce
         return false;
     }
     let mut format = run.format;
-    let mut before: Vec<Place> = Vec::new();
+    let mut before: Vec<StreamPosition> = Vec::new();
     for position in &descent.before {
         if let Some((place, _)) = place_at(bytes, *position, &mut format, interfaces)
             && let Some(place) = place
@@ -70,7 +70,7 @@ fn is_step(bytes: &[u8], interfaces: &mut Interfaces, run: &Run, descent: &Desce
             enter(&mut before, place);
         }
     }
-    let mut behind: Vec<Place> = Vec::new();
+    let mut behind: Vec<StreamPosition> = Vec::new();
     let (mut position, mut format) = (run.position, run.format);
     for _ in 0..NEIGHBOURS {
         let Some((place, length)) = place_at(bytes, position, &mut format, interfaces) else { break };
@@ -79,7 +79,7 @@ fn is_step(bytes: &[u8], interfaces: &mut Interfaces, run: &Run, descent: &Desce
         behind.extend(place.filter(|place| behind.iter().all(|known| known.ends != place.ends)));
     }
     // A stream counts whose other direction is there as well: a capture of one direction shows nothing.
-    let is_both_ways = |place: &Place| {
+    let is_both_ways = |place: &StreamPosition| {
         let reverse = (place.ends.1, place.ends.0);
         before.iter().chain(&behind).any(|other| other.ends == reverse)
     };
@@ -100,7 +100,7 @@ fn place_at(
     position: u64,
     format: &mut Format,
     interfaces: &mut Interfaces,
-) -> Option<(Option<Place>, usize)> {
+) -> Option<(Option<StreamPosition>, usize)> {
     let window = bytes.get(usize::try_from(position).ok()?..)?;
     let (record, length) = match format.step(interfaces, window) {
         Step::Packet(record, length) => (record, length),
@@ -115,13 +115,13 @@ fn place_at(
         decoder.decode(&packet, &mut Quality::default()).filter(|segment| !segment.flags.syn()).map(|segment| {
             let end =
                 segment.sequence.wrapping_add(segment.payload_length).wrapping_add(u32::from(segment.flags.fin()));
-            Place { ends: (segment.source, segment.destination), sequence: segment.sequence, end }
+            StreamPosition { ends: (segment.source, segment.destination), sequence: segment.sequence, end }
         });
     Some((place, length))
 }
 
 /// Keeps the furthest end of each direction.
-fn enter(places: &mut Vec<Place>, place: Place) {
+fn enter(places: &mut Vec<StreamPosition>, place: StreamPosition) {
     match places.iter_mut().find(|known| known.ends == place.ends) {
         Some(known) if place.end.wrapping_sub(known.end) as i32 > 0 => known.end = place.end,
         Some(_) => {}

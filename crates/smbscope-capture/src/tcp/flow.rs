@@ -68,7 +68,7 @@ struct Hole {
 
 /// What the table has to do after a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Disposition {
     /// The segment belongs to this flow.
     Taken,
     /// The segment begins another connection on the same ports.
@@ -77,7 +77,7 @@ pub(super) enum Verdict {
 
 /// Where a segment belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Owner {
     /// To the flow.
     Here,
     /// To another connection, if the next one is like it.
@@ -167,7 +167,7 @@ impl<S> Flow<S> {
         directed: Directed<'_>,
         place: Option<Role>,
         sink: &mut K,
-    ) -> Verdict {
+    ) -> Disposition {
         let Directed { direction, segment } = directed;
         if let Some(place) = place
             && self.is_elsewhere(direction, segment, place)
@@ -176,10 +176,10 @@ impl<S> Flow<S> {
             self.quality.smb_flow_packets += 1;
             self.quality.duplicate_packets += 1;
             self.quality.copies_behind_router += 1;
-            return Verdict::Taken;
+            return Disposition::Taken;
         }
         if self.begins_anew(direction, segment) {
-            return Verdict::NewConnection;
+            return Disposition::NewConnection;
         }
         let stream = &mut self.streams[direction.index()];
         stream.counts.packets += 1;
@@ -189,7 +189,7 @@ impl<S> Flow<S> {
         if stream.is_duplicate(position, segment) {
             self.quality.duplicate_packets += 1;
             self.note_side(direction, segment, place.is_some());
-            return Verdict::Taken;
+            return Disposition::Taken;
         }
         if segment.stamp.time - last.time > MAX_SILENCE {
             self.note_clock_step(direction, position, segment, last);
@@ -208,17 +208,17 @@ impl<S> Flow<S> {
             position += 1;
         }
         match self.place_of(direction, position, segment, sink) {
-            Place::Here => {}
-            Place::Nowhere => return Verdict::Taken,
-            Place::NewConnection => return Verdict::NewConnection,
-            Place::Stray => {
+            Owner::Here => {}
+            Owner::Nowhere => return Disposition::Taken,
+            Owner::NewConnection => return Disposition::NewConnection,
+            Owner::Stray => {
                 return match self.stray {
                     Some((known, expected)) if known == direction && expected.abs_diff(position) < FAR_JUMP => {
-                        Verdict::NewConnection
+                        Disposition::NewConnection
                     }
                     _ => {
                         self.stray = Some((direction, position + u64::from(segment.payload_length)));
-                        Verdict::Taken
+                        Disposition::Taken
                     }
                 };
             }
@@ -246,7 +246,7 @@ impl<S> Flow<S> {
         }
         self.reset |= segment.flags.rst();
         self.wait_for_hole(sink);
-        Verdict::Taken
+        Disposition::Taken
     }
 
     /// Whether the packet was captured on the side of a router where it is not wanted.
@@ -303,11 +303,11 @@ impl<S> Flow<S> {
         position: u64,
         segment: &TcpSegment<'_>,
         sink: &K,
-    ) -> Place {
+    ) -> Owner {
         let stream = &self.streams[direction.index()];
-        let Some(next) = stream.next else { return Place::Here };
+        let Some(next) = stream.next else { return Owner::Here };
         if next.abs_diff(position) <= FAR_JUMP && stream.fin.is_none_or(|fin| position <= fin + 1) {
-            return Place::Here;
+            return Owner::Here;
         }
         self.place_of_far(direction, position, segment, sink)
     }
@@ -321,7 +321,7 @@ impl<S> Flow<S> {
         position: u64,
         segment: &TcpSegment<'_>,
         sink: &K,
-    ) -> Place {
+    ) -> Owner {
         let signed = |position: u64, next: u64| position.wrapping_sub(next) as i64;
         let stream = &self.streams[direction.index()];
         let next = stream.next.unwrap_or(position);
@@ -343,20 +343,20 @@ impl<S> Flow<S> {
             .filter(|jump| is_far(*jump));
         if !has_payload {
             // A lone acknowledgment that fits neither side shows nothing.
-            return if is_far(jump) && other_jump.is_some() { Place::Nowhere } else { Place::Here };
+            return if is_far(jump) && other_jump.is_some() { Owner::Nowhere } else { Owner::Here };
         }
         if is_known && other_is_known {
             // A late copy, or sent again.
-            return Place::Here;
+            return Owner::Here;
         }
         let impossible = |jump: i64| jump < 0 || jump.unsigned_abs() > MAX_JUMP;
         if after_its_end || (!is_known && sink.begins_connection(segment.payload)) {
-            return Place::NewConnection;
+            return Owner::NewConnection;
         }
         match other_jump {
-            Some(other) if is_far(jump) && (impossible(jump) || impossible(other)) => Place::NewConnection,
-            _ if jump.unsigned_abs() > MAX_JUMP => Place::Stray,
-            _ => Place::Here,
+            Some(other) if is_far(jump) && (impossible(jump) || impossible(other)) => Owner::NewConnection,
+            _ if jump.unsigned_abs() > MAX_JUMP => Owner::Stray,
+            _ => Owner::Here,
         }
     }
 

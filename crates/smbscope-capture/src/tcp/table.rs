@@ -1,6 +1,6 @@
 //! The flow of a segment: by 5-tuple, with ports that are used again, in a table with a bound.
 
-use super::flow::{Flow, Verdict};
+use super::flow::{Disposition, Flow};
 use super::{Directed, FlowView, StreamSink};
 use crate::segment::TcpSegment;
 use ahash::RandomState;
@@ -109,7 +109,7 @@ impl<K: StreamSink> FlowTable<K> {
                 place
             }
         };
-        if self.offer(key, place, segment) == Some(Verdict::NewConnection) {
+        if self.offer(key, place, segment) == Some(Disposition::NewConnection) {
             self.close(key, false);
             let place = self.open(key, segment);
             self.at_hand[slot] = Some((key, place));
@@ -131,7 +131,7 @@ impl<K: StreamSink> FlowTable<K> {
     }
 
     #[inline]
-    fn offer(&mut self, key: Key, place: usize, segment: &TcpSegment<'_>) -> Option<Verdict> {
+    fn offer(&mut self, key: Key, place: usize, segment: &TcpSegment<'_>) -> Option<Disposition> {
         let flow = self.flows.get_mut(place)?.as_mut()?;
         let direction = if segment.source == flow.view.source { Direction::Forward } else { Direction::Backward };
         let was_over = flow.is_over();

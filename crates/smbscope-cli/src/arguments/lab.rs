@@ -72,7 +72,7 @@ pub struct UpArguments {
 
     /// Where its folder is.
     #[command(flatten)]
-    pub place: PlaceArguments,
+    pub state: StateArguments,
 
     /// What to say about it.
     #[arg(long, value_enum, default_value_t = LabFormat::Text)]
@@ -92,7 +92,7 @@ pub struct DownArguments {
 
     /// Where its folder is.
     #[command(flatten)]
-    pub place: PlaceArguments,
+    pub state: StateArguments,
 }
 
 /// Arguments of `smbscope lab status`.
@@ -100,7 +100,7 @@ pub struct DownArguments {
 pub struct StatusArguments {
     /// Where its folder is.
     #[command(flatten)]
-    pub place: PlaceArguments,
+    pub state: StateArguments,
 
     /// What to write.
     #[arg(long, value_enum, default_value_t = LabFormat::Text)]
@@ -116,7 +116,7 @@ pub struct RunArguments {
 
     /// Where its folder is.
     #[command(flatten)]
-    pub place: PlaceArguments,
+    pub state: StateArguments,
 
     /// The command and its arguments.
     #[arg(required = true, last = true, value_name = "COMMAND")]
@@ -125,7 +125,7 @@ pub struct RunArguments {
 
 /// Where the servers' folders are.
 #[derive(Debug, Args)]
-pub struct PlaceArguments {
+pub struct StateArguments {
     /// Where the servers' folders are. [default: smbscope-lab in $XDG_RUNTIME_DIR, or /tmp/smbscope-lab-UID]
     #[arg(long = "state", value_name = "DIR")]
     pub folder: Option<PathBuf>,

@@ -16,8 +16,8 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 pub use compare::{CompareArguments, CompareFormat};
 pub use lab::{
-    DownArguments, LabArguments, LabFormat, LabSigning, LabVerb, OnOff, PlaceArguments, RunArguments, Scanner,
-    ServerArguments, StatusArguments, UpArguments,
+    DownArguments, LabArguments, LabFormat, LabSigning, LabVerb, OnOff, RunArguments, Scanner, ServerArguments,
+    StateArguments, StatusArguments, UpArguments,
 };
 use smbscope_model::units;
 use smbscope_model::{Limits, Nanos, Role};

@@ -31,7 +31,7 @@ impl std::error::Error for CommandEnded {}
 /// Runs the command.
 pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     let Some((program, rest)) = arguments.command.split_first() else { bail!("there is no command to run") };
-    let mut server = launcher(&arguments.place)?.start(&arguments.server.settings())?;
+    let mut server = launcher(&arguments.state)?.start(&arguments.server.settings())?;
     if let Some(caveat) = server.record().link.as_ref().and_then(smbscope_lab::Link::caveat) {
         crate::terminal::say(&format!("note: {caveat}"));
     }

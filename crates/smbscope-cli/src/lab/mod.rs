@@ -3,11 +3,11 @@
 mod command;
 mod status;
 
-use crate::arguments::{DownArguments, LabArguments, LabFormat, LabVerb, PlaceArguments, UpArguments};
+use crate::arguments::{DownArguments, LabArguments, LabFormat, LabVerb, StateArguments, UpArguments};
 use crate::output::Output;
 use anyhow::{Context, bail};
 pub use command::CommandEnded;
-use smbscope_lab::{Launcher, Link, Place, Record};
+use smbscope_lab::{Launcher, Link, ServerRecord, StateFolder};
 use smbscope_report::{clean, json};
 use std::io::IsTerminal;
 
@@ -25,23 +25,23 @@ pub(crate) fn run(arguments: &LabArguments) -> anyhow::Result<()> {
     }
 }
 
-/// Starts servers in the place of everybody's that a process of their own takes care of.
+/// Starts servers in the usual folder that a process of their own takes care of.
 pub(crate) fn kept() -> anyhow::Result<Launcher> {
     let program = std::env::current_exe().context("cannot find this program to take care of the server")?;
     Ok(Launcher::new().kept_by(program, &KEEP))
 }
 
-/// Starts servers in this place that a process of their own takes care of.
-fn launcher(place: &PlaceArguments) -> anyhow::Result<Launcher> {
-    Ok(kept()?.place(self::place(place)?))
+/// Starts servers in this folder that a process of their own takes care of.
+fn launcher(state: &StateArguments) -> anyhow::Result<Launcher> {
+    Ok(kept()?.state(state_folder(state)?))
 }
 
-fn place(arguments: &PlaceArguments) -> anyhow::Result<Place> {
-    Ok(arguments.folder.as_deref().map(Place::new).transpose()?.unwrap_or_default())
+fn state_folder(arguments: &StateArguments) -> anyhow::Result<StateFolder> {
+    Ok(arguments.folder.as_deref().map(StateFolder::new).transpose()?.unwrap_or_default())
 }
 
 fn up(arguments: &UpArguments) -> anyhow::Result<()> {
-    let record = launcher(&arguments.place)?.name(&arguments.name).detach(&arguments.server.settings())?;
+    let record = launcher(&arguments.state)?.name(&arguments.name).detach(&arguments.server.settings())?;
     let text = match arguments.format {
         // On a terminal, and nowhere else: what is redirected may end up where others read it.
         LabFormat::Text if std::io::stdout().is_terminal() => introduction(&record, password(&record)?.as_deref()),
@@ -52,18 +52,18 @@ fn up(arguments: &UpArguments) -> anyhow::Result<()> {
 }
 
 /// The first user's password.
-fn password(record: &Record) -> anyhow::Result<Option<String>> {
+fn password(record: &ServerRecord) -> anyhow::Result<Option<String>> {
     let file = record.password_file();
     let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     Ok(text.lines().next().map(str::to_owned))
 }
 
 /// What a person needs to use a server; the password is shown this once.
-fn introduction(record: &Record, password: Option<&str>) -> String {
+fn introduction(record: &ServerRecord, password: Option<&str>) -> String {
     let mut text = format!("{}: Samba, SMB {}\n", clean(&record.name), status::dialects(record));
     let settings = record.settings.to_string();
     let others = record.users.iter().skip(1).map(|user| user.name.as_str()).collect::<Vec<_>>().join(", ");
-    let state = if record.folder.parent() == Some(Place::default().path()) {
+    let state = if record.folder.parent() == Some(StateFolder::default().path()) {
         String::new()
     } else {
         format!(" --state {}", record.folder.parent().unwrap_or(&record.folder).display())
@@ -99,20 +99,20 @@ fn introduction(record: &Record, password: Option<&str>) -> String {
 }
 
 fn down(arguments: &DownArguments) -> anyhow::Result<()> {
-    let place = place(&arguments.place)?;
-    let swept = place.sweep()?;
+    let state = state_folder(&arguments.state)?;
+    let swept = state.sweep()?;
     let servers: Vec<String> =
-        place.servers()?.into_iter().filter(|server| server.detached).map(|server| server.name).collect();
+        state.servers()?.into_iter().filter(|server| server.detached).map(|server| server.name).collect();
     let names = match arguments.names.as_slice() {
         [] if arguments.all || servers.len() == 1 => servers,
         // What a server left that nobody takes care of any more has just been removed.
         [] if servers.is_empty() && !swept.is_empty() => Vec::new(),
-        [] if servers.is_empty() => bail!("no server runs in {}", place.path().display()),
+        [] if servers.is_empty() => bail!("no server runs in {}", state.path().display()),
         [] => bail!("several servers run: name one of {}, or stop them all with --all", servers.join(", ")),
         names => names.iter().filter(|name| !swept.contains(name)).cloned().collect(),
     };
     for name in &names {
-        place.stop(name)?;
+        state.stop(name)?;
         write(&format!("{}: stopped\n", clean(name)))?;
     }
     for name in swept {

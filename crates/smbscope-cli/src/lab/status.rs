@@ -1,29 +1,29 @@
 //! `smbscope lab status`: which servers run.
 
-use super::{place, write};
+use super::{state_folder, write};
 use crate::arguments::{LabFormat, StatusArguments};
 use serde_json::{Value, json};
-use smbscope_lab::Record;
+use smbscope_lab::ServerRecord;
 use smbscope_report::json::line;
 use smbscope_report::listed;
 use std::time::Duration;
 
 /// Runs the command.
 pub(super) fn run(arguments: &StatusArguments) -> anyhow::Result<()> {
-    let place = place(&arguments.place)?;
-    place.sweep()?;
-    let servers = place.servers()?;
+    let state = state_folder(&arguments.state)?;
+    state.sweep()?;
+    let servers = state.servers()?;
     write(&match arguments.format {
         LabFormat::Json => line(&Value::from_iter(servers.iter().map(document))) + "\n",
-        LabFormat::Text if servers.is_empty() => format!("no server runs in {}\n", place.path().display()),
+        LabFormat::Text if servers.is_empty() => format!("no server runs in {}\n", state.path().display()),
         LabFormat::Text => table(&servers),
     })
 }
 
 /// One line for each, with columns as wide as what is in them.
-fn table(servers: &[Record]) -> String {
+fn table(servers: &[ServerRecord]) -> String {
     let heading = ["NAME", "DIALECTS", "PORT", "PID", "SESSIONS", "UPTIME", "STATE", "SETTINGS"].map(str::to_owned);
-    let row = |server: &Record| {
+    let row = |server: &ServerRecord| {
         let pid = server.smbd.map_or("-".to_owned(), |smbd| smbd.pid.to_string());
         [
             server.name.clone(),
@@ -40,12 +40,12 @@ fn table(servers: &[Record]) -> String {
 }
 
 /// From the oldest to the newest.
-pub(super) fn dialects(server: &Record) -> String {
+pub(super) fn dialects(server: &ServerRecord) -> String {
     let (min, max) = (server.settings.min_dialect, server.settings.max_dialect);
     if min == max { min.to_string() } else { format!("{min} to {max}") }
 }
 
-fn state(server: &Record) -> String {
+fn state(server: &ServerRecord) -> String {
     match server.smbd {
         None => "starting".to_owned(),
         Some(smbd) if !smbd.lives() => "Samba has ended".to_owned(),
@@ -64,7 +64,7 @@ fn uptime(time: Duration) -> String {
 }
 
 /// For a program.
-pub(super) fn document(server: &Record) -> Value {
+pub(super) fn document(server: &ServerRecord) -> Value {
     json!({
         "name": server.name,
         "state": state(server),

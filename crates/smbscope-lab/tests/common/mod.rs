@@ -1,7 +1,7 @@
 //! Servers of the tests' own, and a client that nobody here wrote.
 #![allow(dead_code)] // Each test file uses its own part.
 
-use smbscope_lab::{Dialect, Place, Process, Server, Settings, available};
+use smbscope_lab::{Dialect, Process, Server, Settings, StateFolder, available};
 use smbscope_testkit::skip;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -15,15 +15,15 @@ pub(crate) fn server(settings: &Settings) -> Option<Server> {
     Some(Server::start(settings).expect("Samba is there, and starts"))
 }
 
-/// A place of the test's own.
-pub(crate) fn place() -> Option<(tempfile::TempDir, Place)> {
+/// A state folder of the test's own.
+pub(crate) fn state() -> Option<(tempfile::TempDir, StateFolder)> {
     if let Err(why) = available() {
         skip::missing(why);
         return None;
     }
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
-    let place = Place::new(directory.path()).expect("the path is absolute");
-    Some((directory, place))
+    let state = StateFolder::new(directory.path()).expect("the path is absolute");
+    Some((directory, state))
 }
 
 /// Who logs in.

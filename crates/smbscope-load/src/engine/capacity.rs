@@ -5,7 +5,7 @@
 //! not decide: where a load point does not meet the criterion it is tried again, and the answer too is tried once more;
 //! where tries of the same load differ, most of three count.
 
-use super::criterion::{Criterion, Verdict};
+use super::criterion::{Criterion, CriterionResult};
 use super::load::Engine;
 use super::result::{Ended, Run};
 use super::users::{RATE_MAX, USERS_MAX};
@@ -67,7 +67,7 @@ pub struct Tried {
     /// What came out.
     pub run: Run,
     /// What the criterion says.
-    pub verdict: Verdict,
+    pub verdict: CriterionResult,
 }
 
 /// Tries of one load that decide: the first two that agree.

@@ -65,7 +65,7 @@ pub struct CriterionError {
 
 /// What a run came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct CriterionResult {
     /// All conditions hold.
     pub met: bool,
     /// Each condition with what was found: `p95(Read) < 20ms: 12.3 ms`.
@@ -185,10 +185,10 @@ impl Criterion {
     }
 
     /// What a run came to. A figure that too few commands support is no proof, so its condition does not hold.
-    pub fn judge(&self, run: &Run) -> Verdict {
+    pub fn judge(&self, run: &Run) -> CriterionResult {
         let judged: Vec<(bool, String)> = self.conditions.iter().map(|condition| condition.judge(run)).collect();
         let met = judged.iter().all(|(met, _)| *met);
-        Verdict { met, found: judged.into_iter().map(|(_, found)| found).collect() }
+        CriterionResult { met, found: judged.into_iter().map(|(_, found)| found).collect() }
     }
 }
 

@@ -37,7 +37,7 @@ mod tests;
 pub use capacity::{Capacity, Knee, Search, Tried};
 pub use control::Stop;
 pub use cpu::{LATE_ABOVE, LIMITED_ABOVE};
-pub use criterion::{Criterion, CriterionError, Verdict};
+pub use criterion::{Criterion, CriterionError, CriterionResult};
 pub use exchanges::{EXCHANGES_MAX, Exchanges};
 pub use live::{Live, LiveGroup, Phase, Snapshot};
 pub use load::Hooks;

@@ -20,7 +20,7 @@ pub enum Error {
     #[error("{place}: {what}; {hint}")]
     Invalid {
         /// Where.
-        place: Place,
+        place: Location,
         /// What is wrong.
         what: String,
         /// What to do.
@@ -38,14 +38,14 @@ pub enum Error {
 }
 
 impl Error {
-    pub(super) fn invalid(place: Place, what: impl Into<String>, hint: impl Into<String>) -> Error {
+    pub(super) fn invalid(place: Location, what: impl Into<String>, hint: impl Into<String>) -> Error {
         Error::Invalid { place, what: what.into(), hint: hint.into() }
     }
 }
 
 /// A place in a file, printed as compilers do: `file:line:column`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The file.
     pub file: String,
     /// Line, from 1.
@@ -54,13 +54,13 @@ pub struct Place {
     pub column: Option<u32>,
 }
 
-impl Place {
-    pub(super) fn line(file: &str, line: u32) -> Place {
-        Place { file: file.to_owned(), line: Some(line), column: None }
+impl Location {
+    pub(super) fn line(file: &str, line: u32) -> Location {
+        Location { file: file.to_owned(), line: Some(line), column: None }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         for number in [self.line, self.column].into_iter().flatten() {

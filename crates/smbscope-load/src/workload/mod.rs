@@ -17,7 +17,7 @@ mod synthetic;
 
 pub use action::{Action, Expected, Script, Slot, Step};
 pub use draw::Sizes;
-pub use error::{Error, Place};
+pub use error::{Error, Location};
 pub use file_set::{FileSet, Owner};
 pub use made::{Made, Own};
 pub use netbench::NetbenchLike;

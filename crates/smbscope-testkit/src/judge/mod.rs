@@ -106,7 +106,7 @@ impl fmt::Display for Wrong {
 
 /// What came of a copy.
 #[derive(Debug, Clone, Default)]
-pub struct Verdict {
+pub struct Judgement {
     /// How much.
     pub counts: Counts,
     /// What was wrong.
@@ -140,9 +140,9 @@ impl Truth {
     }
 
     /// Judges what was found in a copy.
-    pub fn judge(&self, recording: &Recording, copy: &[Kept], found: &[Exchange], say_missing: bool) -> Verdict {
+    pub fn judge(&self, recording: &Recording, copy: &[Kept], found: &[Exchange], say_missing: bool) -> Judgement {
         let survivors = Survivors::of(recording, copy);
-        let mut verdict = Verdict::default();
+        let mut verdict = Judgement::default();
         let mut paired = vec![false; self.pairs.len()];
         let mut measured = vec![false; self.pairs.len()];
         for exchange in found {

@@ -58,11 +58,11 @@ enum Fate {
     Repeating(Duration),
 }
 
-struct Connection {
+struct ServerConnection {
     number: u64,
     shared: Rc<RefCell<Shared>>,
-    smb1: smb1::Connection,
-    smb2: smb2::Connection,
+    smb1: smb1::Smb1,
+    smb2: smb2::Smb2,
     /// The beginning of a frame whose rest has not come.
     partial: Vec<u8>,
     held: Vec<Held>,
@@ -78,11 +78,11 @@ pub(super) async fn serve(
     shared: Rc<RefCell<Shared>>,
     buffers: Rc<RefCell<Buffers>>,
 ) -> io::Result<()> {
-    let mut connection = Connection {
+    let mut connection = ServerConnection {
         number,
         shared,
-        smb1: smb1::Connection::new(number),
-        smb2: smb2::Connection::new(number),
+        smb1: smb1::Smb1::new(number),
+        smb2: smb2::Smb2::new(number),
         partial: Vec::new(),
         held: Vec::new(),
         fate: Fate::Open,
@@ -156,7 +156,7 @@ fn read(stream: &mut TcpStream, buffers: &RefCell<Buffers>, context: &mut Contex
     Pin::new(stream).poll_read(context, &mut buffer).map_ok(|()| buffer.filled().len())
 }
 
-impl Connection {
+impl ServerConnection {
     /// Answers every whole frame of what came.
     fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         if self.partial.is_empty() {

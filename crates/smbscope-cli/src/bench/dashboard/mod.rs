@@ -35,10 +35,10 @@ pub(crate) enum Choice {
 /// Where it is shown.
 pub(crate) struct Display {
     state: State,
-    place: Place,
+    medium: Medium,
 }
 
-enum Place {
+enum Medium {
     Screen(Screen),
     /// Of standard error, so that they never get into a result.
     Lines,
@@ -52,22 +52,22 @@ impl Display {
         let terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
         let color = std::env::var_os("NO_COLOR").is_none();
         let screen = (choice == Choice::Auto && terminal).then(|| Screen::open(color).ok()).flatten();
-        let place = match (choice, screen) {
-            (Choice::Quiet, _) => Place::Nowhere,
-            (_, Some(screen)) => Place::Screen(screen),
-            (_, None) => Place::Lines,
+        let medium = match (choice, screen) {
+            (Choice::Quiet, _) => Medium::Nowhere,
+            (_, Some(screen)) => Medium::Screen(screen),
+            (_, None) => Medium::Lines,
         };
-        Display { state: State::new(heading), place }
+        Display { state: State::new(heading), medium }
     }
 
     fn show(&mut self, line: Option<String>) {
-        match &mut self.place {
-            Place::Screen(screen) => {
+        match &mut self.medium {
+            Medium::Screen(screen) => {
                 // A terminal that cannot be drawn on is no reason to lose a measurement.
                 let _cannot_be_shown = screen.draw(&self.state);
             }
-            Place::Lines => line.iter().for_each(|line| terminal::line(line)),
-            Place::Nowhere => {}
+            Medium::Lines => line.iter().for_each(|line| terminal::line(line)),
+            Medium::Nowhere => {}
         }
     }
 }
@@ -100,8 +100,8 @@ impl Progress for Display {
     fn wait(&mut self, until: Instant) -> Wish {
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            match &mut self.place {
-                Place::Screen(screen) => match screen.asks_to_stop(left, &self.state) {
+            match &mut self.medium {
+                Medium::Screen(screen) => match screen.asks_to_stop(left, &self.state) {
                     Ok(true) => return Wish::Stop,
                     Ok(false) => {}
                     Err(_nobody_can_be_asked) => {
@@ -109,7 +109,7 @@ impl Progress for Display {
                         return Wish::GoOn;
                     }
                 },
-                Place::Lines | Place::Nowhere => thread::sleep(left),
+                Medium::Lines | Medium::Nowhere => thread::sleep(left),
             }
             if left == Duration::ZERO {
                 return Wish::GoOn;

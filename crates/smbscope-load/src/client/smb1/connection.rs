@@ -97,7 +97,7 @@ impl Pending {
 
 /// The connection.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct Smb1Connection {
     pub(super) link: Link,
     /// What all requests have in common.
     pub(super) header: Header,
@@ -115,11 +115,11 @@ pub(super) struct Connection {
     pub(super) timeout: Duration,
 }
 
-impl Connection {
+impl Smb1Connection {
     /// Over this link, before anything was said.
-    pub(super) fn new(link: Link, options: &Options) -> Connection {
+    pub(super) fn new(link: Link, options: &Options) -> Smb1Connection {
         let flags2 = flags2::LONG_NAMES | flags2::IS_LONG_NAME | flags2::NT_STATUS | flags2::UNICODE;
-        Connection {
+        Smb1Connection {
             link,
             header: Header {
                 command: smb1::Command::NEGOTIATE,
@@ -147,7 +147,7 @@ impl Connection {
         self.link.frame()
     }
 
-    /// A request and its answer, which is one message: [`Connection::message`]. A refusal is an error.
+    /// A request and its answer, which is one message: [`Smb1Connection::message`]. A refusal is an error.
     pub(super) async fn call<R: Message>(&mut self, request: &R, about: About) -> Result<Header, Error> {
         let pending = self.send(request, about).await?;
         let header = self.answer(&pending, &[pending.command]).await?;
@@ -165,7 +165,7 @@ impl Connection {
         Ok(header)
     }
 
-    /// A TRANSACTION2 and its answer, which may be several messages: [`Connection::assembly`]. A refusal is an error.
+    /// A TRANSACTION2 and its answer, which may be several messages: [`Smb1Connection::assembly`]. A refusal is an error.
     pub(super) async fn transact<R: Trans2Request>(&mut self, request: &R, about: About) -> Result<(), Error> {
         let about = About { subcommand: Some(Subcommand::Trans2(const { R::SUBCOMMAND })), ..about };
         let pending = self.send(request, about).await?;

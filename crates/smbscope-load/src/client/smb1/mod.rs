@@ -17,7 +17,7 @@ use super::options::Options;
 use super::sample::Samples;
 use super::session::Facts;
 use super::{Error, Handle};
-use connection::{About, Connection, malformed};
+use connection::{About, Smb1Connection, malformed};
 use smbscope_model::FileId;
 use smbscope_wire::smb1::messages::{Echo, EchoResponse, LogoffAndx, TreeDisconnect};
 use std::io;
@@ -29,7 +29,7 @@ const MAX_TRANSACT: u16 = 0x4000;
 /// A connection, a session on it and a tree connect.
 #[derive(Debug)]
 pub struct Session {
-    connection: Connection,
+    connection: Smb1Connection,
     facts: Facts,
     capabilities: u32,
     max_mpx_count: u16,
@@ -50,7 +50,13 @@ pub struct Session {
 }
 
 impl Session {
-    fn new(connection: Connection, facts: Facts, capabilities: u32, max_mpx_count: u16, options: &Options) -> Session {
+    fn new(
+        connection: Smb1Connection,
+        facts: Facts,
+        capabilities: u32,
+        max_mpx_count: u16,
+        options: &Options,
+    ) -> Session {
         Session {
             connection,
             facts,

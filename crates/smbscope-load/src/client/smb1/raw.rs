@@ -3,7 +3,7 @@
 //! way, not even an oplock break.
 
 use super::super::{Error, Options};
-use super::connection::{About, Connection, malformed};
+use super::connection::{About, Smb1Connection, malformed};
 use smbscope_model::{Outcome, Subcommand};
 use smbscope_wire::smb1::messages::{ReadRaw, WriteComplete, WriteRaw, capabilities};
 use smbscope_wire::smb1::{self, Header};
@@ -27,8 +27,8 @@ pub(super) fn block(options: &Options, server: u32, max_raw_size: u32, signed: b
     Err(Error::Unsupported(format!("{}: {why}", options.host)))
 }
 
-impl Connection {
-    /// Reads a block: the frame that came is all data ([`Connection::message`]). Empty at the end of the file, and where
+impl Smb1Connection {
+    /// Reads a block: the frame that came is all data ([`Smb1Connection::message`]). Empty at the end of the file, and where
     /// something is wrong.
     pub(super) async fn read_raw(&mut self, fid: u16, offset: u64, max_count: u16) -> Result<u32, Error> {
         let request = ReadRaw::new(fid, offset, max_count);

@@ -6,7 +6,7 @@ use super::super::crypto::Smb1Signer;
 use super::super::limits::SMB1_BUFFER_MIN;
 use super::super::transport::Link;
 use super::super::{Credentials, Encryption, Error, Facts, Options, Signing, SigningAlgorithm};
-use super::connection::{About, Connection, malformed};
+use super::connection::{About, Smb1Connection, malformed};
 use super::{MAX_TRANSACT, Session, raw};
 use smbscope_model::Dialect;
 use smbscope_wire::smb1::flags2;
@@ -60,7 +60,7 @@ impl Session {
             return Err(Error::Unsupported(what.to_owned()));
         }
         let link = Link::connect(options).await?;
-        let mut connection = Connection::new(link, options);
+        let mut connection = Smb1Connection::new(link, options);
         let server = negotiate(&mut connection, options).await?;
         let guest = if server.extended_security {
             log_on(&mut connection, &server, options).await?
@@ -89,7 +89,7 @@ impl Session {
 }
 
 /// Agrees on NT LM 0.12, and on whether to sign.
-async fn negotiate(connection: &mut Connection, options: &Options) -> Result<Server, Error> {
+async fn negotiate(connection: &mut Smb1Connection, options: &Options) -> Result<Server, Error> {
     if options.signing == Signing::Required {
         connection.header.flags2 |= flags2::SECURITY_SIGNATURE | flags2::SECURITY_SIGNATURE_REQUIRED;
     }
@@ -154,7 +154,7 @@ async fn negotiate(connection: &mut Connection, options: &Options) -> Result<Ser
 }
 
 /// Logs on with SPNEGO tokens; whether as a guest.
-async fn log_on(connection: &mut Connection, server: &Server, options: &Options) -> Result<bool, Error> {
+async fn log_on(connection: &mut Smb1Connection, server: &Server, options: &Options) -> Result<bool, Error> {
     let mut authenticator = Authenticator::new(&options.credentials, &options.host)?;
     let mut token = authenticator.first();
     // NTLM takes two legs, other mechanisms some more.
@@ -191,7 +191,7 @@ async fn log_on(connection: &mut Connection, server: &Server, options: &Options)
 
 /// Signs from here on, where that was agreed on.
 fn start_signing(
-    connection: &mut Connection,
+    connection: &mut Smb1Connection,
     server: &Server,
     key: Option<&[u8]>,
     options: &Options,
@@ -215,7 +215,7 @@ fn start_signing(
 }
 
 /// Logs on to a server without extended security; whether as a guest.
-async fn log_on_plainly(connection: &mut Connection, server: &Server, options: &Options) -> Result<bool, Error> {
+async fn log_on_plainly(connection: &mut Smb1Connection, server: &Server, options: &Options) -> Result<bool, Error> {
     let account_name = match options.credentials {
         Credentials::Anonymous => "",
         Credentials::Guest => "Guest",
@@ -266,7 +266,7 @@ fn refused_logon(error: Error, options: &Options) -> Error {
 }
 
 /// Connects to the share.
-async fn connect_tree(connection: &mut Connection, options: &Options) -> Result<(), Error> {
+async fn connect_tree(connection: &mut Smb1Connection, options: &Options) -> Result<(), Error> {
     let path = format!(r"\\{}\{}", options.host, options.share);
     let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.as_str().into(), service: "?????".into() };
     let said = connection.call(&connect, About::default()).await;

@@ -1,7 +1,7 @@
 //! Further channels of a session (SMB 3 multichannel, MS-SMB2 3.2.4.20.6): connections of their own that share its
 //! shares and open files.
 
-use super::connection::Connection;
+use super::connection::Smb2Connection;
 use super::negotiate::{self, Negotiated};
 use super::{Session, setup};
 use crate::client::crypto::SessionKeys;
@@ -48,7 +48,7 @@ impl Session {
         let (Some(keys), Some(count)) = (&self.channels.keys, self.channels.count.checked_add(1)) else {
             return Err(unsupported("another channel needs the first one of a user with a password, and 255 at most"));
         };
-        let mut connection = Connection::connect(options).await?;
+        let mut connection = Smb2Connection::connect(options).await?;
         let negotiated = negotiate::negotiate(&mut connection, options, Some(self.channels.client_guid)).await?;
         let same = negotiated.dialect == self.channels.dialect && negotiated.cipher == self.channels.cipher;
         if !same {

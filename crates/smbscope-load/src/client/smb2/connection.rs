@@ -1,7 +1,7 @@
 //! A connection (MS-SMB2 3.2.1.2, 3.2.4.1): numbers requests, pays for them, puts them into frames, and keeps a sample of
 //! each.
 //!
-//! Requests go out by [`Connection::begin`], [`Connection::add`] and [`Connection::flush`]; several of them in a frame
+//! Requests go out by [`Smb2Connection::begin`], [`Smb2Connection::add`] and [`Smb2Connection::flush`]; several of them in a frame
 //! are a compound. Answers are waited for by the message id (in `replies`). What comes in between finds its place by
 //! itself: interim responses, breaks of oplocks and leases, answers to requests that nobody waits for.
 
@@ -71,7 +71,7 @@ pub(super) struct Pending {
 }
 
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct Smb2Connection {
     pub(super) link: Link,
     pub(super) samples: Vec<Sample>,
     pub(super) session_id: u64,
@@ -100,9 +100,9 @@ pub(super) struct Connection {
     pub(super) sealed: bool,
 }
 
-impl Connection {
-    pub(super) async fn connect(options: &Options) -> Result<Connection, Error> {
-        Ok(Connection {
+impl Smb2Connection {
+    pub(super) async fn connect(options: &Options) -> Result<Smb2Connection, Error> {
+        Ok(Smb2Connection {
             link: Link::connect(options).await?,
             samples: Vec::with_capacity(16),
             session_id: 0,

@@ -1,7 +1,7 @@
 //! Operations on open files: open, close, read, write, flush, lock, query and set.
 
 use super::Session;
-use super::connection::{About, Connection};
+use super::connection::{About, Smb2Connection};
 use super::credits::BYTES_PER_CREDIT;
 use super::replies::Reply;
 use crate::client::file::{Handle, Info, LockRange, Open, Opened, SetInfo, options};
@@ -275,7 +275,7 @@ impl Session {
 }
 
 /// The data of an answer to READ, which is no more than was asked for: it would count as throughput.
-pub(super) fn data_of<'a>(connection: &'a Connection, reply: &Reply, asked: u32) -> Result<&'a [u8], Error> {
+pub(super) fn data_of<'a>(connection: &'a Smb2Connection, reply: &Reply, asked: u32) -> Result<&'a [u8], Error> {
     let message = connection.message(reply);
     let data = read::Response::parse(message).ok_or_else(|| reply.malformed())?.data;
     if data.len() > asked as usize {

@@ -1,7 +1,7 @@
 //! Lists directories: an open, QUERY_DIRECTORY until there is no more, and a close (MS-SMB2 3.2.4.17).
 
 use super::Session;
-use super::connection::{About, Connection};
+use super::connection::{About, Smb2Connection};
 use super::files::reference;
 use crate::client::Error;
 use crate::client::file::{Disposition, Entry, Info, Open, access, options};
@@ -49,7 +49,7 @@ impl Session {
 }
 
 async fn list(
-    connection: &mut Connection,
+    connection: &mut Smb2Connection,
     request: query_directory::Request<'_>,
     most: usize,
     mut entries: Option<&mut Vec<Entry>>,

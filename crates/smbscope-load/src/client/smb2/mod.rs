@@ -24,7 +24,7 @@ use super::sample::Samples;
 use super::session::Facts;
 use breaks::Caching;
 use channels::Channels;
-use connection::{About, Connection};
+use connection::{About, Smb2Connection};
 use negotiate::Negotiated;
 use protection::Mode;
 use smbscope_model::{Dialect, FileId};
@@ -36,7 +36,7 @@ use std::time::Instant;
 /// A connection, a session on it and a tree connect.
 #[derive(Debug)]
 pub struct Session {
-    connection: Connection,
+    connection: Smb2Connection,
     facts: Facts,
     /// What to ask for with every open of a file.
     caching: Caching,
@@ -57,7 +57,7 @@ pub struct Session {
 impl Session {
     /// Connects, negotiates, authenticates, and connects to the share.
     pub async fn connect(options: &Options) -> Result<Session, Error> {
-        let mut connection = Connection::connect(options).await?;
+        let mut connection = Smb2Connection::connect(options).await?;
         let negotiated = negotiate::negotiate(&mut connection, options, None).await?;
         let established = setup::session(&mut connection, &negotiated, options).await?;
         setup::tree(&mut connection, &negotiated, options).await?;
@@ -124,7 +124,7 @@ impl Session {
     }
 }
 
-fn facts(connection: &Connection, negotiated: &Negotiated, guest: bool) -> Facts {
+fn facts(connection: &Smb2Connection, negotiated: &Negotiated, guest: bool) -> Facts {
     let mode = connection.protection.mode;
     let signing: Option<SigningAlgorithm> = (mode == Mode::Signed).then_some(negotiated.signing_algorithm);
     Facts {

@@ -1,6 +1,6 @@
 //! NEGOTIATE with exactly one dialect (MS-SMB2 3.2.4.2.2, 3.2.5.2), and its validation once keys are there (3.2.5.5).
 
-use super::connection::{About, Connection};
+use super::connection::{About, Smb2Connection};
 use super::protection::Mode;
 use crate::client::crypto::PreauthHash;
 use crate::client::limits::TRANSFER_MIN;
@@ -61,7 +61,7 @@ impl Negotiated {
 
 /// Negotiates; as the client with this GUID, where the connection is to be another channel of its session.
 pub(super) async fn negotiate(
-    connection: &mut Connection,
+    connection: &mut Smb2Connection,
     options: &Options,
     client_guid: Option<[u8; 16]>,
 ) -> Result<Negotiated, Error> {
@@ -176,7 +176,7 @@ pub(super) async fn negotiate(
 
 /// Asks once more what was negotiated, in a message that nobody can have changed. 3.1.1 needs it no longer; before 3.0
 /// there was none; and a guest has no key.
-pub(super) async fn validate(connection: &mut Connection, negotiated: &Negotiated) -> Result<(), Error> {
+pub(super) async fn validate(connection: &mut Smb2Connection, negotiated: &Negotiated) -> Result<(), Error> {
     if !matches!(negotiated.dialect, 0x0300 | 0x0302) || connection.protection.signer.is_none() {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! What comes back on a connection (MS-SMB2 3.2.5.1): frames are decrypted and taken apart, answers checked and matched
 //! with their requests, breaks noted; and what becomes of requests that get no answer.
 
-use super::connection::{About, Chain, Connection, Whose, file_id};
+use super::connection::{About, Chain, Smb2Connection, Whose, file_id};
 use crate::client::limits::{BREAKS_MAX, INTERIMS_MAX, UNANSWERED_MAX};
 use crate::client::transport::Arrived;
 use crate::client::{Error, Sample};
@@ -43,7 +43,7 @@ impl Reply {
     }
 }
 
-impl Connection {
+impl Smb2Connection {
     /// Waits for the answer to a request.
     pub(super) async fn reply(&mut self, id: u64) -> Result<Reply, Error> {
         let pending = self.pending.iter().find(|pending| pending.sample.message_id == id);

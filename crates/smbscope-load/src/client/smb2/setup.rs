@@ -1,7 +1,7 @@
 //! SESSION_SETUP and TREE_CONNECT (MS-SMB2 3.2.4.2.3, 3.2.4.2.4, 3.2.5.3, 3.2.5.5), and what is to be signed and
 //! encrypted from then on.
 
-use super::connection::{About, Connection};
+use super::connection::{About, Smb2Connection};
 use super::negotiate::Negotiated;
 use super::protection::{Mode, Protection};
 use super::replies::Reply;
@@ -25,7 +25,7 @@ pub(super) struct Established {
 
 /// Authenticates, and puts the keys into the connection's protection.
 pub(super) async fn session(
-    connection: &mut Connection,
+    connection: &mut Smb2Connection,
     negotiated: &Negotiated,
     options: &Options,
 ) -> Result<Established, Error> {
@@ -52,7 +52,7 @@ pub(super) async fn session(
 /// Binds the connection to a session of another one (3.2.4.2.3.1, 3.2.5.3.3): requests are signed with the session's key
 /// until the channel has its own; the keys of the encryption stay those of the session.
 pub(super) async fn bind(
-    connection: &mut Connection,
+    connection: &mut Smb2Connection,
     negotiated: &Negotiated,
     options: &Options,
     session_id: u64,
@@ -91,7 +91,7 @@ struct LastLeg {
 
 /// The legs of a session setup, one after the other; for a session that there is, where the connection is to be bound.
 async fn authenticate(
-    connection: &mut Connection,
+    connection: &mut Smb2Connection,
     negotiated: &Negotiated,
     options: &Options,
     bound_to: Option<u64>,
@@ -134,7 +134,11 @@ async fn authenticate(
 }
 
 /// Connects to the share.
-pub(super) async fn tree(connection: &mut Connection, negotiated: &Negotiated, options: &Options) -> Result<(), Error> {
+pub(super) async fn tree(
+    connection: &mut Smb2Connection,
+    negotiated: &Negotiated,
+    options: &Options,
+) -> Result<(), Error> {
     let path = format!(r"\\{}\{}", options.host, options.share);
     let request = tree_connect::Request { path: path.as_str().into() };
     // 3.2.4.1.1: 3.1.1 signs it in any case, so that nobody can have changed what came before.

@@ -15,7 +15,7 @@ pub(super) use script::LoadfileScript;
 use super::Made;
 use super::action::Expected;
 use super::path::{Names, PathId};
-use super::{Error, error::Place};
+use super::{Error, error::Location};
 use crate::client::Info;
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ impl Loadfile {
     pub(super) fn parse(name: &str, text: &str) -> Result<Loadfile, Error> {
         let loadfile = parse::parse(name, text)?;
         if loadfile.lines.iter().all(|line| line.number == 0) {
-            let place = Place { file: name.to_owned(), line: None, column: None };
+            let place = Location { file: name.to_owned(), line: None, column: None };
             return Err(Error::invalid(
                 place,
                 "the loadfile has no operation",

@@ -7,7 +7,7 @@
 
 use super::super::Error;
 use super::super::action::Expected;
-use super::super::error::{Place, suggest};
+use super::super::error::{Location, suggest};
 use super::super::path::{Last, Names, PathId, below};
 use super::{Line, Loadfile, NOT_COUNTED, Op, OpenFor, levels};
 use crate::client::create_options;
@@ -461,7 +461,7 @@ impl<'a> Parser<'a> {
     }
 
     fn error(&self, what: impl Into<String>, hint: impl Into<String>) -> Error {
-        Error::invalid(Place::line(self.name, self.number), what, hint)
+        Error::invalid(Location::line(self.name, self.number), what, hint)
     }
 
     /// Puts in what every pass needs so that it can begin again: it begins with an empty directory of the user's own,

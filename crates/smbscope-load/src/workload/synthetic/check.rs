@@ -4,7 +4,7 @@ use super::super::Error;
 use super::super::Made;
 use super::super::action::Expected;
 use super::super::draw::{Sizes, Times};
-use super::super::error::{Place, suggest};
+use super::super::error::{Location, suggest};
 use super::super::file_set::FileSet;
 use super::super::path::{Last, below};
 use super::raw::{Raw, RawFiles, RawOperation, RawStep, Wrong, size, sizes, times};
@@ -148,7 +148,7 @@ impl Source<'_> {
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
         let place =
-            Place { file: self.file.to_owned(), line: u32::try_from(line).ok(), column: u32::try_from(column).ok() };
+            Location { file: self.file.to_owned(), line: u32::try_from(line).ok(), column: u32::try_from(column).ok() };
         Error::invalid(place, what, hint)
     }
 

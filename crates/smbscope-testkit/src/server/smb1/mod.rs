@@ -17,7 +17,7 @@ mod transaction;
 
 /// What the server knows of a connection.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct Smb1 {
     number: u64,
     trees: u16,
     opens: u16,
@@ -40,9 +40,9 @@ const INVALID: NtStatus = NtStatus::INVALID_PARAMETER;
 
 type Answered = Result<(), NtStatus>;
 
-impl Connection {
-    pub(super) fn new(number: u64) -> Connection {
-        Connection { number, trees: 0, opens: 0, searches: HashMap::new(), next_search: 0, extended: false }
+impl Smb1 {
+    pub(super) fn new(number: u64) -> Smb1 {
+        Smb1 { number, trees: 0, opens: 0, searches: HashMap::new(), next_search: 0, extended: false }
     }
 
     /// Appends the answer to a message, its whole chain included; nothing where none is due.

@@ -23,7 +23,7 @@ pub(super) struct Reply {
     pub(super) data: Vec<u8>,
 }
 
-impl Connection {
+impl Smb1 {
     pub(super) fn transaction2(
         &mut self,
         request: &TransactionRequest,

@@ -16,7 +16,7 @@ pub(super) use setup::negotiate_from_smb1;
 
 /// What the server knows of a connection.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct Smb2 {
     number: u64,
     dialect: u16,
     credits: u32,
@@ -51,9 +51,9 @@ impl Related {
     }
 }
 
-impl Connection {
-    pub(super) fn new(number: u64) -> Connection {
-        Connection { number, dialect: 0, credits: 1, trees: 0, opens: 0, listed: HashMap::new() }
+impl Smb2 {
+    pub(super) fn new(number: u64) -> Smb2 {
+        Smb2 { number, dialect: 0, credits: 1, trees: 0, opens: 0, listed: HashMap::new() }
     }
 
     /// The file that was opened last.

@@ -10,7 +10,7 @@ const SMALL: u32 = 65_536;
 /// SMB2 dialect that asks for another NEGOTIATE.
 const WILDCARD: u16 = 0x02ff;
 
-impl Connection {
+impl Smb2 {
     pub(super) fn negotiate(&mut self, message: &[u8], script: &Script, out: &mut Vec<u8>) -> Answered {
         let request = negotiate::Request::parse(message).ok_or(INVALID)?;
         let common = request.dialects.iter().filter(|dialect| script.dialects.contains(dialect));

@@ -1,6 +1,6 @@
 //! The folder that holds the servers' folders, and what is left over in it.
 
-use crate::record::{Process, Record};
+use crate::record::{Process, ServerRecord};
 use crate::{Error, Link, disk, family, link, trust};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
@@ -20,25 +20,25 @@ pub(crate) const SHARE_FOLDER: &str = "share";
 
 /// The folder that holds the servers' folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place(PathBuf);
+pub struct StateFolder(PathBuf);
 
-impl Default for Place {
+impl Default for StateFolder {
     /// `smbscope-lab` in `$XDG_RUNTIME_DIR`, or `/tmp/smbscope-lab-UID`.
-    fn default() -> Place {
+    fn default() -> StateFolder {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
         let runtime =
             runtime.filter(|path| trust::is_own_folder(path).unwrap_or(false)).map(|path| path.join("smbscope-lab"));
-        Place(
+        StateFolder(
             runtime
                 .unwrap_or_else(|| PathBuf::from(format!("/tmp/smbscope-lab-{}", rustix::process::geteuid().as_raw()))),
         )
     }
 }
 
-impl Place {
+impl StateFolder {
     /// A folder of the caller's choice; it is made when it is needed.
-    pub fn new(folder: &Path) -> Result<Place, Error> {
-        std::path::absolute(folder).map(Place).map_err(Error::file("find", folder))
+    pub fn new(folder: &Path) -> Result<StateFolder, Error> {
+        std::path::absolute(folder).map(StateFolder).map_err(Error::file("find", folder))
     }
 
     /// The folder.
@@ -47,7 +47,7 @@ impl Place {
     }
 
     /// The servers that somebody takes care of, by name. An error where others could have written what is there.
-    pub fn servers(&self) -> Result<Vec<Record>, Error> {
+    pub fn servers(&self) -> Result<Vec<ServerRecord>, Error> {
         Ok(self.records()?.into_iter().filter(|record| record.owner.lives()).collect())
     }
 
@@ -81,28 +81,28 @@ impl Place {
     }
 
     fn sweep_locked(&self) -> Result<Vec<String>, Error> {
-        let stale: Vec<Record> = self.records()?.into_iter().filter(|record| !record.owner.lives()).collect();
+        let stale: Vec<ServerRecord> = self.records()?.into_iter().filter(|record| !record.owner.lives()).collect();
         stale.iter().try_for_each(clean)?;
         Ok(stale.into_iter().map(|record| record.name).collect())
     }
 
-    /// All records, by name. A folder counts only if its record says that it is this one: nothing else in the place is
+    /// All records, by name. A folder counts only if its record says that it is this one: nothing else in the folder is
     /// ever touched.
-    fn records(&self) -> Result<Vec<Record>, Error> {
+    fn records(&self) -> Result<Vec<ServerRecord>, Error> {
         if !trust::is_own_folder(&self.0)? {
             return Ok(Vec::new());
         }
         let entries = fs::read_dir(&self.0).into_iter().flatten().filter_map(Result::ok);
-        let mut records: Vec<Record> = entries
+        let mut records: Vec<ServerRecord> = entries
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-            .filter_map(|entry| Record::read(&entry.path()).filter(|record| record.folder == entry.path()))
+            .filter_map(|entry| ServerRecord::read(&entry.path()).filter(|record| record.folder == entry.path()))
             .collect();
         records.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(records)
     }
 
     /// Makes the folder of a new server and puts its record there.
-    pub(crate) fn claim(&self, record: &mut Record) -> Result<(), Error> {
+    pub(crate) fn claim(&self, record: &mut ServerRecord) -> Result<(), Error> {
         let name = &record.name;
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if name.is_empty() || name.len() > 40 || !name.chars().all(plain) {
@@ -122,7 +122,7 @@ impl Place {
         match DirBuilder::new().mode(0o700).create(&record.folder) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(match Record::read(&record.folder) {
+                return Err(match ServerRecord::read(&record.folder) {
                     Some(_) => Error::Taken(name.clone()),
                     None => Error::File { what: "make", path: record.folder.clone(), error },
                 });
@@ -146,9 +146,9 @@ impl Place {
 
     /// Held from the choice of a port until the server listens on it: Samba's sockets don't exclude one another.
     pub(crate) fn port_lock() -> Result<OwnedFd, Error> {
-        let place = Place::default();
-        place.make()?;
-        lock(&place.0.join(".port"))
+        let state = StateFolder::default();
+        state.make()?;
+        lock(&state.0.join(".port"))
     }
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn end_process(process: Process) {
 }
 
 /// Ends what runs of a server, and removes its folder.
-pub(crate) fn clean(record: &Record) -> Result<(), Error> {
+pub(crate) fn clean(record: &ServerRecord) -> Result<(), Error> {
     let folder = &record.folder;
     if !family::end(folder) {
         let said = format!("some of its processes can't be ended, and {} stays", folder.display());
@@ -201,8 +201,8 @@ mod tests {
     use super::*;
     use crate::Settings;
 
-    fn record(name: &str, owner: Process) -> Record {
-        Record {
+    fn record(name: &str, owner: Process) -> ServerRecord {
+        ServerRecord {
             name: name.to_owned(),
             folder: PathBuf::new(),
             share_folder: PathBuf::new(),
@@ -221,26 +221,26 @@ mod tests {
     #[test]
     fn what_a_dead_owner_left_is_swept_and_nothing_else() {
         let directory = tempfile::tempdir().expect("a temporary directory can be made");
-        let place = Place::new(directory.path()).expect("the path is absolute");
+        let state = StateFolder::new(directory.path()).expect("the path is absolute");
         let own = Process::own();
         // The same process id with another start time: what a recycled id looks like.
-        place.claim(&mut record("dead", Process { start: own.start + 1, ..own })).expect("the name is free");
-        place.claim(&mut record("live", own)).expect("the name is free");
+        state.claim(&mut record("dead", Process { start: own.start + 1, ..own })).expect("the name is free");
+        state.claim(&mut record("live", own)).expect("the name is free");
         fs::create_dir(directory.path().join("foreign")).expect("a folder can be made");
         fs::write(directory.path().join("foreign/state.json"), "{}").expect("a file can be written");
         // The second claim has swept already.
-        assert_eq!(place.sweep().expect("the place can be read"), Vec::<String>::new());
+        assert_eq!(state.sweep().expect("the folder can be read"), Vec::<String>::new());
         let left = |name: &str| directory.path().join(name).exists();
         assert_eq!((left("dead"), left("live"), left("foreign")), (false, true, true));
-        assert_eq!(place.servers().expect("the place is ours").len(), 1);
+        assert_eq!(state.servers().expect("the folder is ours").len(), 1);
     }
 
     #[test]
     fn a_name_is_taken_once_and_can_be_no_path() {
         let directory = tempfile::tempdir().expect("a temporary directory can be made");
-        let place = Place::new(directory.path()).expect("the path is absolute");
-        place.claim(&mut record("a", Process::own())).expect("the name is free");
-        let claim = |name: &str| place.claim(&mut record(name, Process::own()));
+        let state = StateFolder::new(directory.path()).expect("the path is absolute");
+        state.claim(&mut record("a", Process::own())).expect("the name is free");
+        let claim = |name: &str| state.claim(&mut record(name, Process::own()));
         assert!(matches!(claim("a"), Err(Error::Taken(name)) if name == "a"));
         assert!(matches!(claim("../b"), Err(Error::Settings(_))));
         assert!(matches!(claim(""), Err(Error::Settings(_))));
