@@ -14,8 +14,11 @@
 use super::result::Run;
 use smbscope_model::units;
 use smbscope_model::{Command, Group, Nanos};
+use smbscope_stats::filter::tokens::{Cursor, Kind, Token, Wrong, tokens};
+use smbscope_stats::filter::{FilterError, Problem};
 use smbscope_stats::{Figures, Limit, Summary};
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 /// Conditions that must all hold.
@@ -27,11 +30,25 @@ pub struct Criterion {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Condition {
-    Time { figure: Figure, of: String, below: Nanos },
-    ErrorShare { below: f64 },
-    Errors { below: f64 },
-    Operations { above: f64 },
-    Throughput { above: f64 },
+    /// `place` is that of the name in the text.
+    Time {
+        figure: Figure,
+        of: String,
+        place: Range<usize>,
+        below: Nanos,
+    },
+    ErrorShare {
+        below: f64,
+    },
+    Errors {
+        below: f64,
+    },
+    Operations {
+        above: f64,
+    },
+    Throughput {
+        above: f64,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,13 +72,11 @@ const FIGURES: [(&str, Figure); 7] = [
     ("p999", Figure::P999),
 ];
 
-/// What is wrong with a criterion.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}`: {problem}; write conditions such as p95(Read) < 20ms and errors < 1%")]
-pub struct CriterionError {
-    given: String,
-    problem: String,
-}
+/// What is wrong with a criterion, and where.
+pub type CriterionError = FilterError;
+
+/// How conditions look.
+const EXAMPLE: &str = "write conditions such as p95(Read) < 20ms and errors < 1%";
 
 /// What a run came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,92 +91,126 @@ impl FromStr for Criterion {
     type Err = CriterionError;
 
     fn from_str(text: &str) -> Result<Criterion, CriterionError> {
-        let error = |problem: String| CriterionError { given: text.to_owned(), problem };
-        let conditions = split_and(text).into_iter().map(condition).collect::<Result<Vec<_>, _>>().map_err(error)?;
-        Ok(Criterion { text: text.trim().to_owned(), conditions })
+        let conditions = conditions(text).map_err(|(problem, place)| problem.at(text, place))?;
+        Ok(Criterion { text: text.to_owned(), conditions })
     }
 }
 
-/// The parts between words `and`; names in parentheses may hold that word.
-fn split_and(text: &str) -> Vec<&str> {
-    let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0);
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            _ if depth == 0 && c.is_whitespace() => {
-                let behind = at + c.len_utf8();
-                let word = text[behind..].split(char::is_whitespace).next().unwrap_or_default();
-                if word.eq_ignore_ascii_case("and") {
-                    parts.push(&text[begin..at]);
-                    begin = behind + word.len();
-                }
-            }
-            _ => {}
+fn conditions(text: &str) -> Result<Vec<Condition>, Wrong> {
+    let tokens = tokens(text)?;
+    let mut cursor = Cursor::new(text, &tokens);
+    let mut conditions = Vec::new();
+    loop {
+        conditions.push(condition(text, &mut cursor)?);
+        if cursor.peek().is_none() {
+            return Ok(conditions);
+        }
+        if !cursor.keyword("and") && !cursor.sign("&&") {
+            return Err(with_example(cursor.expected("`and` or the end")));
         }
     }
-    parts.push(&text[begin..]);
-    parts
 }
 
-fn condition(text: &str) -> Result<Condition, String> {
-    let text = text.trim();
-    let at = text.find(['<', '>']).ok_or_else(|| format!("`{text}` has no `<` or `>`"))?;
-    let (left, right) = (text[..at].trim(), text[at + 1..].trim());
-    let less = text.as_bytes().get(at) == Some(&b'<');
-    if right.starts_with('=') {
-        return Err("there is no `<=` or `>=`".to_owned());
-    }
-    let must = |wanted: bool| {
-        let sign = if less { '>' } else { '<' };
-        if less == wanted { Ok(()) } else { Err(format!("`{left}` is compared by `{sign}`")) }
+fn with_example((problem, place): Wrong) -> Wrong {
+    (problem.hint(EXAMPLE), place)
+}
+
+fn condition(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<Condition, Wrong> {
+    let Some(Token { kind: Kind::Word(name), place }) = cursor.peek() else {
+        return Err(with_example(cursor.expected("a figure")));
     };
-    if let Some((name, of)) = left.split_once('(') {
-        let of = of.strip_suffix(')').ok_or_else(|| format!("`{left}` has no `)`"))?.trim();
-        let known = FIGURES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name.trim()));
-        let figure = known.ok_or_else(|| format!("`{}` is none of {}", name.trim(), names(&FIGURES)))?.1;
-        if of.is_empty() {
-            return Err(format!("`{left}` does not say of what"));
-        }
-        must(true)?;
-        let below = units::duration(right)?;
-        return Ok(Condition::Time { figure, of: of.to_owned(), below });
+    cursor.skip();
+    if let Some((name, figure)) = FIGURES.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+        let (of, place) = of_what(text, name, cursor)?;
+        compared(cursor, "<")?;
+        let below = value(text, cursor, units::duration)?;
+        return Ok(Condition::Time { figure, below, of, place });
     }
-    match left.to_ascii_lowercase().as_str() {
+    match name.to_ascii_lowercase().as_str() {
         "errors" => {
-            must(true)?;
-            match right.ends_with('%') {
-                true => Ok(Condition::ErrorShare { below: units::percentage(right)? }),
-                false => Ok(Condition::Errors { below: number(right)? }),
-            }
+            compared(cursor, "<")?;
+            value(text, cursor, |text| match text.ends_with('%') {
+                true => units::percentage(text).map(|below| Condition::ErrorShare { below }).map_err(Problem::from),
+                false => number(text).map(|below| Condition::Errors { below }),
+            })
         }
         "ops" | "operations" => {
-            must(false)?;
-            Ok(Condition::Operations { above: units::rate(right)? })
+            compared(cursor, ">")?;
+            Ok(Condition::Operations { above: value(text, cursor, units::rate)? })
         }
         "throughput" => {
-            must(false)?;
-            Ok(Condition::Throughput { above: units::byte_rate(right)? as f64 })
+            compared(cursor, ">")?;
+            Ok(Condition::Throughput { above: value(text, cursor, units::byte_rate)? as f64 })
         }
-        _ if FIGURES.iter().any(|(known, _)| known.eq_ignore_ascii_case(left)) => {
-            Err(format!("`{left}` needs to say of what: {left}(total), {left}(Read)"))
+        _ => {
+            let known = FIGURES.map(|(name, _)| name).join(", ");
+            let problem = Problem::new(format!("`{name}` is none of {known}, errors, ops, throughput"));
+            Err(with_example((problem, place.clone())))
         }
-        _ => Err(format!("`{left}` is none of {}, errors, ops, throughput", names(&FIGURES))),
     }
 }
 
-fn names(figures: &[(&str, Figure)]) -> String {
-    figures.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+/// The name in parentheses behind a figure, and its bytes; it may hold blanks and parentheses of its own, and in quotes
+/// any signs.
+fn of_what(text: &str, figure: &str, cursor: &mut Cursor<'_, '_>) -> Result<(String, Range<usize>), Wrong> {
+    let open = cursor.place();
+    let opened = cursor.takes(&Kind::Open);
+    let inside = cursor.rest();
+    if !opened || inside.first().is_some_and(|token| token.kind == Kind::Close) {
+        let problem = Problem::new(format!("`{figure}` needs to say of what"));
+        return Err((problem.hint(format!("{figure}(total), {figure}(Read)")), open));
+    }
+    let mut depth = 1;
+    let count = inside.iter().take_while(|token| {
+        depth += i32::from(token.kind == Kind::Open) - i32::from(token.kind == Kind::Close);
+        depth > 0
+    });
+    let count = count.count();
+    if count == inside.len() {
+        return Err((Problem::new("the parenthesis is not closed").hint(EXAMPLE), open.start..text.len()));
+    }
+    (0..=count).for_each(|_| cursor.skip());
+    let place = inside[0].place.start..inside[count - 1].place.end;
+    let of = match &inside[0].kind {
+        Kind::Quoted(inner) if count == 1 => inner.to_string(),
+        _ => text[place.clone()].to_owned(),
+    };
+    Ok((of, place))
 }
 
-fn number(text: &str) -> Result<f64, String> {
-    let text = text.trim();
-    text.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0).ok_or_else(|| format!("`{text}` is no number"))
+/// The one sign by which a figure is compared.
+fn compared(cursor: &mut Cursor<'_, '_>, sign: &'static str) -> Result<(), Wrong> {
+    if cursor.sign(sign) { Ok(()) } else { Err(with_example(cursor.expected(&format!("`{sign}`")))) }
+}
+
+/// What a figure is compared with: a number and its unit, with or without a blank between them.
+fn value<T, P: Into<Problem>>(
+    text: &str,
+    cursor: &mut Cursor<'_, '_>,
+    read: impl FnOnce(&str) -> Result<T, P>,
+) -> Result<T, Wrong> {
+    let place = cursor.place();
+    let mut end = place.start;
+    while let Some(Token { kind: Kind::Word(word), place }) = cursor.peek()
+        && !word.eq_ignore_ascii_case("and")
+    {
+        cursor.skip();
+        end = place.end;
+    }
+    if end == place.start {
+        return Err(with_example(cursor.expected("a value")));
+    }
+    read(&text[place.start..end]).map_err(|problem| (problem.into(), place.start..end))
+}
+
+fn number(text: &str) -> Result<f64, Problem> {
+    let number = text.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
+    number.ok_or_else(|| Problem::new(format!("`{text}` is no number")).hint("errors < 10, errors < 1%"))
 }
 
 impl fmt::Display for Criterion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(self.text.trim())
     }
 }
 
@@ -169,7 +218,7 @@ impl Criterion {
     /// Refuses names that neither a group, an operation of the workload nor a command has.
     pub fn check(&self, operations: &[String]) -> Result<(), CriterionError> {
         for condition in &self.conditions {
-            let Condition::Time { of, .. } = condition else { continue };
+            let Condition::Time { of, place, .. } = condition else { continue };
             let known = is_total(of)
                 || group(of).is_some()
                 || operations.iter().any(|name| name.eq_ignore_ascii_case(of))
@@ -178,7 +227,7 @@ impl Criterion {
                 let groups = Group::ALL.iter().map(|group| group.name());
                 let names: Vec<&str> = groups.chain(operations.iter().map(String::as_str)).collect();
                 let problem = format!("`{of}` is neither total nor one of {}, nor a command", names.join(", "));
-                return Err(CriterionError { given: self.text.clone(), problem });
+                return Err(Problem::new(problem).at(&self.text, place.clone()));
             }
         }
         Ok(())
@@ -199,7 +248,7 @@ impl Condition {
         let failed: u64 = run.operations.iter().flat_map(|operation| operation.unexpected.values()).sum::<u64>()
             + run.failures.values().sum::<u64>();
         match self {
-            Condition::Time { figure, of, below } => {
+            Condition::Time { figure, of, below, .. } => {
                 let figures = figures_of(run, of);
                 let value = figure.of(&figures);
                 let found = match value {
@@ -293,36 +342,48 @@ mod tests {
     #[test]
     fn conditions_are_joined_by_and() {
         let expected = [
-            Condition::Time { figure: Figure::P95, of: "Read".to_owned(), below: Nanos(20_000_000) },
+            Condition::Time { figure: Figure::P95, of: "Read".to_owned(), place: 4..8, below: Nanos(20_000_000) },
             Condition::ErrorShare { below: 0.01 },
             Condition::Operations { above: 500.0 },
             Condition::Throughput { above: 1.5e6 },
         ];
         assert_eq!(parsed("p95(Read) < 20ms and errors < 1% and ops > 500/s AND throughput > 1.5 MB/s"), expected);
-        let time = |figure, of: &str, below| vec![Condition::Time { figure, of: of.to_owned(), below: Nanos(below) }];
-        assert_eq!(parsed("mean(total)<250us"), time(Figure::Mean, "total", 250_000));
-        assert_eq!(parsed("p999( Expand and copy ) < 1.5 s").len(), 1);
+        let of = |text: &str| match parsed(text).as_slice() {
+            [Condition::Time { figure, of, below, .. }] => (*figure, of.clone(), below.0),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(of("mean(total)<250us"), (Figure::Mean, "total".to_owned(), 250_000));
+        assert_eq!(of("p999( Expand and copy ) < 1.5 s"), (Figure::P999, "Expand and copy".to_owned(), 1_500_000_000));
+        assert_eq!(of("p50('a = b') < 1s"), (Figure::P50, "a = b".to_owned(), 1_000_000_000));
+        assert_eq!(of("max(Copy (large)) < 2s"), (Figure::Max, "Copy (large)".to_owned(), 2_000_000_000));
     }
 
     #[test]
     fn what_is_wrong_is_said_with_an_example() {
         assert_eq!(
             problem("p95(Read) < 20"),
-            "`p95(Read) < 20`: expected a duration, such as 50ms, 1.5s, 200us or 2min; a time needs its unit: did you \
-             mean 20ms?; write conditions such as p95(Read) < 20ms and errors < 1%"
+            "character 13: expected a duration, such as 50ms, 1.5s, 200us or 2min; a time needs its unit: did you mean \
+             20ms?\n  p95(Read) < 20\n              ^^"
         );
         assert!("p95(Read) < 1min".parse::<Criterion>().is_ok());
-        assert!(problem("p95 < 20ms").contains("`p95` needs to say of what: p95(total), p95(Read)"));
-        assert!(problem("p42(Read) < 20ms").contains("`p42` is none of mean, max, p50"));
-        assert!(problem("p95(Read < 20ms").contains("`p95(Read` has no `)`"));
-        assert!(problem("p95(Read) > 20ms").contains("`p95(Read)` is compared by `<`"));
-        assert!(problem("ops < 5").contains("`ops` is compared by `>`"));
-        assert!(problem("p95(Read) <= 20ms").contains("there is no `<=`"));
-        assert!(problem("errors < few").contains("`few` is no number"));
-        assert!(problem("p95(Read)").contains("has no `<`"));
-        assert!(problem("latency < 3").contains("`latency` is none of"));
-        assert!(problem("").contains("has no `<`"));
-        assert!(problem("ops > 5 and").contains("`` has no `<`"));
+        for (text, expected) in [
+            ("p95 < 20ms", "character 5: `p95` needs to say of what; p95(total), p95(Read)"),
+            ("p95() < 20ms", "character 4: `p95` needs to say of what; p95(total), p95(Read)"),
+            ("p42(Read) < 20ms", "character 1: `p42` is none of mean, max, p50, p90, p95, p99, p999, errors, ops"),
+            ("p95(Read < 20ms", "character 4: the parenthesis is not closed; write conditions such as p95(Read)"),
+            ("p95(Read) > 20ms", "character 11: expected `<`, found `>`; write conditions such as"),
+            ("p95(Read) <= 20ms", "character 11: expected `<`, found `<=`"),
+            ("ops < 5", "character 5: expected `>`, found `<`"),
+            ("errors < few", "character 10: `few` is no number; errors < 10, errors < 1%"),
+            ("errors <", "character 9: expected a value, found the end"),
+            ("p95(Read)", "character 10: expected `<`, found the end"),
+            ("latency < 3", "character 1: `latency` is none of"),
+            ("", "character 1: expected a figure, found the end"),
+            ("ops > 5 and", "character 12: expected a figure, found the end"),
+            ("ops > 5, errors < 1", "character 8: expected `and` or the end, found `,`"),
+        ] {
+            assert!(problem(text).starts_with(expected), "{}", problem(text));
+        }
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl fmt::Display for FilterError {
 
 /// The trouble, wherever it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Problem {
+pub struct Problem {
     what: String,
     hint: Option<String>,
 }
@@ -52,12 +52,13 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    pub(super) fn new(what: impl Into<String>) -> Problem {
+    /// This is wrong.
+    pub fn new(what: impl Into<String>) -> Problem {
         Problem { what: what.into(), hint: None }
     }
 
     /// What to write instead.
-    pub(super) fn hint(self, hint: impl Into<String>) -> Problem {
+    pub fn hint(self, hint: impl Into<String>) -> Problem {
         Problem { hint: Some(hint.into()), ..self }
     }
 
@@ -66,7 +67,8 @@ impl Problem {
         Problem { hint: hint.or(self.hint), ..self }
     }
 
-    pub(super) fn at(self, expression: &str, place: Range<usize>) -> FilterError {
+    /// In this expression, at these bytes of it.
+    pub fn at(self, expression: &str, place: Range<usize>) -> FilterError {
         FilterError { place, expression: expression.to_owned(), problem: self }
     }
 }

@@ -13,7 +13,8 @@
 //! | `columns` | the table of columns: name, type, and how to get the value from an exchange |
 //! | `expression` | the tree of a parsed expression, its evaluation, and how it is written |
 //! | `literal` | durations, sizes, points in time, addresses, patterns: read and written |
-//! | `parser` | text → tree |
+//! | [`tokens`] | text → tokens, for conditions of another kind too |
+//! | `parser` | tokens → tree |
 //! | `error` | what is wrong with an expression, where, and what to write instead |
 
 mod columns;
@@ -21,11 +22,12 @@ mod error;
 mod expression;
 mod literal;
 mod parser;
+pub mod tokens;
 
 #[cfg(test)]
 mod tests;
 
-pub use error::FilterError;
+pub use error::{FilterError, Problem};
 
 use columns::Context;
 use expression::Expression;

@@ -17,9 +17,9 @@
 use super::columns::{COLUMNS, Column, Names, Value, find};
 use super::error::{FilterError, Problem, did_you_mean};
 use super::expression::{Condition, Expression, Order};
-use super::literal::{Pattern, Prefix, Scalar, Word, has_wildcards, is_bare};
+use super::literal::{Pattern, Prefix, Scalar, Word, has_wildcards};
+use super::tokens::{Cursor, Kind, Token, Wrong, tokens};
 use std::borrow::Cow;
-use std::ops::Range;
 
 /// Parentheses and `not` in one another: more is no expression that anyone wrote.
 const DEEPEST: usize = 100;
@@ -27,106 +27,23 @@ const DEEPEST: usize = 100;
 pub(super) fn parse(text: &str) -> Result<Expression, FilterError> {
     let wrong = |(problem, place): Wrong| problem.at(text, place);
     let tokens = tokens(text).map_err(wrong)?;
-    let mut parser = Parser { tokens: &tokens, end: text.len(), at: 0, depth: 0 };
+    let mut parser = Parser { tokens: Cursor::new(text, &tokens), depth: 0 };
     let expression = parser.or().map_err(wrong)?;
-    match parser.peek() {
+    match parser.tokens.peek() {
         None => Ok(expression),
-        Some(_) => Err(wrong(parser.expected("`and`, `or` or the end"))),
-    }
-}
-
-type Wrong = (Problem, Range<usize>);
-
-#[derive(Debug, Clone, PartialEq)]
-enum Kind<'a> {
-    Open,
-    Close,
-    Comma,
-    /// Of signs.
-    Operator(&'static str),
-    Word(&'a str),
-    Quoted(Cow<'a, str>),
-}
-
-#[derive(Debug)]
-struct Token<'a> {
-    kind: Kind<'a>,
-    place: Range<usize>,
-}
-
-/// Signs, the longer ones first.
-const OPERATORS: [&str; 11] = ["==", "!=", "<=", ">=", "!~", "&&", "||", "<", ">", "~", "!"];
-
-fn tokens(text: &str) -> Result<Vec<Token<'_>>, Wrong> {
-    let mut tokens = Vec::new();
-    let mut at = 0;
-    while let Some(c) = text[at..].chars().next() {
-        let rest = &text[at..];
-        let (kind, length) = match c {
-            c if c.is_whitespace() => {
-                at += c.len_utf8();
-                continue;
-            }
-            '(' => (Kind::Open, 1),
-            ')' => (Kind::Close, 1),
-            ',' => (Kind::Comma, 1),
-            '"' | '\'' => quoted(rest, c).ok_or_else(|| {
-                let hint = format!("a {c} inside is written twice");
-                (Problem::new(format!("the text has no closing {c}")).hint(hint), at..text.len())
-            })?,
-            c if is_bare(c) => {
-                let length = rest.find(|c| !is_bare(c)).unwrap_or(rest.len());
-                (Kind::Word(&rest[..length]), length)
-            }
-            c => match OPERATORS.iter().find(|sign| rest.starts_with(**sign)) {
-                Some(sign) => (Kind::Operator(sign), sign.len()),
-                None => {
-                    let better = match c {
-                        '=' => "==",
-                        '&' => "&&",
-                        _ => "||",
-                    };
-                    let problem = Problem::new(format!("`{c}` alone means nothing"));
-                    return Err((problem.hint(format!("did you mean {better}?")), at..at + 1));
-                }
-            },
-        };
-        tokens.push(Token { kind, place: at..at + length });
-        at += length;
-    }
-    Ok(tokens)
-}
-
-/// Text in quotes, and how long it is with them.
-fn quoted(text: &str, quote: char) -> Option<(Kind<'_>, usize)> {
-    let mut from = 1;
-    loop {
-        let end = from + text.get(from..)?.find(quote)?;
-        if text[end + 1..].starts_with(quote) {
-            from = end + 2;
-            continue;
-        }
-        let inner = &text[1..end];
-        let inner = match inner.contains(quote) {
-            true => Cow::Owned(inner.replace(&String::from_iter([quote, quote]), &quote.to_string())),
-            false => Cow::Borrowed(inner),
-        };
-        return Some((Kind::Quoted(inner), end + 1));
+        Some(_) => Err(wrong(parser.tokens.expected("`and`, `or` or the end"))),
     }
 }
 
 struct Parser<'t, 'a> {
-    tokens: &'t [Token<'a>],
-    /// Length of the expression.
-    end: usize,
-    at: usize,
+    tokens: Cursor<'t, 'a>,
     depth: usize,
 }
 
-impl<'t, 'a> Parser<'t, 'a> {
+impl Parser<'_, '_> {
     fn or(&mut self) -> Result<Expression, Wrong> {
         let mut parts = vec![self.and()?];
-        while self.keyword("or") || self.sign("||") {
+        while self.tokens.keyword("or") || self.tokens.sign("||") {
             parts.push(self.and()?);
         }
         Ok(flat(parts, Expression::Or, |part| match part {
@@ -137,7 +54,7 @@ impl<'t, 'a> Parser<'t, 'a> {
 
     fn and(&mut self) -> Result<Expression, Wrong> {
         let mut parts = vec![self.not()?];
-        while self.keyword("and") || self.sign("&&") {
+        while self.tokens.keyword("and") || self.tokens.sign("&&") {
             parts.push(self.not()?);
         }
         Ok(flat(parts, Expression::And, |part| match part {
@@ -148,16 +65,19 @@ impl<'t, 'a> Parser<'t, 'a> {
 
     fn not(&mut self) -> Result<Expression, Wrong> {
         if self.depth > DEEPEST {
-            return Err((Problem::new(format!("more than {DEEPEST} levels of parentheses and `not`")), self.place()));
+            return Err((
+                Problem::new(format!("more than {DEEPEST} levels of parentheses and `not`")),
+                self.tokens.place(),
+            ));
         }
         self.depth += 1;
-        let result = if self.keyword("not") || self.sign("!") {
+        let result = if self.tokens.keyword("not") || self.tokens.sign("!") {
             Ok(Expression::Not(Box::new(self.not()?)))
-        } else if self.takes(&Kind::Open) {
+        } else if self.tokens.takes(&Kind::Open) {
             let inner = self.or()?;
-            match self.takes(&Kind::Close) {
+            match self.tokens.takes(&Kind::Close) {
                 true => Ok(inner),
-                false => Err(self.expected("`and`, `or` or `)`")),
+                false => Err(self.tokens.expected("`and`, `or` or `)`")),
             }
         } else {
             self.test()
@@ -167,16 +87,16 @@ impl<'t, 'a> Parser<'t, 'a> {
     }
 
     fn test(&mut self) -> Result<Expression, Wrong> {
-        let Some(Token { kind: Kind::Word(name), place }) = self.peek() else {
-            return Err(self.expected("a column"));
+        let Some(Token { kind: Kind::Word(name), place }) = self.tokens.peek() else {
+            return Err(self.tokens.expected("a column"));
         };
         let column = find(name).ok_or_else(|| (unknown_column(name), place.clone()))?;
-        self.at += 1;
+        self.tokens.skip();
         let condition = match &column.value {
             Value::Flag(_) => self.flag(column),
             Value::Scalar(unit, _) => {
                 let read = |text: &str| Scalar::parse(*unit, text);
-                let order = Order::ALL.into_iter().find(|order| self.sign(order.sign()));
+                let order = Order::ALL.into_iter().find(|order| self.tokens.sign(order.sign()));
                 match order {
                     Some(order) => Ok(Condition::Order(order, self.literal(read)?)),
                     None => self.equal(column, read, Condition::Scalars),
@@ -184,7 +104,7 @@ impl<'t, 'a> Parser<'t, 'a> {
             }
             Value::Address(_) => {
                 // `==` asks for one host, `in` for those of a network.
-                let is_equal = matches!(self.peek(), Some(Token { kind: Kind::Operator("==" | "!="), .. }));
+                let is_equal = matches!(self.tokens.peek(), Some(Token { kind: Kind::Operator("==" | "!="), .. }));
                 let read = |text: &str| match Prefix::parse(text)? {
                     prefix if is_equal && !prefix.is_single() => {
                         let hint = format!("addresses of a network: {} in {text}", column.name);
@@ -195,7 +115,7 @@ impl<'t, 'a> Parser<'t, 'a> {
                 self.equal(column, read, Condition::Prefixes)
             }
             Value::Text(names, _) => {
-                let negated = [("~", false), ("!~", true)].into_iter().find(|(sign, _)| self.sign(sign));
+                let negated = [("~", false), ("!~", true)].into_iter().find(|(sign, _)| self.tokens.sign(sign));
                 match negated {
                     Some((_, negated)) => {
                         self.literal(|text| Pattern::new(&spelt(names, text))).map(|p| Condition::Like(negated, p))
@@ -217,7 +137,7 @@ impl<'t, 'a> Parser<'t, 'a> {
             Kind::Word(word) => word.eq_ignore_ascii_case("in") || word.eq_ignore_ascii_case("not"),
             kind => *kind == Kind::Open,
         };
-        let values = self.tokens[self.at..].iter().skip_while(|token| is_before_value(&token.kind));
+        let values = self.tokens.rest().iter().skip_while(|token| is_before_value(&token.kind));
         let values = values.take_while(|token| matches!(token.kind, Kind::Word(_) | Kind::Quoted(_) | Kind::Comma));
         for Token { kind, place } in values {
             if let Kind::Word(word) = kind
@@ -234,12 +154,12 @@ impl<'t, 'a> Parser<'t, 'a> {
 
     /// What may stand behind a column that is yes or no.
     fn flag(&mut self, column: &Column) -> Result<Condition, Wrong> {
-        let negated = if self.sign("==") {
+        let negated = if self.tokens.sign("==") {
             false
-        } else if self.sign("!=") {
+        } else if self.tokens.sign("!=") {
             true
         } else {
-            return match self.peek() {
+            return match self.tokens.peek() {
                 Some(Token { kind: Kind::Operator("&&" | "||"), .. }) => Ok(Condition::Flag(true)),
                 Some(Token { kind: Kind::Operator(_), .. }) => Err(self.not_for(column)),
                 Some(Token { kind: Kind::Word("in"), .. }) => Err(self.not_for(column)),
@@ -261,45 +181,45 @@ impl<'t, 'a> Parser<'t, 'a> {
         make: impl Fn(bool, Vec<T>) -> Condition,
     ) -> Result<Condition, Wrong> {
         for (sign, negated) in [("==", false), ("!=", true)] {
-            if self.sign(sign) {
+            if self.tokens.sign(sign) {
                 // Every exchange has addresses, so there null is as wrong as any other word.
                 let may_be_unknown = !matches!(column.value, Value::Address(_));
-                if may_be_unknown && self.keyword("null") {
+                if may_be_unknown && self.tokens.keyword("null") {
                     return Ok(Condition::Known(negated));
                 }
                 return Ok(make(negated, vec![self.literal(read)?]));
             }
         }
-        let negated = self.keyword("not");
-        if self.keyword("in") {
+        let negated = self.tokens.keyword("not");
+        if self.tokens.keyword("in") {
             return Ok(make(negated, self.list(read)?));
         }
         if negated {
-            return Err(self.expected("`in`"));
+            return Err(self.tokens.expected("`in`"));
         }
-        Err(match self.peek() {
+        Err(match self.tokens.peek() {
             Some(Token { kind: Kind::Operator(_), .. }) => self.not_for(column),
-            _ => self.expected(&format!("a comparison after {} ({})", column.name, operators(column))),
+            _ => self.tokens.expected(&format!("a comparison after {} ({})", column.name, operators(column))),
         })
     }
 
     /// A literal, or several in parentheses.
     fn list<T>(&mut self, read: impl Fn(&str) -> Result<T, Problem>) -> Result<Vec<T>, Wrong> {
-        if !self.takes(&Kind::Open) {
+        if !self.tokens.takes(&Kind::Open) {
             return Ok(vec![self.literal(read)?]);
         }
         let mut all = vec![self.literal(&read)?];
-        while self.takes(&Kind::Comma) {
+        while self.tokens.takes(&Kind::Comma) {
             all.push(self.literal(&read)?);
         }
-        match self.takes(&Kind::Close) {
+        match self.tokens.takes(&Kind::Close) {
             true => Ok(all),
-            false => Err(self.expected("`,` or `)`")),
+            false => Err(self.tokens.expected("`,` or `)`")),
         }
     }
 
     fn literal<T>(&mut self, read: impl FnOnce(&str) -> Result<T, Problem>) -> Result<T, Wrong> {
-        let Some(Token { kind, place }) = self.peek() else { return Err(self.expected("a value")) };
+        let Some(Token { kind, place }) = self.tokens.peek() else { return Err(self.tokens.expected("a value")) };
         let value = match kind {
             Kind::Word(word) if word.eq_ignore_ascii_case("null") => {
                 return Err((
@@ -309,53 +229,15 @@ impl<'t, 'a> Parser<'t, 'a> {
             }
             Kind::Word(word) => read(word),
             Kind::Quoted(text) => read(text),
-            _ => return Err(self.expected("a value")),
+            _ => return Err(self.tokens.expected("a value")),
         };
-        self.at += 1;
+        self.tokens.skip();
         value.map_err(|problem| (problem, place.clone()))
-    }
-
-    fn peek(&self) -> Option<&'t Token<'a>> {
-        self.tokens.get(self.at)
-    }
-
-    fn place(&self) -> Range<usize> {
-        self.peek().map_or(self.end..self.end, |token| token.place.clone())
-    }
-
-    fn takes(&mut self, kind: &Kind<'_>) -> bool {
-        let found = self.peek().is_some_and(|token| token.kind == *kind);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn sign(&mut self, sign: &'static str) -> bool {
-        self.takes(&Kind::Operator(sign))
-    }
-
-    fn keyword(&mut self, keyword: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token { kind: Kind::Word(word), .. })
-            if word.eq_ignore_ascii_case(keyword));
-        self.at += usize::from(found);
-        found
-    }
-
-    fn expected(&self, what: &str) -> Wrong {
-        let found = match self.peek().map(|token| &token.kind) {
-            None => "the end".to_owned(),
-            Some(Kind::Open) => "`(`".to_owned(),
-            Some(Kind::Close) => "`)`".to_owned(),
-            Some(Kind::Comma) => "`,`".to_owned(),
-            Some(Kind::Operator(sign)) => format!("`{sign}`"),
-            Some(Kind::Word(word)) => format!("`{word}`"),
-            Some(Kind::Quoted(_)) => "text".to_owned(),
-        };
-        (Problem::new(format!("expected {what}, found {found}")), self.place())
     }
 
     /// An operator that the column's type has no use for.
     fn not_for(&self, column: &Column) -> Wrong {
-        let (problem, place) = self.expected(&operators(column));
+        let (problem, place) = self.tokens.expected(&operators(column));
         let article = match column.type_name() {
             "address" => "an ",
             "text" | "yes or no" => "",
