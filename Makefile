@@ -7,6 +7,9 @@ SHELL := bash
 
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Checks licences and advisories by deny.toml; built once, which takes two processors about two minutes.
+DENY_VERSION := 0.20.2
+DENY := .cache/tools/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 # A file for each target of `make test` that was skipped, with the reason.
 SKIPPED := $(TARGET)/skipped
 SMBSCOPE := $(TARGET)/release/smbscope
@@ -116,11 +119,19 @@ lint-python: setup-python
 	$(PYTHON) -m mypy --config-file scripts/mypy.ini scripts
 	@for script in scripts/*.sh .ci/run; do bash -n "$$script"; done
 
-licences: setup-python
-	$(PYTHON) scripts/check_licences.py
+$(DENY):
+	$(CARGO) install --quiet --locked --root .cache/tools/cargo-deny-$(DENY_VERSION) cargo-deny@$(DENY_VERSION)
 
-advisories: setup-python ## the crates of Cargo.lock against the RustSec database (skipped where that can't be reached)
-	$(PYTHON) scripts/check_advisories.py --skip-note $(SKIPPED)/$@
+licences: setup-build $(DENY)
+	$(DENY) --locked check --hide-inclusion-graph licenses bans sources
+
+advisories: setup-build $(DENY) ## the crates of Cargo.lock against the RustSec database (skipped where that can't be reached)
+	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
+	@if timeout 60 $(DENY) --locked fetch db 2>/dev/null; then set -x; \
+	    $(DENY) --locked --offline check --hide-inclusion-graph -W unmaintained -W unsound -W notice advisories; \
+	else \
+	    echo 'the advisory database is not reachable' >$(SKIPPED)/$@; echo "SKIPPED: $$(cat $(SKIPPED)/$@)"; \
+	fi
 
 test-rust: setup-python setup-servers
 	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
