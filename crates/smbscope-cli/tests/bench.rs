@@ -441,7 +441,10 @@ fn arguments_that_contradict_each_other_are_named_before_anything_is_begun() {
         (&["--duration", "100001s"], "at most 100000s"),
         (&["--users", "1..5000"], "more than 1000 load points"),
         (&["--workload", "echo", "--passes", "2"], "echo has none"),
-        (&["--workload", "echo", "--find-capacity", "p95(Raed) < 1ms"], "`Raed` is neither"),
+        (
+            &["--workload", "echo", "--find-capacity", "p95(Raed) < 1ms"],
+            "smbscope: the criterion, character 5: `Raed` is neither total",
+        ),
     ] {
         let found = bench(&[arguments, &[target]].concat());
         assert_eq!((found.status, found.out.as_str()), (Some(2), ""), "{arguments:?}: {}", found.err);

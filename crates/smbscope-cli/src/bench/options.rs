@@ -68,7 +68,9 @@ fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
 /// Refuses what is asked of a workload that has no such thing, before anything is begun.
 fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArguments> {
     if let Some(criterion) = &arguments.find_capacity {
-        criterion.check(workload.operations()).map_err(|error| BadArguments(error.to_string()))?;
+        criterion
+            .check(workload.operations())
+            .map_err(|error| BadArguments(engine::EngineError::from(error).to_string()))?;
     }
     if arguments.passes.is_some() && workload.steps_of_a_pass().is_none() {
         let name = workload.name();

@@ -130,8 +130,8 @@ pub enum EngineError {
     /// A setting that makes no sense.
     #[error("{0}")]
     Plan(String),
-    /// A criterion that cannot be judged.
-    #[error(transparent)]
+    /// A criterion that cannot be judged: in one line, as the command line has gone by.
+    #[error("the criterion, character {}: {}", .0.position(), .0.sentence())]
     Criterion(#[from] super::criterion::CriterionError),
     /// The system gave no thread or runtime.
     #[error("the threads of the load generator could not be started: {0}")]
