@@ -3,8 +3,8 @@
 use crate::wire::{Key, Wire};
 use smbscope_load::engine::result::{self, Counted, Ended, Pace, Run};
 use smbscope_model::{Group, Nanos};
-use smbscope_report::bench::{self, Capture, Captured, Measured, OTHER, Times};
-use smbscope_stats::{Limit, Summary};
+use smbscope_report::bench::{self, Capture, Captured, Measured, OTHER};
+use smbscope_stats::{Figures, Limit, Summary};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
@@ -58,13 +58,13 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
         bytes_written: run.bytes_written,
         errors,
         total: total(run, wire),
-        due: run.due.as_ref().map(|due| due.figures().into()),
+        due: run.due.as_ref().map(|due| due.figures()),
         stalls: run.stalls.iter().map(stall).collect(),
         groups: groups(run, wire),
         commands: commands(run, wire),
         workload_operations: run.operations.iter().map(operation).collect(),
         intervals: run.intervals.iter().map(interval).collect(),
-        connects: run.connects.figures().into(),
+        connects: run.connects.figures(),
         failures: run.failures.iter().filter(|(_, count)| **count > 0).map(|(why, n)| (why.clone(), *n)).collect(),
         unanswered: run.unanswered,
         client_cpu: Some(client_cpu(run, answered)),
@@ -120,15 +120,15 @@ fn merged<'a>(summaries: Option<&'a BTreeMap<Key, Summary>>, chooses: impl Fn(&K
 }
 
 /// The client's times beside the wire's, of the kinds that are chosen.
-fn measured(client: Times, wire: Option<&Wire>, chooses: impl Fn(&Key) -> bool) -> Measured {
-    let times = |summaries| merged(summaries, &chooses).map(|summary| Times::from(summary.figures()));
+fn measured(client: Figures, wire: Option<&Wire>, chooses: impl Fn(&Key) -> bool) -> Measured {
+    let times = |summaries| merged(summaries, &chooses).map(|summary| summary.figures());
     let wire_times = times(wire.map(|wire| &wire.commands));
     let difference = times(wire.and_then(|wire| wire.differences.as_ref()));
     Measured { client, wire: wire_times, difference }
 }
 
 fn total(run: &Run, wire: Option<&Wire>) -> Measured {
-    let client = run.total.figures().into();
+    let client = run.total.figures();
     let in_headline = measured(client, wire, |(_, _, group)| group.in_headline());
     match &in_headline.wire {
         // With encryption the wire shows frames only; each is a command, or a compound of them.
@@ -156,7 +156,7 @@ fn groups(run: &Run, wire: Option<&Wire>) -> Vec<bench::Group> {
             part_of: part_of.map(str::to_owned),
             headline: members.iter().all(|group| group.in_headline()),
             operations,
-            times: measured(client.figures().into(), wire, |(_, _, group)| members.contains(group)),
+            times: measured(client.figures(), wire, |(_, _, group)| members.contains(group)),
         });
     };
     for group in Group::ALL {
@@ -176,7 +176,7 @@ fn commands(run: &Run, wire: Option<&Wire>) -> Vec<bench::Command> {
     keys.dedup();
     let entry = |key: Key| {
         let counted: Option<&Counted> = run.commands.get(&key);
-        let client: Times = counted.map_or_else(Times::default, |counted| counted.response_time.figures().into());
+        let client: Figures = counted.map_or_else(Figures::default, |counted| counted.response_time.figures());
         let (command, subcommand, group) = key;
         bench::Command {
             protocol: command.protocol().to_string(),
@@ -194,8 +194,8 @@ fn commands(run: &Run, wire: Option<&Wire>) -> Vec<bench::Command> {
 fn operation(operation: &result::Operation) -> bench::Operation {
     bench::Operation {
         operation: operation.name.clone(),
-        service_time: operation.service.figures().into(),
-        response_time: operation.response.as_ref().map(|response| response.figures().into()),
+        service_time: operation.service.figures(),
+        response_time: operation.response.as_ref().map(|response| response.figures()),
         unexpected: by_name(&operation.unexpected),
     }
 }

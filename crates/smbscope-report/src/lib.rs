@@ -35,7 +35,6 @@ pub mod schema;
 mod sentence;
 mod skipped;
 mod slices;
-mod times;
 mod verdict;
 mod warnings;
 mod whole;

@@ -4,9 +4,9 @@
 
 use crate::document::{self, Generator, Kind, ParseError};
 use crate::json::escaped::write_indented;
-use crate::times::Times;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
+use smbscope_stats::Figures;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -196,7 +196,7 @@ pub struct Run {
     /// Open loop: operations of the workload, from when they were due to their end. What users waited: headlines, curves and
     /// capacity go by it. Null in a closed loop.
     #[serde(default)]
-    pub due: Option<Times>,
+    pub due: Option<Figures>,
     /// Times in which commands were outstanding and the server answered none, in their order; of more than 100 the
     /// longest.
     #[serde(default)]
@@ -211,7 +211,7 @@ pub struct Run {
     /// The measured part, piece by piece, in time order.
     pub intervals: Vec<Interval>,
     /// Time from the start of a connect to a session that can be used.
-    pub connects: Times,
+    pub connects: Figures,
     /// Sessions that could not be made or broke, by reason, and how often.
     pub failures: BTreeMap<String, u64>,
     /// Commands that were under way when their connection ended.
@@ -280,12 +280,12 @@ pub enum Pace {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// Inside the client: from handing the request to the system to having the whole response.
-    pub client: Times,
+    pub client: Figures,
     /// From a capture of the same exchanges; null where none was made.
-    pub wire: Option<Times>,
+    pub wire: Option<Figures>,
     /// The client's time less the wire's, of each command that was seen from both places: what the client's own system
     /// adds. Null where commands were not matched one by one.
-    pub difference: Option<Times>,
+    pub difference: Option<Figures>,
 }
 
 /// Commands of a group.
@@ -335,10 +335,10 @@ pub struct Operation {
     /// As the workload calls it.
     pub operation: String,
     /// From the actual start to the end.
-    pub service_time: Times,
+    pub service_time: Figures,
     /// From the intended start to the end: what a user would have waited who keeps to the schedule. Null in a closed
     /// loop.
-    pub response_time: Option<Times>,
+    pub response_time: Option<Figures>,
     /// Operations that ended otherwise than expected, by status.
     pub unexpected: BTreeMap<String, u64>,
 }
@@ -482,7 +482,7 @@ impl Run {
     }
 
     /// What users waited: from when operations were due in an open loop, otherwise the response times of commands.
-    pub fn headline(&self) -> &Times {
+    pub fn headline(&self) -> &Figures {
         self.due.as_ref().unwrap_or(&self.total.client)
     }
 

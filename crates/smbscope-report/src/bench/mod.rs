@@ -18,7 +18,6 @@ mod warnings;
 pub const OTHER: &str = "Other";
 
 pub use crate::document::{Generator, ParseError, schema_of};
-pub use crate::times::Times;
 pub use document::{
     Capacity, Capture, Captured, ClientCpu, Command, Document, Ended, FileSet, Group, Interval, Measured, Operation,
     Pace, Run, SCHEMA, Schedule, Settings, Stall, Target, Tried, Workload, write,

@@ -146,11 +146,11 @@ pub(super) fn row_of<'a>(rows: impl Iterator<Item = Option<&'a Row>>) -> Vec<Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::times::Times;
+    use smbscope_stats::Figures;
 
     fn row(timed: u64, mean: i64, p95: Option<i64>) -> Row {
         let (mean, p50, p95, max) = (Some(Nanos(mean)), Some(Nanos(0)), p95.map(Nanos), Some(Nanos(9)));
-        let response_time = Times { count: timed, mean, p50, p95, max, ..Times::default() };
+        let response_time = Figures { count: timed, mean, p50, p95, max, ..Figures::default() };
         Row { count: timed + 1, timed, response_time, ..Row::default() }
     }
 

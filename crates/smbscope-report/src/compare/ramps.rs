@@ -11,6 +11,7 @@ use crate::format::counted;
 use crate::json::entries::{self, Row};
 use serde::Serialize;
 use smbscope_model::{Group, Nanos, Protocol};
+use smbscope_stats::Figures;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Something to compare.
@@ -252,7 +253,7 @@ fn with_rates(cells: Vec<Option<Cell>>, runs: &[Option<&Run>]) -> Vec<Option<Poi
     made.collect()
 }
 
-fn row(count: u64, errors: BTreeMap<String, u64>, times: &bench::Times) -> Row {
+fn row(count: u64, errors: BTreeMap<String, u64>, times: &Figures) -> Row {
     Row { count, timed: times.count, errors, response_time: *times, ..Row::default() }
 }
 

@@ -4,9 +4,9 @@
 use super::waits::TimeSplit;
 use crate::Report;
 use crate::load::Load;
-use crate::times::Times;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{DirectionCounts, Nanos, Outcome, Protocol, TimeKind, Timestamp};
+use smbscope_stats::Figures;
 use smbscope_stats::{Aggregate, CommandRow, Entities, Splits, SubcommandRow};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -268,28 +268,28 @@ pub(crate) struct Row {
     /// on an edge is in the decade above.
     pub(crate) distribution: [u64; 10],
     /// Request first packet to response last packet.
-    pub(crate) response_time: Times,
+    pub(crate) response_time: Figures,
     /// Request last to response first.
     #[serde(default)]
-    pub(crate) service_time: Times,
+    pub(crate) service_time: Figures,
     /// Service time less the round trip between capture point and server; not measured where that is unknown.
     #[serde(default)]
-    pub(crate) server_time: Times,
+    pub(crate) server_time: Figures,
     /// Request first to last.
     #[serde(default)]
-    pub(crate) request_transfer: Times,
+    pub(crate) request_transfer: Figures,
     /// Response first to last.
     #[serde(default)]
-    pub(crate) response_transfer: Times,
+    pub(crate) response_transfer: Figures,
     /// Request last to response last: Wireshark's service response time.
     #[serde(default)]
-    pub(crate) srt: Times,
+    pub(crate) srt: Figures,
     /// First copy to last copy of a retransmitted segment.
     #[serde(default)]
-    pub(crate) retransmission_delay: Times,
+    pub(crate) retransmission_delay: Figures,
     /// Previous response last to request first, with nothing outstanding.
     #[serde(default)]
-    pub(crate) think_time: Times,
+    pub(crate) think_time: Figures,
 }
 
 impl Row {
@@ -301,7 +301,7 @@ impl Row {
         if row.other_statuses > 0 {
             errors.insert(super::OTHER.to_owned(), row.other_statuses);
         }
-        let time = |kind| Times::from(*row.time(kind));
+        let time = |kind| *row.time(kind);
         Row {
             count: row.count,
             timed: row.timed,
@@ -348,7 +348,7 @@ pub(crate) struct Entity<N> {
     /// Of the headline groups. Percentiles are exact up to 256 values (files, clients and servers: 64) and within 1.6 %
     /// above.
     #[serde(default)]
-    response_time: Times,
+    response_time: Figures,
 }
 
 impl<N> Entity<N> {
@@ -371,7 +371,7 @@ impl<N> Entity<N> {
             errors: entity.errors,
             bytes_read: entity.bytes_read,
             bytes_written: entity.bytes_written,
-            response_time: entity.response_time.into(),
+            response_time: entity.response_time,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The slices of the JSON report.
 
 use crate::slices::text;
-use crate::times::Times;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use smbscope_stats::Figures;
 use smbscope_stats::{Field, Part, Slice};
 
 #[derive(Serialize)]
@@ -49,9 +49,9 @@ struct SliceFigures {
     /// What was waited in all.
     response_time_sum_ns: i64,
     /// Percentiles are exact up to 256 values and within 1.6 % above.
-    response_time: Times,
+    response_time: Figures,
     /// The same of the time from the last packet of the request to the first of the response.
-    service_time: Times,
+    service_time: Figures,
 }
 
 /// An object with a value for each field.
@@ -99,8 +99,8 @@ impl SliceFigures {
             bytes_read: figures.bytes_read,
             bytes_written: figures.bytes_written,
             response_time_sum_ns: nanos(figures.response_time.sum_ns),
-            response_time: figures.response_time.into(),
-            service_time: (*service_time).into(),
+            response_time: figures.response_time,
+            service_time: *service_time,
         }
     }
 }

@@ -3,20 +3,20 @@
 use super::START;
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_report::bench::*;
-use smbscope_stats::{Limit, Summary};
+use smbscope_stats::{Figures, Limit, Summary};
 use std::collections::BTreeMap;
 
 pub(crate) const SECOND: i64 = 1_000_000_000;
 
 /// Figures of so many values around a typical one: nine in ten within a factor of two, every twentieth six times as
 /// long.
-pub(crate) fn times(count: u64, typical: i64) -> Times {
+pub(crate) fn times(count: u64, typical: i64) -> Figures {
     let mut summary = Summary::new(Limit::ROW);
     for at in 0..count as i64 {
         let spread = typical * (600 + at * 7_919 % 900) / 1_000;
         summary.record(Nanos(if at % 20 == 7 { spread * 6 } else { spread }));
     }
-    summary.figures().into()
+    summary.figures()
 }
 
 fn counts<const N: usize>(entries: [(&str, u64); N]) -> BTreeMap<String, u64> {

@@ -1,11 +1,12 @@
 //! The top of the report: what was measured, what came out, and what weakens it.
 
 use crate::bench::warnings::far_below_its_rate;
-use crate::bench::{Document, Run, Schedule, Target, Times, load_name};
+use crate::bench::{Document, Run, Schedule, Target, load_name};
 use crate::format::{bytes, clean, counted, date, shorten, span, thousands, unbroken};
 use crate::text::page::Page;
 use crate::text::style::Paint;
 use smbscope_model::Nanos;
+use smbscope_stats::Figures;
 
 pub(super) fn render(page: &mut Page, document: &Document) {
     let title = match &document.title {
@@ -66,7 +67,7 @@ fn summary(document: &Document) -> String {
 }
 
 /// `median 1 ms, p95 3 ms`.
-fn median_and_p95(times: &Times) -> Option<String> {
+fn median_and_p95(times: &Figures) -> Option<String> {
     let p50 = times.p50?;
     let p95 = times.p95.map_or_else(String::new, |p95| format!(", p95 {}", unbroken(p95)));
     Some(format!("median {}{p95}", unbroken(p50)))

@@ -1,11 +1,12 @@
 //! What happened at one load point: commands, errors, operations of the workload, and how it went from second to second.
 
 use super::{bars, wire};
-use crate::bench::{Command, Document, Ended, Operation, Pace, Run, Times};
+use crate::bench::{Command, Document, Ended, Operation, Pace, Run};
 use crate::format::{clean, compact, counted, rate, span, thousands, unbroken, visible_percent};
 use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Section, Table};
+use smbscope_stats::Figures;
 use std::collections::BTreeMap;
 
 /// Kinds of errors listed; the rest is added up.
@@ -133,7 +134,7 @@ fn short(part: &str) -> &str {
 }
 
 fn commands(page: &mut Page, run: &Run) {
-    let line = |name: String, indent, count: u64, errors: &BTreeMap<String, u64>, times: &Times| {
+    let line = |name: String, indent, count: u64, errors: &BTreeMap<String, u64>, times: &Figures| {
         let errors: u64 = errors.values().sum();
         let mut cells = vec![
             thousands(count),
@@ -195,11 +196,11 @@ fn figures_columns() -> Vec<Column> {
     ])
 }
 
-fn figures(times: &Times) -> Vec<String> {
+fn figures(times: &Figures) -> Vec<String> {
     if times.count == 0 {
         return Vec::new();
     }
-    let Times { min, p50, mean, p90, p95, p99, p999, max, stddev, .. } = *times;
+    let Figures { min, p50, mean, p90, p95, p99, p999, max, stddev, .. } = *times;
     [min, p50, mean, p90, p95, p99, p999, max, stddev].map(compact).into()
 }
 

@@ -1,10 +1,11 @@
 //! Throughput and response time against users, of all commands and of each group.
 
 use super::bars::share_bar;
-use crate::bench::{Document, Run, Times};
+use crate::bench::{Document, Run};
 use crate::format::{compact, rate, thousands};
 use crate::text::page::Page;
 use crate::text::table::{Column, Line, Section, Table};
+use smbscope_stats::Figures;
 
 /// Widest and narrowest bar.
 const BAR: (usize, usize) = (24, 10);
@@ -77,7 +78,7 @@ fn throughput(document: &Document, runs: &[&Run]) -> Table {
 
 /// Figure 3 of Swartz (1997): response time against clients.
 fn response_time(document: &Document, runs: &[&Run]) -> Table {
-    let section = |heading: &str, of: fn(&Run) -> &Times| {
+    let section = |heading: &str, of: fn(&Run) -> &Figures| {
         let most = most(runs.iter().map(|run| seconds(of(run))));
         let lines = runs.iter().map(|run| {
             let mut cells = times(of(run));
@@ -135,7 +136,7 @@ fn times_columns() -> Vec<Column> {
     Column::list(&[("Median", 0), ("Average", 0), ("p90", 3), ("p95", 0), ("p99", 0), ("p99.9", 2), ("Slowest", 1)])
 }
 
-fn times(times: &Times) -> Vec<String> {
+fn times(times: &Figures) -> Vec<String> {
     if times.count == 0 {
         return vec![String::new(); 7];
     }
@@ -143,7 +144,7 @@ fn times(times: &Times) -> Vec<String> {
 }
 
 /// The average, for bars.
-fn seconds(times: &Times) -> Option<f64> {
+fn seconds(times: &Figures) -> Option<f64> {
     times.mean.map(|mean| mean.as_secs_f64())
 }
 

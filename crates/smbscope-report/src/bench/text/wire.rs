@@ -6,6 +6,7 @@ use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Section, Table};
 use smbscope_model::Nanos;
+use smbscope_stats::Figures;
 
 /// A line a load point.
 pub(super) fn ramp(page: &mut Page, document: &Document) {
@@ -66,7 +67,7 @@ fn figures(times: &Measured) -> Vec<String> {
         let of_percentiles = client.zip(wire).map(|(client, wire)| client - wire);
         compact(if times.difference.is_some() { matched } else { of_percentiles })
     };
-    let of = |at: fn(&crate::bench::Times) -> Option<Nanos>| {
+    let of = |at: fn(&Figures) -> Option<Nanos>| {
         let (client, wire, matched) = (at(client), at(wire), times.difference.as_ref().and_then(at));
         [compact(client), compact(wire), added(client, wire, matched)]
     };
