@@ -1,6 +1,6 @@
 //! Fields of messages in both directions: values of a fixed size, texts and lists of a length that another field tells.
 
-use crate::bytes::{array_at, u16_at, utf16_text};
+use crate::bytes::{array_at, oem_text, u16_at, utf16_text};
 use crate::names::{Fsctl, InfoLevel};
 use std::fmt;
 
@@ -207,23 +207,15 @@ impl<'a> Buffer<'a> for &'a [u8] {
     }
 }
 
-/// UTF-16 text without an end mark: as it was read, or to be written.
+/// Text without its end mark: as it was read, or to be written.
 #[derive(Debug, Clone, Copy)]
 pub enum Text<'a> {
     /// To be written.
     Str(&'a str),
-    /// As it was read: little-endian.
+    /// As it was read, in UTF-16, little-endian.
     Utf16(&'a [u8]),
-}
-
-impl<'a> Text<'a> {
-    fn units(self) -> impl Iterator<Item = u16> {
-        let (text, bytes) = match self {
-            Text::Str(text) => (text, &[][..]),
-            Text::Utf16(bytes) => ("", bytes),
-        };
-        text.encode_utf16().chain(bytes.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])))
-    }
+    /// As it was read, in the code page of the server (SMB1).
+    Oem(&'a [u8]),
 }
 
 impl Default for Text<'_> {
@@ -240,7 +232,10 @@ impl<'a> From<&'a str> for Text<'a> {
 
 impl PartialEq for Text<'_> {
     fn eq(&self, other: &Text<'_>) -> bool {
-        self.units().eq(other.units())
+        match (self, other) {
+            (Text::Utf16(one), Text::Utf16(other)) => one == other,
+            _ => self.to_string() == other.to_string(),
+        }
     }
 }
 
@@ -251,10 +246,12 @@ impl fmt::Display for Text<'_> {
         match self {
             Text::Str(text) => f.pad(text),
             Text::Utf16(bytes) => f.pad(&utf16_text(bytes)),
+            Text::Oem(bytes) => f.pad(&oem_text(bytes)),
         }
     }
 }
 
+/// In UTF-16.
 impl<'a> Buffer<'a> for Text<'a> {
     fn parse(message: &'a [u8], offset: usize, length: usize) -> Option<Text<'a>> {
         buffer(message, offset, length).map(Text::Utf16)
@@ -265,12 +262,13 @@ impl<'a> Buffer<'a> for Text<'a> {
         match self {
             Text::Str(text) => out.put_utf16(text),
             Text::Utf16(bytes) => out.extend_from_slice(bytes),
+            Text::Oem(bytes) => out.put_utf16(&oem_text(bytes)),
         }
         out.len() - start
     }
 
     fn is_empty(&self) -> bool {
-        matches!(self, Text::Str("") | Text::Utf16([]))
+        matches!(self, Text::Str("") | Text::Utf16([]) | Text::Oem([]))
     }
 }
 

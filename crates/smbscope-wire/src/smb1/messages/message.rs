@@ -1,9 +1,7 @@
 //! What turns the table of a message into its type, with both directions.
 
 use super::Writer;
-use crate::bytes::{oem_text, utf16_text};
 use crate::smb1::{Command, Header};
-use std::fmt;
 
 /// One command of a message: parameters and data.
 pub trait Message {
@@ -16,47 +14,6 @@ pub trait Message {
     /// Appends a whole message: the header with this command in it, parameters, data.
     fn emit(&self, header: &Header, out: &mut Vec<u8>) {
         Writer::new(&Header { command: Self::COMMAND, ..*header }, out).add(self);
-    }
-}
-
-/// Terminated text in data: as it was read, or to be written.
-#[derive(Debug, Clone, Copy)]
-pub enum Text<'a> {
-    /// To be written.
-    Str(&'a str),
-    /// As it was read, in UTF-16.
-    Utf16(&'a [u8]),
-    /// As it was read, in the code page of the server.
-    Oem(&'a [u8]),
-}
-
-impl Default for Text<'_> {
-    fn default() -> Self {
-        Text::Str("")
-    }
-}
-
-impl<'a> From<&'a str> for Text<'a> {
-    fn from(text: &'a str) -> Text<'a> {
-        Text::Str(text)
-    }
-}
-
-impl PartialEq for Text<'_> {
-    fn eq(&self, other: &Text<'_>) -> bool {
-        self.to_string() == other.to_string()
-    }
-}
-
-impl Eq for Text<'_> {}
-
-impl fmt::Display for Text<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Text::Str(text) => f.pad(text),
-            Text::Utf16(bytes) => f.pad(&utf16_text(bytes)),
-            Text::Oem(bytes) => f.pad(&oem_text(bytes)),
-        }
     }
 }
 

@@ -30,13 +30,14 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use crate::codec::Text;
 pub use delete::Delete;
 pub use directory::{CheckDirectory, CreateDirectory, DeleteDirectory};
 pub use echo::{Echo, EchoResponse};
 pub use locking_andx::{
     Fields as LockingAndxFields, LockRange, LockingAndx, LockingAndxRequest, LockingAndxResponse, lock_type,
 };
-pub use message::{Message, Text};
+pub use message::Message;
 pub use negotiate::{
     Fields as NtLm012Fields, NT_LM_0_12, Negotiate, NegotiateResponse, NoDialect, NtLm012, Security, capabilities,
     security_mode,

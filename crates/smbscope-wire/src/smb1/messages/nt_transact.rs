@@ -89,31 +89,11 @@ impl Message for NtTransactNotifyChange {
     }
 }
 
-message! {
-    /// The words of an answer without setup words.
-    ResponseFields: NT_TRANSACT, 18 {
-        /// Parameter bytes of the whole answer.
-        total_parameter_count: u32 = 3,
-        /// Data bytes of the whole answer.
-        total_data_count: u32 = 7,
-        /// Parameter bytes here.
-        parameter_count: u32 = 11,
-        /// Where they are.
-        parameter_offset: u32 = 15,
-        /// Where they belong.
-        parameter_displacement: u32 = 19,
-        /// Data bytes here.
-        data_count: u32 = 23,
-        /// Where they are.
-        data_offset: u32 = 27,
-        /// Where they belong.
-        data_displacement: u32 = 31,
-    }
-}
-
 part! {
-    /// An answer, or a part of it.
-    NtTransactResponse: NT_TRANSACT, ResponseFields
+    /// An answer without setup words, or a part of it.
+    NtTransactResponse: NT_TRANSACT, 18 {
+        ResponseFields of u32: total = 3, 7; parameters = 11 at 15 for 19; data = 23 at 27 for 31;
+    }
 }
 
 #[cfg(test)]

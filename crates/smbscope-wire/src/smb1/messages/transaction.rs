@@ -34,9 +34,39 @@ impl<'a> TransactionPart<'a> {
     }
 }
 
-/// Gives a message that holds a part of a transaction its type, with both directions. Its words are those of a table.
+/// Gives a message that holds a part of a transaction its type, with both directions, and its words a type of their own.
+/// The table has the number of words and the offsets of what they tell, as in [`message`](super::message::message).
 macro_rules! part {
-    ($(#[$meta:meta])* $name:ident: $command:ident, $fields:ident) => {
+    (
+        $(#[$meta:meta])* $name:ident: $command:ident, $words:literal {
+            $fields:ident of $type:ident:
+            total = $total_parameters:literal, $total_data:literal;
+            parameters = $parameters:literal at $parameters_at:literal for $parameters_for:literal;
+            data = $data:literal at $data_at:literal for $data_for:literal;
+        }
+    ) => {
+        $crate::smb1::messages::message::message! {
+            /// The words of a message that holds a part of a transaction.
+            $fields: $command, $words {
+                /// Parameter bytes of the whole.
+                total_parameter_count: $type = $total_parameters,
+                /// Data bytes of the whole.
+                total_data_count: $type = $total_data,
+                /// Parameter bytes here.
+                parameter_count: $type = $parameters,
+                /// Where they are.
+                parameter_offset: $type = $parameters_at,
+                /// Where they belong.
+                parameter_displacement: $type = $parameters_for,
+                /// Data bytes here.
+                data_count: $type = $data,
+                /// Where they are.
+                data_offset: $type = $data_at,
+                /// Where they belong.
+                data_displacement: $type = $data_for,
+            }
+        }
+
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct $name<'a>(pub $crate::smb1::messages::TransactionPart<'a>);

@@ -112,58 +112,18 @@ impl Message for Transaction2<'_> {
     }
 }
 
-message! {
-    /// The words of an answer without setup words.
-    ResponseFields: TRANSACTION2, 10 {
-        /// Parameter bytes of the whole answer.
-        total_parameter_count: u16 = 0,
-        /// Data bytes of the whole answer.
-        total_data_count: u16 = 2,
-        /// Parameter bytes here.
-        parameter_count: u16 = 6,
-        /// Where they are.
-        parameter_offset: u16 = 8,
-        /// Where they belong.
-        parameter_displacement: u16 = 10,
-        /// Data bytes here.
-        data_count: u16 = 12,
-        /// Where they are.
-        data_offset: u16 = 14,
-        /// Where they belong.
-        data_displacement: u16 = 16,
-    }
-}
-
 part! {
-    /// An answer, or a part of it.
-    Transaction2Response: TRANSACTION2, ResponseFields
-}
-
-message! {
-    /// The words of a request that goes on.
-    SecondaryFields: TRANSACTION2_SECONDARY, 9 {
-        /// Parameter bytes of the whole request.
-        total_parameter_count: u16 = 0,
-        /// Data bytes of the whole request.
-        total_data_count: u16 = 2,
-        /// Parameter bytes here.
-        parameter_count: u16 = 4,
-        /// Where they are.
-        parameter_offset: u16 = 6,
-        /// Where they belong.
-        parameter_displacement: u16 = 8,
-        /// Data bytes here.
-        data_count: u16 = 10,
-        /// Where they are.
-        data_offset: u16 = 12,
-        /// Where they belong.
-        data_displacement: u16 = 14,
+    /// An answer without setup words, or a part of it.
+    Transaction2Response: TRANSACTION2, 10 {
+        ResponseFields of u16: total = 0, 2; parameters = 6 at 8 for 10; data = 12 at 14 for 16;
     }
 }
 
 part! {
     /// A request goes on.
-    Transaction2Secondary: TRANSACTION2_SECONDARY, SecondaryFields
+    Transaction2Secondary: TRANSACTION2_SECONDARY, 9 {
+        SecondaryFields of u16: total = 0, 2; parameters = 4 at 6 for 8; data = 10 at 12 for 14;
+    }
 }
 
 message! {
