@@ -39,7 +39,7 @@ impl Protocols {
         self.smb1.iter_mut().chain(self.smb2.iter_mut()).chain(self.encrypted.iter_mut())
     }
 
-    fn abandon_all(&mut self, ledger: &mut Ledger<'_, '_>) {
+    fn abandon_all(&mut self, ledger: &mut Ledger<'_>) {
         self.encrypted.settle(ledger);
         let mut outstanding = self.smb1.take_all();
         outstanding.extend(self.smb2.take_all());
@@ -67,23 +67,6 @@ impl Connection {
         size_of::<Connection>() + exchanges + self.protocols.smb1.name_bytes()
     }
 
-    fn open<'a, 'b>(
-        &'a mut self,
-        view: &'a FlowView,
-        shared: &'a mut Shared<'b>,
-        framers: &'a [Framer; 2],
-    ) -> (Ledger<'a, 'b>, &'a mut Protocols) {
-        let client = self.accounts.client;
-        let ledger = Ledger {
-            accounts: &mut self.accounts,
-            view,
-            shared,
-            client_losses: &framers[client.index()].losses,
-            server_losses: &framers[client.reverse().index()].losses,
-        };
-        (ledger, &mut self.protocols)
-    }
-
     /// Takes in a frame.
     pub(crate) fn take_frame(
         &mut self,
@@ -97,7 +80,8 @@ impl Connection {
             frame.count_netbios(shared.quality);
             return;
         }
-        let (mut ledger, protocols) = self.open(view, shared, framers);
+        let Connection { accounts, protocols } = self;
+        let mut ledger = Ledger::open(accounts, view, shared, framers.each_ref().map(|framer| &framer.losses));
         let content = std::mem::replace(&mut frame.content, Content::Raw);
         // The other side turns out to be the client: possible as long as nothing was matched.
         let is_wrong_side = content.asks() == Some(true) && direction != ledger.client();
@@ -163,7 +147,8 @@ impl Connection {
         framers: &mut [Framer; 2],
         end: &FlowEnd,
     ) -> smbscope_model::Connection {
-        let (mut ledger, protocols) = self.open(view, shared, framers);
+        let Connection { accounts, protocols } = &mut self;
+        let mut ledger = Ledger::open(accounts, view, shared, framers.each_ref().map(|framer| &framer.losses));
         protocols.abandon_all(&mut ledger);
         protocols.smb2.leave_sessions(&mut ledger);
         self.count_unseen(view, shared, framers.each_mut().map(|framer| &mut framer.hidden));
@@ -211,12 +196,12 @@ impl Connection {
 }
 
 impl Protocols {
-    fn take_content(&mut self, ledger: &mut Ledger<'_, '_>, direction: Direction, frame: &Frame, content: Content) {
+    fn take_content(&mut self, ledger: &mut Ledger<'_>, direction: Direction, frame: &Frame, content: Content) {
         match content {
             Content::Smb1(message) => self.smb1.take(ledger, direction, frame, &message),
             Content::Smb2 { members, compressed, cut } => {
                 // What follows in the compound is not seen.
-                ledger.shared.quality.headers_truncated += u64::from(cut);
+                ledger.quality.headers_truncated += u64::from(cut);
                 if compressed {
                     ledger.note_compressed();
                 }
@@ -225,13 +210,13 @@ impl Protocols {
             Content::Encrypted { session_id } => self.encrypted.take(ledger, direction, frame, session_id),
             Content::Opaque => {
                 ledger.note_compressed();
-                ledger.shared.quality.compressed_frames_opaque += 1;
+                ledger.quality.compressed_frames_opaque += 1;
             }
-            Content::Cut => ledger.shared.quality.headers_truncated += 1,
+            Content::Cut => ledger.quality.headers_truncated += 1,
             Content::Raw => {
                 let may_be_raw = ledger.accounts.speaks() != Some(Protocol::Smb2);
                 if !(may_be_raw && self.smb1.take_raw(ledger, direction, frame)) {
-                    ledger.shared.quality.unknown_frames += 1;
+                    ledger.quality.unknown_frames += 1;
                 }
             }
         }

@@ -184,17 +184,42 @@ impl Accounts {
 }
 
 /// The accounts of a connection, and what is at hand while a frame is taken in.
-pub(crate) struct Ledger<'a, 'b> {
+pub(crate) struct Ledger<'a> {
     pub(crate) accounts: &'a mut Accounts,
     pub(crate) view: &'a FlowView,
-    pub(crate) shared: &'a mut Shared<'b>,
+    pub(crate) quality: &'a mut Quality,
+    pub(crate) sessions: &'a mut Sessions,
+    emit: &'a mut dyn ExchangeSink,
+    steps_back: &'a [ClockStep],
+    clock_steps: &'a mut Vec<ClockStep>,
     /// Where the client's stream may hide messages.
     pub(crate) client_losses: &'a Losses,
     /// Where the server's stream may hide messages.
     pub(crate) server_losses: &'a Losses,
 }
 
-impl Ledger<'_, '_> {
+impl<'a> Ledger<'a> {
+    /// Opens the accounts; `losses` are those of both directions.
+    pub(crate) fn open(
+        accounts: &'a mut Accounts,
+        view: &'a FlowView,
+        shared: &'a mut Shared<'_>,
+        losses: [&'a Losses; 2],
+    ) -> Ledger<'a> {
+        let client = accounts.client;
+        Ledger {
+            accounts,
+            view,
+            quality: shared.quality,
+            sessions: shared.sessions,
+            emit: shared.emit,
+            steps_back: shared.steps_back,
+            clock_steps: shared.clock_steps,
+            client_losses: losses[client.index()],
+            server_losses: losses[client.reverse().index()],
+        }
+    }
+
     pub(crate) fn client(&self) -> Direction {
         self.accounts.client
     }
@@ -218,7 +243,7 @@ impl Ledger<'_, '_> {
 
     pub(crate) fn note_compressed(&mut self) {
         self.accounts.summary.compressed_frames += 1;
-        self.shared.quality.compressed_frames += 1;
+        self.quality.compressed_frames += 1;
     }
 
     /// An exchange that begins with `frame`.
@@ -315,10 +340,10 @@ impl Ledger<'_, '_> {
         let exchange = &mut pending.exchange;
         exchange.dialect = accounts.summary.dialect;
         exchange.server_round_trip = self.view.round_trip[accounts.client.index()];
-        let known = self.shared.steps_back.iter().find(|step| is_across(step, exchange));
+        let known = self.steps_back.iter().find(|step| is_across(step, exchange));
         if let Some(step) = self.view.clock_step.filter(|step| is_across(step, exchange)).or(known.copied()) {
             exchange.outcome = Outcome::ClockStep;
-            let steps = &mut *self.shared.clock_steps;
+            let steps = &mut *self.clock_steps;
             if steps.len() < ClockStep::MAX_CLOCK_STEPS && !steps.contains(&step) {
                 steps.push(step);
             }
@@ -328,7 +353,7 @@ impl Ledger<'_, '_> {
             accounts.asked += u64::from(exchange.request.first.is_some());
             accounts.answered += u64::from(exchange.response.first.is_some());
         }
-        let quality = &mut *self.shared.quality;
+        let quality = &mut *self.quality;
         match exchange.outcome {
             Outcome::Complete => {
                 accounts.summary.exchanges += 1;
@@ -355,7 +380,7 @@ impl Ledger<'_, '_> {
             list(&mut accounts.summary.shares, share);
         }
         accounts.unsettled += 1;
-        accounts.recent.push(pending, self.shared.emit);
+        accounts.recent.push(pending, self.emit);
     }
 
     /// A response without a request.

@@ -213,13 +213,13 @@ impl Encrypted {
     /// Takes in a frame in a TRANSFORM_HEADER.
     pub(crate) fn take(
         &mut self,
-        ledger: &mut Ledger<'_, '_>,
+        ledger: &mut Ledger<'_>,
         direction: Direction,
         frame: &Frame,
         session_id: Option<u64>,
     ) {
         ledger.accounts.summary.encrypted_frames += 1;
-        ledger.shared.quality.encrypted_frames += 1;
+        ledger.quality.encrypted_frames += 1;
         if direction == ledger.client() {
             self.request(ledger, frame, session_id);
         } else {
@@ -228,7 +228,7 @@ impl Encrypted {
         self.latest = frame.last.or(Some(frame.first)).map(|stamp| stamp.time);
     }
 
-    fn request(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, session_id: Option<u64>) {
+    fn request(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, session_id: Option<u64>) {
         let plain = sizes::plain(frame.length());
         // A late copy says too much: what it acknowledges the client may have received after the first copy.
         let received = frame.acknowledged_last.unwrap_or(0);
@@ -266,7 +266,7 @@ impl Encrypted {
         pending.exchange.session_id = session_id;
         let server = ledger.server();
         pending.exchange.user =
-            session_id.and_then(|id| ledger.shared.sessions.get(server, id)).and_then(|session| session.user.clone());
+            session_id.and_then(|id| ledger.sessions.get(server, id)).and_then(|session| session.user.clone());
         ledger.started(&pending);
         self.client_counted = frame.end;
         self.doubt.request(plain);
@@ -284,7 +284,7 @@ impl Encrypted {
     }
 
     /// The client goes on: decides whether the last response was a final one.
-    fn confirm_before(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, plain: u64) {
+    fn confirm_before(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, plain: u64) {
         if let Some(cancelled) = self.cancelled.take() {
             self.unanswer(ledger, cancelled, true);
         }
@@ -318,7 +318,7 @@ impl Encrypted {
         self.pair(ledger, answered.request.pending);
     }
 
-    fn response(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame) {
+    fn response(&mut self, ledger: &mut Ledger<'_>, frame: &Frame) {
         let plain = sizes::plain(frame.length());
         let received = frame.acknowledged_first.unwrap_or(self.client_counted);
         let requests_hidden = hidden(ledger.client_losses, self.client_counted, received).next().is_some();
@@ -392,7 +392,7 @@ impl Encrypted {
     }
 
     /// A response while requests may be outstanding.
-    fn take_response(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, plain: u64, responses_hidden: bool) {
+    fn take_response(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, plain: u64, responses_hidden: bool) {
         let possible = |request: &Request| request.pending.causality(frame) == Causality::Possible;
         let not_yet_there = self.waiting.iter().filter(|request| !possible(request)).count() as u64;
         let only = self.waiting.iter().position(possible).filter(|_| self.waiting.len() as u64 == not_yet_there + 1);
@@ -435,11 +435,11 @@ impl Encrypted {
     }
 
     /// Another response while nothing else is outstanding: the one before was an interim response, or a notification.
-    fn answer_again(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, mut answered: Answered, plain: u64) {
+    fn answer_again(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, mut answered: Answered, plain: u64) {
         let pending = &mut answered.request.pending;
         if sizes::may_be_interim(answered.plain) {
             pending.exchange.interim = pending.exchange.response.first;
-            ledger.shared.quality.interim_responses += 1;
+            ledger.quality.interim_responses += 1;
         }
         take_back(pending);
         pending.add_response(frame, frame.length(), Status::Nt(NtStatus::SUCCESS));
@@ -449,7 +449,7 @@ impl Encrypted {
 
     /// What was taken for the response was none, or may be none: the request may be outstanding still, and is not timed.
     /// `hidden` says that its response may be in a gap.
-    fn unanswer(&mut self, ledger: &mut Ledger<'_, '_>, answered: Answered, hidden: bool) {
+    fn unanswer(&mut self, ledger: &mut Ledger<'_>, answered: Answered, hidden: bool) {
         let mut pending = answered.request.pending;
         if sizes::may_be_interim(answered.plain) {
             pending.exchange.interim = pending.exchange.response.first;
@@ -466,14 +466,14 @@ impl Encrypted {
 
     /// More responses were sent than requests: the connection was not idle when it seemed to be. Now it is, unless still
     /// more was outstanding.
-    fn contradict(&mut self, ledger: &mut Ledger<'_, '_>) {
+    fn contradict(&mut self, ledger: &mut Ledger<'_>) {
         self.refuse_doubtful(ledger);
         self.doubt.begin(1);
         self.lingers = true;
     }
 
     /// A request and its final response.
-    fn pair(&mut self, ledger: &mut Ledger<'_, '_>, pending: Pending) {
+    fn pair(&mut self, ledger: &mut Ledger<'_>, pending: Pending) {
         self.longest = self.longest.max(pending.exchange.time(TimeKind::ResponseTime).unwrap_or(Nanos(0)));
         self.pairs = self.pairs.saturating_add(1);
         if !self.doubt.is_open() {
@@ -492,7 +492,7 @@ impl Encrypted {
     }
 
     /// Nothing is outstanding: what still waits was answered unseen, or by a response that may be another request's.
-    fn idle(&mut self, ledger: &mut Ledger<'_, '_>) {
+    fn idle(&mut self, ledger: &mut Ledger<'_>) {
         self.outstanding = Outstanding::default();
         self.overtaken = 0;
         let ambiguous = std::mem::take(&mut self.ambiguous);
@@ -506,27 +506,27 @@ impl Encrypted {
         }
     }
 
-    fn refuse(&mut self, ledger: &mut Ledger<'_, '_>, mut pending: Pending, outcome: Outcome) {
+    fn refuse(&mut self, ledger: &mut Ledger<'_>, mut pending: Pending, outcome: Outcome) {
         take_back(&mut pending);
         pending.exchange.outcome = outcome;
         ledger.finish(pending);
     }
 
-    fn refuse_aside(&mut self, ledger: &mut Ledger<'_, '_>, mut pending: Pending) {
+    fn refuse_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Pending) {
         take_back(&mut pending);
         pending.exchange.outcome = Outcome::NotPairable;
         ledger.report(pending);
     }
 
     /// It can't be confirmed any more that the connection was idle.
-    fn refuse_doubtful(&mut self, ledger: &mut Ledger<'_, '_>) {
+    fn refuse_doubtful(&mut self, ledger: &mut Ledger<'_>) {
         while let Some(pending) = self.doubtful.pop_front() {
             self.refuse_aside(ledger, pending);
         }
     }
 
     /// What may have been outstanding in doubt may be answered by now: what follows no longer tells of what was before.
-    fn refuse_drained(&mut self, ledger: &mut Ledger<'_, '_>) {
+    fn refuse_drained(&mut self, ledger: &mut Ledger<'_>) {
         if self.doubt.is_open() {
             self.refuse_doubtful(ledger);
             self.doubt.spread();
@@ -534,7 +534,7 @@ impl Encrypted {
     }
 
     /// The connection was idle, and all since then is as it seemed to be.
-    fn accept_doubtful(&mut self, ledger: &mut Ledger<'_, '_>) {
+    fn accept_doubtful(&mut self, ledger: &mut Ledger<'_>) {
         self.doubt.end();
         while let Some(mut pending) = self.doubtful.pop_front() {
             self.learn(&pending);
@@ -544,7 +544,7 @@ impl Encrypted {
     }
 
     /// No more frames will come.
-    pub(crate) fn settle(&mut self, ledger: &mut Ledger<'_, '_>) {
+    pub(crate) fn settle(&mut self, ledger: &mut Ledger<'_>) {
         if let Some(cancelled) = self.cancelled.take() {
             self.unanswer(ledger, cancelled, true);
         }

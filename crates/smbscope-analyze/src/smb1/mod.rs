@@ -63,16 +63,10 @@ impl Smb1 {
     }
 
     /// Takes in a message.
-    pub(crate) fn take(
-        &mut self,
-        ledger: &mut Ledger<'_, '_>,
-        direction: Direction,
-        frame: &Frame,
-        message: &Message1,
-    ) {
+    pub(crate) fn take(&mut self, ledger: &mut Ledger<'_>, direction: Direction, frame: &Frame, message: &Message1) {
         let header = message.header;
         ledger.note_message(header.is_signed());
-        message.cut_names().for_each(|missing| ledger.shared.quality.name_was_cut(missing));
+        message.cut_names().for_each(|missing| ledger.quality.name_was_cut(missing));
         match (direction == ledger.client(), header.is_reply()) {
             (true, false) => self.request(ledger, frame, message),
             (false, true) => self.response(ledger, frame, message),
@@ -81,12 +75,12 @@ impl Smb1 {
                 let opening = opening(message, frame, Some(Subcommand::ServerInitiated), true);
                 ledger.report_response(frame, opening, status(&header), Outcome::ServerInitiated);
             }
-            (true, true) => ledger.shared.quality.malformed_messages += 1,
+            (true, true) => ledger.quality.malformed_messages += 1,
         }
     }
 
     /// Takes in a frame without SMB header. Returns whether it was expected.
-    pub(crate) fn take_raw(&mut self, ledger: &mut Ledger<'_, '_>, direction: Direction, frame: &Frame) -> bool {
+    pub(crate) fn take_raw(&mut self, ledger: &mut Ledger<'_>, direction: Direction, frame: &Frame) -> bool {
         if direction == ledger.client() {
             self.raw.take_block_of_write(&mut self.requests, ledger, frame)
         } else {
@@ -97,14 +91,14 @@ impl Smb1 {
     /// Takes in an SMB2 NEGOTIATE response; returns whether it answers an SMB1 NEGOTIATE (MS-SMB2 3.3.5.3).
     pub(crate) fn take_smb2_negotiate(
         &mut self,
-        ledger: &mut Ledger<'_, '_>,
+        ledger: &mut Ledger<'_>,
         frame: &Frame,
         header: &smb2::Header,
         bytes: u64,
     ) -> bool {
         let Some(mut pending) = self.requests.take_negotiate() else { return false };
         if pending.causality(frame) == Causality::Impossible {
-            ledger.shared.quality.causality_refused += 1;
+            ledger.quality.causality_refused += 1;
         } else {
             pending.exchange.response = Half::default();
             pending.add_response(frame, bytes, Status::Nt(header.status));
@@ -113,7 +107,7 @@ impl Smb1 {
         true
     }
 
-    fn request(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, message: &Message1) {
+    fn request(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, message: &Message1) {
         let header = message.header;
         let key = (header.pid, header.mid);
         if self.continues(key, frame, message) {
@@ -194,7 +188,7 @@ impl Smb1 {
         true
     }
 
-    fn response(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, message: &Message1) {
+    fn response(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, message: &Message1) {
         let header = message.header;
         let key = (header.pid, header.mid);
         if self.raw.take_answer(&self.requests, ledger, frame, message, key) {
@@ -207,7 +201,7 @@ impl Smb1 {
         };
         if !request.fits(&header) || request.pending.causality(frame) == Causality::Impossible {
             self.requests.remember_unmatched(key, frame);
-            ledger.shared.quality.causality_refused += 1;
+            ledger.quality.causality_refused += 1;
             report_unmatched(ledger, frame, message, Outcome::RequestNotCaptured);
             return;
         }
@@ -221,14 +215,14 @@ impl Smb1 {
         self.answer(ledger, frame, message, key);
     }
 
-    fn answer(&mut self, ledger: &mut Ledger<'_, '_>, frame: &Frame, message: &Message1, key: Key) {
+    fn answer(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, message: &Message1, key: Key) {
         let header = message.header;
         let Some(request) = self.requests.get_mut(key) else { return };
         let misses_first = matches!(message.body, Body::Response(smb1::Response::Echo(number)) if number > 1)
             && request.pending.response.is_none();
         if request.answers.is_interim(message, frame.length()) {
             request.pending.exchange.interim.get_or_insert(frame.first);
-            ledger.shared.quality.interim_responses += 1;
+            ledger.quality.interim_responses += 1;
             return;
         }
         let begins = request.pending.response.is_none();
@@ -246,7 +240,7 @@ impl Smb1 {
         let Some(mut request) = self.requests.remove(key) else { return };
         if header.is_success() {
             let effects = std::mem::take(&mut request.effects);
-            ledger.shared.quality.evicted_names +=
+            ledger.quality.evicted_names +=
                 Effect::take(effects, &mut self.names, &mut request.pending.exchange, message);
         }
         if let Body::Response(smb1::Response::Negotiate(index)) = message.body {
@@ -260,7 +254,7 @@ impl Smb1 {
     }
 }
 
-fn report_unmatched(ledger: &mut Ledger<'_, '_>, frame: &Frame, message: &Message1, outcome: Outcome) {
+fn report_unmatched(ledger: &mut Ledger<'_>, frame: &Frame, message: &Message1, outcome: Outcome) {
     let opening = opening(message, frame, None, false);
     ledger.report_response(frame, opening, status(&message.header), outcome);
 }

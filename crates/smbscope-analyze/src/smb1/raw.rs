@@ -91,7 +91,7 @@ impl Raw {
     pub(super) fn take_answer_to_read(
         &mut self,
         requests: &mut Requests,
-        ledger: &mut Ledger<'_, '_>,
+        ledger: &mut Ledger<'_>,
         frame: &Frame,
     ) -> bool {
         let Some(key) = self.read.take() else { return false };
@@ -116,7 +116,7 @@ impl Raw {
     pub(super) fn take_block_of_write(
         &mut self,
         requests: &mut Requests,
-        ledger: &mut Ledger<'_, '_>,
+        ledger: &mut Ledger<'_>,
         frame: &Frame,
     ) -> bool {
         let Some(WriteRaw { key, write_through, go_ahead }) = self.write.take() else { return false };
@@ -160,7 +160,7 @@ impl Raw {
     pub(super) fn take_answer(
         &mut self,
         requests: &Requests,
-        ledger: &mut Ledger<'_, '_>,
+        ledger: &mut Ledger<'_>,
         frame: &Frame,
         message: &Message1,
         key: Key,

@@ -148,13 +148,7 @@ impl Requests {
     }
 
     /// Whether gaps could hide both the true response and another request with the same ids.
-    pub(super) fn id_may_be_recycled(
-        &self,
-        ledger: &Ledger<'_, '_>,
-        frame: &Frame,
-        key: Key,
-        request: &Request,
-    ) -> bool {
+    pub(super) fn id_may_be_recycled(&self, ledger: &Ledger<'_>, frame: &Frame, key: Key, request: &Request) -> bool {
         let pending = &request.pending;
         if pending.exchange.command == Command::Smb1(smb1::Command::WRITE_RAW)
             && ledger.server_losses.bytes_between(pending.acknowledged.unwrap_or(0), frame.start) > 0
@@ -179,7 +173,7 @@ impl Requests {
     /// What gaps can hide between a request and a response with its ids.
     pub(super) fn hidden_between(
         &self,
-        ledger: &Ledger<'_, '_>,
+        ledger: &Ledger<'_>,
         frame: &Frame,
         key: Key,
         pending: &Pending,

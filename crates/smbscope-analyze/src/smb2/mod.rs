@@ -61,17 +61,17 @@ impl Smb2 {
     }
 
     /// The connection ended: its sessions have a channel less.
-    pub(crate) fn leave_sessions(&mut self, ledger: &mut Ledger<'_, '_>) {
+    pub(crate) fn leave_sessions(&mut self, ledger: &mut Ledger<'_>) {
         let server = ledger.server();
         for session_id in self.joined.drain(..) {
-            ledger.shared.sessions.leave(server, session_id);
+            ledger.sessions.leave(server, session_id);
         }
     }
 
     /// Takes in a frame of messages. `smb1` may wait for an answer that comes in SMB2.
     pub(crate) fn take(
         &mut self,
-        ledger: &mut Ledger<'_, '_>,
+        ledger: &mut Ledger<'_>,
         smb1: &mut Smb1,
         direction: Direction,
         frame: &Frame,
@@ -85,18 +85,18 @@ impl Smb2 {
                 self.message_ids.note(&member.header);
             }
             ledger.note_message(member.header.is_signed());
-            member.cut_name().into_iter().for_each(|missing| ledger.shared.quality.name_was_cut(missing));
+            member.cut_name().into_iter().for_each(|missing| ledger.quality.name_was_cut(missing));
             match (member.header.is_response(), direction == ledger.client()) {
                 (false, true) => self.request(ledger, frame, member, compounded, &mut previous),
                 (true, false) => self.response(ledger, smb1, frame, member, compounded),
-                _ => ledger.shared.quality.malformed_messages += 1,
+                _ => ledger.quality.malformed_messages += 1,
             }
         }
     }
 
     fn request(
         &mut self,
-        ledger: &mut Ledger<'_, '_>,
+        ledger: &mut Ledger<'_>,
         frame: &Frame,
         member: &Message2,
         compounded: bool,
@@ -112,10 +112,10 @@ impl Smb2 {
         let server = ledger.server();
         if let (Body::Request(smb2::Request::SessionSetup { binding: true, .. }), Some(id)) = (&member.body, session_id)
         {
-            ledger.shared.sessions.bind(server, id);
+            ledger.sessions.bind(server, id);
         }
         // No session has the id zero (MS-SMB2 3.3.5.5.1).
-        let session = session_id.filter(|id| *id != 0).and_then(|id| ledger.shared.sessions.get(server, id));
+        let session = session_id.filter(|id| *id != 0).and_then(|id| ledger.sessions.get(server, id));
         let tree = session.zip(tree_id).and_then(|(session, id)| session.trees.get(&id));
         let named = Named::of(&member.body);
         let inherits = named.file == Some(FileReference::RELATED);
@@ -168,7 +168,7 @@ impl Smb2 {
         self.start(ledger, header.message_id, request);
     }
 
-    fn start(&mut self, ledger: &mut Ledger<'_, '_>, message_id: u64, request: Request) {
+    fn start(&mut self, ledger: &mut Ledger<'_>, message_id: u64, request: Request) {
         ledger.started(&request.pending);
         if let Some(mut older) = self.requests.insert(message_id, request) {
             let lost = ledger.server_losses.any_after(older.pending.acknowledged.unwrap_or(0));
@@ -183,7 +183,7 @@ impl Smb2 {
 
     fn response(
         &mut self,
-        ledger: &mut Ledger<'_, '_>,
+        ledger: &mut Ledger<'_>,
         smb1: &mut Smb1,
         frame: &Frame,
         member: &Message2,
@@ -215,14 +215,14 @@ impl Smb2 {
         let Some(request) = self.requests.get_mut(key) else { return };
         let fits = request.fits(&header);
         if !fits || request.pending.causality(frame) == Causality::Impossible {
-            ledger.shared.quality.causality_refused += 1;
+            ledger.quality.causality_refused += 1;
             report_unmatched(ledger, frame, member, Outcome::RequestNotCaptured);
             return;
         }
         if header.status == NtStatus::PENDING {
             request.async_id = header.async_id;
             request.pending.exchange.interim.get_or_insert(frame.first);
-            ledger.shared.quality.interim_responses += 1;
+            ledger.quality.interim_responses += 1;
             return;
         }
         let Some(mut request) = self.requests.remove(key) else { return };
@@ -234,7 +234,7 @@ impl Smb2 {
     }
 
     /// What the answer makes true: a session, a tree, an open, a name.
-    fn take_effect(&mut self, ledger: &mut Ledger<'_, '_>, request: &mut Request, member: &Message2) {
+    fn take_effect(&mut self, ledger: &mut Ledger<'_>, request: &mut Request, member: &Message2) {
         let header = &member.header;
         let server = ledger.server();
         let exchange = &mut request.pending.exchange;
@@ -253,47 +253,47 @@ impl Smb2 {
                 let flags = if let smb2::Response::SessionSetup(flags) = answer { *flags } else { 0 };
                 if !self.joined.contains(&session_id) && self.joined.len() < MAX_JOINED {
                     self.joined.push(session_id);
-                    ledger.shared.sessions.join(server, session_id);
+                    ledger.sessions.join(server, session_id);
                 }
-                exchange.user = ledger.shared.sessions.change(server, session_id, |session| {
+                exchange.user = ledger.sessions.change(server, session_id, |session| {
                     session.user = logged_on(user, flags).or(session.user.take());
                     session.user.clone()
                 });
             }
             Effect::LogOff => {
                 self.joined.retain(|id| *id != session_id);
-                ledger.shared.sessions.leave(server, session_id);
+                ledger.sessions.leave(server, session_id);
             }
             Effect::Connect(tree) => {
                 let Some((tree_id, mut tree)) = header.tree_id.zip(tree) else { return };
                 tree.is_pipe |= *answer == smb2::Response::TreeConnect(SHARE_TYPE_PIPE);
                 exchange.tree_id = Some(tree_id);
                 exchange.share = Some(tree.share.clone());
-                ledger.shared.quality.evicted_names +=
-                    ledger.shared.sessions.change(server, session_id, |session| session.trees.insert(tree_id, tree));
+                ledger.quality.evicted_names +=
+                    ledger.sessions.change(server, session_id, |session| session.trees.insert(tree_id, tree));
             }
             Effect::Disconnect => {
                 if let Some(tree_id) = exchange.tree_id {
-                    ledger.shared.sessions.change(server, session_id, |session| session.trees.remove(&tree_id));
+                    ledger.sessions.change(server, session_id, |session| session.trees.remove(&tree_id));
                 }
             }
             Effect::Open(path) => {
                 let smb2::Response::Create(file) = answer else { return };
                 exchange.file_id = file_id(*file);
                 if let Some(path) = path {
-                    ledger.shared.quality.evicted_names +=
-                        ledger.shared.sessions.change(server, session_id, |session| session.opens.insert(*file, path));
+                    ledger.quality.evicted_names +=
+                        ledger.sessions.change(server, session_id, |session| session.opens.insert(*file, path));
                 }
                 self.requests.name_followers(std::mem::take(&mut request.followers), header.message_id, *file);
             }
             Effect::Close => {
                 if let Some(file) = request.file {
-                    ledger.shared.sessions.change(server, session_id, |session| session.opens.remove(&file));
+                    ledger.sessions.change(server, session_id, |session| session.opens.remove(&file));
                 }
             }
             Effect::Rename(path) => {
                 if let Some(file) = request.file {
-                    ledger.shared.sessions.change(server, session_id, |session| {
+                    ledger.sessions.change(server, session_id, |session| {
                         if session.opens.get(&file).is_some() {
                             session.opens.insert(file, path);
                         }
@@ -305,11 +305,11 @@ impl Smb2 {
 }
 
 /// A response that answers nothing that was seen.
-fn report_unmatched(ledger: &mut Ledger<'_, '_>, frame: &Frame, member: &Message2, outcome: Outcome) {
+fn report_unmatched(ledger: &mut Ledger<'_>, frame: &Frame, member: &Message2, outcome: Outcome) {
     let header = &member.header;
     if outcome == Outcome::RequestNotCaptured && header.status == NtStatus::PENDING {
         // The final response will tell.
-        ledger.shared.quality.interim_responses += 1;
+        ledger.quality.interim_responses += 1;
         return;
     }
     let unsolicited = (outcome == Outcome::ServerInitiated).then_some(Subcommand::ServerInitiated);
