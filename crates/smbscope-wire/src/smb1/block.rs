@@ -122,11 +122,6 @@ impl<'a> Block<'a> {
         let length = rest.chunks_exact(2).position(|unit| unit == [0, 0])?;
         Some((utf16_text(&rest[..2 * length]), start + 2 * length + 2))
     }
-
-    /// A string behind a buffer format byte (MS-CIFS 2.2.1.1.1: 0x04 is a terminated string).
-    pub fn formatted_string(&self, offset: usize) -> Option<(String, usize)> {
-        if u8_at(self.data, offset)? == 4 { self.string(offset + 1) } else { None }
-    }
 }
 
 /// Command and offset of the next block of the chain.
@@ -162,10 +157,7 @@ fn data_needed(header: &Header, command: Command, words: &[u8], prefix: &[u8], w
         None => 0,
     };
     if header.is_reply() {
-        return match command {
-            Command::TREE_CONNECT_ANDX => data_length().min(8),
-            _ => TransactionKind::of(command).map_or(0, |_| data_length().min(16)),
-        };
+        return TransactionKind::of(command).map_or(0, |_| data_length().min(16));
     }
     match command {
         Command::WRITE_ANDX
@@ -213,7 +205,7 @@ mod tests {
         bytes[10..12].copy_from_slice(&0x8000u16.to_le_bytes());
         let header = Header::parse(&bytes).unwrap();
         let block = blocks(&header, &bytes).next().unwrap();
-        assert_eq!(block.formatted_string(0), Some(("ab".into(), 7)));
+        assert_eq!(block.formatted_name(0), Some("ab".into()));
     }
 
     #[test]

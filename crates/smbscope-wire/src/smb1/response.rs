@@ -9,8 +9,6 @@ use crate::bytes::u16_at;
 pub enum Response {
     /// Index of the chosen dialect; 0xffff for none.
     Negotiate(u16),
-    /// TREE_CONNECT_ANDX: the service, `A:` for a disk, `IPC` for pipes.
-    TreeConnect(String),
     /// The FID of what was opened.
     Open(u16),
     /// ECHO: the number of this answer, from 1.
@@ -39,7 +37,6 @@ impl Response {
     fn parse_block(b: &Block<'_>, message: &[u8]) -> Option<Response> {
         Some(match b.command {
             Command::NEGOTIATE => Response::Negotiate(NoDialect::dialect_index(b.words)?),
-            Command::TREE_CONNECT_ANDX => Response::TreeConnect(b.oem(0)?.0),
             Command::NT_CREATE_ANDX => Response::Open(NtCreateAndxResponse::fid(b.words)?),
             Command::OPEN_ANDX => Response::Open(OpenAndxResponse::fid(b.words)?),
             Command::OPEN | Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => {

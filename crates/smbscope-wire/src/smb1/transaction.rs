@@ -2,13 +2,32 @@
 //! span several messages.
 
 use super::messages::{
-    NtTransactFields as Nt, NtTransactResponseFields as NtResponse, PipeFields, Transaction2Fields as Two,
-    Transaction2ResponseFields as TwoResponse,
+    NtTransactFields, NtTransactResponseFields, PipeFields, Transaction2Fields, Transaction2ResponseFields,
 };
 use super::{Block, Command};
 use crate::bytes::{oem_text, u8_at, u16_at, u32_at, utf16_text};
 use crate::name::Name;
 use crate::names::{Fsctl, NtTransact, Trans2, Transaction};
+
+/// A field of the words of either kind of request.
+macro_rules! asked {
+    ($kind:expr, $words:ident, $field:ident) => {
+        match $kind {
+            TransactionKind::Nt => u64::from(NtTransactFields::$field($words)?),
+            _ => u64::from(Transaction2Fields::$field($words)?),
+        }
+    };
+}
+
+/// The same of an answer.
+macro_rules! answered {
+    ($kind:expr, $words:ident, $field:ident) => {
+        match $kind {
+            TransactionKind::Nt => u64::from(NtTransactResponseFields::$field($words)?),
+            _ => u64::from(Transaction2ResponseFields::$field($words)?),
+        }
+    };
+}
 
 /// Which of the three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,54 +95,32 @@ impl TransactionKind {
     }
 
     fn parameters(self, words: &[u8]) -> Option<(usize, usize)> {
-        Some(match self {
-            TransactionKind::Nt => (Nt::parameter_offset(words)? as usize, Nt::parameter_count(words)? as usize),
-            _ => (Two::parameter_offset(words)?.into(), Two::parameter_count(words)?.into()),
-        })
+        Some((asked!(self, words, parameter_offset) as usize, asked!(self, words, parameter_count) as usize))
     }
 
     /// Progress of a primary request.
     fn request_progress(self, words: &[u8]) -> Option<Progress> {
-        Some(match self {
-            TransactionKind::Nt => Progress {
-                total: sum(Nt::total_parameter_count(words)?, Nt::total_data_count(words)?),
-                here: sum(Nt::parameter_count(words)?, Nt::data_count(words)?),
-            },
-            _ => Progress {
-                total: sum(Two::total_parameter_count(words)?, Two::total_data_count(words)?),
-                here: sum(Two::parameter_count(words)?, Two::data_count(words)?),
-            },
+        Some(Progress {
+            total: asked!(self, words, total_parameter_count) + asked!(self, words, total_data_count),
+            here: asked!(self, words, parameter_count) + asked!(self, words, data_count),
         })
     }
 
     /// Progress of a response; an interim response and an error have no words.
     pub(super) fn response_progress(self, words: &[u8]) -> Option<Progress> {
-        let here = match self {
-            TransactionKind::Nt => sum(NtResponse::parameter_count(words)?, NtResponse::data_count(words)?),
-            _ => sum(TwoResponse::parameter_count(words)?, TwoResponse::data_count(words)?),
-        };
+        let here = answered!(self, words, parameter_count) + answered!(self, words, data_count);
         Some(Progress { total: self.response_total(words)?, here })
     }
 
     /// Bytes of parameters and data of the whole response: what is left of its progress where the words are cut off.
     pub(super) fn response_total(self, words: &[u8]) -> Option<u64> {
-        Some(match self {
-            TransactionKind::Nt => sum(NtResponse::total_parameter_count(words)?, NtResponse::total_data_count(words)?),
-            _ => sum(TwoResponse::total_parameter_count(words)?, TwoResponse::total_data_count(words)?),
-        })
+        Some(answered!(self, words, total_parameter_count) + answered!(self, words, total_data_count))
     }
 
     /// Where a response's parameters begin, from the header.
     pub(super) fn response_parameters(self, words: &[u8]) -> Option<usize> {
-        Some(match self {
-            TransactionKind::Nt => NtResponse::parameter_offset(words)? as usize,
-            _ => TwoResponse::parameter_offset(words)?.into(),
-        })
+        Some(answered!(self, words, parameter_offset) as usize)
     }
-}
-
-fn sum(one: impl Into<u64>, other: impl Into<u64>) -> u64 {
-    one.into() + other.into()
 }
 
 impl TransactionRequest {
@@ -150,8 +147,8 @@ impl TransactionRequest {
                 request.fid = PipeFields::fid(words);
                 request.path = block.name(0);
             }
-            TransactionKind::Trans2 => request.trans2(Trans2(Two::subcommand(words)?), &parameters),
-            TransactionKind::Nt => request.nt(NtTransact(Nt::function(words)?), words, &parameters),
+            TransactionKind::Trans2 => request.trans2(Trans2(Transaction2Fields::subcommand(words)?), &parameters),
+            TransactionKind::Nt => request.nt(NtTransact(NtTransactFields::function(words)?), words, &parameters),
         }
         Some(request)
     }
@@ -183,10 +180,10 @@ impl TransactionRequest {
                 self.path = start.checked_add(length).and_then(|end| parameters.upto(end)?.name(start));
             }
             NtTransact::IOCTL => {
-                self.fsctl = Nt::code(words).map(Fsctl);
-                self.fid = Nt::fid(words);
+                self.fsctl = NtTransactFields::code(words).map(Fsctl);
+                self.fid = NtTransactFields::fid(words);
             }
-            NtTransact::NOTIFY_CHANGE => self.fid = Nt::fid(words),
+            NtTransact::NOTIFY_CHANGE => self.fid = NtTransactFields::fid(words),
             NtTransact::QUERY_SECURITY_DESC | NtTransact::SET_SECURITY_DESC => self.fid = u16_at(parameters.bytes, 0),
             _ => {}
         }

@@ -12,7 +12,7 @@ pub use file_reference::FileReference;
 pub use header::{Header, flags};
 pub use messages::lock::LockElement;
 pub use transform::TransformHeader;
-pub use view::{NegotiateRequest, NegotiateResponse, Request, Response};
+pub use view::{NegotiateResponse, Request, Response};
 
 /// First four bytes of a message: 0xFE 'S' 'M' 'B'.
 pub const PROTOCOL_ID: [u8; 4] = [0xfe, b'S', b'M', b'B'];

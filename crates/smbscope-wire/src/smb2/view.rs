@@ -10,13 +10,6 @@ use crate::name::Name;
 use crate::names::{Fsctl, InfoLevel};
 use crate::security::{Identity, identify};
 
-/// What a client offers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NegotiateRequest {
-    /// Dialect revisions.
-    pub dialects: Vec<u16>,
-}
-
 /// What the server chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NegotiateResponse {
@@ -24,18 +17,11 @@ pub struct NegotiateResponse {
     pub dialect: u16,
     /// Signing is required.
     pub signing_required: bool,
-    /// Chained compression was agreed on.
-    pub chained_compression: bool,
 }
-
-/// Dialects of a request that are looked at.
-const MAX_DIALECTS: usize = 64;
 
 /// The part of a request's body that says what it works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// 2.2.3
-    Negotiate(NegotiateRequest),
     /// 2.2.5: whether it binds the connection to a session, and what the security token says.
     SessionSetup {
         /// SMB2_SESSION_FLAG_BINDING.
@@ -96,8 +82,6 @@ pub enum Response {
     TreeConnect(u8),
     /// 2.2.14
     Create(FileReference),
-    /// 2.2.20, 2.2.22: bytes read or written.
-    Count(u32),
     /// Nothing that is needed, or cut off.
     Other,
 }
@@ -110,7 +94,6 @@ impl Request {
 
     fn parse_body(command: Command, m: &[u8]) -> Option<Request> {
         Some(match command {
-            Command::NEGOTIATE => Request::Negotiate(NegotiateRequest::parse(m)?),
             Command::SESSION_SETUP => {
                 let (start, length) = session_setup::Request::token(m)?;
                 let token = &m[start.min(m.len())..(start + length).min(m.len())];
@@ -159,10 +142,6 @@ impl Request {
         let reach =
             |place: Option<(usize, usize)>, fields| place.map_or(0, |(start, length)| start + length).max(fields);
         match command {
-            Command::NEGOTIATE => {
-                let count = negotiate::Request::dialects(prefix).map_or(0, |(_, count)| count.min(MAX_DIALECTS));
-                negotiate::Request::END + 2 * count
-            }
             Command::SESSION_SETUP => reach(session_setup::Request::token(prefix), session_setup::Request::END),
             Command::TREE_CONNECT => reach(tree_connect::Request::path(prefix), tree_connect::Request::END),
             Command::CREATE => reach(create::Request::name(prefix), create::Request::END),
@@ -174,7 +153,9 @@ impl Request {
             Command::READ => read::Request::END,
             Command::WRITE => write::Request::END,
             Command::QUERY_INFO => query_info::Request::END,
-            Command::LOGOFF | Command::TREE_DISCONNECT | Command::ECHO | Command::CANCEL => Header::LENGTH,
+            Command::NEGOTIATE | Command::LOGOFF | Command::TREE_DISCONNECT | Command::ECHO | Command::CANCEL => {
+                Header::LENGTH
+            }
             _ => query_directory::Request::END,
         }
     }
@@ -196,8 +177,6 @@ impl Response {
             Command::SESSION_SETUP => Response::SessionSetup(session_setup::Response::session_flags(m)?),
             Command::TREE_CONNECT => Response::TreeConnect(tree_connect::Response::share_type(m)?),
             Command::CREATE => Response::Create(create::Response::file(m)?),
-            Command::READ => Response::Count(read::Response::data(m)?.1 as u32),
-            Command::WRITE => Response::Count(write::Response::count(m)?),
             _ => Response::Other,
         })
     }
@@ -205,20 +184,9 @@ impl Response {
     /// How many bytes of a response must be at hand to read what [`Response::parse`] wants.
     pub fn needed(command: Command) -> usize {
         match command {
-            // The contexts of 3.1.1 follow the security token.
-            Command::NEGOTIATE => 1024,
             Command::CREATE => create::Response::END - 8,
             _ => Header::LENGTH + 8,
         }
-    }
-}
-
-impl NegotiateRequest {
-    /// Reads the message from its header on.
-    pub fn parse(m: &[u8]) -> Option<NegotiateRequest> {
-        let (start, count) = negotiate::Request::dialects(m)?;
-        let dialects = (0..count.min(MAX_DIALECTS)).map_while(|index| u16::at(m, start + 2 * index));
-        Some(NegotiateRequest { dialects: dialects.collect() })
     }
 }
 
@@ -226,13 +194,8 @@ impl NegotiateResponse {
     /// Reads the message from its header on.
     fn parse(m: &[u8]) -> Option<NegotiateResponse> {
         use negotiate::{Response, security_mode::SIGNING_REQUIRED};
-        let dialect = Response::dialect(m)?;
-        let contexts = || negotiate_context::Contexts::of_response(m)?.chained_compression();
-        Some(NegotiateResponse {
-            dialect,
-            signing_required: Response::security_mode(m)? & SIGNING_REQUIRED != 0,
-            chained_compression: dialect == 0x0311 && contexts().unwrap_or(false),
-        })
+        let signing_required = Response::security_mode(m)? & SIGNING_REQUIRED != 0;
+        Some(NegotiateResponse { dialect: Response::dialect(m)?, signing_required })
     }
 }
 
@@ -324,18 +287,5 @@ mod tests {
     fn error_responses_have_no_file() {
         let message = with_body(5, 1, 64, &[9, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(Response::parse(Command::CREATE, &message), Response::Other);
-    }
-
-    #[test]
-    fn contexts_are_walked_to_the_compression_capabilities() {
-        let mut message = header(0, 1);
-        message.extend([65, 0, 3, 0, 0x11, 3, 2, 0]);
-        message.resize(124, 0);
-        message.extend(128u32.to_le_bytes());
-        // One context of type 1 and 6 bytes of data, padded to 8; then the compression capabilities.
-        message.extend([1, 0, 6, 0, 0, 0, 0, 0, 9, 9, 9, 9, 9, 9, 0, 0]);
-        message.extend([3, 0, 10, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0]);
-        let response = NegotiateResponse::parse(&message).unwrap();
-        assert_eq!(response, NegotiateResponse { dialect: 0x311, signing_required: true, chained_compression: true });
     }
 }

@@ -1,12 +1,11 @@
 //! The contexts of a 3.1.1 NEGOTIATE (MS-SMB2 2.2.3.1, 2.2.4.1): pre-authentication integrity, encryption, signing, and
 //! the server's name. No compression is offered.
 
-use crate::bytes::{u16_at, u32_at};
+use crate::bytes::u16_at;
 use crate::codec::{Buffer, List, Put, Value, counted, put_counted};
 
 const PREAUTH_INTEGRITY_CAPABILITIES: u16 = 0x0001;
 const ENCRYPTION_CAPABILITIES: u16 = 0x0002;
-const COMPRESSION_CAPABILITIES: u16 = 0x0003;
 const NETNAME_NEGOTIATE_CONTEXT_ID: u16 = 0x0005;
 const SIGNING_CAPABILITIES: u16 = 0x0008;
 /// The only hash algorithm there is.
@@ -87,12 +86,6 @@ impl Default for Contexts<'_> {
 }
 
 impl<'a> Contexts<'a> {
-    /// Those of a response that may be cut.
-    pub(in crate::smb2) fn of_response(message: &'a [u8]) -> Option<Contexts<'a>> {
-        let (offset, count) = super::negotiate::Response::contexts(message)?;
-        Contexts::parse(message, offset, count)
-    }
-
     /// What was read; it ends where one is cut off.
     pub fn iter(self) -> Iter<'a> {
         match self {
@@ -124,18 +117,6 @@ impl<'a> Contexts<'a> {
     /// The hash algorithm of pre-authentication integrity.
     pub fn hash_algorithm(self) -> Option<u16> {
         u16_at(self.data(PREAUTH_INTEGRITY_CAPABILITIES)?, 4)
-    }
-
-    /// Whether the compression that was agreed on may be chained (2.2.3.1.3), in a message that may be cut.
-    pub fn chained_compression(self) -> Option<bool> {
-        const FLAGS: usize = HEADER + 4;
-        let mut contexts = self.iter();
-        while let Some((kind, data)) = contexts.place() {
-            if kind == COMPRESSION_CAPABILITIES {
-                return Some(u32_at(contexts.message, (data.start - HEADER).checked_add(FLAGS)?)? & 1 != 0);
-            }
-        }
-        None
     }
 
     fn data(self, kind: u16) -> Option<&'a [u8]> {
@@ -188,24 +169,16 @@ pub struct Iter<'a> {
     left: usize,
 }
 
-impl Iter<'_> {
-    /// Type and place of the data of the next one, which may be cut.
-    fn place(&mut self) -> Option<(u16, std::ops::Range<usize>)> {
+impl<'a> Iterator for Iter<'a> {
+    type Item = Context<'a>;
+
+    fn next(&mut self) -> Option<Context<'a>> {
         self.left = self.left.checked_sub(1)?;
         let start = self.offset;
         let data = start.checked_add(HEADER)?;
         let end = data.checked_add(u16_at(self.message, start.checked_add(2)?)?.into())?;
         self.offset = end.checked_next_multiple_of(8)?;
-        Some((u16_at(self.message, start)?, data..end))
-    }
-}
-
-impl<'a> Iterator for Iter<'a> {
-    type Item = Context<'a>;
-
-    fn next(&mut self) -> Option<Context<'a>> {
-        let (context_type, data) = self.place()?;
-        Some(Context { context_type, data: self.message.get(data)? })
+        Some(Context { context_type: u16_at(self.message, start)?, data: self.message.get(data..end)? })
     }
 }
 
