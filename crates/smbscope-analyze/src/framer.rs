@@ -8,7 +8,7 @@ use crate::losses::Losses;
 use crate::resync::{self, Misnamed, Trust};
 use crate::unseen::HiddenFrames;
 use smbscope_capture::tcp::{Chunk, Gap};
-use smbscope_model::{PacketRef, Quality, STANDSTILL_LEAST, Stamp, Standstill, Timestamp};
+use smbscope_model::{Half, PacketRef, Quality, STANDSTILL_LEAST, Stamp, Standstill, Timestamp};
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
 
 /// Segments of a flow that are searched for SMB before the flow is taken for something else.
@@ -54,6 +54,12 @@ impl Frame {
     /// Bytes of the payload.
     pub(crate) fn length(&self) -> u64 {
         (self.end - self.start).saturating_sub(HEADER_LENGTH as u64)
+    }
+
+    /// A request or response in it, of so many bytes.
+    #[inline]
+    pub(crate) fn half(&self, bytes: u64) -> Half {
+        Half { first: Some(self.first), last: self.last, packets: self.packets, bytes }
     }
 
     /// Counts a frame of the session service that holds no message.

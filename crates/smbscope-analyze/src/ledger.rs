@@ -10,10 +10,9 @@ use crate::names::Sessions;
 use crate::pending::{Pending, Recent, Span, Unassigned, note_standstill};
 use crate::sink::ExchangeSink;
 use smbscope_capture::tcp::FlowView;
-use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::{
-    ClockStep, Command, Connection, Dialect, Direction, DirectionCounts, Endpoints, Exchange, ForeignReply, Group,
-    Half, Outcome, Protocol, Quality, Settled, Status, Subcommand, Timestamp,
+    ClockStep, Command, Connection, Dialect, Direction, Endpoints, Exchange, ForeignReply, Group, Outcome, Protocol,
+    Quality, Settled, Status, Subcommand, Timestamp,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -85,32 +84,9 @@ pub(crate) struct Accounts {
 
 impl Accounts {
     pub(crate) fn new(view: &FlowView, client: Direction) -> Accounts {
-        let summary = Connection {
-            flow: view.id,
-            endpoints: endpoints(view, client),
-            first: view.first.time,
-            last: view.first.time,
-            dialect: None,
-            midstream: view.midstream,
-            end: ConnectionEnd::Open,
-            signing_required: false,
-            signed_messages: 0,
-            encrypted_frames: 0,
-            compressed_frames: 0,
-            messages: 0,
-            exchanges: 0,
-            max_outstanding: 0,
-            max_credits_granted: 0,
-            server_round_trip: None,
-            client_round_trip: None,
-            users: Vec::new(),
-            shares: Vec::new(),
-            to_server: DirectionCounts::default(),
-            to_client: DirectionCounts::default(),
-        };
         Accounts {
             client,
-            summary,
+            summary: Connection::new(view.id, endpoints(view, client), view.first.time),
             asked: 0,
             answered: 0,
             seen: 0,
@@ -254,7 +230,7 @@ impl<'a> Ledger<'a> {
             }
             _ => None,
         };
-        let request = Half { first: Some(frame.first), last: frame.last, packets: frame.packets, bytes: opening.bytes };
+        let request = frame.half(opening.bytes);
         let mut exchange = Exchange { request, think_time, ..self.blank(&opening) };
         note_standstill(&mut exchange, frame, true);
         // Late copies may come in a row, or together in one packet: what the server said last was there before them all.
@@ -270,35 +246,10 @@ impl<'a> Ledger<'a> {
     fn blank(&self, opening: &Opening) -> Exchange {
         let connection = &self.accounts.summary;
         Exchange {
-            flow: connection.flow,
-            endpoints: connection.endpoints,
             dialect: connection.dialect,
-            command: opening.command,
             subcommand: opening.subcommand,
-            group: opening.group,
             message_id: opening.message_id,
-            session_id: None,
-            tree_id: None,
-            file_id: None,
-            user: None,
-            share: None,
-            path: None,
-            status: None,
-            request: Half::default(),
-            interim: None,
-            response: Half::default(),
-            offset: None,
-            length: None,
-            compounded: false,
-            signed: false,
-            encrypted: false,
-            outcome: Outcome::Unanswered,
-            retransmitted: 0,
-            retransmission_delay: None,
-            resent: None,
-            standstill: None,
-            server_round_trip: None,
-            think_time: None,
+            ..Exchange::new(connection.flow, connection.endpoints, opening.command, opening.group)
         }
     }
 
@@ -385,8 +336,7 @@ impl<'a> Ledger<'a> {
 
     /// A response without a request.
     pub(crate) fn report_response(&mut self, frame: &Frame, opening: Opening, status: Status, outcome: Outcome) {
-        let response =
-            Half { first: Some(frame.first), last: frame.last, packets: frame.packets, bytes: opening.bytes };
+        let response = frame.half(opening.bytes);
         let exchange = Exchange { response, status: Some(status), outcome, ..self.blank(&opening) };
         self.report(Pending {
             request: Span { start: 0, end: 0 },

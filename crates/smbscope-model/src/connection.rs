@@ -75,6 +75,35 @@ pub struct Connection {
     pub to_client: DirectionCounts,
 }
 
+impl Connection {
+    /// One of which only the first packet was seen.
+    pub fn new(flow: FlowId, endpoints: Endpoints, first: Timestamp) -> Connection {
+        Connection {
+            flow,
+            endpoints,
+            first,
+            last: first,
+            dialect: None,
+            midstream: false,
+            end: ConnectionEnd::Open,
+            signing_required: false,
+            signed_messages: 0,
+            encrypted_frames: 0,
+            compressed_frames: 0,
+            messages: 0,
+            exchanges: 0,
+            max_outstanding: 0,
+            max_credits_granted: 0,
+            server_round_trip: None,
+            client_round_trip: None,
+            users: Vec::new(),
+            shares: Vec::new(),
+            to_server: DirectionCounts::default(),
+            to_client: DirectionCounts::default(),
+        }
+    }
+}
+
 /// Connections that were captured at two places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeenTwice {

@@ -316,6 +316,42 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// One about which nothing is known but what it is.
+    #[inline]
+    pub fn new(flow: FlowId, endpoints: Endpoints, command: Command, group: Group) -> Exchange {
+        Exchange {
+            flow,
+            endpoints,
+            dialect: None,
+            command,
+            subcommand: None,
+            group,
+            message_id: None,
+            session_id: None,
+            tree_id: None,
+            file_id: None,
+            user: None,
+            share: None,
+            path: None,
+            status: None,
+            request: Half::default(),
+            interim: None,
+            response: Half::default(),
+            offset: None,
+            length: None,
+            compounded: false,
+            signed: false,
+            encrypted: false,
+            outcome: Outcome::Unanswered,
+            retransmitted: 0,
+            retransmission_delay: None,
+            resent: None,
+            standstill: None,
+            server_round_trip: None,
+            think_time: None,
+        }
+    }
+
     /// Whether it counts in the statistics.
     pub fn is_complete(&self) -> bool {
         self.outcome == Outcome::Complete

@@ -5,36 +5,12 @@ use smbscope_wire::smb2;
 
 /// A complete SMB2 READ whose halves are one packet each, `response_time_ns` apart.
 pub fn read(start_ns: i64, response_time_ns: i64) -> Exchange {
+    let endpoints = Endpoints { client: ([10, 0, 0, 1], 50_000).into(), server: ([10, 0, 0, 9], 445).into() };
     Exchange {
-        flow: FlowId(0),
-        endpoints: Endpoints { client: ([10, 0, 0, 1], 50_000).into(), server: ([10, 0, 0, 9], 445).into() },
-        dialect: None,
-        command: Command::Smb2(smb2::Command::READ),
-        subcommand: None,
-        group: Group::Read,
-        message_id: None,
-        session_id: None,
-        tree_id: None,
-        file_id: None,
-        user: None,
-        share: None,
-        path: None,
-        status: None,
         request: packet(start_ns),
-        interim: None,
         response: packet(start_ns.saturating_add(response_time_ns)),
-        offset: None,
-        length: None,
-        compounded: false,
-        signed: false,
-        encrypted: false,
         outcome: Outcome::Complete,
-        retransmitted: 0,
-        retransmission_delay: None,
-        resent: None,
-        standstill: None,
-        server_round_trip: None,
-        think_time: None,
+        ..Exchange::new(FlowId(0), endpoints, Command::Smb2(smb2::Command::READ), Group::Read)
     }
 }
 

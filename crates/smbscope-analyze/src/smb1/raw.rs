@@ -132,7 +132,7 @@ impl Raw {
         };
         let exchange = Exchange {
             subcommand: Some(Subcommand::AsyncPortion),
-            request: Half { first: Some(frame.first), last: frame.last, packets: frame.packets, bytes: frame.length() },
+            request: frame.half(frame.length()),
             response: Half::default(),
             interim: None,
             status: None,

@@ -94,27 +94,14 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
 
 pub(crate) fn connection(client: u8, dialect: Option<Dialect>) -> Connection {
     Connection {
-        flow: FlowId(u64::from(client)),
-        endpoints: endpoints(client),
-        first: Timestamp(START),
         last: Timestamp(START + 10_000_000_000),
         dialect,
-        midstream: false,
         end: ConnectionEnd::Closed,
-        signing_required: false,
-        signed_messages: 0,
-        encrypted_frames: 0,
-        compressed_frames: 0,
         messages: 20,
         exchanges: 10,
         max_outstanding: 1,
-        max_credits_granted: 0,
         server_round_trip: Some(Nanos(150_000)),
-        client_round_trip: None,
-        users: Vec::new(),
-        shares: Vec::new(),
-        to_server: DirectionCounts::default(),
-        to_client: DirectionCounts::default(),
+        ..Connection::new(FlowId(u64::from(client)), endpoints(client), Timestamp(START))
     }
 }
 

@@ -5,8 +5,7 @@ use super::*;
 use proptest::prelude::*;
 use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::{
-    Command, Connection, DirectionCounts, Exchange, FlowId, Group, Outcome, PacketRef, Settled, Stamp, Standstill,
-    Timestamp,
+    Command, Connection, Exchange, FlowId, Group, Outcome, PacketRef, Settled, Stamp, Standstill, Timestamp,
 };
 use smbscope_testkit::exchange::read;
 use smbscope_wire::smb2;
@@ -48,27 +47,10 @@ fn without_response(start: i64, outcome: Outcome) -> Exchange {
 fn connection(first: i64, last: i64, client_round_trip: Option<i64>) -> Connection {
     let exchange = read(0, 0);
     Connection {
-        flow: FlowId(0),
-        endpoints: exchange.endpoints,
-        first: Timestamp(first),
         last: Timestamp(last),
-        dialect: None,
-        midstream: false,
         end: ConnectionEnd::Closed,
-        signing_required: false,
-        signed_messages: 0,
-        encrypted_frames: 0,
-        compressed_frames: 0,
-        messages: 0,
-        exchanges: 0,
-        max_outstanding: 0,
-        max_credits_granted: 0,
-        server_round_trip: None,
         client_round_trip: client_round_trip.map(Nanos),
-        users: Vec::new(),
-        shares: Vec::new(),
-        to_server: DirectionCounts::default(),
-        to_client: DirectionCounts::default(),
+        ..Connection::new(FlowId(0), exchange.endpoints, Timestamp(first))
     }
 }
 
