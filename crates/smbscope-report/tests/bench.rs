@@ -70,7 +70,9 @@ fn mangled_ramps_do_not_follow_the_schema() {
 #[test]
 fn what_is_written_is_read_again() {
     for document in [ramp(), trouble(), nothing()] {
-        assert_eq!(Document::parse(&written(&document)).expect("it is a ramp"), document);
+        // The text: sums of times are not written, so the figures themselves differ in them.
+        let text = written(&document);
+        assert_eq!(written(&Document::parse(&text).expect("it is a ramp")), text);
     }
 }
 

@@ -604,11 +604,11 @@ export interface Times {
    */
   max: number | null;
   /**
-   * Arithmetic mean.
+   * Arithmetic mean, rounded to whole nanoseconds.
    */
   mean: number | null;
   /**
-   * Sample standard deviation.
+   * Sample standard deviation (divisor n − 1), rounded to whole nanoseconds.
    */
   stddev: number | null;
   /**
