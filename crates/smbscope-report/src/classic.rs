@@ -165,7 +165,7 @@ fn groups<'a>(report: &'a Report, part_prefix: &str) -> Vec<(String, &'a Row)> {
     let mut result = Vec::new();
     for group in Group::ALL {
         if let (Group::Attributes, Some(other)) = (group, &aggregate.other) {
-            result.push(("Other".to_owned(), &other.row));
+            result.push((crate::names::OTHER.to_owned(), &other.row));
         }
         if let Some(found) = aggregate.groups.iter().find(|row| row.group == group) {
             let prefix = if group.is_other() { part_prefix } else { "" };

@@ -159,6 +159,12 @@ pub(crate) fn unbroken(text: impl ToString) -> String {
 /// A blank at which no line ends.
 pub(crate) const NO_BREAK: &str = "\u{a0}";
 
+/// With a capital first letter.
+pub(crate) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + chars.as_str())
+}
+
 /// The text in lines of at most `width` characters, broken at blanks.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();

@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
-use smbscope_model::{Group, Outcome, SkippedProtocol};
+use smbscope_model::{Outcome, SkippedProtocol};
 use smbscope_stats::{Dimension, Sort};
 
 /// A published schema.
@@ -127,12 +127,10 @@ impl Serialize for Properties<'_> {
     }
 }
 
-/// Documents of older versions that lack these keys still follow the schema.
-pub(crate) fn may_lack(keys: &'static [&'static str]) -> impl Transform {
-    move |schema: &mut Schema| {
-        if let Some(Value::Array(required)) = schema.get_mut("required") {
-            required.retain(|key| !keys.iter().any(|lacking| key == lacking));
-        }
+/// Documents of older versions that lack the text of their workload still follow the schema.
+pub(crate) fn may_lack_definition(workload: &mut Schema) {
+    if let Some(Value::Array(required)) = workload.get_mut("required") {
+        required.retain(|key| key != "sha256" && key != "definition");
     }
 }
 
@@ -143,7 +141,7 @@ fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Schema {
 
 /// Groups as reports list them: those of the model, and the one that is the sum of several.
 pub(crate) fn group(_: &mut SchemaGenerator) -> Schema {
-    one_of(Group::ALL.into_iter().map(Group::name).chain([crate::bench::OTHER]))
+    one_of(crate::names::groups().map(|(name, ..)| name))
 }
 
 pub(crate) fn part_of(_: &mut SchemaGenerator) -> Schema {

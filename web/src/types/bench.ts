@@ -477,6 +477,7 @@ export interface Group {
    */
   group:
     | "Open/Close"
+    | "Other"
     | "Attributes"
     | "Directory"
     | "Locking"
@@ -485,8 +486,7 @@ export interface Group {
     | "Session"
     | "Control"
     | "Waiting"
-    | "Encrypted"
-    | "Other";
+    | "Encrypted";
   /**
    * The group that it is a part of, and is counted in as well.
    */

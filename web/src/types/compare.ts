@@ -357,6 +357,7 @@ export interface Group {
    */
   group:
     | "Open/Close"
+    | "Other"
     | "Attributes"
     | "Directory"
     | "Locking"
@@ -365,8 +366,7 @@ export interface Group {
     | "Session"
     | "Control"
     | "Waiting"
-    | "Encrypted"
-    | "Other";
+    | "Encrypted";
   /**
    * The group that it is a part of, and is counted in as well.
    */
@@ -503,6 +503,7 @@ export interface PointGroup {
    */
   group:
     | "Open/Close"
+    | "Other"
     | "Attributes"
     | "Directory"
     | "Locking"
@@ -511,8 +512,7 @@ export interface PointGroup {
     | "Session"
     | "Control"
     | "Waiting"
-    | "Encrypted"
-    | "Other";
+    | "Encrypted";
   /**
    * The group that it is a part of, and is counted in as well.
    */

@@ -916,6 +916,7 @@ export interface Subcommand {
 export interface Group {
   group:
     | "Open/Close"
+    | "Other"
     | "Attributes"
     | "Directory"
     | "Locking"
@@ -924,8 +925,7 @@ export interface Group {
     | "Session"
     | "Control"
     | "Waiting"
-    | "Encrypted"
-    | "Other";
+    | "Encrypted";
   headline: boolean;
   /**
    * Exchanges, timed or not.

@@ -74,7 +74,7 @@ pub struct Target {
 /// What users do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(transform = crate::schema::may_lack(&["sha256", "definition"])))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::may_lack_definition))]
 pub struct Workload {
     /// Its name.
     pub name: String,

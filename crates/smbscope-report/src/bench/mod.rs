@@ -14,8 +14,7 @@ pub mod tables;
 mod text;
 mod warnings;
 
-/// The group that is the sum of several.
-pub const OTHER: &str = "Other";
+pub use crate::names::OTHER;
 
 pub use crate::document::{Generator, ParseError, schema_of};
 pub use document::{

@@ -25,9 +25,6 @@ use serde::Serialize;
 use smbscope_model::{CaptureInfo, Nanos, Protocol};
 use std::cmp::Reverse;
 
-/// The group that is the sum of several.
-const OTHER: &str = "Other";
-
 /// A report, and what it is called in the comparison.
 #[derive(Debug, Clone)]
 pub struct Input {
@@ -234,14 +231,7 @@ impl Overview {
 
 /// Groups of every column in the order of the report.
 fn groups(inputs: &[Input]) -> Vec<Group> {
-    let mut named = Vec::new();
-    for group in smbscope_model::Group::ALL {
-        if group == smbscope_model::Group::OTHER[0] {
-            named.push((OTHER, None, true));
-        }
-        named.push((group.name(), group.is_other().then_some(OTHER), group.in_headline()));
-    }
-    let of_all = named.into_iter().map(|(name, part_of, headline)| Group {
+    let of_all = crate::names::groups().map(|(name, part_of, headline)| Group {
         group: name.to_owned(),
         part_of: part_of.map(str::to_owned),
         headline,

@@ -88,7 +88,7 @@ fn filter(input: &Input, base: &Input) -> Option<String> {
 
 /// Groups that are no sum of others, of the headline.
 fn leaves(groups: &[Group]) -> impl Iterator<Item = &Group> {
-    groups.iter().filter(|group| group.headline && group.group != super::OTHER)
+    groups.iter().filter(|group| group.headline && group.group != crate::names::OTHER)
 }
 
 /// Names the groups in which few commands were timed, where there is something to compare.

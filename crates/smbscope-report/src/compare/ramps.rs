@@ -5,7 +5,7 @@
 
 use super::cells::row_of;
 use super::saved::Summary;
-use super::{Cell, Column, Input, NoteKind, OTHER, Overview, Ratio};
+use super::{Cell, Column, Input, NoteKind, Overview, Ratio};
 use crate::bench::{self, Document, Run, Schedule};
 use crate::format::counted;
 use crate::json::entries::{self, Row};
@@ -220,14 +220,7 @@ fn points(ramps: &[Option<&Document>]) -> Vec<LoadPoint> {
             let rows: Vec<Option<Row>> = runs.iter().map(|run| run.and_then(of)).collect();
             with_rates(row_of(rows.iter().map(Option::as_ref)), &runs)
         };
-        let mut names: Vec<(&str, Option<&str>)> = Vec::new();
-        for group in Group::ALL {
-            if group == Group::OTHER[0] {
-                names.push((OTHER, None));
-            }
-            names.push((group.name(), group.is_other().then_some(OTHER)));
-        }
-        let groups = names.into_iter().map(|(name, part_of)| PointGroup {
+        let groups = crate::names::groups().map(|(name, part_of, _)| PointGroup {
             group: name.to_owned(),
             part_of: part_of.map(str::to_owned),
             cells: cells(&|run| run.group(name).map(|group| row_of_group(run, group))),

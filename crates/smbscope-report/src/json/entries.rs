@@ -234,7 +234,7 @@ impl Group {
         if let Some(other) = &aggregate.other {
             let at = usize::from(result.first().is_some_and(|group| group.group == "Open/Close"));
             let (row, cumulative) = (Row::of(&other.row), other.cumulative.clone());
-            result.insert(at, Group { group: "Other".to_owned(), headline: true, row, cumulative, parts });
+            result.insert(at, Group { group: crate::names::OTHER.to_owned(), headline: true, row, cumulative, parts });
         }
         result
     }

@@ -144,7 +144,7 @@ fn group_lines(report: &Report) -> Vec<Line> {
     let mut lines = Vec::new();
     for group in Group::ALL {
         if let (Group::Attributes, Some(other)) = (group, &aggregate.other) {
-            lines.push(line("Other", 0, &other.row));
+            lines.push(line(names::OTHER, 0, &other.row));
         }
         if group == Group::Waiting && aggregate.total.count > 0 {
             lines.push(line("All above", 0, &aggregate.total));

@@ -3,7 +3,7 @@
 use super::page::Page;
 use super::percent_sign;
 use super::style::Paint;
-use crate::format::{clean, clock, counted, date, seconds, shorten, span, thousands, unbroken};
+use crate::format::{capital, clean, clock, counted, date, seconds, shorten, span, thousands, unbroken};
 use crate::packets::{PacketCounts, control};
 use crate::sentence::coverage;
 use crate::{Filtered, Report, dialects, names, verdict, warnings};
@@ -105,11 +105,6 @@ fn figures(row: &Row) -> String {
     let named = |name: &str, time: Option<Nanos>| time.map(|time| format!("{name} {}", unbroken(time)));
     let parts = [named("median", time.p50), named("p95", time.p95)];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + chars.as_str())
 }
 
 /// Who, where and how: a line a fact.

@@ -2,7 +2,7 @@
 
 use crate::bench::warnings::far_below_its_rate;
 use crate::bench::{Document, Run, Schedule, Target, load_name};
-use crate::format::{bytes, clean, counted, date, shorten, span, thousands, unbroken};
+use crate::format::{bytes, capital, clean, counted, date, shorten, span, thousands, unbroken};
 use crate::text::page::Page;
 use crate::text::style::Paint;
 use smbscope_model::Nanos;
@@ -141,7 +141,7 @@ fn facts(page: &mut Page, document: &Document) {
         fact("Times", "inside the client, and on the wire beside them");
     }
     for (name, value) in &document.environment {
-        fact(&capital(name), value);
+        fact(&capital(&name.replace('_', " ")), value);
     }
     if let Some(date) = date(document.started_ns) {
         fact("Started", &format!("{date} UTC with smbscope {}", document.generator.version));
@@ -179,11 +179,4 @@ fn protocol(target: &Target) -> String {
 /// A rate without decimals that say nothing.
 fn number(value: f64) -> String {
     if value.fract() == 0.0 { thousands(value as u64) } else { format!("{value:.1}") }
-}
-
-/// `file_server` as `File server`.
-fn capital(text: &str) -> String {
-    let text = text.replace('_', " ");
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + chars.as_str())
 }

@@ -98,17 +98,11 @@ fn response_time(document: &Document, runs: &[&Run]) -> Table {
 
 /// The same for each group, a section each.
 fn groups(document: &Document, runs: &[&Run]) -> Table {
-    let mut names: Vec<(&str, Option<&str>)> = Vec::new();
-    for group in smbscope_model::Group::ALL {
-        let mut add = |name: &str| {
-            let found = runs.iter().find_map(|run| run.group(name));
-            names.extend(found.map(|group| (group.group.as_str(), group.part_of.as_deref())));
-        };
-        if group == smbscope_model::Group::OTHER[0] {
-            add(crate::bench::OTHER);
-        }
-        add(group.name());
-    }
+    let found = |name: &str| runs.iter().find_map(|run| run.group(name));
+    let names: Vec<(&str, Option<&str>)> = crate::names::groups()
+        .filter_map(|(name, ..)| found(name))
+        .map(|group| (group.group.as_str(), group.part_of.as_deref()))
+        .collect();
     // What only a part of others is has a section of its own where the others are not all of one kind.
     let alone = |whole: &str| names.iter().filter(|(_, part_of)| *part_of == Some(whole)).count() == 1;
     let shown = names.iter().filter(|(_, part_of)| part_of.is_none_or(|whole| !alone(whole)));
