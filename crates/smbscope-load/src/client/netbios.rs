@@ -44,8 +44,8 @@ async fn request(link: &mut Link, called: &str, options: &Options) -> io::Result
     out[0] = SESSION_REQUEST;
     // Two names of 34 bytes.
     out[3] = u8::try_from(length).unwrap_or(u8::MAX);
+    link.send_raw(options.timeout).await?;
     let deadline = deadline(options.timeout);
-    link.send_raw(deadline).await?;
     let (header, _) = link.receive_any(deadline).await?;
     Ok(match header.frame_type {
         FrameType::PositiveResponse => None,

@@ -216,7 +216,7 @@ impl Smb1Connection {
         let mut pending =
             Pending { command, about, mid, tid, uid, sequence, sent: Sent { first: now, last: now }, bytes };
         self.under_way = Some(pending);
-        match self.link.send(now.checked_add(self.timeout)).await {
+        match self.link.send(self.timeout).await {
             Ok(sent) => pending.sent = sent,
             Err(error) => return Err(self.broken(error, "sending a request")),
         }
@@ -250,7 +250,7 @@ impl Smb1Connection {
             }
         }
         let bytes = u32_of(self.link.outgoing().len() - Link::START);
-        let sent = match self.link.send(Instant::now().checked_add(self.timeout)).await {
+        let sent = match self.link.send(self.timeout).await {
             Ok(sent) => sent,
             Err(error) => return Err(self.broken(error, "sending a request")),
         };
@@ -271,7 +271,7 @@ impl Smb1Connection {
         let mut pending =
             Pending { about, sent: Sent { first: now, last: now }, bytes: u32_of(data.len()), ..*pending };
         self.under_way = Some(pending);
-        match self.link.send(now.checked_add(self.timeout)).await {
+        match self.link.send(self.timeout).await {
             Ok(sent) => pending.sent = sent,
             Err(error) => return Err(self.broken(error, "sending data")),
         }

@@ -197,15 +197,14 @@ impl Smb2Connection {
         if let (Mode::Sealed, Some(sealer)) = (self.protection.mode, &mut self.protection.sealer) {
             sealer.seal(self.session_id, &self.plain, self.link.begin());
         }
-        let deadline = Instant::now().checked_add(self.timeout);
-        match self.link.send(deadline).await {
-            Ok(sent) => {
-                for pending in self.pending.iter_mut().skip(self.before) {
-                    pending.sample.request_first = sent.first;
-                    pending.sample.request_last = sent.last;
-                }
-                Ok(())
-            }
+        let result = self.link.send(self.timeout).await;
+        let first = self.link.sent_from();
+        let last = result.as_ref().map_or(first, |sent| sent.last);
+        for pending in self.pending.iter_mut().skip(self.before) {
+            (pending.sample.request_first, pending.sample.request_last) = (first, last);
+        }
+        match result {
+            Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
                 let id = self.pending.get(self.before).map_or(0, |pending| pending.sample.message_id);
                 Err(self.silent(id))
@@ -249,6 +248,8 @@ impl Smb2Connection {
 
     /// Puts a request into the frame, and among those under way.
     fn append<B: Body>(&mut self, mut header: Header, body: &B, about: About, credits_asked: u16) {
+        // Of the times nothing is known yet.
+        let unknown = self.link.sent_from();
         let mode = self.protection.mode;
         let (out, first) = match mode {
             Mode::Sealed => (&mut self.plain, 0),
@@ -274,7 +275,6 @@ impl Smb2Connection {
         header.emit(out);
         body.emit(out);
         self.last = Some(start);
-        let now = Instant::now();
         let sample = Sample {
             command: Command::Smb2(header.command),
             subcommand: about.subcommand,
@@ -284,11 +284,11 @@ impl Smb2Connection {
             tree_id: self.tree_id,
             file_id: about.file.map(file_id),
             status: None,
-            request_first: now,
-            request_last: now,
+            request_first: unknown,
+            request_last: unknown,
             interim: None,
-            response_first: now,
-            response_last: now,
+            response_first: unknown,
+            response_last: unknown,
             request_bytes: (out.len() - start) as u32,
             response_bytes: 0,
             offset: about.offset,

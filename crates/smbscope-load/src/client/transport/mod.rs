@@ -53,6 +53,7 @@ pub(crate) struct Link {
     outgoing: Vec<u8>,
     /// Bytes of `outgoing` that a dropped call left unsent: the stream is out of step for good.
     unsent: bool,
+    sent_from: Instant,
     /// Keep-alives since the last message.
     keep_alives: u32,
     /// As large as the largest frame that came; filled up to `filled`.
@@ -103,6 +104,7 @@ impl Link {
             stream,
             outgoing: Vec::with_capacity(512),
             unsent: false,
+            sent_from: now,
             keep_alives: 0,
             incoming: vec![0; INITIAL_BUFFER],
             filled: 0,
@@ -110,6 +112,11 @@ impl Link {
             read_at: now,
             alarm: Box::pin(sleep_until((now + options.timeout).into())),
         })
+    }
+
+    /// When the last frame, or the one that could not be sent, began to go out.
+    pub(crate) fn sent_from(&self) -> Instant {
+        self.sent_from
     }
 
     /// Our end.
@@ -135,27 +142,30 @@ impl Link {
     }
 
     /// Sends the frame begun, as a session message.
-    pub(crate) async fn send(&mut self, deadline: Option<Instant>) -> io::Result<Sent> {
+    pub(crate) async fn send(&mut self, timeout: Duration) -> io::Result<Sent> {
         let length = self.outgoing.len() - Link::START;
         let [high, rest @ ..] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
         if high != 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a message of more than 16 MiB"));
         }
         self.outgoing[1..Link::START].copy_from_slice(&rest);
-        self.send_raw(deadline).await
+        self.send_raw(timeout).await
     }
 
     /// Sends the frame begun with the header that it has.
-    pub(super) async fn send_raw(&mut self, deadline: Option<Instant>) -> io::Result<Sent> {
+    pub(super) async fn send_raw(&mut self, timeout: Duration) -> io::Result<Sent> {
+        let first = Instant::now();
+        self.sent_from = first;
         if std::mem::replace(&mut self.unsent, true) {
             return Err(io::Error::new(io::ErrorKind::BrokenPipe, "an earlier request was sent in part only"));
         }
-        let first = Instant::now();
         let mut sent = 0;
         while let Some(rest) = self.outgoing.get(sent..).filter(|rest| !rest.is_empty()) {
             // Nearly always the system takes all of it at once.
             sent += match self.stream.try_write(rest) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_to_write(sent, deadline).await?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait_to_write(sent, first.checked_add(timeout)).await?
+                }
                 result => result?,
             };
         }
