@@ -10,7 +10,7 @@
 //! and with it the directory and its marker, so that cleaning can be repeated.
 
 #[cfg(test)]
-mod double;
+mod mock;
 mod job;
 mod marker;
 mod share;

@@ -1,4 +1,4 @@
-use super::double::{Memory, Node};
+use super::mock::{Memory, Node};
 use super::*;
 use crate::workload::Sizes;
 
