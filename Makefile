@@ -6,6 +6,8 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 CARGO ?= cargo
+# A module with modules of its own is name/mod.rs.
+CLIPPY := $(CARGO) clippy --workspace --all-targets --locked -- -D warnings -D clippy::self_named_module_files
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Checks licences and advisories by deny.toml; built once, which takes two processors about two minutes.
 DENY_VERSION := 0.20.2
@@ -91,7 +93,7 @@ demo: setup-servers build ## load a private Samba with 1 to 32 users, and report
 
 check: setup-build ## while you work: formatting, clippy and the unit tests, in two minutes when warm
 	$(CARGO) fmt --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CLIPPY)
 	$(CARGO) test --workspace --lib --locked
 
 test: lint test-rust test-kerberos test-scripts test-install docs test-readme test-accuracy test-damage test-table test-web test-verdicts ## everything that CI checks
@@ -110,7 +112,7 @@ fmt: setup-build setup-python setup-web ## format Rust, Python and TypeScript
 
 lint-rust: setup-build
 	$(CARGO) fmt --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CLIPPY)
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
 
 lint-python: setup-python

@@ -9,7 +9,7 @@ use crate::proof::Captures;
 use crate::run::Setup;
 use anyhow::{Context, anyhow};
 use smbscope_load::engine::result::Run;
-use smbscope_load::engine::{self, Exchanges, Hooks, Live, Phase, Stop};
+use smbscope_load::engine::{self, Exchanges, Hooks, LiveFigures, Phase, Stop};
 use smbscope_report::bench;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -37,7 +37,7 @@ pub(crate) fn run(
     progress: &mut dyn Progress,
     stop: &AtomicBool,
 ) -> anyhow::Result<Measured> {
-    let (live, ends) = (Live::default(), Stop::new());
+    let (live, ends) = (LiveFigures::default(), Stop::new());
     let (sender, events) = channel();
     let mut follower = Follower { captures, keeper, measured: Measured::default(), events: sender };
     let capacity = thread::scope(|scope| {
@@ -68,7 +68,12 @@ pub(crate) fn run(
 }
 
 /// The engine: the load points of the plan, or those of a search.
-fn load(setup: &Setup, hooks: &mut dyn Hooks, live: &Live, stop: &Stop) -> anyhow::Result<Option<engine::Capacity>> {
+fn load(
+    setup: &Setup,
+    hooks: &mut dyn Hooks,
+    live: &LiveFigures,
+    stop: &Stop,
+) -> anyhow::Result<Option<engine::Capacity>> {
     let (plan, server) = (&setup.options.plan, &setup.site.options);
     let scripts = |number| setup.script(number);
     match &setup.options.capacity {
@@ -133,7 +138,7 @@ impl Hooks for Follower<'_, '_> {
 /// Where in the ramp it is, for whoever watches.
 struct Watch<'a> {
     setup: &'a Setup,
-    live: &'a Live,
+    live: &'a LiveFigures,
     events: Receiver<Event>,
     point: Point,
     since: Option<(Phase, Instant)>,
@@ -142,7 +147,7 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(setup: &'a Setup, live: &'a Live, events: Receiver<Event>) -> Watch<'a> {
+    fn new(setup: &'a Setup, live: &'a LiveFigures, events: Receiver<Event>) -> Watch<'a> {
         let plan = &setup.options.plan;
         let points = plan.users.points().len().max(plan.rates.len()) as u32;
         let of = setup.options.capacity.is_none().then_some(points);

@@ -9,7 +9,7 @@
 //! Arguments: address, users, seconds, dialect revision, and operations a second for an open loop.
 
 use smbscope_load::client::Options;
-use smbscope_load::engine::{self, Arrivals, Live, Plan, Schedule, Stop};
+use smbscope_load::engine::{self, Arrivals, LiveFigures, Plan, Schedule, Stop};
 use smbscope_load::workload::{Action, Expected, Script, Step};
 use smbscope_model::Dialect;
 use std::error::Error;
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let dialect = u16::from_str_radix(dialect.trim_start_matches("0x"), 16)?;
     let options = Options { dialect: Dialect::Smb2(dialect), ..Options::new("127.0.0.1", address.parse()?, "share") };
     let scripts = |_| Box::new(Again(["open-read-close".to_owned()])) as Box<dyn Script>;
-    for run in engine::run(&plan, &options, &scripts, &mut (), &Live::default(), &Stop::new())? {
+    for run in engine::run(&plan, &options, &scripts, &mut (), &LiveFigures::default(), &Stop::new())? {
         let operation = &run.operations[0];
         let (service, command) = (operation.service.figures(), run.total.figures());
         let cpu = run.client_cpu;

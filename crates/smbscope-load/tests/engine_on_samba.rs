@@ -6,7 +6,7 @@ use common::{options, samba, user_options};
 use smbscope_lab::{Server, Settings};
 use smbscope_load::client::{Credentials, Disposition, Options, Secret, Session, access, create_options};
 use smbscope_load::engine::result::{Ended, Pace, Run};
-use smbscope_load::engine::{self, Arrivals, Exchanges, Hooks, Live, OnFailure, Plan, Schedule, Stop, Users};
+use smbscope_load::engine::{self, Arrivals, Exchanges, Hooks, LiveFigures, OnFailure, Plan, Schedule, Stop, Users};
 use smbscope_load::prepare::{self, Request};
 use smbscope_load::workload::{Action, Expected, Script, Slot, Step, UserSeat, Workload};
 use smbscope_model::{Exchange, Group};
@@ -34,7 +34,7 @@ fn run(workload: &Workload, plan: &Plan, options: &Options, hooks: &mut dyn Hook
         let seat = UserSeat { number, of, seed: plan.seed, directory: DIRECTORY.to_owned() };
         Box::new(workload.script(&seat)) as Box<dyn Script>
     };
-    engine::run(plan, options, &scripts, hooks, &Live::default(), &Stop::new()).unwrap()
+    engine::run(plan, options, &scripts, hooks, &LiveFigures::default(), &Stop::new()).unwrap()
 }
 
 fn no_operation_was_unexpected(run: &Run) {
@@ -218,7 +218,8 @@ fn a_user_who_thinks_keeps_nobody_from_a_file() {
             waited = Some(began.elapsed());
         };
         let mut hooks = Meanwhile(&server, hook);
-        let run = engine::run(&plan, &holder, &scripts, &mut hooks, &Live::default(), &Stop::new()).unwrap().remove(0);
+        let run =
+            engine::run(&plan, &holder, &scripts, &mut hooks, &LiveFigures::default(), &Stop::new()).unwrap().remove(0);
         no_operation_was_unexpected(&run);
         // Samba waits for the holder's answer, up to 35 s; with the next command it would have come after 3.5 s.
         assert!(waited.unwrap() < Duration::from_secs(2), "{dialect:04x}: {waited:?}");

@@ -9,7 +9,7 @@
 use smbscope_lab::{Server, Settings};
 use smbscope_load::client::Options;
 use smbscope_load::engine::result::{Pace, Run};
-use smbscope_load::engine::{self, Arrivals, Criterion, Hooks, Live, Plan, Schedule, Stop, Users};
+use smbscope_load::engine::{self, Arrivals, Criterion, Hooks, LiveFigures, Plan, Schedule, Stop, Users};
 use smbscope_load::workload::{Script as UserScript, UserSeat, Workload};
 use smbscope_model::{Dialect, Nanos};
 use smbscope_testkit::server::{Fault, Script, ScriptedServer};
@@ -37,7 +37,7 @@ fn run(plan: &Plan, options: &Options, hooks: &mut dyn Hooks) -> Vec<Run> {
     let scripts = |number| -> Box<dyn UserScript> {
         Box::new(workload.script(&UserSeat { number, of: 8, seed: 1, directory: "bench".to_owned() }))
     };
-    engine::run(plan, options, &scripts, hooks, &Live::default(), &Stop::new()).expect("it runs")
+    engine::run(plan, options, &scripts, hooks, &LiveFigures::default(), &Stop::new()).expect("it runs")
 }
 
 /// Stops the scripted server for a second, a second after the measured part began.
@@ -149,9 +149,17 @@ fn the_capacity_over_rates_is_a_rate() {
     let scripts = |number| -> Box<dyn UserScript> {
         Box::new(workload.script(&UserSeat { number, of: 2, seed: 1, directory: "bench".to_owned() }))
     };
-    let found =
-        engine::find_capacity(&plan, &criterion, search, &options, &scripts, &mut (), &Live::default(), &Stop::new())
-            .expect("it runs");
+    let found = engine::find_capacity(
+        &plan,
+        &criterion,
+        search,
+        &options,
+        &scripts,
+        &mut (),
+        &LiveFigures::default(),
+        &Stop::new(),
+    )
+    .expect("it runs");
     let engine::Knee::At(rate) = found.users else { panic!("{:?}", found.users) };
     // A machine with other work to do may find less.
     assert!((50..=260).contains(&rate), "{rate}/s");

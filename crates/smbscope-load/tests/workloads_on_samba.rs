@@ -6,7 +6,7 @@
 use smbscope_lab::{Server, Settings};
 use smbscope_load::client::Options;
 use smbscope_load::engine::result::{Ended, Run};
-use smbscope_load::engine::{self, Live, Plan, Stop, Users};
+use smbscope_load::engine::{self, LiveFigures, Plan, Stop, Users};
 use smbscope_load::prepare::{self, Request};
 use smbscope_load::workload::{Made, NetbenchLike, Script, Step, UserSeat, Workload};
 use smbscope_model::Dialect;
@@ -100,7 +100,8 @@ fn run(server: &Server, dialect: Dialect, workload: &Workload, users: u32, steps
         Box::new(Once { script: Box::new(workload.script(&seat)), left: steps })
     };
     let started = Instant::now();
-    let mut runs = engine::run(&plan, &options, &scripts, &mut (), &Live::default(), &Stop::new()).expect("a plan");
+    let mut runs =
+        engine::run(&plan, &options, &scripts, &mut (), &LiveFigures::default(), &Stop::new()).expect("a plan");
     let run = runs.pop().expect("a load point");
     let commands: u64 = run.commands.values().map(|counted| counted.response_time.count()).sum();
     println!("{} by {users} over {dialect}: {commands} commands in {:?}", workload.name(), started.elapsed());

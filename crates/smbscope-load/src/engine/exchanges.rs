@@ -1,6 +1,6 @@
 //! Commands as exchanges, one by one: for the table that a capture of the same run can be put beside.
 
-use super::target::Identity;
+use super::session::Identity;
 use crate::client::Sample;
 use smbscope_model::{Exchange, FlowId, Half, Outcome, PacketRef, Stamp, Status, Timestamp};
 use std::sync::Arc;

@@ -1,17 +1,17 @@
 //! Load points one after the other, with threads that live from the first to the last.
 
-use super::alarm::Time;
 use super::control::{Control, Stop};
 use super::cpu::{LIMITED_ABOVE, ProcessTime};
 use super::exchanges::{Clock, Exchanges};
-use super::live::{Live, Phase};
+use super::live_figures::{LiveFigures, Phase};
+use super::load_point::Common;
 use super::plan::{EngineError, Plan};
 use super::recorder::{Recorder, Window};
 use super::result::{ClientCpu, Ended, Pace, Run, Stall};
 use super::schedule::Schedule;
-use super::shift::Common;
+use super::session::Connector;
 use super::silences::Silences;
-use super::target::Connector;
+use super::timers::Time;
 use super::worker::{Order, Reply, Scripts, Worked, Worker};
 use smbscope_stats::{Limit, Summary};
 use std::io;
@@ -57,7 +57,7 @@ impl Hooks for () {}
 /// What belongs to the caller.
 pub(crate) struct Surroundings<'a> {
     pub(crate) hooks: &'a mut dyn Hooks,
-    pub(crate) live: &'a Live,
+    pub(crate) live: &'a LiveFigures,
     pub(crate) stop: &'a Stop,
 }
 

@@ -7,7 +7,6 @@
 //! A new session first does what its script sets up, which is not counted. Sessions stay from one load point to the next,
 //! with their open files, and scripts go on where they are; when the next load point has fewer users, the last ones leave.
 
-mod alarm;
 mod bins;
 mod capacity;
 mod connections;
@@ -15,22 +14,23 @@ mod control;
 mod cpu;
 mod criterion;
 mod exchanges;
-mod live;
+mod live_figures;
 mod load;
+mod load_point;
 mod perform;
 mod plan;
 mod recorder;
 pub mod result;
 mod schedule;
-mod shift;
+mod session;
 mod silences;
-mod target;
+mod timers;
 mod user;
 mod users;
 mod worker;
 
 #[cfg(test)]
-mod double;
+mod mock;
 #[cfg(test)]
 mod tests;
 
@@ -39,7 +39,7 @@ pub use control::Stop;
 pub use cpu::{LATE_ABOVE, LIMITED_ABOVE};
 pub use criterion::{Criterion, CriterionError, CriterionResult};
 pub use exchanges::{EXCHANGES_MAX, Exchanges};
-pub use live::{Live, LiveGroup, Phase, Snapshot};
+pub use live_figures::{LiveFigures, LiveGroup, Phase, Snapshot};
 pub use load::Hooks;
 pub use plan::{Connects, EngineError, ErrorLimit, Limits, OnFailure, Plan};
 pub use schedule::{Arrivals, Schedule};
@@ -48,10 +48,10 @@ pub use users::{LOAD_POINTS_MAX, RATE_MAX, Rates, USERS_MAX, Users, UsersError};
 
 use crate::client::Options;
 use crate::workload::Script;
-use alarm::Time;
 use load::{Engine, Surroundings, with_engine};
 use perform::Server;
 use result::{Ended, Run};
+use timers::Time;
 
 /// Runs every load point of the plan on a server and yields them in their order, up to the one that was interrupted,
 /// stopped or failed. Blocks until all sessions are ended.
@@ -63,7 +63,7 @@ pub fn run(
     options: &Options,
     scripts: &(dyn Fn(u32) -> Box<dyn Script> + Sync),
     hooks: &mut dyn Hooks,
-    live: &Live,
+    live: &LiveFigures,
     stop: &Stop,
 ) -> Result<Vec<Run>, EngineError> {
     let server = Server::new(options, plan.connections_per_session, plan.seed);
@@ -82,7 +82,7 @@ pub fn find_capacity(
     options: &Options,
     scripts: &(dyn Fn(u32) -> Box<dyn Script> + Sync),
     hooks: &mut dyn Hooks,
-    live: &Live,
+    live: &LiveFigures,
     stop: &Stop,
 ) -> Result<Capacity, EngineError> {
     criterion.check(scripts(0).operations())?;

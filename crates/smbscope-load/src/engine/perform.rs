@@ -1,7 +1,7 @@
 //! Actions as calls on a session of the SMB client, with the user's table of open files.
 
 use super::connections::Connections;
-use super::target::{Connector, Identity, Performed, Target};
+use super::session::{Connector, Identity, Performed, ServerSession};
 use crate::client::{self, Entry, Error, Handle, Info, Open, Options, Samples, SetInfo};
 use crate::random::Random;
 use crate::workload::{Action, Own, Slot};
@@ -46,7 +46,7 @@ impl Server {
 }
 
 impl Connector for Server {
-    type Target = User;
+    type Session = User;
 
     async fn connect(&self) -> Result<User, Error> {
         Ok(User {
@@ -215,7 +215,7 @@ impl User {
     }
 }
 
-impl Target for User {
+impl ServerSession for User {
     async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, Error> {
         let result = self.attempt(action).await;
         self.connections.next();

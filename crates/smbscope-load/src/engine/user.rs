@@ -1,12 +1,12 @@
 //! One user at work: the steps of the script, begun by the schedule, performed on the session, and recorded.
 
 use super::exchanges::Origin;
+use super::load_point::{LoadPoint, now};
 use super::plan::OnFailure;
 use super::recorder::Completed;
 use super::result::Ended;
 use super::schedule::Appointments;
-use super::shift::{Shift, now};
-use super::target::{Connector, Performed, Target};
+use super::session::{Connector, Performed, ServerSession};
 use crate::client::Error;
 use crate::workload::{Action, Script, Slot, Step};
 use smbscope_model::FlowId;
@@ -27,7 +27,7 @@ pub(crate) struct User<T> {
     /// The script was begun on a session that is gone.
     used: bool,
     /// Absent while there is no session.
-    target: Option<T>,
+    session: Option<T>,
     /// Why there is none.
     trouble: Option<String>,
     /// Of each connection, where exchanges are kept; otherwise none.
@@ -58,13 +58,13 @@ struct Current {
     unexpected: Option<NtStatus>,
 }
 
-impl<T: Target> User<T> {
+impl<T: ServerSession> User<T> {
     pub(crate) fn new(number: u32, script: Box<dyn Script>) -> User<T> {
         User {
             number,
             script,
             used: false,
-            target: None,
+            session: None,
             trouble: None,
             origins: Vec::new(),
             paths: Vec::new(),
@@ -75,43 +75,43 @@ impl<T: Target> User<T> {
 
     /// Whether there is a session.
     pub(crate) fn is_connected(&self) -> bool {
-        self.target.is_some()
+        self.session.is_some()
     }
 
     /// Makes a session, once; what goes wrong is recorded.
-    pub(crate) async fn connect<C: Connector<Target = T>>(&mut self, shift: &Shift<C>) {
-        let Ok(_turn) = shift.turns.acquire().await else { return };
-        if shift.control.is_over() {
+    pub(crate) async fn connect<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>) {
+        let Ok(_turn) = point.turns.acquire().await else { return };
+        if point.control.is_over() {
             self.trouble = Some("the load point ended before there was a session".to_owned());
             return;
         }
         let began = now();
-        match shift.connector.connect().await {
-            Ok(mut target) => {
-                let connections = 0..target.connections();
-                connections.clone().for_each(|connection| target.samples(connection).clear());
+        match point.connector.connect().await {
+            Ok(mut session) => {
+                let connections = 0..session.connections();
+                connections.clone().for_each(|connection| session.samples(connection).clear());
                 if std::mem::replace(&mut self.used, true) {
                     self.script.restart();
                 }
                 let at = now();
-                shift.recorder.borrow_mut().connected(at, at - began);
+                point.recorder.borrow_mut().connected(at, at - began);
                 self.paths.clear();
                 self.origins.clear();
-                if shift.plan.exchanges {
+                if point.plan.exchanges {
                     self.origins.extend(connections.map(|connection| Origin {
-                        flow: FlowId(shift.next_flow()),
-                        identity: target.identity(connection),
+                        flow: FlowId(point.next_flow()),
+                        identity: session.identity(connection),
                         path: None,
                     }));
                 }
-                self.target = Some(target);
+                self.session = Some(session);
                 self.trouble = None;
             }
             Err(error) => {
                 let reason = error.to_string();
-                shift.recorder.borrow_mut().failure(&reason);
+                point.recorder.borrow_mut().failure(&reason);
                 if is_hopeless(&error) {
-                    shift.control.finish(Ended::Failed(reason.clone()), now());
+                    point.control.finish(Ended::Failed(reason.clone()), now());
                 }
                 self.trouble = Some(reason);
             }
@@ -119,44 +119,44 @@ impl<T: Target> User<T> {
     }
 
     /// Does what the script does once before the work. Nothing of it is counted; what goes wrong ends the session.
-    pub(crate) async fn set_up<C: Connector<Target = T>>(&mut self, shift: &Shift<C>) {
-        while let Some(target) = &mut self.target
+    pub(crate) async fn set_up<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>) {
+        while let Some(session) = &mut self.session
             && self.script.sets_up()
-            && !shift.control.is_over()
+            && !point.control.is_over()
         {
             let Some(step) = self.script.next() else { return };
             if !self.origins.is_empty() {
                 subject(&step.action, &mut self.paths);
             }
-            let connection = target.connection();
+            let connection = session.connection();
             let line = step.line.map_or_else(String::new, |line| format!(", line {line}"));
-            let reason = match target.perform(&step.action).await {
+            let reason = match session.perform(&step.action).await {
                 Ok(performed) => unexpected(&step, &performed).map(|status| format!("setting up{line}: {status}")),
                 Err(error) => Some(format!("setting up{line}: {error}")),
             };
-            target.samples(connection).clear();
+            session.samples(connection).clear();
             if let Some(reason) = reason {
-                let mut recorder = shift.recorder.borrow_mut();
+                let mut recorder = point.recorder.borrow_mut();
                 recorder.failure(&reason);
                 recorder.sessions(now(), -1);
-                self.target = None;
+                self.session = None;
                 self.trouble = Some(reason);
             }
         }
     }
 
     /// Works until the load point is over, the script ends, or there is no session any more.
-    pub(crate) async fn work<C: Connector<Target = T>>(&mut self, shift: &Shift<C>) -> Left {
-        let open = shift.plan.schedule.is_open();
-        self.appointments = Some(shift.appointments(self.number));
+    pub(crate) async fn work<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>) -> Left {
+        let open = point.plan.schedule.is_open();
+        self.appointments = Some(point.appointments(self.number));
         // When the next operation should begin, once it is time; and the operation under way.
         let mut due: Option<Instant> = None;
         let mut current: Option<Current> = None;
         let mut steps_without_command = 0;
-        let mut time = self.wait_until(shift, shift.begin.get()).await;
+        let mut time = self.wait_until(point, point.begin.get()).await;
         loop {
-            if self.target.is_none() {
-                if let Some(left) = reconnect(self, shift).await {
+            if self.session.is_none() {
+                if let Some(left) = reconnect(self, point).await {
                     return left;
                 }
                 current = None;
@@ -164,16 +164,16 @@ impl<T: Target> User<T> {
             }
             // A step that was asked for must be performed: the script goes on from there in the next load point.
             if current.is_none() && due.is_none() {
-                due = self.appointment(shift, &mut time).await;
+                due = self.appointment(point, &mut time).await;
                 match due {
                     None => return Left::Over,
-                    Some(_) if self.target.is_none() => continue,
+                    Some(_) if self.session.is_none() => continue,
                     Some(_) => {}
                 }
             }
             // Nothing below is the user as a whole: the step borrows its script.
             let User {
-                script, target: Some(target), origins, paths, appointments: Some(appointments), waiting, ..
+                script, session: Some(session), origins, paths, appointments: Some(appointments), waiting, ..
             } = &mut *self
             else {
                 return Left::Over;
@@ -182,15 +182,15 @@ impl<T: Target> User<T> {
             if let Action::Think(pause) = step.action {
                 // Between operations, a user of an open loop begins when it is time.
                 if !pause.is_zero() && (current.is_some() || !open) {
-                    time = self.wait_until(shift, time + pause).await;
+                    time = self.wait_until(point, time + pause).await;
                 } else {
                     steps_without_command += 1;
                 }
-                if current.is_none() && shift.is_over(time) {
+                if current.is_none() && point.is_over(time) {
                     return Left::Over;
                 }
                 if steps_without_command >= STEPS_WITHOUT_COMMAND_MAX {
-                    return does_nothing(shift);
+                    return does_nothing(point);
                 }
                 continue;
             }
@@ -203,27 +203,27 @@ impl<T: Target> User<T> {
                 current = Some(Current { operation, intended, span: None, unexpected: None });
             }
             let subject = if origins.is_empty() { None } else { subject(&step.action, paths) };
-            let connection = target.connection();
+            let connection = session.connection();
             *waiting = Some(time);
-            let result = target.perform(&step.action).await;
+            let result = session.perform(&step.action).await;
             *waiting = None;
             let origin = origins.get_mut(connection).map(|origin| {
                 origin.path = subject;
                 &*origin
             });
-            let span = shift.recorder.borrow_mut().take(target.samples(connection), result.as_ref().ok(), origin);
+            let span = point.recorder.borrow_mut().take(session.samples(connection), result.as_ref().ok(), origin);
             if let Some((_, last)) = span {
                 time = last;
                 steps_without_command = 0;
             } else {
                 steps_without_command += 1;
                 if steps_without_command >= STEPS_WITHOUT_COMMAND_MAX {
-                    return does_nothing(shift);
+                    return does_nothing(point);
                 }
                 tokio::task::yield_now().await;
                 time = now();
             }
-            let mut recorder = shift.recorder.borrow_mut();
+            let mut recorder = point.recorder.borrow_mut();
             match result {
                 Ok(performed) => {
                     let unexpected = unexpected(&step, &performed);
@@ -236,8 +236,8 @@ impl<T: Target> User<T> {
                         recorder.live.unexpected += u64::from(completed.unexpected.is_some());
                         if recorder.completed(&completed) {
                             match completed.unexpected {
-                                None => shift.control.succeeded(),
-                                Some(status) => shift.control.failed(&status.to_string(), time),
+                                None => point.control.succeeded(),
+                                Some(status) => point.control.failed(&status.to_string(), time),
                             }
                         }
                         appointments.ended(time);
@@ -245,46 +245,46 @@ impl<T: Target> User<T> {
                 }
                 Err(error) => {
                     drop(recorder);
-                    self.lost(shift, &error, time);
+                    self.lost(point, &error, time);
                 }
             }
         }
     }
 
     /// The session broke.
-    fn lost<C: Connector<Target = T>>(&mut self, shift: &Shift<C>, error: &Error, time: Instant) {
+    fn lost<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>, error: &Error, time: Instant) {
         let reason = error.to_string();
-        let mut recorder = shift.recorder.borrow_mut();
+        let mut recorder = point.recorder.borrow_mut();
         recorder.failure(&reason);
         recorder.sessions(time, -1);
-        if shift.window.get().contains(time) {
-            shift.control.failed(&reason, time);
+        if point.window.get().contains(time) {
+            point.control.failed(&reason, time);
         }
         if let Some(appointments) = &mut self.appointments {
             appointments.ended(time);
         }
-        self.target = None;
+        self.session = None;
         self.trouble = Some(reason);
     }
 
-    /// Waits as [`Shift::wait_until`] does, and rests meanwhile.
-    async fn wait_until<C: Connector<Target = T>>(&mut self, shift: &Shift<C>, time: Instant) -> Instant {
-        self.rest_until(shift, shift.wait_until(time)).await
+    /// Waits as [`LoadPoint::wait_until`] does, and rests meanwhile.
+    async fn wait_until<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>, time: Instant) -> Instant {
+        self.rest_until(point, point.wait_until(time)).await
     }
 
     /// Does what the server wants until something else has happened: oplocks and leases are not kept from others because
     /// a user has nothing to do.
-    pub(crate) async fn rest_until<C: Connector<Target = T>, O>(
+    pub(crate) async fn rest_until<C: Connector<Session = T>, O>(
         &mut self,
-        shift: &Shift<C>,
+        point: &LoadPoint<C>,
         event: impl Future<Output = O>,
     ) -> O {
         let mut event = pin!(event);
         loop {
             // Only waiting can be dropped; what was begun is finished.
             let disturbed = async {
-                match &self.target {
-                    Some(target) => target.disturbed().await,
+                match &self.session {
+                    Some(session) => session.disturbed().await,
                     None => std::future::pending().await,
                 }
             };
@@ -293,67 +293,71 @@ impl<T: Target> User<T> {
                 happened = &mut event => return happened,
                 disturbed = disturbed => disturbed,
             };
-            if let Err(error) = self.attend(shift, disturbed).await {
-                self.lost(shift, &error, now());
+            if let Err(error) = self.attend(point, disturbed).await {
+                self.lost(point, &error, now());
             }
         }
     }
 
-    async fn attend<C: Connector<Target = T>>(
+    async fn attend<C: Connector<Session = T>>(
         &mut self,
-        shift: &Shift<C>,
+        point: &LoadPoint<C>,
         disturbed: Result<(), Error>,
     ) -> Result<(), Error> {
         disturbed?;
-        let Some(target) = &mut self.target else { return Ok(()) };
-        let result = target.attend().await;
-        let mut recorder = shift.recorder.borrow_mut();
-        for connection in 0..target.connections() {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        let result = session.attend().await;
+        let mut recorder = point.recorder.borrow_mut();
+        for connection in 0..session.connections() {
             if let Some(origin) = self.origins.get_mut(connection) {
                 origin.path = None;
             }
-            recorder.take(target.samples(connection), None, self.origins.get(connection));
+            recorder.take(session.samples(connection), None, self.origins.get(connection));
         }
         result
     }
 
     /// Waits until the next operation should begin, and says when that is; absent when the load point is over by then.
-    async fn appointment<C: Connector<Target = T>>(&mut self, shift: &Shift<C>, time: &mut Instant) -> Option<Instant> {
-        let window = shift.window.get();
+    async fn appointment<C: Connector<Session = T>>(
+        &mut self,
+        point: &LoadPoint<C>,
+        time: &mut Instant,
+    ) -> Option<Instant> {
+        let window = point.window.get();
         let due = self.appointments.as_ref()?.next();
         if due > *time {
-            *time = self.wait_until(shift, due).await;
+            *time = self.wait_until(point, due).await;
         }
-        if due >= window.end || shift.is_over(*time) {
+        if due >= window.end || point.is_over(*time) {
             return None;
         }
-        let intended = if shift.plan.schedule.is_open() { due } else { *time };
-        (!window.contains(intended) || shift.control.may_begin(*time)).then_some(due)
+        let intended = if point.plan.schedule.is_open() { due } else { *time };
+        (!window.contains(intended) || point.control.may_begin(*time)).then_some(due)
     }
 
     /// The user's work ended, or was made to: notes what was not done.
-    pub(crate) fn leave<C: Connector<Target = T>>(&mut self, shift: &Shift<C>, left: Option<&Left>) {
-        let mut recorder = shift.recorder.borrow_mut();
+    pub(crate) fn leave<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>, left: Option<&Left>) {
+        let mut recorder = point.recorder.borrow_mut();
         if let Some(mut appointments) = self.appointments.take()
             && left != Some(&Left::Done)
         {
-            let window = shift.window.get();
-            let until = shift.control.why().map_or(window.end, |(_, at)| at.min(window.end));
+            let window = point.window.get();
+            let until = point.control.why().map_or(window.end, |(_, at)| at.min(window.end));
             recorder.not_begun(appointments.missed(window.start, until));
         }
         if let Some(since) = self.waiting.take() {
             recorder.given_up(since);
             drop(recorder);
-            self.give_up(shift);
+            self.give_up(point);
         }
     }
 
     /// An answer is still to come on this session, or it is not even made, so nothing else can be done with it.
-    pub(crate) fn give_up<C: Connector<Target = T>>(&mut self, shift: &Shift<C>) {
+    pub(crate) fn give_up<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>) {
         let reason = "no answer until the load point ended, nor in the time of grace after it";
-        let mut recorder = shift.recorder.borrow_mut();
+        let mut recorder = point.recorder.borrow_mut();
         recorder.failure(reason);
-        if self.target.take().is_some() {
+        if self.session.take().is_some() {
             recorder.sessions(now(), -1);
         }
         self.trouble = Some(reason.to_owned());
@@ -361,10 +365,10 @@ impl<T: Target> User<T> {
 
     /// Closes all files and says goodbye, if that is possible within the time of grace.
     pub(crate) async fn disconnect(&mut self, grace: Duration) {
-        if let Some(mut target) = self.target.take() {
+        if let Some(mut session) = self.session.take() {
             let goodbye = async {
-                target.close_all().await?;
-                target.disconnect().await
+                session.close_all().await?;
+                session.disconnect().await
             };
             // The server notices the end of the connection in any case.
             let _ = tokio::time::timeout(grace, goodbye).await;
@@ -373,26 +377,26 @@ impl<T: Target> User<T> {
 }
 
 /// A script without work would keep its worker from everything else.
-fn does_nothing<C: Connector>(shift: &Shift<C>) -> Left {
+fn does_nothing<C: Connector>(point: &LoadPoint<C>) -> Left {
     let reason = format!("{STEPS_WITHOUT_COMMAND_MAX} steps of the script sent no command");
-    shift.recorder.borrow_mut().failure(&reason);
+    point.recorder.borrow_mut().failure(&reason);
     Left::Failed(reason)
 }
 
 /// Tries until there is a session again, as the plan says; or says why the user's work ends.
-async fn reconnect<C: Connector>(user: &mut User<C::Target>, shift: &Shift<C>) -> Option<Left> {
+async fn reconnect<C: Connector>(user: &mut User<C::Session>, point: &LoadPoint<C>) -> Option<Left> {
     loop {
-        match shift.plan.on_failure {
+        match point.plan.on_failure {
             OnFailure::End => return Some(Left::Failed(user.trouble.clone().unwrap_or_default())),
             OnFailure::Reconnect { delay } => {
-                let time = shift.wait_until(now() + delay).await;
-                if shift.is_over(time) {
+                let time = point.wait_until(now() + delay).await;
+                if point.is_over(time) {
                     return Some(Left::Over);
                 }
             }
         }
-        user.connect(shift).await;
-        user.set_up(shift).await;
+        user.connect(point).await;
+        user.set_up(point).await;
         if user.is_connected() {
             return None;
         }

@@ -1,14 +1,14 @@
 //! A thread with its share of the users: each of them is a task that does its own input and output.
 
-use super::alarm::{Alarm, Time};
 use super::control::Control;
 use super::cpu::thread_time;
 use super::exchanges::{Clock, EXCHANGES_MAX, Exchanges};
-use super::live::{Live, PUBLISH};
+use super::live_figures::{LiveFigures, PUBLISH};
+use super::load_point::{Common, LoadPoint, now};
 use super::recorder::{Recorder, Window};
 use super::schedule::Schedule;
-use super::shift::{Common, Shift, now};
-use super::target::Connector;
+use super::session::Connector;
+use super::timers::{Time, Timers};
 use super::user::{Left, User};
 use crate::workload::Script;
 use smbscope_model::Nanos;
@@ -70,30 +70,30 @@ pub(crate) struct Worker<'a, C: Connector> {
     pub(crate) workers: u32,
     pub(crate) common: Arc<Common<C>>,
     pub(crate) scripts: Scripts<'a>,
-    pub(crate) live: &'a Live,
+    pub(crate) live: &'a LiveFigures,
     /// Numbers of operations that scripts count.
     pub(crate) operations: usize,
-    pub(crate) users: Vec<User<C::Target>>,
+    pub(crate) users: Vec<User<C::Session>>,
 }
 
 impl<C: Connector + 'static> Worker<'_, C> {
     /// Carries out orders until there are no more, and then disconnects.
     pub(crate) fn run(mut self, time: Time, runtime: &Runtime, orders: &Receiver<Order>, replies: &Sender<Reply>) {
-        let alarm = {
+        let timers = {
             let _within = runtime.enter();
-            Rc::new(time.alarm())
+            Rc::new(time.timers())
         };
-        let mut shift = None;
+        let mut point = None;
         for order in orders {
             let reply = match order {
                 Order::Connect { sessions, control, clock } => {
-                    let (next, time) = runtime.block_on(self.connect(sessions, control, &alarm, clock));
-                    shift = Some(next);
+                    let (next, time) = runtime.block_on(self.connect(sessions, control, &timers, clock));
+                    point = Some(next);
                     Reply::Connected(time)
                 }
                 Order::Work { begin, window, schedule } => {
-                    let Some(shift) = shift.take() else { continue };
-                    Reply::Worked(Box::new(runtime.block_on(self.work(shift, &alarm, (begin, window, schedule)))))
+                    let Some(point) = point.take() else { continue };
+                    Reply::Worked(Box::new(runtime.block_on(self.work(point, &timers, (begin, window, schedule)))))
                 }
             };
             if replies.send(reply).is_err() {
@@ -108,9 +108,9 @@ impl<C: Connector + 'static> Worker<'_, C> {
         &mut self,
         sessions: u32,
         control: Arc<Control>,
-        alarm: &Rc<Alarm>,
+        timers: &Rc<Timers>,
         clock: Clock,
-    ) -> (Rc<Shift<C>>, Instant) {
+    ) -> (Rc<LoadPoint<C>>, Instant) {
         let common = self.common.clone();
         let plan = &common.plan;
         let begin = now();
@@ -118,7 +118,7 @@ impl<C: Connector + 'static> Worker<'_, C> {
         let window = Window { start: begin + FAR, end: begin + FAR + FAR, interval: plan.interval };
         let exchanges = plan.exchanges.then(|| Exchanges::new(clock, EXCHANGES_MAX / self.workers as usize));
         let recorder = Recorder::new(window, self.operations, plan.schedule.is_open(), exchanges);
-        let shift = Rc::new(Shift::new(common.clone(), control, alarm.clone(), recorder, sessions));
+        let point = Rc::new(LoadPoint::new(common.clone(), control, timers.clone(), recorder, sessions));
         let numbers = (self.index..sessions).step_by(self.workers as usize);
         let wanted = numbers.len();
         for number in numbers.skip(self.users.len()) {
@@ -134,29 +134,29 @@ impl<C: Connector + 'static> Worker<'_, C> {
         let tasks = LocalSet::new();
         let connecting = async {
             let ended = self.disconnect(wanted).await;
-            shift.recorder.borrow_mut().live.sessions -= ended;
+            point.recorder.borrow_mut().live.sessions -= ended;
             let (kept, missing): (Vec<_>, Vec<_>) = self.users.drain(..).partition(User::is_connected);
-            shift.recorder.borrow_mut().kept(kept.len());
+            point.recorder.borrow_mut().kept(kept.len());
             let ready = watch::Sender::new(false);
             let kept = kept.into_iter().map(|mut user| {
-                let (shift, mut ready) = (shift.clone(), ready.subscribe());
+                let (point, mut ready) = (point.clone(), ready.subscribe());
                 spawn_local(async move {
-                    let _ = user.rest_until(&shift, ready.wait_for(|ready| *ready)).await;
+                    let _ = user.rest_until(&point, ready.wait_for(|ready| *ready)).await;
                     user
                 })
             });
             let kept: Vec<_> = kept.collect();
             let tasks = missing.into_iter().enumerate().map(|(i, mut user)| {
-                let (shift, due) = (shift.clone(), due(i));
+                let (point, due) = (point.clone(), due(i));
                 spawn_local(async move {
                     let ready = async {
-                        shift.wait_until(due).await;
-                        user.connect(&shift).await;
-                        user.set_up(&shift).await;
+                        point.wait_until(due).await;
+                        user.connect(&point).await;
+                        user.set_up(&point).await;
                     };
                     let patience = async {
-                        shift.ended().await;
-                        tokio::time::sleep(shift.plan.grace).await;
+                        point.ended().await;
+                        tokio::time::sleep(point.plan.grace).await;
                     };
                     let in_time = tokio::select! {
                         biased;
@@ -164,7 +164,7 @@ impl<C: Connector + 'static> Worker<'_, C> {
                         () = patience => false,
                     };
                     if !in_time {
-                        user.give_up(&shift);
+                        user.give_up(&point);
                     }
                     user
                 })
@@ -175,53 +175,53 @@ impl<C: Connector + 'static> Worker<'_, C> {
             users.sort_by_key(|user| user.number);
             self.users = users;
         };
-        tasks.run_until(beside(connecting, async { tokio::join!(publish(&shift, live), alarm.ring()).0 })).await;
-        live.publish(&mut shift.recorder.borrow_mut().live);
-        (shift, now())
+        tasks.run_until(beside(connecting, async { tokio::join!(publish(&point, live), timers.run()).0 })).await;
+        live.publish(&mut point.recorder.borrow_mut().live);
+        (point, now())
     }
 
     /// Lets all users work from `begin` on, and measures in the window.
     async fn work(
         &mut self,
-        shift: Rc<Shift<C>>,
-        alarm: &Alarm,
+        point: Rc<LoadPoint<C>>,
+        timers: &Timers,
         (begin, window, schedule): (Instant, Window, Schedule),
     ) -> Worked {
-        shift.start(begin, window, schedule);
+        point.start(begin, window, schedule);
         let live = self.live;
         let abandon = watch::Sender::new(false);
         let tasks = LocalSet::new();
         let working = async {
             let tasks = self.users.drain(..).map(|mut user| {
-                let (shift, mut abandoned) = (shift.clone(), abandon.subscribe());
+                let (point, mut abandoned) = (point.clone(), abandon.subscribe());
                 spawn_local(async move {
                     let left = tokio::select! {
                         biased;
-                        left = user.work(&shift) => Some(left),
+                        left = user.work(&point) => Some(left),
                         _ = abandoned.wait_for(|abandoned| *abandoned) => None,
                     };
-                    user.leave(&shift, left.as_ref());
+                    user.leave(&point, left.as_ref());
                     (user, left)
                 })
             });
             joined(tasks.collect()).await
         };
         let patience = async {
-            shift.ended().await;
-            tokio::time::sleep(shift.plan.grace).await;
+            point.ended().await;
+            tokio::time::sleep(point.plan.grace).await;
             abandon.send_replace(true);
             std::future::pending().await
         };
         let mut sentinel = Sentinel::default();
         let watching =
-            async { tokio::join!(patience, publish(&shift, live), alarm.ring(), sentinel.watch(window, alarm)).0 };
+            async { tokio::join!(patience, publish(&point, live), timers.run(), sentinel.watch(window, timers)).0 };
         let idle = Cell::new(Duration::ZERO);
-        let watching = async { tokio::join!(watching, poll_busily(&shift, window, &idle)).0 };
+        let watching = async { tokio::join!(watching, poll_busily(&point, window, &idle)).0 };
         let ended = tasks.run_until(beside(working, watching)).await;
 
         let mut worked = Worked {
             recorder: Recorder::new(window, 0, false, None),
-            ended: shift.last_of(&ended),
+            ended: point.last_of(&ended),
             alive: 0,
             trouble: None,
             on_cpu: sentinel.on_cpu().saturating_sub(idle.get()),
@@ -234,7 +234,7 @@ impl<C: Connector + 'static> Worker<'_, C> {
             }
             self.users.push(user);
         }
-        worked.recorder = shift.recorder.replace(Recorder::new(window, 0, false, None));
+        worked.recorder = point.recorder.replace(Recorder::new(window, 0, false, None));
         live.publish(&mut worked.recorder.live);
         worked
     }
@@ -275,17 +275,17 @@ async fn beside<T>(work: impl Future<Output = T>, endless: impl Future<Output = 
 }
 
 /// Shows what was counted, a few times a second.
-async fn publish<C: Connector>(shift: &Shift<C>, live: &Live) -> Infallible {
+async fn publish<C: Connector>(point: &LoadPoint<C>, live: &LiveFigures) -> Infallible {
     loop {
         tokio::time::sleep(PUBLISH).await;
-        live.publish(&mut shift.recorder.borrow_mut().live);
+        live.publish(&mut point.recorder.borrow_mut().live);
     }
 }
 
 /// Keeps the thread from sleeping, where the plan wants that: the runtime asks the system for what has come between any
 /// two turns of this. Adds up the time of the measured part in which there was nothing else to do.
-async fn poll_busily<C: Connector>(shift: &Shift<C>, window: Window, idle: &Cell<Duration>) -> Infallible {
-    if !shift.plan.busy_poll {
+async fn poll_busily<C: Connector>(point: &LoadPoint<C>, window: Window, idle: &Cell<Duration>) -> Infallible {
+    if !point.plan.busy_poll {
         return std::future::pending().await;
     }
     let mut before = Instant::now();
@@ -318,12 +318,12 @@ impl Default for Sentinel {
 }
 
 impl Sentinel {
-    async fn watch(&mut self, window: Window, alarm: &Alarm) -> Infallible {
-        alarm.sleep_until(window.start).await;
+    async fn watch(&mut self, window: Window, timers: &Timers) -> Infallible {
+        timers.sleep_until(window.start).await;
         self.began = Some(thread_time());
         while now() < window.end {
             let due = (now() + SENTINEL).min(window.end);
-            alarm.sleep_until(due).await;
+            timers.sleep_until(due).await;
             self.late.record(Nanos(now().saturating_duration_since(due).as_nanos() as i64));
             self.last = thread_time();
         }

@@ -9,10 +9,10 @@
 //! directories looked at, that smbscope made: numbered ones, and those that the marker lists. What else is there stays,
 //! and with it the directory and its marker, so that cleaning can be repeated.
 
-#[cfg(test)]
-mod mock;
 mod job;
 mod marker;
+#[cfg(test)]
+mod mock;
 mod share;
 #[cfg(test)]
 mod tests;

@@ -64,7 +64,7 @@ pub(crate) struct Link {
     /// When the last read returned.
     read_at: Instant,
     /// Rings at a deadline or before: it is set anew only when it rang too early, not for every command.
-    alarm: Pin<Box<Sleep>>,
+    timer: Pin<Box<Sleep>>,
 }
 
 impl fmt::Debug for Link {
@@ -110,7 +110,7 @@ impl Link {
             filled: 0,
             frame: 0..0,
             read_at: now,
-            alarm: Box::pin(sleep_until((now + options.timeout).into())),
+            timer: Box::pin(sleep_until((now + options.timeout).into())),
         })
     }
 
@@ -212,7 +212,7 @@ impl Link {
     }
 
     /// Whether the last read returned after a deadline: who never waits, because there is always something to read,
-    /// does not hear the alarm.
+    /// does not hear the timer.
     pub(crate) fn is_past(&self, deadline: Option<Instant>) -> bool {
         deadline.is_some_and(|deadline| self.read_at >= deadline)
     }
@@ -274,13 +274,13 @@ impl Link {
 
     /// Reads what is there, at least a byte.
     async fn read(&mut self, deadline: Option<Instant>) -> io::Result<usize> {
-        let Link { stream, incoming, filled, alarm, read_at, .. } = self;
+        let Link { stream, incoming, filled, timer, read_at, .. } = self;
         let read = poll_fn(|context| {
             // `poll_read` knows from a short read that the socket is empty, and saves asking once more.
             let mut buffer = ReadBuf::new(&mut incoming[*filled..]);
             match Pin::new(&mut *stream).poll_read(context, &mut buffer) {
                 Poll::Ready(result) => Poll::Ready(result.map(|()| buffer.filled().len())),
-                Poll::Pending => poll_deadline(alarm, deadline, context),
+                Poll::Pending => poll_deadline(timer, deadline, context),
             }
         })
         .await?;
@@ -292,10 +292,10 @@ impl Link {
     }
 
     async fn wait_to_write(&mut self, sent: usize, deadline: Option<Instant>) -> io::Result<usize> {
-        let Link { stream, outgoing, alarm, .. } = self;
+        let Link { stream, outgoing, timer, .. } = self;
         poll_fn(|context| match Pin::new(&mut *stream).poll_write(context, &outgoing[sent..]) {
             Poll::Ready(result) => Poll::Ready(result),
-            Poll::Pending => poll_deadline(alarm, deadline, context),
+            Poll::Pending => poll_deadline(timer, deadline, context),
         })
         .await
     }
@@ -308,20 +308,20 @@ fn named(host: &str, port: u16) -> String {
 
 /// Pending until the deadline, then an error.
 fn poll_deadline<T>(
-    alarm: &mut Pin<Box<Sleep>>,
+    timer: &mut Pin<Box<Sleep>>,
     deadline: Option<Instant>,
     context: &mut Context<'_>,
 ) -> Poll<io::Result<T>> {
     let Some(deadline) = deadline else { return Poll::Pending };
-    if alarm.deadline().into_std() > deadline {
-        alarm.as_mut().reset(deadline.into());
+    if timer.deadline().into_std() > deadline {
+        timer.as_mut().reset(deadline.into());
     }
     loop {
-        ready!(alarm.as_mut().poll(context));
+        ready!(timer.as_mut().poll(context));
         if Instant::now() >= deadline {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
-        alarm.as_mut().reset(deadline.into());
+        timer.as_mut().reset(deadline.into());
     }
 }
 

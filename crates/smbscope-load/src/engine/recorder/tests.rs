@@ -170,7 +170,7 @@ fn exchanges_have_the_times_of_the_samples_and_are_bounded() {
         client: "10.0.0.2:50000".parse().unwrap(),
         server: "10.0.0.1:445".parse().unwrap(),
     };
-    let identity = super::super::target::Identity {
+    let identity = super::super::session::Identity {
         endpoints,
         dialect: smbscope_model::Dialect::Smb2(0x0302),
         user: None,

@@ -1,15 +1,15 @@
 //! The search for the knee.
 
 use super::*;
-use crate::engine::double::{Answer, after_ms};
+use crate::engine::mock::{Answer, after_ms};
 use crate::random::Random;
 use smbscope_wire::status::NtStatus;
 use std::sync::{Arc, Mutex};
 
 /// One server that serves its customers one after the other, each for a time that the function says.
-fn queue(mut service: impl FnMut() -> Duration + Send + 'static) -> Double {
+fn queue(mut service: impl FnMut() -> Duration + Send + 'static) -> MockServer {
     let state = Arc::new(Mutex::new((Duration::ZERO, move || service())));
-    Double::new(move |asked| {
+    MockServer::new(move |asked| {
         let (free_at, service) = &mut *state.lock().unwrap();
         *free_at = (*free_at).max(asked.at) + service();
         Answer::At(*free_at, NtStatus::SUCCESS)
@@ -24,7 +24,7 @@ fn thinking(seconds: u64, think_ms: u64) -> Plan {
     }
 }
 
-fn find(plan: &Plan, criterion: &str, search: Search, server: &Double) -> Capacity {
+fn find(plan: &Plan, criterion: &str, search: Search, server: &MockServer) -> Capacity {
     let criterion = criterion.parse().unwrap();
     with(
         plan,
@@ -76,7 +76,7 @@ fn the_knee_of_a_server_with_random_service_is_that_of_mean_value_analysis() {
 fn a_single_bad_try_does_not_decide() {
     // Connection 4 is slow for the length of one load point: the first one with 8 users begins after four others of 25 s.
     let slow = Arc::new(Mutex::new(0));
-    let server = Double::new(move |asked| {
+    let server = MockServer::new(move |asked| {
         let mut first_slow = slow.lock().unwrap();
         if asked.connection == 7 && *first_slow == 0 {
             *first_slow = asked.at.as_secs().max(1);
@@ -95,7 +95,7 @@ fn a_single_bad_try_does_not_decide() {
 
 #[test]
 fn a_server_that_carries_nobody_is_below_the_first() {
-    let server = Double::new(|_| after_ms(200));
+    let server = MockServer::new(|_| after_ms(200));
     let capacity = find(&thinking(10, 90), "max(Read) < 100ms", Search { first: 4, ..Search::default() }, &server);
     assert_eq!(capacity.users, Knee::Below(1));
     assert_eq!(capacity.tried[0].verdict.found, ["max(Read) < 100 ms: 200 ms"]);
@@ -103,7 +103,7 @@ fn a_server_that_carries_nobody_is_below_the_first() {
 
 #[test]
 fn every_kind_of_condition_is_judged_by_the_run() {
-    let server = Double::new(|asked| match asked.command {
+    let server = MockServer::new(|asked| match asked.command {
         Some(command) if command % 10 == 9 => Answer::After(Duration::from_millis(10), NtStatus::SHARING_VIOLATION),
         _ => after_ms(10),
     });

@@ -1,14 +1,14 @@
 //! Closed loops.
 
 use super::*;
-use crate::engine::double::{Answer, after_ms};
+use crate::engine::mock::{Answer, after_ms};
 use smbscope_model::{Group, Nanos};
 use smbscope_wire::status::NtStatus;
 
 #[test]
 fn a_user_without_think_time_does_one_operation_after_the_other() {
     // 10 ms each for 2 s: 200 a user.
-    let run = run_one(&plan(3, 2), &Double::new(|_| after_ms(10)));
+    let run = run_one(&plan(3, 2), &MockServer::new(|_| after_ms(10)));
     assert_eq!((run.total.count(), run.operations[0].service.count()), (600, 600));
     let figures = run.groups[&Group::Read].figures();
     assert_eq!((figures.p50, figures.max), (Some(Nanos(10_000_000)), Some(Nanos(10_000_000))));
@@ -20,18 +20,18 @@ fn a_user_without_think_time_does_one_operation_after_the_other() {
 fn think_time_passes_between_operations() {
     // 10 ms + 90 ms: 10 a second and user; the first begins somewhere in the first think time.
     let plan = Plan { schedule: Schedule::Closed { think: Duration::from_millis(90) }, ..plan(4, 10) };
-    let count = run_one(&plan, &Double::new(|_| after_ms(10))).total.count();
+    let count = run_one(&plan, &MockServer::new(|_| after_ms(10))).total.count();
     assert!((392..=400).contains(&count), "{count}");
 }
 
 #[test]
 fn a_stall_shows_as_one_long_operation_of_each_user() {
     // No answers between 1 s and 3 s; the command that is under way or next waits, 10 ms after the stall it is answered.
-    let stall = |asked: double::Asked| match asked.at.as_millis() {
+    let stall = |asked: mock::Asked| match asked.at.as_millis() {
         1_000..3_000 => Answer::At(Duration::from_millis(3_010), NtStatus::SUCCESS),
         _ => after_ms(10),
     };
-    let run = run_one(&plan(2, 5), &Double::new(stall));
+    let run = run_one(&plan(2, 5), &MockServer::new(stall));
     let figures = run.total.figures();
     assert!((600..=604).contains(&figures.count), "{}", figures.count);
     assert_eq!(figures.p99, Some(Nanos(10_000_000)));

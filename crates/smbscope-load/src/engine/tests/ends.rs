@@ -1,14 +1,14 @@
 //! How load points begin and end.
 
 use super::*;
-use crate::engine::double::{Answer, Asked, after_ms};
 use crate::engine::exchanges::Exchanges;
+use crate::engine::mock::{Answer, Asked, after_ms};
 use smbscope_model::{Group, Outcome};
 use smbscope_wire::status::NtStatus;
 
 /// Success after 10 ms, or what is said of some commands.
-fn ten_ms_unless(other: impl Fn(Asked) -> Option<Answer> + Send + Sync + 'static) -> Double {
-    Double::new(move |asked| other(asked).unwrap_or(after_ms(10)))
+fn ten_ms_unless(other: impl Fn(Asked) -> Option<Answer> + Send + Sync + 'static) -> MockServer {
+    MockServer::new(move |asked| other(asked).unwrap_or(after_ms(10)))
 }
 
 const RESET: &str = "reading the answer: connection reset";
@@ -16,7 +16,7 @@ const RESET: &str = "reading the answer: connection reset";
 #[test]
 fn the_warmup_is_not_counted() {
     // Slow in the first 3 s, which are the warm-up.
-    let server = Double::new(|asked| after_ms(if asked.at < Duration::from_millis(2_900) { 100 } else { 10 }));
+    let server = MockServer::new(|asked| after_ms(if asked.at < Duration::from_millis(2_900) { 100 } else { 10 }));
     let plan = Plan { warmup: Duration::from_secs(3), ..plan(2, 2) };
     let run = run_one(&plan, &server);
     assert_eq!(run.total.figures().max, Some(smbscope_model::Nanos(10_000_000)));
@@ -51,7 +51,7 @@ fn an_interrupted_run_keeps_its_results() {
         }
     });
     let plan = Plan { users: "2,4".parse().unwrap(), ..plan(2, 60) };
-    let live = Live::default();
+    let live = LiveFigures::default();
     let surroundings = Surroundings { hooks: &mut (), live: &live, stop: &stop };
     let scripts = |number| Box::new(Reads::new(1, number)) as Box<dyn Script>;
     let runs =
@@ -70,7 +70,7 @@ fn an_interrupted_run_keeps_its_results() {
 fn a_limit_of_operations_ends_the_load_point_and_the_ramp_goes_on() {
     let limits = Limits { operations: Some(50), ..Limits::default() };
     let plan = Plan { users: "1,4".parse().unwrap(), limits, ..plan(1, 60) };
-    let runs = runs(&plan, &Double::new(|_| after_ms(10)), |number| Reads::new(1, number));
+    let runs = runs(&plan, &MockServer::new(|_| after_ms(10)), |number| Reads::new(1, number));
     let shown: Vec<_> = runs.iter().map(|run| (run.users, run.total.count(), run.ended.clone())).collect();
     assert_eq!(shown, [(1, 50, Ended::Done), (4, 50, Ended::Done)]);
     assert!(runs[0].duration < Duration::from_secs(1), "{:?}", runs[0].duration);
@@ -78,7 +78,7 @@ fn a_limit_of_operations_ends_the_load_point_and_the_ramp_goes_on() {
 
 #[test]
 fn users_who_have_done_all_end_the_load_point() {
-    let runs = runs(&plan(3, 60), &Double::new(|_| after_ms(10)), |number| Reads::new(1, number).only(20).of(2));
+    let runs = runs(&plan(3, 60), &MockServer::new(|_| after_ms(10)), |number| Reads::new(1, number).only(20).of(2));
     assert_eq!((runs[0].total.count(), runs[0].operations[0].service.count()), (120, 60));
     // An operation is two commands.
     assert_eq!(runs[0].operations[0].service.figures().p50, Some(smbscope_model::Nanos(20_000_000)));
@@ -131,7 +131,7 @@ fn a_server_that_dies_fails_the_run_and_nothing_measured_is_lost() {
 #[test]
 fn a_user_who_reconnects_goes_on_and_the_time_counts() {
     // The server is away from 1 s to 2.8 s. Reconnects are tried every 100 ms.
-    let server = Double::with_connects(|asked| match asked.at.as_millis() {
+    let server = MockServer::with_connects(|asked| match asked.at.as_millis() {
         1_000..2_800 => Answer::Break,
         _ => after_ms(10),
     });
@@ -150,7 +150,7 @@ fn a_user_who_reconnects_goes_on_and_the_time_counts() {
 
 #[test]
 fn a_wrong_password_ends_the_ramp_after_one_try() {
-    let server = Double::with_connects(|_| Answer::After(Duration::from_millis(10), NtStatus::LOGON_FAILURE));
+    let server = MockServer::with_connects(|_| Answer::After(Duration::from_millis(10), NtStatus::LOGON_FAILURE));
     let on_failure = OnFailure::Reconnect { delay: Duration::from_millis(1) };
     let connects = Connects { rate: 50.0, at_once: 1 };
     let plan = Plan { on_failure, connects, ..plan(100, 60) };
@@ -175,7 +175,7 @@ fn an_answer_that_never_comes_is_given_up_after_the_grace() {
 #[test]
 fn a_session_that_is_never_made_is_given_up_after_the_grace() {
     let stop = Stop::new();
-    let server = Double::with_connects({
+    let server = MockServer::with_connects({
         let stop = stop.clone();
         move |asked| {
             if asked.connection == 0 {
@@ -186,7 +186,7 @@ fn a_session_that_is_never_made_is_given_up_after_the_grace() {
         }
     });
     let plan = Plan { grace: Duration::from_secs(3), ..plan(2, 60) };
-    let live = Live::default();
+    let live = LiveFigures::default();
     let surroundings = Surroundings { hooks: &mut (), live: &live, stop: &stop };
     let scripts = |number| Box::new(Reads::new(1, number)) as Box<dyn Script>;
     let runs =
@@ -209,7 +209,7 @@ fn an_answer_that_comes_after_the_end_counts() {
 fn connects_are_paced_and_not_measured() {
     // 20 a second, each takes 200 ms: the 40th begins after 1.95 s.
     let log = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let server = Double::with_connects({
+    let server = MockServer::with_connects({
         let log = log.clone();
         move |asked| {
             if asked.command.is_none() {
@@ -229,7 +229,7 @@ fn connects_are_paced_and_not_measured() {
 #[test]
 fn only_so_many_connects_go_on_at_the_same_time() {
     let log = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let server = Double::with_connects({
+    let server = MockServer::with_connects({
         let log = log.clone();
         move |asked| {
             if asked.command.is_none() {
@@ -248,7 +248,7 @@ fn only_so_many_connects_go_on_at_the_same_time() {
 #[test]
 fn a_ramp_keeps_its_sessions_and_drops_those_it_has_too_many() {
     let plan = Plan { users: "1,3,2".parse().unwrap(), ..plan(1, 1) };
-    let server = Double::new(|_| after_ms(10));
+    let server = MockServer::new(|_| after_ms(10));
     let runs = runs(&plan, &server, |number| Reads::new(1, number));
     let shown: Vec<_> =
         runs.iter().map(|r| (r.users, r.connects.count(), r.intervals[0].users, r.total.count())).collect();
@@ -260,7 +260,7 @@ fn a_ramp_keeps_its_sessions_and_drops_those_it_has_too_many() {
 #[test]
 fn sessions_of_a_user_work_side_by_side() {
     let plan = Plan { sessions_per_user: 3, ..plan(2, 1) };
-    let run = run_one(&plan, &Double::new(|_| after_ms(10)));
+    let run = run_one(&plan, &MockServer::new(|_| after_ms(10)));
     assert_eq!((run.users, run.intervals[0].users, run.connects.count(), run.total.count()), (2, 2, 6, 600));
 }
 
@@ -268,10 +268,10 @@ fn sessions_of_a_user_work_side_by_side() {
 fn a_session_without_or_with_too_many_connections_is_refused() {
     for connections_per_session in [0, 33] {
         let plan = Plan { connections_per_session, ..plan(1, 1) };
-        let (live, stop) = (Live::default(), Stop::new());
+        let (live, stop) = (LiveFigures::default(), Stop::new());
         let surroundings = Surroundings { hooks: &mut (), live: &live, stop: &stop };
         let scripts = |number| Box::new(Reads::new(1, number)) as Box<dyn Script>;
-        let server = Double::new(|_| after_ms(1));
+        let server = MockServer::new(|_| after_ms(1));
         let refused =
             with_engine(&plan, 1, server, &scripts, Time::Simulated, surroundings, |engine| ramp(&plan, engine));
         assert!(matches!(refused, Err(EngineError::Plan(_))), "{connections_per_session}");
@@ -282,7 +282,7 @@ fn a_session_without_or_with_too_many_connections_is_refused() {
 fn the_server_is_attended_to_while_users_think_or_wait_for_others() {
     // Four reads, each followed by a second of thinking: 0 s, 1 s, 2 s and 3 s, and a wish every 300 ms in between.
     let plan = Plan { schedule: Schedule::Closed { think: Duration::from_secs(1) }, ..plan(1, 4) };
-    let server = Double::new(|_| after_ms(0)).wishing(Duration::from_millis(300));
+    let server = MockServer::new(|_| after_ms(0)).wishing(Duration::from_millis(300));
     let run = run_one(&plan, &server);
     let attended = server.log().iter().filter(|(_, action)| action == "attended").count();
     assert!((3 * 3..=4 * 3 + 3).contains(&attended), "{attended}");
@@ -291,7 +291,7 @@ fn the_server_is_attended_to_while_users_think_or_wait_for_others() {
     // The second user needs two seconds to connect; the first one has nothing to do meanwhile.
     let slow =
         |asked: Asked| if asked.command.is_none() && asked.connection == 1 { after_ms(2_000) } else { after_ms(10) };
-    let server = Double::with_connects(slow).wishing(Duration::from_millis(500));
+    let server = MockServer::with_connects(slow).wishing(Duration::from_millis(500));
     let plan = Plan { users: "1,2".parse().unwrap(), ..self::plan(1, 1) };
     runs(&plan, &server, |number| Reads::new(1, number));
     let attended = server.log().iter().filter(|(number, action)| *number == 0 && action == "attended").count();
@@ -301,7 +301,7 @@ fn the_server_is_attended_to_while_users_think_or_wait_for_others() {
 #[test]
 fn the_same_seed_makes_the_same_steps_and_another_one_others() {
     let actions = |seed: u64| {
-        let server = Double::new(|asked| after_ms(5 + asked.connection as u64));
+        let server = MockServer::new(|asked| after_ms(5 + asked.connection as u64));
         let arrivals = Schedule::Open { rate: 200.0, per_user: false, arrivals: Arrivals::Poisson };
         let plan = Plan { seed, schedule: arrivals, ..plan(3, 2) };
         run_one(&plan, &server);
@@ -318,7 +318,7 @@ fn the_same_seed_makes_the_same_steps_and_another_one_others() {
 
 #[test]
 fn workers_together_do_what_one_does_alone() {
-    let server = || Double::new(|_| after_ms(10));
+    let server = || MockServer::new(|_| after_ms(10));
     let alone = run_one(&plan(6, 2), &server());
     let together = run_one(&Plan { workers: NonZeroUsize::new(3), ..plan(6, 2) }, &server());
     assert_eq!((alone.total.count(), alone.bytes_read), (together.total.count(), together.bytes_read));
@@ -349,7 +349,7 @@ fn hooks_are_told_in_order_and_get_every_command_if_wanted() {
     }
     let mut told = Told::default();
     let plan = Plan { users: "1,2".parse().unwrap(), exchanges: true, warmup: Duration::from_millis(50), ..plan(1, 1) };
-    let server = Double::new(|_| after_ms(10));
+    let server = MockServer::new(|_| after_ms(10));
     // The clock of the hooks is the real one: the simulated load point is over before it begins for them.
     let runs = with(&plan, &server, |number| Reads::new(1, number), &mut told, |engine| ramp(&plan, engine));
     let expected = ["point of 1", "work", "100 commands", "point of 2", "work", "200 commands"];
@@ -367,7 +367,7 @@ fn hooks_are_told_in_order_and_get_every_command_if_wanted() {
 #[test]
 fn what_a_script_sets_up_is_done_once_a_session_and_not_counted() {
     // The session of the first user breaks in the first load point and is made anew, with its files.
-    let server = Double::with_connects(|asked| match (asked.connection, asked.command) {
+    let server = MockServer::with_connects(|asked| match (asked.connection, asked.command) {
         (0, Some(20)) => Answer::Break,
         (_, Some(_)) => after_ms(10),
         (_, None) => after_ms(0),
@@ -407,11 +407,11 @@ fn a_script_without_work_fails_its_user_instead_of_keeping_the_worker_busy() {
         }
         fn restart(&mut self) {}
     }
-    let (live, stop) = (Live::default(), Stop::new());
+    let (live, stop) = (LiveFigures::default(), Stop::new());
     let surroundings = Surroundings { hooks: &mut (), live: &live, stop: &stop };
     let scripts = |_| Box::new(Idle(["idle".to_owned()])) as Box<dyn Script>;
     let plan = plan(1, 60);
-    let server = Double::new(|_| after_ms(10));
+    let server = MockServer::new(|_| after_ms(10));
     let runs =
         with_engine(&plan, 1, server, &scripts, Time::Simulated, surroundings, |engine| ramp(&plan, engine)).unwrap();
     assert_eq!(runs[0].ended, Ended::Failed("1000 steps of the script sent no command".to_owned()));
@@ -420,7 +420,7 @@ fn a_script_without_work_fails_its_user_instead_of_keeping_the_worker_busy() {
 #[test]
 fn a_script_goes_on_where_the_load_point_before_ended() {
     let steps = |users: &str| {
-        let server = Double::new(|_| after_ms(10));
+        let server = MockServer::new(|_| after_ms(10));
         let plan = Plan { users: users.parse().unwrap(), ..plan(1, 1) };
         runs(&plan, &server, |number| Reads::new(1, number).of(3));
         server

@@ -1,12 +1,12 @@
-//! The engine on a double of the server in simulated time: what comes out must be what arithmetic says.
+//! The engine on a mock of the server in simulated time: what comes out must be what arithmetic says.
 
 mod capacity;
 mod closed;
 mod ends;
 mod open;
 
-use super::double::{Double, Reads};
 use super::load::{Engine, Surroundings, with_engine};
+use super::mock::{MockServer, Reads};
 use super::*;
 use result::Run;
 use std::num::NonZeroUsize;
@@ -26,25 +26,25 @@ fn plan(users: u32, seconds: u64) -> Plan {
 }
 
 /// Runs the plan's load points.
-fn runs(plan: &Plan, server: &Double, scripts: impl Fn(u32) -> Reads + Sync) -> Vec<Run> {
+fn runs(plan: &Plan, server: &MockServer, scripts: impl Fn(u32) -> Reads + Sync) -> Vec<Run> {
     with(plan, server, scripts, &mut (), |engine| ramp(plan, engine))
 }
 
 fn with<R>(
     plan: &Plan,
-    server: &Double,
+    server: &MockServer,
     scripts: impl Fn(u32) -> Reads + Sync,
     hooks: &mut dyn Hooks,
     ramp: impl FnOnce(&mut Engine<'_>) -> R,
 ) -> R {
-    let (live, stop) = (Live::default(), Stop::new());
+    let (live, stop) = (LiveFigures::default(), Stop::new());
     let surroundings = Surroundings { hooks, live: &live, stop: &stop };
     let scripts = |number| Box::new(scripts(number)) as Box<dyn Script>;
     with_engine(plan, plan.users.most(), server.clone(), &scripts, Time::Simulated, surroundings, ramp).unwrap()
 }
 
 /// The only load point of a plan.
-fn run_one(plan: &Plan, server: &Double) -> Run {
+fn run_one(plan: &Plan, server: &MockServer) -> Run {
     let seed = plan.seed;
     let mut runs = runs(plan, server, |number| Reads::new(seed, number));
     assert_eq!(runs.len(), 1);

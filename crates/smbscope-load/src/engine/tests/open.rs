@@ -1,7 +1,7 @@
 //! Open loops.
 
 use super::*;
-use crate::engine::double::{Answer, after_ms};
+use crate::engine::mock::{Answer, after_ms};
 use smbscope_wire::status::NtStatus;
 
 fn open(plan: Plan, rate: f64, arrivals: Arrivals) -> Plan {
@@ -12,7 +12,7 @@ fn open(plan: Plan, rate: f64, arrivals: Arrivals) -> Plan {
 fn the_rate_is_kept_whatever_the_number_of_users() {
     for users in [1, 3, 10] {
         let plan = open(plan(users, 10), 50.0, Arrivals::Constant);
-        let run = run_one(&plan, &Double::new(|_| after_ms(5)));
+        let run = run_one(&plan, &MockServer::new(|_| after_ms(5)));
         assert_eq!((run.operations[0].service.count(), run.total.count()), (500, 500), "{users} users");
         assert_eq!(run.pace, result::Pace::Open { rate: 50.0, not_begun: 0 });
         assert!(run.intervals.iter().all(|interval| (49..=51).contains(&interval.operations)), "{:?}", run.intervals);
@@ -22,7 +22,7 @@ fn the_rate_is_kept_whatever_the_number_of_users() {
 #[test]
 fn poisson_arrivals_keep_the_rate_within_chance() {
     // 2,000 expected, standard deviation √2,000 ≈ 45: five of them either way.
-    let run = run_one(&open(plan(20, 20), 100.0, Arrivals::Poisson), &Double::new(|_| after_ms(5)));
+    let run = run_one(&open(plan(20, 20), 100.0, Arrivals::Poisson), &MockServer::new(|_| after_ms(5)));
     let count = run.operations[0].response.as_ref().unwrap().count();
     assert!((1_776..=2_224).contains(&count), "{count}");
 }
@@ -33,11 +33,11 @@ fn a_stall_shows_in_the_percentiles_as_arithmetic_says() {
     // of 1,000, waits for its end, evenly from 2 s down to 0, plus 1 ms for each that goes first: of those the k-th is
     // due at 4 s + 10 ms·k and ends at 6 s + 1 ms·(k + 1), so it took 2,001 ms − 9 ms·k. After the stall the queue shrinks
     // by 9 ms each 10 ms, so 22 more operations wait, until 2,001 − 9·k is below 1 ms at k = 223.
-    let stall = |asked: double::Asked| match asked.at.as_millis() {
+    let stall = |asked: mock::Asked| match asked.at.as_millis() {
         4_000..6_000 => Answer::At(Duration::from_millis(6_001), NtStatus::SUCCESS),
         _ => after_ms(1),
     };
-    let run = run_one(&open(plan(1, 10), 100.0, Arrivals::Constant), &Double::new(stall));
+    let run = run_one(&open(plan(1, 10), 100.0, Arrivals::Constant), &MockServer::new(stall));
     let response = run.operations[0].response.as_ref().unwrap().figures();
     let service = run.operations[0].service.figures();
     assert_eq!((response.count, service.count), (1_000, 1_000));
@@ -56,7 +56,7 @@ fn a_stall_shows_in_the_percentiles_as_arithmetic_says() {
 #[test]
 fn what_was_due_and_did_not_begin_is_counted() {
     // 10/s, and each takes 0.5 s: in 10 s one user begins 20 of 100.
-    let run = run_one(&open(plan(1, 10), 10.0, Arrivals::Constant), &Double::new(|_| after_ms(500)));
+    let run = run_one(&open(plan(1, 10), 10.0, Arrivals::Constant), &MockServer::new(|_| after_ms(500)));
     let result::Pace::Open { not_begun, .. } = run.pace else { panic!("{:?}", run.pace) };
     let begun = run.operations[0].service.count();
     assert_eq!(begun + not_begun, 100);

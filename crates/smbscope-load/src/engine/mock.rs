@@ -1,8 +1,8 @@
 //! A server for tests: it answers after the time, and with the status, that a test says. Its clock is that of the
 //! runtime, so a simulated minute takes no time.
 
-use super::shift::now;
-use super::target::{Connector, Identity, Performed, Target};
+use super::load_point::now;
+use super::session::{Connector, Identity, Performed, ServerSession};
 use crate::client::{Error, Sample, Samples};
 use crate::random::Random;
 use crate::workload::{Action, Expected, Script, Slot, Step};
@@ -46,7 +46,7 @@ type Behaviour = dyn Fn(Asked) -> Answer + Send + Sync;
 
 /// A server.
 #[derive(Clone)]
-pub(crate) struct Double {
+pub(crate) struct MockServer {
     behaviour: Arc<Behaviour>,
     counts_connects: bool,
     wishes: Option<Duration>,
@@ -55,16 +55,16 @@ pub(crate) struct Double {
     log: Arc<Mutex<Vec<(usize, String)>>>,
 }
 
-impl Double {
-    /// Connects take no time, unless the behaviour is asked for more by [`Double::with_connects`].
-    pub(crate) fn new(commands: impl Fn(Asked) -> Answer + Send + Sync + 'static) -> Double {
+impl MockServer {
+    /// Connects take no time, unless the behaviour is asked for more by [`MockServer::with_connects`].
+    pub(crate) fn new(commands: impl Fn(Asked) -> Answer + Send + Sync + 'static) -> MockServer {
         let behaviour = move |asked: Asked| if asked.command.is_some() { commands(asked) } else { after_ms(0) };
-        Double { counts_connects: false, ..Double::with_connects(behaviour) }
+        MockServer { counts_connects: false, ..MockServer::with_connects(behaviour) }
     }
 
     /// The behaviour answers connects, too.
-    pub(crate) fn with_connects(behaviour: impl Fn(Asked) -> Answer + Send + Sync + 'static) -> Double {
-        Double {
+    pub(crate) fn with_connects(behaviour: impl Fn(Asked) -> Answer + Send + Sync + 'static) -> MockServer {
+        MockServer {
             behaviour: Arc::new(behaviour),
             counts_connects: true,
             wishes: None,
@@ -75,8 +75,8 @@ impl Double {
     }
 
     /// Wants something of each session that has had nothing to do for so long.
-    pub(crate) fn wishing(self, after: Duration) -> Double {
-        Double { wishes: Some(after), ..self }
+    pub(crate) fn wishing(self, after: Duration) -> MockServer {
+        MockServer { wishes: Some(after), ..self }
     }
 
     /// Every action, with the number of its connection.
@@ -106,10 +106,10 @@ impl Double {
     }
 }
 
-impl Connector for Double {
-    type Target = DoubleSession;
+impl Connector for MockServer {
+    type Session = MockSession;
 
-    async fn connect(&self) -> Result<DoubleSession, Error> {
+    async fn connect(&self) -> Result<MockSession, Error> {
         let number = {
             let mut connections = self.connections.lock().unwrap();
             *connections += 1;
@@ -119,19 +119,19 @@ impl Connector for Double {
         if status.is_error() {
             return Err(Error::Refused { what: "the session".to_owned(), status, hint: "ask someone" });
         }
-        Ok(DoubleSession { server: self.clone(), number, commands: 0, samples: Vec::new() })
+        Ok(MockSession { server: self.clone(), number, commands: 0, samples: Vec::new() })
     }
 }
 
 /// A session on it.
-pub(crate) struct DoubleSession {
-    server: Double,
+pub(crate) struct MockSession {
+    server: MockServer,
     number: usize,
     commands: u64,
     samples: Samples,
 }
 
-impl DoubleSession {
+impl MockSession {
     fn sample(&self, action: &Action<'_>, from: Instant, until: Instant, status: Option<NtStatus>) -> Sample {
         let (command, group) = match action {
             Action::Read { .. } => (smb2::Command::READ, Group::Read),
@@ -166,7 +166,7 @@ impl DoubleSession {
     }
 }
 
-impl Target for DoubleSession {
+impl ServerSession for MockSession {
     async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, Error> {
         self.server.log.lock().unwrap().push((self.number, format!("{action:?}")));
         let command = self.commands;

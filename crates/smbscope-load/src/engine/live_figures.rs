@@ -2,7 +2,7 @@
 //! what came since the last look.
 
 use super::bins::Dense;
-use super::target::Performed;
+use super::session::Performed;
 use smbscope_model::{Group, Nanos};
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ const STATUSES_MAX: usize = 64;
 
 /// Shared between the engine and a display.
 #[derive(Debug, Default)]
-pub struct Live {
+pub struct LiveFigures {
     phase: AtomicU8,
     users: AtomicU32,
     looked: Mutex<Option<Instant>>,
@@ -93,7 +93,7 @@ pub struct LiveGroup {
     pub p99: Option<Nanos>,
 }
 
-impl Live {
+impl LiveFigures {
     /// What happened since the last look; the first look is at what happened since the beginning.
     pub fn look(&self) -> Snapshot {
         let now = Instant::now();
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_look_takes_what_came_since_the_last_one() {
-        let live = Live::default();
+        let live = LiveFigures::default();
         let mut worker = LivePart { sessions: 3, ..LivePart::default() };
         for _ in 0..20 {
             worker.answered(Group::Read, Duration::from_millis(2), None);
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn errors_of_all_workers_add_up_by_status_and_are_bounded() {
-        let live = Live::default();
+        let live = LiveFigures::default();
         let mut workers = [LivePart::default(), LivePart::default()];
         let kinds = STATUSES_MAX as u32 + 10;
         for (count, worker) in (2..).zip(&mut workers) {
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_status_that_is_known_is_counted_without_allocating() {
-        let live = Live::default();
+        let live = LiveFigures::default();
         let mut worker = LivePart::default();
         worker.answered(Group::Read, Duration::from_millis(1), Some(NtStatus::END_OF_FILE));
         let room = |worker: &LivePart| (worker.statuses.list.as_ptr(), worker.statuses.list.capacity());

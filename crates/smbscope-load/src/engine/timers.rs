@@ -2,7 +2,7 @@
 //! fast server; an operation that began late by that much would seem to have waited for the server. Linux has timers of
 //! the clock's own resolution (timerfd_create(2)): each worker has one, set to the earliest moment that anybody waits for.
 
-use super::shift::now;
+use super::load_point::now;
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -34,19 +34,19 @@ impl Time {
         builder.build()
     }
 
-    /// The alarm of a worker; within its runtime.
-    pub(crate) fn alarm(self) -> Alarm {
+    /// The timers of a worker; within its runtime.
+    pub(crate) fn timers(self) -> Timers {
         let timer = match self {
             Time::Real => timer::Timer::new().ok(),
             #[cfg(test)]
             Time::Simulated => None,
         };
-        Alarm { timer, waiting: RefCell::default() }
+        Timers { timer, waiting: RefCell::default() }
     }
 }
 
 /// The users of a worker who wait for a moment.
-pub(crate) struct Alarm {
+pub(crate) struct Timers {
     /// Absent where there is none as fine: the runtime's are used instead.
     timer: Option<timer::Timer>,
     waiting: RefCell<BinaryHeap<Reverse<Waiting>>>,
@@ -58,8 +58,8 @@ struct Waiting {
     wake: oneshot::Sender<()>,
 }
 
-impl Alarm {
-    /// Waits until that moment. Needs [`Alarm::ring`] to go on beside it.
+impl Timers {
+    /// Waits until that moment. Needs [`Timers::run`] to go on beside it.
     pub(crate) async fn sleep_until(&self, until: Instant) {
         let Some(timer) = &self.timer else { return tokio::time::sleep_until(until.into()).await };
         let (wake, woken) = oneshot::channel();
@@ -72,12 +72,12 @@ impl Alarm {
         if first {
             timer.set(until);
         }
-        // The sender goes away unused only with the alarm itself.
+        // The sender goes away unused only with the timers themselves.
         let _ = woken.await;
     }
 
     /// Wakes those whose moment has come.
-    pub(crate) async fn ring(&self) -> Infallible {
+    pub(crate) async fn run(&self) -> Infallible {
         let Some(timer) = &self.timer else { return std::future::pending().await };
         // Who left without being woken left an entry behind, which is of no use.
         self.waiting.borrow_mut().retain(|Reverse(waiting)| !waiting.wake.is_closed());
@@ -202,20 +202,20 @@ mod tests {
         let runtime = Time::Real.runtime().unwrap();
         let woken = RefCell::new(Vec::new());
         runtime.block_on(async {
-            let alarm = Time::Real.alarm();
+            let timers = Time::Real.timers();
             let begin = now();
             let wait = |micros: u64| {
-                let (alarm, woken) = (&alarm, &woken);
+                let (timers, woken) = (&timers, &woken);
                 async move {
                     let until = begin + Duration::from_micros(micros);
-                    alarm.sleep_until(until).await;
+                    timers.sleep_until(until).await;
                     woken.borrow_mut().push((micros, now() >= until));
                 }
             };
             let all = async { tokio::join!(wait(7_300), wait(400), wait(2_950), wait(0)) };
             tokio::select! {
                 _ = all => {}
-                never = alarm.ring() => match never {},
+                never = timers.run() => match never {},
             }
         });
         assert_eq!(woken.into_inner(), [(0, true), (400, true), (2_950, true), (7_300, true)]);

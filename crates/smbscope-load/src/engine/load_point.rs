@@ -1,11 +1,11 @@
 //! What the users of one worker share during a load point.
 
-use super::alarm::Alarm;
 use super::control::Control;
 use super::plan::Plan;
 use super::recorder::{Recorder, Window};
 use super::schedule::{Appointments, Schedule};
-use super::target::Connector;
+use super::session::Connector;
+use super::timers::Timers;
 use super::user::Left;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -29,10 +29,10 @@ pub(crate) struct Common<C> {
 }
 
 /// What the users of a worker share during a load point.
-pub(crate) struct Shift<C> {
+pub(crate) struct LoadPoint<C> {
     common: Arc<Common<C>>,
     pub(crate) control: Arc<Control>,
-    alarm: Rc<Alarm>,
+    timers: Rc<Timers>,
     pub(crate) recorder: RefCell<Recorder>,
     pub(crate) begin: Cell<Instant>,
     pub(crate) window: Cell<Window>,
@@ -42,7 +42,7 @@ pub(crate) struct Shift<C> {
     sessions: u32,
 }
 
-impl<C> std::ops::Deref for Shift<C> {
+impl<C> std::ops::Deref for LoadPoint<C> {
     type Target = Common<C>;
 
     fn deref(&self) -> &Common<C> {
@@ -50,21 +50,21 @@ impl<C> std::ops::Deref for Shift<C> {
     }
 }
 
-impl<C: Connector> Shift<C> {
+impl<C: Connector> LoadPoint<C> {
     pub(crate) fn new(
         common: Arc<Common<C>>,
         control: Arc<Control>,
-        alarm: Rc<Alarm>,
+        timers: Rc<Timers>,
         recorder: Recorder,
         sessions: u32,
-    ) -> Shift<C> {
+    ) -> LoadPoint<C> {
         let window = recorder.window();
         let schedule = Cell::new(common.plan.schedule);
-        Shift {
+        LoadPoint {
             common,
             schedule,
             control,
-            alarm,
+            timers,
             recorder: RefCell::new(recorder),
             begin: Cell::new(window.start),
             window: Cell::new(window),
@@ -120,7 +120,7 @@ impl<C: Connector> Shift<C> {
         if time > now() && !self.control.is_over() {
             let mut ending = self.control.ending();
             tokio::select! {
-                () = self.alarm.sleep_until(time) => {}
+                () = self.timers.sleep_until(time) => {}
                 _ = ending.wait_for(|over| *over) => {}
             }
         }

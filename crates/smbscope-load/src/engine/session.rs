@@ -1,4 +1,4 @@
-//! What a user works on: a session of the SMB client, or in tests a double of it with a time of its own.
+//! What a user works on: a session of the SMB client, or in tests a mock of it with a time of its own.
 
 use crate::client::{Error, Samples};
 use crate::workload::Action;
@@ -38,14 +38,14 @@ pub(crate) struct Identity {
 
 /// Makes sessions, for all workers.
 pub(crate) trait Connector: Sync {
-    type Target: Target;
+    type Session: ServerSession;
 
     /// Connects, until the session can be used.
-    async fn connect(&self) -> Result<Self::Target, Error>;
+    async fn connect(&self) -> Result<Self::Session, Error>;
 }
 
 /// A session on which actions are performed one after the other.
-pub(crate) trait Target {
+pub(crate) trait ServerSession {
     /// Performs an action other than thinking. A status is no error here, whatever it says; an error means that the
     /// session can be used no longer.
     async fn perform(&mut self, action: &Action<'_>) -> Result<Performed, Error>;

@@ -7,10 +7,10 @@
 
 use super::bins::Sparse;
 use super::exchanges::{Clock, Exchanges, Origin};
-use super::live::LivePart;
+use super::live_figures::LivePart;
 use super::result::{Counted, Interval, Operation};
+use super::session::Performed;
 use super::silences::Silences;
-use super::target::Performed;
 use crate::client::{Sample, Samples};
 use smbscope_model::{Command, Group, Nanos, Outcome, Subcommand};
 use smbscope_stats::{Limit, Summary};
