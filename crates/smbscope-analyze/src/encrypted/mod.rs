@@ -176,17 +176,15 @@ impl Encrypted {
         self.lingers && self.doubt.saw_concurrency()
     }
 
-    /// Whether a response may be that of a request that lingers rather than of this one, which is not known to be answered
-    /// like this.
-    fn may_be_of_another(&self, request: u64, response: u64) -> bool {
-        let is_usual = self.habits.is_usual(request, response) == Some(true);
-        !is_usual && self.others_may_answer() && sizes::may_answer_lingering(response)
+    /// Whether a response may be the end of a request that lingers.
+    fn may_end_lingering(&self, response: u64) -> bool {
+        self.lingers && sizes::may_answer_lingering(response)
     }
 
-    /// Whether a response may have ended a request that lingered instead of the one that it was taken for.
-    fn may_end_another(&self, answered: &Answered) -> bool {
-        let is_usual = self.habits.is_usual(answered.request.plain, answered.plain) == Some(true);
-        self.lingers && sizes::may_answer_lingering(answered.plain) && !is_usual
+    /// Whether a response may be the end of a request that lingers instead of the answer to this one: not where requests
+    /// of this size are usually answered like this.
+    fn may_end_another(&self, request: u64, response: u64) -> bool {
+        self.may_end_lingering(response) && self.habits.is_usual(request, response) != Some(true)
     }
 
     /// Whether a request that seems to be outstanding has been for so long that it may never be answered. Requests of one
@@ -310,7 +308,9 @@ impl Encrypted {
                 self.cancelled = Some(answered);
                 return;
             }
-        } else if (!more_requests || self.may_end_another(&answered)) && !more.all(sizes::may_be_breaks) {
+        } else if (!more_requests || self.may_end_another(answered.request.plain, answered.plain))
+            && !more.all(sizes::may_be_breaks)
+        {
             self.unanswer(ledger, answered, false);
             self.contradict(ledger);
             return;
@@ -345,7 +345,7 @@ impl Encrypted {
             let is_answer = sizes::may_answer(answered.request.plain, plain);
             if follows_at_once && answered.may_be_more() && is_answer {
                 self.server_counted = frame.end;
-                if self.lingers && sizes::may_answer_lingering(plain) {
+                if self.may_end_lingering(plain) {
                     // One of the two is another request's; this one has its answer.
                     self.refuse(ledger, answered.request.pending, Outcome::NotPairable);
                 } else {
@@ -353,8 +353,7 @@ impl Encrypted {
                 }
                 return;
             }
-            let ends_another = self.lingers && sizes::may_answer_lingering(answered.plain);
-            if follows_at_once && ends_another && answered.may_answer_break(plain) {
+            if follows_at_once && self.may_end_lingering(answered.plain) && answered.may_answer_break(plain) {
                 // A CLOSE and the answer to another request, or a break acknowledgment and its own answer.
                 self.server_counted = frame.end;
                 self.refuse(ledger, answered.request.pending, Outcome::NotPairable);
@@ -370,7 +369,9 @@ impl Encrypted {
                 // One of the two is not the answer.
                 self.unanswer(ledger, answered, responses_hidden);
                 self.contradict(ledger);
-            } else if answered.may_be_more() || responses_hidden && self.may_end_another(&answered) {
+            } else if answered.may_be_more()
+                || responses_hidden && self.may_end_another(answered.request.plain, answered.plain)
+            {
                 self.unanswer(ledger, answered, true);
             } else {
                 self.pair(ledger, answered.request.pending);
@@ -402,7 +403,8 @@ impl Encrypted {
             let request = self.waiting[index].plain;
             // A response to a CANCEL is that of the request which it cancels.
             let cancels = sizes::may_be_cancel(request) && sizes::may_be_interim(plain);
-            sizes::may_answer(request, plain) && !cancels && !self.may_be_of_another(request, plain)
+            let is_anothers = self.others_may_answer() && self.may_end_another(request, plain);
+            sizes::may_answer(request, plain) && !cancels && !is_anothers
         });
         if sizes::may_be_break(plain) && !(alone && fits) {
             // What is hidden before it may have answered any that is outstanding.
