@@ -61,19 +61,16 @@ impl Exchanges {
         }
         let stamp = |at: Instant| Stamp { time: self.clock.timestamp(at), packet: PacketRef::default() };
         let answered = sample.outcome == Outcome::Complete;
+        let identity = &origin.identity;
         self.list.push(Exchange {
-            flow: origin.flow,
-            endpoints: origin.identity.endpoints,
-            dialect: Some(origin.identity.dialect),
-            command: sample.command,
+            dialect: Some(identity.dialect),
             subcommand: sample.subcommand,
-            group: sample.group,
             message_id: Some(sample.message_id),
             session_id: Some(sample.session_id),
             tree_id: Some(sample.tree_id),
             file_id: sample.file_id,
-            user: origin.identity.user.clone(),
-            share: origin.identity.share.clone(),
+            user: identity.user.clone(),
+            share: identity.share.clone(),
             path: origin.path.clone(),
             status: sample.status.map(Status::Nt),
             request: Half {
@@ -95,12 +92,7 @@ impl Exchanges {
             signed: sample.signed,
             encrypted: sample.encrypted,
             outcome: sample.outcome,
-            retransmitted: 0,
-            retransmission_delay: None,
-            resent: None,
-            standstill: None,
-            server_round_trip: None,
-            think_time: None,
+            ..Exchange::new(origin.flow, identity.endpoints, sample.command, sample.group)
         });
     }
 
