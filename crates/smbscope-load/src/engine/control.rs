@@ -74,7 +74,14 @@ impl Control {
         self.wake.send_replace(true);
     }
 
-    /// Passes on what the caller's [`Stop`] says.
+    /// Wakes those who wait if the caller's [`Stop`] says so. They note when that was, by the clock that they work by.
+    pub(crate) fn pass_on_stop(&self) {
+        if self.stop.is_stopped() {
+            self.wake.send_if_modified(|over| !std::mem::replace(over, true));
+        }
+    }
+
+    /// Ends the load point if the caller's [`Stop`] says so.
     pub(crate) fn look_at_stop(&self, now: Instant) {
         if self.stop.is_stopped() && !self.over.load(Relaxed) {
             self.finish(Ended::Interrupted, now);

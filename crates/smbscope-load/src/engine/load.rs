@@ -188,7 +188,7 @@ impl Engine<'_> {
                 // All workers are gone: one of them panicked, and the scope of the threads passes that on.
                 Err(RecvTimeoutError::Disconnected) => panic!("the workers of the load generator ended early"),
             }
-            control.look_at_stop(Instant::now());
+            control.pass_on_stop();
             if let Some(meter) = &mut meter {
                 meter.look(&mut self.surroundings, control.is_over());
             }

@@ -124,6 +124,8 @@ impl<C: Connector> LoadPoint<C> {
                 _ = ending.wait_for(|over| *over) => {}
             }
         }
-        now()
+        let time = now();
+        self.control.look_at_stop(time);
+        time
     }
 }
