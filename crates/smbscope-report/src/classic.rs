@@ -9,7 +9,7 @@ use crate::format::{average_packets, clean, clock, percent, seconds};
 use crate::packets::{PacketCounts, control};
 use crate::text::filter_note;
 use crate::{names, warnings};
-use smbscope_model::{DirectionCounts, Group, Subcommand, TimeKind};
+use smbscope_model::{DirectionCounts, Subcommand, TimeKind};
 use smbscope_stats::{CommandRow, Distribution, Row};
 use std::fmt::Write;
 
@@ -160,19 +160,9 @@ fn table_line(name: &str, row: &Row, whole: u64) -> String {
 }
 
 /// Groups that occurred, *Other* before its parts, whose names get a prefix.
-fn groups<'a>(report: &'a Report, part_prefix: &str) -> Vec<(String, &'a Row)> {
-    let aggregate = &report.aggregate;
-    let mut result = Vec::new();
-    for group in Group::ALL {
-        if let (Group::Attributes, Some(other)) = (group, &aggregate.other) {
-            result.push((crate::names::OTHER.to_owned(), &other.row));
-        }
-        if let Some(found) = aggregate.groups.iter().find(|row| row.group == group) {
-            let prefix = if group.is_other() { part_prefix } else { "" };
-            result.push((format!("{prefix}{group}"), &found.row));
-        }
-    }
-    result
+fn groups<'a>(report: &'a Report, part_prefix: &str) -> impl Iterator<Item = (String, &'a Row)> {
+    names::group_rows(&report.aggregate)
+        .map(move |(name, part_of, row)| (format!("{}{name}", part_of.map_or("", |_| part_prefix)), row))
 }
 
 fn command_distributions(out: &mut String, commands: &[(String, &CommandRow)]) {

@@ -1,7 +1,7 @@
 //! Names of commands and subcommands: short ones for tables, and those of classic response time reports.
 
 use smbscope_model::{Command, Group, Protocol, Subcommand};
-use smbscope_stats::CommandRow;
+use smbscope_stats::{Aggregate, CommandRow, Row};
 
 /// The group that is the sum of several.
 pub const OTHER: &str = "Other";
@@ -14,6 +14,15 @@ pub(crate) fn groups() -> impl Iterator<Item = (&'static str, Option<&'static st
         let part_of = group.is_other().then_some(OTHER);
         other.into_iter().chain([(group.name(), part_of, group.in_headline())])
     })
+}
+
+/// Groups that occurred, in the same order.
+pub(crate) fn group_rows(aggregate: &Aggregate) -> impl Iterator<Item = (&'static str, Option<&'static str>, &Row)> {
+    let row = |name| match &aggregate.other {
+        Some(other) if name == OTHER => Some(&other.row),
+        _ => aggregate.groups.iter().find(|row| row.group.name() == name).map(|found| &found.row),
+    };
+    groups().filter_map(move |(name, part_of, _)| Some((name, part_of, row(name)?)))
 }
 
 /// Name of a command in a table whose heading says the protocol: `READ_ANDX`, `QUERY_DIRECTORY`.

@@ -130,6 +130,13 @@ fn the_time_line_has_a_line_a_bin_and_skips_what_is_empty() {
     // Two reads, of 10 and 2 ms, of 200 bytes up and 8,360 down: 0.00836 MB.
     let last: Vec<&str> = lines[6].split_whitespace().take(7).collect();
     assert_eq!(last, ["09:30:04", "2", "2.0", "0.00", "0.01", "6.00ms", "10.0ms"]);
+    // 82 columns have no room for bars of six columns: there is none, and no heading. 100 have.
+    let bars = |width| {
+        let rendered = render(&report, &TextOptions { width, ..TextOptions::default() });
+        let lines = block(&rendered, "Time line");
+        (lines[1].contains("Waited"), lines.iter().any(|line| line.ends_with(['█', '▏'])))
+    };
+    assert_eq!([bars(80), bars(100)], [(false, false), (true, true)]);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! The comparison for a terminal: the captures side by side, then groups and commands with a line a column.
 
-use super::{Cell, Column, Command, Comparison, Dialect, Note, PointCell, Ratio, ResponseTime};
-use crate::format::{NO_BREAK, clean, compact, counted, shorten, span, thousands};
+use super::{Cell, Column, Command, Comparison, Dialect, Group, Note, PointCell, Ratio, ResponseTime};
+use crate::format::{clean, compact, counted, rate, shorten, span, thousands, unbroken};
 use crate::names;
 use crate::text::page::Page;
 use crate::text::style::Paint;
-use crate::text::table;
+use crate::text::table::{self, Line, Table};
 use smbscope_model::units::short_bytes;
 use smbscope_model::{Nanos, Protocol};
 use std::collections::BTreeSet;
@@ -54,17 +54,13 @@ fn overview(page: &mut Page, comparison: &Comparison) {
     let cells = facts.iter().flatten().map(|(_, value)| value.chars().count());
     let widest = cells.chain(names.iter().map(|name| name.chars().count())).max().unwrap_or(0).min(FACT_MAX);
     let fitting = ((page.width() - LABEL) / (widest + 2)).max(1);
-    for (names, columns) in names.chunks(fitting).zip(facts.chunks(fitting)) {
-        let line = |label: &str, cells: &mut dyn Iterator<Item = &str>| {
-            let mut line = format!("{label:<LABEL$}");
-            cells.for_each(|cell| line += &format!("  {:>widest$}", shorten(cell, widest)));
-            line
-        };
-        page.heading(&line("", &mut names.iter().map(String::as_str)));
-        for (at, (label, _)) in columns[0].iter().enumerate() {
-            let text = line(label, &mut columns.iter().map(|facts| facts[at].1.as_str()));
-            page.line(Paint::Plain, text.trim_end());
-        }
+    for (names, facts) in names.chunks(fitting).zip(facts.chunks(fitting)) {
+        let column = |name: &String| table::Column::new(shorten(name, widest)).at_least(widest).set_off();
+        let lines = facts[0].iter().enumerate().map(|(at, (label, _))| {
+            Line::new(*label, facts.iter().map(|facts| shorten(&facts[at].1, widest)).collect())
+        });
+        let columns = names.iter().map(column).collect();
+        Table::new(columns).section(" ".repeat(LABEL), lines).render(page);
     }
 }
 
@@ -72,9 +68,9 @@ fn overview(page: &mut Page, comparison: &Comparison) {
 fn facts(column: &Column) -> Vec<(&'static str, String)> {
     let overview = &column.overview;
     let ratios = overview.ratios.as_ref();
-    let rate = |rate: Option<f64>, ratio: Option<Ratio>, shown: fn(f64) -> String| {
-        let rate = rate.map_or_else(|| "-".to_owned(), shown);
-        ratio.map_or(rate.clone(), |ratio| format!("{rate}  {TIMES} {}", multiple(ratio)))
+    let with_ratio = |value: Option<f64>, ratio: Option<Ratio>, shown: fn(f64) -> String| {
+        let value = value.map_or_else(|| "-".to_owned(), shown);
+        ratio.map_or(value.clone(), |ratio| format!("{value}  {TIMES} {}", multiple(ratio)))
     };
     vec![
         ("Elapsed", overview.elapsed_ns.map_or_else(|| "-".to_owned(), span)),
@@ -86,15 +82,13 @@ fn facts(column: &Column) -> Vec<(&'static str, String)> {
         ("Errors", thousands(overview.errors)),
         ("Commands/s", {
             let ratio = ratios.and_then(|ratios| ratios.commands_per_second);
-            rate(overview.commands_per_second, ratio, |rate| {
-                if rate < 99.95 { format!("{rate:.1}") } else { thousands(rate.round() as u64) }
-            })
+            with_ratio(overview.commands_per_second, ratio, rate)
         }),
         ("Read", short_bytes(overview.bytes_read as f64, " ")),
         ("Written", short_bytes(overview.bytes_written as f64, " ")),
         ("Bytes/s", {
             let ratio = ratios.and_then(|ratios| ratios.bytes_per_second);
-            rate(overview.bytes_per_second, ratio, |bytes| short_bytes(bytes, " "))
+            with_ratio(overview.bytes_per_second, ratio, |bytes| short_bytes(bytes, " "))
         }),
     ]
 }
@@ -143,25 +137,12 @@ fn ramps(page: &mut Page, comparison: &Comparison) {
     for (at, _, ramp) in ramps.named(&comparison.columns) {
         let mut text = format!("{}, {}", ramp.workload, ramp.schedule);
         if let Some(overall) = ramp.overall_response_time_ns {
-            text += &format!("; overall response time {}", overall.to_string().replace(' ', NO_BREAK));
+            text += &format!("; overall response time {}", unbroken(overall));
         }
         if let Some(users) = ramp.capacity {
-            text += &format!("; capacity {}", counted(users.into(), "user", "users").replace(' ', NO_BREAK));
+            text += &format!("; capacity {}", unbroken(counted(users.into(), "user", "users")));
         }
         hanging(page, &names[at], &text, Paint::Plain);
-    }
-    let mut sections = vec![table::Section {
-        heading: "All groups".to_owned(),
-        lines: ramps.points.iter().flat_map(|point| point_lines(point.users, &names, &point.total)).collect(),
-    }];
-    for found in comparison.groups.iter().filter(|group| group.headline) {
-        let name = &found.group;
-        let lines = ramps.points.iter().flat_map(|point| {
-            let group = point.groups.iter().find(|group| group.group == *name);
-            group.map_or_else(Vec::new, |group| point_lines(point.users, &names, &group.cells))
-        });
-        let heading = found.part_of.as_ref().map_or(name.clone(), |whole| format!("{whole}: {name}"));
-        sections.push(table::Section { heading, lines: lines.collect() });
     }
     let columns = table::Column::list(&[
         ("/s", 0),
@@ -176,28 +157,37 @@ fn ramps(page: &mut Page, comparison: &Comparison) {
         (TIMES, 1),
         ("Err", 3),
     ]);
-    table::Table { columns, sections }.render(page);
+    let all = ramps.points.iter().flat_map(|point| point_lines(point.users, &names, &point.total));
+    let mut table = Table::new(columns).section("All groups", all);
+    for found in comparison.groups.iter().filter(|group| group.headline) {
+        let lines = ramps.points.iter().flat_map(|point| {
+            let group = point.groups.iter().find(|group| group.group == found.group);
+            group.map_or_else(Vec::new, |group| point_lines(point.users, &names, &group.cells))
+        });
+        table = table.section(whole_name(found), lines);
+    }
+    table.render(page);
     let loads: Vec<String> = ramps
         .named(&comparison.columns)
-        .map(|(at, _, ramp)| {
-            format!("{} {}", names[at], counted(ramp.users.into(), "user", "users").replace(' ', NO_BREAK))
-        })
+        .map(|(at, _, ramp)| format!("{} {}", names[at], unbroken(counted(ramp.users.into(), "user", "users"))))
         .collect();
     let text = format!("What follows, and stands above, is about one load point of each ramp: {}.", loads.join(", "));
     page.paragraph(Paint::Faint, &text);
 }
 
+/// `Other: Locking`.
+fn whole_name(group: &Group) -> String {
+    group.part_of.as_ref().map_or_else(|| group.group.clone(), |whole| format!("{whole}: {}", group.group))
+}
+
 /// A line that names the load, and below it a line a column.
-fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>]) -> Vec<table::Line> {
+fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>]) -> Vec<Line> {
     let heading = counted(users.into(), "user", "users");
-    let mut lines = vec![table::Line::new(heading, Vec::new())];
+    let mut lines = vec![Line::new(heading, Vec::new())];
     for (name, point) in names.iter().zip(cells) {
         let Some(PointCell { per_second, per_second_ratio, cell }) = point else { continue };
         let ratio = |ratio: Option<Ratio>| ratio.map_or_else(String::new, multiple);
-        let rate = per_second.map_or_else(String::new, |rate| {
-            if rate < 99.95 { format!("{rate:.1}") } else { thousands(rate.round() as u64) }
-        });
-        let mut shown = vec![rate, ratio(*per_second_ratio)];
+        let mut shown = vec![per_second.map_or_else(String::new, rate), ratio(*per_second_ratio)];
         if cell.timed > 0 {
             let (times, ratios) = (cell.response_time, cell.ratios.as_ref());
             let pairs = [
@@ -209,7 +199,7 @@ fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>]) -> Vec
             shown.extend(pairs.into_iter().flat_map(|(time, found)| [compact(time), ratio(found)]));
             shown.push(if cell.errors > 0 { thousands(cell.errors) } else { String::new() });
         }
-        lines.push(table::Line::part(name.clone(), shown));
+        lines.push(Line::part(name.clone(), shown));
     }
     if lines.len() > 1 { lines } else { Vec::new() }
 }
@@ -217,7 +207,7 @@ fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>]) -> Vec
 /// Groups and commands: a line for each that names it, and below it a line a column.
 fn tables(page: &mut Page, comparison: &Comparison) {
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
-    let mut groups: Vec<table::Line> = Vec::new();
+    let mut groups: Vec<Line> = Vec::new();
     let mut all_above = Some(&comparison.headline.cells);
     for group in &comparison.groups {
         if !group.headline
@@ -225,29 +215,21 @@ fn tables(page: &mut Page, comparison: &Comparison) {
         {
             groups.extend(lines("All above", &names, cells));
         }
-        let name = group.part_of.as_ref().map_or(group.group.clone(), |whole| format!("{whole}: {}", group.group));
-        groups.extend(lines(&name, &names, &group.cells));
+        groups.extend(lines(&whole_name(group), &names, &group.cells));
     }
     if let Some(cells) = all_above {
         groups.extend(lines("All above", &names, cells));
     }
-    let mut sections = vec![table::Section { heading: "Groups".to_owned(), lines: groups }];
     let both = comparison.commands.iter().filter(|command| command.members.is_some());
-    let both: Vec<table::Line> =
-        both.flat_map(|command| lines(&paired_name(command), &names, &command.cells)).collect();
-    if !both.is_empty() {
-        sections.push(table::Section { heading: "SMB2 and SMB1 commands".to_owned(), lines: both });
-    }
+    let both = both.flat_map(|command| lines(&paired_name(command), &names, &command.cells));
+    let mut table = Table::new(columns()).section("Groups", groups).section("SMB2 and SMB1 commands", both);
     for protocol in [Protocol::Smb1, Protocol::Smb2] {
         let commands = comparison.commands.iter().filter(|command| command.members.is_none());
         let commands = commands.filter(|command| section_of(command, comparison) == protocol);
-        let lines: Vec<table::Line> =
-            commands.flat_map(|command| lines(&name_of(command, protocol), &names, &command.cells)).collect();
-        if !lines.is_empty() {
-            sections.push(table::Section { heading: format!("{} commands", names::protocol(protocol)), lines });
-        }
+        let lines = commands.flat_map(|command| lines(&name_of(command, protocol), &names, &command.cells));
+        table = table.section(format!("{} commands", names::protocol(protocol)), lines);
     }
-    table::Table { columns: columns(), sections }.render(page);
+    table.render(page);
     let base = comparison.columns.first().map_or("", |column| column.name.as_str());
     let text = format!(
         "Times are response times; Waited is all of them together. {TIMES} is how often the value of {}, the first \
@@ -315,13 +297,10 @@ fn columns() -> Vec<table::Column> {
     ])
 }
 
-fn lines(name: &str, names: &[String], cells: &[Option<Cell>]) -> Vec<table::Line> {
-    let mut lines = vec![table::Line::new(clean(name), Vec::new())];
+fn lines(name: &str, names: &[String], cells: &[Option<Cell>]) -> Vec<Line> {
+    let mut lines = vec![Line::new(clean(name), Vec::new())];
     lines.extend(
-        names
-            .iter()
-            .zip(cells)
-            .filter_map(|(name, cell)| Some(table::Line::part(name.clone(), self::cells(cell.as_ref()?)))),
+        names.iter().zip(cells).filter_map(|(name, cell)| Some(Line::part(name.clone(), self::cells(cell.as_ref()?)))),
     );
     lines
 }

@@ -2,30 +2,24 @@
 
 use super::page::Page;
 use super::percent_sign;
-use super::style::Paint;
-use super::table::{Column, Line, Section, Table};
+use super::table::{Column, Line, Table};
 use crate::Report;
 use crate::format::{average_packets, compact, thousands, unbroken, visible_percent};
 use crate::names;
-use smbscope_model::{Command, Group, Protocol, TimeKind};
+use smbscope_model::{Command, Protocol, TimeKind};
 use smbscope_stats::{CommandRow, Row, SubcommandRow};
+use std::borrow::Cow;
 use std::cmp::Reverse;
-
-/// Statuses listed; the rest is added up.
-const STATUSES_LISTED: usize = 20;
 
 pub(super) fn render(page: &mut Page, report: &Report) {
     let ordered = in_order(report);
-    let mut sections = Vec::new();
+    let mut table = Table::new(columns());
     for protocol in [Protocol::Smb1, Protocol::Smb2] {
         let rows = ordered.iter().filter(|row| section_of(row, report) == protocol);
-        let lines: Vec<Line> = rows.flat_map(|row| command_lines(row, report)).collect();
-        if !lines.is_empty() {
-            sections.push(Section { heading: format!("{} commands", names::protocol(protocol)), lines });
-        }
+        let lines = rows.flat_map(|row| command_lines(row, report));
+        table = table.section(format!("{} commands", names::protocol(protocol)), lines);
     }
-    sections.push(Section { heading: "Groups".to_owned(), lines: group_lines(report) });
-    let left_out = Table { columns: columns(), sections }.render(page);
+    let left_out = table.section("Groups", group_lines(report)).render(page);
     note(page, report, &left_out);
     errors(page, report);
 }
@@ -114,13 +108,11 @@ fn packets(row: &Row) -> String {
 
 fn command_lines(command: &CommandRow, report: &Report) -> Vec<Line> {
     let whole = report.aggregate.count;
-    let mut lines = vec![Line::new(row_name(command, report), cells(&command.row, whole))];
+    let own = if command.row.count == 0 { Vec::new() } else { cells(&command.row, whole) };
+    let mut lines = vec![Line::new(row_name(command, report), own)];
     if names::shows_subcommands(command) {
-        lines.extend(parts_in_order(&command.subcommands).into_iter().map(|part| Line {
-            name: names::subcommand(part.subcommand),
-            indent: 2,
-            cells: cells(&part.row, whole),
-        }));
+        let parts = parts_in_order(&command.subcommands).into_iter();
+        lines.extend(parts.map(|part| Line::part(names::subcommand(part.subcommand), cells(&part.row, whole))));
     }
     lines.extend(command.apart.iter().map(|part| {
         // Not commands of their own: a share of all commands would not add up.
@@ -128,35 +120,26 @@ fn command_lines(command: &CommandRow, report: &Report) -> Vec<Line> {
         cells[1] = String::new();
         Line::part(names::subcommand(part.subcommand), cells)
     }));
-    if command.row.count == 0 {
-        lines[0].cells.clear();
-    }
     lines
 }
 
 fn group_lines(report: &Report) -> Vec<Line> {
     let aggregate = &report.aggregate;
-    let line = |name: &str, indent: usize, row: &Row| Line {
-        name: name.to_owned(),
-        indent,
-        cells: cells(row, aggregate.count),
-    };
+    let is_headline = |name: &str| names::groups().any(|(known, _, headline)| known == name && headline);
+    let mut total = Some(&aggregate.total).filter(|total| total.count > 0);
     let mut lines = Vec::new();
-    for group in Group::ALL {
-        if let (Group::Attributes, Some(other)) = (group, &aggregate.other) {
-            lines.push(line(names::OTHER, 0, &other.row));
+    for (name, part_of, row) in names::group_rows(aggregate) {
+        if !is_headline(name) {
+            lines.extend(total.take().map(|total| Line::new("All above", cells(total, aggregate.count))));
         }
-        if group == Group::Waiting && aggregate.total.count > 0 {
-            lines.push(line("All above", 0, &aggregate.total));
-        }
-        if let Some(found) = aggregate.groups.iter().find(|row| row.group == group) {
-            lines.push(line(group.name(), if group.is_other() { 2 } else { 0 }, &found.row));
-        }
+        let line = Line::new(name, cells(row, aggregate.count));
+        lines.push(line.indented(if part_of.is_some() { 2 } else { 0 }));
     }
+    lines.extend(total.map(|total| Line::new("All above", cells(total, aggregate.count))));
     lines
 }
 
-fn note(page: &mut Page, report: &Report, left_out: &[&str]) {
+fn note(page: &mut Page, report: &Report, left_out: &[Cow<'_, str>]) {
     let mut text = "Times are response times, from the first packet of the request to the last of the response. \
                     Service is the median time from the last packet of the request to the first of the response."
         .to_owned();
@@ -168,31 +151,16 @@ fn note(page: &mut Page, report: &Report, left_out: &[&str]) {
 
 /// Error responses by command and status, the most frequent first.
 fn errors(page: &mut Page, report: &Report) {
-    let mut found: Vec<(u64, String, String, u64)> = Vec::new();
+    let mut found: Vec<(u64, String)> = Vec::new();
     for command in &report.aggregate.commands {
-        let name = row_name(command, report);
-        for (status, count) in &command.row.statuses {
-            found.push((*count, status.to_string(), name.clone(), command.row.count));
-        }
+        let mut add = |status: String, count: u64| {
+            let share = unbroken(percent_sign(count, command.row.count));
+            found.push((count, format!("{status}  ({share} of {})", row_name(command, report))));
+        };
+        command.row.statuses.iter().for_each(|(status, count)| add(status.to_string(), *count));
         if command.row.other_statuses > 0 {
-            found.push((command.row.other_statuses, "(other)".to_owned(), name, command.row.count));
+            add("(other)".to_owned(), command.row.other_statuses);
         }
     }
-    if found.is_empty() {
-        return;
-    }
-    found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| (&a.1, &a.2).cmp(&(&b.1, &b.2))));
-    page.heading("Errors");
-    for (count, status, command, whole) in found.iter().take(STATUSES_LISTED) {
-        let share = percent_sign(*count, *whole);
-        page.line(Paint::Plain, &format!("{:>12}  {status}  ({share} of {command})", thousands(*count)));
-    }
-    if found.len() > STATUSES_LISTED {
-        let rest = &found[STATUSES_LISTED..];
-        let count: u64 = rest.iter().map(|(count, ..)| count).sum();
-        page.line(
-            Paint::Plain,
-            &format!("{:>12}  of {} further kinds", thousands(count), thousands(rest.len() as u64)),
-        );
-    }
+    page.counts("Errors", found);
 }

@@ -1,5 +1,6 @@
 //! The report for a terminal: the verdict first, then the tables of Swartz (1997), appendix A, in units that read well.
 
+pub(crate) mod bars;
 mod commands;
 mod distribution;
 mod overview;
@@ -10,11 +11,10 @@ pub(crate) mod table;
 mod timeline;
 mod waits;
 
-pub(crate) use distribution::bar;
 pub(crate) use overview::filter_note;
 
 use crate::Report;
-use crate::format::{clean, thousands, unbroken, visible_percent};
+use crate::format::{clean, unbroken, visible_percent};
 use crate::warnings::{self, Warning};
 use page::Page;
 use style::Paint;
@@ -58,11 +58,10 @@ fn render_warnings(page: &mut Page, report: &Report) {
     }
     page.heading("Warnings");
     for warning in warnings {
-        let count = warning.count.map_or_else(String::new, thousands);
         let share =
             warning.share.map_or_else(String::new, |(whole, of)| format!(" ({} of {of})", share_of(&warning, whole)));
         let text = format!("{}{share}", clean(&warning.text));
-        page.beside(Paint::Warning, &format!("{count:>12}  "), &text);
+        page.counted(Paint::Warning, warning.count, &text);
     }
 }
 

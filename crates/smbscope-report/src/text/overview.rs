@@ -3,6 +3,7 @@
 use super::page::Page;
 use super::percent_sign;
 use super::style::Paint;
+use super::table::{Column, Line, Table};
 use crate::format::{capital, clean, clock, counted, date, seconds, shorten, span, thousands, unbroken};
 use crate::packets::{PacketCounts, control};
 use crate::sentence::coverage;
@@ -40,7 +41,6 @@ pub(super) fn render(page: &mut Page, report: &Report) {
     }
     page.blank();
     facts(page, report);
-    page.blank();
     packets(page, report);
 }
 
@@ -225,48 +225,53 @@ fn busiest_names(names: &Entities<Arc<str>>) -> Option<String> {
 /// The paper's packet counts, with commands and replies side by side.
 fn packets(page: &mut Page, report: &Report) {
     let counts = PacketCounts::of(report);
-    page.line(Paint::Heading, "Packets");
-    let mut line = |label: &str, count: u64, share: Option<u64>, note: &str| {
-        let share = share.map_or_else(String::new, |whole| percent_sign(count, whole));
-        let text = format!("  {label:<30}{:>13}  {share:>7}  {note}", thousands(count));
-        page.line(Paint::Plain, text.trim_end());
+    let mut lines = Vec::new();
+    let mut add = |indent: usize, name: &str, count: u64, note: &str| {
+        let share = percent_sign(count, counts.all);
+        lines.push(Line::new(name, vec![thousands(count), share, note.to_owned()]).indented(2 + indent));
     };
-    line("in the capture", counts.all, None, "");
-    line("TCP packets of SMB connections", counts.smb_flows, Some(counts.all), "");
-    line("  acknowledgements only", counts.acks, Some(counts.all), "");
-    line("  data never acknowledged", counts.unacknowledged, Some(counts.all), "");
-    line("  continuing a message", counts.continuations, Some(counts.all), "");
-    line("  retransmitted", counts.retransmitted, Some(counts.all), "");
+    add(0, "TCP packets of SMB connections", counts.smb_flows, "");
+    add(2, "acknowledgements only", counts.acks, "");
+    add(2, "data never acknowledged", counts.unacknowledged, "");
+    add(2, "continuing a message", counts.continuations, "");
+    add(2, "retransmitted", counts.retransmitted, "");
     if counts.retransmitted > 0 {
-        line("    lost by the network", counts.retransmitted - counts.spurious, Some(counts.all), "");
-        line("    in vain, it was received", counts.spurious, Some(counts.all), "");
+        add(4, "lost by the network", counts.retransmitted - counts.spurious, "");
+        add(4, "in vain, it was received", counts.spurious, "");
     }
     if counts.seen_once > 0 {
-        let note = "lost by the network before the capture";
-        line("  sent again, first not seen", counts.seen_once, Some(counts.all), note);
+        add(2, "sent again, first not seen", counts.seen_once, "lost by the network before the capture");
     }
-    line("dropped by the capture", counts.dropped, None, if counts.dropped > 0 { "or more" } else { "" });
-
-    page.blank();
-    let head = format!("  {:<18}{:>13}  {:>7}  {:>13}  {:>7}", "", "commands", "", "replies", "");
-    page.line(Paint::Heading, head.trim_end());
-    let (to, from) = (&counts.commands, &counts.replies);
-    let mut line = |label: &str, of: fn(&DirectionCounts) -> u64| {
-        let text = format!(
-            "  {label:<18}{:>13}  {:>7}  {:>13}  {:>7}",
-            thousands(of(to)),
-            percent_sign(of(to), to.packets),
-            thousands(of(from)),
-            percent_sign(of(from), from.packets)
-        );
-        page.line(Paint::Plain, &text);
+    let dropped = if counts.dropped > 0 { "or more" } else { "" };
+    let plain = |name: &str, count: u64, note: &str| {
+        Line::new(name, vec![thousands(count), String::new(), note.to_owned()]).indented(2)
     };
-    line("packets", |counts| counts.packets);
-    line("SMB", |counts| counts.message_packets);
-    line("continue", |counts| counts.continuation_packets);
-    line("TCP ack", |counts| counts.pure_acks);
-    line("TCP retry", |counts| counts.retransmitted);
-    line("TCP open, close", control);
+    let first = plain("in the capture", counts.all, "");
+    let last = plain("dropped by the capture", counts.dropped, dropped);
+    let columns = vec![
+        Column::new("").at_least(12),
+        Column::new("").at_least(7).set_off(),
+        Column::new("").set_off().left_aligned(),
+    ];
+    Table::new(columns).section("Packets", std::iter::once(first).chain(lines).chain([last])).render(page);
+
+    let (to, from) = (&counts.commands, &counts.replies);
+    let line = |name: &str, of: fn(&DirectionCounts) -> u64| {
+        let cells = [to, from].map(|counts| [thousands(of(counts)), percent_sign(of(counts), counts.packets)]);
+        Line::new(name, cells.concat()).indented(2)
+    };
+    let lines = [
+        line("packets", |counts| counts.packets),
+        line("SMB", |counts| counts.message_packets),
+        line("continue", |counts| counts.continuation_packets),
+        line("TCP ack", |counts| counts.pure_acks),
+        line("TCP retry", |counts| counts.retransmitted),
+        line("TCP open, close", control),
+    ];
+    let share = || Column::new("").at_least(7).set_off();
+    let columns =
+        vec![Column::new("commands").at_least(15), share(), Column::new("replies").at_least(13).set_off(), share()];
+    Table::new(columns).section("", lines).render(page);
     if counts.asynchronous > 0 {
         let count = thousands(counts.asynchronous);
         let share = percent_sign(counts.asynchronous, to.continuation_packets);

@@ -1,11 +1,15 @@
 //! A page of text while it is written: what goes out is cleaned, painted and no wider than the page.
 
 use super::style::Paint;
-use crate::format::wrap;
+use crate::format::{thousands, wrap};
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// Narrowest and widest page.
 const WIDTHS: RangeInclusive<usize> = 60..=160;
+
+/// Counts listed one by one; the rest is added up.
+const LISTED_MAX: usize = 20;
 
 /// The text so far, and how more of it is to look.
 #[derive(Debug)]
@@ -53,7 +57,7 @@ impl Page {
     }
 
     /// What belongs to a table above, and which of its columns found no room.
-    pub(crate) fn note(&mut self, text: &str, left_out: &[&str]) {
+    pub(crate) fn note(&mut self, text: &str, left_out: &[Cow<'_, str>]) {
         let mut text = text.to_owned();
         if !left_out.is_empty() {
             let mut names = left_out.to_vec();
@@ -70,6 +74,28 @@ impl Page {
             let begin = if at == 0 { begin } else { "" };
             self.line(paint, &format!("{begin:<indent$}{line}"));
         }
+    }
+
+    /// Counts with what they are of, the largest first; none, and there is no heading.
+    pub(crate) fn counts(&mut self, heading: &str, mut counts: Vec<(u64, String)>) {
+        if counts.is_empty() {
+            return;
+        }
+        counts.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        self.heading(heading);
+        if counts.len() > LISTED_MAX {
+            let rest = counts.split_off(LISTED_MAX);
+            let count = rest.iter().map(|(count, _)| count).sum();
+            counts.push((count, format!("of {} further kinds", thousands(rest.len() as u64))));
+        }
+        for (count, text) in counts {
+            self.counted(Paint::Plain, Some(count), &text);
+        }
+    }
+
+    /// A text behind its count, where it has one.
+    pub(crate) fn counted(&mut self, paint: Paint, count: Option<u64>, text: &str) {
+        self.beside(paint, &format!("{:>12}  ", count.map_or_else(String::new, thousands)), text);
     }
 
     /// A text beside its name, of which only the text is painted.

@@ -1,12 +1,13 @@
 //! The table of slices: who, where or what waited, the longest first or in the order asked for.
 
 use super::page::Page;
-use super::table::{Column, Line, Section, Table};
+use super::table::{Column, Line, Table};
 use crate::Report;
 use crate::format::{bytes, compact, counted, shorten_path, span, thousands, unbroken, visible_percent};
 use crate::slices::{Sum, heading, name};
 use smbscope_model::Nanos;
 use smbscope_stats::{SLICES_MAX, Slice, Slices};
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// The name column, which holds paths and pairs of addresses.
@@ -30,12 +31,8 @@ pub(super) fn render(page: &mut Page, report: &Report, top: usize) {
         };
         lines.push(Line::new(name, sum_cells(&rest, waited)));
     }
-    let mut table = Table { columns: columns(), sections: vec![Section { heading: heading(slices), lines }] };
-    let name_width = table.name_width(page.width(), &NAMES);
-    for line in table.sections.iter_mut().flat_map(|section| &mut section.lines) {
-        line.name = shorten_path(&line.name, name_width);
-    }
-    let left_out = table.render_named(page, &NAMES);
+    let table = Table::new(columns()).names(NAMES).section(heading(slices), lines);
+    let left_out = table.with_shorter(page.width(), shorten_path).render(page);
     note(page, slices, &left_out);
 }
 
@@ -91,7 +88,7 @@ fn part_of(part: i128, whole: i128) -> String {
     visible_percent(micros(part), micros(whole))
 }
 
-fn note(page: &mut Page, slices: &Slices, left_out: &[&str]) {
+fn note(page: &mut Page, slices: &Slices, left_out: &[Cow<'_, str>]) {
     let mut text = "Waited is the sum of the response times; waits by design count as commands only.".to_owned();
     if slices.missed_at_most_ns > 0 {
         let most = thousands(SLICES_MAX as u64);

@@ -3,56 +3,107 @@
 use crate::format::{clean, shorten};
 use crate::text::page::Page;
 use crate::text::style::Paint;
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// A column right of the name column.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
-    pub(crate) head: &'static str,
+    /// A line, or several.
+    head: Cow<'static, str>,
     /// Columns with the largest number go first when the table is too wide; 0 never goes.
-    pub(crate) expendable: u8,
+    expendable: u8,
+    /// Narrowest.
+    least: usize,
+    /// Blanks before it.
+    gap: usize,
+    left_aligned: bool,
 }
 
 impl Column {
+    /// A column that always stays, aligned to the right.
+    pub(crate) fn new(head: impl Into<Cow<'static, str>>) -> Column {
+        Column { head: head.into(), expendable: 0, least: 0, gap: 1, left_aligned: false }
+    }
+
     /// Columns by their heads, each with how expendable it is.
     pub(crate) fn list(columns: &[(&'static str, u8)]) -> Vec<Column> {
-        columns.iter().map(|(head, expendable)| Column { head, expendable: *expendable }).collect()
+        columns.iter().map(|(head, expendable)| Column { expendable: *expendable, ..Column::new(*head) }).collect()
+    }
+
+    /// As wide as this, whatever is in it.
+    pub(crate) fn at_least(self, least: usize) -> Column {
+        Column { least, ..self }
+    }
+
+    /// A column set off a little more.
+    pub(crate) fn set_off(self) -> Column {
+        Column { gap: 2, ..self }
+    }
+
+    /// Bars, and words.
+    pub(crate) fn left_aligned(self) -> Column {
+        Column { left_aligned: true, ..self }
+    }
+
+    /// What is in it and the blanks before.
+    pub(crate) fn room(&self) -> usize {
+        self.gap + self.least
+    }
+
+    fn aligned(&self, cell: &str, width: usize) -> String {
+        let gap = self.gap;
+        if self.left_aligned { format!("{:gap$}{cell:<width$}", "") } else { format!("{:gap$}{cell:>width$}", "") }
     }
 }
 
 /// A line of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
-    pub(crate) name: String,
-    pub(crate) indent: usize,
+    name: String,
+    indent: usize,
     /// One for each column; an empty line has none.
-    pub(crate) cells: Vec<String>,
+    cells: Vec<String>,
+    /// How a line looks that is no row: its name runs across the columns.
+    across: Option<Paint>,
 }
 
 impl Line {
     /// A line that is no part of another.
     pub(crate) fn new(name: impl Into<String>, cells: Vec<String>) -> Line {
-        Line { name: name.into(), indent: 0, cells }
+        Line { name: name.into(), indent: 0, cells, across: None }
     }
 
     /// A line below the one that it is a part of.
     pub(crate) fn part(name: impl Into<String>, cells: Vec<String>) -> Line {
-        Line { name: name.into(), indent: 2, cells }
+        Line::new(name, cells).indented(2)
+    }
+
+    /// A text between lines that takes no part in the columns.
+    pub(crate) fn across(paint: Paint, text: impl Into<String>) -> Line {
+        Line { across: Some(paint), ..Line::new(text, Vec::new()) }
+    }
+
+    /// Further to the right.
+    pub(crate) fn indented(self, indent: usize) -> Line {
+        Line { indent, ..self }
     }
 }
 
 /// Lines below a heading of their own.
 #[derive(Debug, Clone)]
-pub(crate) struct Section {
-    pub(crate) heading: String,
-    pub(crate) lines: Vec<Line>,
+struct Section {
+    heading: String,
+    lines: Vec<Line>,
 }
 
 /// Sections that share their columns, so that they stand aligned below each other.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
-    pub(crate) columns: Vec<Column>,
-    pub(crate) sections: Vec<Section>,
+    title: Option<String>,
+    columns: Vec<Column>,
+    sections: Vec<Section>,
+    names: RangeInclusive<usize>,
 }
 
 /// How the table fits its page.
@@ -68,48 +119,82 @@ struct Layout {
 const NAMES: RangeInclusive<usize> = 16..=34;
 
 impl Table {
-    /// Prints the sections, with an empty line before each. Returns the heads of the columns that had something to say
-    /// and no room.
-    pub(crate) fn render(&self, page: &mut Page) -> Vec<&'static str> {
-        self.render_named(page, &NAMES)
+    /// A table without lines.
+    pub(crate) fn new(columns: Vec<Column>) -> Table {
+        Table { title: None, columns, sections: Vec::new(), names: NAMES }
+    }
+
+    /// The same below a heading that is no part of the columns.
+    pub(crate) fn titled(self, title: impl Into<String>) -> Table {
+        Table { title: Some(title.into()), ..self }
     }
 
     /// The same with another room for names.
-    pub(crate) fn render_named(&self, page: &mut Page, names: &RangeInclusive<usize>) -> Vec<&'static str> {
-        let Layout { widths, kept, name_width } = self.layout(page.width(), names);
+    pub(crate) fn names(self, names: RangeInclusive<usize>) -> Table {
+        Table { names, ..self }
+    }
+
+    /// The same with further lines; none, and there is no section.
+    pub(crate) fn section(mut self, heading: impl Into<String>, lines: impl IntoIterator<Item = Line>) -> Table {
+        let lines: Vec<Line> = lines.into_iter().collect();
+        if !lines.is_empty() {
+            self.sections.push(Section { heading: heading.into(), lines });
+        }
+        self
+    }
+
+    /// Prints the sections, with an empty line before each. Returns the heads of the columns that had something to say
+    /// and no room.
+    pub(crate) fn render(&self, page: &mut Page) -> Vec<Cow<'static, str>> {
+        let Layout { widths, kept, name_width } = self.layout(page.width());
+        let columns = |cells: &dyn Fn(usize) -> String| -> String {
+            kept.iter().map(|column| self.columns[*column].aligned(&cells(*column), widths[*column])).collect()
+        };
+        let mut title = self.title.as_deref();
         for section in &self.sections {
-            let mut head = format!("{:<name_width$}", shorten(&section.heading, name_width));
-            for column in &kept {
-                head += &format!(" {:>width$}", self.columns[*column].head, width = widths[*column]);
+            match title.take() {
+                Some(title) => page.heading(title),
+                None => page.blank(),
             }
-            page.heading(head.trim_end());
+            let heads = kept.iter().map(|column| self.columns[*column].head.lines().count());
+            for at in 0..heads.chain([section.heading.lines().count()]).max().unwrap_or(0) {
+                let of = |head: &str| head.lines().nth(at).unwrap_or_default().to_owned();
+                let heading = shorten(&of(&section.heading), name_width);
+                let heads = columns(&|column| of(&self.columns[column].head));
+                page.line(Paint::Heading, format!("{heading:<name_width$}{heads}").trim_end());
+            }
             for line in &section.lines {
-                let name_width = name_width.saturating_sub(line.indent);
-                let mut text = " ".repeat(line.indent);
-                text += &format!("{:<name_width$}", shorten(&line.name, name_width));
-                for column in &kept {
-                    let cell = line.cells.get(*column).map_or("", String::as_str);
-                    text += &format!(" {cell:>width$}", width = widths[*column]);
+                let indent = line.indent;
+                if let Some(paint) = line.across {
+                    page.line(paint, &format!("{:indent$}{}", "", line.name));
+                    continue;
                 }
-                page.line(Paint::Plain, text.trim_end());
+                let name_width = name_width.saturating_sub(indent);
+                let name = shorten(&line.name, name_width);
+                let cells = columns(&|column| line.cells.get(column).cloned().unwrap_or_default());
+                page.line(Paint::Plain, format!("{:indent$}{name:<name_width$}{cells}", "").trim_end());
             }
         }
-        self.used_columns().filter(|column| !kept.contains(column)).map(|column| self.columns[column].head).collect()
+        let left_out = self.used_columns().filter(|column| !kept.contains(column));
+        left_out.map(|column| self.columns[column].head.clone()).collect()
     }
 
-    /// The room for names.
-    pub(crate) fn name_width(&self, width: usize, names: &RangeInclusive<usize>) -> usize {
-        self.layout(width, names).name_width
+    /// The same with names that are made shorter in a way of their own, for the room that there is.
+    pub(crate) fn with_shorter(mut self, width: usize, shorter: fn(&str, usize) -> String) -> Table {
+        let room = self.layout(width).name_width;
+        for line in self.sections.iter_mut().flat_map(|section| &mut section.lines) {
+            line.name = shorter(&line.name, room);
+        }
+        self
     }
 
-    fn layout(&self, width: usize, names: &RangeInclusive<usize>) -> Layout {
+    fn layout(&self, width: usize) -> Layout {
         let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.column_width(column)).collect();
         let named = self.lines().map(|line| line.indent + chars(&line.name));
-        let headings = self.sections.iter().map(|section| chars(&section.heading));
-        let wanted = named.chain(headings).max().unwrap_or(0).clamp(1, *names.end());
-        let kept = self.fitting_columns(&widths, width.saturating_sub(wanted.min(*names.start())));
-        let taken: usize = kept.iter().map(|column| 1 + widths[*column]).sum();
-        let name_width = wanted.min(width.saturating_sub(taken).max(*names.start()));
+        let headings = self.sections.iter().flat_map(|section| section.heading.lines()).map(chars);
+        let wanted = named.chain(headings).max().unwrap_or(0).clamp(1, *self.names.end());
+        let kept = self.fitting_columns(&widths, width.saturating_sub(wanted.min(*self.names.start())));
+        let name_width = wanted.min(width.saturating_sub(self.taken(&kept, &widths)).max(*self.names.start()));
         Layout { widths, kept, name_width }
     }
 
@@ -122,7 +207,7 @@ impl Table {
     /// Columns that have a cell at all, without the most expendable ones until the rest fits.
     fn fitting_columns(&self, widths: &[usize], room: usize) -> Vec<usize> {
         let mut kept: Vec<usize> = self.used_columns().collect();
-        while kept.iter().map(|column| 1 + widths[*column]).sum::<usize>() > room {
+        while self.taken(&kept, widths) > room {
             let expendable = kept.iter().filter(|column| self.columns[**column].expendable > 0);
             let Some(victim) = expendable.max_by_key(|column| self.columns[**column].expendable).copied() else {
                 break;
@@ -133,12 +218,18 @@ impl Table {
     }
 
     fn column_width(&self, column: usize) -> usize {
+        let Column { head, least, .. } = &self.columns[column];
         let cells = self.lines().filter_map(|line| line.cells.get(column)).map(|cell| chars(cell));
-        cells.chain([chars(self.columns[column].head)]).max().unwrap_or(0)
+        cells.chain(head.lines().map(chars)).max().unwrap_or(0).max(*least)
+    }
+
+    /// The room of columns.
+    fn taken(&self, columns: &[usize], widths: &[usize]) -> usize {
+        columns.iter().map(|column| self.columns[*column].gap + widths[*column]).sum()
     }
 
     fn lines(&self) -> impl Iterator<Item = &Line> {
-        self.sections.iter().flat_map(|section| &section.lines)
+        self.sections.iter().flat_map(|section| &section.lines).filter(|line| line.across.is_none())
     }
 }
 

@@ -3,7 +3,7 @@
 use super::page::Page;
 use super::percent_sign;
 use super::style::Paint;
-use super::table::{Column, Line, Section, Table};
+use super::table::{Column, Line, Table};
 use crate::Report;
 use crate::format::{compact, thousands};
 use crate::verdict;
@@ -23,7 +23,7 @@ pub(super) fn render(page: &mut Page, report: &Report) {
         n => format!("All {} connections", thousands(n)),
     };
     let whole = Line::new(name, cells(&splits.whole));
-    let mut sections = vec![Section { heading: "Where time went".to_owned(), lines: vec![whole] }];
+    let mut table = Table::new(columns()).section("Where time went", [whole]);
     let clients: Vec<(String, TimeSplit)> =
         splits.clients.iter().map(|(client, split)| (client.to_string(), *split)).collect();
     let connections: Vec<(String, TimeSplit)> = report
@@ -44,27 +44,10 @@ pub(super) fn render(page: &mut Page, report: &Report) {
         rows.truncate(LISTED_MAX);
         let mut lines: Vec<Line> = rows.into_iter().map(|(name, split)| Line::new(name, cells(&split))).collect();
         if left > 0 {
-            lines.push(Line { name: format!("and {left} more"), indent: 0, cells: Vec::new() });
+            lines.push(Line::new(format!("and {left} more"), Vec::new()));
         }
-        sections.push(Section { heading: heading.to_owned(), lines });
+        table = table.section(heading, lines);
     }
-    let table = Table {
-        columns: Column::list(&[
-            ("Elapsed", 0),
-            ("Client", 0),
-            ("Requests", 0),
-            ("Network", 0),
-            ("Server", 0),
-            ("Srv/net", 0),
-            ("Replies", 0),
-            ("Waiting", 2),
-            ("Idle", 1),
-            ("Unknown", 3),
-            ("Filtered", 5),
-            ("At once", 4),
-        ]),
-        sections,
-    };
     table.render(page);
     let filtered = if report.filter.is_some() { " Filtered is time of commands that the filter left out." } else { "" };
     let note = "Client is time to think, Requests and Replies their transfer, Network round trips and retransmissions, \
@@ -76,6 +59,23 @@ pub(super) fn render(page: &mut Page, report: &Report) {
     for sentence in verdict::of(report).sentences {
         page.beside(Paint::Plain, "- ", &sentence);
     }
+}
+
+fn columns() -> Vec<Column> {
+    Column::list(&[
+        ("Elapsed", 0),
+        ("Client", 0),
+        ("Requests", 0),
+        ("Network", 0),
+        ("Server", 0),
+        ("Srv/net", 0),
+        ("Replies", 0),
+        ("Waiting", 2),
+        ("Idle", 1),
+        ("Unknown", 3),
+        ("Filtered", 5),
+        ("At once", 4),
+    ])
 }
 
 fn cells(split: &TimeSplit) -> Vec<String> {

@@ -1,7 +1,6 @@
 //! The report of a ramp for a terminal: what weakens it first, then throughput and response time against users as in
 //! figures 2 and 3 of Swartz (1997), and then what happened at a load point.
 
-mod bars;
 mod capacity;
 mod overview;
 mod point;

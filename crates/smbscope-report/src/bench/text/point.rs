@@ -1,16 +1,14 @@
 //! What happened at one load point: commands, errors, operations of the workload, and how it went from second to second.
 
-use super::{bars, wire};
+use super::wire;
 use crate::bench::{Command, Document, Ended, Operation, Pace, Run};
 use crate::format::{clean, compact, counted, rate, span, thousands, unbroken, visible_percent};
+use crate::text::bars;
 use crate::text::page::Page;
 use crate::text::style::Paint;
-use crate::text::table::{Column, Line, Section, Table};
+use crate::text::table::{Column, Line, Table};
 use smbscope_stats::Figures;
 use std::collections::BTreeMap;
-
-/// Kinds of errors listed; the rest is added up.
-const ERRORS_LISTED: usize = 20;
 
 /// Stalls listed; the rest is counted.
 const STALLS_LISTED: usize = 10;
@@ -142,9 +140,11 @@ fn commands(page: &mut Page, run: &Run) {
             if errors > 0 { thousands(errors) } else { String::new() },
         ];
         cells.extend(figures(times));
-        Line { name, indent, cells }
+        Line::new(name, cells).indented(indent)
     };
-    let mut sections = Vec::new();
+    let mut columns = Column::list(&[("Count", 0), ("%", 1), ("Err", 0)]);
+    columns.extend(figures_columns());
+    let mut table = Table::new(columns);
     for (protocol, heading) in [("SMB1", "SMB1 commands"), ("SMB2", "SMB2/3 commands")] {
         let mut found: Vec<&Command> = run.commands.iter().filter(|command| command.protocol == protocol).collect();
         // As in the report: those first that were waited for longest.
@@ -155,13 +155,10 @@ fn commands(page: &mut Page, run: &Run) {
         found.sort_by_key(|command| {
             (command.group == smbscope_model::Group::Waiting.name(), std::cmp::Reverse(waited(command)))
         });
-        let lines: Vec<Line> = found
+        let lines = found
             .iter()
-            .map(|command| line(name_of(command), 0, command.count, &command.errors, &command.times.client))
-            .collect();
-        if !lines.is_empty() {
-            sections.push(Section { heading: heading.to_owned(), lines });
-        }
+            .map(|command| line(name_of(command), 0, command.count, &command.errors, &command.times.client));
+        table = table.section(heading, lines);
     }
     let none = BTreeMap::new();
     let mut groups: Vec<Line> = run
@@ -175,11 +172,8 @@ fn commands(page: &mut Page, run: &Run) {
     if !groups.is_empty() {
         let of_headline = run.total.client.count;
         groups.push(line("All but waits".to_owned(), 0, of_headline, &run.errors, &run.total.client));
-        sections.push(Section { heading: "Groups".to_owned(), lines: groups });
     }
-    let mut columns = Column::list(&[("Count", 0), ("%", 1), ("Err", 0)]);
-    columns.extend(figures_columns());
-    Table { columns, sections }.render(page);
+    table.section("Groups", groups).render(page);
 }
 
 fn figures_columns() -> Vec<Column> {
@@ -237,8 +231,7 @@ fn operations(page: &mut Page, run: &Run) {
     if open {
         columns.extend(Column::list(&[("Due: p50", 0), ("p95", 0), ("p99", 1), ("Slowest", 0)]));
     }
-    let section = Section { heading: "Operations".to_owned(), lines: lines.collect() };
-    Table { columns, sections: vec![section] }.render(page);
+    Table::new(columns).section("Operations", lines).render(page);
     let mut text = "An operation is one command or several.".to_owned();
     if run.unexpected_count() > 0 {
         text += " Other ended otherwise than expected.";
@@ -261,29 +254,12 @@ fn errors(page: &mut Page, run: &Run) {
     }
     let as_expected = run.unexpected_count() == 0 && run.failures.is_empty() && !run.workload_operations.is_empty();
     let heading = if as_expected { "Errors, all of them as the workload expects" } else { "Errors" };
-    list(page, heading, found);
+    page.counts(heading, found);
     let unexpected = run.workload_operations.iter().flat_map(|operation| {
         let text = |status: &str| format!("{status} in {}", clean(&operation.operation));
         operation.unexpected.iter().map(move |(status, count)| (*count, text(status)))
     });
-    list(page, "Not as the workload expects", unexpected.collect());
+    page.counts("Not as the workload expects", unexpected.collect());
     let failures = run.failures.iter().map(|(reason, count)| (*count, clean(reason)));
-    list(page, "Sessions that failed", failures.collect());
-}
-
-/// Counts with what they are of, the largest first.
-fn list(page: &mut Page, heading: &str, mut found: Vec<(u64, String)>) {
-    if found.is_empty() {
-        return;
-    }
-    found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    page.heading(heading);
-    if found.len() > ERRORS_LISTED {
-        let rest = found.split_off(ERRORS_LISTED);
-        let count = rest.iter().map(|(count, _)| count).sum();
-        found.push((count, format!("of {} further kinds", thousands(rest.len() as u64))));
-    }
-    for (count, text) in found {
-        page.beside(Paint::Plain, &format!("{:>12}  ", thousands(count)), &text);
-    }
+    page.counts("Sessions that failed", failures.collect());
 }

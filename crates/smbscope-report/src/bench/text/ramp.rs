@@ -1,10 +1,10 @@
 //! Throughput and response time against users, of all commands and of each group.
 
-use super::bars::share_bar;
 use crate::bench::{Document, Run};
 use crate::format::{compact, rate, thousands};
+use crate::text::bars::bar;
 use crate::text::page::Page;
-use crate::text::table::{Column, Line, Section, Table};
+use crate::text::table::{Column, Line, Table};
 use smbscope_stats::Figures;
 
 /// Widest and narrowest bar.
@@ -45,7 +45,7 @@ fn is_open(runs: &[&Run]) -> bool {
 
 /// Figure 2 of Swartz (1997): throughput against clients.
 fn throughput(document: &Document, runs: &[&Run]) -> Table {
-    let most = most(runs.iter().map(|run| Some(run.operations_per_second)));
+    let most = most(runs.iter().map(|run| run.operations_per_second));
     let lines = runs.iter().map(|run| {
         let errors = run.error_count();
         let cells = vec![
@@ -58,42 +58,34 @@ fn throughput(document: &Document, runs: &[&Run]) -> Table {
                 let limited = if cpu.limited { "!" } else { "" };
                 format!("{limited}{:.0}", cpu.percent)
             }),
-            share_bar(Some(run.operations_per_second), most, BAR.0),
+            bar(run.operations_per_second, most, BAR.0),
         ];
         Line::new(document.load_name(run), cells)
     });
-    Table {
-        columns: Column::list(&[
-            ("Commands", 2),
-            ("/s", 0),
-            ("MB/s read", 0),
-            ("written", 0),
-            ("Err", 0),
-            ("CPU %", 1),
-            ("", 0),
-        ]),
-        sections: vec![Section { heading: "Throughput".to_owned(), lines: lines.collect() }],
-    }
+    let mut columns =
+        Column::list(&[("Commands", 2), ("/s", 0), ("MB/s read", 0), ("written", 0), ("Err", 0), ("CPU %", 1)]);
+    columns.push(bars(BAR.0));
+    Table::new(columns).section("Throughput", lines)
 }
 
 /// Figure 3 of Swartz (1997): response time against clients.
 fn response_time(document: &Document, runs: &[&Run]) -> Table {
-    let section = |heading: &str, of: fn(&Run) -> &Figures| {
+    let section = |table: Table, heading: &str, of: fn(&Run) -> &Figures| {
         let most = most(runs.iter().map(|run| seconds(of(run))));
         let lines = runs.iter().map(|run| {
             let mut cells = times(of(run));
-            cells.push(share_bar(seconds(of(run)), most, BAR.0));
+            cells.push(bar(seconds(of(run)), most, BAR.0));
             Line::new(document.load_name(run), cells)
         });
-        Section { heading: heading.to_owned(), lines: lines.collect() }
+        table.section(heading, lines)
     };
     let mut columns = times_columns();
-    columns.extend(Column::list(&[("", 0)]));
-    let sections = match is_open(runs) {
-        true => vec![section("Operations, since due", Run::headline), section("Commands", |run| &run.total.client)],
-        false => vec![section("Response time", |run| &run.total.client)],
-    };
-    Table { columns, sections }
+    columns.push(bars(BAR.0));
+    let table = Table::new(columns);
+    match is_open(runs) {
+        true => section(section(table, "Operations, since due", Run::headline), "Commands", |run| &run.total.client),
+        false => section(table, "Response time", |run| &run.total.client),
+    }
 }
 
 /// The same for each group, a section each.
@@ -106,24 +98,28 @@ fn groups(document: &Document, runs: &[&Run]) -> Table {
     // What only a part of others is has a section of its own where the others are not all of one kind.
     let alone = |whole: &str| names.iter().filter(|(_, part_of)| *part_of == Some(whole)).count() == 1;
     let shown = names.iter().filter(|(_, part_of)| part_of.is_none_or(|whole| !alone(whole)));
-    let sections = shown.map(|(name, part_of)| {
+    let mut columns = Column::list(&[("Commands", 4), ("/s", 0)]);
+    columns.extend(times_columns());
+    columns.push(bars(BAR.1));
+    shown.fold(Table::new(columns), |table, (name, part_of)| {
         let all: Vec<_> = runs.iter().map(|run| run.group(name).cloned()).collect();
-        let most = most(all.iter().map(|group| seconds(&group.as_ref()?.times.client)));
+        let most = most(all.iter().flatten().map(|group| seconds(&group.times.client)));
         let lines = runs.iter().zip(&all).filter_map(|(run, group)| {
             let group = group.as_ref()?;
             let per_second = run.seconds().map(|seconds| group.operations as f64 / seconds);
             let mut cells = vec![thousands(group.operations), per_second.map_or_else(String::new, rate)];
             cells.extend(times(&group.times.client));
-            cells.push(share_bar(seconds(&group.times.client), most, BAR.1));
+            cells.push(bar(seconds(&group.times.client), most, BAR.1));
             Some(Line::new(document.load_name(run), cells))
         });
         let heading = part_of.map_or_else(|| (*name).to_owned(), |whole| format!("{whole}: {name}"));
-        Section { heading, lines: lines.collect() }
-    });
-    let mut columns = Column::list(&[("Commands", 4), ("/s", 0)]);
-    columns.extend(times_columns());
-    columns.extend(Column::list(&[("", 0)]));
-    Table { columns, sections: sections.collect() }
+        table.section(heading, lines)
+    })
+}
+
+/// A column of bars, which have room whatever their length.
+fn bars(width: usize) -> Column {
+    Column::new("").at_least(width).left_aligned()
 }
 
 fn times_columns() -> Vec<Column> {
@@ -138,12 +134,12 @@ fn times(times: &Figures) -> Vec<String> {
 }
 
 /// The average, for bars.
-fn seconds(times: &Figures) -> Option<f64> {
-    times.mean.map(|mean| mean.as_secs_f64())
+fn seconds(times: &Figures) -> f64 {
+    times.mean.map_or(0.0, |mean| mean.as_secs_f64())
 }
 
-fn most(values: impl Iterator<Item = Option<f64>>) -> f64 {
-    values.flatten().fold(0.0, f64::max)
+fn most(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(0.0, f64::max)
 }
 
 fn megabytes(per_second: Option<f64>) -> String {

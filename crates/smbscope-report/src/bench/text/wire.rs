@@ -4,7 +4,7 @@ use crate::bench::{Capture, Document, Measured, Run};
 use crate::format::{clean, compact, counted, thousands, unbroken};
 use crate::text::page::Page;
 use crate::text::style::Paint;
-use crate::text::table::{Column, Line, Section, Table};
+use crate::text::table::{Column, Line, Table};
 use smbscope_model::Nanos;
 use smbscope_stats::Figures;
 
@@ -23,8 +23,7 @@ pub(super) fn ramp(page: &mut Page, document: &Document) {
         cells.extend(figures(&run.total));
         Line::new(counted(run.users.into(), "user", "users"), cells)
     });
-    let section = Section { heading: "Client and wire".to_owned(), lines: lines.collect() };
-    Table { columns: columns(), sections: vec![section] }.render(page);
+    Table::new(columns()).section("Client and wire", lines).render(page);
     let matched = seen.iter().any(|run| run.total.difference.is_some());
     let mut text = "Added is what the client's own system adds, client less wire: ".to_owned();
     text += if matched { "percentiles over commands seen from both places." } else { "the difference of percentiles." };
@@ -43,8 +42,7 @@ pub(super) fn commands(page: &mut Page, run: &Run) {
         cells.extend(figures(&command.times));
         Line::new(super::point::name_of(command), cells)
     });
-    let section = Section { heading: "Client and wire".to_owned(), lines: lines.collect() };
-    Table { columns: columns(), sections: vec![section] }.render(page);
+    Table::new(columns()).section("Client and wire", lines).render(page);
 }
 
 fn columns() -> Vec<Column> {
