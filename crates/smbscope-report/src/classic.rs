@@ -201,7 +201,7 @@ fn distribution(out: &mut String, name: &str, distribution: &Distribution) {
 }
 
 fn warning_table(out: &mut String, report: &Report) {
-    let warnings = warnings::all(report);
+    let warnings = warnings::of_report(report);
     if warnings.is_empty() {
         return;
     }

@@ -33,7 +33,6 @@ mod packets;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod sentence;
-mod skipped;
 mod slices;
 mod verdict;
 mod warnings;

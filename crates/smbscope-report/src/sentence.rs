@@ -1,10 +1,16 @@
 //! How far the figures cover the capture, in one plain sentence: which share of the commands could not be timed because
 //! the capture is damaged, and the main reason.
 
+use crate::Report;
 use crate::format::{counted, thousands};
 use crate::whole::Whole;
-use crate::{Report, skipped, warnings};
-use smbscope_model::{Coverage, Outcome};
+use smbscope_model::{Coverage, Outcome, SkippedPackets};
+
+/// Protocols that one line names.
+const NAMED: usize = 4;
+
+/// From this share of the packets on, in percent, what may hide SMB is said beside the headline.
+const NOTABLE_PERCENT: u64 = 1;
 
 /// Why commands could not be timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +52,7 @@ fn main_causes(report: &Report) -> Vec<Cause> {
     let when = |seen: bool, weight: u64| if seen { weight } else { 0 };
     let ended = quality.response_end_missing > 0 && gaps == 0;
     // What looks like gaps is the other direction.
-    let (to_server, to_client) = warnings::one_way_connections(report);
+    let (to_server, to_client) = one_way_connections(report);
     let one_way = (to_server + to_client) as u64;
     let (gaps, one_way) = match report.connections.len() as u64 {
         0 => (gaps, 0),
@@ -69,7 +75,7 @@ fn main_causes(report: &Report) -> Vec<Cause> {
 /// The sentence, and another one where a part of the packets could not be read at all.
 pub(crate) fn quality(report: &Report) -> String {
     let of_commands = of_commands(report);
-    match skipped::hidden(report) {
+    match hidden(report) {
         Some(hidden) => format!("{of_commands} {hidden}."),
         None => of_commands,
     }
@@ -130,4 +136,101 @@ fn undamaged(report: &Report, coverage: &Coverage) -> String {
         return format!("Every {what} that the capture shows could be timed{exceptions}, although it lost packets.");
     }
     format!("Every {what} in the capture could be timed{exceptions}.")
+}
+
+/// That SMB may be in packets that could not be read, where these are more than a few.
+fn hidden(report: &Report) -> Option<String> {
+    let quality = &report.quality;
+    let mut hiding: Vec<SkippedPackets> = report.skipped.clone();
+    // Where most of the capture is no TCP, whatever it is, that is worth a word.
+    if quality.not_tcp < quality.packets.saturating_sub(quality.not_tcp) {
+        hiding.retain(|skipped| skipped.protocol.may_carry_smb());
+    }
+    let skipped: u64 = hiding.iter().map(|skipped| skipped.packets).sum();
+    let cut = quality.headers_not_captured;
+    if skipped + cut == 0 || (skipped + cut) * 100 < quality.packets * NOTABLE_PERCENT {
+        return None;
+    }
+    let mut reasons = protocols(&hiding);
+    if cut > 0 {
+        let cut = counted(cut, "packet", "packets");
+        let separator = if reasons.is_empty() { "" } else { "; " };
+        reasons.push_str(&format!("{separator}the snap length cut {cut} off inside IP or TCP headers"));
+    }
+    Some(format!("{} of {} packets were not read: {reasons}", thousands(skipped + cut), thousands(quality.packets)))
+}
+
+/// `EtherType 0x0806 (ARP) 12, UDP port 53 (DNS) 7`.
+pub(crate) fn protocols(skipped: &[SkippedPackets]) -> String {
+    let mut names: Vec<String> = skipped
+        .iter()
+        .take(NAMED)
+        .map(|SkippedPackets { protocol, packets }| format!("{protocol} {}", thousands(*packets)))
+        .collect();
+    if skipped.len() > NAMED {
+        let more: u64 = skipped.iter().skip(NAMED).map(|skipped| skipped.packets).sum();
+        names.push(format!("others {}", thousands(more)));
+    }
+    names.join(", ")
+}
+
+/// Connections of which the capture holds one direction.
+pub(crate) fn one_way_connections(report: &Report) -> (usize, usize) {
+    let packets =
+        report.connections.iter().map(|connection| (connection.to_server.packets, connection.to_client.packets));
+    packets.fold((0, 0), |(to_server, to_client), packets| match packets {
+        (1.., 0) => (to_server + 1, to_client),
+        (0, 1..) => (to_server, to_client + 1),
+        _ => (to_server, to_client),
+    })
+}
+
+/// What the capture is like, and how many commands it shows in part.
+pub(crate) fn capture(report: &Report) -> String {
+    let quality = &report.quality;
+    let whole = Whole::of(report);
+    let headers = quality.headers_truncated;
+    if whole.count == 0 {
+        return match headers {
+            0 => "no command was seen".to_owned(),
+            n => {
+                let cut = counted(n, "SMB header is", "SMB headers are");
+                let advice = if quality.snapped_packets > 0 { "; use a snap length of 128 or more" } else { "" };
+                format!("no command could be read: {cut} cut off{advice}")
+            }
+        };
+    }
+    let Coverage { in_part, unseen, .. } = coverage(report);
+    // A file that was cut off may lack anything behind its end.
+    let cut = quality.truncated_captures + quality.unreadable_records > 0;
+    let complete = quality.dropped_packets + quality.capture_gaps == 0 && !cut;
+    let (to_server, to_client) = one_way_connections(report);
+    let is_one_way = to_server + to_client > 0 && to_server + to_client == report.connections.len();
+    let capture = match quality.dropped_packets {
+        _ if is_one_way => "the capture holds only one direction of the traffic".to_owned(),
+        0 if quality.capture_gaps > 0 => "the capture has gaps".to_owned(),
+        0 if in_part > 0 && quality.midstream_flows > 0 => {
+            let connections = counted(quality.midstream_flows, "connection", "connections");
+            format!("the capture lacks the beginning of {connections}")
+        }
+        0 if quality.truncated_captures > 0 => "the capture was cut off in the middle of a record".to_owned(),
+        0 if quality.unreadable_records > 0 => "the capture has unreadable records".to_owned(),
+        0 if in_part > 0 => "the capture lacks packets, or parts of them".to_owned(),
+        0 => hidden(report).unwrap_or_else(|| "the capture is complete".to_owned()),
+        n => format!("the capture lost at least {}", counted(n, "packet", "packets")),
+    };
+    if in_part + unseen > 0 {
+        let commands = counted(in_part, "command", "commands");
+        let unseen = if unseen > 0 { format!(", about {} not at all", thousands(unseen)) } else { String::new() };
+        return format!("{capture}; {commands} seen in part only{unseen}");
+    }
+    let seen = if quality.encrypted_frames > 0 { "every command or encrypted frame" } else { "every command" };
+    match (whole.untimed, quality.requests_unanswered) {
+        (0, _) if complete => format!("{capture}: {seen} was timed"),
+        (0, _) => format!("{capture}, but {seen} that it holds was timed"),
+        (n, unanswered) if n == unanswered => {
+            format!("{capture}; {} no answer by its end", counted(n, "command has", "commands have"))
+        }
+        (n, _) => format!("{capture}; {} not timed, see the warnings", counted(n, "command was", "commands were")),
+    }
 }

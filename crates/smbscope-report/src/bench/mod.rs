@@ -12,7 +12,6 @@ pub mod histograms;
 mod overall;
 pub mod tables;
 mod text;
-mod warnings;
 
 pub use crate::names::OTHER;
 
@@ -30,7 +29,7 @@ impl Document {
     /// before those that it has.
     pub fn completed(mut self) -> Document {
         self.overall_response_time_ns = overall_response_time(&self.runs, self.is_ramp_of_rates());
-        let mut warnings = warnings::of(&self);
+        let mut warnings = crate::warnings::of_ramp(&self);
         warnings.append(&mut self.warnings);
         self.warnings = warnings;
         self

@@ -52,7 +52,7 @@ pub fn render(report: &Report, options: &TextOptions) -> String {
 }
 
 fn render_warnings(page: &mut Page, report: &Report) {
-    let warnings = warnings::all(report);
+    let warnings = warnings::of_report(report);
     if warnings.is_empty() {
         return;
     }

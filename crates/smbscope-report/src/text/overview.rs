@@ -7,7 +7,7 @@ use super::table::{Column, Line, Table};
 use crate::format::{capital, clean, clock, counted, date, seconds, shorten, span, thousands, unbroken};
 use crate::packets::{PacketCounts, control};
 use crate::sentence::coverage;
-use crate::{Filtered, Report, dialects, names, verdict, warnings};
+use crate::{Filtered, Report, dialects, names, sentence, verdict};
 use smbscope_model::{CaptureInfo, DirectionCounts, Group, Nanos, TimeKind};
 use smbscope_stats::{Entities, Row};
 use std::collections::HashMap;
@@ -171,7 +171,7 @@ fn facts(page: &mut Page, report: &Report) {
         fact("", Paint::Plain, &format!("and {}", counted(more as u64, "more file", "more files")));
     }
     let lossy = coverage(report).missed() > 0;
-    fact("Quality", if lossy { Paint::Warning } else { Paint::Plain }, &warnings::verdict(report));
+    fact("Quality", if lossy { Paint::Warning } else { Paint::Plain }, &sentence::capture(report));
 }
 
 /// `run.pcap (pcap, gzip), 91,748 packets, from 1997-08-11 09:30:00 UTC`.

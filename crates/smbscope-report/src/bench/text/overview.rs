@@ -1,10 +1,10 @@
 //! The top of the report: what was measured, what came out, and what weakens it.
 
-use crate::bench::warnings::far_below_its_rate;
 use crate::bench::{Document, Run, Schedule, Target, load_name};
 use crate::format::{bytes, capital, clean, counted, date, shorten, span, thousands, unbroken};
 use crate::text::page::Page;
 use crate::text::style::Paint;
+use crate::warnings::far_below_its_rate;
 use smbscope_model::Nanos;
 use smbscope_stats::Figures;
 

@@ -1,24 +1,15 @@
-//! What limits the result, in words: every counter of [`Quality`] that says so, with its count and its share.
+//! What a capture could not show: every counter of [`Quality`] that says so, with its count and its share.
 
+use super::{Warning, inflected};
+use crate::Report;
 use crate::format::{counted, thousands};
-use crate::sentence::coverage;
+use crate::sentence::{one_way_connections, protocols};
 use crate::whole::Whole;
-use crate::{Report, skipped};
+use smbscope_model::Outcome;
 #[cfg(doc)]
 use smbscope_model::Quality;
-use smbscope_model::{Coverage, Outcome};
 use smbscope_stats::ENTITIES_MAX;
 use std::collections::HashMap;
-
-/// One warning.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Warning {
-    pub(crate) text: String,
-    /// How often, where it is something that is counted.
-    pub(crate) count: Option<u64>,
-    /// The whole that the count is a share of, and its name.
-    pub(crate) share: Option<(u64, &'static str)>,
-}
 
 /// What a count is a share of.
 #[derive(Debug, Clone, Copy)]
@@ -79,39 +70,48 @@ const COUNTERS: &[(&str, Of, &str)] = &[
 ];
 
 /// Every warning of a report.
-pub(crate) fn all(report: &Report) -> Vec<Warning> {
+pub(crate) fn of(report: &Report) -> Vec<Warning> {
     let quality = &report.quality;
     let aggregate = &report.aggregate;
     let whole = Whole::of(report);
     let counters: HashMap<&str, u64> = quality.entries().into_iter().collect();
     let counter = |name: &str| counters.get(name).copied().unwrap_or(0);
-    let mut warnings: Vec<Warning> = COUNTERS
-        .iter()
-        .map(|(name, of, text)| (name, counter(name), of, text))
-        .filter(|(_, count, _, _)| *count > 0)
-        .map(|(name, count, of, text)| {
-            let share = match of {
-                Of::Nothing => None,
-                Of::Packets => Some((quality.packets, "packets")),
-                Of::SmbPackets => Some((quality.smb_flow_packets, "SMB packets")),
-                Of::Commands => Some((whole.count, "commands")),
-                Of::Connections => Some((report.connections.len() as u64, "connections")),
-            };
-            let mut text = inflected(text, count);
-            if let Some(enough) = quality.snap_length_for_names().filter(|_| *name == "names_cut") {
-                text += &format!("; a snap length of {enough} keeps them whole");
-            }
-            Warning { text, count: Some(count), share: share.filter(|(whole, _)| *whole > 0) }
-        })
-        .collect();
-    warnings.extend(skipped::warnings(report));
-    let plain = |text: String| Warning { text, count: None, share: None };
+    let counted_as = |text: &str, count: u64, of: Of| {
+        let share = match of {
+            Of::Nothing => None,
+            Of::Packets => Some((quality.packets, "packets")),
+            Of::SmbPackets => Some((quality.smb_flow_packets, "SMB packets")),
+            Of::Commands => Some((whole.count, "commands")),
+            Of::Connections => Some((report.connections.len() as u64, "connections")),
+        };
+        (count > 0).then(|| Warning::counted(inflected(text, count), count, share))
+    };
+    let of_counters = COUNTERS.iter().filter_map(|(name, of, text)| {
+        let enough = quality.snap_length_for_names().filter(|_| *name == "names_cut");
+        let advice = enough.map_or_else(String::new, |enough| format!("; a snap length of {enough} keeps them whole"));
+        counted_as(&format!("{text}{advice}"), counter(name), *of)
+    });
+    let mut warnings: Vec<Warning> = of_counters.collect();
+    // Packets that are no TCP: each protocol that may hide SMB, and the others together.
+    let (hiding, others): (Vec<_>, Vec<_>) =
+        report.skipped.iter().copied().partition(|skipped| skipped.protocol.may_carry_smb());
+    warnings.extend(hiding.iter().filter_map(|skipped| {
+        let text = format!("packet[s] not read, SMB may be in there: {}", skipped.protocol);
+        counted_as(&text, skipped.packets, Of::Packets)
+    }));
+    let count = others.iter().map(|skipped| skipped.packets).sum();
+    warnings.extend(counted_as(
+        &format!("packet[s] without TCP, not read: {}", protocols(&others)),
+        count,
+        Of::Packets,
+    ));
+    let plain = Warning::from;
     warnings.extend(one_way(report).map(plain));
-    let unpaired = whole.ended(Outcome::NotPairable);
-    if unpaired > 0 {
-        let text = inflected("encrypted request[s] not paired with an answer, others were under way", unpaired);
-        warnings.push(Warning { text, count: Some(unpaired), share: Some((whole.count, "commands")) });
-    }
+    warnings.extend(counted_as(
+        "encrypted request[s] not paired with an answer, others were under way",
+        whole.ended(Outcome::NotPairable),
+        Of::Commands,
+    ));
     if aggregate.folded > 0 {
         let commands = counted(aggregate.folded, "command is", "commands are");
         warnings.push(plain(format!("{commands} counted in their groups only: too many different commands")));
@@ -142,17 +142,6 @@ pub(crate) fn all(report: &Report) -> Vec<Warning> {
     warnings
 }
 
-/// Connections of which the capture holds one direction.
-pub(crate) fn one_way_connections(report: &Report) -> (usize, usize) {
-    let packets =
-        report.connections.iter().map(|connection| (connection.to_server.packets, connection.to_client.packets));
-    packets.fold((0, 0), |(to_server, to_client), packets| match packets {
-        (1.., 0) => (to_server + 1, to_client),
-        (0, 1..) => (to_server, to_client + 1),
-        _ => (to_server, to_client),
-    })
-}
-
 fn one_way(report: &Report) -> Option<String> {
     let (to_server, to_client) = one_way_connections(report);
     let connections = counted((to_server + to_client) as u64, "connection", "connections");
@@ -165,65 +154,6 @@ fn one_way(report: &Report) -> Option<String> {
     Some(format!(
         "only one direction of {connections} was captured, {which}: nothing can be timed; mirror both directions"
     ))
-}
-
-/// The text for a count: `[s]` goes where there is only one.
-fn inflected(text: &str, count: u64) -> String {
-    match text.split_once('[').and_then(|(start, rest)| Some((start, rest.split_once(']')?))) {
-        Some((start, (_, end))) if count == 1 => format!("{start}{end}"),
-        Some((start, (plural, end))) => format!("{start}{plural}{end}"),
-        None => text.to_owned(),
-    }
-}
-
-/// What the capture is like, and how many commands it shows in part.
-pub(crate) fn verdict(report: &Report) -> String {
-    let quality = &report.quality;
-    let whole = Whole::of(report);
-    let headers = quality.headers_truncated;
-    if whole.count == 0 {
-        return match headers {
-            0 => "no command was seen".to_owned(),
-            n => {
-                let cut = counted(n, "SMB header is", "SMB headers are");
-                let advice = if quality.snapped_packets > 0 { "; use a snap length of 128 or more" } else { "" };
-                format!("no command could be read: {cut} cut off{advice}")
-            }
-        };
-    }
-    let Coverage { in_part, unseen, .. } = coverage(report);
-    // A file that was cut off may lack anything behind its end.
-    let cut = quality.truncated_captures + quality.unreadable_records > 0;
-    let complete = quality.dropped_packets + quality.capture_gaps == 0 && !cut;
-    let (to_server, to_client) = one_way_connections(report);
-    let is_one_way = to_server + to_client > 0 && to_server + to_client == report.connections.len();
-    let capture = match quality.dropped_packets {
-        _ if is_one_way => "the capture holds only one direction of the traffic".to_owned(),
-        0 if quality.capture_gaps > 0 => "the capture has gaps".to_owned(),
-        0 if in_part > 0 && quality.midstream_flows > 0 => {
-            let connections = counted(quality.midstream_flows, "connection", "connections");
-            format!("the capture lacks the beginning of {connections}")
-        }
-        0 if quality.truncated_captures > 0 => "the capture was cut off in the middle of a record".to_owned(),
-        0 if quality.unreadable_records > 0 => "the capture has unreadable records".to_owned(),
-        0 if in_part > 0 => "the capture lacks packets, or parts of them".to_owned(),
-        0 => skipped::hidden(report).unwrap_or_else(|| "the capture is complete".to_owned()),
-        n => format!("the capture lost at least {}", counted(n, "packet", "packets")),
-    };
-    if in_part + unseen > 0 {
-        let commands = counted(in_part, "command", "commands");
-        let unseen = if unseen > 0 { format!(", about {} not at all", thousands(unseen)) } else { String::new() };
-        return format!("{capture}; {commands} seen in part only{unseen}");
-    }
-    let seen = if quality.encrypted_frames > 0 { "every command or encrypted frame" } else { "every command" };
-    match (whole.untimed, quality.requests_unanswered) {
-        (0, _) if complete => format!("{capture}: {seen} was timed"),
-        (0, _) => format!("{capture}, but {seen} that it holds was timed"),
-        (n, unanswered) if n == unanswered => {
-            format!("{capture}; {} no answer by its end", counted(n, "command has", "commands have"))
-        }
-        (n, _) => format!("{capture}; {} not timed, see the warnings", counted(n, "command was", "commands were")),
-    }
 }
 
 #[cfg(test)]
@@ -241,17 +171,11 @@ mod tests {
 
     #[test]
     fn every_warning_is_explained_to_users() {
-        let page = include_str!("../../../docs/figures.md");
+        let page = include_str!("../../../../docs/figures.md");
         let warnings = page.split("## Warnings").nth(1).expect("the page explains warnings");
         let warnings = warnings.split("\n## ").next().expect("a section has an end");
         for (name, _, _) in COUNTERS {
             assert!(warnings.contains(&format!("(`{name}`)")), "docs/figures.md says nothing of {name}");
         }
-    }
-
-    #[test]
-    fn one_is_not_plural() {
-        assert_eq!([1, 2].map(|n| inflected("loss[es] of framing", n)), ["loss of framing", "losses of framing"]);
-        assert_eq!(inflected("nothing to say", 2), "nothing to say");
     }
 }

@@ -1,0 +1,205 @@
+//! What weakens the figures of a ramp, a sentence each, the gravest first.
+
+use crate::bench::{Capture, Document, Ended, Pace, Run};
+use crate::format::{clean, counted, rate as per_second, share, span, thousands, visible_percent};
+
+/// Share of error responses, in percent, from which on they are a warning: workloads ask for files that are not there.
+const ERRORS_PERCENT: f64 = 1.0;
+
+/// Share of commands, in percent, by which client and capture may differ: some begin or end at the edges of the run.
+const DISAGREEMENT_PERCENT: f64 = 1.0;
+
+/// Share of operations, in percent, that an open loop may fail to do in time.
+const SHORTFALL_PERCENT: f64 = 1.0;
+
+/// Share of the rate asked for, in percent, below which a run says something else than it was made for.
+const FAR_PERCENT: f64 = 90.0;
+
+/// Load points named one by one.
+const NAMED_MAX: usize = 4;
+
+/// Every warning of a ramp.
+pub(crate) fn of(document: &Document) -> Vec<String> {
+    let runs = document.runs.as_slice();
+    let mut found = Found { document, warnings: Vec::new() };
+    for run in runs {
+        match &run.ended {
+            Ended::Done => {}
+            Ended::Interrupted => found.at(&[run], "the run was interrupted; what was measured is kept."),
+            Ended::Stopped { why } => found.at(&[run], &format!("the run was stopped: {}.", sentence(why))),
+            Ended::Failed { why } => found.at(&[run], &format!("the run failed: {}.", sentence(why))),
+        }
+    }
+    found.where_so(
+        |run| run.client_cpu.is_some_and(|cpu| cpu.limited),
+        |_| {
+            "the client was the limit: the figures say nothing about the server. Use a faster client, or several."
+                .to_owned()
+        },
+    );
+    runs.iter().for_each(|run| found.stalls(run));
+    found.where_so(
+        |run| run.unexpected_count() > 0,
+        |runs| {
+            let count = runs.iter().map(|run| run.unexpected_count()).sum();
+            let count = counted(count, "operation ended", "operations ended");
+            format!("{count} otherwise than the workload expects.")
+        },
+    );
+    // Where operations of the workload end as it expects, errors are a part of it: looking for files that are not there.
+    let as_expected = |run: &Run| run.unexpected_count() == 0 && !run.workload_operations.is_empty();
+    found.where_so(
+        |run| !as_expected(run) && share(run.error_count(), run.operations) >= ERRORS_PERCENT,
+        |runs| {
+            let errors = runs.iter().map(|run| run.error_count()).sum();
+            let percent = visible_percent(errors, runs.iter().map(|run| run.operations).sum());
+            format!("the server answered {percent} % of the commands with an error ({}).", thousands(errors))
+        },
+    );
+    runs.iter().for_each(|run| found.sessions(run));
+    found.unanswered();
+    runs.iter().for_each(|run| found.shortfall(run));
+    found.captures();
+    if runs.iter().any(|run| matches!(run.pace, Pace::Closed)) {
+        found.warnings.push(
+            "Closed loop: users wait for each answer, so a stall of the server holds back the load and hides in the \
+             percentiles; a run with --rate shows it."
+                .to_owned(),
+        );
+    }
+    found.warnings
+}
+
+/// The load point of an open loop that fell furthest behind its rate, far below it, in a sentence for the top of a report.
+pub(crate) fn far_below_its_rate(document: &Document) -> Option<String> {
+    let shares = document.runs.iter().filter_map(|run| match run.pace {
+        Pace::Open { rate, rate_kept, .. } if rate > 0.0 => Some((run, rate, rate_kept, 100.0 * rate_kept / rate)),
+        _ => None,
+    });
+    let (run, rate, kept, percent) =
+        shares.filter(|(.., percent)| *percent < FAR_PERCENT).min_by(|a, b| a.3.total_cmp(&b.3))?;
+    Some(format!(
+        "{} the rate was not reached: {}/s of {}/s ({percent:.0} %). The figures are those of a lower load.",
+        at(document, &[run]),
+        per_second(kept),
+        per_second(rate)
+    ))
+}
+
+/// What was found so far.
+struct Found<'d> {
+    document: &'d Document,
+    warnings: Vec<String>,
+}
+
+impl Found<'_> {
+    /// What is so at some load points.
+    fn at(&mut self, runs: &[&Run], text: &str) {
+        self.warnings.push(format!("{} {text}", at(self.document, runs)));
+    }
+
+    /// The same of those load points, if any, of which it is so.
+    fn where_so(&mut self, is_so: impl Fn(&Run) -> bool, text: impl Fn(&[&Run]) -> String) {
+        let found: Vec<&Run> = self.document.runs.iter().filter(|run| is_so(run)).collect();
+        if !found.is_empty() {
+            self.at(&found, &text(&found));
+        }
+    }
+
+    /// The longest time in which the server answered nothing.
+    fn stalls(&mut self, run: &Run) {
+        let Some(longest) = run.stalls.iter().max_by_key(|stall| stall.duration_ns) else { return };
+        let count = run.stalls.len();
+        let others = if count > 1 { format!(" {count} such stalls; this is the longest.") } else { String::new() };
+        self.warnings.push(format!(
+            "At {} the server stalled: it answered nothing for {}, {} after the start of the measured part.{others}",
+            self.document.load_name(run),
+            longest.duration_ns,
+            span(longest.start_ns - run.started_ns),
+        ));
+    }
+
+    fn sessions(&mut self, run: &Run) {
+        let Some((reason, most)) = run.failures.iter().max_by_key(|(_, count)| **count) else { return };
+        let mostly = if run.failures.len() > 1 { format!("most often ({most}×) ") } else { String::new() };
+        let count = run.failures.values().sum();
+        let sessions = counted(count, "session could not be made or broke", "sessions could not be made or broke");
+        self.at(&[run], &format!("{sessions}: {mostly}{}.", sentence(reason)));
+    }
+
+    fn unanswered(&mut self) {
+        let unanswered: u64 = self.document.runs.iter().map(|run| run.unanswered).sum();
+        if unanswered > 0 {
+            let commands = counted(unanswered, "command was", "commands were");
+            let have = if unanswered == 1 { "has" } else { "have" };
+            self.warnings.push(format!("{commands} under way when the connection ended, and {have} no time."));
+        }
+    }
+
+    fn shortfall(&mut self, run: &Run) {
+        let Pace::Open { rate, rate_kept, not_begun } = run.pace else { return };
+        let due = rate * run.duration_ns.as_secs_f64();
+        if due > 0.0 && 100.0 * not_begun as f64 / due >= SHORTFALL_PERCENT {
+            let text = format!(
+                "the rate was not kept: {} operations a second of {}; {} had not begun at the end.",
+                thousands(rate_kept.round() as u64),
+                thousands(rate.round() as u64),
+                thousands(not_begun)
+            );
+            self.at(&[run], &text);
+        }
+    }
+
+    fn captures(&mut self) {
+        let mut said: Option<&str> = None;
+        for run in &self.document.runs {
+            match &run.capture {
+                None => {}
+                Some(Capture::Skipped { why }) => {
+                    if said != Some(why) {
+                        self.warnings.push(format!("No capture was made: {}.", sentence(why)));
+                    }
+                    said = Some(why);
+                }
+                Some(Capture::Made(made)) => {
+                    if made.dropped_packets > 0 {
+                        let packets = counted(made.dropped_packets, "packet", "packets");
+                        self.at(&[run], &format!("the capture lost {packets}: the wire's times are not all."));
+                    }
+                    let (client, wire) = (made.client_commands, made.wire_commands);
+                    if share(client.abs_diff(wire), client.max(wire)) >= DISAGREEMENT_PERCENT {
+                        let (client, wire) = (thousands(client), thousands(wire));
+                        self.at(&[run], &format!("the client counted {client} commands, and the capture {wire}."));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `At 8 and 16 users`, or `At all load points`.
+fn at(document: &Document, runs: &[&Run]) -> String {
+    if runs.len() == document.runs.len() && runs.len() > 1 {
+        return "At all load points".to_owned();
+    }
+    let by_rate = document.is_ramp_of_rates();
+    let name = |run: &&Run| if by_rate { document.load_name(run) } else { thousands(run.users.into()) };
+    let mut names: Vec<String> = runs.iter().map(name).collect();
+    let more = names.len().saturating_sub(NAMED_MAX);
+    names.truncate(NAMED_MAX);
+    let last = if more > 0 { Some(format!("{more} more loads")) } else { names.pop() };
+    let named = match (names.is_empty(), last) {
+        (true, Some(last)) => last,
+        (_, last) => format!("{} and {}", names.join(", "), last.unwrap_or_default()),
+    };
+    match runs {
+        _ if by_rate || more > 0 => format!("At {named}"),
+        [only] if only.users == 1 => "At 1 user".to_owned(),
+        _ => format!("At {named} users"),
+    }
+}
+
+/// Words of the server or the system as the end of a sentence.
+fn sentence(text: &str) -> String {
+    clean(text).trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,50 @@
+//! What weakens a result, in words, each thing once: of a capture, and of a ramp.
+
+mod capture;
+mod load;
+
+pub(crate) use capture::of as of_report;
+pub(crate) use load::{far_below_its_rate, of as of_ramp};
+
+/// One warning.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Warning {
+    pub(crate) text: String,
+    /// How often, where it is something that is counted.
+    pub(crate) count: Option<u64>,
+    /// The whole that the count is a share of, and its name.
+    pub(crate) share: Option<(u64, &'static str)>,
+}
+
+impl Warning {
+    /// Of nothing, there is no share.
+    fn counted(text: String, count: u64, share: Option<(u64, &'static str)>) -> Warning {
+        Warning { text, count: Some(count), share: share.filter(|(whole, _)| *whole > 0) }
+    }
+}
+
+impl From<String> for Warning {
+    fn from(text: String) -> Warning {
+        Warning { text, count: None, share: None }
+    }
+}
+
+/// The text for a count: `[s]` goes where there is only one.
+fn inflected(text: &str, count: u64) -> String {
+    match text.split_once('[').and_then(|(start, rest)| Some((start, rest.split_once(']')?))) {
+        Some((start, (_, end))) if count == 1 => format!("{start}{end}"),
+        Some((start, (plural, end))) => format!("{start}{plural}{end}"),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_not_plural() {
+        assert_eq!([1, 2].map(|n| inflected("loss[es] of framing", n)), ["loss of framing", "losses of framing"]);
+        assert_eq!(inflected("nothing to say", 2), "nothing to say");
+    }
+}
