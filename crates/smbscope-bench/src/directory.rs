@@ -16,7 +16,7 @@ use smbscope_report::bench::{self, Document};
 use smbscope_report::html;
 use smbscope_report::parquet::ExchangeWriter;
 use smbscope_report::table::{ExchangeTable, Provenance};
-use smbscope_stats::{Limit, Summary};
+use smbscope_stats::Summary;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read};
@@ -120,16 +120,12 @@ impl RunDirectory {
                 });
             }
         };
-        add(histograms::ALL, &run.total);
-        let mut other = Summary::new(Limit::ROW);
-        for (group, summary) in &run.groups {
-            add(group.name(), summary);
-            if group.is_other() {
-                other.merge(summary);
-            }
+        add(histograms::ALL, &run.total());
+        for group in Group::ALL {
+            debug_assert!(group.name() != bench::OTHER);
+            add(group.name(), &run.group(group));
         }
-        debug_assert!(Group::ALL.iter().all(|group| group.name() != bench::OTHER));
-        add(bench::OTHER, &other);
+        add(bench::OTHER, &run.counted.response_times(|(_, _, group)| group.is_other()));
     }
 
     /// Adds the commands of a load point to the exchange table. Once some were left out there is no table: histograms

@@ -1,10 +1,10 @@
 //! A load point as the engine yields it → the document that is shown and kept.
 
-use crate::wire::{Key, Wire};
-use smbscope_load::engine::result::{self, Counted, Ended, Pace, Run};
+use crate::wire::Wire;
+use smbscope_load::engine::result::{self, Ended, Pace, Run};
 use smbscope_model::{Group, Nanos};
 use smbscope_report::bench::{self, Capture, Captured, Measured, OTHER};
-use smbscope_stats::{Figures, Limit, Summary};
+use smbscope_stats::{Counted, Figures, Kind, Limit, Summary};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
@@ -39,12 +39,10 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
         Seen::Made(wire, _) => Some(*wire),
         _ => None,
     };
-    let answered: u64 = run.commands.values().map(|counted| counted.response_time.count()).sum();
+    let answered = run.answered();
     let seconds = run.duration.as_secs_f64();
     let mut errors: BTreeMap<String, u64> = BTreeMap::new();
-    for counted in run.commands.values() {
-        add(&mut errors, &counted.errors);
-    }
+    run.counted.kinds().for_each(|(_, counted)| add(&mut errors, counted.errors));
     bench::Run {
         users: run.users,
         started_ns: run.started,
@@ -111,16 +109,16 @@ fn pace(run: &Run) -> bench::Pace {
 }
 
 /// Summaries of the kinds that are chosen, merged; absent where there is no capture.
-fn merged<'a>(summaries: Option<&'a BTreeMap<Key, Summary>>, chooses: impl Fn(&Key) -> bool) -> Option<Summary> {
+fn merged<'a>(summaries: Option<&'a BTreeMap<Kind, Summary>>, chooses: impl Fn(&Kind) -> bool) -> Option<Summary> {
     let chosen = summaries?.iter().filter(|(key, _)| chooses(key));
-    Some(chosen.fold(Summary::new(Limit::ROW), |mut whole, (_, part): (&'a Key, &'a Summary)| {
+    Some(chosen.fold(Summary::new(Limit::ROW), |mut whole, (_, part): (&'a Kind, &'a Summary)| {
         whole.merge(part);
         whole
     }))
 }
 
 /// The client's times beside the wire's, of the kinds that are chosen.
-fn measured(client: Figures, wire: Option<&Wire>, chooses: impl Fn(&Key) -> bool) -> Measured {
+fn measured(client: Figures, wire: Option<&Wire>, chooses: impl Fn(&Kind) -> bool) -> Measured {
     let times = |summaries| merged(summaries, &chooses).map(|summary| summary.figures());
     let wire_times = times(wire.map(|wire| &wire.commands));
     let difference = times(wire.and_then(|wire| wire.differences.as_ref()));
@@ -128,7 +126,7 @@ fn measured(client: Figures, wire: Option<&Wire>, chooses: impl Fn(&Key) -> bool
 }
 
 fn total(run: &Run, wire: Option<&Wire>) -> Measured {
-    let client = run.total.figures();
+    let client = run.total().figures();
     let in_headline = measured(client, wire, |(_, _, group)| group.in_headline());
     match &in_headline.wire {
         // With encryption the wire shows frames only; each is a command, or a compound of them.
@@ -142,15 +140,11 @@ fn groups(run: &Run, wire: Option<&Wire>) -> Vec<bench::Group> {
     let on_wire = |group: Group| wire.is_some_and(|wire| wire.commands.keys().any(|(_, _, of)| *of == group));
     let mut result = Vec::new();
     let mut add = |name: &str, part_of: Option<&str>, members: &[Group]| {
-        let found: Vec<&Summary> = members.iter().filter_map(|group| run.groups.get(group)).collect();
-        if found.iter().all(|summary| summary.count() == 0) && !members.iter().any(|group| on_wire(*group)) {
+        let client = run.counted.response_times(|(_, _, group)| members.contains(group));
+        let operations = client.count();
+        if operations == 0 && !members.iter().any(|group| on_wire(*group)) {
             return;
         }
-        let client = found.into_iter().fold(Summary::new(Limit::ROW), |mut whole, part| {
-            whole.merge(part);
-            whole
-        });
-        let operations = client.count();
         result.push(bench::Group {
             group: name.to_owned(),
             part_of: part_of.map(str::to_owned),
@@ -170,25 +164,27 @@ fn groups(run: &Run, wire: Option<&Wire>) -> Vec<bench::Group> {
 
 /// Kinds of commands that either side has.
 fn commands(run: &Run, wire: Option<&Wire>) -> Vec<bench::Command> {
-    let mut keys: Vec<Key> = run.commands.keys().copied().collect();
-    keys.extend(wire.into_iter().flat_map(|wire| wire.commands.keys()));
-    keys.sort_unstable();
-    keys.dedup();
-    let entry = |key: Key| {
-        let counted: Option<&Counted> = run.commands.get(&key);
+    let own: BTreeMap<Kind, Counted<'_>> =
+        run.counted.kinds().filter(|(_, counted)| counted.response_time.count() > 0).collect();
+    let mut kinds: Vec<Kind> = own.keys().copied().collect();
+    kinds.extend(wire.into_iter().flat_map(|wire| wire.commands.keys()));
+    kinds.sort_unstable();
+    kinds.dedup();
+    let entry = |kind: Kind| {
+        let counted = own.get(&kind);
         let client: Figures = counted.map_or_else(Figures::default, |counted| counted.response_time.figures());
-        let (command, subcommand, group) = key;
+        let (command, subcommand, group) = kind;
         bench::Command {
             protocol: command.protocol().to_string(),
             command: command.to_string(),
             subcommand: subcommand.map(|subcommand| subcommand.to_string()),
             group: group.name().to_owned(),
             count: client.count,
-            errors: counted.map_or_else(BTreeMap::new, |counted| by_name(&counted.errors)),
-            times: measured(client, wire, |other| *other == key),
+            errors: counted.map_or_else(BTreeMap::new, |counted| by_name(counted.errors)),
+            times: measured(client, wire, |other| *other == kind),
         }
     };
-    keys.into_iter().map(entry).collect()
+    kinds.into_iter().map(entry).collect()
 }
 
 fn operation(operation: &result::Operation) -> bench::Operation {
@@ -246,6 +242,7 @@ pub(crate) mod tests {
     use super::*;
     use smbscope_load::engine::result::{ClientCpu, Interval, Operation};
     use smbscope_model::{Command, Endpoints, Exchange, FlowId, Status, Timestamp};
+    use smbscope_stats::Aggregator;
     use smbscope_wire::smb2;
     use smbscope_wire::status::NtStatus;
 
@@ -274,32 +271,24 @@ pub(crate) mod tests {
 
     /// Two reads, a create that fails, a query of attributes and a listing, in ten seconds.
     pub(crate) fn run(users: u32) -> Run {
-        let smb2 = |code, group| (Command::Smb2(code), None, group);
-        let counted = |values: &[i64], errors: &[(NtStatus, u64)]| Counted {
-            response_time: summary(values),
-            errors: errors.iter().copied().collect(),
-        };
         let missing = NtStatus::OBJECT_NAME_NOT_FOUND;
+        let started = Timestamp(871_291_800_000_000_000);
+        let mut counted = Aggregator::new();
+        let mut count = |code, group, length, status| {
+            let exchange = exchange(1, Command::Smb2(code), 1, started.0, length);
+            counted.record(&Exchange { group, status: Some(Status::Nt(status)), ..exchange });
+        };
+        count(smb2::Command::READ, Group::Read, 100, NtStatus::SUCCESS);
+        count(smb2::Command::READ, Group::Read, 300, NtStatus::SUCCESS);
+        count(smb2::Command::CREATE, Group::OpenClose, 50, missing);
+        count(smb2::Command::QUERY_INFO, Group::Attributes, 10, NtStatus::SUCCESS);
+        count(smb2::Command::QUERY_DIRECTORY, Group::Directory, 30, NtStatus::SUCCESS);
         Run {
             users,
-            started: Timestamp(871_291_800_000_000_000),
+            started,
             duration: Duration::from_secs(10),
             warmup: Duration::from_secs(2),
-            commands: [
-                (smb2(smb2::Command::READ, Group::Read), counted(&[100, 300], &[])),
-                (smb2(smb2::Command::CREATE, Group::OpenClose), counted(&[50], &[(missing, 1)])),
-                (smb2(smb2::Command::QUERY_INFO, Group::Attributes), counted(&[10], &[])),
-                (smb2(smb2::Command::QUERY_DIRECTORY, Group::Directory), counted(&[30], &[])),
-            ]
-            .into(),
-            groups: [
-                (Group::Read, summary(&[100, 300])),
-                (Group::OpenClose, summary(&[50])),
-                (Group::Attributes, summary(&[10])),
-                (Group::Directory, summary(&[30])),
-            ]
-            .into(),
-            total: summary(&[100, 300, 50, 10, 30]),
+            counted,
             due: Some(summary(&[150, 900])),
             operations: vec![Operation {
                 name: "Read it".into(),
@@ -310,7 +299,7 @@ pub(crate) mod tests {
             bytes_read: 8_192,
             bytes_written: 0,
             intervals: vec![Interval {
-                start: Timestamp(871_291_800_000_000_000),
+                start: started,
                 users,
                 operations: 5,
                 errors: 1,

@@ -1,13 +1,10 @@
 //! What a capture of a load point shows, put beside what the client measured of the same commands.
 
 use smbscope_load::engine::result::Run;
-use smbscope_model::{Command, Exchange, Group, Nanos, Outcome, Subcommand, TimeKind, Timestamp};
-use smbscope_stats::{Limit, Summary};
+use smbscope_model::{Command, Exchange, Nanos, Outcome, TimeKind, Timestamp};
+use smbscope_stats::{Kind, Limit, Summary};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
-
-/// What kinds of commands are told apart by.
-pub(crate) type Key = (Command, Option<Subcommand>, Group);
 
 /// By how much a command's times in a capture may lie outside of those in the client: both clocks are the system's, but
 /// the client's was read once and went on by itself.
@@ -23,10 +20,10 @@ pub(crate) struct Wire {
     start: Timestamp,
     end: Timestamp,
     /// Response times by kind, of what began in the measured part.
-    pub(crate) commands: BTreeMap<Key, Summary>,
+    pub(crate) commands: BTreeMap<Kind, Summary>,
     /// The client's response time less the wire's, of commands seen from both places; absent where the client's
     /// commands are not known one by one.
-    pub(crate) differences: Option<BTreeMap<Key, Summary>>,
+    pub(crate) differences: Option<BTreeMap<Kind, Summary>>,
     /// The client's commands that wait for their counterpart, of each name in the order of time.
     waiting: HashMap<Name, VecDeque<Exchange>>,
 }
@@ -131,6 +128,7 @@ fn times(exchange: &Exchange) -> Option<(Timestamp, Timestamp)> {
 mod tests {
     use super::*;
     use crate::document::tests::{exchange, run};
+    use smbscope_model::Group;
 
     const READ: Command = crate::document::tests::READ;
 

@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scripts = |_| Box::new(Again(["open-read-close".to_owned()])) as Box<dyn Script>;
     for run in engine::run(&plan, &options, &scripts, &mut (), &LiveFigures::default(), &Stop::new())? {
         let operation = &run.operations[0];
-        let (service, command) = (operation.service.figures(), run.total.figures());
+        let (service, command) = (operation.service.figures(), run.total().figures());
         let cpu = run.client_cpu;
         let spent = (cpu.user + cpu.system).as_secs_f64() * 1e6 / operation.service.count().max(1) as f64;
         println!(

@@ -46,11 +46,7 @@ fn no_operation_was_unexpected(run: &Run) {
 
 /// Answered commands by name.
 fn commands(run: &Run, name: &str) -> u64 {
-    run.commands
-        .iter()
-        .filter(|((command, ..), _)| command.to_string() == name)
-        .map(|(_, c)| c.response_time.count())
-        .sum()
+    run.counted.response_times(|(command, ..)| command.to_string() == name).count()
 }
 
 /// Does something to the server when the measured part begins.
@@ -79,7 +75,7 @@ fn an_operation_of_three_commands_is_counted_as_such_at_every_load() {
         for name in ["CREATE", "READ", "CLOSE"] {
             assert!(commands(run, name).abs_diff(operations) <= u64::from(run.users), "{name} of {operations}");
         }
-        assert_eq!(run.intervals.iter().map(|interval| interval.operations).sum::<u64>(), run.total.count());
+        assert_eq!(run.intervals.iter().map(|interval| interval.operations).sum::<u64>(), run.total().count());
         assert!(run.intervals.iter().all(|interval| interval.users == run.users));
         // One byte each.
         assert!(run.bytes_read.abs_diff(operations) <= u64::from(run.users));
@@ -97,7 +93,7 @@ fn the_generated_mix_has_no_unexpected_status() {
     let runs = run(&workload, &plan("1,2", 3), &options, &mut ());
     for run in &runs {
         no_operation_was_unexpected(run);
-        assert!(run.total.count() > 100 && run.bytes_read > 0 && run.bytes_written > 0);
+        assert!(run.total().count() > 100 && run.bytes_read > 0 && run.bytes_written > 0);
         assert_eq!(run.ended, Ended::Done);
     }
 }
@@ -224,8 +220,7 @@ fn a_user_who_thinks_keeps_nobody_from_a_file() {
         // Samba waits for the holder's answer, up to 35 s; with the next command it would have come after 3.5 s.
         assert!(waited.unwrap() < Duration::from_secs(2), "{dialect:04x}: {waited:?}");
         assert_eq!((run.unanswered, run.operations[0].service.count()), (0, 1));
-        let breaks = run.groups.get(&Group::Waiting).map_or(0, |acknowledged| acknowledged.count());
-        assert!(breaks >= 1, "{:?}", run.groups.keys());
+        assert!(run.group(Group::Waiting).count() >= 1, "no break was acknowledged");
     }
 }
 
@@ -239,7 +234,7 @@ fn a_server_that_is_killed_fails_the_run_and_its_figures_stay() {
     };
     let run = run(&workload, &plan("2,4", 20), &user_options(&server, 0x0311), &mut Meanwhile(&server, kill)).remove(0);
     assert!(matches!(&run.ended, Ended::Failed(_)), "{:?}", run.ended);
-    assert!(run.total.count() > 20 && run.duration < Duration::from_secs(10), "{:?}", run.duration);
+    assert!(run.total().count() > 20 && run.duration < Duration::from_secs(10), "{:?}", run.duration);
     assert_eq!(run.failures.values().sum::<u64>(), 2, "{:?}", run.failures);
 }
 

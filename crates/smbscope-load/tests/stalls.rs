@@ -74,7 +74,7 @@ fn in_an_open_loop_a_stall_counts_from_when_operations_were_due() {
         let due = point.due.as_ref().expect("it is an open loop").figures();
         assert!((750..=800).contains(&due.count), "{} operations", due.count);
         assert!(due.p95 > Some(Nanos(400_000_000)), "{dialect}: {due:?}");
-        let server = point.total.figures();
+        let server = point.total().figures();
         assert!(server.p95 < Some(Nanos(100_000_000)), "{dialect}: {server:?}");
         // What a criterion says of the total is what users waited.
         let criterion: Criterion = "p95(total) < 100ms".parse().expect("a criterion");

@@ -103,7 +103,7 @@ fn run(server: &Server, dialect: Dialect, workload: &Workload, users: u32, steps
     let mut runs =
         engine::run(&plan, &options, &scripts, &mut (), &LiveFigures::default(), &Stop::new()).expect("a plan");
     let run = runs.pop().expect("a load point");
-    let commands: u64 = run.commands.values().map(|counted| counted.response_time.count()).sum();
+    let commands = run.answered();
     println!("{} by {users} over {dialect}: {commands} commands in {:?}", workload.name(), started.elapsed());
     block_on(prepare::clean(&options, DIRECTORY, 4, LONG, &mut |_| {}))
         .unwrap_or_else(|error| panic!("{dialect}: {error}"));

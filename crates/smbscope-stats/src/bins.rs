@@ -1,8 +1,8 @@
 //! Equal intervals of time that double their width when there are too many.
 //!
-//! Bins are aligned to whole multiples of their width since the Unix epoch, and only occupied ones exist. The width is
-//! the smallest of unit, 2 units, 4 units … at which no more than a given number of bins are occupied; that depends only
-//! on what is recorded, so tables of any partition merge to that of the whole.
+//! Bins are aligned to whole multiples of their width since an origin, such as the Unix epoch, and only occupied ones
+//! exist. The width is the smallest of unit, 2 units, 4 units … at which no more than a given number of bins are occupied;
+//! that depends only on what is recorded, so tables of any partition merge to that of the whole.
 
 use smbscope_model::{Nanos, Timestamp};
 use std::collections::HashMap;
@@ -15,36 +15,58 @@ pub(crate) trait Bin: Default + Clone {
 /// A growing table.
 #[derive(Debug, Clone)]
 pub(crate) struct BinTable<B> {
+    /// Where bins begin to be counted.
+    origin: i64,
     unit: i64,
     /// The width is 2^doublings units.
     doublings: u32,
     capacity: usize,
     slots: HashMap<i64, usize, ahash::RandomState>,
     bins: Vec<(i64, B)>,
-    /// The slot that was used last.
+    /// The slot that was used last, and the times that it holds: from, inclusive, and to. Most exchanges lie where the one
+    /// before did, and dividing is slow.
     last: usize,
+    from: i64,
+    to: i64,
 }
 
 impl<B: Bin> BinTable<B> {
     pub(crate) fn new(unit: Nanos, capacity: usize) -> BinTable<B> {
+        BinTable::with_origin(Timestamp(0), unit, capacity)
+    }
+
+    /// Bins that are aligned to this time.
+    pub(crate) fn with_origin(origin: Timestamp, unit: Nanos, capacity: usize) -> BinTable<B> {
         assert!(unit.0 > 0 && capacity > 0, "bins have a width, and there is room for one");
-        BinTable { unit: unit.0, doublings: 0, capacity, slots: HashMap::default(), bins: Vec::new(), last: 0 }
+        let (origin, unit) = (origin.0, unit.0);
+        let (slots, bins) = (HashMap::default(), Vec::new());
+        BinTable { origin, unit, doublings: 0, capacity, slots, bins, last: 0, from: 0, to: 0 }
     }
 
     /// The bin that holds a time.
     #[inline]
     pub(crate) fn at(&mut self, time: Timestamp) -> &mut B {
-        let index = self.index(time.0);
-        if self.bins.get(self.last).is_none_or(|(last, _)| *last != index) {
-            self.last = self.slot(time.0, index);
+        if time.0 < self.from || self.to <= time.0 {
+            self.last = self.slot(time.0, self.index(time.0));
+            let index = self.index(time.0);
+            (self.from, self.to) = (self.start(index), self.start(index.saturating_add(1)));
         }
         &mut self.bins[self.last].1
     }
 
     /// Tells every bin between two times how much of it lies between them.
+    #[inline]
     pub(crate) fn spread(&mut self, from: i64, to: i64, mut add: impl FnMut(&mut B, i64)) {
+        if self.from <= from && from < to && to <= self.to {
+            return add(&mut self.bins[self.last].1, to - from);
+        }
+        self.spread_far(from, to, add);
+    }
+
+    fn spread_far(&mut self, from: i64, to: i64, mut add: impl FnMut(&mut B, i64)) {
         // More than fit, whatever else is in the table.
-        while self.index(to).saturating_sub(self.index(from)) >= self.capacity as i64 {
+        let capacity = i64::try_from(self.capacity).unwrap_or(i64::MAX);
+        while self.index(to).saturating_sub(self.index(from)) >= capacity {
             self.widen(self.doublings + 1);
         }
         let mut at = from;
@@ -57,7 +79,9 @@ impl<B: Bin> BinTable<B> {
         }
     }
 
+    /// Adds another part, of the same origin and unit.
     pub(crate) fn merge(&mut self, other: &BinTable<B>) {
+        debug_assert_eq!((self.origin, self.unit), (other.origin, other.unit));
         self.widen(other.doublings);
         for (index, bin) in &other.bins {
             let time = other.start(*index);
@@ -78,11 +102,11 @@ impl<B: Bin> BinTable<B> {
     }
 
     fn index(&self, time: i64) -> i64 {
-        time.div_euclid(self.unit) >> self.doublings
+        time.saturating_sub(self.origin).div_euclid(self.unit) >> self.doublings
     }
 
     fn start(&self, index: i64) -> i64 {
-        index.saturating_mul(self.unit << self.doublings)
+        index.saturating_mul(self.unit << self.doublings).saturating_add(self.origin)
     }
 
     fn slot(&mut self, time: i64, index: i64) -> usize {
@@ -104,7 +128,7 @@ impl<B: Bin> BinTable<B> {
         let shift = doublings - self.doublings;
         self.doublings = doublings;
         self.slots.clear();
-        self.last = 0;
+        (self.last, self.from, self.to) = (0, 0, 0);
         for (index, bin) in std::mem::take(&mut self.bins) {
             let index = index >> shift;
             let slot = *self.slots.entry(index).or_insert_with(|| {
@@ -138,6 +162,16 @@ mod tests {
         assert_eq!(shown(&table), (10, vec![(0, 1), (10, 1), (20, 1), (30, 1)]));
         *table.at(Timestamp(49)) += 1;
         assert_eq!(shown(&table), (20, vec![(0, 2), (20, 2), (40, 1)]));
+    }
+
+    #[test]
+    fn bins_are_aligned_to_the_origin() {
+        let mut table = BinTable::with_origin(Timestamp(7), Nanos(10), 4);
+        [6, 7, 16, 17].into_iter().for_each(|time| *table.at(Timestamp(time)) += 1);
+        assert_eq!(shown(&table), (10, vec![(-3, 1), (7, 2), (17, 1)]));
+        // Too many: twice as wide, from the same origin.
+        [27, 37].into_iter().for_each(|time| *table.at(Timestamp(time)) += 1);
+        assert_eq!(shown(&table), (20, vec![(-13, 1), (7, 3), (27, 2)]));
     }
 
     #[test]

@@ -19,6 +19,9 @@ pub(crate) struct Bounded<K, V> {
     free: Vec<usize>,
     /// The kept keys, the one to evict first on top.
     order: BinaryHeap<(u64, K)>,
+    /// Keys that were asked for last, and their places: who asks often asks for the same.
+    recent: Vec<(K, usize)>,
+    recent_max: usize,
     weigh: fn(&K) -> usize,
     weight: usize,
     weight_max: usize,
@@ -37,13 +40,30 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
         // Fixed seeds: the table never iterates in hash order, but runs should not differ even in speed.
         let index = HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4));
         let (values, free, order) = (Vec::new(), Vec::new(), BinaryHeap::new());
-        Bounded { capacity, index, values, free, order, weigh, weight: 0, weight_max, barred: None }
+        let (recent, recent_max) = (Vec::new(), 1);
+        Bounded { capacity, index, values, free, order, recent, recent_max, weigh, weight: 0, weight_max, barred: None }
+    }
+
+    /// The same, and so many keys are found without their hash.
+    pub(crate) fn remembering(self, recent_max: usize) -> Bounded<K, V> {
+        Bounded { recent_max, ..self }
+    }
+
+    /// The entry of a key that was among the last.
+    #[inline]
+    pub(crate) fn recent(&mut self, is: impl Fn(&K) -> bool) -> Option<&mut V> {
+        let (_, slot) = self.recent.iter().find(|(key, _)| is(key))?;
+        self.values.get_mut(*slot)
     }
 
     /// The entry of a key, made if new; none when the key does not belong to those kept. Entries that have to make room
     /// are handed to `evicted`.
     pub(crate) fn entry(&mut self, key: &K, mut evicted: impl FnMut(K, V)) -> Option<&mut V> {
         if let Some(slot) = self.index.get(key) {
+            if self.recent.len() == self.recent_max {
+                self.recent.remove(0);
+            }
+            self.recent.push((key.clone(), *slot));
             return self.values.get_mut(*slot);
         }
         let ranked = (stable_hash(key), key.clone());
@@ -58,6 +78,7 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
             self.values.len() - 1
         });
         self.index.insert(key.clone(), slot);
+        self.recent.clear();
         while self.index.len() > self.capacity || self.weight > self.weight_max {
             let too_heavy = self.weight > self.weight_max;
             let worst = self.order.pop()?;

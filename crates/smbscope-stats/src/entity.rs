@@ -118,7 +118,17 @@ impl<K: Key> EntityTable<K> {
         }
     }
 
-    pub(crate) fn record(&mut self, key: &K, exchange: &Exchange) {
+    /// Adds an exchange to the entry of a key, which is made only where it `is` not the one before.
+    #[inline]
+    pub(crate) fn record(&mut self, is: impl Fn(&K) -> bool, key: impl FnOnce() -> K, exchange: &Exchange) {
+        let keeps = self.keeps;
+        match self.entries.recent(is) {
+            Some(tally) => tally.record(exchange, keeps),
+            None => self.record_other(&key(), exchange),
+        }
+    }
+
+    fn record_other(&mut self, key: &K, exchange: &Exchange) {
         let keeps = self.keeps;
         let other = &mut self.other;
         match self.entries.entry(key, |_, evicted| other.merge(&evicted)) {
@@ -235,11 +245,15 @@ mod tests {
         }
     }
 
+    fn record<K: Key>(table: &mut EntityTable<K>, key: &K, exchange: &Exchange) {
+        table.record(|known| known == key, || key.clone(), exchange);
+    }
+
     #[test]
     fn long_names_make_a_table_shorter_and_no_command_is_lost() {
         let names: Vec<String> = (0..2_000).map(|n| format!("{n:04096}")).collect();
         let mut table = EntityTable::new(Keeps::Whole(Limit::ENTITY));
-        names.iter().for_each(|name| table.record(&name.as_str(), &read(0, 1_000)));
+        names.iter().for_each(|name| record(&mut table, &name.as_str(), &read(0, 1_000)));
         let finished = table.finish();
         // 4 MiB hold 1,024 names of 4 KiB.
         assert_eq!((finished.entries.len(), finished.other.map(|other| other.count)), (1_024, Some(976)));
@@ -254,8 +268,8 @@ mod tests {
         let mut failed = short.clone();
         failed.status = Some(smbscope_model::Status::Nt(NtStatus(0xc000_0011)));
         let mut table = EntityTable::new(Keeps::Whole(Limit::ENTITY));
-        table.record(&1, &short);
-        table.record(&1, &failed);
+        record(&mut table, &1, &short);
+        record(&mut table, &1, &failed);
         let entity = &table.finish().entries[0].1;
         assert_eq!((entity.count, entity.errors, entity.bytes_read, entity.bytes_written), (2, 1, 164, 0));
     }
@@ -263,9 +277,9 @@ mod tests {
     #[test]
     fn entries_come_by_total_response_time() {
         let mut table = EntityTable::new(Keeps::Whole(Limit::ENTITY));
-        table.record(&"a", &read(0, 1_000));
-        table.record(&"b", &read(0, 5_000));
-        table.record(&"c", &read(0, 1_000));
+        record(&mut table, &"a", &read(0, 1_000));
+        record(&mut table, &"b", &read(0, 5_000));
+        record(&mut table, &"c", &read(0, 1_000));
         let order: Vec<_> = table.finish().entries.iter().map(|(key, _)| *key).collect();
         assert_eq!(order, ["b", "a", "c"]);
     }
@@ -275,8 +289,8 @@ mod tests {
         let mut whole = EntityTable::with_capacity(Keeps::Groups(Limit::FILE), 8);
         let mut parts = [whole.clone(), whole.clone()];
         for key in 0..30u32 {
-            whole.record(&key, &read(0, i64::from(key) * 100));
-            parts[key as usize % 2].record(&key, &read(0, i64::from(key) * 100));
+            record(&mut whole, &key, &read(0, i64::from(key) * 100));
+            record(&mut parts[key as usize % 2], &key, &read(0, i64::from(key) * 100));
         }
         let [mut left, right] = parts;
         left.merge(&right);
@@ -292,7 +306,7 @@ mod tests {
     fn the_busiest_entries_have_percentiles_within_a_64th() {
         for keeps in [Keeps::Whole(Limit::FILE), Keeps::Whole(Limit::ENTITY), Keeps::Groups(Limit::FILE)] {
             let mut table = EntityTable::new(keeps);
-            (1..=10_000).for_each(|n| table.record(&1, &read(0, n * 1_000)));
+            (1..=10_000).for_each(|n| record(&mut table, &1, &read(0, n * 1_000)));
             let figures = table.finish().entries[0].1.response_time;
             // Of 1,000, 2,000 … 10,000,000 ns: rank 9,999 · 0.95 = 9,499.05 is 9,500,050.
             let p95 = figures.p95.map_or(0, |Nanos(ns)| ns);
@@ -305,7 +319,7 @@ mod tests {
     fn groups_of_an_entry_are_apart_and_add_up() {
         let mut table = EntityTable::new(Keeps::Groups(Limit::FILE));
         let write = |time| Exchange { group: Group::Write, ..read(0, time) };
-        [read(0, 10), read(0, 30), write(500)].iter().for_each(|exchange| table.record(&1, exchange));
+        [read(0, 10), read(0, 30), write(500)].iter().for_each(|exchange| record(&mut table, &1, exchange));
         let entity = &table.finish().entries[0].1;
         let p50: Vec<_> = entity.groups.iter().map(|(group, figures)| (*group, figures.p50)).collect();
         assert_eq!(p50, [(Group::Read, Some(Nanos(20))), (Group::Write, Some(Nanos(500)))]);

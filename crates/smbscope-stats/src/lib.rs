@@ -23,7 +23,7 @@ mod summary;
 mod timeline;
 
 pub use aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
-pub use aggregator::{Aggregator, LEAVES_MAX};
+pub use aggregator::{Aggregator, Counted, Kind, LEAVES_MAX};
 pub use census::Census;
 pub use distribution::{Decade, Distribution};
 pub use entity::{ENTITIES_MAX, Entities, Entity, FileKey};
@@ -33,4 +33,4 @@ pub use slices::{Dimension, Field, Part, Piece, SLICES_KEPT, SLICES_MAX, Slice, 
 pub use slowest::SLOWEST_MAX;
 pub use split::{Splits, THINK_MAX, TimePart, TimeSplit};
 pub use summary::{Beyond, Figures, Limit, Summary};
-pub use timeline::{BINS_MAX, Bin, Timeline};
+pub use timeline::{BINS_MAX, Bin, Intervals, Timeline};

@@ -1,5 +1,6 @@
 //! A row of the command and group tables: counts, packets, statuses and every time of a set of exchanges.
 
+use crate::aggregator::Counted;
 use crate::distribution::Distribution;
 use crate::summary::{Figures, Limit, Summary};
 use smbscope_model::{Exchange, Nanos, Outcome, Status, TimeKind};
@@ -102,6 +103,24 @@ impl Default for Tally {
 }
 
 impl Tally {
+    /// One that keeps percentiles of the response and the service time only.
+    pub(crate) fn lean() -> Tally {
+        let limit = |kind| match kind {
+            TimeKind::ResponseTime | TimeKind::ServiceTime => Limit::ROW,
+            _ => Limit::MOMENTS,
+        };
+        Tally { times: TimeKind::ALL.map(|kind| Summary::new(limit(kind))), ..Tally::default() }
+    }
+
+    /// Nothing was recorded yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(crate) fn counted(&self) -> Counted<'_> {
+        Counted { response_time: &self.times[TimeKind::ResponseTime as usize], errors: &self.statuses }
+    }
+
     /// The cumulative distribution of the response time.
     pub(crate) fn cumulative(&self) -> Vec<(Nanos, f64)> {
         self.times[TimeKind::ResponseTime as usize].cumulative()

@@ -16,7 +16,7 @@ use smbscope_model::units;
 use smbscope_model::{Command, Group, Nanos};
 use smbscope_stats::filter::tokens::{Cursor, Kind, Token, Wrong, tokens};
 use smbscope_stats::filter::{FilterError, Problem};
-use smbscope_stats::{Figures, Limit, Summary};
+use smbscope_stats::{Figures, Summary};
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -313,18 +313,15 @@ fn is_command(command: Command, of: &str) -> bool {
 fn figures_of(run: &Run, of: &str) -> Figures {
     if is_total(of) {
         // In an open loop what users wait begins when an operation is due.
-        return run.due.as_ref().unwrap_or(&run.total).figures();
+        return run.due.as_ref().map_or_else(|| run.total().figures(), Summary::figures);
     }
     if let Some(group) = group(of) {
-        return run.groups.get(&group).map(Summary::figures).unwrap_or_default();
+        return run.group(group).figures();
     }
     if let Some(operation) = run.operations.iter().find(|operation| operation.name.eq_ignore_ascii_case(of)) {
         return operation.response.as_ref().unwrap_or(&operation.service).figures();
     }
-    let mut all = Summary::new(Limit::ROW);
-    let mine = run.commands.iter().filter(|((command, _, group), _)| group.in_headline() && is_command(*command, of));
-    mine.for_each(|(_, counted)| all.merge(&counted.response_time));
-    all.figures()
+    run.counted.response_times(|(command, _, group)| group.in_headline() && is_command(*command, of)).figures()
 }
 
 #[cfg(test)]

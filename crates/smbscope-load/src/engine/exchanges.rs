@@ -1,10 +1,14 @@
-//! Commands as exchanges, one by one: for the table that a capture of the same run can be put beside.
+//! Commands as the exchanges that a capture yields: what `smbscope_stats` counts, and what a table of them holds that a
+//! capture of the same run can be put beside.
 
 use super::session::Identity;
 use crate::client::Sample;
-use smbscope_model::{Exchange, FlowId, Half, Outcome, PacketRef, Stamp, Status, Timestamp};
+use smbscope_model::{
+    Command, Endpoints, Exchange, FlowId, Group, Half, Nanos, Outcome, PacketRef, Stamp, Status, Timestamp,
+};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Exchanges of a load point that are kept, of all workers together; further ones are counted. About 130 MB.
 pub const EXCHANGES_MAX: usize = 250_000;
@@ -24,18 +28,181 @@ impl Clock {
     }
 
     pub(crate) fn timestamp(&self, at: Instant) -> Timestamp {
-        let later = at.saturating_duration_since(self.instant).as_nanos() as i64;
-        let earlier = self.instant.saturating_duration_since(at).as_nanos() as i64;
-        Timestamp(self.timestamp.0 + later - earlier)
+        let since = match at.checked_duration_since(self.instant) {
+            Some(later) => nanos(later).0,
+            None => -nanos(self.instant - at).0,
+        };
+        Timestamp(self.timestamp.0.saturating_add(since))
     }
 }
 
-/// What the exchanges of one connection, and of one action on it, have in common.
-#[derive(Debug, Clone)]
+/// What all exchanges of a connection have in common.
+#[derive(Debug)]
+struct Ends {
+    flow: FlowId,
+    identity: Identity,
+}
+
+/// A connection, of which commands come.
+#[derive(Debug)]
 pub(crate) struct Origin {
-    pub(crate) flow: FlowId,
-    pub(crate) identity: Identity,
-    pub(crate) path: Option<Arc<str>>,
+    ends: Arc<Ends>,
+    /// What the next commands are about.
+    path: Option<Arc<str>>,
+    /// When the last response was there.
+    answered: Option<Instant>,
+}
+
+impl Origin {
+    pub(crate) fn new(flow: FlowId, identity: Identity) -> Origin {
+        Origin { ends: Arc::new(Ends { flow, identity }), path: None, answered: None }
+    }
+
+    /// The next commands are about this file.
+    pub(crate) fn is_about(&mut self, path: Option<Arc<str>>) {
+        self.path = path;
+    }
+
+    /// The next commands of the connection: what they have in common.
+    pub(crate) fn commands(&mut self, samples: &[Sample]) -> Batch {
+        let batch = Batch {
+            commands: samples.len(),
+            ends: self.ends.clone(),
+            path: self.path.clone(),
+            answered: self.answered,
+        };
+        let complete = samples.iter().filter(|sample| sample.outcome == Outcome::Complete);
+        self.answered = self.answered.max(complete.map(|sample| sample.response_last).max());
+        batch
+    }
+}
+
+/// What the commands of an action have in common.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    /// How many they are.
+    pub(crate) commands: usize,
+    ends: Arc<Ends>,
+    path: Option<Arc<str>>,
+    /// When the last response before them was there.
+    answered: Option<Instant>,
+}
+
+/// Turns commands into exchanges, one in the place of the other, so that nothing is copied but what differs.
+#[derive(Debug)]
+pub(crate) struct Maker {
+    clock: Clock,
+    exchange: Exchange,
+    ends: Option<Arc<Ends>>,
+    /// When the last response was there.
+    answered: Option<Timestamp>,
+}
+
+impl Maker {
+    pub(crate) fn new(clock: Clock) -> Maker {
+        Maker { clock, exchange: blank(), ends: None, answered: None }
+    }
+
+    /// The next commands are these.
+    pub(crate) fn begin(&mut self, batch: Batch) {
+        let Batch { ends, path, answered, .. } = batch;
+        let exchange = &mut self.exchange;
+        if self.ends.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &ends)) {
+            let identity = &ends.identity;
+            exchange.flow = ends.flow;
+            exchange.endpoints = identity.endpoints;
+            exchange.dialect = Some(identity.dialect);
+            own(&mut exchange.user, identity.user.as_deref());
+            own(&mut exchange.share, identity.share.as_deref());
+            self.ends = Some(ends);
+        }
+        exchange.path = path;
+        self.answered = answered.map(|at| self.clock.timestamp(at));
+    }
+
+    /// The command as a capture would show it that was taken inside the client. There are no packets, and no round trip is
+    /// known.
+    pub(crate) fn exchange(&mut self, sample: &Sample) -> &Exchange {
+        let clock = self.clock;
+        let stamp = |time: Timestamp| Some(Stamp { time, packet: PacketRef::default() });
+        let answered = sample.outcome == Outcome::Complete;
+        let begun = clock.timestamp(sample.request_first);
+        let last = clock.timestamp(sample.response_last);
+        let is_short = sample.response_first == sample.response_last;
+        let first = if is_short { last } else { clock.timestamp(sample.response_first) };
+        // Nothing else was outstanding, unless it began before the response before.
+        let think_time = self.answered.filter(|before| *before <= begun).map(|before| begun - before);
+        if answered {
+            self.answered = self.answered.max(Some(last));
+        }
+        let exchange = &mut self.exchange;
+        exchange.command = sample.command;
+        exchange.subcommand = sample.subcommand;
+        exchange.group = sample.group;
+        exchange.message_id = Some(sample.message_id);
+        exchange.session_id = Some(sample.session_id);
+        exchange.tree_id = Some(sample.tree_id);
+        exchange.file_id = sample.file_id;
+        exchange.status = sample.status.map(Status::Nt);
+        exchange.request.first = stamp(begun);
+        exchange.request.last = stamp(clock.timestamp(sample.request_last));
+        exchange.request.bytes = sample.request_bytes.into();
+        exchange.interim = sample.interim.and_then(|at| stamp(clock.timestamp(at)));
+        exchange.response.first = stamp(first).filter(|_| answered);
+        exchange.response.last = stamp(last).filter(|_| answered);
+        exchange.response.bytes = sample.response_bytes.into();
+        exchange.offset = sample.offset;
+        exchange.length = sample.length.map(u64::from);
+        exchange.compounded = sample.compounded;
+        exchange.signed = sample.signed;
+        exchange.encrypted = sample.encrypted;
+        exchange.outcome = sample.outcome;
+        exchange.think_time = think_time;
+        exchange
+    }
+}
+
+/// Names a name that no other thread counts the uses of.
+fn own(place: &mut Option<Arc<str>>, name: Option<&str>) {
+    if place.as_deref() != name {
+        *place = name.map(Arc::from);
+    }
+}
+
+/// What every exchange of a client lacks.
+fn blank() -> Exchange {
+    let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    Exchange {
+        flow: FlowId(0),
+        endpoints: Endpoints { client: nobody, server: nobody },
+        dialect: None,
+        command: Command::EncryptedFrame,
+        subcommand: None,
+        group: Group::Encrypted,
+        message_id: None,
+        session_id: None,
+        tree_id: None,
+        file_id: None,
+        user: None,
+        share: None,
+        path: None,
+        status: None,
+        request: Half::default(),
+        interim: None,
+        response: Half::default(),
+        offset: None,
+        length: None,
+        compounded: false,
+        signed: false,
+        encrypted: false,
+        outcome: Outcome::Unanswered,
+        retransmitted: 0,
+        retransmission_delay: None,
+        resent: None,
+        standstill: None,
+        server_round_trip: None,
+        think_time: None,
+    }
 }
 
 /// Exchanges of a load point, and how many did not fit.
@@ -46,54 +213,19 @@ pub struct Exchanges {
     /// Those that were not, because there were too many.
     pub left_out: u64,
     most: usize,
-    clock: Clock,
 }
 
 impl Exchanges {
-    pub(crate) fn new(clock: Clock, most: usize) -> Exchanges {
-        Exchanges { list: Vec::new(), left_out: 0, most, clock }
+    pub(crate) fn new(most: usize) -> Exchanges {
+        Exchanges { list: Vec::new(), left_out: 0, most }
     }
 
-    pub(crate) fn add(&mut self, sample: &Sample, origin: &Origin) {
+    pub(crate) fn add(&mut self, exchange: &Exchange) {
         if self.list.len() == self.most {
             self.left_out += 1;
-            return;
+        } else {
+            self.list.push(exchange.clone());
         }
-        let stamp = |at: Instant| Stamp { time: self.clock.timestamp(at), packet: PacketRef::default() };
-        let answered = sample.outcome == Outcome::Complete;
-        let identity = &origin.identity;
-        self.list.push(Exchange {
-            dialect: Some(identity.dialect),
-            subcommand: sample.subcommand,
-            message_id: Some(sample.message_id),
-            session_id: Some(sample.session_id),
-            tree_id: Some(sample.tree_id),
-            file_id: sample.file_id,
-            user: identity.user.clone(),
-            share: identity.share.clone(),
-            path: origin.path.clone(),
-            status: sample.status.map(Status::Nt),
-            request: Half {
-                first: Some(stamp(sample.request_first)),
-                last: Some(stamp(sample.request_last)),
-                packets: 0,
-                bytes: sample.request_bytes.into(),
-            },
-            interim: sample.interim.map(stamp),
-            response: Half {
-                first: answered.then(|| stamp(sample.response_first)),
-                last: answered.then(|| stamp(sample.response_last)),
-                packets: 0,
-                bytes: sample.response_bytes.into(),
-            },
-            offset: sample.offset,
-            length: sample.length.map(u64::from),
-            compounded: sample.compounded,
-            signed: sample.signed,
-            encrypted: sample.encrypted,
-            outcome: sample.outcome,
-            ..Exchange::new(origin.flow, identity.endpoints, sample.command, sample.group)
-        });
     }
 
     pub(crate) fn merge(&mut self, other: Exchanges) {
@@ -107,4 +239,9 @@ impl Exchanges {
         self.list.sort_by_key(|exchange| (exchange.start(), exchange.flow, exchange.message_id));
         self
     }
+}
+
+pub(crate) fn nanos(time: Duration) -> Nanos {
+    let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    Nanos(seconds.saturating_mul(1_000_000_000).saturating_add(time.subsec_nanos().into()))
 }

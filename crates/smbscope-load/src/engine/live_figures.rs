@@ -1,9 +1,10 @@
 //! What a display shows while users work: every worker adds its figures four times a second, and whoever looks takes
 //! what came since the last look.
 
-use super::bins::Dense;
+use super::exchanges::nanos;
 use super::session::Performed;
 use smbscope_model::{Group, Nanos};
+use smbscope_stats::{Figures, Limit, Summary};
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -100,33 +101,24 @@ impl LiveFigures {
         let before = self.looked.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).replace(now);
         let mut part = self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let sessions = part.sessions;
-        let mut taken = std::mem::replace(&mut *part, LivePart { sessions, ..LivePart::default() });
+        let taken = std::mem::replace(&mut *part, LivePart { sessions, ..LivePart::default() });
         drop(part);
-        let commands = taken.groups.iter().map(Dense::total).sum();
-        let figures: Vec<LiveGroup> = Group::ALL
-            .into_iter()
-            .zip(&taken.groups)
-            .filter(|(_, times)| times.total() > 0)
-            .map(|(group, times)| LiveGroup {
-                group,
-                commands: times.total(),
-                p50: times.p50(),
-                p95: times.p95(),
-                p99: times.p99(),
-            })
-            .collect();
-        let mut all = Dense::default();
-        for (group, times) in Group::ALL.into_iter().zip(&mut taken.groups) {
+        let mut all = Summary::new(Limit::FILE);
+        let mut groups = Vec::new();
+        for (group, times) in Group::ALL.into_iter().zip(&taken.groups).filter(|(_, times)| times.count() > 0) {
+            let Figures { count, p50, p95, p99, .. } = times.figures();
+            groups.push(LiveGroup { group, commands: count, p50, p95, p99 });
             if group.in_headline() {
-                all.take_from(times);
+                all.merge(times);
             }
         }
+        let all = all.figures();
         Snapshot {
             phase: PHASES[usize::from(self.phase.load(Relaxed))],
             users_planned: self.users.load(Relaxed),
             sessions: sessions.clamp(0, u32::MAX.into()) as u32,
             over: before.map_or(Duration::ZERO, |before| now - before),
-            commands,
+            commands: groups.iter().map(|group| group.commands).sum(),
             operations: taken.operations,
             errors: taken.errors,
             unexpected: taken.unexpected,
@@ -134,9 +126,9 @@ impl LiveFigures {
             failures: taken.failures,
             bytes_read: taken.bytes_read,
             bytes_written: taken.bytes_written,
-            p50: all.p50(),
-            p95: all.p95(),
-            groups: figures,
+            p50: all.p50,
+            p95: all.p95,
+            groups,
         }
     }
 
@@ -150,7 +142,8 @@ impl LiveFigures {
     pub(crate) fn publish(&self, part: &mut LivePart) {
         let mut shared = self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         for (mine, theirs) in shared.groups.iter_mut().zip(part.groups.iter_mut()) {
-            mine.take_from(theirs);
+            mine.merge(theirs);
+            *theirs = Summary::new(Limit::FILE);
         }
         shared.sessions += std::mem::take(&mut part.sessions);
         shared.operations += std::mem::take(&mut part.operations);
@@ -164,9 +157,9 @@ impl LiveFigures {
 }
 
 /// What is not yet published, or not yet looked at.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LivePart {
-    groups: [Dense; Group::ALL.len()],
+    groups: [Summary; Group::ALL.len()],
     /// Sessions made less sessions ended.
     pub(crate) sessions: i64,
     pub(crate) operations: u64,
@@ -178,10 +171,26 @@ pub(crate) struct LivePart {
     bytes_written: u64,
 }
 
+impl Default for LivePart {
+    fn default() -> LivePart {
+        LivePart {
+            groups: std::array::from_fn(|_| Summary::new(Limit::FILE)),
+            sessions: 0,
+            operations: 0,
+            unexpected: 0,
+            errors: 0,
+            statuses: Statuses::default(),
+            failures: 0,
+            bytes_read: 0,
+            bytes_written: 0,
+        }
+    }
+}
+
 impl LivePart {
     /// A command was answered, with this error status if with one.
     pub(crate) fn answered(&mut self, group: Group, time: Duration, error: Option<NtStatus>) {
-        self.groups[group as usize].record(time);
+        self.groups[group as usize].record(nanos(time));
         if let Some(status) = error {
             self.errors += 1;
             self.statuses.add(status, 1);

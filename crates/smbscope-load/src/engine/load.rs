@@ -207,8 +207,8 @@ impl Engine<'_> {
         used: ProcessTime,
     ) -> (Run, Option<Exchanges>) {
         let open = self.plan.schedule.is_open();
-        let exchanges = self.plan.exchanges.then(|| Exchanges::new(*clock, 0));
-        let mut whole = Recorder::new(window, self.names.len(), open, exchanges);
+        let exchanges = self.plan.exchanges.then(|| Exchanges::new(0));
+        let mut whole = Recorder::new(window, *clock, self.names.len(), open, exchanges);
         let mut late = Summary::new(Limit::ROW);
         let busiest = parts.iter().map(|part| part.on_cpu).max().unwrap_or_default();
         let last = parts.iter().map(|part| part.ended).max().unwrap_or(window.end);
@@ -231,8 +231,9 @@ impl Engine<'_> {
             (None, _) => Ended::Done,
         };
         let exchanges = whole.exchanges.take().map(Exchanges::finish);
-        let figures = whole.finish(&self.names, clock, duration, self.plan.sessions_per_user);
-        let median = figures.total.figures().p50.map(|p50| Duration::from_nanos(p50.0.max(0) as u64));
+        let figures = whole.finish(&self.names, duration, self.plan.sessions_per_user);
+        let total = figures.counted.response_times(|(_, _, group)| group.in_headline());
+        let median = total.figures().p50.map(|p50| Duration::from_nanos(p50.0.max(0) as u64));
         let stalls = silences.map_or_else(Vec::new, |silences| silences.stalls(median));
         let stalls = stalls.iter().map(|s| Stall { start: clock.timestamp(s.from), length: s.length }).collect();
         let busiest = if duration.is_zero() { 0.0 } else { busiest.as_secs_f64() / duration.as_secs_f64() };
@@ -241,9 +242,7 @@ impl Engine<'_> {
             started: clock.timestamp(window.start),
             duration,
             warmup: window.start.min(last).saturating_duration_since(window.start - self.plan.warmup),
-            commands: figures.commands,
-            groups: figures.groups,
-            total: figures.total,
+            counted: figures.counted,
             due: figures.due,
             operations: figures.operations,
             bytes_read: figures.bytes_read,

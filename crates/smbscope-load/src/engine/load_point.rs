@@ -77,6 +77,12 @@ impl<C: Connector> LoadPoint<C> {
         self.flows.fetch_add(1, Relaxed) + 1
     }
 
+    /// What was counted, when all users have left.
+    pub(crate) fn take_recorder(&self) -> Recorder {
+        let empty = self.recorder.borrow().empty();
+        self.recorder.replace(empty)
+    }
+
     /// The intended starts of a user.
     pub(crate) fn appointments(&self, number: u32) -> Appointments {
         Appointments::new(self.schedule.get(), number, self.sessions, self.begin.get(), self.plan.seed)

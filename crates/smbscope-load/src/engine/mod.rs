@@ -7,7 +7,6 @@
 //! A new session first does what its script sets up, which is not counted. Sessions stay from one load point to the next,
 //! with their open files, and scripts go on where they are; when the next load point has fewer users, the last ones leave.
 
-mod bins;
 mod capacity;
 mod connections;
 mod control;

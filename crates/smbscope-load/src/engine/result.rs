@@ -1,8 +1,8 @@
 //! What a load point yields. Times come from the client's own samples; the wire's are put beside them by whoever has a
 //! capture of the same run.
 
-use smbscope_model::{Command, Group, Nanos, Subcommand, Timestamp};
-use smbscope_stats::Summary;
+use smbscope_model::{Group, Nanos, Timestamp};
+use smbscope_stats::{Aggregator, Summary};
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,12 +18,8 @@ pub struct Run {
     pub duration: Duration,
     /// Length of what went before and is not counted.
     pub warmup: Duration,
-    /// By command, what it was used for, and group.
-    pub commands: BTreeMap<(Command, Option<Subcommand>, Group), Counted>,
-    /// By group: response time of each command.
-    pub groups: BTreeMap<Group, Summary>,
-    /// Of all commands in groups of [`Group::in_headline`].
-    pub total: Summary,
+    /// The commands, counted as those of a capture are.
+    pub counted: Aggregator,
     /// Open loop: of all operations of the workload, from when they were due to their end.
     pub due: Option<Summary>,
     /// By operation of the workload, in the workload's order.
@@ -50,13 +46,21 @@ pub struct Run {
     pub pace: Pace,
 }
 
-/// Commands of one kind.
-#[derive(Debug, Clone)]
-pub struct Counted {
-    /// Response times of all that were answered.
-    pub response_time: Summary,
-    /// Answers by status, errors and warnings only.
-    pub errors: BTreeMap<NtStatus, u64>,
+impl Run {
+    /// Response times of all commands in groups of [`Group::in_headline`].
+    pub fn total(&self) -> Summary {
+        self.counted.response_times(|(_, _, group)| group.in_headline())
+    }
+
+    /// Response times of the commands of a group.
+    pub fn group(&self, of: Group) -> Summary {
+        self.counted.response_times(|(_, _, group)| *group == of)
+    }
+
+    /// Commands of every group that were answered.
+    pub fn answered(&self) -> u64 {
+        self.counted.kinds().map(|(_, counted)| counted.response_time.count()).sum()
+    }
 }
 
 /// Operations of one name: one or several commands.

@@ -30,9 +30,9 @@ pub(crate) struct User<T> {
     session: Option<T>,
     /// Why there is none.
     trouble: Option<String>,
-    /// Of each connection, where exchanges are kept; otherwise none.
+    /// Of each connection.
     origins: Vec<Origin>,
-    /// Paths of open files, where exchanges are kept.
+    /// Paths of open files.
     paths: Vec<(Slot, Arc<str>)>,
     appointments: Option<Appointments>,
     /// Since when a command is under way, or about to be.
@@ -96,14 +96,9 @@ impl<T: ServerSession> User<T> {
                 let at = now();
                 point.recorder.borrow_mut().connected(at, at - began);
                 self.paths.clear();
-                self.origins.clear();
-                if point.plan.exchanges {
-                    self.origins.extend(connections.map(|connection| Origin {
-                        flow: FlowId(point.next_flow()),
-                        identity: session.identity(connection),
-                        path: None,
-                    }));
-                }
+                self.origins = connections
+                    .map(|connection| Origin::new(FlowId(point.next_flow()), session.identity(connection)))
+                    .collect();
                 self.session = Some(session);
                 self.trouble = None;
             }
@@ -125,9 +120,7 @@ impl<T: ServerSession> User<T> {
             && !point.control.is_over()
         {
             let Some(step) = self.script.next() else { return };
-            if !self.origins.is_empty() {
-                subject(&step.action, &mut self.paths);
-            }
+            subject(&step.action, &mut self.paths);
             let connection = session.connection();
             let line = step.line.map_or_else(String::new, |line| format!(", line {line}"));
             let reason = match session.perform(&step.action).await {
@@ -202,15 +195,12 @@ impl<T: ServerSession> User<T> {
                 appointments.begun();
                 current = Some(Current { operation, intended, span: None, unexpected: None });
             }
-            let subject = if origins.is_empty() { None } else { subject(&step.action, paths) };
             let connection = session.connection();
+            let origin = &mut origins[connection];
+            origin.is_about(subject(&step.action, paths));
             *waiting = Some(time);
             let result = session.perform(&step.action).await;
             *waiting = None;
-            let origin = origins.get_mut(connection).map(|origin| {
-                origin.path = subject;
-                &*origin
-            });
             let span = point.recorder.borrow_mut().take(session.samples(connection), result.as_ref().ok(), origin);
             if let Some((_, last)) = span {
                 time = last;
@@ -308,11 +298,9 @@ impl<T: ServerSession> User<T> {
         let Some(session) = &mut self.session else { return Ok(()) };
         let result = session.attend().await;
         let mut recorder = point.recorder.borrow_mut();
-        for connection in 0..session.connections() {
-            if let Some(origin) = self.origins.get_mut(connection) {
-                origin.path = None;
-            }
-            recorder.take(session.samples(connection), None, self.origins.get(connection));
+        for (connection, origin) in self.origins.iter_mut().enumerate() {
+            origin.is_about(None);
+            recorder.take(session.samples(connection), None, origin);
         }
         result
     }

@@ -116,8 +116,8 @@ impl<C: Connector + 'static> Worker<'_, C> {
         let begin = now();
         // The measured part is still to be fixed.
         let window = Window { start: begin + FAR, end: begin + FAR + FAR, interval: plan.interval };
-        let exchanges = plan.exchanges.then(|| Exchanges::new(clock, EXCHANGES_MAX / self.workers as usize));
-        let recorder = Recorder::new(window, self.operations, plan.schedule.is_open(), exchanges);
+        let exchanges = plan.exchanges.then(|| Exchanges::new(EXCHANGES_MAX / self.workers as usize));
+        let recorder = Recorder::new(window, clock, self.operations, plan.schedule.is_open(), exchanges);
         let point = Rc::new(LoadPoint::new(common.clone(), control, timers.clone(), recorder, sessions));
         let numbers = (self.index..sessions).step_by(self.workers as usize);
         let wanted = numbers.len();
@@ -176,7 +176,7 @@ impl<C: Connector + 'static> Worker<'_, C> {
             self.users = users;
         };
         tasks.run_until(beside(connecting, async { tokio::join!(publish(&point, live), timers.run()).0 })).await;
-        live.publish(&mut point.recorder.borrow_mut().live);
+        point.recorder.borrow_mut().publish(live);
         (point, now())
     }
 
@@ -220,7 +220,7 @@ impl<C: Connector + 'static> Worker<'_, C> {
         let ended = tasks.run_until(beside(working, watching)).await;
 
         let mut worked = Worked {
-            recorder: Recorder::new(window, 0, false, None),
+            recorder: point.take_recorder(),
             ended: point.last_of(&ended),
             alive: 0,
             trouble: None,
@@ -234,8 +234,7 @@ impl<C: Connector + 'static> Worker<'_, C> {
             }
             self.users.push(user);
         }
-        worked.recorder = point.recorder.replace(Recorder::new(window, 0, false, None));
-        live.publish(&mut worked.recorder.live);
+        worked.recorder.publish(live);
         worked
     }
 
@@ -278,7 +277,7 @@ async fn beside<T>(work: impl Future<Output = T>, endless: impl Future<Output = 
 async fn publish<C: Connector>(point: &LoadPoint<C>, live: &LiveFigures) -> Infallible {
     loop {
         tokio::time::sleep(PUBLISH).await;
-        live.publish(&mut point.recorder.borrow_mut().live);
+        point.recorder.borrow_mut().publish(live);
     }
 }
 

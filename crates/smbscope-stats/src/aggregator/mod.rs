@@ -10,10 +10,10 @@ use crate::entity::{EntityTable, FileKey, Keeps};
 use crate::heatmap::HeatTable;
 use crate::row::Tally;
 use crate::slowest::Slowest;
-use crate::split::SplitTable;
-use crate::summary::Limit;
-use crate::timeline::TimelineTable;
-use smbscope_model::{Command, Connection, Exchange, Group, Nanos, Outcome, Settled, Subcommand, Timestamp};
+use crate::split::{SplitTable, Stretch};
+use crate::summary::{Limit, Summary};
+use crate::timeline::{Intervals, Timeline, TimelineTable};
+use smbscope_model::{Command, Connection, Exchange, Group, Nanos, Outcome, Settled, Status, Subcommand, Timestamp};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -22,10 +22,15 @@ use std::sync::Arc;
 /// a hostile capture adds beyond is counted in its group and not per command.
 pub const LEAVES_MAX: usize = 2_048;
 
+/// Leaves that are found without their hash: those of an operation.
+const RECENT_LEAVES: usize = 8;
+
 /// Statistics of the exchanges recorded so far.
 #[derive(Debug, Clone)]
 pub struct Aggregator {
-    leaves: Bounded<Leaf, Tally>,
+    /// Everything is done by one client on one share of one server: their tables would say what the total says.
+    of_one_share: bool,
+    leaves: Bounded<Kind, Tally>,
     /// Leaves beyond [`LEAVES_MAX`], by group.
     folded: BTreeMap<Group, Tally>,
     shares: EntityTable<Arc<str>>,
@@ -41,26 +46,29 @@ pub struct Aggregator {
     last: Option<Timestamp>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Leaf {
-    command: Command,
-    subcommand: Option<Subcommand>,
-    group: Group,
+/// What commands are told apart by: the command, what it was used for, and where it is counted.
+pub type Kind = (Command, Option<Subcommand>, Group);
+
+/// What was counted of a kind of commands.
+#[derive(Debug, Clone, Copy)]
+pub struct Counted<'a> {
+    /// Response times of those that are complete.
+    pub response_time: &'a Summary,
+    /// Error responses by status, at most [`STATUSES_MAX`](crate::STATUSES_MAX) of them.
+    pub errors: &'a BTreeMap<Status, u64>,
 }
 
-impl Leaf {
-    fn of(exchange: &Exchange) -> Leaf {
-        let subcommand = match exchange.outcome {
-            Outcome::ServerInitiated => Some(Subcommand::ServerInitiated),
-            _ => exchange.subcommand,
-        };
-        Leaf { command: exchange.command, subcommand, group: exchange.group }
-    }
+fn kind_of(exchange: &Exchange) -> Kind {
+    let subcommand = match exchange.outcome {
+        Outcome::ServerInitiated => Some(Subcommand::ServerInitiated),
+        _ => exchange.subcommand,
+    };
+    (exchange.command, subcommand, exchange.group)
+}
 
-    /// Not a command of its own: what the server sent unasked, and the second part of a Write_Raw.
-    fn is_apart(&self) -> bool {
-        matches!(self.subcommand, Some(Subcommand::AsyncPortion | Subcommand::ServerInitiated))
-    }
+/// Not a command of its own: what the server sent unasked, and the second part of a Write_Raw.
+fn is_apart((_, subcommand, _): &Kind) -> bool {
+    matches!(subcommand, Some(Subcommand::AsyncPortion | Subcommand::ServerInitiated))
 }
 
 impl Default for Aggregator {
@@ -73,14 +81,15 @@ impl Aggregator {
     /// Statistics of nothing.
     pub fn new() -> Aggregator {
         Aggregator {
-            leaves: Bounded::new(LEAVES_MAX),
+            of_one_share: false,
+            leaves: Bounded::new(LEAVES_MAX).remembering(RECENT_LEAVES),
             folded: BTreeMap::new(),
             shares: EntityTable::new(Keeps::Whole(Limit::ENTITY)),
             files: EntityTable::new(Keeps::Whole(Limit::FILE)),
             clients: EntityTable::new(Keeps::Groups(Limit::FILE)),
             servers: EntityTable::new(Keeps::Groups(Limit::FILE)),
             users: EntityTable::new(Keeps::Whole(Limit::ENTITY)),
-            timeline: TimelineTable::new(),
+            timeline: TimelineTable::new(Intervals::default()),
             heat: HeatTable::new(),
             slowest: Slowest::default(),
             splits: SplitTable::new(),
@@ -91,20 +100,31 @@ impl Aggregator {
 
     /// The same with bins of this width on the time line, as long as they are not too many.
     pub fn with_interval(interval: Nanos) -> Aggregator {
-        Aggregator { timeline: TimelineTable::with_interval(interval), ..Aggregator::new() }
+        Aggregator::with_intervals(Intervals { width: interval, ..Intervals::default() })
+    }
+
+    /// The same with a time line that is cut like this; those that are merged must be cut alike.
+    pub fn with_intervals(intervals: Intervals) -> Aggregator {
+        Aggregator { timeline: TimelineTable::new(intervals), ..Aggregator::new() }
+    }
+
+    /// The same for what one client does on one share of a server, and itself pays for the counting: there are no tables
+    /// of clients, servers and shares, as they would say what the total says, and percentiles are those of the response
+    /// and the service time alone.
+    pub fn of_one_share(intervals: Intervals) -> Aggregator {
+        Aggregator { of_one_share: true, ..Aggregator::with_intervals(intervals) }
     }
 
     /// Counts an exchange.
     pub fn record(&mut self, exchange: &Exchange) {
-        let leaf = Leaf::of(exchange);
-        let apart = leaf.is_apart();
-        let folded = &mut self.folded;
-        match self.leaves.entry(&leaf, |old, tally| fold(folded, &old, &tally)) {
+        let kind = kind_of(exchange);
+        let apart = is_apart(&kind);
+        match self.leaves.recent(|known| *known == kind) {
             Some(tally) => tally.record(exchange),
-            None if !apart => self.folded.entry(leaf.group).or_default().record(exchange),
-            None => {}
+            None => self.record_leaf(&kind, exchange),
         }
-        self.timeline.record(exchange, !apart);
+        let stretch = Stretch::of(exchange);
+        self.timeline.record(exchange, stretch.as_ref(), !apart);
         let stamps = [exchange.request.first, exchange.request.last, exchange.response.first, exchange.response.last];
         for stamp in stamps.into_iter().flatten() {
             self.first = Some(self.first.map_or(stamp.time, |first| first.min(stamp.time)));
@@ -113,18 +133,42 @@ impl Aggregator {
         if apart {
             return;
         }
-        self.heat.record(exchange);
+        if let Some(stretch) = &stretch {
+            self.heat.record(exchange, stretch);
+        }
         self.slowest.record(exchange);
-        self.clients.record(&exchange.endpoints.client.ip(), exchange);
-        self.servers.record(&exchange.endpoints.server, exchange);
-        if let Some(share) = &exchange.share {
-            self.shares.record(share, exchange);
+        if !self.of_one_share {
+            let (client, server) = (exchange.endpoints.client.ip(), exchange.endpoints.server);
+            self.clients.record(|known| *known == client, || client, exchange);
+            self.servers.record(|known| *known == server, || server, exchange);
+            if let Some(share) = &exchange.share {
+                self.shares.record(|known| Arc::ptr_eq(known, share), || share.clone(), exchange);
+            }
         }
         if let Some(path) = &exchange.path {
-            self.files.record(&FileKey { share: exchange.share.clone(), path: path.clone() }, exchange);
+            let share = &exchange.share;
+            let is = |known: &FileKey| {
+                Arc::ptr_eq(&known.path, path)
+                    && known.share.as_ref().map(Arc::as_ptr) == share.as_ref().map(Arc::as_ptr)
+            };
+            self.files.record(is, || FileKey { share: share.clone(), path: path.clone() }, exchange);
         }
         if let Some(user) = &exchange.user {
-            self.users.record(user, exchange);
+            self.users.record(|known| Arc::ptr_eq(known, user), || user.clone(), exchange);
+        }
+    }
+
+    fn record_leaf(&mut self, kind: &Kind, exchange: &Exchange) {
+        let folded = &mut self.folded;
+        match self.leaves.entry(kind, |old, tally| fold(folded, &old, &tally)) {
+            Some(tally) => {
+                if self.of_one_share && tally.is_empty() {
+                    *tally = Tally::lean();
+                }
+                tally.record(exchange);
+            }
+            None if !is_apart(kind) => self.folded.entry(exchange.group).or_default().record(exchange),
+            None => {}
         }
     }
 
@@ -147,11 +191,11 @@ impl Aggregator {
 
     /// Adds what another aggregator counted. The order of merges does not matter.
     pub fn merge(&mut self, other: Aggregator) {
-        for (leaf, theirs) in other.leaves.iter() {
+        for (kind, theirs) in other.leaves.iter() {
             let folded = &mut self.folded;
-            match self.leaves.entry(leaf, |old, tally| fold(folded, &old, &tally)) {
+            match self.leaves.entry(kind, |old, tally| fold(folded, &old, &tally)) {
                 Some(tally) => tally.merge(theirs),
-                None => fold(&mut self.folded, leaf, theirs),
+                None => fold(&mut self.folded, kind, theirs),
             }
         }
         for (group, theirs) in &other.folded {
@@ -173,14 +217,32 @@ impl Aggregator {
         self.last = self.last.max(other.last);
     }
 
+    /// What was counted of each kind of commands, in their order; of at most [`LEAVES_MAX`] kinds.
+    pub fn kinds(&self) -> impl Iterator<Item = (Kind, Counted<'_>)> {
+        self.leaves.iter().map(|(kind, tally)| (*kind, tally.counted()))
+    }
+
+    /// Response times of the kinds that are chosen.
+    pub fn response_times(&self, chooses: impl Fn(&Kind) -> bool) -> Summary {
+        let mut whole = Summary::new(Limit::ROW);
+        let chosen = self.kinds().filter(|(kind, _)| !is_apart(kind) && chooses(kind));
+        chosen.for_each(|(_, counted)| whole.merge(counted.response_time));
+        whole
+    }
+
+    /// The time line alone.
+    pub fn timeline(&self) -> Timeline {
+        self.timeline.finish()
+    }
+
     /// The finished tables.
     pub fn finish(&self) -> Aggregate {
         let mut total = Tally::default();
         let mut all = Tally::default();
         let mut other = Tally::default();
         let mut groups: BTreeMap<Group, Tally> = self.folded.clone();
-        for (leaf, tally) in self.leaves.iter().filter(|(leaf, _)| !leaf.is_apart()) {
-            groups.entry(leaf.group).or_default().merge(tally);
+        for (kind, tally) in self.leaves.iter().filter(|(kind, _)| !is_apart(kind)) {
+            groups.entry(kind.2).or_default().merge(tally);
         }
         for (group, tally) in &groups {
             all.merge(tally);
@@ -231,13 +293,14 @@ impl Aggregator {
             apart: BTreeMap<Subcommand, Tally>,
         }
         let mut commands: BTreeMap<(Command, bool), Parts> = BTreeMap::new();
-        for (leaf, tally) in self.leaves.iter() {
-            let parts = commands.entry((leaf.command, leaf.group == Group::Waiting)).or_default();
-            if !parts.groups.contains(&leaf.group) {
-                parts.groups.push(leaf.group);
+        for (kind, tally) in self.leaves.iter() {
+            let (command, subcommand, group) = *kind;
+            let parts = commands.entry((command, group == Group::Waiting)).or_default();
+            if !parts.groups.contains(&group) {
+                parts.groups.push(group);
             }
-            match leaf.subcommand {
-                Some(subcommand) if leaf.is_apart() => parts.apart.entry(subcommand).or_default().merge(tally),
+            match subcommand {
+                Some(subcommand) if is_apart(kind) => parts.apart.entry(subcommand).or_default().merge(tally),
                 Some(subcommand) => {
                     parts.subcommands.entry(subcommand).or_default().merge(tally);
                     parts.whole.merge(tally);
@@ -266,9 +329,9 @@ impl Aggregator {
 }
 
 /// Keeps the counts of a leaf that has no room, in its group.
-fn fold(folded: &mut BTreeMap<Group, Tally>, leaf: &Leaf, tally: &Tally) {
-    if !leaf.is_apart() {
-        folded.entry(leaf.group).or_default().merge(tally);
+fn fold(folded: &mut BTreeMap<Group, Tally>, kind: &Kind, tally: &Tally) {
+    if !is_apart(kind) {
+        folded.entry(kind.2).or_default().merge(tally);
     }
 }
 

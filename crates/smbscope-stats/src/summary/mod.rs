@@ -32,6 +32,8 @@ pub enum Beyond {
     Histogram,
     /// A sketch: percentiles are within 1.6 %, in 8 bytes for each 3 % of the range that holds a value.
     Sketch,
+    /// Nothing: there are no percentiles.
+    Nothing,
 }
 
 impl Limit {
@@ -41,6 +43,8 @@ impl Limit {
     pub const ENTITY: Limit = Limit { exact: 256, beyond: Beyond::Sketch };
     /// Files, and the groups of each client and server.
     pub const FILE: Limit = Limit { exact: 64, beyond: Beyond::Sketch };
+    /// What is only added up: count, mean, extremes and standard deviation.
+    pub const MOMENTS: Limit = Limit { exact: 0, beyond: Beyond::Nothing };
 }
 
 /// A growing summary of durations.
@@ -60,6 +64,7 @@ enum Values {
     Exact(Vec<i64>),
     Histogram(Buffered),
     Sketch(Sketch),
+    Nothing,
 }
 
 /// A histogram, and values that have yet to be entered: one after the other they would miss the processor's caches once
@@ -181,8 +186,15 @@ impl Summary {
         }
     }
 
-    /// Adds the values of another part. Both must have the same limit.
+    /// Adds the values of another part. Both must have the same limit, unless one of them is empty.
     pub fn merge(&mut self, other: &Summary) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            *self = other.clone();
+            return;
+        }
         debug_assert_eq!(self.limit, other.limit);
         self.count += other.count;
         self.min = self.min.min(other.min);
@@ -197,7 +209,8 @@ impl Summary {
             (mine, Values::Exact(theirs)) => theirs.iter().for_each(|value| mine.record(*value)),
             (Values::Histogram(mine), Values::Histogram(theirs)) => mine.add(theirs),
             (Values::Sketch(mine), Values::Sketch(theirs)) => mine.merge(theirs),
-            (Values::Exact(_) | Values::Histogram(_) | Values::Sketch(_), _) => {
+            (Values::Nothing, Values::Nothing) => {}
+            (Values::Exact(_) | Values::Histogram(_) | Values::Sketch(_) | Values::Nothing, _) => {
                 unreachable!("the count decides the form, and the limits are equal")
             }
         }
@@ -214,6 +227,7 @@ impl Summary {
                     result.histogram.record_n(value, count).expect(RESIZES);
                 }
             }
+            Values::Nothing => {}
         }
         result.enter();
         *result.histogram
@@ -265,6 +279,9 @@ impl Summary {
 
     fn percentiles(&self) -> [Option<Nanos>; 5] {
         let mut result = [None; 5];
+        if matches!(self.values, Values::Nothing) {
+            return result;
+        }
         // The order statistics that the percentiles need, each interpolated between ranks `low` and `low + 1`.
         let places = PERCENTILES.map(|(per_mille, _)| {
             let scaled = u128::from(self.count - 1) * u128::from(per_mille);
@@ -285,7 +302,7 @@ impl Summary {
     /// The cumulative distribution: values with the fraction of all that are no larger, ascending. At most 128 points:
     /// every hundredth, and finer at the end.
     pub fn cumulative(&self) -> Vec<(Nanos, f64)> {
-        if self.count == 0 {
+        if self.count == 0 || matches!(self.values, Values::Nothing) {
             return Vec::new();
         }
         let last = self.count - 1;
@@ -320,6 +337,7 @@ impl Summary {
                 self.among_buckets(buckets, ranks)
             }
             Values::Sketch(sketch) => self.among_buckets(sketch.iter(), ranks),
+            Values::Nothing => unreachable!("nobody asks for percentiles where there are none"),
         }
     }
 
@@ -347,6 +365,7 @@ impl Summary {
             self.values = match self.limit.beyond {
                 Beyond::Histogram => Values::Histogram(Buffered::new()),
                 Beyond::Sketch => Values::Sketch(Sketch::default()),
+                Beyond::Nothing => Values::Nothing,
             };
             values.into_iter().for_each(|value| self.values.record(value));
         }
@@ -359,6 +378,7 @@ impl Values {
             Values::Exact(values) => values.push(value),
             Values::Histogram(histogram) => histogram.record(value),
             Values::Sketch(sketch) => sketch.record(value),
+            Values::Nothing => {}
         }
     }
 }
@@ -382,6 +402,7 @@ impl PartialEq for Summary {
                     counts(&a.whole()) == counts(&b.whole())
                 }
                 (Values::Sketch(a), Values::Sketch(b)) => a == b,
+                (Values::Nothing, Values::Nothing) => true,
                 _ => false,
             }
     }

@@ -1,29 +1,32 @@
 //! Adds up what the users of one worker measured, without locks; those of all workers merge to what one would have.
 //!
+//! Commands are counted by `smbscope_stats`, as the exchanges that they are. What a capture knows nothing of is counted
+//! here: operations, connects, failures, sessions, and the silences of the server.
+//!
 //! A command counts when its request went out in the measured part, an operation when its intended start lies there
 //! (in a closed loop the two are the same). Each is put into the interval in which it began, as in the timeline of a
 //! capture, so intervals add up to the totals, and what began in the measured part counts also where its end does not
 //! lie in it: an answer that takes long is not lost because of that.
 
-use super::bins::Sparse;
-use super::exchanges::{Clock, Exchanges, Origin};
-use super::live_figures::LivePart;
-use super::result::{Counted, Interval, Operation};
+use super::exchanges::{Batch, Clock, Exchanges, Maker, Origin, nanos};
+use super::live_figures::{LiveFigures, LivePart};
+use super::result::{Interval, Operation};
 use super::session::Performed;
 use super::silences::Silences;
 use crate::client::{Sample, Samples};
-use smbscope_model::{Command, Group, Nanos, Outcome, Subcommand};
-use smbscope_stats::{Limit, Summary};
+use smbscope_model::{Outcome, Timestamp};
+use smbscope_stats::{Aggregator, Bin, Intervals, Limit, Summary};
 use smbscope_wire::status::NtStatus;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 /// Different reasons of failures; further ones are added up as [`OTHER_REASONS`].
 const REASONS_MAX: usize = 64;
 const OTHER_REASONS: &str = "other reasons";
 
-/// Severity "warning" (MS-ERREF 2.3): an answer such as STATUS_BUFFER_OVERFLOW.
-const WARNING: u32 = 2;
+/// Commands that wait to be counted: together they are counted in a third of the time, as what they are counted in is in
+/// the processor's caches then. They hold up their worker for some microseconds.
+const WAITING_MAX: usize = 32;
 
 /// The measured part of a load point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,15 +45,28 @@ impl Window {
     fn interval_of(&self, at: Instant) -> usize {
         (at.saturating_duration_since(self.start).as_nanos() / self.interval.as_nanos()) as usize
     }
-}
 
-type Key = (Command, Option<Subcommand>, Group);
+    /// Where exchanges are counted: their intervals are those of the window. The plan bounds how many there are.
+    fn aggregator(&self, clock: &Clock) -> Aggregator {
+        Aggregator::of_one_share(Intervals {
+            origin: clock.timestamp(self.start),
+            width: nanos(self.interval),
+            most: usize::MAX,
+            percentiles: true,
+        })
+    }
+}
 
 /// What is counted of a load point.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     window: Window,
-    commands: Vec<(Key, Counted)>,
+    clock: Clock,
+    waiting: Vec<Sample>,
+    /// To which actions they belong.
+    batches: Vec<Batch>,
+    maker: Maker,
+    aggregator: Aggregator,
     operations: Vec<Counts>,
     cells: Vec<Cell>,
     connects: Summary,
@@ -70,14 +86,11 @@ struct Counts {
     unexpected: BTreeMap<NtStatus, u64>,
 }
 
-/// An interval.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What exchanges do not tell of an interval.
+#[derive(Debug, Clone, Copy, Default)]
 struct Cell {
-    operations: u64,
-    errors: u64,
     bytes_read: u64,
     bytes_written: u64,
-    times: Sparse,
     /// Sessions made less sessions ended.
     sessions: i64,
 }
@@ -97,7 +110,13 @@ pub(crate) struct Completed {
 
 impl Recorder {
     /// `open`: operations have intended starts.
-    pub(crate) fn new(window: Window, operations: usize, open: bool, exchanges: Option<Exchanges>) -> Recorder {
+    pub(crate) fn new(
+        window: Window,
+        clock: Clock,
+        operations: usize,
+        open: bool,
+        exchanges: Option<Exchanges>,
+    ) -> Recorder {
         let counts = Counts {
             service: Summary::new(Limit::ROW),
             response: open.then(|| Summary::new(Limit::ROW)),
@@ -105,7 +124,11 @@ impl Recorder {
         };
         Recorder {
             window,
-            commands: Vec::new(),
+            clock,
+            waiting: Vec::new(),
+            batches: Vec::new(),
+            maker: Maker::new(clock),
+            aggregator: window.aggregator(&clock),
             operations: vec![counts; operations],
             cells: Vec::new(),
             connects: Summary::new(Limit::ROW),
@@ -118,13 +141,20 @@ impl Recorder {
         }
     }
 
+    /// One that has counted nothing, and keeps no exchanges.
+    pub(crate) fn empty(&self) -> Recorder {
+        Recorder::new(self.window, self.clock, 0, false, None)
+    }
+
     pub(crate) fn window(&self) -> Window {
         self.window
     }
 
     /// When the measured part is, once that is known: before the first command.
     pub(crate) fn set_window(&mut self, window: Window) {
+        self.count_waiting();
         self.window = window;
+        self.aggregator = window.aggregator(&self.clock);
         self.silences = Silences::new(window.start);
     }
 
@@ -134,20 +164,21 @@ impl Recorder {
         &mut self,
         samples: &mut Samples,
         performed: Option<&Performed>,
-        origin: Option<&Origin>,
+        origin: &mut Origin,
     ) -> Option<(Instant, Instant)> {
         let mut span: Option<(Instant, Instant)> = None;
-        for sample in samples.drain(..) {
+        for sample in samples.iter() {
             if !sample.is_servers_wish() {
                 let (first, last) = span.unwrap_or((sample.request_first, sample.response_last));
                 span = Some((first.min(sample.request_first), last.max(sample.response_last)));
             }
-            self.command(&sample);
-            if let (Some(exchanges), Some(origin)) = (&mut self.exchanges, origin)
-                && self.window.contains(sample.request_first)
-            {
-                exchanges.add(&sample, origin);
-            }
+        }
+        if !samples.is_empty() {
+            self.batches.push(origin.commands(samples));
+            self.waiting.append(samples);
+        }
+        if self.waiting.len() >= WAITING_MAX {
+            self.count_waiting();
         }
         if let (Some(performed), Some((first, _))) = (performed, span) {
             self.live.moved(performed);
@@ -160,50 +191,41 @@ impl Recorder {
         span
     }
 
-    fn command(&mut self, sample: &Sample) {
-        let measured = self.window.contains(sample.request_first);
-        let in_headline = sample.group.in_headline();
-        let Some(time) = sample.response_time() else {
-            if measured && sample.outcome == Outcome::Unanswered {
-                self.unanswered += 1;
-                if in_headline {
-                    self.silences.unanswered(sample.request_first, sample.response_last.min(self.window.end));
+    fn count_waiting(&mut self) {
+        let (mut waiting, mut batches) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.batches));
+        let mut next = waiting.iter();
+        for batch in batches.drain(..) {
+            let commands = batch.commands;
+            self.maker.begin(batch);
+            for sample in next.by_ref().take(commands) {
+                self.command(sample);
+                let exchange = self.maker.exchange(sample);
+                if self.window.contains(sample.request_first) {
+                    self.aggregator.record(exchange);
+                    if let Some(exchanges) = &mut self.exchanges {
+                        exchanges.add(exchange);
+                    }
                 }
             }
-            return;
-        };
-        if sample.request_first < self.window.end {
-            self.silences.answered(sample.request_first, sample.response_last, in_headline);
         }
-        let failed = sample.status.is_some_and(NtStatus::is_error);
-        self.live.answered(sample.group, time, sample.status.filter(|_| failed));
-        if !measured {
-            return;
-        }
-        let counted = self.counted((sample.command, sample.subcommand, sample.group));
-        counted.response_time.record(nanos(time));
-        if let Some(status) = sample.status
-            && (failed || status.0 >> 30 == WARNING)
-        {
-            *counted.errors.entry(status).or_default() += 1;
-        }
-        let cell = self.cell(sample.request_first);
-        cell.operations += 1;
-        cell.errors += u64::from(failed);
-        if sample.group.in_headline() {
-            cell.times.record(time);
-        }
+        waiting.clear();
+        (self.waiting, self.batches) = (waiting, batches);
     }
 
-    /// A workload has a handful of kinds of commands: looking through them is faster than a tree or a hash.
-    fn counted(&mut self, key: Key) -> &mut Counted {
-        let found = self.commands.iter().position(|(known, _)| *known == key);
-        let i = found.unwrap_or_else(|| {
-            let counted = Counted { response_time: Summary::new(Limit::ROW), errors: BTreeMap::new() };
-            self.commands.push((key, counted));
-            self.commands.len() - 1
-        });
-        &mut self.commands[i].1
+    /// Takes a command to what is counted here.
+    fn command(&mut self, sample: &Sample) {
+        let in_headline = sample.group.in_headline();
+        if let Some(time) = sample.response_time() {
+            if sample.request_first < self.window.end {
+                self.silences.answered(sample.request_first, sample.response_last, in_headline);
+            }
+            self.live.answered(sample.group, time, sample.status.filter(|status| status.is_error()));
+        } else if sample.outcome == Outcome::Unanswered && self.window.contains(sample.request_first) {
+            self.unanswered += 1;
+            if in_headline {
+                self.silences.unanswered(sample.request_first, sample.response_last.min(self.window.end));
+            }
+        }
     }
 
     fn cell(&mut self, at: Instant) -> &mut Cell {
@@ -261,6 +283,7 @@ impl Recorder {
 
     /// A command that went out at this time was given up while it waited for its answer.
     pub(crate) fn given_up(&mut self, since: Instant) {
+        self.count_waiting();
         self.unanswered += 1;
         self.silences.unanswered(since, self.window.end);
     }
@@ -270,19 +293,23 @@ impl Recorder {
         self.not_begun += operations;
     }
 
+    /// Shows what was counted so far.
+    pub(crate) fn publish(&mut self, live: &LiveFigures) {
+        self.count_waiting();
+        live.publish(&mut self.live);
+    }
+
     /// The gaps between answers, of a load point that ended then.
     pub(crate) fn take_silences(&mut self, end: Instant) -> Silences {
+        self.count_waiting();
         self.silences.end(end);
         std::mem::replace(&mut self.silences, Silences::new(end))
     }
 
     /// Adds what another worker counted.
-    pub(crate) fn merge(&mut self, other: Recorder) {
-        for (key, counted) in other.commands {
-            let mine = self.counted(key);
-            mine.response_time.merge(&counted.response_time);
-            add(&mut mine.errors, counted.errors);
-        }
+    pub(crate) fn merge(&mut self, mut other: Recorder) {
+        other.count_waiting();
+        self.aggregator.merge(other.aggregator);
         for (mine, theirs) in self.operations.iter_mut().zip(other.operations) {
             mine.service.merge(&theirs.service);
             if let (Some(mine), Some(theirs)) = (&mut mine.response, &theirs.response) {
@@ -294,11 +321,8 @@ impl Recorder {
             self.cells.resize(other.cells.len(), Cell::default());
         }
         for (mine, theirs) in self.cells.iter_mut().zip(&other.cells) {
-            mine.operations += theirs.operations;
-            mine.errors += theirs.errors;
             mine.bytes_read += theirs.bytes_read;
             mine.bytes_written += theirs.bytes_written;
-            mine.times.merge(&theirs.times);
             mine.sessions += theirs.sessions;
         }
         self.connects.merge(&other.connects);
@@ -311,39 +335,9 @@ impl Recorder {
     }
 
     /// The figures, of a measured part that was as long as `duration`.
-    pub(crate) fn finish(self, names: &[String], clock: &Clock, duration: Duration, sessions_per_user: u32) -> Figures {
-        let mut groups: BTreeMap<Group, Summary> = BTreeMap::new();
-        let mut total = Summary::new(Limit::ROW);
-        for ((_, _, group), counted) in &self.commands {
-            groups.entry(*group).or_insert_with(|| Summary::new(Limit::ROW)).merge(&counted.response_time);
-            if group.in_headline() {
-                total.merge(&counted.response_time);
-            }
-        }
-        let lasted = duration.as_nanos().div_ceil(self.window.interval.as_nanos()) as usize;
-        let mut cells = self.cells;
-        cells.resize(cells.len().max(lasted), Cell::default());
-        let mut sessions = 0;
-        let mut start = self.window.start;
-        let intervals: Vec<Interval> = cells
-            .iter()
-            .map(|cell| {
-                sessions += cell.sessions;
-                let began = start;
-                start += self.window.interval;
-                Interval {
-                    start: clock.timestamp(began),
-                    users: (sessions.max(0) / i64::from(sessions_per_user)) as u32,
-                    operations: cell.operations,
-                    errors: cell.errors,
-                    bytes_read: cell.bytes_read,
-                    bytes_written: cell.bytes_written,
-                    p50: cell.times.p50(),
-                    p95: cell.times.p95(),
-                    max: cell.times.max(),
-                }
-            })
-            .collect();
+    pub(crate) fn finish(mut self, names: &[String], duration: Duration, sessions_per_user: u32) -> Figures {
+        self.count_waiting();
+        let intervals = self.intervals(duration, sessions_per_user);
         let mut due: Option<Summary> = None;
         for response in self.operations.iter().filter_map(|counts| counts.response.as_ref()) {
             due.get_or_insert_with(|| Summary::new(Limit::ROW)).merge(response);
@@ -355,9 +349,7 @@ impl Recorder {
             unexpected: counts.unexpected,
         });
         Figures {
-            commands: self.commands.into_iter().collect(),
-            groups,
-            total,
+            counted: self.aggregator,
             due,
             operations: operations.collect(),
             bytes_read: intervals.iter().map(|interval| interval.bytes_read).sum(),
@@ -369,14 +361,44 @@ impl Recorder {
             not_begun: self.not_begun,
         }
     }
+
+    /// All intervals of the measured part, those too in which nothing began.
+    fn intervals(&self, duration: Duration, sessions_per_user: u32) -> Vec<Interval> {
+        let timeline = self.aggregator.timeline();
+        let origin = self.clock.timestamp(self.window.start);
+        let began: HashMap<usize, Bin> = timeline
+            .bins
+            .into_iter()
+            .filter(|(_, bin)| bin.commands > 0)
+            .map(|(start, bin)| (((start - origin).0 / timeline.width.0) as usize, bin))
+            .collect();
+        let lasted = duration.as_nanos().div_ceil(self.window.interval.as_nanos()) as usize;
+        let last = began.keys().max().map_or(0, |last| last + 1);
+        let mut sessions = 0;
+        let interval = |at: usize| {
+            let cell = self.cells.get(at).copied().unwrap_or_default();
+            let bin = began.get(&at).copied().unwrap_or_default();
+            sessions += cell.sessions;
+            Interval {
+                start: Timestamp(origin.0 + at as i64 * timeline.width.0),
+                users: (sessions.max(0) / i64::from(sessions_per_user)) as u32,
+                operations: bin.complete,
+                errors: bin.errors,
+                bytes_read: cell.bytes_read,
+                bytes_written: cell.bytes_written,
+                p50: bin.response_time_p50,
+                p95: bin.response_time_p95,
+                max: bin.response_time_max,
+            }
+        };
+        (0..lasted.max(last).max(self.cells.len())).map(interval).collect()
+    }
 }
 
 /// The part of a [`Run`](super::result::Run) that is counted.
 #[derive(Debug)]
 pub(crate) struct Figures {
-    pub(crate) commands: BTreeMap<Key, Counted>,
-    pub(crate) groups: BTreeMap<Group, Summary>,
-    pub(crate) total: Summary,
+    pub(crate) counted: Aggregator,
     pub(crate) due: Option<Summary>,
     pub(crate) operations: Vec<Operation>,
     pub(crate) bytes_read: u64,
@@ -386,10 +408,6 @@ pub(crate) struct Figures {
     pub(crate) failures: BTreeMap<String, u64>,
     pub(crate) unanswered: u64,
     pub(crate) not_begun: u64,
-}
-
-fn nanos(time: Duration) -> Nanos {
-    Nanos(time.as_nanos().min(i64::MAX as u128) as i64)
 }
 
 /// Adds counts to counts.

@@ -9,8 +9,8 @@ use smbscope_wire::status::NtStatus;
 fn a_user_without_think_time_does_one_operation_after_the_other() {
     // 10 ms each for 2 s: 200 a user.
     let run = run_one(&plan(3, 2), &MockServer::new(|_| after_ms(10)));
-    assert_eq!((run.total.count(), run.operations[0].service.count()), (600, 600));
-    let figures = run.groups[&Group::Read].figures();
+    assert_eq!((run.total().count(), run.operations[0].service.count()), (600, 600));
+    let figures = run.group(Group::Read).figures();
     assert_eq!((figures.p50, figures.max), (Some(Nanos(10_000_000)), Some(Nanos(10_000_000))));
     assert_eq!((run.bytes_read, run.duration, run.ended), (600 * 4096, Duration::from_secs(2), Ended::Done));
     assert_eq!((run.operations[0].response.is_none(), run.pace), (true, result::Pace::Closed));
@@ -20,7 +20,7 @@ fn a_user_without_think_time_does_one_operation_after_the_other() {
 fn think_time_passes_between_operations() {
     // 10 ms + 90 ms: 10 a second and user; the first begins somewhere in the first think time.
     let plan = Plan { schedule: Schedule::Closed { think: Duration::from_millis(90) }, ..plan(4, 10) };
-    let count = run_one(&plan, &MockServer::new(|_| after_ms(10))).total.count();
+    let count = run_one(&plan, &MockServer::new(|_| after_ms(10))).total().count();
     assert!((392..=400).contains(&count), "{count}");
 }
 
@@ -32,7 +32,7 @@ fn a_stall_shows_as_one_long_operation_of_each_user() {
         _ => after_ms(10),
     };
     let run = run_one(&plan(2, 5), &MockServer::new(stall));
-    let figures = run.total.figures();
+    let figures = run.total().figures();
     assert!((600..=604).contains(&figures.count), "{}", figures.count);
     assert_eq!(figures.p99, Some(Nanos(10_000_000)));
     let max = figures.max.unwrap().0;

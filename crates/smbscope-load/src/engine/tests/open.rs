@@ -13,7 +13,7 @@ fn the_rate_is_kept_whatever_the_number_of_users() {
     for users in [1, 3, 10] {
         let plan = open(plan(users, 10), 50.0, Arrivals::Constant);
         let run = run_one(&plan, &MockServer::new(|_| after_ms(5)));
-        assert_eq!((run.operations[0].service.count(), run.total.count()), (500, 500), "{users} users");
+        assert_eq!((run.operations[0].service.count(), run.total().count()), (500, 500), "{users} users");
         assert_eq!(run.pace, result::Pace::Open { rate: 50.0, not_begun: 0 });
         assert!(run.intervals.iter().all(|interval| (49..=51).contains(&interval.operations)), "{:?}", run.intervals);
     }
