@@ -31,6 +31,22 @@ pub fn utf16_text(bytes: &[u8]) -> String {
     char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
+/// What is before the terminator of a text in UTF-16 or in an OEM code page, or all of it where there is none; and whether
+/// there is one.
+pub fn before_terminator(bytes: &[u8], unicode: bool) -> (&[u8], bool) {
+    let end = match unicode {
+        true => bytes.chunks_exact(2).position(|unit| unit == [0, 0]).map(|units| 2 * units),
+        false => bytes.iter().position(|byte| *byte == 0),
+    };
+    let all = if unicode { bytes.len() & !1 } else { bytes.len() };
+    (&bytes[..end.unwrap_or(all)], end.is_some())
+}
+
+/// Text in UTF-16, or else in an OEM code page.
+pub fn text(bytes: &[u8], unicode: bool) -> String {
+    if unicode { utf16_text(bytes) } else { oem_text(bytes) }
+}
+
 /// OEM text as UTF-8 where it is ASCII; other bytes become U+FFFD, since the code page is not on the wire.
 pub fn oem_text(bytes: &[u8]) -> String {
     bytes.iter().map(|&b| if b.is_ascii() { char::from(b) } else { char::REPLACEMENT_CHARACTER }).collect()

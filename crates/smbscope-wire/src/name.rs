@@ -1,6 +1,6 @@
 //! Names of files and shares in requests.
 
-use crate::bytes::{oem_text, utf16_text};
+use crate::bytes::text;
 use std::ops::Range;
 
 /// A name, of which a snap length or a gap may have cut the end.
@@ -23,20 +23,11 @@ impl Name {
         self.missing == 0
     }
 
-    /// UTF-16 text in a range of a message.
-    pub(crate) fn utf16(message: &[u8], range: Range<usize>) -> Name {
-        Name::decoded(message, range, utf16_text)
-    }
-
     /// Text in a range of a message, in UTF-16 or in the OEM code page.
     pub(crate) fn in_range(message: &[u8], range: Range<usize>, unicode: bool) -> Name {
-        Name::decoded(message, range, if unicode { utf16_text } else { oem_text })
-    }
-
-    fn decoded(message: &[u8], range: Range<usize>, decode: fn(&[u8]) -> String) -> Name {
         let missing = if range.is_empty() { 0 } else { range.end.saturating_sub(message.len()) };
         let here = range.start.min(message.len())..range.end.min(message.len());
-        Name { text: decode(message.get(here).unwrap_or_default()), missing }
+        Name { text: text(message.get(here).unwrap_or_default(), unicode), missing }
     }
 }
 

@@ -1,11 +1,12 @@
 //! One connection of a scripted server: frames in, answers out, now or when their time has come.
 
-use super::malformed::{Afterwards, set_frame_length, spoil};
+use super::malformed::{Afterwards, change_words, set_frame_length, spoil};
 use super::script::{Fault, Flood, Malformed};
 use super::{Shared, smb1, smb2};
 use smbscope_model::Command;
 use smbscope_wire::codec::Value;
 use smbscope_wire::nbss::{FrameHeader, FrameType, HEADER_LENGTH};
+use smbscope_wire::smb1::messages::Transaction2ResponseFields;
 use smbscope_wire::smb2::messages::oplock_break::LeaseBreak;
 use smbscope_wire::status::NtStatus;
 use smbscope_wire::{smb1 as wire1, smb2 as wire2};
@@ -362,9 +363,9 @@ impl ServerConnection {
             // TotalDataCount is more than has come, and DataCount is nothing (MS-CIFS 2.2.4.46.2).
             Flood::Unfinished if is_smb1 => {
                 frame = answer.clone();
-                let words = HEADER_LENGTH + wire1::Header::LENGTH + 1;
-                frame.get_mut(words + 2..words + 4).into_iter().for_each(|total| total.fill(0xff));
-                frame.get_mut(words + 12..words + 14).into_iter().for_each(|count| count.fill(0));
+                change_words(&mut frame[HEADER_LENGTH..], Transaction2ResponseFields::parse, |words| {
+                    (words.total_data_count, words.data_count) = (u16::MAX, 0);
+                });
             }
             Flood::Unfinished => smb2::interim(&mut answer[HEADER_LENGTH..].to_vec(), 0x0a00, &mut frame),
         }

@@ -2,9 +2,16 @@
 
 use super::script::Malformed;
 use crate::random::Random;
-use smbscope_wire::codec::{Put, Value};
+use smbscope_wire::bytes::u16_at;
+use smbscope_wire::codec::Put;
 use smbscope_wire::nbss::HEADER_LENGTH;
+use smbscope_wire::smb1;
+use smbscope_wire::smb1::messages::{Message, ReadAndxFields, Transaction2ResponseFields, WriteAndxResponse};
+use smbscope_wire::smb2::messages::{
+    create, ioctl, negotiate, query_directory, query_info, read, session_setup, write,
+};
 use smbscope_wire::smb2::{self, TRANSFORM_ID};
+use std::ops::Range;
 
 /// What must happen with the connection once the frame is out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,48 +22,49 @@ pub(super) enum Afterwards {
 
 /// Spoils the frame that begins at `start` and reaches to the end of `out`.
 pub(super) fn spoil(how: Malformed, out: &mut Vec<u8>, start: usize) -> Afterwards {
-    let message = start + HEADER_LENGTH;
-    let is_smb2 = out.get(message..message + 4).is_some_and(|id| id == smb2::PROTOCOL_ID);
-    // SMB2: the body behind the header. SMB1: the parameter words behind their count.
-    let body = if is_smb2 { message + 64 } else { message + 33 };
-    let whole = out.len() - message;
+    let at = start + HEADER_LENGTH;
+    let message = &mut out[at..];
+    let whole = message.len();
+    let is_smb2 = message.starts_with(&smb2::PROTOCOL_ID);
     match how {
-        Malformed::ProtocolId => overwrite(out, message, b"\xfeXYZ"),
-        Malformed::StructureSize if is_smb2 => put_over(out, body, 7u16),
-        Malformed::StructureSize => overwrite(out, body - 1, &[99]),
-        Malformed::OffsetBehindEnd => offsets(out, message, body, is_smb2),
-        Malformed::LengthBehindEnd => lengths(out, message, body, is_smb2),
+        Malformed::ProtocolId => overwrite(message, 0, b"\xfeXYZ"),
+        Malformed::StructureSize if is_smb2 => overwrite(message, smb2::Header::LENGTH, &[7, 0]),
+        Malformed::StructureSize => overwrite(message, smb1::Header::LENGTH, &[99]),
+        Malformed::OffsetBehindEnd => behind_end(message, Which::Offset),
+        Malformed::LengthBehindEnd => behind_end(message, Which::Length),
         Malformed::FrameLength => overwrite(out, start, &[0, 0xff, 0xff, 0xff]),
         Malformed::FrameType => overwrite(out, start, &[0x47]),
         Malformed::Truncated(length) => {
-            out.truncate(message + length.min(whole));
+            out.truncate(at + length.min(whole));
             set_frame_length(out, start);
         }
         Malformed::CutOff(length) => {
-            out.truncate(message + length.min(whole));
+            out.truncate(at + length.min(whole));
             return Afterwards::Close;
         }
-        Malformed::MessageId => add_to_message_id(out, message, is_smb2),
+        Malformed::MessageId => change_id(message),
         Malformed::WithoutRequest => {
             let good = out[start..].to_vec();
-            add_to_message_id(out, message, is_smb2);
+            change_id(&mut out[at..]);
             out.put_bytes(&good);
         }
         Malformed::Twice => out.extend_from_within(start..),
-        Malformed::Command => flip(out, message + if is_smb2 { 12 } else { 4 }, 4),
-        Malformed::NotAResponse if is_smb2 => clear(out, message + 16, 1),
-        Malformed::NotAResponse => clear(out, message + 9, 0x80),
-        Malformed::NoCredits if is_smb2 => put_over(out, message + 14, 0u16),
-        Malformed::NextCommand if is_smb2 => put_over(out, message + smb2::Header::NEXT_COMMAND, whole as u32 + 64),
-        // SMB1 has neither.
-        Malformed::NoCredits | Malformed::NextCommand => {}
-        Malformed::WrongSignature if is_smb2 => {
-            set(out, message + 16, 8);
-            overwrite(out, message + 48, &[0x5a; 16]);
-        }
+        Malformed::Command => change(message, |smb1| smb1.command.0 ^= 4, |smb2| smb2.command.0 ^= 4),
+        Malformed::NotAResponse => change(
+            message,
+            |smb1| smb1.flags &= !smb1::flags::REPLY,
+            |smb2| smb2.flags &= !smb2::flags::SERVER_TO_REDIR,
+        ),
+        Malformed::NoCredits => change(message, |_| {}, |smb2| smb2.credits = 0),
+        Malformed::NextCommand => change(message, |_| {}, |smb2| smb2.next_command = whole as u32 + 64),
         Malformed::WrongSignature => {
-            set(out, message + 10, 4);
-            overwrite(out, message + 14, &[0x5a; 8]);
+            change(
+                message,
+                |smb1| smb1.flags2 |= smb1::flags2::SECURITY_SIGNATURE,
+                |smb2| smb2.flags |= smb2::flags::SIGNED,
+            );
+            let signature = if is_smb2 { smb2::Header::SIGNATURE } else { smb1::Header::SIGNATURE };
+            message.get_mut(signature).into_iter().for_each(|signature| signature.fill(0x5a));
         }
         Malformed::Encrypted => {
             let mut header = TRANSFORM_ID.to_vec();
@@ -65,46 +73,24 @@ pub(super) fn spoil(how: Malformed, out: &mut Vec<u8>, start: usize) -> Afterwar
             header.put_u16(0);
             header.put_u16(1);
             header.put_u64(0x5000_0000_0001);
-            out.splice(message..message, header);
+            out.splice(at..at, header);
             set_frame_length(out, start);
         }
-        Malformed::Longer(by) => lengthen(out, start, message, body, is_smb2, by),
+        Malformed::Longer(by) => {
+            if lengthen(message, by) {
+                out.put_zeros(by.into());
+                set_frame_length(out, start);
+            }
+        }
         Malformed::Random(seed) => {
             let mut random = Random::new(seed);
             for _ in 0..=random.below(8) {
-                let at = message + random.below(whole as u64) as usize;
-                overwrite(out, at, &[random.bits() as u8]);
+                let at = random.below(whole as u64) as usize;
+                overwrite(message, at, &[random.bits() as u8]);
             }
         }
     }
     Afterwards::GoOn
-}
-
-/// READ with more data, and WRITE with a larger count; other answers stay as they are.
-fn lengthen(out: &mut Vec<u8>, start: usize, message: usize, body: usize, is_smb2: bool, by: u16) {
-    let command = out[message + if is_smb2 { 12 } else { 4 }];
-    let (read, write) = if is_smb2 { (8, 9) } else { (0x2e, 0x2f) };
-    if command == read {
-        out.put_zeros(by.into());
-        set_frame_length(out, start);
-        // SMB2: DataLength. SMB1: DataLength, and the byte count behind the words.
-        if is_smb2 {
-            add_u16(out, body + 4, by);
-        } else {
-            add_u16(out, body + 10, by);
-            let words = 2 * usize::from(out[body - 1]);
-            add_u16(out, body + words, by);
-        }
-    } else if command == write {
-        add_u16(out, body + 4, by);
-    }
-}
-
-fn add_u16(out: &mut [u8], at: usize, by: u16) {
-    if let Some([low, high]) = out.get(at..at + 2) {
-        let value = u16::from_le_bytes([*low, *high]).wrapping_add(by);
-        put_over(out, at, value);
-    }
 }
 
 /// Writes the length of the frame from `start` to the end into its header.
@@ -113,10 +99,42 @@ pub(super) fn set_frame_length(out: &mut [u8], start: usize) {
     out[start..start + HEADER_LENGTH].copy_from_slice(&length.to_be_bytes());
 }
 
-/// A field, where the answer has one.
-fn put_over<T: Value>(out: &mut [u8], at: usize, value: T) {
-    if at + T::LENGTH <= out.len() {
-        value.set(out, at);
+fn change_id(message: &mut [u8]) {
+    change(
+        message,
+        |smb1| smb1.mid = smb1.mid.wrapping_add(0x5500),
+        |smb2| smb2.message_id = smb2.message_id.wrapping_add(0x5500),
+    );
+}
+
+/// Changes fields of the header, where there is a whole one.
+fn change(message: &mut [u8], smb1: impl FnOnce(&mut smb1::Header), smb2: impl FnOnce(&mut smb2::Header)) {
+    if let Some(header) = smb1::Header::parse(message) {
+        rewrite(message, header, smb1, smb1::Header::emit);
+    } else if let Some(header) = smb2::Header::parse(message) {
+        rewrite(message, header, smb2, smb2::Header::emit);
+    }
+}
+
+/// Changes words of an SMB1 answer that has them.
+pub(super) fn change_words<M: Message + Copy>(
+    message: &mut [u8],
+    parse: fn(&[u8]) -> Result<M, smb1::messages::Malformed>,
+    change: impl FnOnce(&mut M),
+) {
+    if let (Some(header), Ok(words)) = (smb1::Header::parse(message), parse(message)) {
+        rewrite(message, words, change, |words, out| words.emit(&header, out));
+    }
+}
+
+/// Writes what a change makes different over what is there. All else stays, whether our types have a field for it or not.
+fn rewrite<T: Copy>(bytes: &mut [u8], was: T, change: impl FnOnce(&mut T), emit: impl Fn(&T, &mut Vec<u8>)) {
+    let (mut is, mut before, mut after) = (was, Vec::new(), Vec::new());
+    change(&mut is);
+    emit(&was, &mut before);
+    emit(&is, &mut after);
+    for ((byte, _), after) in bytes.iter_mut().zip(before).zip(after).filter(|((_, before), after)| before != after) {
+        *byte = after;
     }
 }
 
@@ -126,78 +144,100 @@ fn overwrite(out: &mut [u8], at: usize, bytes: &[u8]) {
     }
 }
 
-fn clear(out: &mut [u8], at: usize, bits: u8) {
-    if let Some(byte) = out.get_mut(at) {
-        *byte &= !bits;
+#[derive(Clone, Copy)]
+enum Which {
+    Offset,
+    Length,
+}
+
+/// An offset, or a length, behind the end of every answer.
+const BEHIND: u16 = 0xfff0;
+
+/// Lets every offset, or every length, that the body of the answer has point behind its end.
+fn behind_end(message: &mut [u8], which: Which) {
+    if let Some(header) = smb2::Header::parse(message) {
+        for place in places(header.command) {
+            let [spoilt, other] = [which as usize, 1 - which as usize].map(|index| place[index].clone());
+            // A buffer that is not there is looked at with a length and an offset only.
+            if message.get(other.clone()).is_some_and(|other| other.iter().all(|byte| *byte == 0)) {
+                overwrite(message, other.start, &[128]);
+            }
+            match spoilt.len() {
+                1 => overwrite(message, spoilt.start, &[0xff]),
+                2 => overwrite(message, spoilt.start, &BEHIND.to_le_bytes()),
+                _ => overwrite(message, spoilt.start, &0x00ff_0000u32.to_le_bytes()),
+            }
+        }
+        return;
+    }
+    match (smb1::Header::parse(message).map(|header| header.command), which) {
+        (Some(smb1::Command::READ_ANDX), _) => change_words(message, ReadAndxFields::parse, |words| match which {
+            Which::Offset => words.data_offset = BEHIND,
+            Which::Length => words.data_length = BEHIND,
+        }),
+        (Some(smb1::Command::TRANSACTION2), _) => {
+            change_words(message, Transaction2ResponseFields::parse, |words| match which {
+                Which::Offset => (words.parameter_offset, words.data_offset) = (BEHIND, BEHIND),
+                Which::Length => (words.parameter_count, words.data_count) = (BEHIND, BEHIND),
+            });
+        }
+        (_, Which::Offset) => {}
+        (_, Which::Length) => overwrite(message, byte_count(message), &BEHIND.to_le_bytes()),
     }
 }
 
-fn set(out: &mut [u8], at: usize, bits: u8) {
-    if let Some(byte) = out.get_mut(at) {
-        *byte |= bits;
+/// Where answers of SMB2 tell offset and length of what they carry.
+fn places(command: smb2::Command) -> &'static [[Range<usize>; 2]] {
+    match command {
+        smb2::Command::NEGOTIATE => negotiate::Response::PLACES,
+        smb2::Command::SESSION_SETUP => session_setup::Response::PLACES,
+        smb2::Command::CREATE => create::Response::PLACES,
+        smb2::Command::READ => read::Response::PLACES,
+        smb2::Command::IOCTL => ioctl::Response::PLACES,
+        smb2::Command::QUERY_DIRECTORY => query_directory::Response::PLACES,
+        smb2::Command::QUERY_INFO => query_info::Response::PLACES,
+        _ => &[],
     }
 }
 
-fn flip(out: &mut [u8], at: usize, bits: u8) {
-    if let Some(byte) = out.get_mut(at) {
-        *byte ^= bits;
+/// Where ByteCount is in an SMB1 message, behind its words.
+fn byte_count(message: &[u8]) -> usize {
+    let words = message.get(smb1::Header::LENGTH).copied().unwrap_or_default();
+    smb1::Header::LENGTH + 1 + 2 * usize::from(words)
+}
+
+/// READ says that it brings more, and WRITE that it wrote more; other answers stay as they are. Whether the data must
+/// become longer, too.
+fn lengthen(message: &mut [u8], by: u16) -> bool {
+    if let Some(header) = smb2::Header::parse(message) {
+        match header.command {
+            smb2::Command::READ => add(message, read::Response::PLACES[0][1].start, by.into()),
+            smb2::Command::WRITE => {
+                let Some(answer) = write::Response::parse(message) else { return false };
+                let body = &mut message[smb2::Header::LENGTH..];
+                rewrite(body, answer, |answer| answer.count += u32::from(by), smb2::messages::Message::emit);
+            }
+            _ => {}
+        }
+        return header.command == smb2::Command::READ;
+    }
+    match smb1::Header::parse(message).map(|header| header.command) {
+        Some(smb1::Command::READ_ANDX) => {
+            change_words(message, ReadAndxFields::parse, |words| words.data_length += by);
+            add(message, byte_count(message), by);
+            true
+        }
+        Some(smb1::Command::WRITE_ANDX) => {
+            change_words(message, WriteAndxResponse::parse, |words| words.count += by);
+            false
+        }
+        _ => false,
     }
 }
 
-fn add_to_message_id(out: &mut [u8], message: usize, is_smb2: bool) {
-    let at = if is_smb2 { message + 25 } else { message + 31 };
-    if let Some(byte) = out.get_mut(at) {
-        *byte = byte.wrapping_add(0x55);
-    }
-}
-
-/// Every offset that the body of the answer has.
-fn offsets(out: &mut [u8], message: usize, body: usize, is_smb2: bool) {
-    match (is_smb2, out[message + 4 + if is_smb2 { 8 } else { 0 }]) {
-        // READ: DataOffset is a byte.
-        (true, 8) => overwrite(out, body + 2, &[0xff]),
-        // CREATE: the offset of the contexts. IOCTL: of the output. NEGOTIATE: of the token and of the contexts.
-        (true, 5) => {
-            put_over(out, body + 80, 0x00ff_0000u32);
-            put_over(out, body + 84, 64u32);
-        }
-        (true, 11) => put_over(out, body + 32, 0x00ff_0000u32),
-        (true, 0) => {
-            put_over(out, body + 56, 0xfff0u16);
-            put_over(out, body + 60, 0x00ff_0000u32);
-        }
-        (true, 1) => put_over(out, body + 4, 0xfff0u16),
-        (true, _) => put_over(out, body + 2, 0xfff0u16),
-        // READ_ANDX: DataOffset. TRANSACTION2: ParameterOffset and DataOffset.
-        (false, 0x2e) => put_over(out, body + 12, 0xfff0u16),
-        (false, 0x32) => {
-            put_over(out, body + 8, 0xfff0u16);
-            put_over(out, body + 14, 0xfff0u16);
-        }
-        (false, _) => put_over(out, body + 2, 0xfff0u16),
-    }
-}
-
-/// Every length that the body of the answer has.
-fn lengths(out: &mut [u8], message: usize, body: usize, is_smb2: bool) {
-    match (is_smb2, out[message + 4 + if is_smb2 { 8 } else { 0 }]) {
-        (true, 5) => {
-            put_over(out, body + 80, 152u32);
-            put_over(out, body + 84, 0x00ff_0000u32);
-        }
-        (true, 11) => put_over(out, body + 36, 0x00ff_0000u32),
-        (true, 0) => put_over(out, body + 58, 0xfff0u16),
-        (true, 1) => put_over(out, body + 6, 0xfff0u16),
-        (true, _) => put_over(out, body + 4, 0x00ff_0000u32),
-        // READ_ANDX: DataLength. TRANSACTION2: the counts of parameters and data.
-        (false, 0x2e) => put_over(out, body + 10, 0xfff0u16),
-        (false, 0x32) => {
-            put_over(out, body + 6, 0xfff0u16);
-            put_over(out, body + 12, 0xfff0u16);
-        }
-        (false, _) => {
-            let words = 2 * usize::from(out[body - 1]);
-            put_over(out, body + words, 0xfff0u16);
-        }
+/// Adds to a field of two bytes.
+fn add(message: &mut [u8], at: usize, by: u16) {
+    if let Some(value) = u16_at(message, at) {
+        overwrite(message, at, &value.wrapping_add(by).to_le_bytes());
     }
 }

@@ -3,6 +3,7 @@
 use crate::wire::Client;
 use smbscope_testkit::server::{Fault, Script, ScriptedServer};
 use smbscope_testkit::smb1;
+use smbscope_wire::smb1::messages::ReadAndxFields;
 use smbscope_wire::smb1::{Command, Header, blocks};
 use smbscope_wire::status::NtStatus;
 
@@ -29,8 +30,10 @@ fn reads_end_with_the_file() {
     for (offset, length, expected) in [(0, 100, 100), (69_990, 100, 10), (80_000, 100, 0)] {
         let answer = client.ask(smb1::read_andx(1, 2, offset, length));
         let block = blocks(&header(&answer), &answer).next().unwrap();
-        // MS-CIFS 2.2.4.42.2: DataLength is the sixth word, DataOffset the seventh.
-        assert_eq!((block.word(10), block.word(12)), (Some(expected), Some(60)));
+        assert_eq!(
+            (ReadAndxFields::data_length(block.words), ReadAndxFields::data_offset(block.words)),
+            (Some(expected), Some(60))
+        );
         assert_eq!(answer.len(), 60 + usize::from(expected));
     }
 }

@@ -1,6 +1,6 @@
 //! Directory entries (MS-FSCC 2.4.10 and its kin): what QUERY_DIRECTORY gives, and SMB1's FIND with the same classes.
 
-use crate::bytes::{oem_text, u32_at, u64_at, utf16_text};
+use crate::bytes::{text, u32_at, u64_at};
 use crate::names::InfoLevel;
 
 /// A directory entry, borrowed from an answer.
@@ -18,7 +18,7 @@ pub struct DirectoryEntry<'a> {
 impl DirectoryEntry<'_> {
     /// The name as text.
     pub fn name_text(&self) -> String {
-        if self.unicode { utf16_text(self.name) } else { oem_text(self.name) }
+        text(self.name, self.unicode)
     }
 }
 

@@ -74,7 +74,7 @@ fn text(message: &[u8], at: usize, flags: Option<u32>) -> Option<String> {
         // Without flags a zero tells: no OEM name has one, and a name's UTF-16 mostly does.
         None => text.contains(&0),
     };
-    Some(if unicode { bytes::utf16_text(text) } else { bytes::oem_text(text) })
+    Some(bytes::text(text, unicode))
 }
 
 /// Length and offset of a payload item: Len, MaxLen, BufferOffset.

@@ -1,7 +1,8 @@
 //! Parameter and data blocks, one for each command of an AndX chain (MS-CIFS 2.2.3.2 to 2.2.3.4).
 
+use super::messages::STRING;
 use super::{Command, Header, TransactionKind};
-use crate::bytes::{oem_text, u8_at, u16_at, utf16_text};
+use crate::bytes::{before_terminator, text, u8_at, u16_at};
 use crate::name::Name;
 
 /// The parameters and data of one command. A snap length may have cut either.
@@ -52,21 +53,6 @@ impl<'a> Block<'a> {
         Some(Block { command, words, data, data_offset, data_end, unicode, next })
     }
 
-    /// One byte of the parameters.
-    pub fn byte(&self, offset: usize) -> Option<u8> {
-        u8_at(self.words, offset)
-    }
-
-    /// Two bytes of the parameters, at a byte offset.
-    pub fn word(&self, offset: usize) -> Option<u16> {
-        u16_at(self.words, offset)
-    }
-
-    /// Four bytes of the parameters, at a byte offset.
-    pub fn dword(&self, offset: usize) -> Option<u32> {
-        crate::bytes::u32_at(self.words, offset)
-    }
-
     /// Number of parameter words.
     pub fn word_count(&self) -> usize {
         self.words.len() / 2
@@ -75,7 +61,7 @@ impl<'a> Block<'a> {
     /// A terminated string at `offset` of the data, and the offset after it. A string that the snap length cut is
     /// absent.
     pub fn string(&self, offset: usize) -> Option<(String, usize)> {
-        if self.unicode { self.utf16(offset) } else { self.oem(offset) }
+        self.terminated(offset, self.unicode)
     }
 
     /// A terminated string that is a name, as far as it is there: a snap length may have cut it.
@@ -85,13 +71,13 @@ impl<'a> Block<'a> {
         }
         // The terminator is somewhere in what was cut off.
         let missing = self.data_missing().filter(|missing| *missing > 0)?;
-        let start = offset + if self.unicode { (self.data_offset + offset) % 2 } else { 0 };
+        let start = self.aligned(offset, self.unicode);
         Some(Name { missing, ..Name::in_range(self.data, start..self.data.len().max(start), self.unicode) })
     }
 
-    /// A name behind a buffer format byte.
-    pub fn formatted_name(&self, offset: usize) -> Option<Name> {
-        if u8_at(self.data, offset).unwrap_or(4) == 4 { self.name(offset + 1) } else { None }
+    /// The first of the data, a name behind a buffer format byte.
+    pub fn formatted_name(&self) -> Option<Name> {
+        if self.data.first().is_none_or(|format| *format == STRING) { self.name(1) } else { None }
     }
 
     /// Where the data begins, from the header.
@@ -111,16 +97,18 @@ impl<'a> Block<'a> {
 
     /// A terminated OEM string at `offset` of the data, whatever the header says.
     pub fn oem(&self, offset: usize) -> Option<(String, usize)> {
-        let rest = self.data.get(offset..)?;
-        let length = rest.iter().position(|byte| *byte == 0)?;
-        Some((oem_text(&rest[..length]), offset + length + 1))
+        self.terminated(offset, false)
     }
 
-    fn utf16(&self, offset: usize) -> Option<(String, usize)> {
-        let start = offset + (self.data_offset + offset) % 2;
-        let rest = self.data.get(start..)?;
-        let length = rest.chunks_exact(2).position(|unit| unit == [0, 0])?;
-        Some((utf16_text(&rest[..2 * length]), start + 2 * length + 2))
+    fn terminated(&self, offset: usize, unicode: bool) -> Option<(String, usize)> {
+        let start = self.aligned(offset, unicode);
+        let (bytes, true) = before_terminator(self.data.get(start..)?, unicode) else { return None };
+        Some((text(bytes, unicode), start + bytes.len() + 1 + usize::from(unicode)))
+    }
+
+    /// Where a string begins in the data: UTF-16 is aligned.
+    fn aligned(&self, offset: usize, unicode: bool) -> usize {
+        if unicode { offset + (self.data_offset + offset) % 2 } else { offset }
     }
 }
 
@@ -205,7 +193,7 @@ mod tests {
         bytes[10..12].copy_from_slice(&0x8000u16.to_le_bytes());
         let header = Header::parse(&bytes).unwrap();
         let block = blocks(&header, &bytes).next().unwrap();
-        assert_eq!(block.formatted_name(0), Some("ab".into()));
+        assert_eq!(block.formatted_name(), Some("ab".into()));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What SMB1 requests say about the operation: file, path, offset, length (MS-CIFS 2.2.4).
 
 use super::messages::{
-    Echo, LockingAndxFields, NtCreateAndx, ReadAndx, ReadRaw, SessionSetupAndx, SessionSetupAndxPlain, TreeConnectAndx,
-    WriteAndxFields, WriteRaw, lock_type,
+    Close, Echo, LockByteRange, LockRange, LockingAndxFields, Negotiate, NtCreateAndx, Read, ReadAndx, ReadMpx,
+    ReadRaw, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, TreeConnectAndx, WriteAndxFields,
+    WriteMpx, WriteRaw, lock_type,
 };
 use super::{Block, Command, Header, TransactionKind, TransactionRequest};
 use crate::name::Name;
@@ -73,16 +74,17 @@ impl Request {
     }
 
     fn parse_block(header: &Header, b: &Block<'_>, message: &[u8]) -> Option<Request> {
-        let name = |offset| b.formatted_name(offset);
         let w = b.words;
         Some(match b.command {
-            Command::NEGOTIATE => Request::Negotiate(dialects(b)),
+            Command::NEGOTIATE => Request::Negotiate(Negotiate::dialects(b)),
             Command::SESSION_SETUP_ANDX => Request::SessionSetup(logon(b)?),
             Command::TREE_CONNECT_ANDX => Request::TreeConnect(b.name(TreeConnectAndx::password(w)?.into())?),
-            Command::TREE_CONNECT => Request::TreeConnect(name(0)?),
+            Command::TREE_CONNECT => Request::TreeConnect(b.formatted_name()?),
             Command::NT_CREATE_ANDX => Request::Open(nt_create_name(header, b, message)),
             Command::OPEN_ANDX => Request::Open(b.name(0)),
-            Command::OPEN | Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => Request::Open(name(0)),
+            Command::OPEN | Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => {
+                Request::Open(b.formatted_name())
+            }
             Command::CREATE_DIRECTORY
             | Command::DELETE_DIRECTORY
             | Command::CHECK_DIRECTORY
@@ -93,27 +95,30 @@ impl Request {
             | Command::SET_INFORMATION
             | Command::SEARCH
             | Command::FIND
-            | Command::FIND_UNIQUE => Request::Path(name(0)),
+            | Command::FIND_UNIQUE => Request::Path(b.formatted_name()),
+            // All of them begin as CLOSE does.
             Command::CLOSE
             | Command::FLUSH
             | Command::SEEK
             | Command::SET_INFORMATION2
             | Command::QUERY_INFORMATION2
-            | Command::FIND_CLOSE2 => Request::File(b.word(0)?),
+            | Command::FIND_CLOSE2 => Request::File(Close::fid(w)?),
             Command::READ
             | Command::WRITE
             | Command::LOCK_AND_READ
             | Command::WRITE_AND_UNLOCK
-            | Command::WRITE_AND_CLOSE => range(b.word(0)?, b.dword(4)?, 0, b.word(2)?.into()),
+            | Command::WRITE_AND_CLOSE => range(Read::fid(w)?, Read::offset(w)?, 0, Read::count(w)?.into()),
             Command::LOCK_BYTE_RANGE | Command::UNLOCK_BYTE_RANGE => {
-                range(b.word(0)?, b.dword(6)?, 0, b.dword(2)?.into())
+                range(LockByteRange::fid(w)?, LockByteRange::offset(w)?, 0, LockByteRange::count(w)?.into())
             }
             Command::READ_RAW => {
                 let (low, high) = (ReadRaw::offset_low(w)?, ReadRaw::offset_high(w).unwrap_or(0));
                 range(ReadRaw::fid(w)?, low, high, ReadRaw::max_count(w)?.into())
             }
-            Command::READ_MPX => range(b.word(0)?, b.dword(2)?, 0, b.word(6)?.into()),
-            Command::WRITE_MPX => range(b.word(0)?, b.dword(6)?, 0, b.word(2)?.into()),
+            Command::READ_MPX => range(ReadMpx::fid(w)?, ReadMpx::offset(w)?, 0, ReadMpx::max_count(w)?.into()),
+            Command::WRITE_MPX => {
+                range(WriteMpx::fid(w)?, WriteMpx::byte_offset(w)?, 0, WriteMpx::total_byte_count(w)?.into())
+            }
             Command::READ_ANDX => {
                 // The high half shares its field with a timeout on pipes, where it is all ones.
                 let high = ReadAndx::max_count_high(w).filter(|high| *high <= 0xff).unwrap_or(0);
@@ -139,7 +144,7 @@ impl Request {
                     unlocks: Fields::unlocks(w)?,
                     locks: Fields::locks(w)?,
                     oplock_release: Fields::type_of_lock(w)? & lock_type::OPLOCK_RELEASE != 0,
-                    range: first_range(b),
+                    range: LockRange::parse(b.data, Fields::type_of_lock(w)?).map(|range| (range.offset, range.length)),
                 }
             }
             Command::TRANSACTION | Command::TRANSACTION2 | Command::NT_TRANSACT => {
@@ -160,18 +165,6 @@ fn range(fid: u16, low: u32, high: u32, length: u64) -> Request {
     Request::Range { fid, offset: wide(low, high), length }
 }
 
-/// Dialects: each a buffer format byte 2 and an OEM string (2.2.4.52.1).
-fn dialects(block: &Block<'_>) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut offset = 0;
-    while names.len() < 64 && block.data.get(offset) == Some(&2) {
-        let Some((name, next)) = block.oem(offset + 1) else { break };
-        names.push(name);
-        offset = next;
-    }
-    names
-}
-
 /// Who logs on, as far as a GSS token tells, or with account and domain in the clear, both empty for an anonymous logon.
 /// Absent where that is cut off.
 fn logon(block: &Block<'_>) -> Option<Option<Identity>> {
@@ -185,8 +178,7 @@ fn logon(block: &Block<'_>) -> Option<Option<Identity>> {
             usize::from(SessionSetupAndxPlain::oem_password(w)?)
                 + usize::from(SessionSetupAndxPlain::unicode_password(w)?)
         }
-        // LAN Manager.
-        10 => usize::from(block.word(14)?),
+        SessionSetupAndxLanMan::WORDS => SessionSetupAndxLanMan::password(w)?.into(),
         _ => return None,
     };
     let (user, next) = block.string(passwords)?;
@@ -204,17 +196,6 @@ fn nt_create_name(header: &Header, block: &Block<'_>, message: &[u8]) -> Option<
     // Unterminated, or cut off: UTF-16 data starts behind one byte of padding, since 24 words leave it at an odd offset.
     let start = block.data_offset() + usize::from(header.is_unicode());
     block.reaches(start + length).then(|| Name::in_range(message, start..start + length, header.is_unicode()))
-}
-
-/// The first LOCKING_ANDX_RANGE, 32 or 64 bits wide (2.2.4.32.1).
-fn first_range(block: &Block<'_>) -> Option<(u64, u64)> {
-    use crate::bytes::u32_at;
-    let data = block.data;
-    let type_of_lock = LockingAndxFields::type_of_lock(block.words)?;
-    if type_of_lock & lock_type::LARGE_FILES == 0 {
-        return Some((u32_at(data, 2)?.into(), u32_at(data, 6)?.into()));
-    }
-    Some((wide(u32_at(data, 8)?, u32_at(data, 4)?), wide(u32_at(data, 16)?, u32_at(data, 12)?)))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What SMB1 responses say that later messages refer to (MS-CIFS 2.2.4).
 
-use super::messages::{EchoResponse, NoDialect, NtCreateAndxResponse, OpenAndxResponse};
+use super::messages::{EchoResponse, NoDialect, NtCreateAndxResponse, OpenAndxResponse, OpenResponse, ReadMpxResponse};
 use super::{Block, Command, TransactionKind, transaction::Progress};
 use crate::bytes::u16_at;
 
@@ -40,10 +40,13 @@ impl Response {
             Command::NT_CREATE_ANDX => Response::Open(NtCreateAndxResponse::fid(b.words)?),
             Command::OPEN_ANDX => Response::Open(OpenAndxResponse::fid(b.words)?),
             Command::OPEN | Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => {
-                Response::Open(b.word(0)?)
+                Response::Open(OpenResponse::fid(b.words)?)
             }
             Command::ECHO => Response::Echo(EchoResponse::sequence_number(b.words)?),
-            Command::READ_MPX => Response::Multiplexed(Progress { total: b.word(4)?.into(), here: b.word(12)?.into() }),
+            Command::READ_MPX => Response::Multiplexed(Progress {
+                total: ReadMpxResponse::count(b.words)?.into(),
+                here: ReadMpxResponse::data_length(b.words)?.into(),
+            }),
             command => {
                 let kind = TransactionKind::of(command)?;
                 let parameters = kind.response_parameters(b.words);

@@ -5,7 +5,7 @@ use super::messages::{
     NtTransactFields, NtTransactResponseFields, PipeFields, Transaction2Fields, Transaction2ResponseFields,
 };
 use super::{Block, Command};
-use crate::bytes::{oem_text, u8_at, u16_at, u32_at, utf16_text};
+use crate::bytes::{before_terminator, text, u8_at, u16_at, u32_at};
 use crate::name::Name;
 use crate::names::{Fsctl, NtTransact, Trans2, Transaction};
 
@@ -212,20 +212,8 @@ impl<'a> Parameters<'a> {
     /// The name from a place on.
     fn name(&self, start: usize) -> Option<Name> {
         let here = self.bytes.get(start..).unwrap_or_default();
-        let text = terminated(here, self.unicode);
-        let has_end = if self.unicode { here.chunks_exact(2).any(|unit| unit == [0, 0]) } else { here.contains(&0) };
+        let (bytes, has_end) = before_terminator(here, self.unicode);
         let missing = if has_end { 0 } else { self.missing };
-        (!here.is_empty() || missing > 0).then_some(Name { text, missing })
-    }
-}
-
-/// Text up to a terminator or the end.
-fn terminated(bytes: &[u8], unicode: bool) -> String {
-    if unicode {
-        let units = bytes.chunks_exact(2).position(|unit| unit == [0, 0]).unwrap_or(bytes.len() / 2);
-        utf16_text(&bytes[..2 * units])
-    } else {
-        let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        oem_text(&bytes[..length])
+        (!here.is_empty() || missing > 0).then(|| Name { text: text(bytes, self.unicode), missing })
     }
 }

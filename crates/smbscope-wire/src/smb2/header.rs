@@ -54,6 +54,8 @@ impl Header {
 
     /// Where the offset of the next message of a compound is.
     pub const NEXT_COMMAND: usize = 20;
+    /// Where the sixteen bytes of the signature are.
+    pub const SIGNATURE: std::ops::Range<usize> = 48..64;
     /// Where the reserved field is, in which Windows has a process id; of messages that are not asynchronous.
     pub const RESERVED: usize = 32;
 

@@ -213,12 +213,12 @@ fn new_name(message: &[u8], level: InfoLevel) -> Option<Name> {
         return None;
     }
     let (start, length) = rename_buffer(message)?;
-    crate::fscc::Data::new_name(message, start..start + length).map(|range| Name::utf16(message, range))
+    crate::fscc::Data::new_name(message, start..start + length).map(|range| Name::in_range(message, range, true))
 }
 
 /// UTF-16 text at an offset.
 fn text(message: &[u8], (start, length): (usize, usize)) -> Name {
-    Name::utf16(message, start..start + length)
+    Name::in_range(message, start..start + length, true)
 }
 
 #[cfg(test)]

@@ -3,12 +3,8 @@
 use super::same;
 use md5::{Digest, Md5};
 use std::fmt;
-use std::ops::Range;
 
-/// SecuritySignature in the SMB header (MS-CIFS 2.2.3.1).
-const SIGNATURE: Range<usize> = 14..22;
-/// Where the signature ends in the header.
-const SIGNATURE_END: usize = 22;
+const SIGNATURE: std::ops::Range<usize> = smbscope_wire::smb1::Header::SIGNATURE;
 
 /// Signs what a connection sends and verifies what it gets. All sessions of a connection are signed with the key of
 /// its first, and requests and responses count together: a response has the number after its request's.
@@ -63,7 +59,7 @@ impl Smb1Signer {
 
     /// `None` for what is too short.
     fn signature(&self, message: &[u8], sequence: u32) -> Option<[u8; 8]> {
-        let (header, body) = message.split_first_chunk::<SIGNATURE_END>()?;
+        let (header, body) = message.split_first_chunk::<{ SIGNATURE.end }>()?;
         let code: [u8; 16] = self
             .keyed
             .clone()

@@ -3,6 +3,7 @@
 use super::super::{Command, Header, blocks};
 use super::message::message;
 use super::{Message, Writer};
+use crate::bytes::{u16_at, u32_at};
 
 /// TypeOfLock.
 pub mod lock_type {
@@ -43,6 +44,33 @@ pub struct LockRange {
     pub length: u64,
 }
 
+impl LockRange {
+    /// The first range of a request with locks of this type, which may be cut.
+    pub(in crate::smb1) fn parse(data: &[u8], type_of_lock: u8) -> Option<LockRange> {
+        let pid = u16_at(data, 0)?;
+        if type_of_lock & lock_type::LARGE_FILES == 0 {
+            return Some(LockRange { pid, offset: u32_at(data, 2)?.into(), length: u32_at(data, 6)?.into() });
+        }
+        // Behind two bytes of padding, the high halves come first.
+        let wide = |at| Some(u64::from(u32_at(data, at)?) << 32 | u64::from(u32_at(data, at + 4)?));
+        Some(LockRange { pid, offset: wide(4)?, length: wide(12)? })
+    }
+
+    fn emit(&self, type_of_lock: u8, writer: &mut Writer<'_>) {
+        let is_wide = type_of_lock & lock_type::LARGE_FILES != 0;
+        writer.u16(self.pid);
+        if is_wide {
+            writer.u16(0);
+        }
+        for value in [self.offset, self.length] {
+            if is_wide {
+                writer.u32((value >> 32) as u32);
+            }
+            writer.u32(value as u32);
+        }
+    }
+}
+
 /// Unlocks and locks ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LockingAndx<'a> {
@@ -74,17 +102,7 @@ impl Message for LockingAndx<'_> {
         };
         fields.body(writer);
         for range in self.unlocks.iter().chain(self.locks) {
-            writer.u16(range.pid);
-            let is_wide = self.type_of_lock & lock_type::LARGE_FILES != 0;
-            if is_wide {
-                writer.u16(0);
-            }
-            for value in [range.offset, range.length] {
-                if is_wide {
-                    writer.u32((value >> 32) as u32);
-                }
-                writer.u32(value as u32);
-            }
+            range.emit(self.type_of_lock, writer);
         }
     }
 }

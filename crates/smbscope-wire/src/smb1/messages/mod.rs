@@ -3,6 +3,7 @@
 //! A message is a struct with the specification's fields; [`Message::emit`] appends it to a buffer, [`Writer`] a chain of
 //! them. `parse` checks that all is there and borrows what it can.
 
+mod core;
 mod delete;
 mod directory;
 mod echo;
@@ -31,6 +32,7 @@ mod writer;
 mod tests;
 
 pub use crate::codec::Text;
+pub use core::{LockByteRange, OpenResponse, Read, ReadMpx, ReadMpxResponse, WriteMpx};
 pub use delete::Delete;
 pub use directory::{CheckDirectory, CreateDirectory, DeleteDirectory};
 pub use echo::{Echo, EchoResponse};
@@ -53,7 +55,8 @@ pub use read_andx::{Fields as ReadAndxFields, ReadAndx, ReadAndxResponse};
 pub use read_raw::ReadRaw;
 pub use rename::Rename;
 pub use session_setup_andx::{
-    SessionSetupAndx, SessionSetupAndxPlain, SessionSetupAndxPlainResponse, SessionSetupAndxResponse,
+    SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, SessionSetupAndxPlainResponse,
+    SessionSetupAndxResponse,
 };
 pub use transaction::{Assembly, TransactionPart};
 pub use transaction2::{
@@ -64,6 +67,7 @@ pub use tree_connect_andx::{
     EXTENDED_RESPONSE, TreeConnectAndx, TreeConnectAndxExtendedResponse, TreeConnectAndxResponse,
 };
 pub use view::Malformed;
+pub(super) use view::STRING;
 pub use write_andx::{Fields as WriteAndxFields, WriteAndx, WriteAndxResponse};
 pub use write_raw::{WriteComplete, WriteRaw};
 pub use writer::Writer;

@@ -1,6 +1,6 @@
 //! SMB_COM_NEGOTIATE (MS-CIFS 2.2.4.52, MS-SMB 2.2.4.5); the answer of the one dialect NT LM 0.12.
 
-use super::super::Command;
+use super::super::{Block, Command};
 use super::message::message;
 use super::{Malformed, Message, Text, View, Writer};
 
@@ -49,6 +49,11 @@ pub struct Negotiate<'a> {
     pub dialects: &'a [&'a str],
 }
 
+/// The buffer format of a dialect (MS-CIFS 2.2.4.52.1).
+const DIALECT: u8 = 0x02;
+/// Dialects of a request that are read at most.
+const MAX_DIALECTS: usize = 64;
+
 /// The dialect of Windows NT and all later servers.
 pub const NT_LM_0_12: &str = "NT LM 0.12";
 
@@ -58,9 +63,23 @@ impl Message for Negotiate<'_> {
     fn body(&self, writer: &mut Writer<'_>) {
         writer.data();
         for dialect in self.dialects {
-            writer.u8(0x02);
+            writer.u8(DIALECT);
             writer.oem((*dialect).into());
         }
+    }
+}
+
+impl Negotiate<'_> {
+    /// The dialects of a request, as far as they are there.
+    pub(in crate::smb1) fn dialects(block: &Block<'_>) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut offset = 0;
+        while names.len() < MAX_DIALECTS && block.data.get(offset) == Some(&DIALECT) {
+            let Some((name, next)) = block.oem(offset + 1) else { break };
+            names.push(name);
+            offset = next;
+        }
+        names
     }
 }
 

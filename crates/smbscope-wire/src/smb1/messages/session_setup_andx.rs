@@ -70,7 +70,19 @@ message! {
 }
 
 message! {
-    /// Its answer.
+    /// A logon of LAN Manager.
+    SessionSetupAndxLanMan<'a>: SESSION_SETUP_ANDX, 10 {} with {
+        /// The LM answer to the challenge.
+        password: bytes = 14,
+        /// Empty for an anonymous logon.
+        account_name: text,
+        /// PrimaryDomain.
+        primary_domain: text,
+    }
+}
+
+message! {
+    /// The answer to either.
     SessionSetupAndxPlainResponse<'a>: SESSION_SETUP_ANDX, 3 {
         /// Bit 0: logged on as a guest.
         action: u16 = 4,

@@ -33,7 +33,8 @@ proptest! {
     ) {
         round_trips!(
             unicode, words, text, bytes: Delete, CreateDirectory, DeleteDirectory, CheckDirectory, Echo, EchoResponse,
-            NtCreateAndx, NtCreateAndxResponse, OpenAndx, OpenAndxResponse, Close, FindClose2, Flush, LogoffAndx,
+            Read, LockByteRange, ReadMpx, ReadMpxResponse,
+            WriteMpx, OpenResponse, SessionSetupAndxLanMan, NtCreateAndx, NtCreateAndxResponse, OpenAndx, OpenAndxResponse, Close, FindClose2, Flush, LogoffAndx,
             NtCancel, TreeDisconnect, ReadAndx, ReadRaw, Rename, SessionSetupAndx, SessionSetupAndxResponse,
             SessionSetupAndxPlain, SessionSetupAndxPlainResponse, TreeConnectAndx, TreeConnectAndxResponse,
             TreeConnectAndxExtendedResponse, WriteAndxResponse, WriteRaw, WriteComplete, LockingAndxResponse,
@@ -115,16 +116,28 @@ proptest! {
     }
 
     #[test]
-    fn locked_ranges_are_those_that_were_emitted(fid: u16, timeout: u32, offset: u32, length: u32, wide: bool) {
+    fn dialects_are_those_that_were_emitted(names in prop::collection::vec("[ -~]{0,9}", 0..70)) {
+        let dialects: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut emitted = Vec::new();
+        Negotiate { dialects: &dialects }.emit(&header(true), &mut emitted);
+        let header = Header::parse(&emitted).expect("a whole header");
+        let block = blocks(&header, &emitted).next().expect("a whole block");
+        prop_assert_eq!(Negotiate::dialects(&block), &names[..names.len().min(64)]);
+    }
+
+    #[test]
+    fn locked_ranges_are_those_that_were_emitted(fid: u16, timeout: u32, offset: u64, length: u64, wide: bool) {
         let type_of_lock = if wide { lock_type::LARGE_FILES } else { 0 };
-        let range = LockRange { pid: 7, offset: offset.into(), length: length.into() };
+        // Narrow ranges have 32 bits.
+        let [offset, length] = [offset, length].map(|value| if wide { value } else { value & u64::from(u32::MAX) });
+        let range = LockRange { pid: 7, offset, length };
         let lock = LockingAndx { fid, type_of_lock, new_oplock_level: 0, timeout, unlocks: &[], locks: &[range] };
         let mut emitted = Vec::new();
         lock.emit(&header(true), &mut emitted);
         let header = Header::parse(&emitted).expect("a whole header");
         let block = blocks(&header, &emitted).next().expect("a whole block");
         let expected = crate::smb1::Request::Locking {
-            fid, timeout, locks: 1, unlocks: 0, oplock_release: false, range: Some((offset.into(), length.into())),
+            fid, timeout, locks: 1, unlocks: 0, oplock_release: false, range: Some((offset, length)),
         };
         prop_assert_eq!(crate::smb1::Request::parse(&header, &block, &emitted), expected);
     }

@@ -2,7 +2,7 @@
 
 use super::super::{Block, Command, Header};
 use super::Text;
-use crate::bytes::{array_at, u8_at, u16_at};
+use crate::bytes::{array_at, before_terminator, u8_at, u16_at};
 use crate::codec::Value;
 
 /// A response that is not what the specification allows.
@@ -91,18 +91,16 @@ impl<'a> View<'a> {
             return self.oem_text(at);
         }
         let start = *at + (self.data_offset + *at) % 2;
-        let rest = self.data.get(start..).unwrap_or_default();
-        let length = rest.chunks_exact(2).position(|unit| unit == [0, 0]).unwrap_or(rest.len() / 2);
-        *at = start + 2 * length + 2;
-        Text::Utf16(&rest[..2 * length])
+        let (text, _) = before_terminator(self.data.get(start..).unwrap_or_default(), true);
+        *at = start + text.len() + 2;
+        Text::Utf16(text)
     }
 
     /// An OEM string, likewise.
     pub(super) fn oem_text(&self, at: &mut usize) -> Text<'a> {
-        let rest = self.data.get(*at..).unwrap_or_default();
-        let length = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
-        *at += length + 1;
-        Text::Oem(&rest[..length])
+        let (text, _) = before_terminator(self.data.get(*at..).unwrap_or_default(), false);
+        *at += text.len() + 1;
+        Text::Oem(text)
     }
 
     /// A string behind a buffer format byte (MS-CIFS 2.2.1.1.1).
@@ -124,7 +122,7 @@ impl<'a> From<&Block<'a>> for View<'a> {
 }
 
 /// The buffer format of a terminated string.
-pub(super) const STRING: u8 = 0x04;
+pub(in crate::smb1) const STRING: u8 = 0x04;
 const TOO_FEW: &str = "too few parameters";
 
 #[cfg(test)]

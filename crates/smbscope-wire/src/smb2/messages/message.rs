@@ -48,6 +48,10 @@ macro_rules! message {
             /// Where its fields end, from the header.
             pub const END: usize = $crate::smb2::Header::LENGTH + Self::FIELDS;
 
+            /// Where the offset and the length of each buffer stand, from the header: what a hostile server writes over.
+            pub const PLACES: &'static [[std::ops::Range<usize>; 2]] =
+                &[$($( message!(@field_places $($place)*), )*)?];
+
             /// Reads a message from its header on.
             pub fn parse(message: $bytes) -> Option<Self> {
                 if $crate::bytes::u16_at(message, $crate::smb2::Header::LENGTH)? != $size {
@@ -111,6 +115,15 @@ macro_rules! message {
     (@is_request response) => { false };
     (@is_optional) => { false };
     (@is_optional optional) => { true };
+    (@field_places $offset:ident @ $at:literal, $length:ident @ $length_at:literal $(, $optional:ident)?) => {
+        [
+            $crate::smb2::Header::LENGTH + $at..$crate::smb2::Header::LENGTH + $at + size_of::<$offset>(),
+            $crate::smb2::Header::LENGTH + $length_at..$crate::smb2::Header::LENGTH + $length_at + size_of::<$length>(),
+        ]
+    };
+    (@field_places $count:ident @ $at:literal) => {
+        [0..0, $crate::smb2::Header::LENGTH + $at..$crate::smb2::Header::LENGTH + $at + size_of::<$count>()]
+    };
     (@place $message:ident, $offset:ident @ $at:literal, $length:ident @ $length_at:literal $(, $optional:ident)?) => {{
         let offset = <$offset as $crate::codec::Value>::at($message, $crate::smb2::Header::LENGTH + $at)?;
         let length = <$length as $crate::codec::Value>::at($message, $crate::smb2::Header::LENGTH + $length_at)?;
