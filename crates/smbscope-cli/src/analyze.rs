@@ -112,7 +112,7 @@ struct Pass {
 impl Pass {
     /// The fastest way, for inputs that can be read again. Slices depend on the order of the exchanges.
     fn first(inputs: &[Input], arguments: &AnalyzeArguments) -> Pass {
-        let memory = arguments.memory_bytes();
+        let memory = arguments.common.memory_bytes();
         match inputs.iter().all(Input::can_be_read_again) {
             true if arguments.slices() => Pass { in_order: true, sharding: Sharding::None, memory },
             true => Pass { in_order: true, sharding: Sharding::Connections, memory },
@@ -143,9 +143,9 @@ fn summarize<'a>(
     sharding: Sharding,
     set: &mut CaptureSet,
 ) -> Result<(Analysis, Recorder<'a>), Failure> {
-    let workers = if sharding == Sharding::None { 1 } else { arguments.threads() };
+    let workers = if sharding == Sharding::None { 1 } else { arguments.common.threads() };
     let mut recorders: Vec<Recorder> = (0..workers).map(|_| Recorder::new(arguments, set)).collect();
-    let threading = if arguments.threads() == 1 { Threading::Inline } else { Threading::Workers };
+    let threading = if arguments.common.threads() == 1 { Threading::Inline } else { Threading::Workers };
     let analysis = analyze(arguments, set, sharding, threading, &mut recorders)?;
     let mut all = recorders.swap_remove(0);
     recorders.into_iter().for_each(|other| all.merge(other));
@@ -154,10 +154,10 @@ fn summarize<'a>(
 
 /// Writes the exchange table.
 fn write_table(arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result<()> {
-    let mut set = CaptureSet::open_with_memory(inputs, false, arguments.memory_bytes())?;
+    let mut set = CaptureSet::open_with_memory(inputs, false, arguments.common.memory_bytes())?;
     let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(inputs))?;
     // Who follows a live capture waits for no batch to be full.
-    let at_once = arguments.threads() == 1 || !inputs.iter().all(Input::can_be_read_again);
+    let at_once = arguments.common.threads() == 1 || !inputs.iter().all(Input::can_be_read_again);
     let threading = if at_once { Threading::Inline } else { Threading::Workers };
     let streamed = if arguments.format == Format::Parquet {
         output.refuse_terminal("Parquet")?;
@@ -232,13 +232,13 @@ fn analyze<S: Sink>(
     threading: Threading,
     sinks: &mut [S],
 ) -> Result<Analysis, Failure> {
-    let mut progress = Progress::new(arguments.quiet);
+    let mut progress = Progress::new(arguments.common.quiet);
     // The flag also ends a read that waits for a pipe.
     let stop = set.stop_flag();
     interrupt::sets(&stop);
     let options = Options {
         ports: arguments.ports.clone(),
-        limits: arguments.limits(),
+        limits: arguments.common.limits(),
         beside: arguments.beside.map(Into::into),
     };
     let found = pipeline::run(set, &options, sharding, threading, sinks, |set| progress.show(|| set.progress()));
@@ -414,8 +414,8 @@ fn clock_step(step: &ClockStep, set: &CaptureSet) -> String {
 
 fn text_options(arguments: &AnalyzeArguments, output: &Output) -> TextOptions {
     TextOptions {
-        width: output.width(arguments.width),
-        color: output.takes_color(arguments.color),
+        width: output.width(arguments.common.width),
+        color: output.takes_color(arguments.common.color),
         top: arguments.top as usize,
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
         CompareFormat::Json => compare::write(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
         CompareFormat::Html => html::write_comparison(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
         CompareFormat::Text => {
-            let (width, color) = (output.width(arguments.width), output.takes_color(arguments.color));
+            let (width, color) = (output.width(arguments.common.width), output.takes_color(arguments.common.color));
             output.writer().write_all(compare::render(&comparison, width, color).as_bytes())
         }
     };

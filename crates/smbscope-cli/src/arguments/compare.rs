@@ -1,9 +1,8 @@
 //! Arguments of `smbscope compare`.
 
-use super::{AnalyzeArguments, Arguments, ColorChoice, Verb};
+use super::{AnalyzeArguments, Arguments, CommonArguments, Verb};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, ValueEnum};
-use smbscope_model::Limits;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +15,9 @@ Examples:
   smbscope compare runs/samba-4.17 runs/samba-4.22
 
 Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 130 interrupted.")]
+#[command(mut_arg("width", |arg| arg.help("Columns of the page, instead of the terminal's")))]
+#[command(mut_arg("threads", |arg| arg.help("Threads that follow connections, as for `analyze`. [default: all cores]")))]
+#[command(mut_arg("memory", |arg| arg.help("Memory in MiB for the analysis of a capture, as for `analyze`")))]
 pub struct CompareArguments {
     /// Captures, reports saved as JSON, run directories of `bench` or their run.json: at least two. `-` is a capture on
     /// standard input.
@@ -43,26 +45,9 @@ pub struct CompareArguments {
     #[arg(long)]
     pub title: Option<String>,
 
-    /// When to use colour.
-    #[arg(long, value_enum, default_value_t = ColorChoice::Auto)]
-    pub color: ColorChoice,
-
-    /// Columns of the page, instead of the terminal's.
-    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400))]
-    pub width: Option<u16>,
-
-    /// Threads that follow connections, as for `analyze`. [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub threads: Option<u16>,
-
-    /// Memory in MiB for the analysis of a capture, as for `analyze`.
-    #[arg(long, value_name = "MIB", default_value_t = (Limits::DEFAULT_MEMORY >> 20) as u32,
-        value_parser = clap::value_parser!(u32).range((Limits::LEAST_MEMORY >> 20) as i64..=1 << 20))]
-    pub memory: u32,
-
-    /// No progress bar.
-    #[arg(short, long)]
-    pub quiet: bool,
+    /// What it takes and shows.
+    #[command(flatten)]
+    pub common: CommonArguments,
 }
 
 impl CompareArguments {
@@ -84,8 +69,7 @@ impl CompareArguments {
         let Verb::Analyze(defaults) = Arguments::parse_from(line).verb else {
             unreachable!("the line says analyze");
         };
-        let (ports, threads, memory, quiet) = (self.ports.clone(), self.threads, self.memory, self.quiet);
-        AnalyzeArguments { ports, threads, memory, quiet, ..defaults }
+        AnalyzeArguments { ports: self.ports.clone(), common: self.common.clone(), ..defaults }
     }
 }
 

@@ -189,6 +189,14 @@ pub struct AnalyzeArguments {
     #[arg(long)]
     pub title: Option<String>,
 
+    /// What it takes and shows.
+    #[command(flatten)]
+    pub common: CommonArguments,
+}
+
+/// What `analyze` and `compare` have in common.
+#[derive(Debug, Clone, Args)]
+pub struct CommonArguments {
     /// When to use colour.
     #[arg(long, value_enum, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
@@ -202,8 +210,8 @@ pub struct AnalyzeArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
 
-    /// Memory in MiB for connections, outstanding requests and names, and again for the windows of decompressors. What does not fit is given up, that of the
-    /// connections silent longest first, and counted under Quality.
+    /// Memory in MiB for connections, outstanding requests and names, and again for the windows of decompressors. What
+    /// does not fit is given up, that of the connections silent longest first, and counted under Quality.
     #[arg(long, value_name = "MIB", default_value_t = (Limits::DEFAULT_MEMORY >> 20) as u32,
         value_parser = clap::value_parser!(u32).range((Limits::LEAST_MEMORY >> 20) as i64..=1 << 20))]
     pub memory: u32,
@@ -213,7 +221,7 @@ pub struct AnalyzeArguments {
     pub quiet: bool,
 }
 
-impl AnalyzeArguments {
+impl CommonArguments {
     /// The memory that may be taken.
     pub fn memory_bytes(&self) -> usize {
         (self.memory as usize) << 20
@@ -221,18 +229,20 @@ impl AnalyzeArguments {
 
     /// The budgets within the memory that may be taken.
     pub fn limits(&self) -> Limits {
-        Limits::for_memory((self.memory as usize) << 20)
-    }
-
-    /// Whether the commands are to be divided.
-    pub fn slices(&self) -> bool {
-        !self.by.is_empty()
+        Limits::for_memory(self.memory_bytes())
     }
 
     /// The threads asked for, or as many as there are cores.
     pub fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(cores, usize::from)
+    }
+}
+
+impl AnalyzeArguments {
+    /// Whether the commands are to be divided.
+    pub fn slices(&self) -> bool {
+        !self.by.is_empty()
     }
 }
 
