@@ -211,7 +211,7 @@ fn byte_count(message: &[u8]) -> usize {
 fn lengthen(message: &mut [u8], by: u16) -> bool {
     if let Some(header) = smb2::Header::parse(message) {
         match header.command {
-            smb2::Command::READ => add(message, read::Response::PLACES[0][1].start, by.into()),
+            smb2::Command::READ => add(message, read::Response::PLACES[0][1].start, by),
             smb2::Command::WRITE => {
                 let Some(answer) = write::Response::parse(message) else { return false };
                 let body = &mut message[smb2::Header::LENGTH..];

@@ -44,9 +44,8 @@ open_enum!(NtTransact, "NT_TRANSACT_", "0x{:04x}" {
 
 /// SMB_COM_TRANSACTION subcommand code (MS-CIFS 2.2.2.2).
 ///
-/// Value 1 has two meanings, told apart by the transaction's name only: on a `\PIPE\` it sets a pipe's state, on a
-/// `\MAILSLOT\` it writes. [`Transaction::name`] gives the first; use [`Transaction::name_on`] where the transaction's
-/// name is known.
+/// Value 1 has two meanings, which only the transaction's name tells: on a `\PIPE\` it sets a pipe's state, on a
+/// `\MAILSLOT\` it writes. [`Transaction::name`] gives the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transaction(pub u16);
 
@@ -63,20 +62,3 @@ open_enum!(Transaction, "TRANS_", "0x{:04x}" {
     WAIT_NMPIPE = 0x0053, "Wait_Pipe";
     CALL_NMPIPE = 0x0054, "Call_Pipe";
 });
-
-impl Transaction {
-    /// `TRANS_MAILSLOT_WRITE`, `0x0001`: the same number as [`Transaction::SET_NMPIPE_STATE`].
-    pub const MAILSLOT_WRITE: Transaction = Transaction(0x0001);
-
-    /// The subcommand's name for a transaction addressed to `transaction_name`, such as `\MAILSLOT\BROWSE` or
-    /// `\PIPE\` (MS-CIFS 2.2.4.33.1, field Name).
-    pub fn name_on(self, transaction_name: &str) -> Option<&'static str> {
-        let mailslot =
-            transaction_name.as_bytes().get(..9).is_some_and(|start| start.eq_ignore_ascii_case(b"\\MAILSLOT"));
-        match self {
-            Transaction::MAILSLOT_WRITE if mailslot => Some("TRANS_MAILSLOT_WRITE"),
-            _ if mailslot => None,
-            _ => self.name(),
-        }
-    }
-}

@@ -64,15 +64,6 @@ fn short_names_are_those_of_the_1997_report() {
 }
 
 #[test]
-fn transaction_one_writes_to_a_mailslot_and_sets_the_state_of_a_pipe() {
-    // Expected: MS-CIFS 2.2.2.2, where TRANS_MAILSLOT_WRITE and TRANS_SET_NMPIPE_STATE are both 0x0001.
-    assert_eq!(Transaction(1).name_on("\\MAILSLOT\\BROWSE"), Some("TRANS_MAILSLOT_WRITE"));
-    assert_eq!(Transaction(1).name_on("\\PIPE\\"), Some("TRANS_SET_NMPIPE_STATE"));
-    assert_eq!(Transaction(0x26).name_on("\\MAILSLOT\\BROWSE"), None);
-    assert_eq!(Transaction(1).name_on("\\MÄ"), Some("TRANS_SET_NMPIPE_STATE"));
-}
-
-#[test]
 fn every_command_has_both_names_and_no_name_stands_for_two_values() {
     let smb1: Vec<_> = smb1::Command::KNOWN.iter().flat_map(|c| [c.name(), c.short_name()]).collect();
     assert!(smb1.iter().all(Option::is_some));

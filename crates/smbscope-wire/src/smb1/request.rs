@@ -1,7 +1,7 @@
 //! What SMB1 requests say about the operation: file, path, offset, length (MS-CIFS 2.2.4).
 
 use super::messages::{
-    Close, Echo, LockByteRange, LockRange, LockingAndxFields, Negotiate, NtCreateAndx, Read, ReadAndx, ReadMpx,
+    Close, Echo, LockByteRange, LockRange, LockingAndxFields, Negotiate, NtCreateAndx, ReadAndx, ReadBytes, ReadMpx,
     ReadRaw, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, TreeConnectAndx, WriteAndxFields,
     WriteMpx, WriteRaw, lock_type,
 };
@@ -107,7 +107,9 @@ impl Request {
             | Command::WRITE
             | Command::LOCK_AND_READ
             | Command::WRITE_AND_UNLOCK
-            | Command::WRITE_AND_CLOSE => range(Read::fid(w)?, Read::offset(w)?, 0, Read::count(w)?.into()),
+            | Command::WRITE_AND_CLOSE => {
+                range(ReadBytes::fid(w)?, ReadBytes::offset(w)?, 0, ReadBytes::count(w)?.into())
+            }
             Command::LOCK_BYTE_RANGE | Command::UNLOCK_BYTE_RANGE => {
                 range(LockByteRange::fid(w)?, LockByteRange::offset(w)?, 0, LockByteRange::count(w)?.into())
             }

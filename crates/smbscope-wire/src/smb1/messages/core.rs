@@ -5,7 +5,7 @@ use super::message::message;
 
 message! {
     /// Reads from a file. WRITE, LOCK_AND_READ, WRITE_AND_UNLOCK and WRITE_AND_CLOSE begin likewise.
-    Read: READ, 5 {
+    ReadBytes: READ, 5 {
         /// The open.
         fid: u16 = 0,
         /// Bytes.
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn words_are_where_the_specification_puts_them() {
-        let read = Read { fid: 0x1234, count: 0x0102, offset: 0x0304_0506 };
+        let read = ReadBytes { fid: 0x1234, count: 0x0102, offset: 0x0304_0506 };
         assert_eq!(emitted(&read), [5, 0x34, 0x12, 2, 1, 6, 5, 4, 3, 0, 0, 0, 0]);
         let lock = LockByteRange { fid: 0x1234, count: 0x0102_0304, offset: 5 };
         assert_eq!(emitted(&lock), [5, 0x34, 0x12, 4, 3, 2, 1, 5, 0, 0, 0, 0, 0]);

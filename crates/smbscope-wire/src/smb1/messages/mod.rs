@@ -32,7 +32,7 @@ mod writer;
 mod tests;
 
 pub use crate::codec::Text;
-pub use core::{LockByteRange, OpenResponse, Read, ReadMpx, ReadMpxResponse, WriteMpx};
+pub use core::{LockByteRange, OpenResponse, ReadBytes, ReadMpx, ReadMpxResponse, WriteMpx};
 pub use delete::Delete;
 pub use directory::{CheckDirectory, CreateDirectory, DeleteDirectory};
 pub use echo::{Echo, EchoResponse};

@@ -33,7 +33,7 @@ proptest! {
     ) {
         round_trips!(
             unicode, words, text, bytes: Delete, CreateDirectory, DeleteDirectory, CheckDirectory, Echo, EchoResponse,
-            Read, LockByteRange, ReadMpx, ReadMpxResponse,
+            ReadBytes, LockByteRange, ReadMpx, ReadMpxResponse,
             WriteMpx, OpenResponse, SessionSetupAndxLanMan, NtCreateAndx, NtCreateAndxResponse, OpenAndx, OpenAndxResponse, Close, FindClose2, Flush, LogoffAndx,
             NtCancel, TreeDisconnect, ReadAndx, ReadRaw, Rename, SessionSetupAndx, SessionSetupAndxResponse,
             SessionSetupAndxPlain, SessionSetupAndxPlainResponse, TreeConnectAndx, TreeConnectAndxResponse,

@@ -8,8 +8,6 @@ use crate::smb1::Command;
 
 /// Flags of FIND_FIRST2 and FIND_NEXT2.
 pub mod find_flags {
-    /// SMB_FIND_CLOSE_AFTER_REQUEST
-    pub const CLOSE_AFTER_REQUEST: u16 = 0x0001;
     /// SMB_FIND_CLOSE_AT_EOS
     pub const CLOSE_AT_EOS: u16 = 0x0002;
     /// SMB_FIND_CONTINUE_FROM_LAST
