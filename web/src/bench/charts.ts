@@ -1,26 +1,39 @@
 // The charts of a ramp, as in figures 2 and 3 of Swartz (1997): response time and throughput above each other on the
 // same axis of users, and response time by group.
-import { lines, type Panel, type Series } from "../charts/lines";
-import { groupStroke, seriesStroke } from "../charts/palette";
+import { bytesPanel, curve, lines, type Panel, ratePanel, timePanel } from "../charts/lines";
+import { groupStroke } from "../charts/palette";
 import { h } from "../lib/dom";
-import { clock, counted, duration, rate, short, thousands, tickDuration } from "../lib/format";
+import { clock, counted, duration, rate, thousands, tickDuration } from "../lib/format";
+import { choice } from "../lib/page";
 import type { Interval, Run, SmbscopeBenchDocument, Times } from "../types/bench";
 import { byRate, headline, load, loadText } from "./load";
 
-/** Points where the value is known. */
-function points(
+/** A chart over the loads of runs. */
+function overLoad(
   bench: SmbscopeBenchDocument,
   runs: readonly Run[],
-  value: (run: Run) => number | null | undefined,
-): [number, number][] {
-  return runs.flatMap((run) => {
-    const found = value(run);
-    return found === null || found === undefined ? [] : [[load(bench, run), found] as [number, number]];
+  label: string,
+  panels: Panel[],
+  numbers: { heading: string; text(run: Run): string }[],
+): HTMLElement {
+  return lines({
+    label: `${label} against the number of users`,
+    at: "At",
+    x: loadAxis(bench, runs),
+    mark: capacityMark(bench),
+    panels,
+    interpolate: true,
+    numbers: () => ({
+      headings: [loadTitle(bench), ...numbers.map(({ heading }) => heading)],
+      rows: runs.map((run) => [thousands(load(bench, run)), ...numbers.map(({ text }) => text(run))]),
+    }),
   });
 }
 
-const perSecondText = (value: number) => `${thousands(Math.round(value))}/s`;
-const perSecondTick = (value: number) => `${short(value)}/s`;
+/** A column of the numbers beneath a chart. */
+function time(heading: string, value: (run: Run) => number | null | undefined) {
+  return { heading, text: (run: Run) => duration(value(run)) };
+}
 
 function loadAxis(bench: SmbscopeBenchDocument, runs: readonly Run[]) {
   const users = [...new Set(runs.map((run) => load(bench, run)))];
@@ -58,61 +71,32 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
   const { runs } = bench;
   const open = runs.some((run) => run.due !== null);
   const seconds = (run: Run) => Math.max(run.duration_ns, 1) / 1e9;
-  const client = (name: string, index: number, value: (run: Run) => number | null): Series => ({
-    name,
-    stroke: seriesStroke(index),
-    points: points(bench, runs, value),
-    dots: true,
-  });
-  return lines({
-    label: "Response time and throughput against the number of users",
-    at: "At",
-    x: loadAxis(bench, runs),
-    mark: capacityMark(bench),
-    panels: [
-      {
-        title: open ? "Response time of operations, from when they were due" : "Response time in the client",
-        height: 230,
-        text: duration,
-        tickText: tickDuration,
-        series: [
-          client("Median", 2, (run) => headline(run).p50),
-          client("Mean", 0, (run) => headline(run).mean),
-          client("95 %", 1, (run) => headline(run).p95),
-          ...(open ? [client("95 % of commands", 6, (run) => run.total.client.p95)] : []),
-        ],
-      },
-      {
-        title: "Commands each second",
-        height: 150,
-        text: perSecondText,
-        tickText: perSecondTick,
-        series: [client("Commands", 3, (run) => run.operations_per_second)],
-      },
-      {
-        title: "Bytes each second",
-        height: 110,
-        text: rate,
-        series: [
-          client("Read", 5, (run) => run.bytes_read / seconds(run)),
-          client("Written", 4, (run) => run.bytes_written / seconds(run)),
-        ],
-      },
-    ],
-    interpolate: true,
-    numbers: () => ({
-      headings: [loadTitle(bench), "Median", "Mean", "95 %", "Commands/s", "Read/s", "Written/s"],
-      rows: runs.map((run) => [
-        thousands(load(bench, run)),
-        duration(headline(run).p50),
-        duration(headline(run).mean),
-        duration(headline(run).p95),
-        thousands(Math.round(run.operations_per_second)),
-        rate(run.bytes_read / seconds(run)),
-        rate(run.bytes_written / seconds(run)),
-      ]),
-    }),
-  });
+  const at = (run: Run) => load(bench, run);
+  const line = (name: string, index: number, value: (run: Run) => number | null) => curve(name, index, runs, at, value);
+  const [p50, mean, p95] = [
+    (run: Run) => headline(run).p50,
+    (run: Run) => headline(run).mean,
+    (run: Run) => headline(run).p95,
+  ];
+  const [read, written] = [(run: Run) => run.bytes_read / seconds(run), (run: Run) => run.bytes_written / seconds(run)];
+  const panels = [
+    timePanel(open ? "Response time of operations, from when they were due" : "Response time in the client", 230, [
+      line("Median", 2, p50),
+      line("Mean", 0, mean),
+      line("95 %", 1, p95),
+      ...(open ? [line("95 % of commands", 6, (run) => run.total.client.p95)] : []),
+    ]),
+    ratePanel(150, [line("Commands", 3, (run) => run.operations_per_second)]),
+    bytesPanel("Bytes each second", 110, [line("Read", 5, read), line("Written", 4, written)]),
+  ];
+  return overLoad(bench, runs, "Response time and throughput", panels, [
+    time("Median", p50),
+    time("Mean", mean),
+    time("95 %", p95),
+    { heading: "Commands/s", text: (run) => thousands(Math.round(run.operations_per_second)) },
+    { heading: "Read/s", text: (run) => rate(read(run)) },
+    { heading: "Written/s", text: (run) => rate(written(run)) },
+  ]);
 }
 
 /** Response time and throughput of each group; the parts of a group are there when asked for. */
@@ -127,44 +111,19 @@ export function groupChart(bench: SmbscopeBenchDocument): HTMLElement {
     return found && run.duration_ns > 0 ? (found.operations * 1e9) / run.duration_ns : null;
   };
   const series = (value: (run: Run, name: string) => number | null) =>
-    names.map((name) => ({
-      name,
-      stroke: groupStroke(name),
-      points: points(bench, runs, (run) => value(run, name)),
-      dots: true,
-      hidden: parts.get(name) ?? false,
-    }));
-  return lines({
-    label: "Mean response time and throughput by group of commands against the number of users",
-    at: "At",
-    x: loadAxis(bench, runs),
-    mark: capacityMark(bench),
-    panels: [
-      {
-        title: "Mean response time in the client",
-        height: 230,
-        text: duration,
-        tickText: tickDuration,
-        series: series(mean),
-      },
-      {
-        title: "Commands each second",
-        height: 150,
-        text: perSecondText,
-        tickText: perSecondTick,
-        series: series(perSecond),
-      },
-    ],
-    interpolate: true,
-    numbers: () => ({
-      headings: [loadTitle(bench), ...names, ...names.map((name) => `${name}/s`)],
-      rows: runs.map((run) => [
-        thousands(load(bench, run)),
-        ...names.map((name) => duration(mean(run, name))),
-        ...names.map((name) => thousands(Math.round(perSecond(run, name) ?? 0))),
-      ]),
-    }),
-  });
+    names.map((name) => {
+      const more = { dots: true, hidden: parts.get(name) ?? false };
+      const at = (run: Run) => load(bench, run);
+      return curve(name, groupStroke(name), runs, at, (run) => value(run, name), more);
+    });
+  const panels = [timePanel("Mean response time in the client", 230, series(mean)), ratePanel(150, series(perSecond))];
+  return overLoad(bench, runs, "Mean response time and throughput by group of commands", panels, [
+    ...names.map((name) => time(name, (run) => mean(run, name))),
+    ...names.map((name) => ({
+      heading: `${name}/s`,
+      text: (run: Run) => thousands(Math.round(perSecond(run, name) ?? 0)),
+    })),
+  ]);
 }
 
 /** What lies between client and wire: of commands seen from both places, otherwise of the percentiles. */
@@ -177,72 +136,38 @@ export function added(measured: { client: Times; wire: Times | null; difference:
 /** The client's and the wire's view of the same commands above each other, and what lies between them. */
 export function sidesChart(bench: SmbscopeBenchDocument): HTMLElement {
   const runs = bench.runs.filter((run) => run.total.wire);
-  const line = (name: string, index: number, value: (run: Run) => number | null): Series => ({
-    name,
-    stroke: seriesStroke(index),
-    points: points(bench, runs, value),
-    dots: true,
-  });
+  const line = (name: string, index: number, value: (run: Run) => number | null) =>
+    curve(name, index, runs, (run) => load(bench, run), value);
+  const client = (time: "p50" | "p95") => (run: Run) => run.total.client[time];
   const wire = (time: "p50" | "p95") => (run: Run) => run.total.wire?.[time] ?? null;
-  return lines({
-    label: "Response time in the client and on the wire against the number of users",
-    at: "At",
-    x: loadAxis(bench, runs),
-    mark: capacityMark(bench),
-    panels: [
-      {
-        title: "Response time",
-        height: 200,
-        text: duration,
-        tickText: tickDuration,
-        series: [
-          line("Client median", 0, (run) => run.total.client.p50),
-          line("Wire median", 2, wire("p50")),
-          line("Client 95 %", 3, (run) => run.total.client.p95),
-          line("Wire 95 %", 1, wire("p95")),
-        ],
-      },
-      {
-        title: "Added by the client's system",
-        height: 120,
-        text: duration,
-        tickText: tickDuration,
-        series: [
-          line("Added, median", 4, (run) => added(run.total, "p50")),
-          line("Added, 95 %", 5, (run) => added(run.total, "p95")),
-        ],
-      },
-    ],
-    interpolate: true,
-    numbers: () => ({
-      headings: [loadTitle(bench), "Client median", "Wire median", "Added", "Client 95 %", "Wire 95 %", "Added"],
-      rows: runs.map((run) => [
-        thousands(load(bench, run)),
-        duration(run.total.client.p50),
-        duration(run.total.wire?.p50),
-        duration(added(run.total, "p50")),
-        duration(run.total.client.p95),
-        duration(run.total.wire?.p95),
-        duration(added(run.total, "p95")),
-      ]),
-    }),
-  });
+  const between = (time: "p50" | "p95") => (run: Run) => added(run.total, time);
+  const panels = [
+    timePanel("Response time", 200, [
+      line("Client median", 0, client("p50")),
+      line("Wire median", 2, wire("p50")),
+      line("Client 95 %", 3, client("p95")),
+      line("Wire 95 %", 1, wire("p95")),
+    ]),
+    timePanel("Added by the client's system", 120, [
+      line("Added, median", 4, between("p50")),
+      line("Added, 95 %", 5, between("p95")),
+    ]),
+  ];
+  return overLoad(bench, runs, "Response time in the client and on the wire", panels, [
+    time("Client median", client("p50")),
+    time("Wire median", wire("p50")),
+    time("Added", between("p50")),
+    time("Client 95 %", client("p95")),
+    time("Wire 95 %", wire("p95")),
+    time("Added", between("p95")),
+  ]);
 }
 
 /** The intervals of one run, which can be chosen. */
 export function intervalsPart(bench: SmbscopeBenchDocument): HTMLElement {
   const runs = bench.runs.filter((run) => run.intervals.length > 1);
-  const place = h("div", { class: "chosen" });
-  const show = (run: Run | undefined) => run && place.replaceChildren(intervalChart(run));
-  const choice = h(
-    "select",
-    { change: () => show(runs[Number(choice.value)]) },
-    ...runs.map((run, i) =>
-      h("option", { value: i, selected: i === runs.length - 1 }, loadText(bench, load(bench, run))),
-    ),
-  );
-  show(runs.at(-1));
-  return h("div", {}, h("label", { class: "choice no-print" }, "Run", choice), place);
+  const options = runs.map((run) => ({ name: loadText(bench, load(bench, run)), value: run }));
+  return choice("Run", options, runs.length - 1, (run) => [intervalChart(run)]);
 }
 
 /** Stretches in which no command was answered. */
@@ -261,14 +186,8 @@ function intervalChart(run: Run): HTMLElement {
   const first = run.intervals[0]?.start_ns ?? 0;
   const second = run.intervals[1]?.start_ns ?? first + 1e9;
   const width = (second - first) / 1e9;
-  const series = (name: string, index: number, value: (interval: Interval) => number | null): Series => ({
-    name,
-    stroke: seriesStroke(index),
-    points: run.intervals.flatMap((interval) => {
-      const found = value(interval);
-      return found === null ? [] : [[interval.start_ns - first, found] as [number, number]];
-    }),
-  });
+  const line = (name: string, index: number, value: (interval: Interval) => number | null) =>
+    curve(name, index, run.intervals, (interval) => interval.start_ns - first, value, {});
   const known = run.stalls.map(({ start_ns, duration_ns }) => ({ from: start_ns, to: start_ns + duration_ns }));
   const found = known.length > 0 ? known : stalls(run.intervals, second - first);
   const bands = found.map(({ from, to }) => ({
@@ -276,35 +195,22 @@ function intervalChart(run: Run): HTMLElement {
     to: to - first,
     text: `no command was answered for ${duration(to - from)}`,
   }));
-  const panels: Panel[] = [
-    {
-      title: "Response time",
-      height: 200,
-      text: duration,
-      tickText: tickDuration,
-      logarithmic: true,
-      series: [
-        series("Median", 2, (interval) => interval.p50),
-        series("95 %", 1, (interval) => interval.p95),
-        series("Slowest", 6, (interval) => interval.max),
+  const panels = [
+    timePanel(
+      "Response time",
+      200,
+      [
+        line("Median", 2, (interval) => interval.p50),
+        line("95 %", 1, (interval) => interval.p95),
+        line("Slowest", 6, (interval) => interval.max),
       ],
-    },
-    {
-      title: "Commands each second",
-      height: 110,
-      text: perSecondText,
-      tickText: perSecondTick,
-      series: [series("Commands", 3, (interval) => interval.operations / width)],
-    },
-    {
-      title: "Bytes each second",
-      height: 90,
-      text: rate,
-      series: [
-        series("Read", 5, (interval) => interval.bytes_read / width),
-        series("Written", 4, (interval) => interval.bytes_written / width),
-      ],
-    },
+      true,
+    ),
+    ratePanel(110, [line("Commands", 3, (interval) => interval.operations / width)]),
+    bytesPanel("Bytes each second", 90, [
+      line("Read", 5, (interval) => interval.bytes_read / width),
+      line("Written", 4, (interval) => interval.bytes_written / width),
+    ]),
   ];
   const chart = lines({
     label: `Response time and throughput of the run with ${counted(run.users, "user")} over time`,

@@ -1,7 +1,8 @@
 // The page of a ramp, `smbscope.bench/1`: response time and throughput against users.
 import { h } from "../lib/dom";
-import { bytes, counted, date, duration, span, thousands, unbroken } from "../lib/format";
-import { facts, lead, type Page, part, tile, tiles } from "../lib/page";
+import { bytes, counted, date, duration, perSecond, span, thousands, unbroken } from "../lib/format";
+import { answer, facts, lead, list, meanings, type Page, part, section, tile, tiles } from "../lib/page";
+import { errorCount } from "../report/figures";
 import type { SmbscopeBenchDocument } from "../types/bench";
 import { groupChart, intervalsPart, rampChart, sidesChart } from "./charts";
 import { byRate, headline, load, loadText } from "./load";
@@ -31,51 +32,49 @@ export function benchPage(bench: SmbscopeBenchDocument): Page {
     version: bench.generator.version,
     sections: [
       runs.length > 0
-        ? {
-            id: "ramp",
-            title: several ? "Response time and throughput against the load" : "The run",
-            link: several ? "Ramp" : "Run",
-            content: [
-              several ? rampChart(bench) : null,
+        ? section(
+            "ramp",
+            several ? "Response time and throughput against the load" : "The run",
+            [
+              several && rampChart(bench),
               part("Load points", runTable(bench)),
-              tried ? part("Looking for the capacity", tried) : null,
+              tried && part("Looking for the capacity", tried),
             ],
-          }
+            several ? "Ramp" : "Run",
+          )
         : null,
       runs.some((run) => run.groups.length > 0)
-        ? {
-            id: "groups",
-            title: "By group of commands",
-            link: "Groups",
-            content: [several ? groupChart(bench) : null, part("Response times by group", groupTable(bench))],
-          }
+        ? section(
+            "groups",
+            "By group of commands",
+            [several && groupChart(bench), part("Response times by group", groupTable(bench))],
+            "Groups",
+          )
         : null,
-      sides
-        ? {
-            id: "sides",
-            title: "Seen by the client and on the wire",
-            link: "Client and wire",
-            content: [
-              lead(
-                "The difference is what the client's own system adds: from the program to the network card, and back.",
-              ),
-              several ? sidesChart(bench) : null,
-              sides,
-              captures(bench),
-            ],
-          }
-        : null,
-      runs.some((run) => run.commands.length > 0)
-        ? { id: "commands", title: "Commands", content: [commandTable(bench)] }
-        : null,
-      operations
-        ? { id: "operations", title: "Operations of the workload", link: "Operations", content: [operations] }
-        : null,
-      runs.some((run) => run.intervals.length > 1)
-        ? { id: "intervals", title: "Each run over time", link: "Over time", content: [intervalsPart(bench)] }
-        : null,
-      errors ? { id: "errors", title: "Errors", content: [errors] } : null,
-      { id: "method", title: "How it was measured", link: "Method", content: [method()] },
+      sides &&
+        section(
+          "sides",
+          "Seen by the client and on the wire",
+          [
+            lead(
+              "The difference is what the client's own system adds: from the program to the network card, and back.",
+            ),
+            several && sidesChart(bench),
+            sides,
+            captures(bench),
+          ],
+          "Client and wire",
+        ),
+      section("commands", "Commands", [runs.some((run) => run.commands.length > 0) && commandTable(bench)]),
+      section("operations", "Operations of the workload", [operations], "Operations"),
+      section(
+        "intervals",
+        "Each run over time",
+        [runs.some((run) => run.intervals.length > 1) && intervalsPart(bench)],
+        "Over time",
+      ),
+      section("errors", "Errors", [errors]),
+      section("method", "How it was measured", [h("div", { class: "prose" }, meanings(METHOD))], "Method"),
     ],
   };
 }
@@ -143,22 +142,21 @@ function capacity(bench: SmbscopeBenchDocument): HTMLElement {
   const { capacity: found, runs, warnings } = bench;
   const tried = (found?.tried ?? []).map(({ users, rate }) => (byRate(bench) ? (rate ?? 0) : users));
   const most = Math.max(0, ...runs.map((run) => load(bench, run)), ...tried);
-  const answer = byRate(bench) ? (found?.rate ?? null) : (found?.users ?? null);
+  const answered = byRate(bench) ? (found?.rate ?? null) : (found?.users ?? null);
   const headline =
     found === null
       ? `${counted(runs.length, "load point")}, up to ${loadText(bench, most)}.`
-      : answer === null
+      : answered === null
         ? "The server holds the criterion at no load that was tried."
-        : answer >= most
-          ? `The server serves ${loadText(bench, answer)}, the most that were tried.`
-          : `The server serves ${loadText(bench, answer)}.`;
-  return h(
-    "div",
-    { class: `verdict ${found !== null && answer === null ? "who-network" : "who-server"}` },
-    h("p", { class: "who" }, found === null ? "Ramp" : "Capacity"),
-    h("p", { class: "headline" }, headline),
-    found ? h("p", { class: "trust" }, `Criterion: ${found.criterion}.`) : null,
-    warnings.length > 0 ? h("ul", {}, ...warnings.map((warning) => h("li", {}, unbroken(warning)))) : null,
+        : answered >= most
+          ? `The server serves ${loadText(bench, answered)}, the most that were tried.`
+          : `The server serves ${loadText(bench, answered)}.`;
+  return answer(
+    found !== null && answered === null ? "network" : "server",
+    [found === null ? "Ramp" : "Capacity"],
+    headline,
+    found && h("p", { class: "trust" }, `Criterion: ${found.criterion}.`),
+    warnings.length > 0 && list(warnings.map(unbroken)),
   );
 }
 
@@ -169,68 +167,41 @@ function keyFigures(bench: SmbscopeBenchDocument): HTMLElement {
   const first = runs[0];
   return tiles(
     tile("Overall response time", duration(bench.overall_response_time_ns), "of the ramp"),
-    best
-      ? tile(
-          "At most",
-          `${thousands(Math.round(best.operations_per_second))}/s`,
-          `at ${loadText(bench, load(bench, best))}`,
-        )
-      : null,
+    best ? tile("At most", perSecond(best.operations_per_second), `at ${loadText(bench, load(bench, best))}`) : null,
     first
       ? tile("Lightest load", duration(headline(first).mean), `mean at ${loadText(bench, load(bench, first))}`)
       : null,
     tile("Commands", thousands(sum((run) => run.operations)), `in ${span(sum((run) => run.duration_ns))}`),
     tile("Read", bytes(sum((run) => run.bytes_read))),
     tile("Written", bytes(sum((run) => run.bytes_written))),
-    tile("Errors", thousands(sum((run) => Object.values(run.errors).reduce((a, b) => a + b, 0)))),
+    tile("Errors", thousands(sum((run) => errorCount(run)))),
   );
 }
 
-function method(): HTMLElement {
-  return h(
-    "div",
-    { class: "prose" },
-    h(
-      "dl",
-      { class: "meanings" },
-      h("dt", {}, "Response time"),
-      h(
-        "dd",
-        {},
-        "In the client: from handing a request to the system to having the whole response. On the wire: from the first packet of the request to the last of the response, as in every report of smbscope.",
-      ),
-      h("dt", {}, "Overall response time"),
-      h(
-        "dd",
-        {},
-        "The area under the curve of mean response time against users, divided by the range of users. Compare it only with that of a ramp of the same load points.",
-      ),
-      h("dt", {}, "Closed and open loop"),
-      h(
-        "dd",
-        {},
-        "In a closed loop, users begin an operation when the one before is done: a server that stands still holds back the load, and so hides in the percentiles. In an open loop operations have a time at which they are due; response times of load points, the curve, the overall response time and the capacity run from there.",
-      ),
-      h("dt", {}, "Stall"),
-      h(
-        "dd",
-        {},
-        "A time in which commands were outstanding and the server answered none on any connection: at least 200 ms, and 100 times the median response time.",
-      ),
-      h("dt", {}, "Added"),
-      h(
-        "dd",
-        {},
-        "The client’s time less the wire’s: of each command that was seen from both places where they were matched one by one, otherwise the difference of the two percentiles.",
-      ),
-      h("dt", {}, "Percentiles"),
-      h(
-        "dd",
-        {},
-        "A percentile is shown only where enough values support it: the 90th needs 10, the 95th 20, the 99th 100, the 99.9th 1,000. A dash says that a value is not known.",
-      ),
-      h("dt", {}, "Warm-up"),
-      h("dd", {}, "What was done before the measured part of a run does not count."),
-    ),
-  );
-}
+const METHOD: [string, string][] = [
+  [
+    "Response time",
+    "In the client: from handing a request to the system to having the whole response. On the wire: from the first packet of the request to the last of the response, as in every report of smbscope.",
+  ],
+  [
+    "Overall response time",
+    "The area under the curve of mean response time against users, divided by the range of users. Compare it only with that of a ramp of the same load points.",
+  ],
+  [
+    "Closed and open loop",
+    "In a closed loop, users begin an operation when the one before is done: a server that stands still holds back the load, and so hides in the percentiles. In an open loop operations have a time at which they are due; response times of load points, the curve, the overall response time and the capacity run from there.",
+  ],
+  [
+    "Stall",
+    "A time in which commands were outstanding and the server answered none on any connection: at least 200 ms, and 100 times the median response time.",
+  ],
+  [
+    "Added",
+    "The client’s time less the wire’s: of each command that was seen from both places where they were matched one by one, otherwise the difference of the two percentiles.",
+  ],
+  [
+    "Percentiles",
+    "A percentile is shown only where enough values support it: the 90th needs 10, the 95th 20, the 99th 100, the 99.9th 1,000. A dash says that a value is not known.",
+  ],
+  ["Warm-up", "What was done before the measured part of a run does not count."],
+];

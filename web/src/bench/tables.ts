@@ -1,27 +1,31 @@
 // The tables of a ramp.
 import { h } from "../lib/dom";
-import { counted, percent, rate, thousands } from "../lib/format";
-import { type Column, countColumn, numberColumn, textColumn, timeColumn } from "../table/columns";
+import { counted, percent, rate } from "../lib/format";
+import { errorCount, total } from "../report/figures";
+import {
+  type Column,
+  countColumn,
+  numberColumn,
+  shareColumn,
+  speedColumn,
+  textColumn,
+  timeColumn,
+  timesColumns,
+} from "../table/columns";
 import { table } from "../table/table";
-import type { Command, Measured, Operation, Run, SmbscopeBenchDocument, Times } from "../types/bench";
+import type { Command, Measured, Operation, Run, SmbscopeBenchDocument } from "../types/bench";
 import { added } from "./charts";
 import { byRate, headline, load } from "./load";
 
 export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
   const perSecond = (value: (run: Run) => number) => (run: Run) =>
     run.duration_ns > 0 ? (value(run) * 1e9) / run.duration_ns : null;
-  const errors = (run: Run) => sum(run.errors);
   const limited = bench.runs.some((run) => run.client_cpu?.limited);
   const columns: Column<Run>[] = [
     countColumn("Users", (row) => row.users),
     ...(byRate(bench) ? [countColumn<Run>("Rate", (row) => load(bench, row), { help: "Operations each second" })] : []),
     countColumn("Commands", (row) => row.operations),
-    numberColumn(
-      "A second",
-      (row) => row.operations_per_second,
-      (n) => thousands(Math.round(n)),
-      { help: "Commands each second" },
-    ),
+    speedColumn((row) => row.operations_per_second),
     numberColumn(
       "Read",
       perSecond((run) => run.bytes_read),
@@ -50,7 +54,7 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
           }),
         ]
       : []),
-    countColumn("Errors", errors),
+    countColumn("Errors", errorCount),
     numberColumn(
       "CPU",
       (row) => row.client_cpu?.percent ?? null,
@@ -65,12 +69,9 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
     }),
     ...(bench.runs.some((run) => run.pace.loop === "open")
       ? [
-          numberColumn<Run>(
-            "Kept",
-            (row) => (row.pace.loop === "open" ? row.pace.rate_kept / row.pace.rate : null),
-            (share) => percent(share, 1),
-            { help: "Operations that were done, of those that were due" },
-          ),
+          shareColumn<Run>("Kept", (row) => (row.pace.loop === "open" ? row.pace.rate_kept / row.pace.rate : null), {
+            help: "Operations that were done, of those that were due",
+          }),
         ]
       : []),
     ...(bench.runs.some((run) => run.ended.how !== "done")
@@ -92,16 +93,6 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
     sort: { title: "Users", descending: false },
     filter: false,
   });
-}
-
-function timesColumns<Row>(times: (row: Row) => Times): Column<Row>[] {
-  return [
-    timeColumn("p50", (row) => times(row).p50),
-    timeColumn("Mean", (row) => times(row).mean),
-    timeColumn("p95", (row) => times(row).p95),
-    timeColumn("p99", (row) => times(row).p99),
-    timeColumn("Slowest", (row) => times(row).max),
-  ];
 }
 
 interface GroupRow extends Measured {
@@ -165,8 +156,6 @@ function nameOf({ command, subcommand, group }: Command): string {
   return group === "Waiting" ? `${name} (waiting)` : name;
 }
 
-const sum = (counts: Record<string, number>) => Object.values(counts).reduce((total, count) => total + count, 0);
-
 export function commandTable(bench: SmbscopeBenchDocument): HTMLElement {
   const rows = bench.runs.flatMap((run) => run.commands.map((command): CommandRow => ({ run, command })));
   const columns: Column<CommandRow>[] = [
@@ -174,7 +163,7 @@ export function commandTable(bench: SmbscopeBenchDocument): HTMLElement {
     textColumn("Group", (row) => row.command.group),
     countColumn("Users", (row) => row.run.users),
     countColumn("Count", (row) => row.command.count),
-    countColumn("Errors", (row) => sum(row.command.errors)),
+    countColumn("Errors", (row) => errorCount(row.command)),
     ...timesColumns<CommandRow>((row) => row.command.client),
     timeColumn("Wire p50", (row) => row.command.wire?.p50 ?? null),
     timeColumn("Added p50", (row) => added(row.command, "p50"), { help: "Client less wire" }),
@@ -194,21 +183,23 @@ export function operationTable(bench: SmbscopeBenchDocument): HTMLElement | null
   );
   if (rows.length === 0) return null;
   const open = rows.some((row) => row.operation.response_time);
-  const due = { help: "From when the operation was due: what a user waits who keeps to the schedule" };
+  const help = "From when the operation was due: what a user waits who keeps to the schedule";
+  const dueColumn = (title: string, time: "p50" | "p95" | "p99" | "max") =>
+    timeColumn<OperationRow>(title, (row) => row.operation.response_time?.[time] ?? null, { help });
   const columns: Column<OperationRow>[] = [
     textColumn("Operation", (row) => row.operation.operation),
     countColumn("Users", (row) => row.run.users),
     countColumn("Count", (row) => row.operation.service_time.count),
-    countColumn("Unexpected", (row) => sum(row.operation.unexpected), {
+    countColumn("Unexpected", (row) => total(row.operation.unexpected), {
       help: "Ended otherwise than the workload expects",
     }),
     ...timesColumns<OperationRow>((row) => row.operation.service_time),
     ...(open
       ? [
-          timeColumn<OperationRow>("Due p50", (row) => row.operation.response_time?.p50 ?? null, due),
-          timeColumn<OperationRow>("Due p95", (row) => row.operation.response_time?.p95 ?? null, due),
-          timeColumn<OperationRow>("Due p99", (row) => row.operation.response_time?.p99 ?? null, due),
-          timeColumn<OperationRow>("Due slowest", (row) => row.operation.response_time?.max ?? null, due),
+          dueColumn("Due p50", "p50"),
+          dueColumn("Due p95", "p95"),
+          dueColumn("Due p99", "p99"),
+          dueColumn("Due slowest", "max"),
         ]
       : []),
   ];
@@ -231,23 +222,14 @@ export function capacityTable(bench: SmbscopeBenchDocument): HTMLElement | null 
 /** Error responses, operations that ended otherwise than expected, and sessions that failed. */
 export function errorTable(bench: SmbscopeBenchDocument): HTMLElement | null {
   const rows = bench.runs.flatMap((run) => {
-    const row =
-      (what: string, of: number | null) =>
-      ([status, count]: [string, number]) => ({
-        run,
-        status,
-        what,
-        count,
-        of,
-      });
+    const rows = (counts: Record<string, number>, what: string, of: number | null) =>
+      Object.entries(counts).map(([status, count]) => ({ run, status, what, count, of }));
     return [
-      ...run.commands.flatMap((command) => Object.entries(command.errors).map(row(nameOf(command), command.count))),
-      ...run.workload_operations.flatMap((operation) =>
-        Object.entries(operation.unexpected).map(
-          row(`${operation.operation} (unexpected)`, operation.service_time.count),
-        ),
+      ...run.commands.flatMap((command) => rows(command.errors, nameOf(command), command.count)),
+      ...run.workload_operations.flatMap(({ unexpected, operation, service_time }) =>
+        rows(unexpected, `${operation} (unexpected)`, service_time.count),
       ),
-      ...Object.entries(run.failures).map(row("session", null)),
+      ...rows(run.failures, "session", null),
     ];
   });
   if (rows.length === 0) return null;
@@ -257,11 +239,7 @@ export function errorTable(bench: SmbscopeBenchDocument): HTMLElement | null {
     textColumn("Of", (row) => row.what),
     countColumn("Users", (row) => row.run.users),
     countColumn("Count", (row) => row.count),
-    numberColumn(
-      "Share",
-      (row) => (row.of ? row.count / row.of : null),
-      (share) => percent(share, 1),
-    ),
+    shareColumn("Share", (row) => (row.of ? row.count / row.of : null)),
   ];
   return table({ caption: "Errors by status and load", columns, rows, sort: { title: "Count", descending: true } });
 }

@@ -1,7 +1,7 @@
 // Axes, grids and the marks on them.
 import type { ScaleContinuousNumeric } from "d3-scale";
 import { s } from "../lib/dom";
-import { clock, tickDuration } from "../lib/format";
+import { clock } from "../lib/format";
 
 export type Scale = ScaleContinuousNumeric<number, number>;
 
@@ -109,5 +109,3 @@ export function timeText(at: number, origin: number, ticks: number[]): string {
   if (step >= 1e9) return text.slice(0, 8);
   return text.slice(3, step >= 1e8 ? 10 : 12);
 }
-
-export { tickDuration };

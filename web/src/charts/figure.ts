@@ -1,5 +1,6 @@
 // What every chart has: a drawing that fits its place, a description, and its numbers as a table.
 import { append, type Child, h, s } from "../lib/dom";
+import { scrollingGrid } from "../table/grid";
 
 /** The numbers behind a chart. */
 export interface Numbers {
@@ -68,19 +69,13 @@ function numbersElement(options: FigureOptions): HTMLElement {
   return details;
 }
 
-/** A plain table. */
-export function numbersTable(caption: string, numbers: Numbers): HTMLElement {
-  const head = h("tr", {}, ...numbers.headings.map((text) => h("th", { scope: "col", class: "number" }, text)));
-  const rows = numbers.rows.map((row) =>
-    h(
-      "tr",
-      {},
-      ...row.map((text, i) => (i === 0 ? h("th", { scope: "row" }, text) : h("td", { class: "number" }, text))),
-    ),
-  );
-  return h(
-    "div",
-    { class: "plain-table", tabindex: 0, role: "region", "aria-label": caption },
-    h("table", {}, h("caption", { class: "visually-hidden" }, caption), h("thead", {}, head), h("tbody", {}, ...rows)),
-  );
+/** A plain table of numbers. */
+export function numbersTable(caption: string, { headings, rows }: Numbers): HTMLElement {
+  return scrollingGrid({ caption, columns: headings.map((title) => [title, "number"] as const), rows });
+}
+
+/** Where a pointer is in the drawing: on a scaled one a pixel of the screen is not a unit of it. */
+export function pointedAt(svg: SVGSVGElement, event: PointerEvent): number {
+  const place = svg.getBoundingClientRect();
+  return ((event.clientX - place.left) * svg.viewBox.baseVal.width) / Math.max(1, place.width);
 }

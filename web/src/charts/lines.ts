@@ -3,9 +3,10 @@ import { scaleLinear, scaleLog } from "d3-scale";
 import { line } from "d3-shape";
 import { announce } from "../lib/clipboard";
 import { h, s } from "../lib/dom";
+import { duration, perSecond, rate, short, tickDuration } from "../lib/format";
 import { type Box, logTicks, type Scale, xAxis, yAxis } from "./axes";
-import { type FigureOptions, figure, type Numbers } from "./figure";
-import type { Stroke } from "./palette";
+import { type FigureOptions, figure, type Numbers, pointedAt } from "./figure";
+import { type Stroke, seriesStroke } from "./palette";
 import { lineSample } from "./split";
 
 export interface Series {
@@ -30,6 +31,37 @@ export interface Panel {
   from?: number;
   to?: number;
   ticks?: number[];
+}
+
+/** A line through what is known of items; a number in place of its stroke is the how-manieth of several series. */
+export function curve<Item>(
+  name: string,
+  stroke: Stroke | number,
+  items: readonly Item[],
+  x: (item: Item) => number,
+  y: (item: Item) => number | null | undefined,
+  more: Partial<Series> = { dots: true },
+): Series {
+  const points = items.flatMap((item): [number, number][] => {
+    const found = y(item);
+    return found === null || found === undefined ? [] : [[x(item), found]];
+  });
+  return { name, stroke: typeof stroke === "number" ? seriesStroke(stroke) : stroke, points, ...more };
+}
+
+/** A panel of durations. */
+export function timePanel(title: string, height: number, series: Series[], logarithmic = false): Panel {
+  return { title, height, text: duration, tickText: tickDuration, series, logarithmic };
+}
+
+/** A panel of commands in a second. */
+export function ratePanel(height: number, series: Series[], text: (value: number) => string = perSecond): Panel {
+  return { title: "Commands each second", height, text, tickText: (value) => `${short(value)}/s`, series };
+}
+
+/** A panel of bytes in a second. */
+export function bytesPanel(title: string, height: number, series: Series[]): Panel {
+  return { title, height, text: rate, series };
 }
 
 export interface LinesOptions {
@@ -158,9 +190,7 @@ class Lines {
     });
     svg.append(this.cursor, surface);
     surface.addEventListener("pointermove", (event) => {
-      const place = svg.getBoundingClientRect();
-      const unit = svg.viewBox.baseVal.width / Math.max(1, place.width);
-      this.point(this.nearest((event.clientX - place.left) * unit), bottom);
+      this.point(this.nearest(pointedAt(svg, event)), bottom);
     });
     surface.addEventListener("pointerleave", () => this.point(-1, bottom));
     this.mark(bottom);

@@ -2,11 +2,11 @@
 import { scaleLinear, scaleLog } from "d3-scale";
 import { announce } from "../lib/clipboard";
 import { h, s } from "../lib/dom";
-import { clock, counted, decimal, duration, rate, thousands } from "../lib/format";
+import { clock, counted, decimal, duration, rate, thousands, tickDuration } from "../lib/format";
 import type { HeatMap } from "../types/report";
-import { type Box, logTicks, type Scale, tickDuration, timeText, timeTicks, xAxis, yAxis } from "./axes";
+import { type Box, logTicks, type Scale, timeText, timeTicks, xAxis, yAxis } from "./axes";
 import { bucketHigh, cells, classes, classOf, latencyRange, quantile } from "./bins";
-import { figure, type Numbers } from "./figure";
+import { figure, type Numbers, pointedAt } from "./figure";
 import { lineSample } from "./split";
 
 const CLASSES = 7;
@@ -158,11 +158,7 @@ class OverTime {
         `M${left} ${top}h${width}V${round(Math.min(y(cell.low), box.bottom))}h${-width}z`;
     }
     this.explain(bounds);
-    return s(
-      "g",
-      { class: "heat" },
-      ...paths.map((d, i) => s("path", { d, class: `heat-${shade(i, bounds.length)}` })),
-    );
+    return s("g", { class: "heat" }, ...paths.map((d, i) => s("path", { d, style: shade(i, bounds.length) })));
   }
 
   private explain(bounds: number[]): void {
@@ -179,7 +175,7 @@ class OverTime {
       return h(
         "span",
         { class: "item" },
-        h("span", { class: `swatch heat-${shade(i, bounds.length)}`, "aria-hidden": "true" }),
+        h("span", { class: "swatch", style: shade(i, bounds.length), "aria-hidden": "true" }),
         text,
       );
     });
@@ -209,12 +205,7 @@ class OverTime {
   }
 
   private listen(surface: SVGElement, svg: SVGSVGElement): void {
-    // On a scaled drawing a pixel of the screen is not a unit of the drawing.
-    const position = (event: PointerEvent) => {
-      const place = svg.getBoundingClientRect();
-      const unit = svg.viewBox.baseVal.width / Math.max(1, place.width);
-      return this.x.invert((event.clientX - place.left) * unit);
-    };
+    const position = (event: PointerEvent) => this.x.invert(pointedAt(svg, event));
     surface.addEventListener("pointerdown", (event) => {
       if (event.pointerType === "touch") return;
       surface.setPointerCapture(event.pointerId);
@@ -347,7 +338,8 @@ function merged(size: number, wanted: number): number {
 }
 
 /** The colour of a class; few classes do without the palest. */
-function shade(index: number, count: number): number {
+function shade(index: number, count: number): string {
   const palest = Math.floor((CLASSES - count) / 2);
-  return count === 1 ? palest + 1 : Math.round(palest + (index * (CLASSES - 1 - palest)) / (count - 1));
+  const at = count === 1 ? palest + 1 : Math.round(palest + (index * (CLASSES - 1 - palest)) / (count - 1));
+  return `--colour: var(--heat-${at})`;
 }

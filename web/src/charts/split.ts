@@ -1,9 +1,10 @@
 // Where the time went: one bar, divided. What was waited for comes first, the time in which nobody waited last.
-import { h, s } from "../lib/dom";
+import { h, muted, s } from "../lib/dom";
 import { percent, span } from "../lib/format";
+import { grid } from "../table/grid";
 import type { TimeSplit } from "../types/report";
 
-type PartKey = Exclude<keyof TimeSplit, "connections" | "elapsed_ns" | "busy_ns" | "outstanding_ns">;
+export type PartKey = Exclude<keyof TimeSplit, "connections" | "elapsed_ns" | "busy_ns" | "outstanding_ns">;
 
 export interface SplitPart {
   key: PartKey;
@@ -77,17 +78,26 @@ export function splitShares(split: TimeSplit): { part: SplitPart; ns: number; fr
 
 /** A slim bar for a cell of a table. */
 export function splitBar(split: TimeSplit | null): HTMLElement {
-  if (!split) return h("span", { class: "muted" }, "–");
+  if (!split) return muted();
   const shares = splitShares(split);
   const text = shares.map(({ part, ns }) => `${part.name} ${percent(ns, split.elapsed_ns)}`).join(", ");
-  const bar = h("span", { class: "split-bar slim", role: "img", "aria-label": text, title: text });
-  for (const { part, from, to } of shares) bar.append(segment(part, from, to));
-  return bar;
+  return slimBar(
+    text,
+    shares.map(({ part, from, to }) => segment(part.key, to - from)),
+  );
 }
 
-function segment(part: SplitPart, from: number, to: number): HTMLElement {
-  const width = (100 * (to - from)).toFixed(4);
-  return h("span", { class: `segment part-${part.key.replace(/_ns$/, "")}`, style: `flex-basis: ${width}%` });
+export function slimBar(text: string, segments: HTMLElement[]): HTMLElement {
+  return h("span", { class: "split-bar slim", role: "img", "aria-label": text, title: text }, ...segments);
+}
+
+/** A part of a bar, of the colour of that part of the time. */
+export function segment(key: PartKey, share: number): HTMLElement {
+  return h("span", { class: `segment ${partClass(key)}`, style: `flex-basis: ${(100 * share).toFixed(4)}%` });
+}
+
+function partClass(key: PartKey): string {
+  return `part-${key.replace(/_ns$/, "")}`;
 }
 
 /** Parts in which somebody waited for an answer. */
@@ -110,27 +120,20 @@ export function splitFigure(split: TimeSplit, caption: string): HTMLElement {
   const shares = splitShares(split);
   const waited = waitedTime(split);
   const narrowed = Object.fromEntries(SPLIT_PARTS.map(({ key }) => [key, WAITED.has(key) ? split[key] : 0]));
-  const rows = shares.map(({ part, ns }) =>
-    h(
-      "tr",
-      {},
-      h("th", { scope: "row" }, swatch(part), part.name),
-      h("td", { class: "number strong" }, percent(ns, split.elapsed_ns)),
-      h("td", { class: "number" }, WAITED.has(part.key) ? percent(ns, waited) : ""),
-      h("td", { class: "number" }, span(ns)),
-      h("td", { class: "help" }, part.help),
-    ),
-  );
-  const titles: [string, string][] = [
-    ["", ""],
-    ["All the time", "number"],
+  const rows = shares.map(({ part, ns }) => [
+    h("span", {}, swatch(part), part.name),
+    percent(ns, split.elapsed_ns),
+    WAITED.has(part.key) ? percent(ns, waited) : "",
+    span(ns),
+    part.help,
+  ]);
+  const columns = [
+    [""],
+    ["All the time", "number strong"],
     ["Waited", "number"],
     ["Time", "number"],
     ["", "help"],
-  ];
-  const head = titles.map(([title, kind]) =>
-    title ? h("th", { scope: "col", class: kind }, title) : h("td", { class: kind }),
-  );
+  ] as const;
   return h(
     "figure",
     { class: "split" },
@@ -138,20 +141,14 @@ export function splitFigure(split: TimeSplit, caption: string): HTMLElement {
     waited > 0 && waited < split.elapsed_ns * 0.995
       ? labelledBar("While somebody waited", splitShares({ ...split, ...narrowed }))
       : null,
-    h(
-      "table",
-      { class: "legend-table" },
-      h("caption", { class: "visually-hidden" }, caption),
-      h("thead", {}, h("tr", {}, ...head)),
-      h("tbody", {}, ...rows),
-    ),
+    grid({ caption, columns, rows, kind: "legend-table" }),
   );
 }
 
 function labelledBar(label: string, shares: ReturnType<typeof splitShares>): HTMLElement {
   const bar = h("div", { class: "split-bar" });
   for (const { part, from, to } of shares) {
-    const piece = segment(part, from, to);
+    const piece = segment(part.key, to - from);
     piece.title = `${part.name}: ${percent(to - from, 1)}`;
     if (to - from > 0.04 + part.name.length * 0.008) piece.append(h("span", { class: "in-bar" }, part.name));
     bar.append(piece);
@@ -160,7 +157,7 @@ function labelledBar(label: string, shares: ReturnType<typeof splitShares>): HTM
 }
 
 function swatch(part: SplitPart): HTMLElement {
-  return h("span", { class: `swatch part-${part.key.replace(/_ns$/, "")}`, "aria-hidden": "true" });
+  return h("span", { class: `swatch ${partClass(part.key)}`, "aria-hidden": "true" });
 }
 
 /** A line as a sample of a series for a legend. */

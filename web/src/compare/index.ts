@@ -1,11 +1,12 @@
 // The page of a comparison, `smbscope.compare/1`: captures or reports side by side, each against the first.
 import { type DotRow, dots } from "../charts/dots";
 import { numbersTable } from "../charts/figure";
-import { append, type Child, h } from "../lib/dom";
+import { type Child, h, muted } from "../lib/dom";
 import { ABSENT, bytes, counted, date, duration, percent, rate, ratio, span, thousands } from "../lib/format";
-import { facts, type Page, part } from "../lib/page";
+import { answer, choice, facts, list, meanings, type Page, part, section } from "../lib/page";
 import { commandName } from "../report/figures";
 import { type Column, countColumn, numberColumn, textColumn } from "../table/columns";
+import { scrollingGrid } from "../table/grid";
 import { table } from "../table/table";
 import type { Cell, SmbscopeComparisonDocument } from "../types/compare";
 import { rampsContent } from "./ramps";
@@ -39,26 +40,19 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
     ],
     version: generator.version,
     sections: [
-      ramps ? { id: "ramps", title: "Load point by load point", link: "Ramps", content: ramps } : null,
-      { id: "response-times", title: "Response times", content: [chosen(document)] },
-      spreads
-        ? {
-            id: "distribution",
-            title: "How response times spread",
-            link: "Distribution",
-            content: [decades(document)],
-          }
-        : null,
-      {
-        id: "overview",
-        title: "What was compared",
-        link: "Overview",
-        content: [
+      ramps && section("ramps", "Load point by load point", ramps, "Ramps"),
+      section("response-times", "Response times", [chosen(document)]),
+      section("distribution", "How response times spread", [spreads && decades(document)], "Distribution"),
+      section(
+        "overview",
+        "What was compared",
+        [
           overview(document),
           part("Quality of the captures", facts(columns.map((column) => [column.name, column.quality]))),
         ],
-      },
-      { id: "method", title: "How it was computed", link: "Method", content: [method()] },
+        "Overview",
+      ),
+      section("method", "How it was computed", [h("div", { class: "prose" }, meanings(METHOD))], "Method"),
     ],
   };
 }
@@ -75,35 +69,19 @@ const KINDS: Record<SmbscopeComparisonDocument["notes"][number]["kind"], string>
 
 /** Where the comparison is weak comes before its figures. */
 function noteList({ notes, columns }: SmbscopeComparisonDocument): HTMLElement {
-  const item = (note: (typeof notes)[number]) => {
+  const texts = notes.map((note) => {
     const about = columns[note.column]?.name ?? "";
-    return h(
-      "li",
-      {},
-      h("strong", {}, KINDS[note.kind]),
-      note.text.includes(about) ? ". " : ` in ${about}. `,
-      note.text,
-    );
-  };
-  return h(
-    "div",
-    { class: "verdict who-unknown" },
-    h("p", { class: "who" }, "Where the comparison is weak"),
-    h("ul", {}, ...notes.map(item)),
-  );
+    const where = note.text.includes(about) ? ". " : ` in ${about}. `;
+    return h("span", {}, h("strong", {}, KINDS[note.kind]), where, note.text);
+  });
+  return answer("unknown", ["Where the comparison is weak"], null, list(texts));
 }
 
 /** The chart and the tables of one statistic, which can be chosen. */
 function chosen(document: SmbscopeComparisonDocument): HTMLElement {
-  const place = h("div");
-  const show = (metric: Metric) => place.replaceChildren(...metricView(document, metric));
-  const choice = h(
-    "select",
-    { change: () => show(choice.value as Metric) },
-    ...METRICS.map(([metric, name]) => h("option", { value: metric, selected: metric === "p95" }, name)),
-  );
-  show("p95");
-  return h("div", {}, h("label", { class: "choice no-print" }, "Statistic", choice), place);
+  const options = METRICS.map(([value, name]) => ({ name, value }));
+  const p95 = METRICS.findIndex(([metric]) => metric === "p95");
+  return choice("Statistic", options, p95, (metric) => metricView(document, metric));
 }
 
 interface Entry {
@@ -234,7 +212,7 @@ function decades(document: SmbscopeComparisonDocument): HTMLElement {
 /** A ratio that is clearly one or the other says so by its weight, and in words when pointed at. */
 function ratioCell(cell: Cell | null, metric: Metric): Child {
   const found = cell?.ratios?.[metric];
-  if (!found) return h("span", { class: "muted" }, "–");
+  if (!found) return muted();
   const { value, interval } = found;
   const sure = interval ? interval.low > 1 || interval.high < 1 : Math.abs(Math.log(value)) > Math.log(1.1);
   const text = interval
@@ -272,59 +250,39 @@ function overview({ columns }: SmbscopeComparisonDocument): HTMLElement {
     [
       "Throughput",
       (of) =>
-        of.bytes_per_second === null ? "–" : withRatio(rate(of.bytes_per_second), of.ratios?.bytes_per_second?.value),
+        of.bytes_per_second === null
+          ? ABSENT
+          : withRatio(rate(of.bytes_per_second), of.ratios?.bytes_per_second?.value),
     ],
     [
       "Commands each second",
       (of) =>
         of.commands_per_second === null
-          ? "–"
+          ? ABSENT
           : withRatio(thousands(Math.round(of.commands_per_second)), of.ratios?.commands_per_second?.value),
     ],
     ["Made by", (_, column) => `smbscope ${column.version}`],
   ];
-  const head = h("tr", {}, h("td"), ...columns.map((column) => h("th", { scope: "col" }, column.name)));
-  const body = rows.map(([name, text]) =>
-    h(
-      "tr",
-      {},
-      h("th", { scope: "row" }, name),
-      ...columns.map((column) => h("td", {}, text(column.overview, column))),
-    ),
-  );
-  const grid = h(
-    "table",
-    {},
-    h("caption", { class: "visually-hidden" }, "What was compared"),
-    h("thead", {}, head),
-    h("tbody", {}, ...body),
-  );
-  return h(
-    "div",
+  return scrollingGrid(
     {
-      class: "plain-table wide",
-      tabindex: 0,
-      role: "region",
-      "aria-label": `What was compared: ${counted(columns.length, "column")}`,
+      // As a landmark it needs another name than its section.
+      caption: `What was compared: ${counted(columns.length, "column")}`,
+      columns: [[""], ...columns.map((column) => [column.name] as const)],
+      rows: rows.map(([name, text]) => [name, ...columns.map((column) => text(column.overview, column))]),
     },
-    grid,
+    true,
   );
 }
 
-function method(): HTMLElement {
-  const text = h("dl", { class: "meanings" });
-  const entries: [string, string][] = [
-    [
-      "Response time",
-      "From the first packet of the request to the last of the final response, as in every report of smbscope.",
-    ],
-    [
-      "Ratio",
-      "A column divided by the base, which is the first column: above one is slower, or more. Where it has a confidence interval, the interval is drawn, and only a ratio whose interval does not hold one stands out; without one, only a ratio of more than 1.1 either way does.",
-    ],
-    ["All", "The groups that are no wait by design and not encrypted."],
-    ["A dash", "The value is not known: too few commands, or none."],
-  ];
-  for (const [name, meaning] of entries) append(text, h("dt", {}, name), h("dd", {}, meaning));
-  return h("div", { class: "prose" }, text);
-}
+const METHOD: [string, string][] = [
+  [
+    "Response time",
+    "From the first packet of the request to the last of the final response, as in every report of smbscope.",
+  ],
+  [
+    "Ratio",
+    "A column divided by the base, which is the first column: above one is slower, or more. Where it has a confidence interval, the interval is drawn, and only a ratio whose interval does not hold one stands out; without one, only a ratio of more than 1.1 either way does.",
+  ],
+  ["All", "The groups that are no wait by design and not encrypted."],
+  ["A dash", "The value is not known: too few commands, or none."],
+];

@@ -1,10 +1,9 @@
 // Ramps side by side: throughput and response time of each against users, and a table of every load point and group.
-import { lines, type Series } from "../charts/lines";
-import { seriesStroke } from "../charts/palette";
+import { curve, lines, ratePanel, type Series, timePanel } from "../charts/lines";
 import type { Child } from "../lib/dom";
-import { counted, duration, ratio, short, thousands, tickDuration } from "../lib/format";
+import { counted, duration, perSecond, ratio, thousands } from "../lib/format";
 import { facts, lead, part } from "../lib/page";
-import { type Column, countColumn, numberColumn, textColumn, timeColumn } from "../table/columns";
+import { type Column, countColumn, numberColumn, speedColumn, textColumn, timeColumn } from "../table/columns";
 import { table } from "../table/table";
 import type { PointCell, Ramps, SmbscopeComparisonDocument } from "../types/compare";
 
@@ -34,19 +33,15 @@ export function rampsContent({ ramps, columns }: SmbscopeComparisonDocument): Ch
 function chart(ramps: Ramps, names: readonly string[]): HTMLElement {
   const series = (value: (cell: PointCell) => number | null): Series[] =>
     names.flatMap((name, i) => {
-      if (!ramps.columns[i]) return [];
-      const points = ramps.points.flatMap((point) => {
+      const of = (point: Ramps["points"][number]) => {
         const cell = point.total[i];
-        const found = cell ? value(cell) : null;
-        return found === null ? [] : [[point.users, found] as [number, number]];
-      });
-      return [{ name, stroke: seriesStroke(i), points, dots: true }];
+        return cell ? value(cell) : null;
+      };
+      return ramps.columns[i] ? [curve(name, i, ramps.points, (point) => point.users, of)] : [];
     });
-  const perSecond = (cell: PointCell) => cell.per_second;
+  const speed = (cell: PointCell) => cell.per_second;
   const p50 = (cell: PointCell) => cell.response_time.p50;
   const p95 = (cell: PointCell) => cell.response_time.p95;
-  const time = { text: duration, tickText: tickDuration };
-  const rateText = (value: number) => `${thousands(Math.round(value))}/s`;
   return lines({
     label: "Throughput and response time of the ramps against the number of users",
     at: "At",
@@ -57,15 +52,9 @@ function chart(ramps: Ramps, names: readonly string[]): HTMLElement {
       logarithmic: false,
     },
     panels: [
-      {
-        title: "Commands each second",
-        height: 170,
-        text: rateText,
-        tickText: (value) => `${short(value)}/s`,
-        series: series(perSecond),
-      },
-      { title: "Median response time", height: 150, ...time, series: series(p50) },
-      { title: "95 % within", height: 150, ...time, series: series(p95) },
+      ratePanel(170, series(speed)),
+      timePanel("Median response time", 150, series(p50)),
+      timePanel("95 % within", 150, series(p95)),
     ],
     interpolate: true,
     numbers: () => ({
@@ -74,8 +63,7 @@ function chart(ramps: Ramps, names: readonly string[]): HTMLElement {
         thousands(point.users),
         ...names.flatMap((_, i) => {
           const cell = point.total[i];
-          const rate = cell?.per_second ?? null;
-          return [rate === null ? "–" : rateText(rate), duration(cell && p50(cell)), duration(cell && p95(cell))];
+          return [perSecond(cell?.per_second), duration(cell && p50(cell)), duration(cell && p95(cell))];
         }),
       ]),
     }),
@@ -98,37 +86,18 @@ function pointTable(ramps: Ramps, names: readonly string[]): HTMLElement {
       ),
     );
   });
-  const of = (value: (row: Row) => { value: number } | null | undefined) => (row: Row) => value(row)?.value ?? null;
+  const times = (of: string, value: (row: Row) => { value: number } | null | undefined) =>
+    numberColumn<Row>("×", (row) => value(row)?.value ?? null, ratio, { exported: `${of}: ratio` });
   const columns: Column<Row>[] = [
     countColumn("Users", (row) => row.users),
     textColumn("Group", (row) => row.group),
     textColumn("Ramp", (row) => row.name),
-    numberColumn(
-      "A second",
-      (row) => row.cell.per_second,
-      (n) => thousands(Math.round(n)),
-      { help: "Commands each second" },
-    ),
-    numberColumn(
-      "×",
-      of((row) => row.cell.per_second_ratio),
-      ratio,
-      { exported: "Commands/s: ratio" },
-    ),
+    speedColumn((row) => row.cell.per_second),
+    times("Commands/s", (row) => row.cell.per_second_ratio),
     timeColumn("p50", (row) => row.cell.response_time.p50),
-    numberColumn(
-      "×",
-      of((row) => row.cell.ratios?.p50),
-      ratio,
-      { exported: "p50: ratio" },
-    ),
+    times("p50", (row) => row.cell.ratios?.p50),
     timeColumn("p95", (row) => row.cell.response_time.p95),
-    numberColumn(
-      "×",
-      of((row) => row.cell.ratios?.p95),
-      ratio,
-      { exported: "p95: ratio" },
-    ),
+    times("p95", (row) => row.cell.ratios?.p95),
     timeColumn("Mean", (row) => row.cell.response_time.mean),
     countColumn("Errors", (row) => row.cell.errors),
   ];

@@ -1,6 +1,6 @@
 // Elements from code. Text only ever becomes text nodes and attribute values, so that a name from a capture can never
 // become markup.
-import { clean } from "./format";
+import { ABSENT, clean } from "./format";
 
 export type Child = Node | string | number | null | undefined | false;
 type Attribute = string | number | boolean | null | undefined | ((event: Event) => void);
@@ -43,6 +43,11 @@ export function append(element: Element, ...children: Child[]): void {
     if (child === null || child === undefined || child === false) continue;
     element.append(child instanceof Node ? child : clean(String(child)));
   }
+}
+
+/** What stands for what is not known, where it is more than a text. */
+export function muted(): HTMLElement {
+  return h("span", { class: "muted" }, ABSENT);
 }
 
 let ids = 0;

@@ -75,6 +75,11 @@ export function rate(bytesPerSecond: number): string {
   return `${bytes(bytesPerSecond)}/s`;
 }
 
+/** A number of things in a second: `1,204/s`. */
+export function perSecond(n: number | null | undefined): string {
+  return n === null || n === undefined ? ABSENT : `${thousands(Math.round(n))}/s`;
+}
+
 /** A count with at most three significant digits for an axis: `842`, `1.2 k`, `3 M`. */
 export function short(n: number): string {
   const units: [number, string][] = [

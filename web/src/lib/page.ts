@@ -46,6 +46,11 @@ function sectionElement({ id, title, content }: Section): HTMLElement {
   return element;
 }
 
+/** A section; none where it has no content. */
+export function section(id: string, title: string, content: Child[], link?: string): Section | null {
+  return content.some(Boolean) ? { id, title, content, ...(link === undefined ? {} : { link }) } : null;
+}
+
 /** A part of a section with a heading of its own. */
 export function part(title: string, ...content: Child[]): HTMLElement {
   return h("div", { class: "part" }, h("h3", {}, title), ...content);
@@ -64,6 +69,48 @@ export function lead(...content: Child[]): HTMLElement {
 /** A term and its value. */
 export function facts(entries: [string, Child][]): HTMLElement {
   return h("dl", { class: "facts" }, ...entries.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+}
+
+/** Terms and what they mean. */
+export function meanings(entries: readonly [string, string][]): HTMLElement {
+  return h("dl", { class: "meanings" }, ...entries.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]));
+}
+
+export function list(texts: readonly Child[], kind?: string): HTMLElement {
+  return h("ul", { class: kind }, ...texts.map((text) => h("li", {}, text)));
+}
+
+/** The box in which the answer stands: what it is about, in the colour of whom it is about. */
+export function answer(colour: string, about: Child[], headline: string | null, ...content: Child[]): HTMLElement {
+  return h(
+    "div",
+    { class: `verdict who-${colour}` },
+    h("p", { class: "who" }, ...about),
+    headline === null ? null : h("p", { class: "headline" }, headline),
+    ...content,
+  );
+}
+
+/** Shows one of several things, which can be chosen. */
+export function choice<Value>(
+  label: string,
+  options: readonly { name: string; value: Value }[],
+  first: number,
+  show: (value: Value) => Child[],
+): HTMLElement {
+  const place = h("div");
+  const change = (at: number) => {
+    const option = options[at];
+    place.replaceChildren();
+    if (option) append(place, ...show(option.value));
+  };
+  const select = h(
+    "select",
+    { change: () => change(select.selectedIndex) },
+    ...options.map(({ name }, i) => h("option", { value: i, selected: i === first }, name)),
+  );
+  change(first);
+  return h("div", {}, h("label", { class: "choice no-print" }, label, select), place);
 }
 
 /** A figure that is read at a glance. */

@@ -4,6 +4,7 @@ import { type Child, h } from "../lib/dom";
 import { bytes, clock, counted, duration, percent, span, thousands } from "../lib/format";
 import { facts } from "../lib/page";
 import { type Column, countColumn, textColumn, timeColumn } from "../table/columns";
+import { grid } from "../table/grid";
 import { table } from "../table/table";
 import type { Connection, SmbscopeReportDocument } from "../types/report";
 import { omittedNote, splitColumn } from "./tables";
@@ -132,33 +133,11 @@ function directions(connection: Connection): HTMLElement {
     ["Retransmitted", (side) => thousands(side.retransmitted)],
     ["Dropped by the capture", (side) => `${thousands(side.dropped_packets)} (${bytes(side.dropped_bytes)})`],
   ];
-  return h(
-    "table",
-    { class: "small" },
-    h("caption", {}, "Packets by direction"),
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        h("td"),
-        h("th", { scope: "col", class: "number" }, "To the server"),
-        h("th", { scope: "col", class: "number" }, "To the client"),
-      ),
-    ),
-    h(
-      "tbody",
-      {},
-      ...rows.map(([name, text]) =>
-        h(
-          "tr",
-          {},
-          h("th", { scope: "row" }, name),
-          h("td", { class: "number" }, text(up)),
-          h("td", { class: "number" }, text(down)),
-        ),
-      ),
-    ),
-  );
+  return grid({
+    caption: "Packets by direction",
+    columns: [[""], ["To the server", "number"], ["To the client", "number"]],
+    rows: rows.map(([name, text]) => [name, text(up), text(down)]),
+    kind: "grid small",
+    captioned: true,
+  });
 }

@@ -1,8 +1,8 @@
 // The first screen: what was captured, whose the time is, and the figures that are asked for first.
 import { splitFigure } from "../charts/split";
 import { type Child, h } from "../lib/dom";
-import { bytes, counted, date, duration, percent, rate, span, thousands, unbroken } from "../lib/format";
-import { facts, headPart, lead, tile, tiles } from "../lib/page";
+import { bytes, counted, date, duration, percent, perSecond, rate, span, thousands, unbroken } from "../lib/format";
+import { answer, facts, headPart, lead, list, tile, tiles } from "../lib/page";
 import type { SmbscopeReportDocument, Verdict } from "../types/report";
 import { waited } from "./figures";
 
@@ -40,12 +40,11 @@ export function origin(report: SmbscopeReportDocument): HTMLElement {
 
 export function verdict(report: SmbscopeReportDocument): HTMLElement {
   const { verdict, quality, totals } = report;
-  return h(
-    "div",
-    { class: `verdict who-${verdict.who}` },
-    h("p", { class: "who" }, h("span", { class: "visually-hidden" }, "Verdict: "), WHO[verdict.who]),
-    h("p", { class: "headline" }, unbroken(verdict.headline)),
-    h("ul", {}, ...verdict.sentences.map((sentence) => h("li", {}, unbroken(sentence)))),
+  return answer(
+    verdict.who,
+    [h("span", { class: "visually-hidden" }, "Verdict: "), WHO[verdict.who]],
+    unbroken(verdict.headline),
+    list(verdict.sentences.map(unbroken)),
     h("p", { class: totals.untimed > 0 ? "trust limited" : "trust" }, unbroken(quality.sentence)),
   );
 }
@@ -53,17 +52,16 @@ export function verdict(report: SmbscopeReportDocument): HTMLElement {
 export function keyFigures(report: SmbscopeReportDocument): HTMLElement {
   const { headline, load, commands } = report.totals;
   const time = headline.response_time;
-  const perSecond = (value: number | null) => (value === null ? undefined : `${thousands(Math.round(value))}/s`);
-  const moved = (value: number | null) => (value === null ? undefined : rate(value));
+  const ifKnown = (value: number | null, show: (value: number) => string) => (value === null ? undefined : show(value));
   return tiles(
-    tile("Commands", thousands(commands), perSecond(load.commands_per_second)),
+    tile("Commands", thousands(commands), ifKnown(load.commands_per_second, perSecond)),
     tile("Median", duration(time.p50)),
     tile("p95", duration(time.p95)),
     tile("p99", duration(time.p99)),
     tile("Slowest", duration(time.max)),
     tile("Total wait", span(waited(time)), `mean ${duration(time.mean)}`),
-    tile("Read", bytes(load.bytes_read), moved(load.read_bytes_per_second)),
-    tile("Written", bytes(load.bytes_written), moved(load.written_bytes_per_second)),
+    tile("Read", bytes(load.bytes_read), ifKnown(load.read_bytes_per_second, rate)),
+    tile("Written", bytes(load.bytes_written), ifKnown(load.written_bytes_per_second, rate)),
     tile("Errors", thousands(load.errors), percent(load.errors, commands)),
   );
 }

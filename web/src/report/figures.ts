@@ -6,8 +6,12 @@ export function waited(times: Times): number {
   return (times.mean ?? 0) * times.count;
 }
 
+export function total(counts: Record<string, number>): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
+}
+
 export function errorCount(row: Pick<Row, "errors">): number {
-  return Object.values(row.errors).reduce((sum, count) => sum + count, 0);
+  return total(row.errors);
 }
 
 /** One status of one command. */

@@ -1,9 +1,9 @@
 // Response times by group of commands: the table, the cumulative distributions, and the load curve.
-import { lines, type Series } from "../charts/lines";
-import { groupStroke, seriesStroke } from "../charts/palette";
-import { h } from "../lib/dom";
+import { bytesPanel, curve, lines, ratePanel, type Series, timePanel } from "../charts/lines";
+import { groupStroke } from "../charts/palette";
+import { h, muted } from "../lib/dom";
 import { bytes, duration, percent, short, span, thousands, tickDuration } from "../lib/format";
-import { type Column, countColumn, numberColumn, textColumn, timeColumn } from "../table/columns";
+import { type Column, countColumn, shareColumn, textColumn, timeColumn, waitedColumn } from "../table/columns";
 import { table } from "../table/table";
 import type { Concurrency, Group, SmbscopeReportDocument } from "../types/report";
 import { errorCount, waited } from "./figures";
@@ -27,10 +27,7 @@ export function groupTable(report: SmbscopeReportDocument): HTMLElement {
     timeColumn("p99", (row) => row.response_time.p99, { help: "99 % were answered within this time" }),
     timeColumn("Slowest", (row) => row.response_time.max),
     countColumn("Errors", errorCount),
-    numberColumn("Waited", (row) => waited(row.response_time), span, {
-      exported: "Waited (ns)",
-      help: "Sum of the response times",
-    }),
+    waitedColumn((row) => waited(row.response_time)),
     waitedShare(total),
   ];
   return table({
@@ -45,17 +42,12 @@ export function groupTable(report: SmbscopeReportDocument): HTMLElement {
 /** The share of all seconds waited, as a number with a bar. Waits by design are none of them. */
 function waitedShare(total: number): Column<Group> {
   const value = (row: Group) => (row.headline && total > 0 ? waited(row.response_time) / total : null);
-  return {
-    title: "Share of the waiting",
-    exported: "Share of the waiting",
+  return shareColumn("Share of the waiting", value, {
     help: "Share of the seconds that all commands of the headline groups were waited for",
-    kind: "number",
     width: 20,
-    value,
-    text: (row) => (value(row) === null ? "–" : percent(value(row) ?? 0, 1)),
     cell: (row) => {
       const share = value(row);
-      if (share === null) return h("span", { class: "muted" }, "–");
+      if (share === null) return muted();
       return h(
         "span",
         { class: "share" },
@@ -67,7 +59,7 @@ function waitedShare(total: number): Column<Group> {
         h("span", { class: "share-text" }, percent(share, 1)),
       );
     },
-  };
+  });
 }
 
 export function cumulative(report: SmbscopeReportDocument): HTMLElement | null {
@@ -117,11 +109,8 @@ export function levelOf(entry: Pick<Concurrency, "outstanding_from" | "outstandi
 export function loadCurve(report: SmbscopeReportDocument): HTMLElement | null {
   const levels = report.concurrency.filter((entry) => entry.commands > 0);
   if (levels.length < 2) return null;
-  const points = (value: (entry: Concurrency) => number | null): [number, number][] =>
-    levels.flatMap((entry) => {
-      const found = value(entry);
-      return found === null ? [] : [[levelOf(entry), found] as [number, number]];
-    });
+  const line = (name: string, index: number, value: (entry: Concurrency) => number | null) =>
+    curve(name, index, levels, levelOf, value);
   const seconds = (entry: Concurrency) => entry.time_ns / 1e9;
   const perSecond = (entry: Concurrency) => (seconds(entry) > 0 ? entry.commands / seconds(entry) : null);
   const throughput = (entry: Concurrency) =>
@@ -137,29 +126,14 @@ export function loadCurve(report: SmbscopeReportDocument): HTMLElement | null {
       logarithmic: true,
     },
     panels: [
-      {
-        title: "Response time",
-        height: 200,
-        text: duration,
-        tickText: tickDuration,
-        logarithmic: true,
-        series: [
-          { name: "Mean", stroke: seriesStroke(0), points: points((entry) => entry.response_time.mean), dots: true },
-          { name: "95 %", stroke: seriesStroke(1), points: points((entry) => entry.response_time.p95), dots: true },
-        ],
-      },
-      {
-        title: "Commands each second",
-        height: 110,
-        text: (value) => `${short(value)}/s`,
-        series: [{ name: "Commands", stroke: seriesStroke(2), points: points(perSecond), dots: true }],
-      },
-      {
-        title: "Bytes each second, both ways",
-        height: 110,
-        text: (value) => `${bytes(value)}/s`,
-        series: [{ name: "Bytes", stroke: seriesStroke(3), points: points(throughput), dots: true }],
-      },
+      timePanel(
+        "Response time",
+        200,
+        [line("Mean", 0, (entry) => entry.response_time.mean), line("95 %", 1, (entry) => entry.response_time.p95)],
+        true,
+      ),
+      ratePanel(110, [line("Commands", 2, perSecond)], (value) => `${short(value)}/s`),
+      bytesPanel("Bytes each second, both ways", 110, [line("Bytes", 3, throughput)]),
     ],
     interpolate: true,
     numbers: () => ({

@@ -1,6 +1,6 @@
 // The page of a report, `smbscope.report/1`.
 import { overTime } from "../charts/overtime";
-import { headPart, lead, type Page, part } from "../lib/page";
+import { headPart, lead, type Page, part, section } from "../lib/page";
 import { textColumn } from "../table/columns";
 import type { SmbscopeReportDocument } from "../types/report";
 import { connectionTable } from "./connections";
@@ -10,7 +10,7 @@ import { method } from "./method";
 import { quality } from "./quality";
 import { slicesTable } from "./slices";
 import { slowestTable } from "./slowest";
-import { commandTable, entityTable, errorTable } from "./tables";
+import { commandTable, entities, errorTable } from "./tables";
 
 export function reportPage(report: SmbscopeReportDocument): Page {
   const { heatmap, totals, omitted } = report;
@@ -26,105 +26,79 @@ export function reportPage(report: SmbscopeReportDocument): Page {
     facts: [...facts, groups],
     version: report.generator.version,
     sections: [
-      timed
-        ? {
-            id: "time",
-            title: "Over time",
-            content: [overTime(heatmap, totals.first_ns ?? 0, totals.last_ns ?? 0)],
-          }
-        : null,
-      distribution
-        ? {
-            id: "distribution",
-            title: "How response times spread",
-            link: "Distribution",
-            content: [lead("The share of the commands of a group that were answered within a time."), distribution],
-          }
-        : null,
-      load
-        ? {
-            id: "load",
-            title: "Response time under load",
-            link: "Load",
-            content: [
-              lead(
-                "Intervals of the heat map, sorted by how many commands were under way. Where response time climbs and throughput does not, the limit is reached.",
-              ),
-              load,
-            ],
-          }
-        : null,
-      report.slices ? { id: "slices", title: "Breakdown", content: [slicesTable(report.slices)] } : null,
-      empty
-        ? null
-        : {
-            id: "commands",
-            title: "Commands",
-            content: [commandTable(report), errors ? part("Errors", errors) : null],
-          },
+      section("time", "Over time", [timed && overTime(heatmap, totals.first_ns ?? 0, totals.last_ns ?? 0)]),
+      distribution &&
+        section(
+          "distribution",
+          "How response times spread",
+          [lead("The share of the commands of a group that were answered within a time."), distribution],
+          "Distribution",
+        ),
+      load &&
+        section(
+          "load",
+          "Response time under load",
+          [
+            lead(
+              "Intervals of the heat map, sorted by how many commands were under way. Where response time climbs and throughput does not, the limit is reached.",
+            ),
+            load,
+          ],
+          "Load",
+        ),
+      section("slices", "Breakdown", [report.slices && slicesTable(report.slices)]),
+      empty ? null : section("commands", "Commands", [commandTable(report), errors && part("Errors", errors)]),
       report.slowest.length > 0
-        ? {
-            id: "slowest",
-            title: "Slowest commands",
-            link: "Slowest",
-            content: [
+        ? section(
+            "slowest",
+            "Slowest commands",
+            [
               lead("Packet numbers are those that Wireshark shows for the file. The copied text is a display filter."),
               slowestTable(report),
             ],
-          }
+            "Slowest",
+          )
         : null,
       empty
         ? null
-        : {
-            id: "who",
-            title: "Files, shares and users",
-            link: "Files",
-            content: [
-              part(
+        : section(
+            "who",
+            "Files, shares and users",
+            [
+              entities(
                 "Files",
-                entityTable(
-                  "Files",
-                  report.files,
-                  [textColumn("Path", (row) => row.path), textColumn("Share", (row) => row.share, { width: 14 })],
-                  omitted.files,
-                ),
+                report.files,
+                [textColumn("Path", (row) => row.path), textColumn("Share", (row) => row.share, { width: 14 })],
+                omitted.files,
               ),
-              part(
-                "Shares",
-                entityTable("Shares", report.shares, [textColumn("Share", (row) => row.share)], omitted.shares),
-              ),
-              part("Users", entityTable("Users", report.users, [textColumn("User", (row) => row.user)], omitted.users)),
+              entities("Shares", report.shares, [textColumn("Share", (row) => row.share)], omitted.shares),
+              entities("Users", report.users, [textColumn("User", (row) => row.user)], omitted.users),
             ],
-          },
+            "Files",
+          ),
       report.connections.length > 0
-        ? {
-            id: "hosts",
-            title: "Clients, servers and connections",
-            link: "Connections",
-            content: [
-              part(
-                "Clients",
-                entityTable("Clients", report.clients, [textColumn("Client", (row) => row.client)], omitted.clients),
-              ),
-              part(
+        ? section(
+            "hosts",
+            "Clients, servers and connections",
+            [
+              entities("Clients", report.clients, [textColumn("Client", (row) => row.client)], omitted.clients),
+              entities(
                 "Servers",
-                entityTable(
-                  "Servers",
-                  report.servers,
-                  [
-                    textColumn("Server", (row) =>
-                      row.server_port === null ? row.server : `${row.server}:${row.server_port}`,
-                    ),
-                  ],
-                  omitted.servers,
-                ),
+                report.servers,
+                [
+                  textColumn("Server", (row) =>
+                    row.server_port === null ? row.server : `${row.server}:${row.server_port}`,
+                  ),
+                ],
+                omitted.servers,
               ),
               part("Connections", connectionTable(report)),
             ],
-          }
+            "Connections",
+          )
         : null,
-      { id: "quality", title: "Quality of the capture", link: "Quality", content: [quality(report)] },
-      { id: "method", title: "How it was computed", link: "Method", content: [method(report)] },
+      section("quality", "Quality of the capture", [quality(report)], "Quality"),
+      section("method", "How it was computed", [method(report)], "Method"),
     ],
   };
 }

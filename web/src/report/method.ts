@@ -1,7 +1,7 @@
 // How the figures were computed: the four timestamps, the rule of the time split, what a percentile needs, the limits.
 import { h, s } from "../lib/dom";
 import { counted } from "../lib/format";
-import { part } from "../lib/page";
+import { meanings, part } from "../lib/page";
 import type { Omitted, SmbscopeReportDocument } from "../types/report";
 
 const TIMES: [string, string][] = [
@@ -34,51 +34,34 @@ const TIMES: [string, string][] = [
 
 export function method(report: SmbscopeReportDocument): HTMLElement {
   const left = omittedList(report.omitted);
+  const texts: [string, string][] = [
+    [
+      "Groups",
+      "Commands are grouped as Swartz groups them: Read, Write (with flushes), Open/Close, and Other with Attributes, Directory and Locking; besides these Session and Control. Waits by design, such as change notification, blocking locks and reads of named pipes, are measured but kept out of every headline, in a group of their own: Waiting. Frames that are encrypted can only be timed as such and are a group too. An interim response (STATUS_PENDING) never ends a command.",
+    ],
+    [
+      "Where the time went",
+      "Each moment of a connection is divided equally among the commands under way on it, and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being sent again, the moment is the transfer's, or the network's. With nothing under way it is the client's own time for at most 10 s after a response, and idle after that. The parts add up to the time from the first to the last packet of all connections.",
+    ],
+    [
+      "Percentiles",
+      "They interpolate linearly (Hyndman and Fan, type 7), are exact up to 10,000 values and have three significant digits above. A percentile is shown only where enough values support it: the 90th needs 10, the 95th 20, the 99th 100. Of shares, users, clients and servers they are known up to 256 values, of files up to 64. A dash says that a value is not known.",
+    ],
+    [
+      "What counts",
+      "A command counts in the times only when the first packet of its request and the last of its response were captured; the others are counted by reason under Quality. A match that is in doubt is refused and not guessed. Bytes that the receiver acknowledged but the capture never held were dropped by the capture; bytes that were sent twice were lost by the network, or believed lost.",
+    ],
+    [
+      "Limits of this page",
+      `At most the 100 slowest commands are listed. ${left} The heat map has at most 512 intervals and 24 buckets of response time a decade (each 10 % wide), the cumulative distributions at most 128 points. All times of day are UTC.`,
+    ],
+  ];
   return h(
     "div",
     { class: "prose" },
     timestamps(),
-    h("dl", { class: "meanings" }, ...TIMES.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])),
-    part(
-      "Groups",
-      h(
-        "p",
-        {},
-        "Commands are grouped as Swartz groups them: Read, Write (with flushes), Open/Close, and Other with Attributes, Directory and Locking; besides these Session and Control. Waits by design, such as change notification, blocking locks and reads of named pipes, are measured but kept out of every headline, in a group of their own: Waiting. Frames that are encrypted can only be timed as such and are a group too. An interim response (STATUS_PENDING) never ends a command.",
-      ),
-    ),
-    part(
-      "Where the time went",
-      h(
-        "p",
-        {},
-        "Each moment of a connection is divided equally among the commands under way on it, and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being sent again, the moment is the transfer's, or the network's. With nothing under way it is the client's own time for at most 10 s after a response, and idle after that. The parts add up to the time from the first to the last packet of all connections.",
-      ),
-    ),
-    part(
-      "Percentiles",
-      h(
-        "p",
-        {},
-        "They interpolate linearly (Hyndman and Fan, type 7), are exact up to 10,000 values and have three significant digits above. A percentile is shown only where enough values support it: the 90th needs 10, the 95th 20, the 99th 100. Of shares, users, clients and servers they are known up to 256 values, of files up to 64. A dash says that a value is not known.",
-      ),
-    ),
-    part(
-      "What counts",
-      h(
-        "p",
-        {},
-        "A command counts in the times only when the first packet of its request and the last of its response were captured; the others are counted by reason under Quality. A match that is in doubt is refused and not guessed. Bytes that the receiver acknowledged but the capture never held were dropped by the capture; bytes that were sent twice were lost by the network, or believed lost.",
-      ),
-    ),
-    part(
-      "Limits of this page",
-      h(
-        "p",
-        {},
-        `At most the 100 slowest commands are listed. ${left} The heat map has at most 512 intervals and 24 buckets of response time a decade (each 10 % wide), the cumulative distributions at most 128 points. All times of day are UTC.`,
-      ),
-    ),
+    meanings(TIMES),
+    ...texts.map(([title, text]) => part(title, h("p", {}, text))),
   );
 }
 

@@ -1,8 +1,9 @@
 // What the capture could not show: every counter with what it means, those at zero folded away.
 import { h } from "../lib/dom";
 import { bytes, percent, thousands } from "../lib/format";
-import { facts, lead, part } from "../lib/page";
-import { type Column, countColumn, numberColumn, textColumn } from "../table/columns";
+import { facts, lead, list, meanings, part } from "../lib/page";
+import { bytesColumn, type Column, countColumn, textColumn } from "../table/columns";
+import { scrollingGrid } from "../table/grid";
 import { table } from "../table/table";
 import { COUNTERS } from "../types/counters";
 import type { CaptureInfo, Skipped, SmbscopeReportDocument } from "../types/report";
@@ -31,20 +32,14 @@ export function quality(report: SmbscopeReportDocument): HTMLElement {
     "div",
     {},
     lead(counters.sentence),
-    report.warnings.length > 0
-      ? h("ul", { class: "warnings" }, ...report.warnings.map((warning) => h("li", {}, warning)))
-      : null,
+    report.warnings.length > 0 ? list(report.warnings, "warnings") : null,
     counterTable(report, seen),
     skippedTable(counters.skipped),
     h(
       "details",
       { class: "no-print" },
       h("summary", {}, `${zero.length} counters at zero`),
-      h(
-        "dl",
-        { class: "meanings" },
-        ...zero.flatMap((name) => [h("dt", {}, words(name)), h("dd", {}, COUNTERS[name])]),
-      ),
+      meanings(zero.map((name) => [words(name), COUNTERS[name]])),
     ),
     part(
       "How commands ended",
@@ -74,39 +69,13 @@ function counterTable(report: SmbscopeReportDocument, names: CounterName[]): HTM
   const counters = report.quality;
   const ordered = [...names.filter((name) => !SIZES.has(name)), ...names.filter((name) => SIZES.has(name))];
   const show = (name: CounterName) => (name.endsWith("_bytes") ? bytes(counters[name]) : thousands(counters[name]));
-  return h(
-    "div",
-    { class: "plain-table", tabindex: 0, role: "region", "aria-label": "Counters of the capture's quality" },
-    h(
-      "table",
-      { class: "counters" },
-      h("caption", { class: "visually-hidden" }, "Counters of the capture's quality"),
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          h("th", { scope: "col" }, "Counter"),
-          h("th", { scope: "col", class: "number" }, "Count"),
-          h("th", { scope: "col" }, "What it means"),
-        ),
-      ),
-      h(
-        "tbody",
-        {},
-        ...ordered.map((name) =>
-          h(
-            "tr",
-            { class: SIZES.has(name) ? "" : "notable" },
-            h("th", { scope: "row" }, words(name)),
-            h("td", { class: "number" }, show(name)),
-            h("td", {}, COUNTERS[name].replaceAll("`", "")),
-          ),
-        ),
-      ),
-    ),
-  );
+  return scrollingGrid({
+    caption: "Counters of the capture's quality",
+    columns: [["Counter"], ["Count", "number"], ["What it means"]],
+    rows: ordered.map((name) => [words(name), show(name), COUNTERS[name].replaceAll("`", "")]),
+    kind: "counters",
+    rowKind: (i) => (SIZES.has(ordered[i] as CounterName) ? "" : "notable"),
+  });
 }
 
 /** Packets that are no TCP, by protocol: nothing is left out in silence. */
@@ -131,7 +100,7 @@ function captureTable(report: SmbscopeReportDocument): HTMLElement {
     textColumn("File", (row) => row.name),
     textColumn("Format", (row) => [row.format, row.compression].filter(Boolean).join(", ")),
     countColumn("Packets", (row) => row.packets),
-    numberColumn("Size", (row) => row.bytes, bytes, { exported: "Size (bytes)" }),
+    bytesColumn("Size", (row) => row.bytes),
     countColumn("Snap length", (row) => row.snap_length),
     textColumn("Warnings", (row) => (row.warnings.length > 0 ? row.warnings.join("; ") : null), { width: 30 }),
   ];

@@ -2,7 +2,15 @@
 import { h } from "../lib/dom";
 import { bytes, counted, span, thousands } from "../lib/format";
 import { lead } from "../lib/page";
-import { bytesColumn, type Column, countColumn, numberColumn, textColumn, timeColumn } from "../table/columns";
+import {
+  bytesColumn,
+  type Column,
+  countColumn,
+  serviceColumn,
+  textColumn,
+  timesColumns,
+  waitedColumn,
+} from "../table/columns";
 import { table } from "../table/table";
 import type { Slices } from "../types/report";
 
@@ -18,19 +26,9 @@ export function slicesTable(slices: Slices): HTMLElement {
     countColumn("Errors", (row) => row.errors),
     bytesColumn("Read", (row) => row.bytes_read),
     bytesColumn("Written", (row) => row.bytes_written),
-    timeColumn("p50", (row) => row.response_time.p50),
-    timeColumn("Mean", (row) => row.response_time.mean),
-    timeColumn("p95", (row) => row.response_time.p95),
-    timeColumn("p99", (row) => row.response_time.p99),
-    timeColumn("Slowest", (row) => row.response_time.max),
-    timeColumn("Service", (row) => row.service_time.p50, {
-      help: "Median from the last packet of the request to the first of the response",
-      exported: "Service p50 (ns)",
-    }),
-    numberColumn("Waited", (row) => row.response_time_sum_ns, span, {
-      exported: "Waited (ns)",
-      help: "Sum of the response times",
-    }),
+    ...timesColumns<Slice>((row) => row.response_time),
+    serviceColumn<Slice>(),
+    waitedColumn((row) => row.response_time_sum_ns),
   ];
   const note =
     missed > 0

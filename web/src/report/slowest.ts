@@ -1,6 +1,6 @@
 // The slowest exchanges, with what it takes to find each in Wireshark.
+import { type PartKey, segment, slimBar } from "../charts/split";
 import { copyButton } from "../lib/clipboard";
-import { h } from "../lib/dom";
 import { clock, duration, percent } from "../lib/format";
 import { type Column, countColumn, textColumn, timeColumn } from "../table/columns";
 import { table } from "../table/table";
@@ -88,20 +88,17 @@ function phases(row: SlowExchange): HTMLElement {
     response_transfer_ns: response,
   } = row;
   const whole = Math.max(1, row.response_time_ns);
-  const parts: [string, string, number][] = [["Request", "request_transfer", request ?? 0]];
+  const parts: [string, PartKey, number][] = [["Request", "request_transfer_ns", request ?? 0]];
   if (service !== null && server !== null) {
-    parts.push(["server", "server", server], ["round trip", "network", service - server]);
+    parts.push(["server", "server_ns", server], ["round trip", "network_ns", service - server]);
   } else {
-    parts.push(["server or network", "server_or_network", service ?? 0]);
+    parts.push(["server or network", "server_or_network_ns", service ?? 0]);
   }
-  parts.push(["response", "response_transfer", response ?? 0]);
+  parts.push(["response", "response_transfer_ns", response ?? 0]);
   const text = parts.map(([name, , ns]) => `${name} ${duration(ns)} (${percent(ns, whole)})`).join(", ");
-  const bar = h("span", { class: "split-bar slim", role: "img", "aria-label": text, title: text });
-  for (const [, name, ns] of parts) {
-    if (ns > 0)
-      bar.append(
-        h("span", { class: `segment part-${name}`, style: `flex-basis: ${((100 * ns) / whole).toFixed(3)}%` }),
-      );
-  }
-  return bar;
+  const known = parts.filter(([, , ns]) => ns > 0);
+  return slimBar(
+    text,
+    known.map(([, key, ns]) => segment(key, ns / whole)),
+  );
 }

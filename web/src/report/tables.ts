@@ -1,14 +1,18 @@
 // The tables: commands, errors, and who and what took part.
 import { splitBar } from "../charts/split";
-import { counted, decimal, percent, span } from "../lib/format";
+import { counted, decimal } from "../lib/format";
+import { part } from "../lib/page";
 import {
   bytesColumn,
   type Column,
   countColumn,
   numberColumn,
+  serviceColumn,
   shareColumn,
   textColumn,
   timeColumn,
+  timesColumns,
+  waitedColumn,
 } from "../table/columns";
 import { table } from "../table/table";
 import type { Command, SmbscopeReportDocument, Subcommand, TimeSplit, UserEntity } from "../types/report";
@@ -22,9 +26,8 @@ export function commandTable(report: SmbscopeReportDocument): HTMLElement {
   const columns: Column<CommandRow>[] = [
     textColumn("Command", name),
     countColumn("Count", (row) => row.count),
-    shareColumn("%", (row) => row.count, report.totals.commands, {
+    shareColumn("%", (row) => (report.totals.commands > 0 ? row.count / report.totals.commands : 0), {
       help: "Share of all commands",
-      exported: "Count again",
       private: true,
     }),
     countColumn("Errors", errorCount),
@@ -32,19 +35,9 @@ export function commandTable(report: SmbscopeReportDocument): HTMLElement {
       help: "Packets of a command, both halves, on average",
     }),
     timeColumn("Fastest", (row) => row.response_time.min),
-    timeColumn("p50", (row) => row.response_time.p50),
-    timeColumn("Mean", (row) => row.response_time.mean),
-    timeColumn("p95", (row) => row.response_time.p95),
-    timeColumn("p99", (row) => row.response_time.p99),
-    timeColumn("Slowest", (row) => row.response_time.max),
-    timeColumn("Service", (row) => row.service_time.p50, {
-      help: "Median from the last packet of the request to the first of the response",
-      exported: "Service p50 (ns)",
-    }),
-    numberColumn("Waited", commandWaited, span, {
-      exported: "Waited (ns)",
-      help: "Sum of the response times; waits by design are none",
-    }),
+    ...timesColumns<CommandRow>((row) => row.response_time),
+    serviceColumn<CommandRow>(),
+    waitedColumn(commandWaited, "Sum of the response times; waits by design are none"),
   ];
   return table<CommandRow>({
     caption: "Commands",
@@ -67,14 +60,9 @@ export function errorTable(report: SmbscopeReportDocument): HTMLElement | null {
     textColumn("Status", (row) => row.status),
     textColumn("Command", (row) => row.command),
     countColumn("Count", (row) => row.count),
-    numberColumn(
-      "Of the command",
-      (row) => row.count / row.of,
-      (share) => percent(share, 1),
-      {
-        help: "Share of the commands of that name that failed so",
-      },
-    ),
+    shareColumn("Of the command", (row) => row.count / row.of, {
+      help: "Share of the commands of that name that failed so",
+    }),
   ];
   return table({ caption: "Errors by status", columns, rows, sort: { title: "Count", descending: true } });
 }
@@ -82,34 +70,28 @@ export function errorTable(report: SmbscopeReportDocument): HTMLElement | null {
 type Named = Omit<UserEntity, "user"> & { time_split?: TimeSplit | null };
 
 /** A table of shares, files, users, clients or servers. */
-export function entityTable<Row extends Named>(
+export function entities<Row extends Named>(
   caption: string,
   rows: readonly Row[],
   names: Column<NoInfer<Row>>[],
   omitted: number,
 ): HTMLElement {
-  const withSplit = rows.some((row) => row.time_split);
+  const approximate = { help: "Exact up to some hundred commands, within 1.6 % above" };
   const columns: Column<Row>[] = [
     ...names,
     countColumn("Commands", (row) => row.count),
     countColumn("Errors", (row) => row.errors),
     bytesColumn("Read", (row) => row.bytes_read),
     bytesColumn("Written", (row) => row.bytes_written),
-    timeColumn("p50", (row) => row.response_time.p50, {
-      help: "Exact up to some hundred commands, within 1.6 % above",
-    }),
+    timeColumn("p50", (row) => row.response_time.p50, approximate),
     timeColumn("Mean", (row) => row.response_time.mean),
-    timeColumn("p95", (row) => row.response_time.p95, {
-      help: "Exact up to some hundred commands, within 1.6 % above",
-    }),
+    timeColumn("p95", (row) => row.response_time.p95, approximate),
     timeColumn("Slowest", (row) => row.response_time.max),
-    numberColumn("Waited", (row) => waited(row.response_time), span, {
-      exported: "Waited (ns)",
-      help: "Sum of the response times",
-    }),
+    waitedColumn((row) => waited(row.response_time)),
   ];
-  if (withSplit) columns.push(splitColumn((row) => row.time_split ?? null));
-  return table({ caption, columns, rows, sort: { title: "Waited", descending: true }, note: omittedNote(omitted) });
+  if (rows.some((row) => row.time_split)) columns.push(splitColumn((row) => row.time_split ?? null));
+  const sort = { title: "Waited", descending: true };
+  return part(caption, table({ caption, columns, rows, sort, note: omittedNote(omitted) }));
 }
 
 /** The time split as a bar; sorts by the share of the server. */

@@ -1,6 +1,6 @@
 // What a table shows of a row, what it sorts by and what it gives away.
 import type { Child } from "../lib/dom";
-import { ABSENT, bytes, duration, percent, thousands } from "../lib/format";
+import { ABSENT, bytes, duration, percent, span, thousands } from "../lib/format";
 
 /** What a cell sorts by: numbers before texts, the unknown always last. */
 export type Value = number | string | null;
@@ -59,16 +59,43 @@ export function bytesColumn<Row>(
   return numberColumn(title, value, bytes, { exported: `${title} (bytes)`, ...more });
 }
 
-/** A share of a whole that is the same for all rows, with a bar behind the number. */
+/** A share as a number between 0 and 1. */
 export function shareColumn<Row>(
   title: string,
   value: (row: Row) => number | null,
-  whole: number,
   more: Partial<Column<Row>> = {},
 ): Column<Row> {
-  return numberColumn(title, value, (part) => percent(part, whole), {
-    exported: `${title} (%)`,
-    ...more,
+  return numberColumn(title, value, (share) => percent(share, 1), more);
+}
+
+/** Commands in a second. */
+export function speedColumn<Row>(value: (row: Row) => number | null): Column<Row> {
+  return numberColumn("A second", value, (n) => thousands(Math.round(n)), { help: "Commands each second" });
+}
+
+/** A sum of times that somebody waited. */
+export function waitedColumn<Row>(value: (row: Row) => number | null, help = "Sum of the response times"): Column<Row> {
+  return numberColumn("Waited", value, span, { exported: "Waited (ns)", help });
+}
+
+/** The figures of response times that most tables show. */
+export function timesColumns<Row>(
+  times: (row: Row) => { [figure in "p50" | "mean" | "p95" | "p99" | "max"]: number | null },
+): Column<Row>[] {
+  return [
+    timeColumn("p50", (row) => times(row).p50),
+    timeColumn("Mean", (row) => times(row).mean),
+    timeColumn("p95", (row) => times(row).p95),
+    timeColumn("p99", (row) => times(row).p99),
+    timeColumn("Slowest", (row) => times(row).max),
+  ];
+}
+
+/** The median of the service time. */
+export function serviceColumn<Row extends { service_time: { p50: number | null } }>(): Column<Row> {
+  return timeColumn("Service", (row) => row.service_time.p50, {
+    help: "Median from the last packet of the request to the first of the response",
+    exported: "Service p50 (ns)",
   });
 }
 
