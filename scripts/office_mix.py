@@ -70,7 +70,7 @@ class User:
     def pause(self, mean: float) -> None:
         time.sleep(min(self.rng.expovariate(1 / mean), 4 * mean))
 
-    def create_message(self, handle: Any, access: int, disposition: int, options: int) -> Any:
+    def create(self, handle: Any, access: int, disposition: int, options: int, *, send: bool = True) -> Any:
         return handle.create(
             ImpersonationLevel.Impersonation,
             access,
@@ -78,7 +78,7 @@ class User:
             SHARE_ALL,
             disposition,
             options,
-            send=False,
+            send=send,
         )
 
     def open(
@@ -89,14 +89,7 @@ class User:
         options: int = CreateOptions.FILE_NON_DIRECTORY_FILE,
     ) -> Any:
         handle = Open(self.tree, path)
-        handle.create(
-            ImpersonationLevel.Impersonation,
-            access,
-            FileAttributes.FILE_ATTRIBUTE_NORMAL,
-            SHARE_ALL,
-            disposition,
-            options,
-        )
+        self.create(handle, access, disposition, options)
         return handle
 
     def query_message(self, handle: Any, info_class: int, info_type: int, size: int) -> Any:
@@ -114,9 +107,8 @@ class User:
     def stat(self, path: str) -> None:
         """Create, query and close in one related compound, as Explorer looks at a file."""
         handle = Open(self.tree, path)
-        create = self.create_message(
-            handle, FilePipePrinterAccessMask.FILE_READ_ATTRIBUTES, CreateDisposition.FILE_OPEN, 0
-        )
+        access = FilePipePrinterAccessMask.FILE_READ_ATTRIBUTES
+        create = self.create(handle, access, CreateDisposition.FILE_OPEN, 0, send=False)
         handle.file_id = b"\xff" * 16
         query = self.query_message(
             handle, FileInformationClass.FILE_NETWORK_OPEN_INFORMATION, InfoType.SMB2_0_INFO_FILE, 56

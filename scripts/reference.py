@@ -121,34 +121,18 @@ def shown(element: ElementTree.Element, name: str) -> str:
 
 
 def reply_of(proto: ElementTree.Element, name: str, frame: int, stream: str) -> list[Reply]:
-    if name == "smb2":
-        headers = [f for f in proto.iter("field") if f.find("field[@name='smb2.msg_id']") is not None]
-        fields = {
-            "mid": "smb2.msg_id",
-            "cmd": "smb2.cmd",
-            "to": "smb2.response_to",
-            "time": "smb2.time",
-            "status": "smb2.nt_status",
-        }
-    else:
-        headers = [f for f in proto.iter("field") if f.find("field[@name='smb.mid']") is not None]
-        fields = {
-            "mid": "smb.mid",
-            "cmd": "smb.cmd",
-            "to": "smb.response_to",
-            "time": "smb.time",
-            "status": "smb.nt_status",
-        }
+    message_id = "smb2.msg_id" if name == "smb2" else "smb.mid"
+    headers = [f for f in proto.iter("field") if f.find(f"field[@name='{message_id}']") is not None]
     return [
         Reply(
             frame=frame,
             stream=stream,
             protocol="SMB1" if name == "smb" else "SMB2",
-            command=int(shown(header, fields["cmd"]) or "0", 0),
-            message_id=number(shown(header, fields["mid"])),
-            response_to=number(shown(header, fields["to"])),
-            time_ns=seconds_to_ns(shown(header, fields["time"])),
-            status=number(shown(header, fields["status"])),
+            command=int(shown(header, f"{name}.cmd") or "0", 0),
+            message_id=number(shown(header, message_id)),
+            response_to=number(shown(header, f"{name}.response_to")),
+            time_ns=seconds_to_ns(shown(header, f"{name}.time")),
+            status=number(shown(header, f"{name}.nt_status")),
         )
         for header in headers
     ]

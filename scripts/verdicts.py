@@ -19,7 +19,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -146,28 +146,20 @@ def narrow_network(lab: Lab, judge: Judge) -> None:
     sparse(upload, 2 * MIB)
     sparse(lab.share / "file.bin", 2 * MIB)
     commands = f"get file.bin /dev/null; put {upload} up.bin"
-    for dialect, protocol in DIALECTS.items():
-        captures = both_sides(lab)
-        finish(lab.clients([commands], dialect=protocol))
-        for side, capture in captures.items():
-            case = judge.hear(f"10 Mbit/s: captured at the {side}, {dialect}", capture, who="network")
-            report = case.report
-            transfers = report.part("request_transfer", "response_transfer")
-            case.expect(transfers > report.waited() / 2, "most of the time went by in transfers")
+    for case in both_sides(lab, judge, "10 Mbit/s", commands):
+        report = case.report
+        transfers = report.part("request_transfer", "response_transfer")
+        case.expect(transfers > report.waited() / 2, "most of the time went by in transfers")
 
 
 def far_network(lab: Lab, judge: Judge) -> None:
     """Small files and folders over a round trip of 25 ms: longer than the 2 s of waiting that count as slow."""
     commands = ";".join(["ls", *[SMALL] * 30])
-    for dialect, protocol in DIALECTS.items():
-        captures = both_sides(lab)
-        finish(lab.clients([commands], dialect=protocol))
-        for side, capture in captures.items():
-            case = judge.hear(f"25 ms round trip: captured at the {side}, {dialect}", capture, who="network")
-            report = case.report
-            case.expect(report.part("network") > report.waited() / 2, "most of the time went by in round trips")
-            trip = report.round_trip()
-            case.expect(0.025 <= trip <= 0.0375, f"a round trip takes 25 ms (and not {trip * 1e3:.1f} ms)")
+    for case in both_sides(lab, judge, "25 ms round trip", commands):
+        report = case.report
+        case.expect(report.part("network") > report.waited() / 2, "most of the time went by in round trips")
+        trip = report.round_trip()
+        case.expect(0.025 <= trip <= 0.0375, f"a round trip takes 25 ms (and not {trip * 1e3:.1f} ms)")
 
 
 def lossy_network(lab: Lab, judge: Judge) -> None:
@@ -182,8 +174,13 @@ def lossy_network(lab: Lab, judge: Judge) -> None:
         case.expect("retransmitted" in report.said(), "a sentence says that segments were retransmitted")
 
 
-def both_sides(lab: Lab) -> dict[str, Capture]:
-    return {"client": lab.capture("client"), "server": lab.capture("server", at_server=True)}
+def both_sides(lab: Lab, judge: Judge, name: str, commands: str) -> Iterator[Case]:
+    """What captures at both ends say of a slow network, in every dialect."""
+    for dialect, protocol in DIALECTS.items():
+        captures = {"client": lab.capture("client"), "server": lab.capture("server", at_server=True)}
+        finish(lab.clients([commands], dialect=protocol))
+        for side, capture in captures.items():
+            yield judge.hear(f"{name}: captured at the {side}, {dialect}", capture, who="network")
 
 
 # --- The client thinks

@@ -45,7 +45,7 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
 }
 
 /// A duration in at most six characters: `842ns`, `1.43ms`, `12.0s`; `-` when absent.
-pub(crate) fn compact(time: Option<Nanos>) -> String {
+pub fn compact(time: Option<Nanos>) -> String {
     time.map_or_else(|| "-".to_owned(), |time| time.to_string().replace(' ', ""))
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn shorten_path(text: &str, width: usize) -> String {
 }
 
 /// As many decimals as a small number needs.
-pub(crate) fn rate(per_second: f64) -> String {
+pub fn rate(per_second: f64) -> String {
     if per_second < 99.95 { format!("{per_second:.1}") } else { thousands(per_second.round() as u64) }
 }
 

@@ -305,7 +305,7 @@ impl Cells for Batch {
 }
 
 /// What the output said, where it was that.
-fn io_error(error: ParquetError) -> io::Error {
+pub(crate) fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(cause) => match cause.downcast::<io::Error>() {
             Ok(error) => *error,

@@ -2,10 +2,10 @@
 //! epoch, durations integers of nanoseconds, as in the exchange table; what is unknown is null.
 
 use super::Run;
+use crate::parquet::io_error;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
-use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use smbscope_model::Timestamp;
@@ -68,26 +68,15 @@ pub fn write_server(metrics: &[ServerMetric], out: impl Write + Send) -> io::Res
 
 fn write(schema: &str, columns: Vec<(&str, ArrayRef)>, out: impl Write + Send) -> io::Result<()> {
     let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
-        .map_err(|error| failed(error.into()))?;
+        .map_err(|error| io_error(error.into()))?;
     let properties = WriterProperties::builder()
         .set_created_by(concat!("smbscope version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_key_value_metadata(Some(vec![KeyValue::new(SCHEMA_KEY.to_owned(), schema.to_owned())]))
         .build();
-    let mut writer = ArrowWriter::try_new(out, batch.schema(), Some(properties)).map_err(failed)?;
-    writer.write(&batch).map_err(failed)?;
+    let mut writer = ArrowWriter::try_new(out, batch.schema(), Some(properties)).map_err(io_error)?;
+    writer.write(&batch).map_err(io_error)?;
     // Closing would take the output along, and with it whatever goes wrong when its buffer is written.
-    writer.finish().map_err(failed)?;
+    writer.finish().map_err(io_error)?;
     writer.inner_mut().flush()
-}
-
-/// What the output said, where it was that.
-fn failed(error: ParquetError) -> io::Error {
-    match error {
-        ParquetError::External(cause) => match cause.downcast::<io::Error>() {
-            Ok(error) => *error,
-            Err(cause) => io::Error::other(cause),
-        },
-        other => io::Error::other(other),
-    }
 }

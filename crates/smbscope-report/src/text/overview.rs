@@ -4,7 +4,7 @@ use super::page::Page;
 use super::percent_sign;
 use super::style::Paint;
 use super::table::{Column, Line, Table};
-use crate::format::{capital, clean, clock, counted, date, seconds, shorten, span, thousands, unbroken};
+use crate::format::{capital, clean, clock, counted, date, seconds, shorten, shorten_path, span, thousands, unbroken};
 use crate::packets::{PacketCounts, control};
 use crate::sentence::coverage;
 use crate::{Filtered, Report, dialects, names, sentence, verdict};
@@ -180,13 +180,7 @@ fn describe(capture: &CaptureInfo) -> String {
     let start =
         capture.first.and_then(date).map_or_else(String::new, |date| format!(", from {}", unbroken(date + " UTC")));
     let packets = unbroken(counted(capture.packets, "packet", "packets"));
-    let name = clean(&capture.name);
-    // The end of a long path tells more than its beginning.
-    let too_long = name.chars().count().saturating_sub(NAME_MAX);
-    let name = match too_long {
-        0 => name,
-        _ => format!("…{}", name.chars().skip(too_long + 1).collect::<String>()),
-    };
+    let name = shorten_path(&clean(&capture.name), NAME_MAX);
     format!("{} ({}{compression}), {packets}{start}", unbroken(name), unbroken(&*capture.format))
 }
 

@@ -1,13 +1,14 @@
 //! The same as lines: one an interval while users work, one when the phase changes, one when a load point is done.
 
-use super::state::{Finished, State, compact, of_them, phase_name, rate};
+use super::state::{Finished, State, of_them, phase_name};
 use smbscope_bench::progress::Snapshot;
 use smbscope_load::engine::Phase;
+use smbscope_report::{compact, counted, rate};
 
 /// A line about what happened since the last one; none where nothing new is to be said.
 pub(super) fn interval(state: &State, snapshot: &Snapshot) -> Option<String> {
     let (point, live) = (snapshot.point, &snapshot.live);
-    let users = if point.users == 1 { "1 user".to_owned() } else { format!("{} users", point.users) };
+    let users = counted(point.users.into(), "user", "users");
     match live.phase {
         Phase::Warmup | Phase::Measuring => {}
         _ if live.phase == state.now.live.phase && point == state.now.point => return None,
@@ -47,7 +48,7 @@ pub(super) fn interval(state: &State, snapshot: &Snapshot) -> Option<String> {
 /// What came out of a load point.
 pub(super) fn point(finished: &Finished) -> String {
     let Finished { users, per_second, p50, p95, errors, unexpected, limited } = *finished;
-    let users = if users == 1 { "1 user".to_owned() } else { format!("{users} users") };
+    let users = counted(users.into(), "user", "users");
     let limited = if limited { "; the client was the limit" } else { "" };
     let rate = rate(per_second);
     let (p50, p95, of_them) = (compact(p50), compact(p95), of_them(errors, unexpected));

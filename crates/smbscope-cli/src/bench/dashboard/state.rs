@@ -137,22 +137,6 @@ pub(super) fn phase_name(phase: Phase) -> &'static str {
     }
 }
 
-/// A rate with as many decimals as a small number needs.
-pub(super) fn rate(per_second: f64) -> String {
-    if per_second < 99.95 {
-        return format!("{per_second:.1}");
-    }
-    let digits = format!("{per_second:.0}");
-    let mut result = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            result.push(',');
-        }
-        result.push(digit);
-    }
-    result
-}
-
 /// Whether errors are a part of what the workload does: ` (none unexpected)`; nothing where there are none.
 pub(super) fn of_them(errors: u64, unexpected: u64) -> String {
     match (errors, unexpected) {
@@ -161,9 +145,4 @@ pub(super) fn of_them(errors: u64, unexpected: u64) -> String {
         (_, 1) => " (1 operation unexpected)".to_owned(),
         (_, n) => format!(" ({n} operations unexpected)"),
     }
-}
-
-/// A duration in at most six characters, as in the report: `1.43ms`; `-` when absent.
-pub(super) fn compact(time: Option<Nanos>) -> String {
-    time.map_or_else(|| "-".to_owned(), |time| time.to_string().replace(' ', ""))
 }

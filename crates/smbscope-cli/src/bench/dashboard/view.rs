@@ -1,6 +1,6 @@
 //! Draws the state: what matters most comes first, and what there is no room for is left out from the end.
 
-use super::state::{State, compact, of_them, rate};
+use super::state::{State, of_them};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table};
 use smbscope_load::engine::Phase;
 use smbscope_model::Group;
-use smbscope_report::clean;
+use smbscope_report::{clean, compact, counted, rate};
 
 /// Rows of each line over time.
 const SPARK_HEIGHT: u16 = 3;
@@ -107,7 +107,7 @@ fn header(state: &State, look: Look, width: u16) -> Vec<Line<'static>> {
         Span::styled("smbscope bench  ", look.heading()),
         Span::raw(format!("{} on {}", clean(&state.heading.workload), clean(&state.heading.target))),
     ])];
-    let users = if now.point.users == 1 { "1 user".to_owned() } else { format!("{} users", now.point.users) };
+    let users = counted(now.point.users.into(), "user", "users");
     let mut phase = vec![Span::styled(
         match (now.point.number, now.point.of) {
             (0, _) => String::new(),
@@ -235,7 +235,7 @@ fn error_lines(state: &State, look: Look) -> Vec<Line<'static>> {
 /// The load points that are done, the newest last.
 fn finished_lines(state: &State, width: u16) -> Vec<Line<'static>> {
     let lines = state.finished.iter().map(|point| {
-        let users = if point.users == 1 { "1 user".to_owned() } else { format!("{} users", point.users) };
+        let users = counted(point.users.into(), "user", "users");
         let (p50, p95) = (compact(point.p50), compact(point.p95));
         let mut text = format!("{users:>12} {:>9}/s  p50 {p50:>6}  p95 {p95:>6}", rate(point.per_second));
         if point.errors > 0 {
