@@ -67,6 +67,7 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
         unanswered: run.unanswered,
         client_cpu: Some(client_cpu(run, answered)),
         capture: capture(seen, answered),
+        counted: Some(bench::Counted::of(&run.counted.finish())),
     }
 }
 

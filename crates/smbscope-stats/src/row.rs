@@ -137,9 +137,10 @@ impl Tally {
         }
         let whole =
             matches!(exchange.outcome, Outcome::Complete | Outcome::NoResponseByDesign | Outcome::ServerInitiated);
-        if whole {
+        let packets = u64::from(exchange.request.packets) + u64::from(exchange.response.packets);
+        if whole && packets > 0 {
             self.packet_exchanges += 1;
-            self.packets += u64::from(exchange.request.packets) + u64::from(exchange.response.packets);
+            self.packets += packets;
             self.request_packets += u64::from(exchange.request.packets);
         }
         if exchange.is_complete() {

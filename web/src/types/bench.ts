@@ -118,6 +118,20 @@ export type Capture =
        */
       matched: number | null;
     };
+/**
+ * Where an exchange is counted. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
+ */
+export type GroupName =
+  | "Open/Close"
+  | "Attributes"
+  | "Directory"
+  | "Locking"
+  | "Read"
+  | "Write"
+  | "Session"
+  | "Control"
+  | "Waiting"
+  | "Encrypted";
 
 /**
  * What `smbscope bench --format json` prints and `run.json` of a run directory holds: a ramp of runs against a server. All times are integers in nanoseconds, points in time since the Unix epoch; null is unknown or, for a statistic, not supported by enough values.
@@ -395,6 +409,10 @@ export interface Run {
    * The capture of the run; null where none was asked for.
    */
   capture: Capture | null;
+  /**
+   * The commands as the report of a capture has them; null in documents of older versions.
+   */
+  counted: Counted | null;
 }
 /**
  * Response times of the same commands, seen from two places.
@@ -639,6 +657,257 @@ export interface ClientCpu {
    * How late its threads woke up, the 99th percentile: response times include it.
    */
   late_p99_ns: number | null;
+}
+/**
+ * The commands of a load point, as the report of a capture has them.
+ */
+export interface Counted {
+  /**
+   * By operation group; the entries add up, Other holds its parts.
+   */
+  groups: Group2[];
+  heatmap: HeatMap;
+  concurrency: Concurrency[];
+  /**
+   * The slowest commands, slowest first, at most 20.
+   */
+  slowest: SlowExchange[];
+  /**
+   * At most 100, those that were waited for longest; what is not listed is not added up.
+   */
+  files: FileEntity[];
+  /**
+   * At most 100, those that waited longest; what is not listed is not added up.
+   */
+  users: UserEntity[];
+}
+/**
+ * Counts and times of a set of exchanges.
+ */
+export interface Group2 {
+  group:
+    | "Open/Close"
+    | "Other"
+    | "Attributes"
+    | "Directory"
+    | "Locking"
+    | "Read"
+    | "Write"
+    | "Session"
+    | "Control"
+    | "Waiting"
+    | "Encrypted";
+  headline: boolean;
+  /**
+   * Exchanges, timed or not.
+   */
+  count: number;
+  /**
+   * Exchanges that entered the times.
+   */
+  timed: number;
+  /**
+   * Error responses by status; `(other)` adds up what was not told apart.
+   */
+  errors: {
+    [k: string]: number;
+  };
+  /**
+   * How exchanges ended; only what occurred.
+   */
+  outcomes: {
+    [k: string]: number;
+  };
+  /**
+   * Packets per exchange, both halves; of exchanges whose packets are known in full.
+   */
+  average_packets: number | null;
+  /**
+   * Bytes of SMB requests.
+   */
+  request_bytes: number;
+  /**
+   * Bytes of final SMB responses.
+   */
+  response_bytes: number;
+  /**
+   * Response times by decade: below 1 µs, 10 µs, 100 µs, 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and the rest. A time on an edge is in the decade above.
+   *
+   * @minItems 10
+   * @maxItems 10
+   */
+  distribution: [number, number, number, number, number, number, number, number, number, number];
+  response_time: Times;
+  service_time: Times;
+  server_time: Times;
+  request_transfer: Times;
+  response_transfer: Times;
+  srt: Times;
+  retransmission_delay: Times;
+  think_time: Times;
+  /**
+   * The cumulative distribution of response time: pairs of nanoseconds and the fraction of commands answered within them, ascending, at most 128.
+   */
+  cumulative: [number, number][];
+  parts: Group2[];
+}
+/**
+ * Response times over time; waits by design are left out.
+ */
+export interface HeatMap {
+  /**
+   * Width of an interval; the smallest of 1, 2, 4 … ms that needs no more than 512 of them.
+   */
+  width_ns: number;
+  /**
+   * Lower edges of the response time buckets, ascending; the first begins at 0, the last has no end.
+   */
+  edges_ns: number[];
+  /**
+   * Intervals in which something began or was outstanding, in time order.
+   */
+  bins: HeatMapBin[];
+}
+export interface HeatMapBin {
+  start_ns: number;
+  /**
+   * Sum of the times for which commands were outstanding within the interval.
+   */
+  outstanding_ns: number;
+  request_bytes: number;
+  response_bytes: number;
+  /**
+   * Pairs of bucket and count, of commands that began in the interval.
+   */
+  counts: [number, number][];
+}
+/**
+ * How response time depends on load (Swartz 1997, figures 2 and 3, from a capture).
+ */
+export interface Concurrency {
+  /**
+   * Mean number of commands outstanding in an interval of heatmap.width_ns, over all connections: from, inclusive.
+   */
+  outstanding_from: number;
+  /**
+   * To, exclusive.
+   */
+  outstanding_to: number;
+  /**
+   * How long it was like that, all intervals together.
+   */
+  time_ns: number;
+  /**
+   * Commands of the headline groups with a response time that began in these intervals.
+   */
+  commands: number;
+  request_bytes: number;
+  response_bytes: number;
+  response_time: LoadTimes;
+}
+/**
+ * Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10 %), p50 needs 1 value, p95 20.
+ */
+export interface LoadTimes {
+  mean: number | null;
+  p50: number | null;
+  p95: number | null;
+}
+/**
+ * One of the slowest exchanges; waits by design are left out.
+ */
+export interface SlowExchange {
+  flow_id: number;
+  client: string;
+  client_port: number;
+  server: string;
+  server_port: number;
+  protocol: Protocol;
+  command: string;
+  subcommand: string | null;
+  group: GroupName;
+  user: string | null;
+  share: string | null;
+  path: string | null;
+  status: string | null;
+  /**
+   * Name of the file that holds the request.
+   */
+  capture: string | null;
+  /**
+   * Name of the file that holds the response, where it is another one.
+   */
+  response_capture: string | null;
+  /**
+   * Packet numbers as Wireshark counts them in that file, from 1; 0 where none was seen.
+   */
+  request_first_packet: number;
+  request_last_packet: number;
+  response_first_packet: number;
+  response_last_packet: number;
+  request_first_ns: number;
+  response_time_ns: number;
+  request_transfer_ns: number | null;
+  service_time_ns: number | null;
+  server_time_ns: number | null;
+  response_transfer_ns: number | null;
+  retransmission_delay_ns: number | null;
+  request_bytes: number;
+  response_bytes: number;
+}
+/**
+ * What a share, file, client, server or user did.
+ */
+export interface FileEntity {
+  share: string | null;
+  /**
+   * Path below the share; an ellipsis (…) at the end stands for what the capture does not hold.
+   */
+  path: string;
+  /**
+   * True for the entry that adds up everything that was not told apart.
+   */
+  is_other: boolean;
+  /**
+   * Commands.
+   */
+  count: number;
+  /**
+   * Commands that entered the response time.
+   */
+  timed: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  bytes_read: number;
+  bytes_written: number;
+  response_time: Times;
+}
+/**
+ * What a share, file, client, server or user did.
+ */
+export interface UserEntity {
+  user: string;
+  /**
+   * True for the entry that adds up everything that was not told apart.
+   */
+  is_other: boolean;
+  /**
+   * Commands.
+   */
+  count: number;
+  /**
+   * Commands that entered the response time.
+   */
+  timed: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  bytes_read: number;
+  bytes_written: number;
+  response_time: Times;
 }
 /**
  * The highest load at which a criterion holds.

@@ -1376,7 +1376,7 @@ export interface SlowExchange {
    */
   response_capture: string | null;
   /**
-   * Packet numbers as Wireshark counts them in that file, from 1.
+   * Packet numbers as Wireshark counts them in that file, from 1; 0 where none was seen.
    */
   request_first_packet: number;
   request_last_packet: number;

@@ -2,6 +2,7 @@
 //! page and a comparison are made from, and what `run.json` holds. Times are integers in nanoseconds; what is unknown or
 //! not supported by enough values is `null`. The order of keys and entries is fixed.
 
+use super::Counted;
 use crate::document::{self, Generator, Kind, ParseError};
 use crate::json::escaped::write_indented;
 use serde::{Deserialize, Serialize};
@@ -220,6 +221,9 @@ pub struct Run {
     pub client_cpu: Option<ClientCpu>,
     /// The capture of the run; null where none was asked for.
     pub capture: Option<Capture>,
+    /// The commands as the report of a capture has them; null in documents of older versions.
+    #[serde(default)]
+    pub counted: Option<Counted>,
 }
 
 /// A time in which commands were outstanding and the server answered none: at least 200 ms, and 100 times the median
@@ -290,7 +294,7 @@ pub struct Measured {
 
 /// Commands of a group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MeasuredGroup"))]
 pub struct Group {
     /// Its name.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::group"))]

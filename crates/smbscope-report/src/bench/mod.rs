@@ -7,6 +7,7 @@
 //! | [`histograms`], [`tables`] | the other files of a run directory |
 //! | [`html::write_bench`](crate::html::write_bench) | a page with charts |
 
+mod counted;
 mod document;
 pub mod histograms;
 mod overall;
@@ -16,6 +17,7 @@ mod text;
 pub use crate::names::OTHER;
 
 pub use crate::document::{Generator, ParseError, schema_of};
+pub use counted::Counted;
 pub use document::{
     Capacity, Capture, Captured, ClientCpu, Command, Document, Ended, FileSet, Group, Interval, Measured, Operation,
     Pace, Run, SCHEMA, Schedule, Settings, Stall, Target, Tried, Workload, write,

@@ -200,7 +200,7 @@ impl Subcommand {
     }
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Group {
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::group"))]
@@ -329,30 +329,30 @@ fn outcomes(outcomes: &[(Outcome, u64)]) -> BTreeMap<String, u64> {
 }
 
 /// What a share, file, client, server or user did.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "{N}Entity"))]
 pub(crate) struct Entity<N> {
     #[serde(flatten)]
-    name: N,
+    pub(crate) name: N,
     /// True for the entry that adds up everything that was not told apart.
     #[serde(default)]
-    is_other: bool,
+    pub(crate) is_other: bool,
     /// Commands.
-    count: u64,
+    pub(crate) count: u64,
     /// Commands that entered the response time.
     timed: u64,
     /// Error responses.
-    errors: u64,
+    pub(crate) errors: u64,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
     /// Of the headline groups. Percentiles are exact up to 256 values (files, clients and servers: 64) and within 1.6 %
     /// above.
     #[serde(default)]
-    response_time: Figures,
+    pub(crate) response_time: Figures,
 }
 
 impl<N> Entity<N> {
-    pub(super) fn table<'a, K>(
+    pub(crate) fn table<'a, K>(
         entities: &'a Entities<K>,
         listed: usize,
         name: impl Fn(&'a K) -> N,

@@ -8,7 +8,7 @@
 pub(crate) mod entries;
 pub(crate) mod escaped;
 mod slices;
-mod waits;
+pub(crate) mod waits;
 
 use crate::Report;
 use crate::document::{Generator, Kind};
@@ -21,6 +21,7 @@ use smbscope_stats::FileKey;
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use waits::{Concurrency, HeatMap, SlowExchange, TimeSplit};
 
 /// The value of the key `schema`.
@@ -77,24 +78,24 @@ pub(crate) struct Document<'a> {
     #[serde(skip_deserializing)]
     shares: Vec<Entity<ShareName<'a>>>,
     #[serde(skip_deserializing)]
-    files: Vec<Entity<FileName<'a>>>,
+    files: Vec<Entity<FileName>>,
     pub(crate) clients: Vec<Entity<ClientName>>,
     #[serde(skip_deserializing)]
     servers: Vec<Entity<ServerName>>,
     #[serde(skip_deserializing)]
-    users: Vec<Entity<UserName<'a>>>,
+    users: Vec<Entity<UserName>>,
     /// The commands divided by --by; null without it.
     #[serde(skip_deserializing)]
     slices: Option<slices::Slices<'a>>,
     #[serde(skip_deserializing)]
     timeline: Timeline,
     #[serde(skip_deserializing)]
-    heatmap: HeatMap<'a>,
+    heatmap: HeatMap,
     #[serde(skip_deserializing)]
     concurrency: Vec<Concurrency>,
     /// The slowest exchanges, slowest first, at most 100.
     #[serde(skip_deserializing)]
-    slowest: Vec<SlowExchange<'a>>,
+    slowest: Vec<SlowExchange>,
     #[serde(skip_deserializing)]
     omitted: Omitted,
     pub(crate) warnings: Cow<'a, [String]>,
@@ -205,12 +206,22 @@ struct ShareName<'a> {
     share: &'a str,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "File"))]
-struct FileName<'a> {
-    share: Option<&'a str>,
+pub(crate) struct FileName {
+    share: Option<Arc<str>>,
     /// Path below the share; an ellipsis (…) at the end stands for what the capture does not hold.
-    path: &'a str,
+    pub(crate) path: Arc<str>,
+}
+
+impl FileName {
+    pub(crate) fn of(FileKey { share, path }: &FileKey) -> FileName {
+        FileName { share: share.clone(), path: path.clone() }
+    }
+
+    pub(crate) fn other() -> FileName {
+        FileName { share: None, path: OTHER.into() }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -232,10 +243,20 @@ struct ServerName {
     time_split: Option<TimeSplit>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "User"))]
-struct UserName<'a> {
-    user: &'a str,
+pub(crate) struct UserName {
+    user: Arc<str>,
+}
+
+impl UserName {
+    pub(crate) fn of(user: &Arc<str>) -> UserName {
+        UserName { user: user.clone() }
+    }
+
+    pub(crate) fn other() -> UserName {
+        UserName { user: OTHER.into() }
+    }
 }
 
 impl<'a> Document<'a> {
@@ -243,7 +264,7 @@ impl<'a> Document<'a> {
     pub(crate) fn within(report: &'a Report, listed: usize) -> Document<'a> {
         let aggregate = &report.aggregate;
         let splits = &aggregate.splits;
-        let capture_names: Vec<&str> = report.captures.iter().map(|capture| capture.name.as_str()).collect();
+        let capture_names: Vec<Arc<str>> = report.captures.iter().map(|capture| capture.name.as_str().into()).collect();
         Document {
             schema: SCHEMA,
             generator: Generator::new(&report.version),
@@ -267,12 +288,7 @@ impl<'a> Document<'a> {
                 |share| ShareName { share },
                 || ShareName { share: OTHER },
             ),
-            files: Entity::table(
-                &aggregate.files,
-                listed,
-                |FileKey { share, path }| FileName { share: share.as_deref(), path },
-                || FileName { share: None, path: OTHER },
-            ),
+            files: Entity::table(&aggregate.files, listed, FileName::of, FileName::other),
             clients: Entity::table(
                 &aggregate.clients,
                 listed,
@@ -292,7 +308,7 @@ impl<'a> Document<'a> {
                 },
                 || ServerName { server: OTHER.to_owned(), server_port: None, time_split: None },
             ),
-            users: Entity::table(&aggregate.users, listed, |user| UserName { user }, || UserName { user: OTHER }),
+            users: Entity::table(&aggregate.users, listed, UserName::of, UserName::other),
             slices: report.slices.as_ref().map(slices::Slices::of),
             timeline: Timeline::of(&aggregate.timeline),
             heatmap: HeatMap::of(&aggregate.heat_map),

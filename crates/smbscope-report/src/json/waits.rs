@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Group, Nanos, Protocol, Stamp, TimeKind, Timestamp};
 use smbscope_stats::{TimePart, TimeSplit as Split};
+use std::sync::Arc;
 
 /// Where the time of connections went. Each moment is divided equally among the commands outstanding on its connection,
 /// and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being
@@ -64,21 +65,21 @@ impl TimeSplit {
 }
 
 /// Response times over time; waits by design are left out.
-#[derive(Default, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct HeatMap<'a> {
+pub(crate) struct HeatMap {
     /// Width of an interval; the smallest of 1, 2, 4 … ms that needs no more than 512 of them.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     width_ns: Nanos,
     /// Lower edges of the response time buckets, ascending; the first begins at 0, the last has no end.
-    edges_ns: &'a [Nanos],
+    edges_ns: Vec<Nanos>,
     /// Intervals in which something began or was outstanding, in time order.
-    bins: Vec<HeatMapBin<'a>>,
+    bins: Vec<HeatMapBin>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct HeatMapBin<'a> {
+struct HeatMapBin {
     start_ns: Timestamp,
     /// Sum of the times for which commands were outstanding within the interval.
     outstanding_ns: Nanos,
@@ -86,26 +87,26 @@ struct HeatMapBin<'a> {
     response_bytes: u64,
     /// Pairs of bucket and count, of commands that began in the interval.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<(usize, std::num::NonZeroU64)>"))]
-    counts: &'a [(usize, u64)],
+    counts: Vec<(usize, u64)>,
 }
 
-impl<'a> HeatMap<'a> {
-    pub(super) fn of(map: &'a smbscope_stats::HeatMap) -> HeatMap<'a> {
+impl HeatMap {
+    pub(crate) fn of(map: &smbscope_stats::HeatMap) -> HeatMap {
         let bins = map.intervals.iter().map(|interval| HeatMapBin {
             start_ns: interval.start,
             outstanding_ns: interval.outstanding,
             request_bytes: interval.request_bytes,
             response_bytes: interval.response_bytes,
-            counts: &interval.counts,
+            counts: interval.counts.clone(),
         });
-        HeatMap { width_ns: map.width, edges_ns: &map.edges, bins: bins.collect() }
+        HeatMap { width_ns: map.width, edges_ns: map.edges.clone(), bins: bins.collect() }
     }
 }
 
 /// How response time depends on load (Swartz 1997, figures 2 and 3, from a capture).
-#[derive(Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct Concurrency {
+pub(crate) struct Concurrency {
     /// Mean number of commands outstanding in an interval of heatmap.width_ns, over all connections: from, inclusive.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     outstanding_from: f64,
@@ -125,7 +126,7 @@ pub(super) struct Concurrency {
 
 /// Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10 %), p50 needs 1 value,
 /// p95 20.
-#[derive(Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LoadTimes {
     mean: Option<Nanos>,
@@ -134,7 +135,7 @@ struct LoadTimes {
 }
 
 impl Concurrency {
-    pub(super) fn of(class: &smbscope_stats::Concurrency) -> Concurrency {
+    pub(crate) fn of(class: &smbscope_stats::Concurrency) -> Concurrency {
         Concurrency {
             outstanding_from: class.from,
             outstanding_to: class.to,
@@ -148,27 +149,27 @@ impl Concurrency {
 }
 
 /// One of the slowest exchanges; waits by design are left out.
-#[derive(Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct SlowExchange<'a> {
+pub(crate) struct SlowExchange {
     flow_id: u64,
     client: String,
     client_port: u16,
     server: String,
     server_port: u16,
     protocol: Protocol,
-    command: String,
+    pub(crate) command: String,
     subcommand: Option<String>,
     group: Group,
-    user: Option<&'a str>,
-    share: Option<&'a str>,
-    path: Option<&'a str>,
-    status: Option<String>,
+    user: Option<Arc<str>>,
+    share: Option<Arc<str>>,
+    pub(crate) path: Option<Arc<str>>,
+    pub(crate) status: Option<String>,
     /// Name of the file that holds the request.
-    capture: Option<&'a str>,
+    capture: Option<Arc<str>>,
     /// Name of the file that holds the response, where it is another one.
-    response_capture: Option<&'a str>,
-    /// Packet numbers as Wireshark counts them in that file, from 1.
+    response_capture: Option<Arc<str>>,
+    /// Packet numbers as Wireshark counts them in that file, from 1; 0 where none was seen.
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     request_first_packet: Option<u64>,
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
@@ -178,11 +179,11 @@ pub(super) struct SlowExchange<'a> {
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     response_last_packet: Option<u64>,
     #[cfg_attr(feature = "schema", schemars(with = "Timestamp"))]
-    request_first_ns: Option<Timestamp>,
+    pub(crate) request_first_ns: Option<Timestamp>,
     #[cfg_attr(feature = "schema", schemars(with = "Nanos"))]
-    response_time_ns: Option<Nanos>,
+    pub(crate) response_time_ns: Option<Nanos>,
     request_transfer_ns: Option<Nanos>,
-    service_time_ns: Option<Nanos>,
+    pub(crate) service_time_ns: Option<Nanos>,
     server_time_ns: Option<Nanos>,
     response_transfer_ns: Option<Nanos>,
     retransmission_delay_ns: Option<Nanos>,
@@ -190,13 +191,13 @@ pub(super) struct SlowExchange<'a> {
     response_bytes: u64,
 }
 
-impl<'a> SlowExchange<'a> {
+impl SlowExchange {
     /// An entry. `captures` are the names of the files by [`CaptureId`](smbscope_model::CaptureId).
-    pub(super) fn of(exchange: &'a Exchange, captures: &[&'a str]) -> SlowExchange<'a> {
+    pub(crate) fn of(exchange: &Exchange, captures: &[Arc<str>]) -> SlowExchange {
         let Exchange { endpoints, request, response, .. } = exchange;
         let packet = |stamp: Option<Stamp>| stamp.map(|stamp| stamp.packet.number);
         let file =
-            |stamp: Option<Stamp>| stamp.and_then(|stamp| captures.get(usize::from(stamp.packet.capture.0))).copied();
+            |stamp: Option<Stamp>| stamp.and_then(|stamp| captures.get(usize::from(stamp.packet.capture.0))).cloned();
         let capture = file(request.first);
         SlowExchange {
             flow_id: exchange.flow.0,
@@ -208,12 +209,12 @@ impl<'a> SlowExchange<'a> {
             command: exchange.command.to_string(),
             subcommand: exchange.subcommand.map(|subcommand| subcommand.to_string()),
             group: exchange.group,
-            user: exchange.user.as_deref(),
-            share: exchange.share.as_deref(),
-            path: exchange.path.as_deref(),
+            user: exchange.user.clone(),
+            share: exchange.share.clone(),
+            path: exchange.path.clone(),
             status: exchange.status.map(|status| status.to_string()),
+            response_capture: file(response.first).filter(|name| Some(name) != capture.as_ref()),
             capture,
-            response_capture: file(response.first).filter(|name| Some(*name) != capture),
             request_first_packet: packet(request.first),
             request_last_packet: packet(request.last),
             response_first_packet: packet(response.first),

@@ -1,9 +1,10 @@
 //! A ramp for tests: users of a server whose response time grows with the users, with everything that a document has.
 
 use super::START;
-use smbscope_model::{Nanos, Timestamp};
+use smbscope_model::{Exchange, Nanos, Timestamp};
 use smbscope_report::bench::*;
-use smbscope_stats::{Figures, Limit, Summary};
+use smbscope_stats::{Aggregator, Figures, Limit, Summary};
+use smbscope_testkit::exchange::read;
 use std::collections::BTreeMap;
 
 pub(crate) const SECOND: i64 = 1_000_000_000;
@@ -129,6 +130,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
             limited: false,
             late_p99_ns: Some(Nanos(84_000)),
         }),
+        counted: Some(counted(operations / 100_000, typical)),
         capture: wire.then(|| {
             Capture::Made(Captured {
                 file: None,
@@ -141,6 +143,17 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
             })
         }),
     }
+}
+
+/// Reads of two files, some of them slow.
+fn counted(reads: u64, typical: i64) -> Counted {
+    let mut aggregator = Aggregator::new();
+    for n in 0..20 + reads as i64 {
+        let path = if n % 3 == 0 { "ini\\settings.ini" } else { "docs\\report.docx" };
+        let exchange = read(START + n * SECOND / 100, typical * (1 + n % 7));
+        aggregator.record(&Exchange { path: Some(path.into()), ..exchange });
+    }
+    Counted::of(&aggregator.finish())
 }
 
 /// A closed loop over four load points, with a capture; nothing went wrong.

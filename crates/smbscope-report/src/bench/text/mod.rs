@@ -2,6 +2,7 @@
 //! figures 2 and 3 of Swartz (1997), and then what happened at a load point.
 
 mod capacity;
+mod counted;
 mod overview;
 mod point;
 mod ramp;

@@ -26,6 +26,7 @@ pub(super) fn render(page: &mut Page, document: &Document, run: &Run) {
     over_time(page, run);
     stalls(page, run);
     commands(page, run);
+    super::counted::render(page, run);
     wire::commands(page, run);
     operations(page, run);
     errors(page, run);

@@ -1,0 +1,42 @@
+//! What the report of a capture says of commands, of a load point's: the client sees no packets, and knows no round trip.
+
+use crate::json::{FileName, UserName, entries::Entity, entries::Group, waits};
+use serde::{Deserialize, Serialize};
+use smbscope_stats::Aggregate;
+
+/// Files and users that are listed.
+const ENTRIES_LISTED: usize = 100;
+
+/// Slowest commands that are listed.
+const SLOWEST_LISTED: usize = 20;
+
+/// The commands of a load point, as the report of a capture has them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Counted {
+    /// By operation group; the entries add up, Other holds its parts.
+    pub(crate) groups: Vec<Group>,
+    pub(crate) heatmap: waits::HeatMap,
+    pub(crate) concurrency: Vec<waits::Concurrency>,
+    /// The slowest commands, slowest first, at most 20.
+    pub(crate) slowest: Vec<waits::SlowExchange>,
+    /// At most 100, those that were waited for longest; what is not listed is not added up.
+    pub(crate) files: Vec<Entity<FileName>>,
+    /// At most 100, those that waited longest; what is not listed is not added up.
+    pub(crate) users: Vec<Entity<UserName>>,
+}
+
+impl Counted {
+    /// What was counted of a load point.
+    pub fn of(aggregate: &Aggregate) -> Counted {
+        let slowest = aggregate.slowest.iter().take(SLOWEST_LISTED);
+        Counted {
+            groups: Group::all(aggregate),
+            heatmap: waits::HeatMap::of(&aggregate.heat_map),
+            concurrency: aggregate.concurrency.iter().map(waits::Concurrency::of).collect(),
+            slowest: slowest.map(|exchange| waits::SlowExchange::of(exchange, &[])).collect(),
+            files: Entity::table(&aggregate.files, ENTRIES_LISTED, FileName::of, FileName::other),
+            users: Entity::table(&aggregate.users, ENTRIES_LISTED, UserName::of, UserName::other),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Where the time of commands went at a load point, and which files and commands took longest.
+
+use crate::bench::{Counted, Run};
+use crate::format::{bytes, clean, compact, shorten_path, span, thousands};
+use crate::json::FileName;
+use crate::json::entries::{Entity, Group};
+use crate::json::waits::SlowExchange;
+use crate::text::page::Page;
+use crate::text::table::{Column, Line, Table};
+use smbscope_model::Timestamp;
+use smbscope_stats::Figures;
+use std::ops::RangeInclusive;
+
+/// Files and slow commands that are shown.
+const SHOWN: usize = 5;
+
+/// The name column, which holds paths.
+const NAMES: RangeInclusive<usize> = 24..=48;
+
+pub(super) fn render(page: &mut Page, run: &Run) {
+    let Some(counted) = &run.counted else { return };
+    parts(page, counted);
+    files(page, counted);
+    slowest(page, counted, run.started_ns);
+}
+
+/// Means of the phases of commands: they add up.
+fn parts(page: &mut Page, counted: &Counted) {
+    let line = |group: &Group| {
+        let row = &group.row;
+        let mean = |times: &Figures| compact(times.mean);
+        let phases = [&row.response_time, &row.request_transfer, &row.service_time, &row.response_transfer];
+        let mut cells: Vec<String> = phases.map(mean).into();
+        cells.extend([compact(row.service_time.p50), compact(row.service_time.p95), mean(&row.think_time)]);
+        cells
+    };
+    let mut lines: Vec<Line> = Vec::new();
+    for group in counted.groups.iter().filter(|group| group.headline && group.row.timed > 0) {
+        lines.push(Line::new(group.group.clone(), line(group)));
+        let parts = group.parts.iter().filter(|part| part.row.timed > 0);
+        lines.extend(parts.map(|part| Line::part(part.group.clone(), line(part))));
+    }
+    if lines.is_empty() {
+        return;
+    }
+    let columns = Column::list(&[
+        ("Average", 0),
+        ("Sending", 0),
+        ("Service", 0),
+        ("Receiving", 0),
+        ("Service: p50", 2),
+        ("p95", 2),
+        ("Client", 1),
+    ]);
+    let left_out = Table::new(columns).section("Where time went", lines).render(page);
+    let text = "Average response time is Sending (handing the request to the system), Service (waiting for the first byte \
+                of the response: network and server) and Receiving (the rest of the response). Client is the client's own \
+                time before the request.";
+    page.note(text, &left_out);
+}
+
+fn files(page: &mut Page, counted: &Counted) {
+    let line = |file: &Entity<FileName>| {
+        let if_any = |n: u64, show: fn(u64) -> String| if n > 0 { show(n) } else { String::new() };
+        let mut cells = vec![
+            thousands(file.count),
+            if_any(file.errors, thousands),
+            if_any(file.bytes_read, bytes),
+            if_any(file.bytes_written, bytes),
+        ];
+        let times = &file.response_time;
+        cells.extend([times.p50, times.mean, times.p95, times.max].map(compact));
+        Line::new(clean(&file.name.path), cells)
+    };
+    let lines = counted.files.iter().filter(|file| !file.is_other).take(SHOWN).map(line).collect();
+    let columns = [
+        ("Count", 0),
+        ("Err", 2),
+        ("Read", 4),
+        ("Written", 4),
+        ("Median", 0),
+        ("Average", 1),
+        ("p95", 0),
+        ("Slowest", 0),
+    ];
+    of_paths(page, "Files waited for longest", &columns, lines);
+}
+
+fn slowest(page: &mut Page, counted: &Counted, started: Timestamp) {
+    let line = |slow: &SlowExchange| {
+        let after = slow.request_first_ns.map_or_else(String::new, |at| span(at - started));
+        let failed = slow.status.as_deref().filter(|status| *status != "STATUS_SUCCESS");
+        let mut cells = vec![clean(&slow.command), after];
+        cells.extend([slow.response_time_ns, slow.service_time_ns].map(compact));
+        cells.push(failed.map(clean).unwrap_or_default());
+        Line::new(slow.path.as_deref().map(clean).unwrap_or_default(), cells)
+    };
+    let lines = counted.slowest.iter().take(SHOWN).map(line).collect();
+    let columns = [("Command", 0), ("After", 0), ("Response", 0), ("Service", 1), ("Status", 2)];
+    of_paths(page, "Slowest commands", &columns, lines);
+}
+
+/// A table whose names are paths: they lose their beginning where there is no room.
+fn of_paths(page: &mut Page, heading: &str, columns: &[(&'static str, u8)], lines: Vec<Line>) {
+    let table = Table::new(Column::list(columns)).names(NAMES).section(heading, lines);
+    table.with_shorter(page.width(), shorten_path).render(page);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_model::Exchange;
+    use smbscope_stats::Aggregator;
+    use smbscope_testkit::exchange::read;
+
+    const MS: i64 = 1_000_000;
+
+    #[test]
+    fn files_and_slow_commands_come_by_the_time_that_they_took() {
+        let mut aggregator = Aggregator::new();
+        for (path, start, length) in [("a\\short.txt", 0, 2 * MS), ("b\\long.txt", 1_000 * MS, 30 * MS)] {
+            aggregator.record(&Exchange { path: Some(path.into()), ..read(start, length) });
+        }
+        let counted = Counted::of(&aggregator.finish());
+        let mut page = Page::new(100, false);
+        parts(&mut page, &counted);
+        files(&mut page, &counted);
+        slowest(&mut page, &counted, Timestamp(0));
+        let out = page.into_text();
+        let found: Vec<Vec<&str>> = out.lines().map(|line| line.split_whitespace().collect()).collect();
+        let line = |first: &str| found.iter().filter(|words| words.first() == Some(&first)).collect::<Vec<_>>();
+        // The mean of 2 and 30 ms, all of it service.
+        assert_eq!(line("Read")[0][..5], ["Read", "16.0ms", "0ns", "16.0ms", "0ns"], "{out}");
+        let at = |text: &str| out.find(text).unwrap_or_else(|| panic!("{text} in {out}"));
+        assert!(at("b\\long.txt") < at("a\\short.txt"), "{out}");
+        assert_eq!(line("b\\long.txt").len(), 2, "{out}");
+        assert!(line("b\\long.txt")[1].contains(&"30.0ms"), "{out}");
+    }
+}
