@@ -5,6 +5,7 @@ import { answer, facts, lead, list, meanings, type Page, part, section, tile, ti
 import { errorCount } from "../report/figures";
 import type { SmbscopeBenchDocument } from "../types/bench";
 import { groupChart, intervalsPart, rampChart, sidesChart } from "./charts";
+import { countedPart } from "./counted";
 import { byRate, headline, load, loadText } from "./load";
 import { capacityTable, commandTable, errorTable, groupTable, operationTable, runTable, sidesTable } from "./tables";
 
@@ -73,6 +74,7 @@ export function benchPage(bench: SmbscopeBenchDocument): Page {
         [runs.some((run) => run.intervals.length > 1) && intervalsPart(bench)],
         "Over time",
       ),
+      section("closer", "Each run, command by command", [countedPart(bench)], "Each run"),
       section("errors", "Errors", [errors]),
       section("method", "How it was measured", [h("div", { class: "prose" }, meanings(METHOD))], "Method"),
     ],

@@ -62,7 +62,7 @@ function waitedShare(total: number): Column<Group> {
   });
 }
 
-export function cumulative(report: SmbscopeReportDocument): HTMLElement | null {
+export function cumulative(report: Pick<SmbscopeReportDocument, "groups">): HTMLElement | null {
   const groups = report.groups.filter((group) => group.cumulative.length > 1);
   if (groups.length === 0) return null;
   const series: Series[] = groups.map((group) => ({
@@ -106,7 +106,7 @@ export function levelOf(entry: Pick<Concurrency, "outstanding_from" | "outstandi
   return from > 0 ? Math.sqrt(from * to) : to / 2;
 }
 
-export function loadCurve(report: SmbscopeReportDocument): HTMLElement | null {
+export function loadCurve(report: Pick<SmbscopeReportDocument, "concurrency">): HTMLElement | null {
   const levels = report.concurrency.filter((entry) => entry.commands > 0);
   if (levels.length < 2) return null;
   const line = (name: string, index: number, value: (entry: Concurrency) => number | null) =>

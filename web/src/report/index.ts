@@ -54,7 +54,7 @@ export function reportPage(report: SmbscopeReportDocument): Page {
             "Slowest commands",
             [
               lead("Packet numbers are those that Wireshark shows for the file. The copied text is a display filter."),
-              slowestTable(report),
+              slowestTable(report.slowest, true),
             ],
             "Slowest",
           )

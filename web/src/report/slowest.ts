@@ -4,7 +4,7 @@ import { copyButton } from "../lib/clipboard";
 import { clock, duration, percent } from "../lib/format";
 import { type Column, countColumn, textColumn, timeColumn } from "../table/columns";
 import { table } from "../table/table";
-import type { SlowExchange, SmbscopeReportDocument } from "../types/report";
+import type { SlowExchange } from "../types/report";
 import { endpoint } from "./connections";
 import { commandName } from "./figures";
 
@@ -17,7 +17,39 @@ export function wiresharkFilter(exchange: SlowExchange): string {
   return `frame.number in {${known.join(", ")}}`;
 }
 
-export function slowestTable(report: SmbscopeReportDocument): HTMLElement {
+/** What a capture tells of an exchange beside its times. */
+const packetColumns: Column<SlowExchange>[] = [
+  timeColumn("Server", (row) => row.server_time_ns, {
+    help: "Service time less the round trip",
+    exported: "Server time (ns)",
+  }),
+  textColumn("Packets", (row) => packets(row), { width: 21 }),
+  {
+    title: "Wireshark",
+    exported: "Wireshark filter",
+    screenOnly: true,
+    kind: "other",
+    width: 11,
+    value: (row) => wiresharkFilter(row),
+    text: () => "",
+    cell: (row) =>
+      copyButton("Copy filter", () => wiresharkFilter(row), {
+        "aria-label": `Copy the filter ${wiresharkFilter(row)}`,
+        title: wiresharkFilter(row),
+      }),
+  },
+];
+
+const captureColumns: Column<SlowExchange>[] = [
+  textColumn("File", (row) => row.capture, { width: 20 }),
+  countColumn("Flow", (row) => row.flow_id, {
+    help: "Number of the packet that opened the connection",
+    screenOnly: true,
+  }),
+];
+
+/** The slowest commands; those that come from a capture can be looked up there. */
+export function slowestTable(slowest: readonly SlowExchange[], captured: boolean): HTMLElement {
   const columns: Column<SlowExchange>[] = [
     timeColumn("Took", (row) => row.response_time_ns, { exported: "Response time (ns)" }),
     textColumn("Command", (row) => (row.subcommand ? `${commandName(row)} ${row.subcommand}` : commandName(row)), {
@@ -37,39 +69,17 @@ export function slowestTable(report: SmbscopeReportDocument): HTMLElement {
       text: () => "",
       cell: phases,
     },
-    timeColumn("Server", (row) => row.server_time_ns, {
-      help: "Service time less the round trip",
-      exported: "Server time (ns)",
-    }),
-    textColumn("Packets", (row) => packets(row), { width: 21 }),
-    {
-      title: "Wireshark",
-      exported: "Wireshark filter",
-      screenOnly: true,
-      kind: "other",
-      width: 11,
-      value: (row) => wiresharkFilter(row),
-      text: () => "",
-      cell: (row) =>
-        copyButton("Copy filter", () => wiresharkFilter(row), {
-          "aria-label": `Copy the filter ${wiresharkFilter(row)}`,
-          title: wiresharkFilter(row),
-        }),
-    },
+    ...(captured ? packetColumns : []),
     textColumn("At (UTC)", (row) => clock(row.request_first_ns)),
     textColumn("Client", (row) => endpoint(row.client, row.client_port)),
     textColumn("User", (row) => row.user, { width: 12, screenOnly: true }),
     textColumn("Status", (row) => row.status, { width: 18, screenOnly: true }),
-    textColumn("File", (row) => row.capture, { width: 20 }),
-    countColumn("Flow", (row) => row.flow_id, {
-      help: "Number of the packet that opened the connection",
-      screenOnly: true,
-    }),
+    ...(captured ? captureColumns : []),
   ];
   return table({
     caption: "The slowest exchanges",
     columns,
-    rows: report.slowest,
+    rows: slowest,
     sort: { title: "Took", descending: true },
   });
 }

@@ -377,7 +377,7 @@ export interface Run {
   /**
    * The groups that occurred, in the order of the report; `Other` is followed by its parts.
    */
-  groups: Group[];
+  groups: MeasuredGroup[];
   /**
    * By command, what it was used for, and group.
    */
@@ -489,7 +489,7 @@ export interface Stall {
 /**
  * Commands of a group.
  */
-export interface Group {
+export interface MeasuredGroup {
   /**
    * Its name.
    */
@@ -665,7 +665,7 @@ export interface Counted {
   /**
    * By operation group; the entries add up, Other holds its parts.
    */
-  groups: Group2[];
+  groups: Group[];
   heatmap: HeatMap;
   concurrency: Concurrency[];
   /**
@@ -684,7 +684,7 @@ export interface Counted {
 /**
  * Counts and times of a set of exchanges.
  */
-export interface Group2 {
+export interface Group {
   group:
     | "Open/Close"
     | "Other"
@@ -749,7 +749,7 @@ export interface Group2 {
    * The cumulative distribution of response time: pairs of nanoseconds and the fraction of commands answered within them, ascending, at most 128.
    */
   cumulative: [number, number][];
-  parts: Group2[];
+  parts: Group[];
 }
 /**
  * Response times over time; waits by design are left out.

@@ -56,6 +56,22 @@ test("each run of a ramp can be looked at over time", async ({ open }) => {
   await expect(page.locator("#intervals .line")).toHaveCount(6);
 });
 
+test("each run of a ramp has what a capture has", async ({ open }) => {
+  const bench = ramp([1, 4, 8]);
+  const page = await open(bench);
+  // The first run is as of an older version, which did not count so.
+  await expect(page.locator("#closer select option")).toHaveText(["4\u00a0users", "8\u00a0users"]);
+  const slowest = page.locator("#closer table").filter({ hasText: "Took" });
+  await expect(slowest.locator("tbody tr")).toHaveCount(20);
+  // There are no packets to be looked up.
+  await expect(slowest.locator("th")).not.toContainText(["Packets"]);
+  const worst = () => slowest.locator("tbody tr").first().innerText();
+  const before = await worst();
+  await page.locator("#closer select").selectOption({ label: "4\u00a0users" });
+  expect(await worst()).not.toBe(before);
+  await expect(page.locator("#closer svg.chart")).toHaveCount(3);
+});
+
 test("a server that stands still is set off in the run over time", async ({ open }) => {
   const page = await open(ramp());
   // From 18 s to 20 s, the run of 32 users alone.
