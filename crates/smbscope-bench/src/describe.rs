@@ -2,14 +2,22 @@
 
 use crate::document::nanos;
 use crate::options::RunOptions;
-use crate::ramp::Measured;
-use crate::run::Setup;
+use crate::setup::Setup;
 use crate::{environment, names};
 use smbscope_load::client::Credentials;
 use smbscope_load::engine::{Arrivals, Plan, Schedule};
 use smbscope_load::workload::Source;
 use smbscope_report::bench::{self, Document};
 use std::num::NonZeroUsize;
+
+/// What came out of all load points.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Measured {
+    pub(crate) runs: Vec<bench::Run>,
+    pub(crate) capacity: Option<bench::Capacity>,
+    /// What could not be kept, and why.
+    pub(crate) losses: Vec<String>,
+}
 
 impl Setup {
     /// The document of the run.

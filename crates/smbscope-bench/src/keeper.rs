@@ -1,9 +1,9 @@
 //! Keeps what each load point yields, as soon as it is over.
 
+use crate::describe::Measured;
 use crate::directory::RunDirectory;
 use crate::metrics::Metrics;
-use crate::ramp::Measured;
-use crate::run::Setup;
+use crate::setup::Setup;
 use anyhow::{Context, bail};
 use smbscope_load::engine::Exchanges;
 use smbscope_load::engine::result::Run;

@@ -36,6 +36,7 @@ mod prepare;
 mod proof;
 mod ramp;
 mod run;
+mod setup;
 mod site;
 mod sniffer;
 mod target;

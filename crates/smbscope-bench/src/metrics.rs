@@ -37,7 +37,7 @@ impl<'a> Metrics<'a> {
             // A process of the server that ended takes its time with it.
             let share = used.saturating_sub(used_before).as_secs_f64() / (now - before).as_secs_f64().max(1e-3);
             let metric = ServerMetric {
-                time: crate::run::now(),
+                time: crate::setup::now(),
                 metric: "cpu".into(),
                 value: 100.0 * share,
                 unit: "percent".into(),

@@ -1,7 +1,7 @@
 //! Puts a workload's files on the share before the first load point.
 
 use crate::progress::{Progress, Wish};
-use crate::run::Setup;
+use crate::setup::Setup;
 use anyhow::Context;
 use smbscope_load::prepare::{self, Request};
 use std::cell::RefCell;

@@ -1,12 +1,13 @@
 //! Load points one after the other: the engine on a thread of its own, whoever watches on this one.
 
+use crate::describe::Measured;
 use crate::keeper::Keeper;
 use crate::meter::CpuMeter;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::progress::{Point, Progress, Snapshot, Wish};
 use crate::proof::Captures;
-use crate::run::Setup;
+use crate::setup::Setup;
 use anyhow::{Context, anyhow};
 use smbscope_load::engine::result::Run;
 use smbscope_load::engine::{self, Exchanges, Hooks, LiveFigures, Phase, Stop};
@@ -18,15 +19,6 @@ use std::time::{Duration, Instant};
 
 /// How often whoever watches is told.
 const REFRESH: Duration = Duration::from_secs(1);
-
-/// What came out of all load points.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Measured {
-    pub(crate) runs: Vec<bench::Run>,
-    pub(crate) capacity: Option<bench::Capacity>,
-    /// What could not be kept, and why.
-    pub(crate) losses: Vec<String>,
-}
 
 /// Runs all load points, and tells how they get on; ends with the one during which `stop` is set.
 pub(crate) fn run(

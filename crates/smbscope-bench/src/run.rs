@@ -6,32 +6,19 @@ use crate::metrics::Metrics;
 use crate::options::RunOptions;
 use crate::progress::{Heading, Progress};
 use crate::proof::Captures;
+use crate::setup::{Setup, now};
 use crate::site::Site;
 use crate::{prepare, ramp};
 use anyhow::Context;
 use smbscope_load::client::{self, Facts, Options, Session};
-use smbscope_load::engine::Plan;
-use smbscope_load::workload::{Script, Step, UserScript, UserSeat};
-use smbscope_model::Timestamp;
 use smbscope_report::bench::Document;
 use std::sync::atomic::AtomicBool;
-use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::runtime::Builder;
 
 /// A run that can begin: its server has answered, and its results have a place.
 pub struct Bench {
     setup: Setup,
     directory: Option<RunDirectory>,
-}
-
-/// What a run is made from.
-pub(crate) struct Setup {
-    pub(crate) options: RunOptions,
-    /// When it began to be prepared.
-    pub(crate) started: Timestamp,
-    pub(crate) site: Site,
-    /// What was negotiated with the server.
-    pub(crate) facts: Facts,
 }
 
 /// What came out of a run.
@@ -81,53 +68,6 @@ impl Bench {
     }
 }
 
-impl Setup {
-    /// Sessions of all users of the largest load point.
-    pub(crate) fn sessions(&self) -> u32 {
-        let Plan { users, sessions_per_user, .. } = &self.options.plan;
-        users.most().saturating_mul(*sessions_per_user)
-    }
-
-    /// What the session of that number does.
-    pub(crate) fn script(&self, number: u32) -> Box<dyn Script> {
-        let RunOptions { workload, plan, passes, .. } = &self.options;
-        let directory = self.site.directory.clone();
-        let script = workload.script(&UserSeat { number, of: self.sessions(), seed: plan.seed, directory });
-        match *passes {
-            Some(passes) => Box::new(Passes { script, passes }),
-            None => Box::new(script),
-        }
-    }
-}
-
-/// A script that ends after some passes.
-struct Passes {
-    script: UserScript,
-    passes: u32,
-}
-
-impl Script for Passes {
-    fn operations(&self) -> &[String] {
-        self.script.operations()
-    }
-
-    fn next(&mut self) -> Option<Step<'_>> {
-        if self.script.passes() >= self.passes { None } else { self.script.next() }
-    }
-
-    fn restart(&mut self) {
-        self.script.restart();
-    }
-
-    fn sets_up(&self) -> bool {
-        self.script.sets_up()
-    }
-
-    fn passes(&self) -> u32 {
-        self.script.passes()
-    }
-}
-
 /// Connects once, so that a wrong password or a missing share is said before anything is begun.
 fn look(options: &Options) -> anyhow::Result<Facts> {
     let runtime = Builder::new_current_thread().enable_all().build().context("no runtime for the client")?;
@@ -142,10 +82,4 @@ fn look(options: &Options) -> anyhow::Result<Facts> {
         let _said = session.disconnect().await;
         Ok(facts)
     })
-}
-
-/// By the clock of the system.
-pub(crate) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
