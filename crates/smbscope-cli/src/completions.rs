@@ -1,25 +1,8 @@
 //! `smbscope completions`: what a shell needs to complete the command line, made from its definition.
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, CompletionsArguments};
 use crate::output::Output;
-use clap::{Args, CommandFactory};
-use clap_complete::Shell;
-
-/// Arguments of `smbscope completions`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  smbscope completions bash > ~/.local/share/bash-completion/completions/smbscope
-  smbscope completions fish > ~/.config/fish/completions/smbscope.fish
-  smbscope completions zsh > ~/.zfunc/_smbscope    (with ~/.zfunc in fpath, before compinit)
-  smbscope completions powershell >> $PROFILE
-
-`make install` installs those for bash, zsh and fish.")]
-pub struct CompletionsArguments {
-    /// The shell.
-    #[arg(value_enum)]
-    pub shell: Shell,
-}
+use clap::CommandFactory;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CompletionsArguments) -> anyhow::Result<()> {

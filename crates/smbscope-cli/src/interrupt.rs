@@ -1,12 +1,11 @@
 //! Signals that end the work: the first one with what was measured so far, a further one the process.
 
-use crate::bench;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use smbscope_bench::files;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Exit status of a command that a signal ended early, with what was measured until then written.
@@ -14,6 +13,9 @@ pub(crate) const STATUS: u8 = 128 + SIGINT as u8;
 
 /// What the handler sets: the flag of the work in progress. Without one, a signal ends the process.
 static CURRENT: Mutex<Option<Current>> = Mutex::new(None);
+
+/// What cannot wait when a signal ends the process at once.
+static BEFORE_THE_END: OnceLock<fn()> = OnceLock::new();
 
 struct Current {
     /// The signals that set it.
@@ -74,6 +76,11 @@ pub(crate) fn removes_unfinished_files() {
     install();
 }
 
+/// From now on, a signal that ends the process calls this first; of several, the first that was given.
+pub(crate) fn calls_before_the_end(last: fn()) {
+    let _is_there = BEFORE_THE_END.set(last);
+}
+
 /// From now on, Ctrl-C does nothing to this process: another one on the same terminal decides what it means.
 pub(crate) fn is_left_to_others() {
     let _cannot_be_caught = signal_hook::flag::register(SIGINT, Arc::default());
@@ -115,7 +122,9 @@ fn follow(mut signals: Signals) {
             None => true,
         };
         if ends {
-            bench::leave();
+            if let Some(last) = BEFORE_THE_END.get() {
+                last();
+            }
             files::abandon_all();
             std::process::exit(128 + signal);
         }

@@ -18,7 +18,10 @@ mod progress;
 mod recorder;
 mod terminal;
 
-pub use arguments::{AnalyzeArguments, Arguments, ColorChoice, CompareArguments, CompareFormat, Format, Verb};
+pub use arguments::{
+    AnalyzeArguments, Arguments, ColorChoice, CompareArguments, CompareFormat, CompletionsArguments, Format,
+    ManArguments, Verb,
+};
 pub use arguments::{
     ArrivalsChoice, BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, DialectChoice,
     EncryptionChoice, LoginChoice, OnFailure, SigningAlgorithmChoice, SigningChoice, TransportChoice,
@@ -28,10 +31,8 @@ pub use arguments::{
     DownArguments, LabArguments, LabFormat, LabSigning, LabVerb, OnOff, RunArguments, Scanner, ServerArguments,
     StateArguments, StatusArguments, UpArguments,
 };
-pub use completions::CompletionsArguments;
 pub use interrupt::Interrupted;
 pub use lab::CommandEnded;
-pub use manual::ManArguments;
 pub use terminal::{exit, say};
 
 /// Arguments that go together badly, as only shows when what they name is read.

@@ -3,30 +3,13 @@
 //! Title, synopsis and options are clap's. What stands behind the options in `--help` becomes sections of its own: a
 //! paragraph that begins with `Examples:` is the section EXAMPLES.
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, ManArguments};
 use crate::output::{self, Output};
 use anyhow::{Context, bail};
-use clap::{Args, Command, CommandFactory};
+use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 use std::io;
-use std::path::PathBuf;
-
-/// Arguments of `smbscope man`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  smbscope man analyze | man -l -
-  smbscope man --output /usr/local/share/man/man1")]
-pub struct ManArguments {
-    /// The command whose page to print, instead of smbscope's own: `analyze`, `lab-up`.
-    #[arg(value_name = "COMMAND", conflicts_with = "output")]
-    pub command: Option<String>,
-
-    /// Write all pages into this directory, which is made if it is not there, instead of printing one.
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ManArguments) -> anyhow::Result<()> {

@@ -2,10 +2,9 @@
 
 mod bench;
 mod compare;
+mod install;
 mod lab;
 
-use crate::completions::CompletionsArguments;
-use crate::manual::ManArguments;
 pub use bench::{
     ArrivalsChoice, BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, DialectChoice,
     EncryptionChoice, LoginChoice, OnFailure, SigningAlgorithmChoice, SigningChoice, TransportChoice,
@@ -15,6 +14,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 pub use compare::{CompareArguments, CompareFormat};
+pub use install::{CompletionsArguments, ManArguments};
 pub use lab::{
     DownArguments, LabArguments, LabFormat, LabSigning, LabVerb, OnOff, RunArguments, Scanner, ServerArguments,
     StateArguments, StatusArguments, UpArguments,

@@ -85,11 +85,6 @@ fn print(document: &Document, arguments: &BenchArguments, output: &mut Output) -
     Ok(())
 }
 
-/// What cannot wait when a signal ends the process at once.
-pub(crate) fn leave() {
-    dashboard::give_back();
-}
-
 /// Lists the built-in workloads, or prints one.
 fn workloads(name: Option<&str>) -> anyhow::Result<()> {
     let text = match name {

@@ -9,8 +9,6 @@ mod screen;
 mod state;
 mod view;
 
-pub(crate) use screen::give_back;
-
 use crate::terminal;
 use screen::Screen;
 use smbscope_bench::progress::{Heading, Progress, Snapshot, Wish};

@@ -32,6 +32,7 @@ pub(super) struct Screen {
 impl Screen {
     /// Takes the terminal over.
     pub(super) fn open(color: bool) -> io::Result<Screen> {
+        interrupt::calls_before_the_end(give_back);
         TAKEN.store(true, Ordering::Relaxed);
         match ratatui::try_init() {
             Ok(terminal) => Ok(Screen { terminal: ManuallyDrop::new(terminal), color }),
@@ -94,7 +95,7 @@ fn wait_for_input(longest: Duration) -> io::Result<()> {
 }
 
 /// Gives the terminal back, if it is taken over.
-pub(crate) fn give_back() {
+fn give_back() {
     if TAKEN.swap(false, Ordering::Relaxed) {
         let _gone = ratatui::try_restore();
         let _gone = execute!(io::stdout(), Show);
