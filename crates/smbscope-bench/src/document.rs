@@ -4,7 +4,7 @@ use crate::wire::Wire;
 use smbscope_load::engine::result::{self, Ended, Pace, Run};
 use smbscope_model::{Group, Nanos};
 use smbscope_report::bench::{self, Capture, Captured, Measured, OTHER};
-use smbscope_stats::{Counted, Figures, Kind, Limit, Summary};
+use smbscope_stats::{Counted, Figures, Kind, Limit, Summary, is_apart};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
@@ -128,7 +128,7 @@ fn measured(client: Figures, wire: Option<&Wire>, chooses: impl Fn(&Kind) -> boo
 
 fn total(run: &Run, wire: Option<&Wire>) -> Measured {
     let client = run.total().figures();
-    let in_headline = measured(client, wire, |(_, _, group)| group.in_headline());
+    let in_headline = measured(client, wire, |kind| !is_apart(kind) && kind.2.in_headline());
     match &in_headline.wire {
         // With encryption the wire shows frames only; each is a command, or a compound of them.
         Some(seen) if seen.count == 0 => measured(client, wire, |(_, _, group)| *group == Group::Encrypted),
@@ -151,7 +151,7 @@ fn groups(run: &Run, wire: Option<&Wire>) -> Vec<bench::Group> {
             part_of: part_of.map(str::to_owned),
             headline: members.iter().all(|group| group.in_headline()),
             operations,
-            times: measured(client.figures(), wire, |(_, _, group)| members.contains(group)),
+            times: measured(client.figures(), wire, |kind| !is_apart(kind) && members.contains(&kind.2)),
         });
     };
     for group in Group::ALL {

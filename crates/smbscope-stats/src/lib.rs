@@ -23,7 +23,7 @@ mod summary;
 mod timeline;
 
 pub use aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
-pub use aggregator::{Aggregator, Counted, Kind, LEAVES_MAX};
+pub use aggregator::{Aggregator, Counted, Kind, LEAVES_MAX, is_apart};
 pub use census::Census;
 pub use distribution::{Decade, Distribution};
 pub use entity::{ENTITIES_MAX, Entities, Entity, FileKey};

@@ -66,8 +66,8 @@ fn kind_of(exchange: &Exchange) -> Kind {
     (exchange.command, subcommand, exchange.group)
 }
 
-/// Not a command of its own: what the server sent unasked, and the second part of a Write_Raw.
-fn is_apart((_, subcommand, _): &Kind) -> bool {
+/// Not a command of its own, and in no sum: what the server sent unasked, and the second part of a Write_Raw.
+pub fn is_apart((_, subcommand, _): &Kind) -> bool {
     matches!(subcommand, Some(Subcommand::AsyncPortion | Subcommand::ServerInitiated))
 }
 
