@@ -4,7 +4,7 @@
 use super::session::Identity;
 use crate::client::Sample;
 use smbscope_model::{
-    Command, Endpoints, Exchange, FlowId, Group, Half, Nanos, Outcome, PacketRef, Stamp, Status, Timestamp,
+    Command, Endpoints, Exchange, FlowId, Group, Nanos, Outcome, PacketRef, Stamp, Status, Timestamp,
 };
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -169,40 +169,11 @@ fn own(place: &mut Option<Arc<str>>, name: Option<&str>) {
     }
 }
 
-/// What every exchange of a client lacks.
+/// An exchange of which nothing is known yet.
 fn blank() -> Exchange {
     let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    Exchange {
-        flow: FlowId(0),
-        endpoints: Endpoints { client: nobody, server: nobody },
-        dialect: None,
-        command: Command::EncryptedFrame,
-        subcommand: None,
-        group: Group::Encrypted,
-        message_id: None,
-        session_id: None,
-        tree_id: None,
-        file_id: None,
-        user: None,
-        share: None,
-        path: None,
-        status: None,
-        request: Half::default(),
-        interim: None,
-        response: Half::default(),
-        offset: None,
-        length: None,
-        compounded: false,
-        signed: false,
-        encrypted: false,
-        outcome: Outcome::Unanswered,
-        retransmitted: 0,
-        retransmission_delay: None,
-        resent: None,
-        standstill: None,
-        server_round_trip: None,
-        think_time: None,
-    }
+    let endpoints = Endpoints { client: nobody, server: nobody };
+    Exchange::new(FlowId(0), endpoints, Command::EncryptedFrame, Group::Encrypted)
 }
 
 /// Exchanges of a load point, and how many did not fit.
