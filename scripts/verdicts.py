@@ -212,7 +212,7 @@ def thinking_client(lab: Lab, judge: Judge) -> None:
         )
 
 
-# --- Nobody is slow, and waits by design
+# --- Nobody is slow, and expected waits
 
 
 def nobody_slow(lab: Lab, judge: Judge) -> None:
@@ -228,7 +228,7 @@ def nobody_slow(lab: Lab, judge: Judge) -> None:
 
 
 def waits_for_changes(lab: Lab, judge: Judge) -> None:
-    """A subscription to changes waits by design."""
+    """A subscription to changes: an expected wait."""
     folder = lab.share / "watched"
     folder.mkdir()
     for dialect, protocol in DIALECTS.items():
@@ -259,9 +259,9 @@ def waits_for_lock(lab: Lab, judge: Judge) -> None:
 
 
 def designed(case: Case, lasted: float) -> None:
-    """Nothing but waits by design in a time."""
+    """Nothing but expected waits in a time."""
     held = case.report.part("waiting", "think")
-    case.expect(held >= lasted * (1 - CLOSE), f"{lasted:.2f} s went by in waits by design")
+    case.expect(held >= lasted * (1 - CLOSE), f"{lasted:.2f} s went by in expected waits")
     case.expect(case.report.part("waiting") > 0, "some of it is known as such")
     server = case.report.slowest("server_time")
     case.expect(server < lasted, "no command was in the server for so long")

@@ -69,7 +69,7 @@ pub(crate) struct Accounts {
     pub(crate) seen: u64,
     pub(crate) recent: Recent,
     pub(crate) unassigned: Unassigned,
-    /// Requests outstanding that are not waits by design.
+    /// Requests outstanding that are not expected waits.
     busy: u32,
     /// Bytes of the paths of requests outstanding.
     path_bytes: usize,

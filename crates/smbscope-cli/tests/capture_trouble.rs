@@ -190,7 +190,7 @@ fn a_capture_of_one_direction_is_called_that() {
             packets().into_iter().filter(|packet| (packet.ports().1 == 445) == from_client).collect();
         write(&directory, "capture.pcap", file(&one_way));
         let text = analyze(&directory, &["capture.pcap", "--width", "200"]).out;
-        assert!(text.contains("because the capture holds only one direction of the traffic"), "{text}");
+        assert!(text.contains("only one direction of the traffic was captured"), "{text}");
         assert!(text.contains(&format!("only one direction of 1 connection was captured, {which}")), "{text}");
         assert!(!text.contains("the capture lost"), "{text}");
     }
@@ -212,7 +212,7 @@ fn a_server_that_answers_in_another_protocol_is_named() {
     write(&directory, "capture.pcap", file(&answered));
     let text = analyze(&directory, &["capture.pcap", "--width", "200"]).out;
     assert!(text.contains("10.99.0.1:445 is not an SMB server: it answered HTTP"), "{text}");
-    assert!(!text.contains("packets are missing") && !text.contains("lost packets"), "{text}");
+    assert!(!text.contains("missing from the capture"), "{text}");
 }
 
 #[test]

@@ -31,9 +31,9 @@ fn sentence(directory: &Path, packets: &[Packet]) -> String {
     sentence
 }
 
-/// The number in `About 3.1 % of commands could not be timed …`, and the rest.
+/// The number in `About 3.1 % of commands were not timed …`, and the rest.
 fn percent(sentence: &str) -> (f64, &str) {
-    let parts = sentence.strip_prefix("About ").and_then(|rest| rest.split_once(" % of commands could not be timed"));
+    let parts = sentence.strip_prefix("About ").and_then(|rest| rest.split_once(" % of commands were not timed"));
     let (number, rest) = parts.unwrap_or_else(|| panic!("no percentage in {sentence:?}"));
     (number.parse().unwrap_or_else(|_| panic!("no number in {sentence:?}")), rest)
 }
@@ -57,7 +57,7 @@ fn a_whole_capture_says_so() {
     for ids in [Ids::Smb2, Ids::Smb1 { mids: 50 }] {
         let plan = Plan { lost: 0.02, resent: 0.02, duplicated: 0.05, ..Plan::default() };
         let packets = plan.apply(&played(ids, 1).packets).packets;
-        assert_eq!(sentence(&directory, &packets), "Every command in the capture could be timed.");
+        assert_eq!(sentence(&directory, &packets), "All commands in the capture were timed.");
     }
 }
 
@@ -78,7 +78,7 @@ fn the_percentage_of_a_capture_with_drops_reordering_and_duplicates_is_that_of_t
         let (about, why) = percent(&said);
         let truth = untimed(&truth, &packets);
         println!("{ids:?}, {dropped} dropped: {said} In truth {truth:.1} %.");
-        assert!(why.ends_with(" because the capture lost packets."), "{said}");
+        assert!(why.ends_with(": packets missing from the capture."), "{said}");
         // A request that lacks its end but not its header is timed all the same, and the ids of SMB1 leave some
         // matches in doubt.
         assert!((about - truth).abs() < 0.2 * truth, "{said} In truth {truth:.1} %");
@@ -96,7 +96,7 @@ fn a_beginning_in_the_middle_is_named() {
     };
     let from = (packets.len() / 2..).find(|from| waiting(from) >= 2).expect("some are under way");
     let said = sentence(&directory, &packets[from..]);
-    assert!(said.ends_with("because the capture began in the middle of connections."), "{said}");
+    assert!(said.ends_with(": the capture began in the middle of connections."), "{said}");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn an_end_in_the_middle_is_named() {
     let long = |it: &&TrueExchange| it.response.last_packet(&packets) > it.response.first_packet(&packets);
     let cut = truth.iter().rev().find(long).and_then(|it| it.response.last_packet(&packets)).expect("a long response");
     let said = sentence(&directory, &packets[..cut]);
-    assert!(said.ends_with("because the capture ended before their last packets."), "{said}");
+    assert!(said.ends_with(": the capture ended before their last packets."), "{said}");
     // The same as a file that was cut in the middle of that packet.
     let bytes = pcap::nanos(&packets[..=cut]);
     write(&directory, "cut.pcap", &bytes[..bytes.len() - 7]);
@@ -119,8 +119,8 @@ fn a_snap_length_is_named_when_it_is_too_short_and_only_then() {
     let directory = directory("quality_snap");
     let packets = played(Ids::Smb1 { mids: 50 }, 9).packets;
     let snapped = |length| Plan { snap: Some(length), ..Plan::default() }.apply(&packets).packets;
-    assert_eq!(sentence(&directory, &snapped(128)), "Every command in the capture could be timed.");
+    assert_eq!(sentence(&directory, &snapped(128)), "All commands in the capture were timed.");
     // 54 bytes of headers, 4 of the frame, and 16 of an SMB1 header of 32.
     let said = sentence(&directory, &snapped(74));
-    assert_eq!(said, "No command could be timed because the snap length cut their headers off.");
+    assert_eq!(said, "No command was timed: the snap length cut off their headers.");
 }

@@ -141,7 +141,7 @@ fn a_damaged_capture_is_as_damaged_with_a_filter() {
     // In the text, too, including the shares of commands behind the warnings.
     let lines = |arguments: &[&str]| -> Vec<String> {
         let said = run(damaged, arguments);
-        let is_about_quality = |line: &&str| line.contains("could not be timed") || line.contains("of commands)");
+        let is_about_quality = |line: &&str| line.contains("were not timed") || line.contains("of commands)");
         said.output().lines().filter(is_about_quality).map(str::to_owned).collect()
     };
     let whole = lines(&[]);

@@ -140,9 +140,9 @@ fn block(text: &str, start: &str) -> Vec<String> {
 fn every_cell_of_the_text_report() {
     let said = analyze(&capture("digit_text"), &["hand.pcap", "--width", "140"]);
     let text = said.output();
-    // From 1,000 to 6,002,960: 6.00 s. The figures are those of "All above" below.
+    // From 1,000 to 6,002,960: 6.00 s. The figures are those of "Total" below.
     let verdict = "120 commands in 6.00 s. Median 4.75 ms, p95 10.0 ms; the slowest took 1.00 s (READ).";
-    let quality = "Every command in the capture could be timed, but for 1 without an answer by its end.";
+    let quality = "All commands in the capture were timed, but 1 had no response when the capture ended.";
     assert_eq!([text.lines().nth(1), text.lines().nth(2)], [Some(verdict), Some(quality)]);
     let facts: Vec<&str> = text
         .lines()
@@ -163,7 +163,7 @@ fn every_cell_of_the_text_report() {
             "Signing    not required by the server, no message signed",
             "Encryption none",
             "Capture    hand.pcap (pcap), 374 packets, from 2023-11-14 22:13:20 UTC",
-            "Quality    the capture is complete; 1 command has no answer by its end",
+            "Quality    the capture is complete; 1 command had no response when it ended",
         ]
     );
     // SMB2: handshake 3, NEGOTIATE, SESSION_SETUP and TREE_CONNECT 2 each, CREATE 2 + 3, READ 10 · 4, WRITE 100 · 3,
@@ -176,7 +176,7 @@ fn every_cell_of_the_text_report() {
             "in the capture 374",
             "TCP packets of SMB connections 371 99.2 %", // 371/374
             "acknowledgements only 3 0.8 %",             // two handshakes and one more
-            "data never acknowledged 1 0.3 %",           // ECHO
+            "unacknowledged segments 1 0.3 %",           // ECHO
             "continuing a message 122 32.6 %",           // WRITE 100, READ 20, the block 2
             "retransmitted 1 0.3 %",
             "lost by the network 1 0.3 %",
@@ -247,7 +247,7 @@ fn every_cell_of_the_text_report() {
             // 118 times; 12 others are below 4,700, so that rank n holds 100 · (n − 11) around it: median (4,700 +
             // 4,800)/2. p95 at rank 111.15 between 9,999 and 10,000; p99 at 115.83 between 100,000 and 999,999: 846,999.
             // Packets (6 + 40 + 302 + 8)/118; mean 2,730,595/118 = 23,141; service of that median (4,660 + 4,760)/2.
-            "All above 119 99.2 1 1 3.0 99.0µs 4.75ms 23.1ms 10.0ms 847ms 1.00s 129ms 4.71ms",
+            "Total 119 99.2 1 1 3.0 99.0µs 4.75ms 23.1ms 10.0ms 847ms 1.00s 129ms 4.71ms",
             "Waiting 1 0.8 2 2.50s 2.50s 2.50s - - 2.50s - 2.50s",
         ]
     );

@@ -17,7 +17,7 @@ pub struct Settings {
     pub min_dialect: Dialect,
     /// The newest dialect that the server speaks.
     pub max_dialect: Dialect,
-    /// What the server wants of signatures.
+    /// Server signing policy.
     pub signing: Signing,
     /// Encryption is required on every share, and not only on the encrypted one.
     pub encrypt: bool,
@@ -199,7 +199,7 @@ impl FromStr for Dialect {
     }
 }
 
-/// What a server wants of signatures.
+/// Server signing policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Signing {

@@ -139,9 +139,9 @@ pub struct Settled {
     pub flow: FlowId,
     /// Its first packet.
     pub first: Timestamp,
-    /// No exchange that is still to come began before; waits by design may have.
+    /// No exchange that is still to come began before; expected waits may have.
     pub until: Timestamp,
-    /// Since when a wait by design is outstanding that holds its client up: a blocking lock, a read from a pipe.
+    /// Since when an expected wait is outstanding that holds its client up: a blocking lock, a read from a pipe.
     pub held_since: Option<Timestamp>,
     /// Since when a subscription to changes is outstanding.
     pub subscribed_since: Option<Timestamp>,

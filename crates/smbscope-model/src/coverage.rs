@@ -1,4 +1,4 @@
-//! Which share of the commands the figures cover: how many could not be timed because the capture is damaged.
+//! Which share of the commands the figures cover: how many were not timed because the capture is damaged.
 //!
 //! Only damage counts here: packets that the capture lost, a beginning in the middle of connections, a snap length that
 //! is too short, a clock that stepped back, an end in the middle of a response. A server that never answers and

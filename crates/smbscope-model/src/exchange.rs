@@ -363,7 +363,7 @@ impl Exchange {
         request.first.or(request.last).or(response.first).or(response.last).map(|stamp| stamp.time)
     }
 
-    /// Whether it waits by design without holding anybody up: a subscription to changes, which a client has
+    /// Whether it is an expected wait without holding anybody up: a subscription to changes, which a client has
     /// outstanding beside its work (MS-SMB2 2.2.35, MS-CIFS 2.2.7.4).
     pub fn is_subscription(&self) -> bool {
         self.group == Group::Waiting

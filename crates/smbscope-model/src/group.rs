@@ -24,7 +24,7 @@ pub enum Group {
     Session,
     /// IOCTL, named-pipe transactions.
     Control,
-    /// Waits by design: change notify, blocking locks, named-pipe reads, oplock breaks. Kept out of every headline.
+    /// Expected waits: change notify, blocking locks, named-pipe reads, oplock breaks. Kept out of every headline.
     Waiting,
     /// Frames that could not be looked into.
     Encrypted,

@@ -9,7 +9,7 @@ use smbscope_wire::{smb1, smb2};
 /// FileLinkInformation (MS-FSCC 2.4).
 const DIRECTORY_CLASSES: [u8; 6] = [10, 11, 13, 64, 65, 72];
 
-/// The group of an SMB2 command. `waits` says that the request is one that waits by design (a blocking lock, a read
+/// The group of an SMB2 command. `waits` says that the request is an expected wait (a blocking lock, a read
 /// from a named pipe).
 pub fn smb2(command: smb2::Command, subcommand: Option<Subcommand>, waits: bool) -> Group {
     use smb2::Command;

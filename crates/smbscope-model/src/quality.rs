@@ -184,7 +184,7 @@ impl Quality {
             .then(|| self.longest_cut_packet + self.longest_name_tail)
     }
 
-    /// Commands that the capture shows in part but that could not be timed because packets are missing.
+    /// Commands that the capture shows in part but that were not timed because packets are missing.
     pub fn untimed_by_capture(&self) -> u64 {
         self.responses_without_request
             + self.responses_not_captured

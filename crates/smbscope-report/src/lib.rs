@@ -72,7 +72,7 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// The filter, where the statistics are about chosen exchanges only.
     pub filter: Option<Filtered>,
-    /// The commands divided by what they have in common, where that was asked for.
+    /// The commands grouped by fields, where that was asked for.
     pub slices: Option<Slices>,
     /// The width of bins that was asked for; the time line is shown only then, and its bins may be wider.
     pub interval: Option<Nanos>,
@@ -92,13 +92,13 @@ pub struct Filtered {
 }
 
 impl Report {
-    /// How far the figures cover the capture, in one plain sentence: which share of the commands could not be timed
+    /// How far the figures cover the capture, in one plain sentence: which share of the commands were not timed
     /// because the capture is damaged, and why.
     pub fn quality_sentence(&self) -> String {
         sentence::quality(self)
     }
 
-    /// Which share of the commands could not be timed because the capture is damaged.
+    /// Which share of the commands were not timed because the capture is damaged.
     pub fn not_timed(&self) -> Share {
         sentence::coverage(self).not_timed()
     }

@@ -1,4 +1,4 @@
-//! How far the figures cover the capture, in one plain sentence: which share of the commands could not be timed because
+//! How far the figures cover the capture, in one plain sentence: which share of the commands were not timed because
 //! the capture is damaged, and the main reason.
 
 use crate::Report;
@@ -25,13 +25,13 @@ enum Cause {
 }
 
 impl Cause {
-    /// What the capture did.
+    /// What is wrong with the capture.
     fn text(self) -> &'static str {
         match self {
-            Cause::OneDirection => "the capture holds only one direction of the traffic",
+            Cause::OneDirection => "only one direction of the traffic was captured",
             Cause::OtherProtocol => "the server answered in another protocol than SMB",
-            Cause::LostPackets => "the capture lost packets",
-            Cause::SnapLength => "the snap length cut their headers off",
+            Cause::LostPackets => "packets missing from the capture",
+            Cause::SnapLength => "the snap length cut off their headers",
             Cause::Beginning => "the capture began in the middle of connections",
             Cause::Clock => "the clock of the capture stepped",
             Cause::End => "the capture ended before their last packets",
@@ -93,17 +93,17 @@ fn of_commands(report: &Report) -> String {
     };
     let causes = main_causes(report);
     let mainly = if causes.len() > 1 { ", mainly" } else { "" };
-    let why = causes.first().map_or("packets are missing", |cause| cause.text());
+    let why = causes.first().map_or(Cause::LostPackets, |cause| *cause).text();
     let share = coverage.not_timed();
     let how_many = match share.percent {
-        _ if coverage.timed == 0 => return format!("No {command} could be timed{mainly} because {why}."),
+        _ if coverage.timed == 0 => return format!("No {command} was timed{mainly}: {why}."),
         percent if share.at_most < 0.05 || (percent < 0.05 && share.is_sure()) => {
             format!("Less than 0.1 % of {commands}")
         }
         percent if share.is_sure() => format!("About {percent:.1} % of {commands}"),
         _ => format!("An estimated {:.1} to {:.1} % of {commands}", share.at_least, share.at_most),
     };
-    format!("{how_many} could not be timed{mainly} because {why}.")
+    format!("{how_many} were not timed{mainly}: {why}.")
 }
 
 /// The sentence where damage cost no command its time.
@@ -112,30 +112,24 @@ fn undamaged(report: &Report, coverage: &Coverage) -> String {
     let count = whole.count;
     let what = match whole.encrypted {
         _ if count == 0 => return "No SMB command was seen.".to_owned(),
-        0 => "command",
-        n if n == count => "encrypted frame",
-        _ => "command and encrypted frame",
+        0 => "commands",
+        n if n == count => "encrypted frames",
+        _ => "commands and encrypted frames",
     };
     let unanswered = whole.ended(Outcome::Unanswered);
     let others = coverage.others.saturating_sub(unanswered);
-    let answers = match unanswered {
-        0 => String::new(),
-        1 => "1 without an answer by its end".to_owned(),
-        n => format!("{} without answers by its end", thousands(n)),
-    };
-    let others = if others > 0 {
-        counted(others, "that has no clear answer", "that have no clear answers")
-    } else {
-        String::new()
-    };
-    let exceptions: Vec<String> = [answers, others].into_iter().filter(|text| !text.is_empty()).collect();
-    let exceptions =
-        if exceptions.is_empty() { String::new() } else { format!(", but for {}", exceptions.join(" and ")) };
+    let exceptions: Vec<String> =
+        [(unanswered, "had no response when the capture ended"), (others, "had no response that is certain")]
+            .into_iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, text)| format!("{} {text}", thousands(n)))
+            .collect();
+    let exceptions = if exceptions.is_empty() { String::new() } else { format!(", but {}", exceptions.join(" and ")) };
     let quality = &report.quality;
     if quality.dropped_packets + quality.capture_gaps > 0 {
-        return format!("Every {what} that the capture shows could be timed{exceptions}, although it lost packets.");
+        return format!("Packets are missing from the capture, but all {what} in it were timed{exceptions}.");
     }
-    format!("Every {what} in the capture could be timed{exceptions}.")
+    format!("All {what} in the capture were timed{exceptions}.")
 }
 
 /// That SMB may be in packets that could not be read, where these are more than a few.
@@ -229,7 +223,7 @@ pub(crate) fn capture(report: &Report) -> String {
         (0, _) if complete => format!("{capture}: {seen} was timed"),
         (0, _) => format!("{capture}, but {seen} that it holds was timed"),
         (n, unanswered) if n == unanswered => {
-            format!("{capture}; {} no answer by its end", counted(n, "command has", "commands have"))
+            format!("{capture}; {} no response when it ended", counted(n, "command had", "commands had"))
         }
         (n, _) => format!("{capture}; {} not timed, see the warnings", counted(n, "command was", "commands were")),
     }

@@ -25,21 +25,21 @@ fn lossy() -> Quality {
 
 #[test]
 fn a_whole_capture() {
-    assert_eq!(sentence(&[(Outcome::Complete, 3)], Quality::default()), "Every command in the capture could be timed.");
+    assert_eq!(sentence(&[(Outcome::Complete, 3)], Quality::default()), "All commands in the capture were timed.");
     // Neither CANCEL nor a break has an answer.
     let outcomes = [(Outcome::Complete, 3), (Outcome::NoResponseByDesign, 1), (Outcome::ServerInitiated, 2)];
-    assert_eq!(sentence(&outcomes, Quality::default()), "Every command in the capture could be timed.");
+    assert_eq!(sentence(&outcomes, Quality::default()), "All commands in the capture were timed.");
     assert_eq!(sentence(&[], Quality::default()), "No SMB command was seen.");
 }
 
 #[test]
 fn a_server_that_does_not_answer_is_no_damage() {
     let outcomes = [(Outcome::Complete, 3), (Outcome::Unanswered, 1)];
-    let expected = "Every command in the capture could be timed, but for 1 without an answer by its end.";
+    let expected = "All commands in the capture were timed, but 1 had no response when the capture ended.";
     assert_eq!(sentence(&outcomes, Quality::default()), expected);
     let outcomes = [(Outcome::Complete, 3), (Outcome::Unanswered, 2), (Outcome::IdReused, 1)];
-    let expected = "Every command in the capture could be timed, but for 2 without answers by its end and 1 that has no \
-                    clear answer.";
+    let expected = "All commands in the capture were timed, but 2 had no response when the capture ended and 1 had no \
+                    response that is certain.";
     assert_eq!(sentence(&outcomes, Quality::default()), expected);
 }
 
@@ -47,33 +47,33 @@ fn a_server_that_does_not_answer_is_no_damage() {
 fn packets_that_the_capture_lost() {
     // 90 timed; 5 requests and 4 responses without the other half: 9 of 99.
     let outcomes = [(Outcome::Complete, 90), (Outcome::ResponseNotCaptured, 5), (Outcome::RequestNotCaptured, 4)];
-    let expected = "About 9.1 % of commands could not be timed because the capture lost packets.";
+    let expected = "About 9.1 % of commands were not timed: packets missing from the capture.";
     assert_eq!(sentence(&outcomes, lossy()), expected);
     // A burst hid 60 commands: 69 of 159.
     let burst =
         |commands_unseen, commands_unseen_variance| Quality { commands_unseen, commands_unseen_variance, ..lossy() };
-    let expected = "About 43.4 % of commands could not be timed because the capture lost packets.";
+    let expected = "About 43.4 % of commands were not timed: packets missing from the capture.";
     assert_eq!(sentence(&outcomes, burst(60, 0)), expected);
     // Two standard errors of 2 make 56 to 64: 65 of 155 to 73 of 163, less than a tenth from 43.4.
     assert_eq!(sentence(&outcomes, burst(60, 4)), expected);
     // Of 15 they make 30 to 90: 39 of 129 to 99 of 189.
-    let expected = "An estimated 30.2 to 52.4 % of commands could not be timed because the capture lost packets.";
+    let expected = "An estimated 30.2 to 52.4 % of commands were not timed: packets missing from the capture.";
     assert_eq!(sentence(&outcomes, burst(60, 225)), expected);
     // Nothing was seen in part: 10 of 100.
-    let expected = "About 10.0 % of commands could not be timed because the capture lost packets.";
+    let expected = "About 10.0 % of commands were not timed: packets missing from the capture.";
     assert_eq!(sentence(&[(Outcome::Complete, 90)], burst(10, 0)), expected);
     // 1 of 5,001.
     let outcomes = [(Outcome::Complete, 5_000), (Outcome::ResponseEndMissing, 1)];
-    let expected = "Less than 0.1 % of commands could not be timed because the capture lost packets.";
+    let expected = "Less than 0.1 % of commands were not timed: packets missing from the capture.";
     assert_eq!(sentence(&outcomes, lossy()), expected);
     // Only one direction was captured.
-    let expected = "No command could be timed because the capture lost packets.";
+    let expected = "No command was timed: packets missing from the capture.";
     assert_eq!(sentence(&[(Outcome::ResponseNotCaptured, 7)], lossy()), expected);
 }
 
 #[test]
 fn losses_that_cost_nothing() {
-    let expected = "Every command that the capture shows could be timed, although it lost packets.";
+    let expected = "Packets are missing from the capture, but all commands in it were timed.";
     assert_eq!(sentence(&[(Outcome::Complete, 3)], lossy()), expected);
 }
 
@@ -82,15 +82,15 @@ fn a_beginning_in_the_middle_is_not_called_a_loss() {
     // 2 of 40.
     let outcomes = [(Outcome::Complete, 38), (Outcome::RequestNotCaptured, 2)];
     let middle = Quality { midstream_flows: 3, responses_without_request: 2, ..Quality::default() };
-    let expected = "About 5.0 % of commands could not be timed because the capture began in the middle of connections.";
+    let expected = "About 5.0 % of commands were not timed: the capture began in the middle of connections.";
     assert_eq!(sentence(&outcomes, middle.clone()), expected);
     // More gaps than beginnings.
     let both = Quality { midstream_flows: 3, responses_without_request: 2, ..lossy() };
-    let expected = "About 5.0 % of commands could not be timed, mainly because the capture lost packets.";
+    let expected = "About 5.0 % of commands were not timed, mainly: packets missing from the capture.";
     assert_eq!(sentence(&outcomes, both), expected);
     // Nothing began before a capture whose every response has its request.
     let harmless = Quality { midstream_flows: 3, ..Quality::default() };
-    assert_eq!(sentence(&[(Outcome::Complete, 3)], harmless), "Every command in the capture could be timed.");
+    assert_eq!(sentence(&[(Outcome::Complete, 3)], harmless), "All commands in the capture were timed.");
 }
 
 #[test]
@@ -98,11 +98,11 @@ fn a_snap_length_that_is_too_short() {
     // Of 4 commands the answer is cut, and the request lacks it: the same 4 commands, of 40.
     let outcomes = [(Outcome::Complete, 36), (Outcome::ResponseNotCaptured, 4)];
     let snapped = Quality { snapped_packets: 70, headers_truncated: 4, ..Quality::default() };
-    let expected = "About 10.0 % of commands could not be timed because the snap length cut their headers off.";
+    let expected = "About 10.0 % of commands were not timed: the snap length cut off their headers.";
     assert_eq!(sentence(&outcomes, snapped), expected);
     // Both headers of 10 commands are cut, 30 were timed.
     let snapped = Quality { snapped_packets: 70, headers_truncated: 20, ..Quality::default() };
-    let expected = "About 25.0 % of commands could not be timed because the snap length cut their headers off.";
+    let expected = "About 25.0 % of commands were not timed: the snap length cut off their headers.";
     assert_eq!(sentence(&[(Outcome::Complete, 30)], snapped), expected);
 }
 
@@ -110,7 +110,7 @@ fn a_snap_length_that_is_too_short() {
 fn an_end_in_the_middle_of_a_response() {
     let outcomes = [(Outcome::Complete, 19), (Outcome::ResponseEndMissing, 1)];
     let ended = Quality { response_end_missing: 1, truncated_captures: 1, ..Quality::default() };
-    let expected = "About 5.0 % of commands could not be timed because the capture ended before their last packets.";
+    let expected = "About 5.0 % of commands were not timed: the capture ended before their last packets.";
     assert_eq!(sentence(&outcomes, ended), expected);
 }
 
@@ -118,7 +118,7 @@ fn an_end_in_the_middle_of_a_response() {
 fn a_clock_that_steps_back() {
     let outcomes = [(Outcome::Complete, 39), (Outcome::ClockStep, 1)];
     let stepped = Quality { clock_steps: 1, ..Quality::default() };
-    let expected = "About 2.5 % of commands could not be timed because the clock of the capture stepped.";
+    let expected = "About 2.5 % of commands were not timed: the clock of the capture stepped.";
     assert_eq!(sentence(&outcomes, stepped), expected);
 }
 
@@ -130,19 +130,19 @@ fn encryption_is_no_damage() {
     };
     let quality = || Quality { encrypted_frames: 4, ..Quality::default() };
     let sealed = common::report(&[frame.clone(), frame.clone()], Vec::new(), quality());
-    assert_eq!(sealed.quality_sentence(), "Every encrypted frame in the capture could be timed.");
+    assert_eq!(sealed.quality_sentence(), "All encrypted frames in the capture were timed.");
     let unpaired = Exchange { outcome: Outcome::NotPairable, ..frame.clone() };
     let read = common::exchange(common::smb2_command(8), Group::Read, 0, 1_000);
     let mixed = common::report(&[frame, unpaired, read], Vec::new(), quality());
     let expected =
-        "Every command and encrypted frame in the capture could be timed, but for 1 that has no clear answer.";
+        "All commands and encrypted frames in the capture were timed, but 1 had no response that is certain.";
     assert_eq!(mixed.quality_sentence(), expected);
 }
 
 #[test]
 fn every_form_of_the_report_says_it_at_the_top() {
     let report = report(&[(Outcome::Complete, 3), (Outcome::ResponseEndMissing, 1)], lossy());
-    let expected = "About 25.0 % of commands could not be timed because the capture lost packets.";
+    let expected = "About 25.0 % of commands were not timed: packets missing from the capture.";
     let text = smbscope_report::text::render(&report, &smbscope_report::text::TextOptions::default());
     let top: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
     assert_eq!(top.last(), Some(&expected), "{text}");

@@ -103,7 +103,7 @@ fn the_text_lists_the_top_and_adds_up_the_rest() {
     let text = text(&sliced(&[Dimension::File], Sort::ResponseTime), 2);
     // 15 of 32 ms are 46.9 %; the two others are the first read of client 1 and that of client 3, 5 and 2 ms.
     let expected = [
-        r"By file             Count Waited    %   Read Median Average p95 p99 Slowest Service",
+        r"By file             Count Total wait    %   Read Median Average p95 p99 Slowest Service",
         r"home\docs\a.txt         1 15.0ms 46.9 4.10kB 15.0ms  15.0ms   -   -  15.0ms  9.00ms",
         r"home\docs\old\b.txt     1 10.0ms 31.2 4.10kB 10.0ms  10.0ms   -   -  10.0ms  6.00ms",
         r"(2 others)              2 7.00ms 21.9 8.19kB         3.50ms            5.00ms",
@@ -134,7 +134,7 @@ fn the_time_line_has_a_line_a_bin_and_skips_what_is_empty() {
     let bars = |width| {
         let rendered = render(&report, &TextOptions { width, ..TextOptions::default() });
         let lines = block(&rendered, "Time line");
-        (lines[1].contains("Waited"), lines.iter().any(|line| line.ends_with(['█', '▏'])))
+        (lines[1].contains("Total wait"), lines.iter().any(|line| line.ends_with(['█', '▏'])))
     };
     assert_eq!([bars(80), bars(100)], [(false, false), (true, true)]);
 }

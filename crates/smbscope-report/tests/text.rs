@@ -135,7 +135,7 @@ fn the_line_on_quality_says_what_the_capture_is_like() {
     let unanswered = Quality { requests_unanswered: 1, ..Quality::default() };
     assert_eq!(
         sentence(&[Outcome::Complete, Outcome::Unanswered], unanswered),
-        "the capture is complete; 1 command has no answer by its end"
+        "the capture is complete; 1 command had no response when it ended"
     );
 }
 

@@ -20,7 +20,7 @@ pub struct Aggregate {
     pub untimed: u64,
     /// How the commands of every group ended; only what occurred.
     pub outcomes: Vec<(Outcome, u64)>,
-    /// The sum of the headline groups: no waits by design, no encrypted frames.
+    /// The sum of the headline groups: no expected waits, no encrypted frames.
     pub total: Row,
     /// A row a command, in the order of protocol and code.
     pub commands: Vec<CommandRow>,
@@ -61,7 +61,7 @@ pub struct Aggregate {
 pub struct CommandRow {
     /// The command.
     pub command: Command,
-    /// The row holds the waits by design of the command (group [`Group::Waiting`]), which are never mixed with others.
+    /// The row holds the expected waits of the command (group [`Group::Waiting`]), which are never mixed with others.
     pub waiting: bool,
     /// The groups that its exchanges belong to.
     pub groups: Vec<Group>,

@@ -238,7 +238,7 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     fn record(table: &mut HeatTable, exchange: &Exchange) {
-        table.record(exchange, &Stretch::of(exchange).expect("nobody waits by design here"));
+        table.record(exchange, &Stretch::of(exchange).expect("this is no expected wait"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 /// How many are kept.
 pub const SLOWEST_MAX: usize = 100;
 
-/// The slowest exchanges so far, waits by design left out.
+/// The slowest exchanges so far, expected waits left out.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Slowest {
     /// In no order; as many as twice those that are kept in the end.

@@ -26,7 +26,7 @@ function commands(run: Run, counted: Counted) {
   const named = <Row extends { is_other: boolean }>(rows: readonly Row[]) => rows.filter((row) => !row.is_other);
   return [
     part("Response times over time", overTime(counted.heatmap, run.started_ns, run.started_ns + run.duration_ns)),
-    distribution && part("How response times spread", distribution),
+    distribution && part("Latency distribution", distribution),
     underLoad && part("Response time under load", underLoad),
     part("Slowest commands", slowestTable(counted.slowest, false)),
     counted.files.length > 0 && entities("Files", named(counted.files), [textColumn("Path", (row) => row.path)], 0),

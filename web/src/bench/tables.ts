@@ -56,15 +56,15 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
       : []),
     countColumn("Errors", errorCount),
     numberColumn(
-      "CPU",
+      "Client CPU",
       (row) => row.client_cpu?.percent ?? null,
       (n) => percent(n, 100),
       {
         help: "Of one processor, on the machine that made the load",
-        exported: "Client's CPU (%)",
+        exported: "Client CPU (%)",
       },
     ),
-    timeColumn("CPU each", (row) => row.client_cpu?.per_operation_ns ?? null, {
+    timeColumn("Client CPU per command", (row) => row.client_cpu?.per_operation_ns ?? null, {
       help: "The client's processor time for each command",
     }),
     ...(bench.runs.some((run) => run.pace.loop === "open")

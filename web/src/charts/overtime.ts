@@ -54,7 +54,7 @@ class OverTime {
       this.all,
     );
     const { element, redraw } = figure({
-      label: `Response times over time: how many commands began in each ${tickDuration(map.width_ns)} and how long they took, with throughput and the number of commands under way`,
+      label: `Response times over time: how many commands began in each ${tickDuration(map.width_ns)} and how long they took, with throughput and the number of outstanding commands`,
       height: HEIGHT,
       draw: (svg, width) => this.draw(svg, width),
       numbers: () => this.numbers(),
@@ -103,7 +103,7 @@ class OverTime {
       text,
       deepest,
       (value) => String(Number(value.toPrecision(3))),
-      "Commands under way (mean)",
+      "Outstanding commands (mean)",
     );
     drawn.append(
       this.steps("outstanding", (bin) => bin.outstanding_ns / this.map.width_ns, linear(deepest, concurrency), true),
@@ -315,14 +315,14 @@ function began(bin: Bin): number {
 }
 
 function describe(map: HeatMap, bin: Bin | undefined): string {
-  if (!bin) return "nothing under way";
+  if (!bin) return "nothing outstanding";
   const seconds = map.width_ns / 1e9;
   const commands = began(bin);
   const times =
     commands > 0
       ? `, half within about ${duration(quantile(map, bin.counts, 0.5))}, the slowest about ${duration(quantile(map, bin.counts, 1))}`
       : "";
-  const load = `${rate(bin.response_bytes / seconds)} to clients, ${rate(bin.request_bytes / seconds)} to servers, ${(bin.outstanding_ns / map.width_ns).toPrecision(2)} under way`;
+  const load = `${rate(bin.response_bytes / seconds)} to clients, ${rate(bin.request_bytes / seconds)} to servers, ${(bin.outstanding_ns / map.width_ns).toPrecision(2)} outstanding`;
   return `${counted(commands, "command")} began${times}; ${load}`;
 }
 

@@ -25,7 +25,7 @@ export const SPLIT_PARTS: SplitPart[] = [
   },
   {
     key: "network_ns",
-    name: "Round trips, resends",
+    name: "Network: round trips and retransmissions",
     who: "network",
     help: "round trips between client, capture point and server, and waits for segments to be sent again",
   },
@@ -36,24 +36,29 @@ export const SPLIT_PARTS: SplitPart[] = [
     who: "network",
     help: "first to last packet of responses",
   },
-  { key: "unknown_ns", name: "Not known", who: "unknown", help: "a command was under way whose end was not captured" },
+  {
+    key: "unknown_ns",
+    name: "Not known",
+    who: "unknown",
+    help: "a command was outstanding whose end was not captured",
+  },
   {
     key: "think_ns",
     name: "Client",
     who: "client",
-    help: "nothing under way for at most 10 s between a response and the next request",
+    help: "nothing outstanding for at most 10 s between a response and the next request",
   },
   {
     key: "waiting_ns",
-    name: "Waits by design",
+    name: "Expected waits",
     who: "waiting",
-    help: "nothing under way but change notification and the like",
+    help: "nothing outstanding but expected waits (change notify, blocking locks, pipe reads)",
   },
   {
     key: "idle_ns",
     name: "Idle",
     who: "idle",
-    help: "nothing under way for more than 10 s, or before and after all commands",
+    help: "nothing outstanding for more than 10 s, or before and after all commands",
   },
   {
     key: "filtered_out_ns",
@@ -130,7 +135,7 @@ export function splitFigure(split: TimeSplit, caption: string): HTMLElement {
   const columns = [
     [""],
     ["All the time", "number strong"],
-    ["Waited", "number"],
+    ["Total wait", "number"],
     ["Time", "number"],
     ["", "help"],
   ] as const;

@@ -19,7 +19,7 @@ const METRICS: [Metric, string][] = [
   ["p95", "95 % within"],
   ["p99", "99 % within"],
   ["max", "Slowest"],
-  ["sum", "Waited in all"],
+  ["sum", "Total wait"],
 ];
 
 export function comparePage(document: SmbscopeComparisonDocument): Page {
@@ -42,7 +42,7 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
     sections: [
       ramps && section("ramps", "Load point by load point", ramps, "Ramps"),
       section("response-times", "Response times", [chosen(document)]),
-      section("distribution", "How response times spread", [spreads && decades(document)], "Distribution"),
+      section("distribution", "Latency distribution", [spreads && decades(document)], "Distribution"),
       section(
         "overview",
         "What was compared",
@@ -67,14 +67,14 @@ const KINDS: Record<SmbscopeComparisonDocument["notes"][number]["kind"], string>
   warning: "Warning",
 };
 
-/** Where the comparison is weak comes before its figures. */
+/** Caveats come before the figures. */
 function noteList({ notes, columns }: SmbscopeComparisonDocument): HTMLElement {
   const texts = notes.map((note) => {
     const about = columns[note.column]?.name ?? "";
     const where = note.text.includes(about) ? ". " : ` in ${about}. `;
     return h("span", {}, h("strong", {}, KINDS[note.kind]), where, note.text);
   });
-  return answer("unknown", ["Where the comparison is weak"], null, list(texts));
+  return answer("unknown", ["Caveats"], null, list(texts));
 }
 
 /** The chart and the tables of one statistic, which can be chosen. */
@@ -283,6 +283,6 @@ const METHOD: [string, string][] = [
     "Ratio",
     "A column divided by the base, which is the first column: above one is slower, or more. Where it has a confidence interval, the interval is drawn, and only a ratio whose interval does not hold one stands out; without one, only a ratio of more than 1.1 either way does.",
   ],
-  ["All", "The groups that are no wait by design and not encrypted."],
+  ["All", "The groups without expected waits and encrypted frames."],
   ["A dash", "The value is not known: too few commands, or none."],
 ];

@@ -107,11 +107,8 @@ function known(connection: Connection): [string, Child][] {
       "Round trips",
       `${duration(connection.server_round_trip_ns)} to the server, ${duration(connection.client_round_trip_ns)} to the client, from the capture point`,
     ],
-    [
-      "Commands",
-      `${thousands(connection.exchanges)}, at most ${thousands(connection.max_outstanding)} under way at once`,
-    ],
-    ["Mean under way", split && split.busy_ns > 0 ? (split.outstanding_ns / split.busy_ns).toFixed(2) : "–"],
+    ["Commands", `${thousands(connection.exchanges)}, at most ${thousands(connection.max_outstanding)} outstanding`],
+    ["Mean outstanding", split && split.busy_ns > 0 ? (split.outstanding_ns / split.busy_ns).toFixed(2) : "–"],
     [
       "Credits",
       connection.max_credits_granted > 0 ? `${thousands(connection.max_credits_granted)} at most` : "none granted",

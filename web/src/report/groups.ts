@@ -12,7 +12,7 @@ export function groupTable(report: SmbscopeReportDocument): HTMLElement {
   const total = waited(report.totals.headline.response_time);
   const all: Group = {
     ...report.totals.headline,
-    group: "All of them" as Group["group"],
+    group: "Total" as Group["group"],
     headline: true,
     parts: [],
     cumulative: [],
@@ -39,7 +39,7 @@ export function groupTable(report: SmbscopeReportDocument): HTMLElement {
   });
 }
 
-/** The share of all seconds waited, as a number with a bar. Waits by design are none of them. */
+/** The share of all seconds waited, as a number with a bar. Expected waits are none of them. */
 function waitedShare(total: number): Column<Group> {
   const value = (row: Group) => (row.headline && total > 0 ? waited(row.response_time) / total : null);
   return shareColumn("Share of the waiting", value, {
@@ -68,7 +68,7 @@ export function cumulative(report: Pick<SmbscopeReportDocument, "groups">): HTML
   const series: Series[] = groups.map((group) => ({
     name: group.group,
     stroke: groupStroke(group.group),
-    // Waits by design would stretch the axis.
+    // Expected waits would stretch the axis.
     hidden: !group.headline && groups.some((other) => other.headline),
     points: group.cumulative.map(([time, share]) => [Math.max(1, time), share]),
   }));
@@ -79,7 +79,7 @@ export function cumulative(report: Pick<SmbscopeReportDocument, "groups">): HTML
     x: { title: "Response time", text: duration, tickText: tickDuration, logarithmic: true },
     panels: [
       {
-        title: "Answered within",
+        title: "Cumulative share",
         height: 300,
         series,
         from: 0,
@@ -117,10 +117,10 @@ export function loadCurve(report: Pick<SmbscopeReportDocument, "concurrency">): 
     seconds(entry) > 0 ? (entry.request_bytes + entry.response_bytes) / seconds(entry) : null;
   const range = (entry: Concurrency) => `${entry.outstanding_from} to ${entry.outstanding_to}`;
   return lines({
-    label: "Response time and throughput against the mean number of commands under way",
-    at: "Under way",
+    label: "Response time and throughput against the mean number of outstanding commands",
+    at: "Outstanding",
     x: {
-      title: "Commands under way (mean of an interval)",
+      title: "Outstanding commands (mean of an interval)",
       text: (n) => String(Number(n.toPrecision(2))),
       tickText: short,
       logarithmic: true,
@@ -137,7 +137,7 @@ export function loadCurve(report: Pick<SmbscopeReportDocument, "concurrency">): 
     ],
     interpolate: true,
     numbers: () => ({
-      headings: ["Under way", "For", "Commands", "Mean", "Median", "95 %", "Commands/s", "Bytes/s"],
+      headings: ["Outstanding", "For", "Commands", "Mean", "Median", "95 %", "Commands/s", "Bytes/s"],
       rows: levels.map((entry) => [
         range(entry),
         span(entry.time_ns),

@@ -30,8 +30,8 @@ export function reportPage(report: SmbscopeReportDocument): Page {
       distribution &&
         section(
           "distribution",
-          "How response times spread",
-          [lead("The share of the commands of a group that were answered within a time."), distribution],
+          "Latency distribution",
+          [lead("Cumulative share of the commands of each group by response time."), distribution],
           "Distribution",
         ),
       load &&
@@ -40,7 +40,7 @@ export function reportPage(report: SmbscopeReportDocument): Page {
           "Response time under load",
           [
             lead(
-              "Intervals of the heat map, sorted by how many commands were under way. Where response time climbs and throughput does not, the limit is reached.",
+              "Intervals of the heat map, sorted by the number of outstanding commands. Where response time climbs and throughput does not, the server has reached its limit.",
             ),
             load,
           ],

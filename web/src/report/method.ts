@@ -28,7 +28,7 @@ const TIMES: [string, string][] = [
   ],
   [
     "Think time",
-    "From the last packet of a response to the first of the next request, with nothing under way: the client's own time.",
+    "From the last packet of a response to the first of the next request, with nothing outstanding: the client's own time.",
   ],
 ];
 
@@ -37,11 +37,11 @@ export function method(report: SmbscopeReportDocument): HTMLElement {
   const texts: [string, string][] = [
     [
       "Groups",
-      "Commands are grouped as Swartz groups them: Read, Write (with flushes), Open/Close, and Other with Attributes, Directory and Locking; besides these Session and Control. Waits by design, such as change notification, blocking locks and reads of named pipes, are measured but kept out of every headline, in a group of their own: Waiting. Frames that are encrypted can only be timed as such and are a group too. An interim response (STATUS_PENDING) never ends a command.",
+      "Commands are grouped as Swartz groups them: Read, Write (with flushes), Open/Close, and Other with Attributes, Directory and Locking; besides these Session and Control. Expected waits, such as change notification, blocking locks and reads of named pipes, are measured but kept out of every headline, in a group of their own: Waiting. Frames that are encrypted can only be timed as such and are a group too. An interim response (STATUS_PENDING) never ends a command.",
     ],
     [
       "Where the time went",
-      "Each moment of a connection is divided equally among the commands under way on it, and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being sent again, the moment is the transfer's, or the network's. With nothing under way it is the client's own time for at most 10 s after a response, and idle after that. The parts add up to the time from the first to the last packet of all connections.",
+      "Each moment of a connection is divided equally among the commands outstanding on it, and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being sent again, the moment is the transfer's, or the network's. With nothing outstanding it is the client's own time for at most 10 s after a response, and idle after that. The parts add up to the time from the first to the last packet of all connections.",
     ],
     [
       "Percentiles",

@@ -37,18 +37,18 @@ export function commandTable(report: SmbscopeReportDocument): HTMLElement {
     timeColumn("Fastest", (row) => row.response_time.min),
     ...timesColumns<CommandRow>((row) => row.response_time),
     serviceColumn<CommandRow>(),
-    waitedColumn(commandWaited, "Sum of the response times; waits by design are none"),
+    waitedColumn(commandWaited, "Sum of the response times; without expected waits"),
   ];
   return table<CommandRow>({
     caption: "Commands",
     columns,
     rows: report.commands,
     children: (row) => (isCommand(row) ? [...row.subcommands, ...row.apart] : []),
-    sort: { title: "Waited", descending: true },
+    sort: { title: "Total wait", descending: true },
   });
 }
 
-/** Waits by design are nothing that anybody waits for. */
+/** Expected waits are nothing that anybody waits for. */
 function commandWaited(row: CommandRow): number | null {
   return "groups" in row && row.groups.includes("Waiting") ? null : waited(row.response_time);
 }
@@ -90,7 +90,7 @@ export function entities<Row extends Named>(
     waitedColumn((row) => waited(row.response_time)),
   ];
   if (rows.some((row) => row.time_split)) columns.push(splitColumn((row) => row.time_split ?? null));
-  const sort = { title: "Waited", descending: true };
+  const sort = { title: "Total wait", descending: true };
   return part(caption, table({ caption, columns, rows, sort, note: omittedNote(omitted) }));
 }
 

@@ -75,7 +75,7 @@ export function speedColumn<Row>(value: (row: Row) => number | null): Column<Row
 
 /** A sum of times that somebody waited. */
 export function waitedColumn<Row>(value: (row: Row) => number | null, help = "Sum of the response times"): Column<Row> {
-  return numberColumn("Waited", value, span, { exported: "Waited (ns)", help });
+  return numberColumn("Total wait", value, span, { exported: "Total wait (ns)", help });
 }
 
 /** The figures of response times that most tables show. */

@@ -752,7 +752,7 @@ export interface Group {
   parts: Group[];
 }
 /**
- * Response times over time; waits by design are left out.
+ * Response times over time; expected waits are left out.
  */
 export interface HeatMap {
   /**
@@ -814,7 +814,7 @@ export interface LoadTimes {
   p95: number | null;
 }
 /**
- * One of the slowest exchanges; waits by design are left out.
+ * One of the slowest exchanges; expected waits are left out.
  */
 export interface SlowExchange {
   flow_id: number;

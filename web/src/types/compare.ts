@@ -31,7 +31,7 @@ export interface SmbscopeComparisonDocument {
    */
   groups: Group[];
   /**
-   * Commands that occur in any column, those that were waited for longest in any of them first. Waits by design of a command are an entry of their own.
+   * Commands that occur in any column, those that were waited for longest in any of them first. Expected waits of a command are an entry of their own.
    */
   commands: Command[];
   /**
@@ -39,7 +39,7 @@ export interface SmbscopeComparisonDocument {
    */
   ramps: Ramps | null;
   /**
-   * Where the comparison is weak, a sentence each.
+   * Caveats, a sentence each.
    */
   notes: Note[];
 }
@@ -390,7 +390,7 @@ export interface Command {
    */
   command: string;
   /**
-   * The entry holds the waits by design of the command.
+   * The entry holds the expected waits of the command.
    */
   waiting: boolean;
   /**
@@ -523,7 +523,7 @@ export interface PointGroup {
   cells: (PointCell | null)[];
 }
 /**
- * A weakness of the comparison.
+ * A caveat of the comparison.
  */
 export interface Note {
   kind: NoteKind;

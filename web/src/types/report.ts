@@ -61,7 +61,7 @@ export interface SmbscopeReportDocument {
    */
   connections: Connection[];
   /**
-   * By command; waits by design of a command are an entry of their own, with group Waiting.
+   * By command; expected waits of a command are an entry of their own, with group Waiting.
    */
   commands: Command[];
   /**
@@ -161,7 +161,7 @@ export interface CaptureInfo {
  */
 export interface Quality {
   /**
-   * Which share of the commands could not be timed because the capture is damaged, and why, in plain English.
+   * Which share of the commands were not timed because the capture is damaged, and why, in plain English.
    */
   sentence: string;
   not_timed: Share;
@@ -717,7 +717,7 @@ export interface TimeSplit {
    */
   response_transfer_ns: number;
   /**
-   * Nothing outstanding but waits by design.
+   * Nothing outstanding but expected waits.
    */
   waiting_ns: number;
   /**
@@ -733,7 +733,7 @@ export interface TimeSplit {
    */
   filtered_out_ns: number;
   /**
-   * At least one command outstanding, waits by design not counted.
+   * At least one command outstanding, expected waits not counted.
    */
   busy_ns: number;
   /**
@@ -1289,7 +1289,7 @@ export interface TimelineTimes {
   max: number | null;
 }
 /**
- * Response times over time; waits by design are left out.
+ * Response times over time; expected waits are left out.
  */
 export interface HeatMap {
   /**
@@ -1351,7 +1351,7 @@ export interface LoadTimes {
   p95: number | null;
 }
 /**
- * One of the slowest exchanges; waits by design are left out.
+ * One of the slowest exchanges; expected waits are left out.
  */
 export interface SlowExchange {
   flow_id: number;

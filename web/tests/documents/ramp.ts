@@ -146,7 +146,7 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
           : {
               state: "made",
               file: null,
-              quality: "All commands in the capture could be timed.",
+              quality: "All commands in the capture were timed.",
               packets: operations * 2,
               dropped_packets: 0,
               client_commands: operations,

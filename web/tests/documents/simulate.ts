@@ -574,7 +574,7 @@ function quality(commands: number): SmbscopeReportDocument["quality"] {
     dropped_bytes: 2_896,
     capture_gaps: 2,
   };
-  const sentence = "Every command that the capture shows could be timed, although it lost packets.";
+  const sentence = "Packets are missing from the capture, but all commands in it were timed.";
   const skipped = [
     { layer: "EtherType", number: 0x0806, name: "ARP", packets: 80 },
     { layer: "UDP port", number: 53, name: "DNS", packets: 40 },

@@ -120,12 +120,12 @@ pub struct BenchArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), help_heading = "Load")]
     pub threads: Option<u16>,
 
-    /// End a load point after so many operations.
+    /// End a load point after N operations. [default: unlimited]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
     pub operations: Option<u64>,
 
-    /// End a load point when every user has been through a workload that has an end, a loadfile, so often; --duration is
-    /// the longest it may take.
+    /// Stop after each user completes N passes of the workload, a loadfile or one that has an end; --duration is the
+    /// longest a load point takes. [default: unlimited]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "When to stop")]
     pub passes: Option<u32>,
 
@@ -434,7 +434,7 @@ impl From<SigningAlgorithmChoice> for client::SigningAlgorithm {
 pub enum EncryptionChoice {
     /// Not unless the server requires it.
     Off,
-    /// By the best cipher that both sides can.
+    /// Strongest mutually supported cipher.
     Required,
     /// AES-128-CCM
     #[value(name = "aes-128-ccm")]

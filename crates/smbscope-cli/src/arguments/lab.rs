@@ -142,7 +142,7 @@ pub struct ServerArguments {
     #[arg(long, value_name = "DIALECT", default_value_t = Dialect::Smb311, help_heading = "Server")]
     pub max_dialect: Dialect,
 
-    /// What the server wants of signatures.
+    /// Server signing policy.
     #[arg(long, value_enum, default_value_t = LabSigning::On, help_heading = "Server")]
     pub signing: LabSigning,
 
@@ -244,7 +244,7 @@ impl ServerArguments {
     }
 }
 
-/// What a server wants of signatures.
+/// Server signing policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LabSigning {
     /// None, unless the client requires them of SMB2 or later.

@@ -156,8 +156,8 @@ pub struct AnalyzeArguments {
     #[arg(long, value_name = "EXPR", help_heading = "Filter and slices")]
     pub filter: Option<Filter>,
 
-    /// Divide the commands by what they have in common; several, with commas between or repeated, divide by all of
-    /// them together. With --format csv, the table of slices takes the place of the exchange table.
+    /// Group results by these fields, separated by commas or repeated. With --format csv, print the groups instead of
+    /// the exchange table.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension(), help_heading = "Filter and slices")]
     pub by: Vec<Dimension>,
 
@@ -166,7 +166,7 @@ pub struct AnalyzeArguments {
         value_parser = clap::value_parser!(u32).range(1..))]
     pub top: u32,
 
-    /// Which slices come first: those with the most of it, response_time and service_time in total.
+    /// Sort groups by this figure, descending; response_time and service_time are totals.
     #[arg(long, value_name = "FIGURE", default_value = "response_time", value_parser = sort(), requires = "by",
         help_heading = "Filter and slices")]
     pub sort: Sort,
@@ -210,8 +210,8 @@ pub struct CommonArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
 
-    /// Memory in MiB for connections, outstanding requests and names, and again for the windows of decompressors. What
-    /// does not fit is given up, that of the connections silent longest first, and counted under Quality.
+    /// Memory budget in MiB for connection state (connections, outstanding requests, names), and again for the windows
+    /// of decompressors. When it is full, the least recently active connections are evicted and counted under Quality.
     #[arg(long, value_name = "MIB", default_value_t = (Limits::DEFAULT_MEMORY >> 20) as u32,
         value_parser = clap::value_parser!(u32).range((Limits::LEAST_MEMORY >> 20) as i64..=1 << 20))]
     pub memory: u32,

@@ -26,7 +26,7 @@ pub struct Options {
     pub signing_algorithm: Option<SigningAlgorithm>,
     /// Who asks.
     pub credentials: Credentials,
-    /// How long to wait for the answer to a command that does not wait by design.
+    /// How long to wait for the answer to a command that is no expected wait.
     pub timeout: Duration,
     /// Credits to ask for, so commands that may be under way at once.
     pub credits: u16,

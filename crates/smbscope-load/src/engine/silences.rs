@@ -193,7 +193,7 @@ mod tests {
         let clock = Clock(Instant::now());
         let mut silences = Silences::new(clock.at(0));
         silences.answered(clock.at(0), clock.at(1), true);
-        // A user who thought for two seconds, and a wait by design of two more.
+        // A user who thought for two seconds, and an expected wait of two more.
         silences.answered(clock.at(2_000), clock.at(2_001), true);
         silences.answered(clock.at(2_001), clock.at(4_000), false);
         silences.end(clock.at(9_000));

@@ -1,4 +1,4 @@
-//! What waits by design: locks, watches, oplock breaks.
+//! Expected waits: locks, watches, oplock breaks.
 
 use crate::support::{commands, connect, file, plain_samba, status, user};
 use smbscope_load::client::{Disposition, LockRange, Open, Options, Signing};

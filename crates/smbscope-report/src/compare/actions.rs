@@ -80,7 +80,7 @@ const PAIRS: [(&str, &[&str]); 17] = [
     ),
 ];
 
-/// A command of a column, or a part of one: protocol, name, whether it holds waits by design.
+/// A command of a column, or a part of one: protocol, name, whether it holds expected waits.
 type Key<'a> = (Protocol, &'a str, bool);
 
 /// The commands of every column as rows, those that do the same in one.

@@ -45,17 +45,17 @@ pub struct Comparison {
     /// What is compared; the first is the base.
     #[cfg_attr(feature = "schema", schemars(length(min = 2)))]
     pub columns: Vec<Column>,
-    /// All groups that are no wait by design and not encrypted.
+    /// All groups without expected waits and encrypted frames.
     pub headline: Headline,
     /// Groups that occur in any column, in the order of the report; `Other` is followed by its parts.
     pub groups: Vec<Group>,
-    /// Commands that occur in any column, those that were waited for longest in any of them first. Waits by design of a
+    /// Commands that occur in any column, those that were waited for longest in any of them first. Expected waits of a
     /// command are an entry of their own.
     pub commands: Vec<Command>,
     /// The ramps among the columns, load point by load point; the rest of the comparison is about one load point of
     /// each. Null where there is none.
     pub ramps: Option<Ramps>,
-    /// Where the comparison is weak, a sentence each.
+    /// Caveats, a sentence each.
     pub notes: Vec<Note>,
 }
 
@@ -163,7 +163,7 @@ pub struct Command {
     pub protocol: Protocol,
     /// The specification's name, or the code in hexadecimal.
     pub command: String,
-    /// The entry holds the waits by design of the command.
+    /// The entry holds the expected waits of the command.
     pub waiting: bool,
     /// Where commands of SMB1 and SMB2 that do the same stand in one entry: those of each column, subcommands of SMB1
     /// among them. The entry has the name that SMB2 has for it. Null in any other entry.

@@ -1,4 +1,4 @@
-//! Where a comparison is weak: too few commands, different work, damaged captures, encryption, filters.
+//! Caveats of a comparison: too few commands, different work, damaged captures, encryption, filters.
 
 use super::{Group, Input};
 use crate::format::{counted, share, thousands, unbroken};
@@ -11,7 +11,7 @@ pub const MIX_PERCENT: f64 = 10.0;
 /// A column that left more than this share of its commands untimed, in percent, is worth a note.
 pub const UNTIMED_PERCENT: f64 = 1.0;
 
-/// A weakness of the comparison.
+/// A caveat of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
@@ -44,7 +44,7 @@ pub enum NoteKind {
     Warning,
 }
 
-/// Every weakness, column by column.
+/// Every caveat, column by column.
 pub(super) fn of(inputs: &[Input], groups: &[Group]) -> Vec<Note> {
     let mut notes = Vec::new();
     for (column, input) in inputs.iter().enumerate() {
@@ -101,8 +101,9 @@ fn few(groups: &[Group], column: usize) -> Option<String> {
         .map(|(group, cell)| unbroken(format!("{} ({})", group.group, thousands(cell.timed))))
         .collect();
     let commands = unbroken(format!("{FEW} commands"));
-    (!few.is_empty())
-        .then(|| format!("fewer than {commands} were timed in {}: chance moves these figures", few.join(", ")))
+    (!few.is_empty()).then(|| {
+        format!("fewer than {commands} were timed in {}: small sample, differences may be noise", few.join(", "))
+    })
 }
 
 /// Says so where the column's commands are divided among the groups in another way than the base's.

@@ -132,7 +132,7 @@ impl Row {
 }
 
 impl Command {
-    /// The entry holds the waits by design of the command.
+    /// The entry holds the expected waits of the command.
     pub(super) fn is_waiting(&self) -> bool {
         self.groups == [smbscope_model::Group::Waiting]
     }

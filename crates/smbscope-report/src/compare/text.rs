@@ -117,7 +117,7 @@ fn multiple(ratio: Ratio) -> String {
 
 /// How far each capture can be trusted.
 fn quality(page: &mut Page, comparison: &Comparison) {
-    page.heading("How much of the captures could be timed");
+    page.heading("Coverage of the captures");
     for (column, name) in comparison.columns.iter().zip(labels(&comparison.columns)) {
         let name = shorten(&name, NAME_MAX);
         hanging(page, &name, &column.quality.replace(" %", "\u{a0}%"), Paint::Plain);
@@ -213,12 +213,12 @@ fn tables(page: &mut Page, comparison: &Comparison) {
         if !group.headline
             && let Some(cells) = all_above.take()
         {
-            groups.extend(lines("All above", &names, cells));
+            groups.extend(lines("Total", &names, cells));
         }
         groups.extend(lines(&whole_name(group), &names, &group.cells));
     }
     if let Some(cells) = all_above {
-        groups.extend(lines("All above", &names, cells));
+        groups.extend(lines("Total", &names, cells));
     }
     let both = comparison.commands.iter().filter(|command| command.members.is_some());
     let both = both.flat_map(|command| lines(&paired_name(command), &names, &command.cells));
@@ -232,9 +232,9 @@ fn tables(page: &mut Page, comparison: &Comparison) {
     table.render(page);
     let base = comparison.columns.first().map_or("", |column| column.name.as_str());
     let text = format!(
-        "Times are response times; Waited is all of them together. {TIMES} is how often the value of {}, the first \
-         column. Chance alone moves such ratios; by how much is not computed yet. A capture that has no line has no \
-         such command.",
+        "Times are response times; Total wait is their sum. {TIMES} = ratio to the baseline ({}, the first column). \
+         Ratios have no confidence interval yet: small differences may be noise. A capture without a line has no such \
+         command.",
         clean(base)
     );
     page.paragraph(Paint::Faint, &text);
@@ -292,7 +292,7 @@ fn columns() -> Vec<table::Column> {
         ("Average", 3),
         (TIMES, 3),
         ("Slowest", 4),
-        ("Waited", 1),
+        ("Total wait", 1),
         (TIMES, 1),
     ])
 }
@@ -331,7 +331,7 @@ fn notes(page: &mut Page, comparison: &Comparison) {
     if comparison.notes.is_empty() {
         return;
     }
-    page.heading("Where this comparison is weak");
+    page.heading("Caveats");
     let names = labels(&comparison.columns);
     for Note { column, text, .. } in &comparison.notes {
         let name = names.get(*column).map_or("", String::as_str);

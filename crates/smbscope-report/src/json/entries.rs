@@ -30,7 +30,7 @@ pub(crate) struct Totals {
     /// What was asked of the servers.
     #[serde(default)]
     pub(crate) load: Load,
-    /// The groups that are no wait by design and not encrypted.
+    /// The groups without expected waits and encrypted frames.
     pub(crate) headline: Row,
 }
 

@@ -71,7 +71,7 @@ pub(crate) struct Document<'a> {
     time_split: TimeSplit,
     /// TCP connections that carried SMB.
     pub(crate) connections: Vec<Connection<'a>>,
-    /// By command; waits by design of a command are an entry of their own, with group Waiting.
+    /// By command; expected waits of a command are an entry of their own, with group Waiting.
     pub(crate) commands: Vec<Command>,
     /// By operation group; the entries add up, Other holds its parts.
     pub(crate) groups: Vec<Group>,
@@ -113,7 +113,7 @@ struct Matched {
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Quality"))]
 pub(crate) struct QualityEntry<'a> {
-    /// Which share of the commands could not be timed because the capture is damaged, and why, in plain English.
+    /// Which share of the commands were not timed because the capture is damaged, and why, in plain English.
     pub(crate) sentence: String,
     /// That share in percent: commands seen in part, and those of which the capture shows nothing (commands_unseen),
     /// which are an estimate where the bounds differ.

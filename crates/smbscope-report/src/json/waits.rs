@@ -28,7 +28,7 @@ pub(super) struct TimeSplit {
     server_or_network_ns: Nanos,
     /// First to last packet of responses.
     response_transfer_ns: Nanos,
-    /// Nothing outstanding but waits by design.
+    /// Nothing outstanding but expected waits.
     waiting_ns: Nanos,
     /// Nothing outstanding for more than 10 s, before the first request or after the last response.
     idle_ns: Nanos,
@@ -37,7 +37,7 @@ pub(super) struct TimeSplit {
     /// Only commands that a filter left out were outstanding, or the client thought before one of them; 0 without a
     /// filter.
     filtered_out_ns: Nanos,
-    /// At least one command outstanding, waits by design not counted.
+    /// At least one command outstanding, expected waits not counted.
     busy_ns: Nanos,
     /// Sum over the commands of the time for which each was outstanding; divided by busy_ns, the mean concurrency.
     outstanding_ns: Nanos,
@@ -64,7 +64,7 @@ impl TimeSplit {
     }
 }
 
-/// Response times over time; waits by design are left out.
+/// Response times over time; expected waits are left out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct HeatMap {
@@ -148,7 +148,7 @@ impl Concurrency {
     }
 }
 
-/// One of the slowest exchanges; waits by design are left out.
+/// One of the slowest exchanges; expected waits are left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SlowExchange {

@@ -24,7 +24,7 @@ pub(super) fn render(page: &mut Page, report: &Report) {
     errors(page, report);
 }
 
-/// Commands by their total response time, the longest first; waits by design and encrypted frames last.
+/// Commands by their total response time, the longest first; expected waits and encrypted frames last.
 pub(super) fn in_order(report: &Report) -> Vec<&CommandRow> {
     let mut rows: Vec<&CommandRow> = report.aggregate.commands.iter().collect();
     rows.sort_by_key(|row| {
@@ -130,12 +130,12 @@ fn group_lines(report: &Report) -> Vec<Line> {
     let mut lines = Vec::new();
     for (name, part_of, row) in names::group_rows(aggregate) {
         if !is_headline(name) {
-            lines.extend(total.take().map(|total| Line::new("All above", cells(total, aggregate.count))));
+            lines.extend(total.take().map(|total| Line::new("Total", cells(total, aggregate.count))));
         }
         let line = Line::new(name, cells(row, aggregate.count));
         lines.push(line.indented(if part_of.is_some() { 2 } else { 0 }));
     }
-    lines.extend(total.map(|total| Line::new("All above", cells(total, aggregate.count))));
+    lines.extend(total.map(|total| Line::new("Total", cells(total, aggregate.count))));
     lines
 }
 

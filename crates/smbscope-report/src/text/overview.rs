@@ -226,7 +226,7 @@ fn packets(page: &mut Page, report: &Report) {
     };
     add(0, "TCP packets of SMB connections", counts.smb_flows, "");
     add(2, "acknowledgements only", counts.acks, "");
-    add(2, "data never acknowledged", counts.unacknowledged, "");
+    add(2, "unacknowledged segments", counts.unacknowledged, "");
     add(2, "continuing a message", counts.continuations, "");
     add(2, "retransmitted", counts.retransmitted, "");
     if counts.retransmitted > 0 {

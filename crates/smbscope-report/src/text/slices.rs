@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// The name column, which holds paths and pairs of addresses.
-const NAMES: RangeInclusive<usize> = 38..=80;
+const NAMES: RangeInclusive<usize> = 36..=80;
 
 pub(super) fn render(page: &mut Page, report: &Report, top: usize) {
     let Some(slices) = &report.slices else { return };
@@ -39,7 +39,7 @@ pub(super) fn render(page: &mut Page, report: &Report, top: usize) {
 fn columns() -> Vec<Column> {
     Column::list(&[
         ("Count", 0),
-        ("Waited", 0),
+        ("Total wait", 0),
         ("%", 0),
         ("Err", 4),
         ("Read", 6),
@@ -89,12 +89,12 @@ fn part_of(part: i128, whole: i128) -> String {
 }
 
 fn note(page: &mut Page, slices: &Slices, left_out: &[Cow<'_, str>]) {
-    let mut text = "Waited is the sum of the response times; waits by design count as commands only.".to_owned();
+    let mut text = "Total wait is the sum of response times; expected waits count as commands only.".to_owned();
     if slices.missed_at_most_ns > 0 {
         let most = thousands(SLICES_MAX as u64);
         let missed = Nanos(slices.missed_at_most_ns.min(i64::MAX.into()) as i64);
         text += &format!(
-            " There are more than {most} slices: those that waited longest are kept, and may lack up to {} each.",
+            " There are more than {most} slices: those with the largest total wait are kept, and may lack up to {} each.",
             unbroken(span(missed))
         );
     }

@@ -20,7 +20,7 @@ const COLUMNS: [(&str, usize); 7] =
     [("Commands", 8), ("/s", 8), ("Err", 7), ("MB/s up", 8), ("MB/s down", 9), ("Average", 8), ("Slowest", 8)];
 
 /// What the bars show.
-const BAR_HEADING: &str = "Waited";
+const BAR_HEADING: &str = "Total wait";
 
 pub(super) fn render(page: &mut Page, report: &Report) {
     let timeline = &report.aggregate.timeline;

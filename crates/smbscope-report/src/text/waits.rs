@@ -50,9 +50,9 @@ pub(super) fn render(page: &mut Page, report: &Report) {
     }
     table.render(page);
     let filtered = if report.filter.is_some() { " Filtered is time of commands that the filter left out." } else { "" };
-    let note = "Client is time to think, Requests and Replies their transfer, Network round trips and retransmissions, \
-                Waiting expected waits; what overlaps is divided, so that the parts add up to Elapsed. At once is the \
-                mean number of commands outstanding while there was one."
+    let note = "Client is think time, Request and Response are their transfer, Network is round trips and retransmissions, \
+                Waiting is expected waits. Time that overlaps is divided, so the columns add up to Elapsed. Outstanding is \
+                the mean number of outstanding commands while there was at least one."
         .to_owned() + filtered;
     page.paragraph(Paint::Faint, &note);
     page.blank();
@@ -65,16 +65,16 @@ fn columns() -> Vec<Column> {
     Column::list(&[
         ("Elapsed", 0),
         ("Client", 0),
-        ("Requests", 0),
+        ("Request", 0),
         ("Network", 0),
         ("Server", 0),
         ("Srv/net", 0),
-        ("Replies", 0),
+        ("Response", 0),
         ("Waiting", 2),
         ("Idle", 1),
         ("Unknown", 3),
         ("Filtered", 5),
-        ("At once", 4),
+        ("Outstanding", 4),
     ])
 }
 

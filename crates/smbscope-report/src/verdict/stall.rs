@@ -39,7 +39,7 @@ fn wait(exchange: &Exchange, least: Nanos) -> Option<(Timestamp, Timestamp)> {
     }
 }
 
-/// How long connections were in waits that are in the order of their beginnings, which the time with work in hand is
+/// How long connections were in waits that are in the order of their beginnings, which active time is
 /// compared with: it is a sum over connections too.
 fn time_of_connections(waits: &[(Timestamp, Timestamp, &Exchange)]) -> Nanos {
     let mut ends: BTreeMap<FlowId, Timestamp> = BTreeMap::new();

@@ -134,7 +134,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
         capture: wire.then(|| {
             Capture::Made(Captured {
                 file: None,
-                quality: "All commands in the capture could be timed.".to_owned(),
+                quality: "All commands in the capture were timed.".to_owned(),
                 packets: operations * 2,
                 dropped_packets: 0,
                 client_commands: operations,

@@ -283,7 +283,7 @@ impl Aggregator {
         }
     }
 
-    /// A row a command, with rows below it; waits by design have a row of their own.
+    /// A row a command, with rows below it; expected waits have a row of their own.
     fn commands(&self) -> Vec<CommandRow> {
         #[derive(Default)]
         struct Parts {

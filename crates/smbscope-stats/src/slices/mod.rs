@@ -1,4 +1,4 @@
-//! Exchanges divided by what they have in common: `--by client,share`.
+//! Exchanges grouped by fields: `--by client,share`.
 //!
 //! As long as there are no more than [`SLICES_MAX`] different keys, every slice is exact. Beyond that, those that waited
 //! longest are kept: see `table` for how, and for what is guaranteed. Whatever is given up is added up in one slice, so

@@ -11,7 +11,7 @@
 //!   sent again. A server that stands still in the midst of a transfer ([`Exchange::standstill`]) takes it too.
 //! - **Nothing is outstanding**, between a response and the next request. Up to [`THINK_MAX`] it is the client's time
 //!   to think, less the round trip between capture point and client, which is the network's. Longer, it is idle.
-//! - **Waits by design** take moments in which nothing else is outstanding. A subscription to changes
+//! - **Expected waits** take moments in which nothing else is outstanding. A subscription to changes
 //!   ([`Exchange::is_subscription`]) holds nobody up: beside it, a client still thinks.
 //! - An unanswered request keeps the server's name on what is left until the connection ends.
 //! - Where the end of a command was not captured, or the beginning, what lies between it and its neighbours is unknown.
@@ -54,7 +54,7 @@ pub enum TimePart {
     ServerOrNetwork,
     /// First to last packet of responses.
     ResponseTransfer,
-    /// Waits by design, and nothing else outstanding.
+    /// Expected waits, and nothing else outstanding.
     Waiting,
     /// Nothing outstanding for long, before the first request, after the last response.
     Idle,
@@ -85,7 +85,7 @@ impl TimePart {
 pub struct TimeSplit {
     /// Connections that were added up.
     pub connections: u64,
-    /// Time with at least one command outstanding, waits by design not counted.
+    /// Time with at least one command outstanding, expected waits not counted.
     pub busy: Nanos,
     /// Sum over the commands of the time for which each was outstanding.
     pub outstanding: Nanos,

@@ -10,7 +10,7 @@ pub const THINK_MAX: Nanos = Nanos(10_000_000_000);
 /// Commands of a connection that are kept until all that began before them are known. A command that is outstanding for
 /// longer than it takes that many others to end counts only from then on.
 pub(super) const HELD_MAX: usize = 256;
-/// Waits by design, and waits for segments to be sent again, that may lie in a pause; the oldest are left out.
+/// Expected waits, and waits for segments to be sent again, that may lie in a pause; the oldest are left out.
 pub(super) const PAUSE_NOTES_MAX: usize = 64;
 
 const PARTS: usize = TimePart::ALL.len();
@@ -34,7 +34,7 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    /// That of an exchange; none of a wait by design, and of what nobody waits for.
+    /// That of an exchange; none of an expected wait, and of what nobody waits for.
     pub(crate) fn of(exchange: &Exchange) -> Option<Stretch> {
         let Exchange { request, response, .. } = exchange;
         if exchange.group == Group::Waiting || exchange.outcome == Outcome::ServerInitiated {
@@ -103,7 +103,7 @@ impl Stretch {
 enum Note {
     /// A lost segment is being sent again.
     Resent,
-    /// A wait by design holds the client up.
+    /// An expected wait holds the client up.
     Held,
     /// A subscription to changes is outstanding.
     Subscribed,

@@ -170,7 +170,7 @@ fn group_rows(state: &State) -> Vec<[String; 5]> {
         .iter()
         .map(|group| {
             let rate = rate(now.per_second(group.commands));
-            // Waits by design have no response time that anybody waits for.
+            // Expected waits have no response time that anybody waits for.
             let times = if group.group == Group::Waiting { [None; 3] } else { [group.p50, group.p95, group.p99] };
             let [p50, p95, p99] = times.map(compact);
             [group.group.to_string(), rate, p50, p95, p99]

@@ -1,4 +1,4 @@
-//! One connection, and the one command that is under way on it, besides a watch that waits by design: out goes a
+//! One connection, and the one command that is under way on it, besides a watch that is an expected wait: out goes a
 //! request, its answer is found by MID, checked, and noted with its times (MS-CIFS 3.2.4.1 and 3.2.5.1).
 
 use super::super::crypto::Smb1Signer;
@@ -29,7 +29,7 @@ pub(super) struct About {
     pub(super) fid: Option<u16>,
     pub(super) offset: Option<u64>,
     pub(super) length: Option<u32>,
-    /// Waits by design: without a time limit, and not counted among those that do not.
+    /// Expected waits: without a time limit, and not counted among those that do not.
     pub(super) waits: bool,
 }
 

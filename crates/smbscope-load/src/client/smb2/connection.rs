@@ -26,7 +26,7 @@ pub(super) struct About {
     pub(super) file: Option<FileReference>,
     pub(super) offset: Option<u64>,
     pub(super) length: Option<u32>,
-    /// It waits by design: there is no limit to its time.
+    /// It is an expected wait: there is no limit to its time.
     pub(super) waits: bool,
     pub(super) whose: Whose,
 }

@@ -110,7 +110,7 @@ impl Smb2Connection {
         self.link.frame().get(reply.range.clone()).unwrap_or_default()
     }
 
-    /// When waiting for an answer ends; never for what waits by design.
+    /// When waiting for an answer ends; never for what is an expected wait.
     fn deadline(&self, sample: &Sample) -> Option<Instant> {
         let by_design = sample.group == Group::Waiting;
         if by_design { None } else { sample.request_first.checked_add(self.timeout) }

@@ -83,7 +83,7 @@ fn files(page: &mut Page, counted: &Counted) {
         ("p95", 0),
         ("Slowest", 0),
     ];
-    of_paths(page, "Files waited for longest", &columns, lines);
+    of_paths(page, "Files by total wait", &columns, lines);
 }
 
 fn slowest(page: &mut Page, counted: &Counted, started: Timestamp) {

@@ -49,10 +49,10 @@ fn how_it_went(run: &Run) -> String {
         };
     }
     if let (count, Some(p50)) = (run.connects.count, run.connects.p50) {
-        let slowest = run.connects.max.map(|max| format!(", the slowest {}", unbroken(max)));
+        let slowest = run.connects.max.map(|max| format!(", slowest {}", unbroken(max)));
         let slowest = slowest.filter(|_| count > 1).unwrap_or_default();
         text += &format!(
-            " {}, half of them within {}{slowest}.",
+            " {}: median {}{slowest}.",
             counted(count, "session was made", "sessions were made"),
             unbroken(p50)
         );
@@ -172,7 +172,7 @@ fn commands(page: &mut Page, run: &Run) {
         .collect();
     if !groups.is_empty() {
         let of_headline = run.total.client.count;
-        groups.push(line("All but waits".to_owned(), 0, of_headline, &run.errors, &run.total.client));
+        groups.push(line("Total".to_owned(), 0, of_headline, &run.errors, &run.total.client));
     }
     table.section("Groups", groups).render(page);
 }

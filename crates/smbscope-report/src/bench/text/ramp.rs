@@ -23,7 +23,7 @@ pub(super) fn render(page: &mut Page, document: &Document) {
     let mut left_out = throughput(document, runs).render(page);
     left_out.extend(response_time(document, runs).render(page));
     let mut text = "Commands are those that the server answered; times are response times inside the client, of all \
-                    groups but waits by design. Bars: commands/s, and the average."
+                    groups without expected waits. Bars: commands/s, and the average."
         .to_owned();
     if is_open(runs) {
         text += " Operations count from when they were due: what a user waits who keeps to the schedule.";
