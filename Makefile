@@ -215,8 +215,9 @@ load-figures: setup build ## what the load generator does and costs, on Samba an
 fuzz: ## fuzz every parser for FUZZ_SECONDS each; FUZZ_TARGETS="pcap smb2" for some; see docs/fuzzing.md
 	FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_TARGETS='$(FUZZ_TARGETS)' scripts/fuzz.sh
 
-demo-captures: ## record the bundled captures anew (root; Samba)
+demo-captures: setup-python build ## record the bundled captures anew (root; Samba, ClamAV)
 	scripts/make_demo_captures.sh tests/data
+	$(PYTHON) scripts/trouble_captures.py --smbscope $(SMBSCOPE) -o tests/data
 
 clean: ## remove what was built
 	$(CARGO) clean

@@ -1,4 +1,5 @@
-//! Where the time went, from the packets on: to the microsecond on captures built by hand, and adding up on all others.
+//! Where the time went, from the packets on: to the microsecond on captures built by hand, adding up on all others, and
+//! with a verdict that names what was made slow.
 
 mod common;
 
@@ -111,5 +112,21 @@ fn the_parts_add_up_for_every_connection_of_every_capture() {
         let clients = report["clients"].as_array().expect("an array");
         let by_client: i64 = clients.iter().map(|client| number(&client["time_split"], "elapsed_ns")).sum();
         assert_eq!(by_client, whole, "{name}");
+    }
+}
+
+/// How each was made slow is in tests/data/README.md.
+#[test]
+fn bundled_captures_with_trouble_name_it() {
+    let directory = directory("split_trouble");
+    let troubles = [("slow-server", "server", "server_ns"), ("lossy-network", "network", "network_ns")];
+    for (name, who, part) in troubles {
+        let file = bundled(&format!("demo-{name}.pcap.zst"));
+        let report = report(&directory, file.to_str().expect("UTF-8"));
+        assert_eq!(report["verdict"]["who"], who, "{name}: {}", report["verdict"]);
+        // Users rest between files; of the rest, most belongs to the one at fault.
+        let split = &report["time_split"];
+        let waited = number(split, "elapsed_ns") - number(split, "think_ns") - number(split, "idle_ns");
+        assert!(number(split, part) > waited / 2, "{name}: {split}");
     }
 }
