@@ -9,9 +9,11 @@ CARGO ?= cargo
 # A module with modules of its own is name/mod.rs.
 CLIPPY := $(CARGO) clippy --workspace --all-targets --locked -- -D warnings -D clippy::self_named_module_files
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-# Checks licences and advisories by deny.toml; built once, which takes two processors about two minutes.
-DENY_VERSION := 0.20.2
-DENY := .cache/tools/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
+# Tools that are built once, each of which takes two processors about two minutes: cargo-deny checks licences and
+# advisories by deny.toml, the others make packages by crates/smbscope-cli/Cargo.toml.
+DENY := .cache/tools/cargo-deny-0.20.2/bin/cargo-deny
+MAKE_DEB := .cache/tools/cargo-deb-3.8.0/bin/cargo-deb
+MAKE_RPM := .cache/tools/cargo-generate-rpm-0.21.1/bin/cargo-generate-rpm
 # A file for each target of `make test` that was skipped, with the reason.
 SKIPPED := $(TARGET)/skipped
 SMBSCOPE := $(TARGET)/release/smbscope
@@ -40,8 +42,12 @@ LOAD_OPTIONS ?=
 PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALLED := $(DESTDIR)$(PREFIX)
+COMPLETIONS := bash-completion/completions/smbscope zsh/site-functions/_smbscope fish/vendor_completions.d/smbscope.fish
+# For `make packages`: what the packages hold, and where they are put.
+STAGE := $(TARGET)/release/package
+PACKAGES := $(TARGET)/packages
 
-.PHONY: schemas help setup setup-build setup-python setup-web setup-servers setup-all build install uninstall docs demo check test lint fmt lint-rust lint-python licences advisories test-rust test-kerberos test-scripts test-install test-readme test-accuracy test-damage test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-all build install uninstall packages docs demo check test lint fmt lint-rust lint-python licences advisories test-rust test-kerberos test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -50,7 +56,7 @@ setup: ## install what is missing for building and testing (safe to repeat)
 	@scripts/setup.sh
 
 # The parts of it, each for the targets that use it.
-setup-build setup-python setup-web setup-servers:
+setup-build setup-python setup-web setup-servers setup-packages:
 	@scripts/setup.sh --only $(@:setup-%=%)
 
 setup-all: ## the same, and tshark for `make accuracy` and `make bench`
@@ -59,18 +65,33 @@ setup-all: ## the same, and tshark for `make accuracy` and `make bench`
 build: setup-build ## the release binary, with Rust and a C compiler only; FEATURES=kerberos for `bench --login kerberos`
 	$(CARGO) build --release --locked -p smbscope-cli $(if $(FEATURES),--features '$(FEATURES)')
 
-install: ## the binary, its manual pages and shell completions into PREFIX (/usr/local)
+install: ## the binary, manual pages, completions, documents, workloads and demo captures into PREFIX (/usr/local)
 	@test -x $(SMBSCOPE) || $(MAKE) build
 	install -D -m 755 $(SMBSCOPE) $(INSTALLED)/bin/smbscope
 	$(SMBSCOPE) man --output $(INSTALLED)/share/man/man1
-	install -d $(INSTALLED)/share/bash-completion/completions $(INSTALLED)/share/zsh/site-functions $(INSTALLED)/share/fish/vendor_completions.d
-	$(SMBSCOPE) completions bash >$(INSTALLED)/share/bash-completion/completions/smbscope
-	$(SMBSCOPE) completions zsh >$(INSTALLED)/share/zsh/site-functions/_smbscope
-	$(SMBSCOPE) completions fish >$(INSTALLED)/share/fish/vendor_completions.d/smbscope.fish
+	install -d $(addprefix $(INSTALLED)/share/,$(dir $(COMPLETIONS)) doc/smbscope/docs smbscope/captures smbscope/workloads)
+	$(SMBSCOPE) completions bash >$(INSTALLED)/share/$(word 1,$(COMPLETIONS))
+	$(SMBSCOPE) completions zsh >$(INSTALLED)/share/$(word 2,$(COMPLETIONS))
+	$(SMBSCOPE) completions fish >$(INSTALLED)/share/$(word 3,$(COMPLETIONS))
+	install -m 644 README.md CHANGELOG.md LICENSE-* $(INSTALLED)/share/doc/smbscope
+	install -m 644 docs/*.md docs/*.svg $(INSTALLED)/share/doc/smbscope/docs
+	install -m 644 tests/data/demo-*.pcap.zst $(INSTALLED)/share/smbscope/captures
+	install -m 644 workloads/*.toml $(INSTALLED)/share/smbscope/workloads
 
 uninstall: ## take away what `make install` put into PREFIX
 	rm -f $(INSTALLED)/bin/smbscope $(INSTALLED)/share/man/man1/smbscope.1 $(INSTALLED)/share/man/man1/smbscope-*.1
-	rm -f $(INSTALLED)/share/bash-completion/completions/smbscope $(INSTALLED)/share/zsh/site-functions/_smbscope $(INSTALLED)/share/fish/vendor_completions.d/smbscope.fish
+	rm -f $(addprefix $(INSTALLED)/share/,$(COMPLETIONS))
+	rm -rf $(INSTALLED)/share/doc/smbscope $(INSTALLED)/share/smbscope
+
+packages: setup-packages build $(MAKE_DEB) $(MAKE_RPM) ## a .deb and an .rpm of what `make install` installs, in target/packages
+	rm -rf $(STAGE) $(PACKAGES)
+	$(MAKE) --no-print-directory install DESTDIR=$(STAGE) PREFIX=/usr
+	scripts/notices.py $(STAGE)/usr/share/doc/smbscope/third-party-licences.gz
+	gzip -9n $(STAGE)/usr/share/man/man1/*
+	install -d $(PACKAGES)
+	$(MAKE_DEB) -p smbscope-cli --no-build --no-strip --output $(PACKAGES)
+	$(MAKE_RPM) -p crates/smbscope-cli --target-dir $(TARGET) --output $(PACKAGES)
+	@ls -l $(PACKAGES)
 
 demo: setup-servers build ## load a private Samba with 1 to 32 users, and report; also pages of two bundled captures
 	@mkdir -p out
@@ -119,10 +140,14 @@ lint-python: setup-python
 	$(PYTHON) -m ruff check scripts
 	$(PYTHON) -m ruff format --check scripts
 	$(PYTHON) -m mypy --config-file scripts/mypy.ini scripts
-	@for script in scripts/*.sh .ci/run; do bash -n "$$script"; done
+	@for script in scripts/*.sh packaging/*.sh .ci/run; do bash -n "$$script"; done
 
-$(DENY):
-	$(CARGO) install --quiet --locked --root .cache/tools/cargo-deny-$(DENY_VERSION) cargo-deny@$(DENY_VERSION)
+# They run for seconds, and take half the time to build so; their libraries in C compress the packages.
+$(MAKE_DEB) $(MAKE_RPM): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 0
+$(MAKE_DEB) $(MAKE_RPM): export CFLAGS := -O2
+# .cache/tools/NAME-VERSION/bin/NAME
+$(DENY) $(MAKE_DEB) $(MAKE_RPM):
+	$(CARGO) install --quiet --locked --root $(@:/bin/$(@F)=) $(@F)@$(patsubst .cache/tools/$(@F)-%/bin/$(@F),%,$@)
 
 licences: setup-build $(DENY)
 	$(DENY) --locked check --hide-inclusion-graph licenses bans sources
@@ -156,9 +181,16 @@ test-install: build
 	$(MAKE) --no-print-directory install DESTDIR=$(TARGET)/installed PREFIX=/usr
 	cd $(TARGET)/installed/usr && bin/smbscope --version && test -s share/man/man1/smbscope-analyze.1
 	cd $(TARGET)/installed/usr/share && test -s bash-completion/completions/smbscope \
-	    && test -s zsh/site-functions/_smbscope && test -s fish/vendor_completions.d/smbscope.fish
+	    && test -s zsh/site-functions/_smbscope && test -s fish/vendor_completions.d/smbscope.fish \
+	    && ../bin/smbscope analyze smbscope/captures/demo-slow-server.pcap.zst >/dev/null
 	$(MAKE) --no-print-directory uninstall DESTDIR=$(TARGET)/installed PREFIX=/usr
 	test -z "$$(find $(TARGET)/installed -type f)"
+	@# What is built is used again; deny.toml holds that it takes no more than Rust and a C compiler.
+	$(CARGO) install --quiet --locked --force --no-track --path crates/smbscope-cli --root $(TARGET)/cargo-installed
+	$(TARGET)/cargo-installed/bin/smbscope --version
+
+test-packages: packages ## the packages: what is in them, and the .deb installed in a minimal Debian (root; else that is skipped)
+	packaging/test.sh $(PACKAGES) $(STAGE) $(TARGET)/bare-debian $(SKIPPED)/$@
 
 test-scripts: setup-python setup-servers
 	$(PYTHON) -m unittest discover -q -s scripts

@@ -2,6 +2,7 @@
 # Proves `make demo` and `make test` on a minimal Debian: runs them in a root that debootstrap has just made (root only).
 #
 #   sudo scripts/bare_root.sh DIR [--suite NAME] [--mirror URL] [--again] [--remove] [demo|test|COMMAND ...]
+#   sudo scripts/bare_root.sh DIR [--suite NAME] [--mirror URL] --plain
 #
 # DIR must not exist, or be empty; it needs 20 GB for both. In it: Debian's smallest system (variant minbase), make and
 # ca-certificates, and a fresh clone of the commit that is checked out here. Everything else has to come from
@@ -13,6 +14,7 @@
 # The run has a process table and mounts of its own: however it ends, no process and no mount is left. It shares this
 # machine's network, and its network namespaces if it makes any. DIR stays, with the pages in DIR/home/smbscope/out;
 # --remove takes it away afterwards. --again uses a root that is there already, with all that earlier runs installed.
+# --plain only makes the minimal Debian, in which chroot(8) finds nothing of this machine or of smbscope.
 set -euo pipefail
 
 # The programs of this machine, inside.
@@ -33,7 +35,7 @@ fail() {
     exit 1
 }
 
-usage() { sed -n '4p' "$0" | cut -c3-; }
+usage() { sed -n '4,5p' "$0" | cut -c3-; }
 
 # Runs a command with mounts and a process table of its own. The first process of the table ends with this script, however
 # that ends, and all others with the first: the kernel then takes the mounts away.
@@ -168,7 +170,7 @@ bind_read_only() {
     mount -o remount,bind,ro "$target"
 }
 
-root='' suite='' mirror='' again='' remove='' commands=() inside=''
+root='' suite='' mirror='' again='' remove='' plain='' commands=() inside=''
 while [ $# -gt 0 ]; do
     case $1 in
         --help | -h) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" && exit 0 ;;
@@ -177,6 +179,7 @@ while [ $# -gt 0 ]; do
         --mirror) mirror=${2:?$(usage)} && shift ;;
         --again) again=1 ;;
         --remove) remove=1 ;;
+        --plain) plain=1 ;;
         -*) fail "no such option: $1; $(usage)" ;;
         *) if [ -z "$root" ]; then root=$1; else commands+=("$1"); fi ;;
     esac
@@ -193,7 +196,9 @@ if [ -n "$inside" ]; then
     exit
 fi
 
-for tool in rustc node npm git unshare setpriv; do
+tools=(unshare setpriv)
+[ -n "$plain" ] || tools+=(rustc node npm git)
+for tool in "${tools[@]}"; do
     command -v "$tool" >/dev/null || fail "$tool is missing on this machine"
 done
 mkdir -p "$root"
@@ -215,6 +220,7 @@ else
     [ -z "$(ls -A "$root")" ] || fail "$root is not empty"
     make_root
 fi
+if [ -n "$plain" ]; then exit; fi
 pass_network_on
 [ -z "$(git status --porcelain --untracked-files=no)" ] || say "there are changes that are not committed: they are left out"
 rm -rf --one-file-system "${root:?}$CLONE"

@@ -2,7 +2,7 @@
 # Installs what is missing for building and testing smbscope. Safe to repeat; does nothing when all is there.
 #
 #   scripts/setup.sh                  what `make demo` and `make test` need
-#   scripts/setup.sh --only PART ...  some of it: build (a C compiler; Rust is checked), python, web, servers
+#   scripts/setup.sh --only PART ...  some of it: build (a C compiler; Rust is checked), python, web, servers, packages
 #   scripts/setup.sh --with-tshark    also tshark, which `make accuracy` and `make bench` compare with
 #   scripts/setup.sh --with-kerberos  also what `make test-kerberos` and FEATURES=kerberos need
 #
@@ -61,7 +61,7 @@ install_laboratory() {
 if [ "${1:-}" = --source-only ]; then return 0; fi
 
 cd "$(dirname "$0")/.."
-parts=(build python web servers)
+parts=(build python web servers packages)
 if [ "${1:-}" = --only ]; then
     shift
     parts=("$@")
@@ -92,6 +92,13 @@ chromium=${SMBSCOPE_CHROMIUM:-$(command -v chromium || command -v chromium-brows
 if wants web && [ -z "$chromium" ]; then packages+=(chromium fonts-liberation); fi
 # For kill(1), which tests use.
 if wants servers && [ ! -x /bin/kill ]; then packages+=(procps); fi
+# What finds the libraries that a .deb depends on, and what the test of the packages takes.
+if wants packages; then
+    [ -n "$python" ] || packages+=(python3)
+    command -v dpkg-shlibdeps >/dev/null || packages+=(dpkg-dev)
+    command -v rpm >/dev/null || packages+=(rpm)
+    PATH=$PATH:/usr/sbin command -v debootstrap >/dev/null || packages+=(debootstrap)
+fi
 if [ "${1:-}" = --with-tshark ] && ! command -v tshark >/dev/null; then packages+=(tshark); fi
 if [ "${1:-}" = --with-kerberos ]; then
     # The crate that binds to GSSAPI asks pkg-config where it is.

@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# Tests the packages of `make packages`: what is in them, and the .deb in a minimal Debian that has nothing else.
+#
+#   packaging/test.sh PACKAGES STAGE ROOT NOTE
+#
+# STAGE holds the files that the packages were made from. ROOT is where the minimal Debian is, or is made (root only).
+# NOTE gets a line for each part that can't be tested here: CONTRIBUTING.md says what may be skipped.
+set -euo pipefail
+
+# A download that nobody waits for.
+MOST_BYTES=20000000
+
+packages=$1 stage=$(readlink -f "$2") root=$3 note=$4
+here=$(dirname "$(readlink -f "$0")")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+say() { echo "test-packages: $*"; }
+fail() {
+    echo "test-packages: $*" >&2
+    exit 1
+}
+# What this machine does not let us do; and what set-up should have installed.
+unable() {
+    say "SKIPPED: $*"
+    echo "$*" >>"$note"
+}
+missing() {
+    [ "${SMBSCOPE_MISSING:-}" != fail ] || fail "SMBSCOPE_MISSING=fail, and this is missing: $*"
+    unable "$*"
+}
+has() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null; }
+
+# The digest and path of each file below a directory.
+digests() { (cd "$1" && find . -type f -exec sha256sum {} + | sed 's#  \./#  /#' | sort -k 2); }
+
+same_files() {
+    local size
+    size=$(stat -c %s "$stage/usr/bin/smbscope")
+    [ "$size" -lt "$MOST_BYTES" ] || fail "the binary has $size bytes, and $MOST_BYTES or more are too many"
+    ! readelf -S "$stage/usr/bin/smbscope" | grep -qE '\.(symtab|debug_info)' || fail "the binary is not stripped"
+    say "the binary has $size bytes, stripped"
+
+    digests "$stage" >"$scratch/stage"
+    sha256sum <"$here/copyright" | sed 's#-$#/usr/share/doc/smbscope/copyright#' >>"$scratch/stage"
+    sort -o "$scratch/stage" -k 2 "$scratch/stage"
+    dpkg-deb -x "$deb" "$scratch/deb"
+    digests "$scratch/deb" | diff "$scratch/stage" - || fail "$deb has other files than were installed (<)"
+    say "$(wc -l <"$scratch/stage") files in ${deb##*/}, those that make install installs"
+    if ! has rpm; then
+        missing "what is in the .rpm: there is no rpm (Debian: rpm)"
+        return
+    fi
+    rpm -K --nosignature "$rpm" >"$scratch/digests" || fail "$rpm: $(cat "$scratch/digests")"
+    rpm -qp --qf '[%{FILEDIGESTS}  %{FILENAMES}\n]' "$rpm" | sort -k 2 | diff "$scratch/stage" - ||
+        fail "$rpm has other files than were installed (<)"
+    say "the same in ${rpm##*/}"
+}
+
+# A minimal Debian in ROOT; a second run uses it again.
+make_root() {
+    if [ ! -e "$root/.smbscope-bare-root" ]; then
+        rm -rf --one-file-system "$root"
+        "$here/../scripts/bare_root.sh" "$root" --plain 2>&1 | tee "$scratch/made"
+    fi
+}
+
+# Runs a program in the minimal Debian, with nothing of this machine.
+inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 chroot "$root" "$@"; }
+
+# All that is in there, apart from what dpkg remembers of itself.
+everything() { find "$root" -xdev \( -path "$root/var/lib/dpkg" -o -path "$root/var/log" \) -prune -o -print | sort; }
+
+installed() {
+    cp "$deb" "$root/smbscope.deb"
+    inside dpkg --purge smbscope >/dev/null 2>&1 || true
+    everything >"$scratch/before"
+    inside dpkg -i /smbscope.deb >"$scratch/dpkg" 2>&1 || fail "the package can't be installed: $(cat "$scratch/dpkg")"
+    say "installed in a Debian $(cat "$root/etc/debian_version") of $(inside dpkg-query -W | wc -l) packages: $(inside smbscope --version)"
+
+    local capture captures=0
+    for capture in "$root"/usr/share/smbscope/captures/*; do
+        # As a user without any rights, who has no place to write either.
+        inside setpriv --reuid=65534 --regid=65534 --clear-groups smbscope analyze --format json "${capture#"$root"}" |
+            grep -m 1 '^ *"headline": "..*"'
+        captures=$((captures + 1))
+    done
+    [ "$captures" -ge 4 ] || fail "$captures captures are in the package"
+    inside smbscope man --output /tmp/pages
+    diff <(ls "$root/tmp/pages") <(ls "$root/usr/share/man/man1" | grep '^smbscope' | sed 's/\.gz$//') ||
+        fail "other manual pages are in the package than smbscope has"
+    rm -r "$root/tmp/pages"
+    inside zgrep -q '^\.TH ' /usr/share/man/man1/smbscope-analyze.1.gz || fail "smbscope-analyze.1 is no manual page"
+    inside bash -c '. /usr/share/bash-completion/completions/smbscope && complete -p smbscope' >/dev/null
+    for capture in zsh/site-functions/_smbscope fish/vendor_completions.d/smbscope.fish; do
+        grep -q analyze "$root/usr/share/$capture" || fail "/usr/share/$capture completes nothing"
+    done
+    say "$captures captures analysed; manual pages and completions are in place"
+
+    inside dpkg --purge smbscope >"$scratch/dpkg" 2>&1 || fail "the package can't be removed: $(cat "$scratch/dpkg")"
+    everything | diff "$scratch/before" - || fail "this was left behind (>) or taken away (<)"
+    rm "$root/smbscope.deb"
+    say "removed, and nothing is left"
+}
+
+rm -f "$note"
+mkdir -p "$(dirname "$note")"
+deb=$(echo "$packages"/*.deb) rpm=$(echo "$packages"/*.rpm)
+if ! has dpkg-deb; then
+    missing "the packages: there is no dpkg (Debian: dpkg)"
+    exit
+fi
+same_files
+if [ "$(id -u)" != 0 ]; then
+    unable "installing the .deb in a minimal Debian: it needs root"
+elif ! has debootstrap; then
+    missing "installing the .deb in a minimal Debian: there is no debootstrap (Debian: debootstrap)"
+elif ! unshare --mount --pid --fork true 2>/dev/null; then
+    unable "installing the .deb in a minimal Debian: no right to mounts, as in many containers"
+elif ! make_root; then
+    unable "installing the .deb in a minimal Debian: it can't be made here ($(tail -n 1 "$scratch/made" | sed 's/^bare_root: //'))"
+else
+    installed
+fi
