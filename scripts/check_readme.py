@@ -2,6 +2,8 @@
 """Runs the examples of README.md and docs/*.md, so that they keep working.
 
 ```sh                 a line that begins with `smbscope ` is run and must exit with 0; of the tutorial, every line is
+```sh package         the same where smbscope is installed from its package (`--root`), and nowhere else
+```sh clone           the same where it is not
 ```console checked    each line behind `$ ` is run, and must print the lines that follow it: `…` stands for anything
                       within a line, and alone on a line for any lines; how many blanks stand between words is free
 
@@ -9,6 +11,7 @@ A backslash at the end of a line continues it. Blocks with other words, such as 
 examples run one after the other in a scratch directory of its own, laid out as the repository is after `make demo`:
 tests/data holds the bundled captures, target/release/smbscope is the binary. What a page's `cd` and `export` lines
 say holds for the lines below. smbscope is on the PATH, except for the tutorial, which has to say how to get it there.
+With `--root DIR`, examples run in that directory as their root (chroot), where smbscope's package is installed.
 """
 
 import argparse
@@ -25,6 +28,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 TIMEOUT_SECONDS = 300
+# Where programs are in a root that has nothing of this machine.
+BARE = "/usr/sbin:/usr/bin:/sbin:/bin"
 # Examples that start a private server.
 WANT_SAMBA = ("smbscope bench", "smbscope lab")
 
@@ -50,15 +55,19 @@ class Workplace:
 
     directory: Path
     environment: dict[str, str]
+    # Where smbscope is installed from its package: what is / for the examples.
+    root: Path | None = None
     # The `cd` and `export` lines so far.
     state: list[str] = field(default_factory=list)
 
     def run(self, example: Example) -> Outcome:
-        command = " && ".join([*self.state, example.command])
+        place, prefix = self.directory, []
+        if self.root is not None:
+            place, prefix = Path("/") / self.directory.relative_to(self.root), ["chroot", str(self.root)]
+        command = " && ".join([f"cd {place}", *self.state, example.command])
         try:
             run = subprocess.run(
-                ["bash", "-c", f"set -o pipefail; {command}"],
-                cwd=self.directory,
+                [*prefix, "bash", "-c", f"set -o pipefail; {command}"],
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -91,8 +100,8 @@ def prints(output: str, shown: list[str]) -> bool:
     return re.fullmatch(pattern, output if output.endswith("\n") or not output else output + "\n") is not None
 
 
-def examples(page: Path) -> Iterator[Example]:
-    """The examples of a page, in order."""
+def examples(page: Path, here: str = "clone") -> Iterator[Example]:
+    """The examples of a page for smbscope from a `package` or a `clone`, in order."""
     fence = None
     found: Example | None = None
     pending = ""
@@ -102,7 +111,7 @@ def examples(page: Path) -> Iterator[Example]:
             if found:
                 yield found
             found, pending = None, ""
-            fence = line.strip().removeprefix("```") if fence is None else None
+            fence = line.strip().removeprefix("```").removesuffix(f" {here}") if fence is None else None
             continue
         text = line.strip()
         if fence == "sh" or (fence == "console checked" and (pending or text.startswith("$ "))):
@@ -136,7 +145,11 @@ def prepare(page: Path, smbscope: Path, directory: Path) -> Workplace:
     binary.symlink_to(smbscope)
     path = [str(binary.parent)] if page != TUTORIAL else []
     search = os.pathsep.join([*path, os.environ["PATH"]])
-    return Workplace(directory, dict(os.environ, PATH=search, NO_COLOR="1", LC_ALL="C.UTF-8", TZ="UTC"))
+    return Workplace(directory, environment(search))
+
+
+def environment(path: str) -> dict[str, str]:
+    return dict(os.environ, PATH=path, NO_COLOR="1", LC_ALL="C.UTF-8", TZ="UTC")
 
 
 def which(tool: str) -> str | None:
@@ -146,21 +159,28 @@ def which(tool: str) -> str | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--smbscope", type=Path, required=True)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--smbscope", type=Path, metavar="PROGRAM", help="the program of this clone")
+    source.add_argument("--root", type=Path, metavar="DIR", help="a root in which its package is installed (chroot)")
     parser.add_argument("-v", "--verbose", action="store_true", help="show what the examples print")
     parser.add_argument("pages", nargs="*", type=Path, help="these pages only")
     options = parser.parse_args()
 
-    smbscope: Path = options.smbscope.resolve()
-    if not smbscope.is_file():
+    root: Path | None = options.root and options.root.resolve(strict=True)
+    smbscope: Path | None = options.smbscope and options.smbscope.resolve()
+    if smbscope and not smbscope.is_file():
         print(f"check_readme: {options.smbscope} does not exist; build it first", file=sys.stderr)
         return 1
     pages = [page.resolve() for page in options.pages] or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
     passed = failed = 0
     for page in pages:
-        with tempfile.TemporaryDirectory(prefix="smbscope-examples-") as directory:
-            workplace = prepare(page, smbscope, Path(directory))
-            for example in examples(page):
+        scratch = root / "tmp" if root else None
+        with tempfile.TemporaryDirectory(prefix="smbscope-examples-", dir=scratch) as name:
+            directory = Path(name)
+            workplace = (
+                prepare(page, smbscope, directory) if smbscope else Workplace(directory, environment(BARE), root)
+            )
+            for example in examples(page, "clone" if smbscope else "package"):
                 if example.command.startswith(WANT_SAMBA) and which("smbd") is None:
                     print(f"check_readme: skipped, as there is no Samba: {example.command}")
                     continue

@@ -96,6 +96,14 @@ class Examples(unittest.TestCase):
             found = [(example.line, example.command, example.shown) for example in examples(path)]
         self.assertEqual(found, [(2, "smbscope a b", None), (10, "echo 1", ["1"]), (12, "echo 2", [])])
 
+    def test_blocks_for_a_package_and_for_a_clone_are_run_there_alone(self) -> None:
+        with tempfile.TemporaryDirectory(dir=ROOT / "docs") as directory:
+            path = Path(directory) / "page.md"
+            blocks = {"sh package": "smbscope a", "sh clone": "smbscope b", "sh": "smbscope c"}
+            path.write_text("".join(f"```{word}\n{line}\n```\n" for word, line in blocks.items()), encoding="utf-8")
+            found = {here: [example.command for example in examples(path, here)] for here in ("package", "clone")}
+        self.assertEqual(found, {"package": ["smbscope a", "smbscope c"], "clone": ["smbscope b", "smbscope c"]})
+
     def test_what_is_exported_holds_for_the_lines_below(self) -> None:
         with tempfile.TemporaryDirectory(dir=ROOT / "docs") as directory:
             path = Path(directory) / "page.md"
