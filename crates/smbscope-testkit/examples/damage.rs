@@ -242,7 +242,9 @@ fn subjects(paths: &[PathBuf]) -> anyhow::Result<Vec<Subject>> {
         let (exchanges, _) = analyze(&recording, &recording.undamaged());
         let truth = Truth::new(&recording, &exchanges);
         let encrypted = exchanges.iter().filter(|exchange| exchange.command == Command::EncryptedFrame).count();
-        if truth.exchanges() > 0 {
+        if truth.has_filled_holes() {
+            eprintln!("damage: {} is left out: the network lost packets of its messages", path.display());
+        } else if truth.exchanges() > 0 {
             let encrypted = 2 * encrypted > exchanges.len();
             subjects.push(Subject { recording, truth, encrypted });
         }

@@ -55,6 +55,27 @@ fn an_undamaged_copy_is_right() {
 }
 
 #[test]
+fn a_capture_with_a_hole_filled_late_is_known() {
+    let recording = recording();
+    let undamaged = recording.undamaged();
+    assert!(!Truth::new(&recording, &analyze(&recording, &undamaged)).has_filled_holes());
+    // The second of the three packets of the response is lost, and sent again after the third.
+    let conversation = Conversation::new()
+        .segment_size(150)
+        .client_sends(300, framed(smb2::read(6, 1, 0, 300)))
+        .server_sends(400, framed(smb2::read_response(6, &[0; 300])));
+    let mut packets = conversation.packets();
+    packets[5].time.0 += 200_000_000;
+    packets[5].ip_id += 2;
+    packets[5..].rotate_left(1);
+    let file = tempfile::NamedTempFile::new().expect("there is room for a file");
+    std::fs::write(file.path(), pcap::nanos(&packets)).expect("there is room for a file");
+    let recording = Recording::read(file.path()).expect("it is a capture");
+    let exchanges = analyze(&recording, &recording.undamaged());
+    assert!(Truth::new(&recording, &exchanges).has_filled_holes(), "{exchanges:?}");
+}
+
+#[test]
 fn a_request_with_the_response_of_another_is_false() {
     let verdict = judged(unchanged, |found| {
         let response = found[0].response;

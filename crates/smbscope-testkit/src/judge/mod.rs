@@ -25,6 +25,8 @@ pub struct Truth {
     pairs: Vec<Pair>,
     /// By the place of a packet: the pairs with a request that it holds a part of.
     by_request: Vec<Vec<usize>>,
+    /// Halves of exchanges that a late packet completed.
+    filled: usize,
 }
 
 #[derive(Debug)]
@@ -46,6 +48,8 @@ struct Part {
     first_copies: Vec<usize>,
     /// Those that hold its last byte.
     last_copies: Vec<usize>,
+    /// Whether it ends with a packet that filled a hole, behind the one with its last byte.
+    filled: bool,
     /// What must be there to know its id.
     header: Vec<(usize, usize)>,
 }
@@ -119,7 +123,7 @@ impl Truth {
     /// The truth about a capture by what the analysis of all its packets says.
     pub fn new(recording: &Recording, exchanges: &[Exchange]) -> Truth {
         let reading = Reading::of(recording);
-        let mut truth = Truth { pairs: Vec::new(), by_request: vec![Vec::new(); recording.len()] };
+        let mut truth = Truth { pairs: Vec::new(), by_request: vec![Vec::new(); recording.len()], filled: 0 };
         for exchange in exchanges.iter().filter(|exchange| exchange.is_complete()) {
             let (client, server) = (exchange.endpoints.client, exchange.endpoints.server);
             let request = reading.part(&exchange.request, (client, server), exchange);
@@ -128,6 +132,7 @@ impl Truth {
             for packet in &request.packets {
                 truth.by_request[*packet].push(truth.pairs.len());
             }
+            truth.filled += [&request, &response].into_iter().filter(|part| part.filled).count();
             let Exchange { command, message_id, .. } = *exchange;
             truth.pairs.push(Pair { command, message_id, request, response });
         }
@@ -137,6 +142,12 @@ impl Truth {
     /// How many exchanges it has.
     pub fn exchanges(&self) -> usize {
         self.pairs.len()
+    }
+
+    /// Whether the network lost packets of its messages, so that retransmissions completed them. When such a message ends
+    /// in a copy depends on which of its packets were lost there, too: no copy of it can be judged.
+    pub fn has_filled_holes(&self) -> bool {
+        self.filled > 0
     }
 
     /// Judges what was found in a copy.
@@ -291,6 +302,7 @@ impl Reading<'_> {
             Some(message) => part.header.clone_from(&message.header),
             None => part.packets = self.recording.payloads_between(first, last),
         }
+        part.filled = !own.is_empty() && own.iter().all(|message| message.last < last);
         for message in own {
             part.packets.extend(&message.packets);
             part.first_copies.extend(message.first_copies.iter().filter(|_| message.first == first));
