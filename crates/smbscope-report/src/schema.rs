@@ -188,6 +188,11 @@ pub(crate) fn cumulative(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// One for each column.
+pub(crate) fn cumulatives(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": cumulative(generator) })
+}
+
 pub(crate) fn who_is_slow(_: &mut SchemaGenerator) -> Schema {
     one_of(["server", "network", "unknown"])
 }

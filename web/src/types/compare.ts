@@ -379,6 +379,10 @@ export interface Group {
    * One for each column; null where it has none.
    */
   cells: (Cell | null)[];
+  /**
+   * The cumulative distribution of response time in each column, as a report has it; empty where it is not known.
+   */
+  cumulative: [number, number][][];
 }
 /**
  * A command.

@@ -30,6 +30,7 @@ export function comparison(
       part_of: ["Attributes", "Directory", "Locking"].includes(group.group) ? "Other" : null,
       headline: true,
       cells: cells(reports.map((report) => all(report).find((found) => found.group === group.group))),
+      cumulative: reports.map((report) => all(report).find((found) => found.group === group.group)?.cumulative ?? []),
     })),
     commands: (reports[0]?.commands ?? []).map((command) => ({
       protocol: command.protocol,

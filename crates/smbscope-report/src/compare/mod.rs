@@ -153,6 +153,9 @@ pub struct Group {
     pub headline: bool,
     /// One for each column; null where it has none.
     pub cells: Vec<Option<Cell>>,
+    /// The cumulative distribution of response time in each column, as a report has it; empty where it is not known.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::cumulatives"))]
+    pub cumulative: Vec<Vec<(Nanos, f64)>>,
 }
 
 /// A command.
@@ -231,11 +234,15 @@ impl Overview {
 
 /// Groups of every column in the order of the report.
 fn groups(inputs: &[Input]) -> Vec<Group> {
-    let of_all = crate::names::groups().map(|(name, part_of, headline)| Group {
-        group: name.to_owned(),
-        part_of: part_of.map(str::to_owned),
-        headline,
-        cells: row_of(inputs.iter().map(|input| input.report.group(name))),
+    let of_all = crate::names::groups().map(|(name, part_of, headline)| {
+        let found = || inputs.iter().map(|input| input.report.group(name));
+        Group {
+            group: name.to_owned(),
+            part_of: part_of.map(str::to_owned),
+            headline,
+            cells: row_of(found().map(|group| group.map(|group| &group.row))),
+            cumulative: found().map(|group| group.map(|group| group.cumulative.clone()).unwrap_or_default()).collect(),
+        }
     });
     of_all.filter(|group| group.cells.iter().any(Option::is_some)).collect()
 }

@@ -300,7 +300,9 @@ fn groups(run: &Run) -> Vec<entries::Group> {
     let one = |group: &bench::Group, parts: Vec<entries::Group>| {
         let row = row_of_group(run, group);
         let bench::Group { group, headline, .. } = group;
-        entries::Group { group: group.clone(), headline: *headline, row, cumulative: Vec::new(), parts }
+        let counted = run.counted.as_ref().and_then(|counted| entries::Group::find(&counted.groups, group));
+        let cumulative = counted.map(|counted| counted.cumulative.clone()).unwrap_or_default();
+        entries::Group { group: group.clone(), headline: *headline, row, cumulative, parts }
     };
     let whole = run.groups.iter().filter(|group| group.part_of.is_none());
     let parts_of = |name: &str| {

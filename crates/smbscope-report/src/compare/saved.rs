@@ -70,10 +70,9 @@ impl Summary {
         }
     }
 
-    /// The row of a group, or of a part of one.
-    pub(super) fn group(&self, name: &str) -> Option<&Row> {
-        let all = self.groups.iter().flat_map(|group| std::iter::once(group).chain(&group.parts));
-        all.filter(|group| group.group == name).map(|group| &group.row).next()
+    /// A group, or a part of one.
+    pub(super) fn group(&self, name: &str) -> Option<&Group> {
+        Group::find(&self.groups, name)
     }
 }
 

@@ -217,6 +217,11 @@ pub(crate) struct Group {
 }
 
 impl Group {
+    /// A group of that name, or a part of one.
+    pub(crate) fn find<'a>(groups: &'a [Group], name: &str) -> Option<&'a Group> {
+        groups.iter().flat_map(|group| std::iter::once(group).chain(&group.parts)).find(|group| group.group == name)
+    }
+
     /// The groups that occurred; *Other* holds its parts, so that the entries of the list add up.
     pub(crate) fn all(aggregate: &Aggregate) -> Vec<Group> {
         let mut result: Vec<Group> = Vec::new();
