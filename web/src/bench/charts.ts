@@ -2,10 +2,8 @@
 // same axis of users, and response time by group.
 import { bytesPanel, curve, lines, type Panel, ratePanel, timePanel } from "../charts/lines";
 import { groupStroke } from "../charts/palette";
-import { h } from "../lib/dom";
-import { clock, counted, duration, rate, thousands, tickDuration } from "../lib/format";
-import { choice } from "../lib/page";
-import type { Interval, Run, SmbscopeBenchDocument, Times } from "../types/bench";
+import { duration, perSecond, rate, short, thousands } from "../lib/format";
+import type { Run, SmbscopeBenchDocument, Times } from "../types/bench";
 import { byRate, headline, load, loadText } from "./load";
 
 /** A chart over the loads of runs. */
@@ -67,6 +65,45 @@ function capacityMark(bench: SmbscopeBenchDocument) {
   return typeof users === "number" ? { x: users, text: `capacity: ${thousands(users)}` } : undefined;
 }
 
+/** What throughput costs: response time against it, from load point to load point. */
+export function throughputCurve(bench: SmbscopeBenchDocument): HTMLElement {
+  const { runs } = bench;
+  const at = (run: Run) => run.operations_per_second;
+  const users = (n: number) => {
+    const run = runs.find((run) => at(run) === n);
+    return run ? loadText(bench, load(bench, run)) : "";
+  };
+  const kept = runs.find((run) => load(bench, run) === capacityMark(bench)?.x);
+  const [p50, p95] = [(run: Run) => headline(run).p50, (run: Run) => headline(run).p95];
+  return lines({
+    label: "Response time against throughput, from load point to load point",
+    at: "At",
+    x: {
+      title: "Commands each second",
+      text: (n) => `${perSecond(n)} (${users(n)})`,
+      tickText: (n) => `${short(n)}/s`,
+      logarithmic: false,
+    },
+    mark: kept && { x: at(kept), text: `capacity: ${loadText(bench, load(bench, kept))}` },
+    panels: [
+      timePanel("Response time", 260, [
+        curve("p95", 1, runs, at, p95, { dots: true, label: users }),
+        curve("Median", 2, runs, at, p50),
+      ]),
+    ],
+    interpolate: true,
+    numbers: () => ({
+      headings: [loadTitle(bench), "Commands/s", "Median", "p95"],
+      rows: runs.map((run) => [
+        thousands(load(bench, run)),
+        perSecond(at(run)),
+        duration(p50(run)),
+        duration(p95(run)),
+      ]),
+    }),
+  });
+}
+
 export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
   const { runs } = bench;
   const open = runs.some((run) => run.due !== null);
@@ -83,8 +120,8 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
     timePanel(open ? "Response time of operations, from when they were due" : "Response time in the client", 230, [
       line("Median", 2, p50),
       line("Mean", 0, mean),
-      line("95 %", 1, p95),
-      ...(open ? [line("95 % of commands", 6, (run) => run.total.client.p95)] : []),
+      line("p95", 1, p95),
+      ...(open ? [line("p95 of commands", 6, (run) => run.total.client.p95)] : []),
     ]),
     ratePanel(150, [line("Commands", 3, (run) => run.operations_per_second)]),
     bytesPanel("Bytes each second", 110, [line("Read", 5, read), line("Written", 4, written)]),
@@ -92,7 +129,7 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
   return overLoad(bench, runs, "Response time and throughput", panels, [
     time("Median", p50),
     time("Mean", mean),
-    time("95 %", p95),
+    time("p95", p95),
     { heading: "Commands/s", text: (run) => thousands(Math.round(run.operations_per_second)) },
     { heading: "Read/s", text: (run) => rate(read(run)) },
     { heading: "Written/s", text: (run) => rate(written(run)) },
@@ -145,95 +182,20 @@ export function sidesChart(bench: SmbscopeBenchDocument): HTMLElement {
     timePanel("Response time", 200, [
       line("Client median", 0, client("p50")),
       line("Wire median", 2, wire("p50")),
-      line("Client 95 %", 3, client("p95")),
-      line("Wire 95 %", 1, wire("p95")),
+      line("Client p95", 3, client("p95")),
+      line("Wire p95", 1, wire("p95")),
     ]),
     timePanel("Added by the client's system", 120, [
       line("Added, median", 4, between("p50")),
-      line("Added, 95 %", 5, between("p95")),
+      line("Added, p95", 5, between("p95")),
     ]),
   ];
   return overLoad(bench, runs, "Response time in the client and on the wire", panels, [
     time("Client median", client("p50")),
     time("Wire median", wire("p50")),
     time("Added", between("p50")),
-    time("Client 95 %", client("p95")),
-    time("Wire 95 %", wire("p95")),
+    time("Client p95", client("p95")),
+    time("Wire p95", wire("p95")),
     time("Added", between("p95")),
   ]);
-}
-
-/** The intervals of one run, which can be chosen. */
-export function intervalsPart(bench: SmbscopeBenchDocument): HTMLElement {
-  const runs = bench.runs.filter((run) => run.intervals.length > 1);
-  const options = runs.map((run) => ({ name: loadText(bench, load(bench, run)), value: run }));
-  return choice("Run", options, runs.length - 1, (run) => [intervalChart(run)]);
-}
-
-/** Stretches in which no command was answered. */
-export function stalls(intervals: readonly Interval[], width: number): { from: number; to: number }[] {
-  const found: { from: number; to: number }[] = [];
-  for (const { start_ns, operations } of intervals) {
-    const last = found.at(-1);
-    if (operations > 0) continue;
-    if (last && start_ns - last.to < width / 2) last.to = start_ns + width;
-    else found.push({ from: start_ns, to: start_ns + width });
-  }
-  return found;
-}
-
-function intervalChart(run: Run): HTMLElement {
-  const first = run.intervals[0]?.start_ns ?? 0;
-  const second = run.intervals[1]?.start_ns ?? first + 1e9;
-  const width = (second - first) / 1e9;
-  const line = (name: string, index: number, value: (interval: Interval) => number | null) =>
-    curve(name, index, run.intervals, (interval) => interval.start_ns - first, value, {});
-  const known = run.stalls.map(({ start_ns, duration_ns }) => ({ from: start_ns, to: start_ns + duration_ns }));
-  const found = known.length > 0 ? known : stalls(run.intervals, second - first);
-  const bands = found.map(({ from, to }) => ({
-    from: from - first,
-    to: to - first,
-    text: `no command was answered for ${duration(to - from)}`,
-  }));
-  const panels = [
-    timePanel(
-      "Response time",
-      200,
-      [
-        line("Median", 2, (interval) => interval.p50),
-        line("95 %", 1, (interval) => interval.p95),
-        line("Slowest", 6, (interval) => interval.max),
-      ],
-      true,
-    ),
-    ratePanel(110, [line("Commands", 3, (interval) => interval.operations / width)]),
-    bytesPanel("Bytes each second", 90, [
-      line("Read", 5, (interval) => interval.bytes_read / width),
-      line("Written", 4, (interval) => interval.bytes_written / width),
-    ]),
-  ];
-  const chart = lines({
-    label: `Response time and throughput of the run with ${counted(run.users, "user")} over time`,
-    at: "After",
-    x: { title: "Time since the beginning", text: tickDuration, logarithmic: false },
-    panels,
-    bands,
-    interpolate: true,
-    numbers: () => ({
-      headings: ["At (UTC)", "Users", "Commands", "Errors", "Median", "95 %", "Slowest", "Read/s", "Written/s"],
-      rows: run.intervals.map((interval) => [
-        clock(interval.start_ns),
-        thousands(interval.users),
-        thousands(interval.operations),
-        thousands(interval.errors),
-        duration(interval.p50),
-        duration(interval.p95),
-        duration(interval.max),
-        rate(interval.bytes_read / width),
-        rate(interval.bytes_written / width),
-      ]),
-    }),
-  });
-  const still = bands.map(({ from, text }) => `From ${tickDuration(from)} on, ${text}.`);
-  return h("div", {}, still.length > 0 ? h("p", { class: "lead stalls" }, still.join(" ")) : null, chart);
 }

@@ -1,35 +1,114 @@
-// What the page of a capture shows of its commands, of those of a load point.
+// What the page of a capture shows of its commands, of those of a load point, which can be chosen.
 import { overTime } from "../charts/overtime";
-import { choice, part } from "../lib/page";
-import { cumulative, loadCurve } from "../report/groups";
+import { splitFigure } from "../charts/split";
+import { h } from "../lib/dom";
+import { counted as count, duration, elapsed, span } from "../lib/format";
+import { Choice, lead, part, type Section, section } from "../lib/page";
+import { cumulative, groupTable, loadCurve } from "../report/groups";
 import { slowestTable } from "../report/slowest";
 import { entities } from "../report/tables";
-import { textColumn } from "../table/columns";
+import { pathColumn, textColumn } from "../table/columns";
 import type { Counted, Run, SmbscopeBenchDocument } from "../types/bench";
+import { groupChart } from "./charts";
 import { load, loadText } from "./load";
+import { errorsPart, operationTable, runCommands } from "./tables";
 
-/** The commands of one run, which can be chosen; none in documents of older versions. */
-export function countedPart(bench: SmbscopeBenchDocument): HTMLElement | null {
-  const options = bench.runs.flatMap((run) => {
-    const { counted } = run;
-    return counted && counted.heatmap.bins.length > 0
-      ? [{ name: loadText(bench, load(bench, run)), value: { run, counted } }]
-      : [];
-  });
-  if (options.length === 0) return null;
-  return choice("Run", options, options.length - 1, ({ run, counted }) => commands(run, counted));
+type Shown = Run & { counted: Counted };
+
+/** The parts of the page that are about one load point: in the order in which they are on the page of a capture. */
+export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[] {
+  const runs = bench.runs.filter((run): run is Shown => run.counted !== null);
+  const options = runs.map((run) => ({ name: loadText(bench, load(bench, run)), value: run }));
+  const several = bench.runs.length > 1;
+  if (options.length === 0) return [];
+  const chosen = new Choice("Load point", options, options.length - 1);
+  const named = <Row extends { is_other: boolean }>(rows: readonly Row[]) => rows.filter((row) => !row.is_other);
+  const underLoad = ({ counted }: Shown) => {
+    const curve = loadCurve(counted.concurrency);
+    return curve && part("Response time under load", curve);
+  };
+  const spread = ({ counted }: Shown) => {
+    const chart = cumulative(counted.groups);
+    return chart && part("Latency distribution", chart);
+  };
+  return [
+    section("time", "Over time", [chosen.place((run) => [...timeContent(run), underLoad(run)])]),
+    section(
+      "groups",
+      "Groups of commands",
+      [
+        chosen.place((run) => [
+          part(
+            "Response times by group",
+            groupTable(run.counted.groups, {
+              count: run.operations,
+              errors: run.errors,
+              response_time: run.total.client,
+            }),
+          ),
+          spread(run),
+        ]),
+        several && part("Groups against the load", groupChart(bench)),
+      ],
+      "Groups",
+    ),
+    section("commands", "Commands", [
+      chosen.place((run) => {
+        const operations = operationTable(run);
+        return [runCommands(run), errorsPart(run), operations && part("Operations of the workload", operations)];
+      }),
+    ]),
+    section(
+      "slowest",
+      "Slowest commands",
+      [chosen.place((run) => [slowestTable(run.counted.slowest, false)])],
+      "Slowest",
+    ),
+    section(
+      "who",
+      "Files and users",
+      [
+        chosen.place(({ counted: { files, users } }) => [
+          files.length > 0 && entities("Files", named(files), [pathColumn((row) => row.path)], 0),
+          users.length > 1 && entities("Users", named(users), [textColumn("User", (row) => row.user)], 0),
+        ]),
+      ],
+      "Files",
+    ),
+    section("where", "Where the time went", [chosen.place((run) => split(run))]),
+  ];
 }
 
-function commands(run: Run, counted: Counted) {
-  const distribution = cumulative(counted);
-  const underLoad = loadCurve(counted);
-  const named = <Row extends { is_other: boolean }>(rows: readonly Row[]) => rows.filter((row) => !row.is_other);
+/** The heat map; times without any response are set off. */
+function timeContent({ counted: { heatmap }, started_ns, duration_ns, stalls }: Shown): HTMLElement[] {
+  const bands = stalls.map((stall) => ({
+    ...stall,
+    text: `no command was answered for ${duration(stall.duration_ns)}`,
+  }));
+  const said = bands.map(({ start_ns, text }) => `From ${elapsed(start_ns - started_ns)} on, ${text}.`);
+  const stalled = said.length > 0 ? [h("p", { class: "lead stalls" }, said.join(" "))] : [];
+  if (heatmap.bins.length === 0) return stalled;
+  return [...stalled, overTime(heatmap, started_ns, started_ns + duration_ns, bands)];
+}
+
+/** The phases of all commands added up: the client cannot tell the server from the network. */
+function split({ counted: { groups } }: Shown): HTMLElement[] {
+  const timed = groups.filter((group) => group.headline);
+  const sum = (time: "request_transfer" | "service_time" | "response_transfer" | "think_time") =>
+    timed.reduce((total, group) => total + (group[time].mean ?? 0) * group[time].count, 0);
+  const parts = {
+    request_transfer_ns: sum("request_transfer"),
+    server_or_network_ns: sum("service_time"),
+    response_transfer_ns: sum("response_transfer"),
+    think_ns: sum("think_time"),
+  };
+  const elapsed_ns = Object.values(parts).reduce((a, b) => a + b, 0);
+  if (elapsed_ns === 0) return [];
+  const none = { connections: 0, busy_ns: 0, outstanding_ns: 0, server_ns: 0, network_ns: 0, unknown_ns: 0 };
+  const whole = { ...none, ...parts, elapsed_ns, waiting_ns: 0, idle_ns: 0, filtered_out_ns: 0 };
+  const commands = timed.reduce((total, group) => total + group.count, 0);
   return [
-    part("Response times over time", overTime(counted.heatmap, run.started_ns, run.started_ns + run.duration_ns)),
-    distribution && part("Latency distribution", distribution),
-    underLoad && part("Response time under load", underLoad),
-    part("Slowest commands", slowestTable(counted.slowest, false)),
-    counted.files.length > 0 && entities("Files", named(counted.files), [textColumn("Path", (row) => row.path)], 0),
-    counted.users.length > 1 && entities("Users", named(counted.users), [textColumn("User", (row) => row.user)], 0),
+    lead(`The times of ${count(commands, "command")} as the client saw them, added up: ${span(elapsed_ns)}.`),
+    splitFigure(whole, "Where the time went"),
   ];
 }

@@ -1,57 +1,45 @@
 // The page of a ramp, `smbscope.bench/1`: response time and throughput against users.
 import { h } from "../lib/dom";
 import { bytes, counted, date, duration, perSecond, span, thousands, unbroken } from "../lib/format";
-import { answer, facts, lead, list, meanings, type Page, part, section, tile, tiles } from "../lib/page";
-import { errorCount } from "../report/figures";
+import { answer, facts, headPart, lead, list, meanings, type Page, part, section, tile, tiles } from "../lib/page";
+import { errorCount, total } from "../report/figures";
 import type { SmbscopeBenchDocument } from "../types/bench";
-import { groupChart, intervalsPart, rampChart, sidesChart } from "./charts";
-import { countedPart } from "./counted";
+import { rampChart, sidesChart, throughputCurve } from "./charts";
+import { countedSections } from "./counted";
 import { byRate, headline, load, loadText } from "./load";
-import { capacityTable, commandTable, errorTable, groupTable, operationTable, runTable, sidesTable } from "./tables";
+import { capacityTable, runTable, sidesTable } from "./tables";
 
 export function benchPage(bench: SmbscopeBenchDocument): Page {
   const { runs, target } = bench;
   const several = runs.length > 1;
-  const errors = errorTable(bench);
   const sides = sidesTable(bench);
-  const operations = operationTable(bench);
   const tried = capacityTable(bench);
   return {
     title: bench.title ? `SMB load: ${bench.title}` : `SMB load on ${target.host}`,
     facts: [
       facts([
         ["Target", targetText(bench)],
-        ["Protocol", protocolText(bench)],
         ["Workload", workloadText(bench)],
         ["Load", scheduleText(bench)],
         ["Time", `${date(bench.started_ns)} UTC`],
-        ...Object.entries(bench.environment).map(([name, text]): [string, string] => [capital(name), text]),
       ]),
       capacity(bench),
       keyFigures(bench),
+      several && headPart("Response time against throughput", throughputCurve(bench)),
     ],
     version: bench.generator.version,
     sections: [
-      runs.length > 0
-        ? section(
-            "ramp",
-            several ? "Response time and throughput against the load" : "The run",
-            [
-              several && rampChart(bench),
-              part("Load points", runTable(bench)),
-              tried && part("Looking for the capacity", tried),
-            ],
-            several ? "Ramp" : "Run",
-          )
-        : null,
-      runs.some((run) => run.groups.length > 0)
-        ? section(
-            "groups",
-            "By group of commands",
-            [several && groupChart(bench), part("Response times by group", groupTable(bench))],
-            "Groups",
-          )
-        : null,
+      section(
+        "ramp",
+        several ? "Load points" : "The run",
+        [
+          runs.length > 0 && runTable(bench),
+          several && part("Response time and throughput against the load", rampChart(bench)),
+          tried && part("Loads tried for the capacity", tried),
+        ],
+        several ? "Load points" : "Run",
+      ),
+      ...countedSections(bench),
       sides &&
         section(
           "sides",
@@ -66,17 +54,18 @@ export function benchPage(bench: SmbscopeBenchDocument): Page {
           ],
           "Client and wire",
         ),
-      section("commands", "Commands", [runs.some((run) => run.commands.length > 0) && commandTable(bench)]),
-      section("operations", "Operations of the workload", [operations], "Operations"),
       section(
-        "intervals",
-        "Each run over time",
-        [runs.some((run) => run.intervals.length > 1) && intervalsPart(bench)],
-        "Over time",
+        "method",
+        "How it was measured",
+        [
+          facts([
+            ["Protocol", protocolText(bench)],
+            ...Object.entries(bench.environment).map(([name, text]): [string, string] => [capital(name), text]),
+          ]),
+          h("div", { class: "prose" }, meanings(METHOD)),
+        ],
+        "Method",
       ),
-      section("closer", "Each run, command by command", [countedPart(bench)], "Each run"),
-      section("errors", "Errors", [errors]),
-      section("method", "How it was measured", [h("div", { class: "prose" }, meanings(METHOD))], "Method"),
     ],
   };
 }
@@ -167,16 +156,20 @@ function keyFigures(bench: SmbscopeBenchDocument): HTMLElement {
   const best = runs.reduce((a, b) => (b.operations_per_second > (a?.operations_per_second ?? 0) ? b : a), runs[0]);
   const sum = (value: (run: (typeof runs)[number]) => number) => runs.reduce((total, run) => total + value(run), 0);
   const first = runs[0];
+  const unexpected = sum(({ workload_operations: operations }) =>
+    operations.reduce((count, operation) => count + total(operation.unexpected), 0),
+  );
+  const expected = unexpected === 0 && sum(errorCount) > 0 && runs.every((run) => run.workload_operations.length > 0);
   return tiles(
-    tile("Overall response time", duration(bench.overall_response_time_ns), "of the ramp"),
-    best ? tile("At most", perSecond(best.operations_per_second), `at ${loadText(bench, load(bench, best))}`) : null,
+    tile("Overall", duration(bench.overall_response_time_ns), "mean of the ramp"),
+    best ? tile("Peak", perSecond(best.operations_per_second), `at ${loadText(bench, load(bench, best))}`) : null,
     first
       ? tile("Lightest load", duration(headline(first).mean), `mean at ${loadText(bench, load(bench, first))}`)
       : null,
     tile("Commands", thousands(sum((run) => run.operations)), `in ${span(sum((run) => run.duration_ns))}`),
     tile("Read", bytes(sum((run) => run.bytes_read))),
     tile("Written", bytes(sum((run) => run.bytes_written))),
-    tile("Errors", thousands(sum((run) => errorCount(run)))),
+    tile("Errors", thousands(sum((run) => errorCount(run))), expected ? "all expected" : undefined),
   );
 }
 

@@ -1,7 +1,9 @@
 // The tables of a ramp.
 import { h } from "../lib/dom";
-import { counted, percent, rate } from "../lib/format";
-import { errorCount, total } from "../report/figures";
+import { percent, rate } from "../lib/format";
+import { part } from "../lib/page";
+import { type ErrorEntry, errorCount, total, waited } from "../report/figures";
+import { type CommandFigures, commandTable, errorTable } from "../report/tables";
 import {
   type Column,
   countColumn,
@@ -11,11 +13,12 @@ import {
   textColumn,
   timeColumn,
   timesColumns,
+  waitedColumn,
 } from "../table/columns";
 import { table } from "../table/table";
 import type { Command, Measured, Operation, Run, SmbscopeBenchDocument } from "../types/bench";
 import { added } from "./charts";
-import { byRate, headline, load } from "./load";
+import { byRate, headline, load, loadText } from "./load";
 
 export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
   const perSecond = (value: (run: Run) => number) => (run: Run) =>
@@ -64,7 +67,7 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
         exported: "Client CPU (%)",
       },
     ),
-    timeColumn("Client CPU per command", (row) => row.client_cpu?.per_operation_ns ?? null, {
+    timeColumn("CPU per command", (row) => row.client_cpu?.per_operation_ns ?? null, {
       help: "The client's processor time for each command",
     }),
     ...(bench.runs.some((run) => run.pace.loop === "open")
@@ -95,38 +98,21 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
   });
 }
 
-interface GroupRow extends Measured {
+interface SideRow extends Measured {
   run: Run;
-  group: string;
-  part_of: string | null;
-  operations: number;
-}
-
-function groupRows(bench: SmbscopeBenchDocument): GroupRow[] {
-  return bench.runs.flatMap((run) => run.groups.map((group) => ({ run, ...group })));
-}
-
-export function groupTable(bench: SmbscopeBenchDocument): HTMLElement {
-  const columns: Column<GroupRow>[] = [
-    textColumn("Group", (row) => (row.part_of ? `${row.part_of}: ${row.group}` : row.group)),
-    countColumn("Users", (row) => row.run.users),
-    countColumn("Commands", (row) => row.operations),
-    ...timesColumns<GroupRow>((row) => row.client),
-  ];
-  return table({ caption: "Response times by group and load", columns, rows: groupRows(bench), filter: true });
+  name: string;
+  group: boolean;
 }
 
 /** The same commands as the client and as the wire saw them; nothing where no run has both. */
 export function sidesTable(bench: SmbscopeBenchDocument): HTMLElement | null {
-  const rows: GroupRow[] = bench.runs
+  const rows = bench.runs
     .filter((run) => run.total.wire)
-    .map((run) => ({ run, group: "All", part_of: null, operations: run.total.client.count, ...run.total }));
+    .map((run): SideRow => ({ run, name: loadText(bench, load(bench, run)), group: false, ...run.total }));
   if (rows.length === 0) return null;
-  const columns: Column<GroupRow>[] = [
-    textColumn("Users, group", (row) => (row.group === "All" ? counted(row.run.users, "user") : row.group), {
-      width: 16,
-    }),
-    countColumn("Counted", (row) => row.client.count, { help: "Commands that the client counted" }),
+  const columns: Column<SideRow>[] = [
+    textColumn("Load, group", (row) => row.name, { width: 16 }),
+    countColumn("Commands", (row) => row.client.count, { help: "Commands that the client counted" }),
     countColumn("On the wire", (row) => row.wire?.count ?? null, { help: "Commands that the capture shows" }),
     timeColumn("Client p50", (row) => row.client.p50),
     timeColumn("Wire p50", (row) => row.wire?.p50 ?? null),
@@ -135,75 +121,55 @@ export function sidesTable(bench: SmbscopeBenchDocument): HTMLElement | null {
     timeColumn("Wire p95", (row) => row.wire?.p95 ?? null),
     timeColumn("Added p95", (row) => added(row, "p95"), { help: "Client less wire" }),
   ];
-  const groups = groupRows(bench).filter((row) => row.wire && !row.part_of);
+  const groups = (run: Run) => run.groups.filter((group) => group.wire && !group.part_of);
   return table({
     caption: "Response times in the client and on the wire",
     columns,
     rows,
-    children: (row) => (row.group === "All" ? groups.filter((group) => group.run === row.run) : []),
+    children: (row) =>
+      row.group ? [] : groups(row.run).map((found) => ({ run: row.run, name: found.group, ...found, group: true })),
     filter: false,
   });
-}
-
-interface CommandRow {
-  run: Run;
-  command: Command;
 }
 
 /** `FSCTL_PIPE_TRANSCEIVE` beneath IOCTL, and READ by itself. */
 function nameOf({ command, subcommand, group }: Command): string {
   const name = subcommand ? `${command} ${subcommand}` : command;
-  return group === "Waiting" ? `${name} (waiting)` : name;
+  return group === "Waiting" ? `${name} (expected wait)` : name;
 }
 
-export function commandTable(bench: SmbscopeBenchDocument): HTMLElement {
-  const rows = bench.runs.flatMap((run) => run.commands.map((command): CommandRow => ({ run, command })));
-  const columns: Column<CommandRow>[] = [
-    textColumn("Command", (row) => nameOf(row.command)),
-    textColumn("Group", (row) => row.command.group),
-    countColumn("Users", (row) => row.run.users),
-    countColumn("Count", (row) => row.command.count),
-    countColumn("Errors", (row) => errorCount(row.command)),
-    ...timesColumns<CommandRow>((row) => row.command.client),
-    timeColumn("Wire p50", (row) => row.command.wire?.p50 ?? null),
-    timeColumn("Added p50", (row) => added(row.command, "p50"), { help: "Client less wire" }),
-  ];
-  return table({ caption: "Response times by command and load", columns, rows, filter: true });
-}
-
-interface OperationRow {
-  run: Run;
-  operation: Operation;
+export function runCommands({ commands }: Run): HTMLElement {
+  type Row = CommandFigures & Measured;
+  const rows = commands.map((command): Row => {
+    const waiting = command.group === "Waiting";
+    return { ...command, name: nameOf(command), waiting, response_time: command.client, children: [] };
+  });
+  return commandTable(rows, [
+    timeColumn("Wire p50", (row) => row.wire?.p50 ?? null),
+    timeColumn("Added p50", (row) => added(row, "p50"), { help: "Client less wire" }),
+  ]);
 }
 
 /** Operations of the workload; nothing where it has none. */
-export function operationTable(bench: SmbscopeBenchDocument): HTMLElement | null {
-  const rows = bench.runs.flatMap((run) =>
-    run.workload_operations.map((operation): OperationRow => ({ run, operation })),
-  );
+export function operationTable({ workload_operations: rows }: Run): HTMLElement | null {
   if (rows.length === 0) return null;
-  const open = rows.some((row) => row.operation.response_time);
   const help = "From when the operation was due: what a user waits who keeps to the schedule";
   const dueColumn = (title: string, time: "p50" | "p95" | "p99" | "max") =>
-    timeColumn<OperationRow>(title, (row) => row.operation.response_time?.[time] ?? null, { help });
-  const columns: Column<OperationRow>[] = [
-    textColumn("Operation", (row) => row.operation.operation),
-    countColumn("Users", (row) => row.run.users),
-    countColumn("Count", (row) => row.operation.service_time.count),
-    countColumn("Unexpected", (row) => total(row.operation.unexpected), {
-      help: "Ended otherwise than the workload expects",
-    }),
-    ...timesColumns<OperationRow>((row) => row.operation.service_time),
-    ...(open
-      ? [
-          dueColumn("Due p50", "p50"),
-          dueColumn("Due p95", "p95"),
-          dueColumn("Due p99", "p99"),
-          dueColumn("Due slowest", "max"),
-        ]
-      : []),
+    timeColumn<Operation>(title, (row) => row.response_time?.[time] ?? null, { help });
+  const columns: Column<Operation>[] = [
+    textColumn("Operation", (row) => row.operation),
+    waitedColumn((row) => waited(row.service_time), "Sum of the times that operations took"),
+    countColumn("Count", (row) => row.service_time.count),
+    countColumn("Unexpected", (row) => total(row.unexpected), { help: "Ended otherwise than the workload expects" }),
+    ...timesColumns<Operation>((row) => row.service_time),
+    // None in a closed loop, and then no columns.
+    dueColumn("Due p50", "p50"),
+    dueColumn("Due p95", "p95"),
+    dueColumn("Due p99", "p99"),
+    dueColumn("Due slowest", "max"),
   ];
-  return table({ caption: "Operations of the workload by load", columns, rows, filter: true });
+  const sort = { title: "Total wait", descending: true };
+  return table({ caption: "Operations of the workload", columns, rows, sort });
 }
 
 /** The loads at which the criterion of the capacity was looked at; nothing where there are none. */
@@ -220,26 +186,18 @@ export function capacityTable(bench: SmbscopeBenchDocument): HTMLElement | null 
 }
 
 /** Error responses, operations that ended otherwise than expected, and sessions that failed. */
-export function errorTable(bench: SmbscopeBenchDocument): HTMLElement | null {
-  const rows = bench.runs.flatMap((run) => {
-    const rows = (counts: Record<string, number>, what: string, of: number | null) =>
-      Object.entries(counts).map(([status, count]) => ({ run, status, what, count, of }));
-    return [
-      ...run.commands.flatMap((command) => rows(command.errors, nameOf(command), command.count)),
-      ...run.workload_operations.flatMap(({ unexpected, operation, service_time }) =>
-        rows(unexpected, `${operation} (unexpected)`, service_time.count),
-      ),
-      ...rows(run.failures, "session", null),
-    ];
-  });
-  if (rows.length === 0) return null;
-  type Row = (typeof rows)[number];
-  const columns: Column<Row>[] = [
-    textColumn("Status", (row) => row.status),
-    textColumn("Of", (row) => row.what),
-    countColumn("Users", (row) => row.run.users),
-    countColumn("Count", (row) => row.count),
-    shareColumn("Share", (row) => (row.of ? row.count / row.of : null)),
-  ];
-  return table({ caption: "Errors by status and load", columns, rows, sort: { title: "Count", descending: true } });
+export function errorsPart(run: Run): HTMLElement | null {
+  const rows = (counts: Record<string, number>, command: string, of: number | null): ErrorEntry[] =>
+    Object.entries(counts).map(([status, count]) => ({ status, command, count, of }));
+  const unexpected = run.workload_operations.flatMap(({ unexpected, operation, service_time }) =>
+    rows(unexpected, `${operation} (unexpected)`, service_time.count),
+  );
+  const failed = rows(run.failures, "session", null);
+  const errors = errorTable([
+    ...run.commands.flatMap((command) => rows(command.errors, nameOf(command), command.count)),
+    ...unexpected,
+    ...failed,
+  ]);
+  const fine = unexpected.length + failed.length === 0 && run.workload_operations.length > 0;
+  return errors && part(fine ? "Errors, all of them as the workload expects" : "Errors", errors);
 }

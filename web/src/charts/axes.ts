@@ -21,18 +21,26 @@ export interface AxisOptions {
   bare?: boolean;
 }
 
+/** About how wide a character of a label is, and how far a label may reach out to the right, in pixels. */
+const CHARACTER = 7;
+const EDGE = 12;
+
 /** The lower axis. */
 export function xAxis(box: Box, scale: Scale, options: AxisOptions): SVGElement {
   const axis = s("g", { class: "axis x", "aria-hidden": "true" });
   axis.append(s("line", { class: "base", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
+  let free = Number.NEGATIVE_INFINITY;
   for (const tick of options.ticks) {
     const x = crisp(scale(tick));
     if (!options.bare) axis.append(s("line", { class: "grid", x1: x, x2: x, y1: box.top, y2: box.bottom }));
     axis.append(s("line", { class: "base", x1: x, x2: x, y1: box.bottom, y2: box.bottom + 4 }));
-    const anchor = x > box.right - 14 ? "end" : "middle";
-    axis.append(
-      s("text", { x: anchor === "end" ? box.right : x, y: box.bottom + 18, "text-anchor": anchor }, options.text(tick)),
-    );
+    const text = options.text(tick);
+    const half = (text.length * CHARACTER) / 2;
+    // Within the drawing, and never into the label before.
+    const middle = Math.min(x, box.right + EDGE - half);
+    if (text === "" || middle - half < free) continue;
+    free = middle + half + CHARACTER;
+    axis.append(s("text", { x: middle, y: box.bottom + 18, "text-anchor": "middle" }, text));
   }
   if (options.title) {
     axis.append(s("text", { class: "title", x: box.right, y: box.bottom + 36, "text-anchor": "end" }, options.title));
@@ -100,12 +108,12 @@ export function timeTicks(from: number, to: number, origin: number, most: number
   return ticks;
 }
 
-/** The text of such a mark: no finer than the step needs. */
+/** The text of such a mark: no finer than the step needs, and never the same for two of them. */
 export function timeText(at: number, origin: number, ticks: number[]): string {
   const step = (ticks[1] ?? at + 1e9) - (ticks[0] ?? at);
-  const text = clock(origin + at + 5e5);
-  if (step >= 86_400e9) return new Date((origin + at) / 1e6).toISOString().slice(5, 10);
-  if (step >= 60e9) return text.slice(0, 5);
-  if (step >= 1e9) return text.slice(0, 8);
-  return text.slice(3, step >= 1e8 ? 10 : 12);
+  const day = new Date((origin + at) / 1e6).toISOString().slice(0, 10);
+  if (step >= 86_400e9) return day;
+  // Minutes and seconds without hours would look like hours and minutes.
+  const time = clock(origin + at + 5e5).slice(0, step >= 1e9 ? 8 : step >= 1e8 ? 10 : 12);
+  return (ticks.at(-1) ?? at) - (ticks[0] ?? at) >= 86_400e9 ? `${day.slice(5)} ${time.slice(0, 5)}` : time;
 }

@@ -60,7 +60,7 @@ export function dots(options: DotsOptions): HTMLElement {
   const legend = h(
     "div",
     { class: "legend" },
-    ...columns.map((name, i) => h("span", { class: "item" }, sample(i), i === 0 ? `${name} (base)` : name)),
+    ...columns.map((name, i) => h("span", { class: "item" }, sample(i), i === 0 ? `${name} (baseline)` : name)),
   );
   const { element } = figure({
     label: options.label,
@@ -79,7 +79,7 @@ function values(svg: Element, { rows, title }: DotsOptions, box: Box, rowHeight:
   const x: Scale = scaleLog([low, Math.max(high, low * 4)], [box.left, box.right]);
   const ticks = logTicks(low, high, Math.floor((box.right - box.left) / 70));
   svg.append(xAxis(box, x, { ticks, text: tickDuration }));
-  svg.append(s("text", { class: "title", x: box.left, y: box.top - 12 }, title));
+  svg.append(s("text", { class: "title", x: titleAt(box), y: box.top - 12 }, title));
   for (const [i, row] of rows.entries()) {
     const ends = row.dots.flatMap((dot) => (dot?.value ? [x(dot.value)] : []));
     const y = box.top + (i + 0.5) * rowHeight;
@@ -89,6 +89,11 @@ function values(svg: Element, { rows, title }: DotsOptions, box: Box, rowHeight:
       if (dot?.value) svg.append(marker(column, x(dot.value), y, dot.text));
     }
   }
+}
+
+/** Above the names too where the panel has them, so that there is room in a narrow window. */
+function titleAt(box: Box): number {
+  return box.left > NAME ? box.left : 0;
 }
 
 function ratios(svg: Element, { rows, columns }: DotsOptions, box: Box, rowHeight: number): void {
@@ -102,7 +107,8 @@ function ratios(svg: Element, { rows, columns }: DotsOptions, box: Box, rowHeigh
   const x: Scale = scaleLog([1 / widest, widest], [box.left, box.right]);
   const ticks = ratioTicks(widest, Math.floor((box.right - box.left) / 60));
   svg.append(xAxis(box, x, { ticks, text: (n) => `${Number(n.toPrecision(2))}×` }));
-  svg.append(s("text", { class: "title", x: box.left, y: box.top - 12 }, "Times the base: faster ← → slower"));
+  const title = "Ratio to the baseline: faster ← → slower";
+  svg.append(s("text", { class: "title", x: titleAt(box), y: box.top - 12 }, title));
   svg.append(s("line", { class: "one", x1: x(1), x2: x(1), y1: box.top, y2: box.bottom }));
   const compared = columns.length - 1;
   for (const [i, row] of rows.entries()) {

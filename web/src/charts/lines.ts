@@ -3,7 +3,7 @@ import { scaleLinear, scaleLog } from "d3-scale";
 import { line } from "d3-shape";
 import { announce } from "../lib/clipboard";
 import { h, s } from "../lib/dom";
-import { duration, perSecond, rate, short, tickDuration } from "../lib/format";
+import { duration, perSecond, rate, short, tickDuration, tickRate } from "../lib/format";
 import { type Box, logTicks, type Scale, xAxis, yAxis } from "./axes";
 import { type FigureOptions, figure, type Numbers, pointedAt } from "./figure";
 import { type Stroke, seriesStroke } from "./palette";
@@ -15,6 +15,8 @@ export interface Series {
   points: [number, number][];
   /** With a dot at each point. */
   dots?: boolean;
+  /** What is said at each point, where there is room. */
+  label?(x: number): string;
   /** Not shown until asked for. */
   hidden?: boolean;
 }
@@ -61,7 +63,7 @@ export function ratePanel(height: number, series: Series[], text: (value: number
 
 /** A panel of bytes in a second. */
 export function bytesPanel(title: string, height: number, series: Series[]): Panel {
-  return { title, height, text: rate, series };
+  return { title, height, text: rate, tickText: tickRate, series };
 }
 
 export interface LinesOptions {
@@ -76,8 +78,6 @@ export interface LinesOptions {
   panels: Panel[];
   /** A line across all panels, with what it means. */
   mark?: { x: number; text: string } | undefined;
-  /** Stretches of the x axis that are set off, with what they mean. */
-  bands?: { from: number; to: number; text: string }[];
   /** What a position on the x axis is, in front of the readout. */
   at: string;
   /** Between points: the line goes straight, or keeps its last value. */
@@ -179,7 +179,6 @@ class Lines {
     }
     this.cursor = s("g", { class: "cursor" });
     const bottom = top - 44;
-    for (const band of options.bands ?? []) svg.append(banded(this.x(band.from), this.x(band.to), band.text, bottom));
     if (options.mark) svg.append(marked(this.x(options.mark.x), options.mark.text, bottom, width));
     const surface = s("rect", {
       class: "surface",
@@ -207,7 +206,23 @@ class Lines {
     if (series.dots) {
       for (const [x, value] of series.points) group.append(s("circle", { cx: this.x(x), cy: y(value), r: 3 }));
     }
+    group.append(...this.labels(series, y));
     return group;
+  }
+
+  /** What is said at points, left above them where a rising line is not, and never over each other. */
+  private labels({ points, label }: Series, y: Scale): SVGElement[] {
+    const taken: { left: number; top: number; wide: number }[] = [];
+    return points.flatMap(([position, value]) => {
+      const text = label?.(position) ?? "";
+      const wide = 7 * text.length;
+      const [left, top] = [Math.max(LEFT, this.x(position) - wide), y(value) - 8];
+      const over = (other: (typeof taken)[number]) =>
+        left < other.left + other.wide && other.left < left + wide && Math.abs(top - other.top) < 14;
+      if (text === "" || taken.some(over)) return [];
+      taken.push({ left, top, wide });
+      return [s("text", { x: left, y: top }, text)];
+    });
   }
 
   private nearest(position: number): number {
@@ -272,12 +287,6 @@ function marked(x: number, text: string, bottom: number, width: number): SVGElem
     s("line", { x1: x, x2: x, y1: 26, y2: bottom }),
     s("text", { x: late ? x - 6 : x + 6, y: 38, "text-anchor": late ? "end" : "start" }, text),
   );
-}
-
-/** A stretch of the x axis that has a meaning of its own. */
-function banded(from: number, to: number, text: string, bottom: number): SVGElement {
-  const place = { x: from, y: 26, width: Math.max(2, to - from), height: bottom - 26 };
-  return s("g", { class: "band" }, s("rect", place), s("title", {}, text));
 }
 
 /** The value of a line at a position, `null` where the line is not. */

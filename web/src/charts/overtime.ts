@@ -2,7 +2,8 @@
 import { scaleLinear, scaleLog } from "d3-scale";
 import { announce } from "../lib/clipboard";
 import { h, s } from "../lib/dom";
-import { clock, counted, decimal, duration, rate, thousands, tickDuration } from "../lib/format";
+import { clock, counted, decimal, duration, elapsed, rate, thousands, tickDuration, tickRate } from "../lib/format";
+import { onPeriod, type Period, setPeriod } from "../lib/period";
 import type { HeatMap } from "../types/report";
 import { type Box, logTicks, type Scale, timeText, timeTicks, xAxis, yAxis } from "./axes";
 import { bucketHigh, cells, classes, classOf, latencyRange, quantile } from "./bins";
@@ -15,9 +16,16 @@ const PANELS = { heat: [26, 286], throughput: [330, 400], concurrency: [444, 490
 
 type Bin = HeatMap["bins"][number];
 
+/** A stretch of time that is set off, with what it means. */
+export interface Band {
+  start_ns: number;
+  duration_ns: number;
+  text: string;
+}
+
 /** The figure; `first` and `last` are the ends of the capture in nanoseconds. */
-export function overTime(map: HeatMap, first: number, last: number): HTMLElement {
-  return new OverTime(map, first, last).element;
+export function overTime(map: HeatMap, first: number, last: number, bands: readonly Band[] = []): HTMLElement {
+  return new OverTime(map, first, last, bands).element;
 }
 
 class OverTime {
@@ -25,13 +33,14 @@ class OverTime {
   private readonly map: HeatMap;
   /** All times of the chart count from here, so that doubles hold them exactly. */
   private readonly origin: number;
+  private readonly first: number;
   private readonly whole: [number, number];
   private range: [number, number];
   private readonly readout = h("p", { class: "readout" });
   private readonly legend = h("div", { class: "legend heat-legend" });
   private readonly all = h(
     "button",
-    { type: "button", class: "quiet", disabled: true, click: () => this.show(this.whole) },
+    { type: "button", class: "quiet", disabled: true, click: () => setPeriod(null) },
     "Show all",
   );
   private readonly redraw: () => void;
@@ -41,8 +50,14 @@ class OverTime {
   private dragged: number | null = null;
   private selection: SVGElement = s("rect");
 
-  constructor(map: HeatMap, first: number, last: number) {
+  constructor(
+    map: HeatMap,
+    first: number,
+    last: number,
+    private readonly bands: readonly Band[],
+  ) {
     this.map = map;
+    this.first = first;
     this.origin = map.bins[0]?.start_ns ?? first;
     const ends = map.bins.map((bin) => bin.start_ns - this.origin + map.width_ns);
     this.whole = [Math.min(0, first - this.origin), Math.max(last - this.origin, ends.at(-1) ?? 0, map.width_ns)];
@@ -62,8 +77,10 @@ class OverTime {
       above: [this.legend, tools, this.readout],
     });
     this.element = element;
+    this.element.classList.add("timed");
     this.redraw = redraw;
     this.say();
+    onPeriod(this.element, (period) => this.follow(period));
   }
 
   private draw(svg: SVGSVGElement, width: number): void {
@@ -75,7 +92,7 @@ class OverTime {
     svg.append(
       s("clipPath", { id: clip }, s("rect", { x: left, y: 0, width: Math.max(0, right - left), height: HEIGHT })),
     );
-    const ticks = timeTicks(...this.range, this.origin, Math.max(2, Math.floor((right - left) / 90)));
+    const ticks = timeTicks(...this.range, this.origin, Math.max(2, Math.floor((right - left) / 75)));
     const text = (at: number) => timeText(at, this.origin, ticks);
     const drawn = s("g", { "clip-path": `url(#${clip})` });
 
@@ -89,7 +106,7 @@ class OverTime {
     const seconds = this.map.width_ns / 1e9;
     const throughput = box(PANELS.throughput);
     const peak = Math.max(1, ...this.map.bins.map((bin) => Math.max(bin.request_bytes, bin.response_bytes))) / seconds;
-    this.panel(svg, throughput, ticks, () => "", peak, rate, "Bytes of SMB");
+    this.panel(svg, throughput, ticks, () => "", peak, tickRate, "Bytes of SMB");
     const toClient = linear(peak, throughput);
     drawn.append(this.steps("to-client", (bin) => bin.response_bytes / seconds, toClient));
     drawn.append(this.steps("to-server", (bin) => bin.request_bytes / seconds, toClient));
@@ -109,6 +126,12 @@ class OverTime {
       this.steps("outstanding", (bin) => bin.outstanding_ns / this.map.width_ns, linear(deepest, concurrency), true),
     );
 
+    for (const { start_ns, duration_ns, text } of this.bands) {
+      const from = this.x(start_ns - this.origin);
+      const to = this.x(start_ns - this.origin + duration_ns);
+      const place = { x: from, y: heat.top, width: Math.max(2, to - from), height: concurrency.bottom - heat.top };
+      drawn.append(s("g", { class: "band" }, s("rect", place), s("title", {}, text)));
+    }
     svg.append(drawn);
     this.selection = s("rect", { class: "selection", y: heat.top, height: concurrency.bottom - heat.top, width: 0 });
     this.cursor = s("g", { class: "cursor" });
@@ -226,7 +249,7 @@ class OverTime {
       this.selection.setAttribute("width", "0");
       if (this.x(to) - this.x(from) > 6) this.show([from, to]);
     });
-    surface.addEventListener("dblclick", () => this.show(this.whole));
+    surface.addEventListener("dblclick", () => setPeriod(null));
   }
 
   private key(event: KeyboardEvent): boolean {
@@ -248,18 +271,27 @@ class OverTime {
     else if (event.key === "ArrowLeft") move(event.shiftKey ? -10 : -1);
     else if (event.key === "+" || event.key === "=") zoom(0.5);
     else if (event.key === "-") zoom(2);
-    else if (event.key === "Escape" || event.key === "0") this.show(this.whole);
+    else if (event.key === "Escape" || event.key === "0") setPeriod(null);
     else return false;
     return true;
   }
 
-  /** Shows a part of the time, at least four intervals of it. */
+  /** Chooses a part of the time for all of the page: whole intervals, at least four of them. */
   private show([from, to]: [number, number]): void {
-    const least = 4 * this.map.width_ns;
+    const width = this.map.width_ns;
     const middle = (from + to) / 2;
-    const half = Math.max(to - from, least) / 2;
-    this.range = [Math.max(this.whole[0], middle - half), Math.min(this.whole[1], middle + half)];
-    this.all.disabled = this.range[0] === this.whole[0] && this.range[1] === this.whole[1];
+    const half = Math.max(to - from, 4 * width) / 2;
+    const start = Math.max(this.whole[0], Math.floor((middle - half) / width) * width);
+    const end = Math.min(this.whole[1], Math.ceil((middle + half) / width) * width);
+    const all = start <= this.whole[0] && end >= this.whole[1];
+    const digits = end - start < 1e9 ? 3 : end - start < 600e9 ? 1 : 0;
+    const text = [start, end].map((at) => elapsed(this.origin + at - this.first, digits)).join(" – ");
+    setPeriod(all ? null : { from: this.origin + start, to: this.origin + end, text });
+  }
+
+  private follow(period: Period | null): void {
+    this.range = period ? [period.from - this.origin, period.to - this.origin] : this.whole;
+    this.all.disabled = period === null;
     this.redraw();
     this.say();
   }
@@ -281,7 +313,8 @@ class OverTime {
   private say(): void {
     const width = this.map.width_ns;
     if (this.at < 0) {
-      this.readout.textContent = `${clock(this.origin + this.range[0])} to ${clock(this.origin + this.range[1])} UTC in intervals of ${tickDuration(width)}`;
+      const shown = `${clock(this.origin + this.range[0])} to ${clock(this.origin + this.range[1])} UTC`;
+      this.readout.textContent = `${shown} in intervals of ${tickDuration(width)}: ${times(this.map, this.shown())}`;
       return;
     }
     const from = this.at * width;
@@ -289,15 +322,20 @@ class OverTime {
     this.readout.textContent = `${clock(this.origin + from)}  ${describe(this.map, bin)}`;
   }
 
+  /** The intervals that are in sight; they touch where a double rounds. */
+  private shown(): Bin[] {
+    const half = this.map.width_ns / 2;
+    return this.map.bins.filter((bin) => {
+      const middle = bin.start_ns - this.origin + half;
+      return middle > this.range[0] && middle < this.range[1];
+    });
+  }
+
   private numbers(): Numbers {
     const seconds = this.map.width_ns / 1e9;
-    const shown = this.map.bins.filter((bin) => {
-      const from = bin.start_ns - this.origin;
-      return from + this.map.width_ns > this.range[0] && from < this.range[1];
-    });
     return {
-      headings: ["From (UTC)", "Commands", "Median", "Slowest", "To clients", "To servers", "Under way"],
-      rows: shown.map((bin) => [
+      headings: ["From (UTC)", "Commands", "Median", "Slowest", "To clients", "To servers", "Outstanding"],
+      rows: this.shown().map((bin) => [
         clock(bin.start_ns),
         thousands(began(bin)),
         duration(quantile(this.map, bin.counts, 0.5)),
@@ -314,16 +352,22 @@ function began(bin: Bin): number {
   return bin.counts.reduce((sum, [, count]) => sum + count, 0);
 }
 
+/** How many commands began in intervals, and how long they took, as well as the buckets tell. */
+function times(map: HeatMap, bins: readonly Bin[]): string {
+  const counts = new Map<number, number>();
+  for (const [bucket, count] of bins.flatMap((bin) => bin.counts))
+    counts.set(bucket, (counts.get(bucket) ?? 0) + count);
+  const sums = [...counts].sort(([a], [b]) => a - b);
+  const commands = sums.reduce((sum, [, count]) => sum + count, 0);
+  const at = (share: number) => duration(quantile(map, sums, share));
+  const figures = commands > 0 ? `, median about ${at(0.5)}, p95 ${at(0.95)}, slowest ${at(1)}` : "";
+  return `${counted(commands, "command")} began${figures}`;
+}
+
 function describe(map: HeatMap, bin: Bin | undefined): string {
   if (!bin) return "nothing outstanding";
   const seconds = map.width_ns / 1e9;
-  const commands = began(bin);
-  const times =
-    commands > 0
-      ? `, half within about ${duration(quantile(map, bin.counts, 0.5))}, the slowest about ${duration(quantile(map, bin.counts, 1))}`
-      : "";
-  const load = `${rate(bin.response_bytes / seconds)} to clients, ${rate(bin.request_bytes / seconds)} to servers, ${(bin.outstanding_ns / map.width_ns).toPrecision(2)} outstanding`;
-  return `${counted(commands, "command")} began${times}; ${load}`;
+  return `${times(map, [bin])}; ${rate(bin.response_bytes / seconds)} to clients, ${rate(bin.request_bytes / seconds)} to servers, ${(bin.outstanding_ns / map.width_ns).toPrecision(2)} outstanding`;
 }
 
 function linear(most: number, box: Box): Scale {

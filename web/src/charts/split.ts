@@ -120,11 +120,31 @@ export function waitedTime(split: TimeSplit): number {
   return SPLIT_PARTS.reduce((sum, { key }) => (WAITED.has(key) ? sum + split[key] : sum), 0);
 }
 
-/** A bar of all the time and one of that in which somebody waited, with a table that says the same in numbers. */
+/** The parts of the time in which somebody waited for an answer. */
+function waitedShares(split: TimeSplit): ReturnType<typeof splitShares> {
+  const parts = Object.fromEntries(SPLIT_PARTS.map(({ key }) => [key, WAITED.has(key) ? split[key] : 0]));
+  return splitShares({ ...split, ...parts });
+}
+
+/** The bars alone: whose the time was, and whose that in which somebody waited. */
+function bars(split: TimeSplit): (HTMLElement | null)[] {
+  const waited = waitedTime(split);
+  const both = waited > 0 && waited < split.elapsed_ns * 0.995;
+  return [
+    labelledBar("All the time", splitShares(split)),
+    both ? labelledBar("Total wait", waitedShares(split)) : null,
+  ];
+}
+
+/** What the verdict rests on, in one look. */
+export function splitEvidence(split: TimeSplit): HTMLElement {
+  return h("div", { class: "evidence" }, ...bars(split));
+}
+
+/** The bars, with a table that says the same in numbers. */
 export function splitFigure(split: TimeSplit, caption: string): HTMLElement {
   const shares = splitShares(split);
   const waited = waitedTime(split);
-  const narrowed = Object.fromEntries(SPLIT_PARTS.map(({ key }) => [key, WAITED.has(key) ? split[key] : 0]));
   const rows = shares.map(({ part, ns }) => [
     h("span", {}, swatch(part), part.name),
     percent(ns, split.elapsed_ns),
@@ -139,15 +159,7 @@ export function splitFigure(split: TimeSplit, caption: string): HTMLElement {
     ["Time", "number"],
     ["", "help"],
   ] as const;
-  return h(
-    "figure",
-    { class: "split" },
-    labelledBar("All the time", shares),
-    waited > 0 && waited < split.elapsed_ns * 0.995
-      ? labelledBar("While somebody waited", splitShares({ ...split, ...narrowed }))
-      : null,
-    grid({ caption, columns, rows, kind: "legend-table" }),
-  );
+  return h("figure", { class: "split" }, ...bars(split), grid({ caption, columns, rows, kind: "legend-table" }));
 }
 
 function labelledBar(label: string, shares: ReturnType<typeof splitShares>): HTMLElement {

@@ -1,10 +1,11 @@
 // The page of a comparison, `smbscope.compare/1`: captures or reports side by side, each against the first.
 import { type DotRow, dots } from "../charts/dots";
-import { numbersTable } from "../charts/figure";
+import { seriesStroke } from "../charts/palette";
 import { type Child, h, muted } from "../lib/dom";
-import { ABSENT, bytes, counted, date, duration, percent, rate, ratio, span, thousands } from "../lib/format";
-import { answer, choice, facts, list, meanings, type Page, part, section } from "../lib/page";
+import { ABSENT, bytes, counted, date, duration, rate, ratio, span, thousands } from "../lib/format";
+import { Choice, facts, list, meanings, type Page, part, section } from "../lib/page";
 import { commandName } from "../report/figures";
+import { distribution, distributionChart } from "../report/groups";
 import { type Column, countColumn, numberColumn, textColumn } from "../table/columns";
 import { scrollingGrid } from "../table/grid";
 import { table } from "../table/table";
@@ -16,33 +17,51 @@ type Metric = keyof Cell["response_time"];
 const METRICS: [Metric, string][] = [
   ["mean", "Mean"],
   ["p50", "Median"],
-  ["p95", "95 % within"],
-  ["p99", "99 % within"],
+  ["p95", "p95"],
+  ["p99", "p99"],
   ["max", "Slowest"],
   ["sum", "Total wait"],
 ];
 
 export function comparePage(document: SmbscopeComparisonDocument): Page {
-  const { columns, notes, generator } = document;
+  const { columns, generator } = document;
   const ramps = rampsContent(document);
-  // A ramp keeps percentiles, and not how values spread.
-  const spreads = document.headline.cells.some((cell) => cell?.distribution.some((count) => count > 0));
+  const options = METRICS.map(([value, name]) => ({ name, value }));
+  const metric = new Choice(
+    "Statistic",
+    options,
+    options.findIndex(({ value }) => value === "p95"),
+  );
+  const names = columns.map((column) => column.name);
+  const groups = groupEntries(document);
   return {
     title: document.title ? `SMB response times compared: ${document.title}` : "SMB response times compared",
     facts: [
       facts(
         columns.map((column, i): [string, Child] => [
-          i === 0 ? "Base" : `Compared ${i}`,
+          i === 0 ? "Baseline" : `Compared ${i}`,
           `${column.name}${column.source === column.name ? "" : ` (${column.source})`}`,
         ]),
       ),
-      notes.length > 0 ? noteList(document) : null,
     ],
     version: generator.version,
     sections: [
       ramps && section("ramps", "Load point by load point", ramps, "Ramps"),
-      section("response-times", "Response times", [chosen(document)]),
-      section("distribution", "Latency distribution", [spreads && decades(document)], "Distribution"),
+      section(
+        "groups",
+        "Groups of commands",
+        [
+          metric.place((of) => [
+            groupDots(groups, of, names),
+            part("Response times by group", entryTable("Groups", "Group", groups, of, names)),
+          ]),
+          distributions(document),
+        ],
+        "Groups",
+      ),
+      section("commands", "Commands", [
+        metric.place((of) => [entryTable("Commands", "Command", commandEntries(document), of, names)]),
+      ]),
       section(
         "overview",
         "What was compared",
@@ -52,6 +71,7 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
         ],
         "Overview",
       ),
+      section("caveats", "Caveats", [document.notes.length > 0 && noteList(document)]),
       section("method", "How it was computed", [h("div", { class: "prose" }, meanings(METHOD))], "Method"),
     ],
   };
@@ -67,21 +87,13 @@ const KINDS: Record<SmbscopeComparisonDocument["notes"][number]["kind"], string>
   warning: "Warning",
 };
 
-/** Caveats come before the figures. */
 function noteList({ notes, columns }: SmbscopeComparisonDocument): HTMLElement {
   const texts = notes.map((note) => {
     const about = columns[note.column]?.name ?? "";
     const where = note.text.includes(about) ? ". " : ` in ${about}. `;
     return h("span", {}, h("strong", {}, KINDS[note.kind]), where, note.text);
   });
-  return answer("unknown", ["Caveats"], null, list(texts));
-}
-
-/** The chart and the tables of one statistic, which can be chosen. */
-function chosen(document: SmbscopeComparisonDocument): HTMLElement {
-  const options = METRICS.map(([value, name]) => ({ name, value }));
-  const p95 = METRICS.findIndex(([metric]) => metric === "p95");
-  return choice("Statistic", options, p95, (metric) => metricView(document, metric));
+  return list(texts, "warnings");
 }
 
 interface Entry {
@@ -97,20 +109,23 @@ function paired(command: SmbscopeComparisonDocument["commands"][number]): string
   return names.length > 0 ? ` = ${names.join(", ")}` : "";
 }
 
-function metricView(document: SmbscopeComparisonDocument, metric: Metric): HTMLElement[] {
-  const title = METRICS.find(([key]) => key === metric)?.[1] ?? "";
-  const groups: Entry[] = [
-    { name: "All", part: false, cells: document.headline.cells },
-    ...document.groups.map((group) => ({ name: group.group, part: group.part_of !== null, cells: group.cells })),
-  ];
-  const commands: Entry[] = document.commands.map((command) => ({
-    name: `${commandName(command)}${paired(command)}${command.waiting ? " (waits)" : ""}`,
+function groupEntries({ headline, groups }: SmbscopeComparisonDocument): Entry[] {
+  const parts = groups.map(({ group, part_of, cells }) => ({ name: group, part: part_of !== null, cells }));
+  return [{ name: "Total", part: false, cells: headline.cells }, ...parts];
+}
+
+function commandEntries({ commands }: SmbscopeComparisonDocument): Entry[] {
+  return commands.map((command) => ({
+    name: `${commandName(command)}${paired(command)}${command.waiting ? " (expected wait)" : ""}`,
     part: false,
     cells: command.cells,
   }));
-  const names = document.columns.map((column) => column.name);
-  const chart = dots({
-    label: `${title} of the response times by group, and the ratio to ${names[0] ?? "the base"}`,
+}
+
+function groupDots(groups: Entry[], metric: Metric, names: string[]): HTMLElement {
+  const title = METRICS.find(([key]) => key === metric)?.[1] ?? "";
+  return dots({
+    label: `${title} of the response times by group, and the ratio to ${names[0] ?? "the baseline"}`,
     title,
     columns: names,
     rows: groups
@@ -127,11 +142,18 @@ function metricView(document: SmbscopeComparisonDocument, metric: Metric): HTMLE
       ]),
     }),
   });
-  return [
-    chart,
-    part("By group", entryTable("Groups", "Group", groups, metric, names)),
-    part("By command", entryTable("Commands", "Command", commands, metric, names)),
-  ];
+}
+
+/** The distributions of all columns over each other, a chart for each group that the headline counts. */
+function distributions({ groups, columns }: SmbscopeComparisonDocument): HTMLElement | null {
+  const charts = groups.flatMap(({ group, part_of, headline, cumulative }) => {
+    const series = (cumulative ?? []).flatMap((points, i) =>
+      points.length > 1 ? [distribution(columns[i]?.name ?? "", seriesStroke(i), points)] : [],
+    );
+    if (!headline || part_of !== null || series.length === 0) return [];
+    return [part(group, distributionChart(group, series, 200))];
+  });
+  return charts.length > 0 ? part("Latency distribution", h("div", { class: "multiples" }, ...charts)) : null;
 }
 
 function dotRow(entry: Entry, metric: Metric, names: string[]): DotRow {
@@ -156,9 +178,6 @@ function entryTable(caption: string, title: string, rows: Entry[], metric: Metri
   const columns: Column<Entry>[] = [textColumn(title, (row) => (row.part ? `— ${row.name}` : row.name))];
   for (const [i, name] of names.entries()) {
     columns.push(
-      countColumn(i === 0 ? "Count" : `Count ${i + 1}`, (row) => row.cells[i]?.count ?? null, {
-        help: `Commands of ${name}`,
-      }),
       numberColumn(
         shortened(name),
         (row) => row.cells[i]?.response_time[metric] ?? null,
@@ -166,47 +185,25 @@ function entryTable(caption: string, title: string, rows: Entry[], metric: Metri
         { exported: `${name} (ns)`, help: name },
       ),
     );
-    if (i > 0) {
-      columns.push(
-        numberColumn(
-          names.length > 2 ? `Ratio ${i + 1}` : "Ratio",
-          (row) => row.cells[i]?.ratios?.[metric]?.value ?? null,
-          ratio,
-          {
-            help: `${name} divided by ${names[0]}`,
-            exported: `Ratio of ${name}`,
-            cell: (row) => ratioCell(row.cells[i] ?? null, metric),
-          },
-        ),
-      );
-    }
+    if (i === 0) continue;
+    columns.push(
+      numberColumn(
+        names.length > 2 ? `Ratio ${i + 1}` : "Ratio",
+        (row) => row.cells[i]?.ratios?.[metric]?.value ?? null,
+        ratio,
+        {
+          help: `${name} divided by ${names[0]}`,
+          exported: `Ratio of ${name}`,
+          cell: (row) => ratioCell(row.cells[i] ?? null, metric),
+        },
+      ),
+    );
+  }
+  for (const [i, name] of names.entries()) {
+    const title = i === 0 ? "Commands" : `Commands ${i + 1}`;
+    columns.push(countColumn(title, (row) => row.cells[i]?.count ?? null, { help: `Commands of ${name}` }));
   }
   return table({ caption, columns, rows, filter: rows.length > 12 });
-}
-
-const DECADES = ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s"];
-
-/** All commands by decade of their response time, without decades that no column has. */
-function decades(document: SmbscopeComparisonDocument): HTMLElement {
-  const { cells } = document.headline;
-  const used = Array.from({ length: DECADES.length + 1 }, (_, i) => i).filter((i) =>
-    cells.some((cell) => cell?.distribution[i]),
-  );
-  const name = (i: number) => {
-    const [from, to] = [DECADES[i - 1], DECADES[i]];
-    if (!from) return `< ${to}`;
-    if (!to) return `≥ ${from}`;
-    const [number, unit] = from.split(" ");
-    return to.endsWith(` ${unit}`) ? `${number} – ${to}` : `${from} – ${to}`;
-  };
-  const share = (cell: Cell | null, i: number) => {
-    const whole = cell?.distribution.reduce((sum, count) => sum + count, 0) ?? 0;
-    return cell && whole > 0 ? percent(cell.distribution[i] ?? 0, whole) : ABSENT;
-  };
-  return numbersTable("Latency distribution by band", {
-    headings: ["Band", ...document.columns.map((column) => column.name)],
-    rows: used.map((i) => [name(i), ...cells.map((cell) => share(cell, i))]),
-  });
 }
 
 /** A ratio that is clearly one or the other says so by its weight, and in words when pointed at. */
@@ -216,7 +213,7 @@ function ratioCell(cell: Cell | null, metric: Metric): Child {
   const { value, interval } = found;
   const sure = interval ? interval.low > 1 || interval.high < 1 : Math.abs(Math.log(value)) > Math.log(1.1);
   const text = interval
-    ? `${ratio(interval.low)} to ${ratio(interval.high)} with ${interval.level * 100} % confidence`
+    ? `${ratio(interval.low)} to ${ratio(interval.high)} with ${interval.level * 100}% confidence`
     : "";
   return h("span", { class: sure ? (value > 1 ? "worse" : "better") : "", title: text || undefined }, ratio(value));
 }
@@ -281,8 +278,8 @@ const METHOD: [string, string][] = [
   ],
   [
     "Ratio",
-    "A column divided by the base, which is the first column: above one is slower, or more. Where it has a confidence interval, the interval is drawn, and only a ratio whose interval does not hold one stands out; without one, only a ratio of more than 1.1 either way does.",
+    "A column divided by the baseline, which is the first column: above one is slower, or more. Where it has a confidence interval, the interval is drawn, and only a ratio whose interval does not hold one stands out; without one, only a ratio of more than 1.1 either way does.",
   ],
-  ["All", "The groups without expected waits and encrypted frames."],
+  ["Total", "The groups without expected waits and encrypted frames."],
   ["A dash", "The value is not known: too few commands, or none."],
 ];

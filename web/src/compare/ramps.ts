@@ -54,11 +54,11 @@ function chart(ramps: Ramps, names: readonly string[]): HTMLElement {
     panels: [
       ratePanel(170, series(speed)),
       timePanel("Median response time", 150, series(p50)),
-      timePanel("95 % within", 150, series(p95)),
+      timePanel("p95", 150, series(p95)),
     ],
     interpolate: true,
     numbers: () => ({
-      headings: ["Users", ...names.flatMap((name) => [`${name}: commands/s`, "Median", "95 %"])],
+      headings: ["Users", ...names.flatMap((name) => [`${name}: commands/s`, "Median", "p95"])],
       rows: ramps.points.map((point) => [
         thousands(point.users),
         ...names.flatMap((_, i) => {
@@ -79,7 +79,7 @@ interface Row {
 
 function pointTable(ramps: Ramps, names: readonly string[]): HTMLElement {
   const rows = ramps.points.flatMap(({ users, total, groups }) => {
-    const all = [{ group: "All", part_of: null, cells: total }, ...groups];
+    const all = [{ group: "Total", part_of: null, cells: total }, ...groups];
     return all.flatMap(({ group, part_of, cells }) =>
       cells.flatMap((cell, i): Row[] =>
         cell ? [{ users, group: part_of ? `${part_of}: ${group}` : group, name: names[i] ?? "", cell }] : [],

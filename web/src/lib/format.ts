@@ -50,6 +50,16 @@ export function tickDuration(ns: number): string {
   return `${trimmed(ns / divisor)}${NO_BREAK}${unit}`;
 }
 
+/** A place on a line of time, to the tenth of a second or finer: `31.5 s`, `1 min 30.0 s`, `2 h 05 min 30.0 s`. */
+export function elapsed(ns: number, digits = 1): string {
+  const total = Math.max(0, Number((ns / 1e9).toFixed(digits)));
+  const two = (n: number, digits = 0) => n.toFixed(digits).padStart(digits > 0 ? digits + 3 : 2, "0");
+  if (total < 60) return `${total.toFixed(digits)}${NO_BREAK}s`;
+  const [hours, minutes] = [Math.floor(total / 3_600), Math.floor(total / 60) % 60];
+  const before = hours > 0 ? [hours, "h", two(minutes)] : [minutes];
+  return [...before, "min", two(total % 60, digits), "s"].join(NO_BREAK);
+}
+
 /** `1234567` as `1,234,567`. */
 export function thousands(n: number): string {
   return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
@@ -73,6 +83,11 @@ export function bytes(n: number): string {
 /** Bytes in a second. */
 export function rate(bytesPerSecond: number): string {
   return `${bytes(bytesPerSecond)}/s`;
+}
+
+/** A mark on an axis of rates: `20 MB/s`, `2.5 MB/s`. */
+export function tickRate(bytesPerSecond: number): string {
+  return rate(bytesPerSecond).replace(/\.?0+(?=\u00a0)/, (zeros) => (zeros.startsWith(".") ? "" : zeros));
 }
 
 /** A number of things in a second: `1,204/s`. */
@@ -106,10 +121,10 @@ function trimmed(value: number): string {
   return String(Number(value.toPrecision(3)));
 }
 
-/** A share in percent with one decimal; what exists is never shown as nothing: `<0.1 %`. */
+/** A share in percent with one decimal; what exists is never shown as nothing: `<0.1%`. */
 export function percent(part: number, whole: number): string {
   const share = whole > 0 ? (100 * part) / whole : 0;
-  return `${part > 0 && share < 0.05 ? "<0.1" : share.toFixed(1)}${NO_BREAK}%`;
+  return `${part > 0 && share < 0.05 ? "<0.1" : share.toFixed(1)}%`;
 }
 
 /** A number with one decimal below 100, none above. */

@@ -1,5 +1,6 @@
 // The frame of every page: heading, links to the sections, the switch between light and dark, and the footer.
 import { append, type Child, h } from "./dom";
+import { periodChip, setPeriod } from "./period";
 
 export interface Section {
   id: string;
@@ -26,6 +27,7 @@ export function page({ title, facts, sections, version }: Page): HTMLElement[] {
     { class: "bar no-print" },
     h("span", { class: "brand" }, "smbscope"),
     h("nav", { "aria-label": "Sections" }, ...links),
+    periodChip(),
     themeSwitch(),
   );
   const head = h("div", { class: "head" }, h("h1", {}, title), ...facts);
@@ -91,26 +93,47 @@ export function answer(colour: string, about: Child[], headline: string | null, 
   );
 }
 
-/** Shows one of several things, which can be chosen. */
-export function choice<Value>(
-  label: string,
-  options: readonly { name: string; value: Value }[],
-  first: number,
-  show: (value: Value) => Child[],
-): HTMLElement {
-  const place = h("div");
-  const change = (at: number) => {
-    const option = options[at];
-    place.replaceChildren();
-    if (option) append(place, ...show(option.value));
-  };
-  const select = h(
-    "select",
-    { change: () => change(select.selectedIndex) },
-    ...options.map(({ name }, i) => h("option", { value: i, selected: i === first }, name)),
-  );
-  change(first);
-  return h("div", {}, h("label", { class: "choice no-print" }, label, select), place);
+/** One of several things that can be chosen, in each place that shows something of it. */
+export class Choice<Value> {
+  private at: number;
+  private readonly places: { select: HTMLSelectElement; draw(): void }[] = [];
+
+  constructor(
+    private readonly label: string,
+    private readonly options: readonly { name: string; value: Value }[],
+    first: number,
+  ) {
+    this.at = first;
+  }
+
+  /** A place that shows what is chosen, with a box to choose by where there is a choice. */
+  place(show: (value: Value) => Child[]): HTMLElement {
+    const content = h("div");
+    const select = h(
+      "select",
+      { change: () => this.choose(select.selectedIndex) },
+      ...this.options.map(({ name }, i) => h("option", { value: i, selected: i === this.at }, name)),
+    );
+    const draw = () => {
+      const option = this.options[this.at];
+      content.replaceChildren();
+      if (option) append(content, ...show(option.value));
+    };
+    draw();
+    this.places.push({ select, draw });
+    const label = h("label", { class: "choice no-print" }, this.label, select);
+    return h("div", {}, this.options.length > 1 ? label : null, content);
+  }
+
+  private choose(at: number): void {
+    // What is zoomed to may not be there in what comes now.
+    setPeriod(null);
+    this.at = at;
+    for (const { select, draw } of this.places) {
+      select.selectedIndex = at;
+      draw();
+    }
+  }
 }
 
 /** A figure that is read at a glance. */

@@ -26,10 +26,10 @@ export function connectionTable(report: SmbscopeReportDocument): HTMLElement {
           endpoint(row.client, row.client_port),
         ),
     }),
+    countColumn("Commands", (row) => row.exchanges),
     textColumn("Server", (row) => endpoint(row.server, row.server_port)),
     textColumn("Dialect", (row) => row.dialect ?? row.protocol),
     textColumn("Users", (row) => row.users.join(", ") || null, { width: 15 }),
-    countColumn("Commands", (row) => row.exchanges),
     timeColumn("To server", (row) => row.server_round_trip_ns, { help: "Round trip between capture point and server" }),
     timeColumn("To client", (row) => row.client_round_trip_ns, { help: "Round trip between capture point and client" }),
     countColumn("Resent", (row) => row.to_server.retransmitted + row.to_client.retransmitted, {
@@ -44,6 +44,7 @@ export function connectionTable(report: SmbscopeReportDocument): HTMLElement {
     caption: "Connections",
     columns,
     rows: report.connections,
+    time: (row) => [row.first_ns, row.last_ns],
     sort: { title: "Commands", descending: true },
     note: omittedNote(report.omitted.connections),
   });

@@ -1,8 +1,8 @@
 // The first screen: what was captured, whose the time is, and the figures that are asked for first.
-import { splitFigure } from "../charts/split";
+import { splitEvidence, splitFigure } from "../charts/split";
 import { type Child, h } from "../lib/dom";
 import { bytes, counted, date, duration, percent, perSecond, rate, span, thousands, unbroken } from "../lib/format";
-import { answer, facts, headPart, lead, list, tile, tiles } from "../lib/page";
+import { answer, facts, lead, list, tile, tiles } from "../lib/page";
 import type { SmbscopeReportDocument, Verdict } from "../types/report";
 import { waited } from "./figures";
 
@@ -39,11 +39,12 @@ export function origin(report: SmbscopeReportDocument): HTMLElement {
 }
 
 export function verdict(report: SmbscopeReportDocument): HTMLElement {
-  const { verdict, quality, totals } = report;
+  const { verdict, quality, totals, time_split } = report;
   return answer(
     verdict.who,
     [h("span", { class: "visually-hidden" }, "Verdict: "), WHO[verdict.who]],
     unbroken(verdict.headline),
+    totals.commands > 0 && splitEvidence(time_split),
     list(verdict.sentences.map(unbroken)),
     h("p", { class: totals.untimed > 0 ? "trust limited" : "trust" }, unbroken(quality.sentence)),
   );
@@ -66,8 +67,8 @@ export function keyFigures(report: SmbscopeReportDocument): HTMLElement {
   );
 }
 
-export function timeSplit(report: SmbscopeReportDocument): HTMLElement {
+export function timeSplit(report: SmbscopeReportDocument): HTMLElement[] {
   const split = report.time_split;
   const intro = `The time of ${counted(split.connections, "connection")}, added up: ${span(split.elapsed_ns)}.`;
-  return headPart("Where the time went", lead(intro), splitFigure(split, "Where the time went"));
+  return [lead(intro), splitFigure(split, "Where the time went")];
 }

@@ -19,8 +19,8 @@ export interface ErrorEntry {
   status: string;
   command: string;
   count: number;
-  /** Commands of that name. */
-  of: number;
+  /** Commands of that name; null where it is none. */
+  of: number | null;
 }
 
 export function errorEntries(commands: readonly Command[]): ErrorEntry[] {

@@ -1,34 +1,33 @@
 // Response times by group of commands: the table, the cumulative distributions, and the load curve.
 import { bytesPanel, curve, lines, ratePanel, type Series, timePanel } from "../charts/lines";
-import { groupStroke } from "../charts/palette";
-import { h, muted } from "../lib/dom";
+import { groupStroke, type Stroke } from "../charts/palette";
 import { bytes, duration, percent, short, span, thousands, tickDuration } from "../lib/format";
-import { type Column, countColumn, shareColumn, textColumn, timeColumn, waitedColumn } from "../table/columns";
+import { type Column, countColumn, textColumn, timesColumns, waitedColumn, waitedShareColumn } from "../table/columns";
 import { table } from "../table/table";
-import type { Concurrency, Group, SmbscopeReportDocument } from "../types/report";
+import type { Concurrency, Group } from "../types/report";
 import { errorCount, waited } from "./figures";
 
-export function groupTable(report: SmbscopeReportDocument): HTMLElement {
-  const total = waited(report.totals.headline.response_time);
-  const all: Group = {
-    ...report.totals.headline,
-    group: "Total" as Group["group"],
-    headline: true,
-    parts: [],
-    cumulative: [],
-  };
-  const shown = report.groups.filter((group) => group.count > 0);
+/** What is shown of a group, wherever its figures come from. */
+export type GroupFigures = Pick<Group, "group" | "headline" | "count" | "errors" | "response_time"> & {
+  parts: readonly GroupFigures[];
+};
+
+export function groupTable(
+  groups: readonly GroupFigures[],
+  headline: Pick<GroupFigures, "count" | "errors" | "response_time">,
+): HTMLElement {
+  const total = waited(headline.response_time);
+  const all: GroupFigures = { ...headline, group: "Total" as Group["group"], headline: true, parts: [] };
+  const shown = groups.filter((group) => group.count > 0);
   const rows = [...shown.filter((group) => group.headline), all, ...shown.filter((group) => !group.headline)];
-  const columns: Column<Group>[] = [
+  const share = (row: GroupFigures) => (row.headline && total > 0 ? waited(row.response_time) / total : null);
+  const columns: Column<GroupFigures>[] = [
     textColumn("Group", (row) => row.group, { width: 14 }),
-    countColumn("Count", (row) => row.count),
-    timeColumn("p50", (row) => row.response_time.p50, { help: "Half of the commands were answered within this time" }),
-    timeColumn("p95", (row) => row.response_time.p95, { help: "95 % were answered within this time" }),
-    timeColumn("p99", (row) => row.response_time.p99, { help: "99 % were answered within this time" }),
-    timeColumn("Slowest", (row) => row.response_time.max),
-    countColumn("Errors", errorCount),
     waitedColumn((row) => waited(row.response_time)),
-    waitedShare(total),
+    waitedShareColumn(share),
+    countColumn("Commands", (row) => row.count),
+    countColumn("Errors", errorCount),
+    ...timesColumns<GroupFigures>((row) => row.response_time),
   ];
   return table({
     caption: "Response times by group",
@@ -39,62 +38,56 @@ export function groupTable(report: SmbscopeReportDocument): HTMLElement {
   });
 }
 
-/** The share of all seconds waited, as a number with a bar. Expected waits are none of them. */
-function waitedShare(total: number): Column<Group> {
-  const value = (row: Group) => (row.headline && total > 0 ? waited(row.response_time) / total : null);
-  return shareColumn("Share of the waiting", value, {
-    help: "Share of the seconds that all commands of the headline groups were waited for",
-    width: 20,
-    cell: (row) => {
-      const share = value(row);
-      if (share === null) return muted();
-      return h(
-        "span",
-        { class: "share" },
-        h(
-          "span",
-          { class: "share-bar", "aria-hidden": "true" },
-          h("span", { style: `width: ${(100 * share).toFixed(2)}%` }),
-        ),
-        h("span", { class: "share-text" }, percent(share, 1)),
-      );
-    },
-  });
+type Points = Group["cumulative"];
+
+/** The cumulative distributions of several groups of one report. */
+export function cumulative(groups: readonly Group[]): HTMLElement | null {
+  const known = groups.filter((group) => group.cumulative.length > 1);
+  if (known.length === 0) return null;
+  const series = known.map((group) => ({
+    ...distribution(group.group, groupStroke(group.group), group.cumulative),
+    // Expected waits would stretch the axis.
+    hidden: !group.headline && known.some((other) => other.headline),
+  }));
+  return distributionChart(known.map((group) => group.group).join(", "), series);
 }
 
-export function cumulative(report: Pick<SmbscopeReportDocument, "groups">): HTMLElement | null {
-  const groups = report.groups.filter((group) => group.cumulative.length > 1);
-  if (groups.length === 0) return null;
-  const series: Series[] = groups.map((group) => ({
-    name: group.group,
-    stroke: groupStroke(group.group),
-    // Expected waits would stretch the axis.
-    hidden: !group.headline && groups.some((other) => other.headline),
-    points: group.cumulative.map(([time, share]) => [Math.max(1, time), share]),
-  }));
-  const marks = [0.5, 0.9, 0.95, 0.99, 1];
+/** Where the axis ends: just above 99.9 %, and what is above is drawn there. */
+const HIGHEST = 0.9995;
+
+/** The share of the commands that took longer falls by a tenth from mark to mark, so that the tail has room. */
+const nines = (share: number) => -Math.log10(1 - Math.min(share, HIGHEST));
+
+export function distribution(name: string, stroke: Stroke, points: Points): Series {
+  return { name, stroke, points: points.map(([time, share]) => [Math.max(1, time), nines(share)]) };
+}
+
+/** Cumulative distributions over each other. */
+export function distributionChart(of: string, series: Series[], height = 300): HTMLElement {
+  const marks = [0, 0.5, 0.9, 0.99, 0.999];
+  const text = (value: number) => `${Number((100 * (1 - 10 ** -value)).toFixed(2))}%`;
   return lines({
-    label: `Cumulative distribution of response times of ${groups.map((group) => group.group).join(", ")}`,
+    label: `Cumulative distribution of response times of ${of}`,
     at: "Within",
     x: { title: "Response time", text: duration, tickText: tickDuration, logarithmic: true },
     panels: [
       {
         title: "Cumulative share",
-        height: 300,
+        height,
         series,
         from: 0,
-        to: 1,
-        ticks: [0, 0.25, 0.5, 0.75, 0.95, 1],
-        text: (value) => percent(value, 1),
-        tickText: (value) => `${Math.round(value * 100)}\u00a0%`,
+        to: nines(1),
+        ticks: marks.map(nines),
+        text,
+        tickText: text,
       },
     ],
     interpolate: false,
     numbers: () => ({
-      headings: ["Answered", ...groups.map((group) => group.group)],
-      rows: marks.map((mark) => [
+      headings: ["Cumulative share", ...series.map(({ name }) => name)],
+      rows: [0.5, 0.9, 0.95, 0.99, 0.999].map((mark) => [
         percent(mark, 1),
-        ...series.map((one) => duration(one.points.find((point) => point[1] >= mark - 1e-9)?.[0])),
+        ...series.map(({ points }) => duration(points.find((point) => point[1] >= nines(mark) - 1e-9)?.[0])),
       ]),
     }),
   });
@@ -106,8 +99,8 @@ export function levelOf(entry: Pick<Concurrency, "outstanding_from" | "outstandi
   return from > 0 ? Math.sqrt(from * to) : to / 2;
 }
 
-export function loadCurve(report: Pick<SmbscopeReportDocument, "concurrency">): HTMLElement | null {
-  const levels = report.concurrency.filter((entry) => entry.commands > 0);
+export function loadCurve(concurrency: readonly Concurrency[]): HTMLElement | null {
+  const levels = concurrency.filter((entry) => entry.commands > 0);
   if (levels.length < 2) return null;
   const line = (name: string, index: number, value: (entry: Concurrency) => number | null) =>
     curve(name, index, levels, levelOf, value);
@@ -120,7 +113,7 @@ export function loadCurve(report: Pick<SmbscopeReportDocument, "concurrency">): 
     label: "Response time and throughput against the mean number of outstanding commands",
     at: "Outstanding",
     x: {
-      title: "Outstanding commands (mean of an interval)",
+      title: "Outstanding commands (mean)",
       text: (n) => String(Number(n.toPrecision(2))),
       tickText: short,
       logarithmic: true,
@@ -129,7 +122,7 @@ export function loadCurve(report: Pick<SmbscopeReportDocument, "concurrency">): 
       timePanel(
         "Response time",
         200,
-        [line("Mean", 0, (entry) => entry.response_time.mean), line("95 %", 1, (entry) => entry.response_time.p95)],
+        [line("Mean", 0, (entry) => entry.response_time.mean), line("p95", 1, (entry) => entry.response_time.p95)],
         true,
       ),
       ratePanel(110, [line("Commands", 2, perSecond)], (value) => `${short(value)}/s`),
@@ -137,7 +130,7 @@ export function loadCurve(report: Pick<SmbscopeReportDocument, "concurrency">): 
     ],
     interpolate: true,
     numbers: () => ({
-      headings: ["Outstanding", "For", "Commands", "Mean", "Median", "95 %", "Commands/s", "Bytes/s"],
+      headings: ["Outstanding", "For", "Commands", "Mean", "Median", "p95", "Commands/s", "Bytes/s"],
       rows: levels.map((entry) => [
         range(entry),
         span(entry.time_ns),

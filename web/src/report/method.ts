@@ -53,7 +53,7 @@ export function method(report: SmbscopeReportDocument): HTMLElement {
     ],
     [
       "Limits of this page",
-      `At most the 100 slowest commands are listed. ${left} The heat map has at most 512 intervals and 24 buckets of response time a decade (each 10 % wide), the cumulative distributions at most 128 points. All times of day are UTC.`,
+      `At most the 100 slowest commands are listed. ${left} The heat map has at most 512 intervals and 24 buckets of response time a decade (each 10% wide), the cumulative distributions at most 128 points. All times of day are UTC.`,
     ],
   ];
   return h(

@@ -22,13 +22,13 @@ export function slicesTable(slices: Slices): HTMLElement {
   const key = (name: string) => (row: Slice) => keyText(name, row.key);
   const columns: Column<Slice>[] = [
     ...by.map((name) => textColumn<Slice>(name.charAt(0).toUpperCase() + name.slice(1), key(name))),
+    waitedColumn((row) => row.response_time_sum_ns),
     countColumn("Commands", (row) => row.count),
     countColumn("Errors", (row) => row.errors),
     bytesColumn("Read", (row) => row.bytes_read),
     bytesColumn("Written", (row) => row.bytes_written),
     ...timesColumns<Slice>((row) => row.response_time),
     serviceColumn<Slice>(),
-    waitedColumn((row) => row.response_time_sum_ns),
   ];
   const note =
     missed > 0

@@ -2,7 +2,7 @@
 import { type PartKey, segment, slimBar } from "../charts/split";
 import { copyButton } from "../lib/clipboard";
 import { clock, duration, percent } from "../lib/format";
-import { type Column, countColumn, textColumn, timeColumn } from "../table/columns";
+import { type Column, pathColumn, textColumn, timeColumn } from "../table/columns";
 import { table } from "../table/table";
 import type { SlowExchange } from "../types/report";
 import { endpoint } from "./connections";
@@ -23,46 +23,32 @@ const packetColumns: Column<SlowExchange>[] = [
     help: "Service time less the round trip",
     exported: "Server time (ns)",
   }),
-  textColumn("Packets", (row) => packets(row), { width: 21 }),
-  {
-    title: "Wireshark",
+  textColumn("Packets", wiresharkFilter, {
+    help: "Copies a display filter for Wireshark",
     exported: "Wireshark filter",
-    screenOnly: true,
-    kind: "other",
-    width: 11,
-    value: (row) => wiresharkFilter(row),
-    text: () => "",
+    text: packets,
     cell: (row) =>
-      copyButton("Copy filter", () => wiresharkFilter(row), {
-        "aria-label": `Copy the filter ${wiresharkFilter(row)}`,
+      copyButton(packets(row), () => wiresharkFilter(row), {
+        "aria-label": `${packets(row)}: copy the filter ${wiresharkFilter(row)}`,
         title: wiresharkFilter(row),
       }),
-  },
-];
-
-const captureColumns: Column<SlowExchange>[] = [
-  textColumn("File", (row) => row.capture, { width: 20 }),
-  countColumn("Flow", (row) => row.flow_id, {
-    help: "Number of the packet that opened the connection",
-    screenOnly: true,
   }),
 ];
 
 /** The slowest commands; those that come from a capture can be looked up there. */
 export function slowestTable(slowest: readonly SlowExchange[], captured: boolean): HTMLElement {
+  const files = new Set(slowest.flatMap((row) => [row.capture, row.response_capture ?? row.capture]));
   const columns: Column<SlowExchange>[] = [
     timeColumn("Took", (row) => row.response_time_ns, { exported: "Response time (ns)" }),
     textColumn("Command", (row) => (row.subcommand ? `${commandName(row)} ${row.subcommand}` : commandName(row)), {
-      width: 20,
+      width: 18,
     }),
-    textColumn("Path", (row) => [row.share, row.path].filter((text) => text !== null).join(": ") || null, {
-      width: 34,
-    }),
+    pathColumn((row) => [row.share, row.path].filter((text) => text !== null).join(": ") || null, { width: 26 }),
     {
-      title: "Where the time went",
+      title: "Phases",
       screenOnly: true,
       kind: "other",
-      width: 18,
+      width: 8,
       private: true,
       help: "Request, waiting for the response, response; sorts by the share of the waiting",
       value: (row) => (row.service_time_ns === null ? null : row.service_time_ns / Math.max(1, row.response_time_ns)),
@@ -73,13 +59,17 @@ export function slowestTable(slowest: readonly SlowExchange[], captured: boolean
     textColumn("At (UTC)", (row) => clock(row.request_first_ns)),
     textColumn("Client", (row) => endpoint(row.client, row.client_port)),
     textColumn("User", (row) => row.user, { width: 12, screenOnly: true }),
-    textColumn("Status", (row) => row.status, { width: 18, screenOnly: true }),
-    ...(captured ? captureColumns : []),
+    textColumn("Status", (row) => (row.status === "STATUS_SUCCESS" ? null : row.status), {
+      width: 17,
+      screenOnly: true,
+    }),
+    ...(captured && files.size > 1 ? [textColumn<SlowExchange>("File", (row) => row.capture, { cutStart: true })] : []),
   ];
   return table({
     caption: "The slowest exchanges",
     columns,
     rows: slowest,
+    time: (row) => [row.request_first_ns, row.request_first_ns],
     sort: { title: "Took", descending: true },
   });
 }

@@ -13,56 +13,74 @@ import {
   timeColumn,
   timesColumns,
   waitedColumn,
+  waitedShareColumn,
 } from "../table/columns";
 import { table } from "../table/table";
-import type { Command, SmbscopeReportDocument, Subcommand, TimeSplit, UserEntity } from "../types/report";
-import { commandName, type ErrorEntry, errorCount, errorEntries, waited } from "./figures";
+import type { Command, Subcommand, TimeSplit, Times, UserEntity } from "../types/report";
+import { commandName, type ErrorEntry, errorCount, waited } from "./figures";
 
-type CommandRow = Command | Subcommand;
+/** What is shown of a command, wherever its figures come from. */
+export interface CommandFigures extends Pick<Subcommand, "count" | "errors"> {
+  name: string;
+  /** Expected waits are nothing that anybody waits for. */
+  waiting: boolean;
+  response_time: Times;
+  average_packets?: number | null;
+  service_time?: Times;
+  children: readonly this[];
+}
 
-export function commandTable(report: SmbscopeReportDocument): HTMLElement {
-  const isCommand = (row: CommandRow): row is Command => "command" in row;
-  const name = (row: CommandRow) => (isCommand(row) ? commandName(row) : row.subcommand);
-  const columns: Column<CommandRow>[] = [
-    textColumn("Command", name),
-    countColumn("Count", (row) => row.count),
-    shareColumn("%", (row) => (report.totals.commands > 0 ? row.count / report.totals.commands : 0), {
-      help: "Share of all commands",
-      private: true,
-    }),
+export function commandFigures(commands: readonly Command[]): CommandFigures[] {
+  const figures = (row: Command | Subcommand, name: string, waiting: boolean): CommandFigures => ({
+    ...row,
+    name,
+    waiting,
+    children: [],
+  });
+  return commands.map((command) => {
+    const waiting = command.groups.includes("Waiting");
+    const below = [...command.subcommands, ...command.apart];
+    const children = below.map((row) => figures(row, row.subcommand, waiting));
+    return { ...figures(command, commandName(command), waiting), children };
+  });
+}
+
+export function commandTable<Row extends CommandFigures>(rows: readonly Row[], more: Column<Row>[] = []): HTMLElement {
+  const wait = (row: CommandFigures) => (row.waiting ? null : waited(row.response_time));
+  const total = rows.reduce((sum, row) => sum + (wait(row) ?? 0), 0);
+  const share = (row: CommandFigures) => (row.waiting || total === 0 ? null : waited(row.response_time) / total);
+  const columns: Column<Row>[] = [
+    textColumn("Command", (row) => row.name, { width: 28 }),
+    waitedColumn(wait, "Sum of the response times; without expected waits"),
+    waitedShareColumn(share),
+    countColumn("Commands", (row) => row.count),
     countColumn("Errors", errorCount),
-    numberColumn("Packets", (row) => row.average_packets, decimal, {
+    ...timesColumns<Row>((row) => row.response_time),
+    timeColumn("Fastest", (row) => row.response_time.min),
+    serviceColumn<Row>(),
+    numberColumn("Packets", (row) => row.average_packets ?? null, decimal, {
       help: "Packets of a command, both halves, on average",
     }),
-    timeColumn("Fastest", (row) => row.response_time.min),
-    ...timesColumns<CommandRow>((row) => row.response_time),
-    serviceColumn<CommandRow>(),
-    waitedColumn(commandWaited, "Sum of the response times; without expected waits"),
+    ...more,
   ];
-  return table<CommandRow>({
+  return table({
     caption: "Commands",
     columns,
-    rows: report.commands,
-    children: (row) => (isCommand(row) ? [...row.subcommands, ...row.apart] : []),
+    rows,
+    children: (row) => row.children,
     sort: { title: "Total wait", descending: true },
   });
 }
 
-/** Expected waits are nothing that anybody waits for. */
-function commandWaited(row: CommandRow): number | null {
-  return "groups" in row && row.groups.includes("Waiting") ? null : waited(row.response_time);
-}
-
-export function errorTable(report: SmbscopeReportDocument): HTMLElement | null {
-  const rows = errorEntries(report.commands);
+export function errorTable(rows: readonly ErrorEntry[]): HTMLElement | null {
   if (rows.length === 0) return null;
   const columns: Column<ErrorEntry>[] = [
     textColumn("Status", (row) => row.status),
-    textColumn("Command", (row) => row.command),
     countColumn("Count", (row) => row.count),
-    shareColumn("Of the command", (row) => row.count / row.of, {
+    shareColumn("Share", (row) => (row.of ? row.count / row.of : null), {
       help: "Share of the commands of that name that failed so",
     }),
+    textColumn("Command", (row) => row.command),
   ];
   return table({ caption: "Errors by status", columns, rows, sort: { title: "Count", descending: true } });
 }
@@ -73,12 +91,14 @@ type Named = Omit<UserEntity, "user"> & { time_split?: TimeSplit | null };
 export function entities<Row extends Named>(
   caption: string,
   rows: readonly Row[],
-  names: Column<NoInfer<Row>>[],
+  [name, ...more]: [Column<NoInfer<Row>>, ...Column<NoInfer<Row>>[]],
   omitted: number,
 ): HTMLElement {
-  const approximate = { help: "Exact up to some hundred commands, within 1.6 % above" };
+  const approximate = { help: "Exact up to some hundred commands, within 1.6% above" };
   const columns: Column<Row>[] = [
-    ...names,
+    name,
+    waitedColumn((row) => waited(row.response_time)),
+    ...more,
     countColumn("Commands", (row) => row.count),
     countColumn("Errors", (row) => row.errors),
     bytesColumn("Read", (row) => row.bytes_read),
@@ -87,7 +107,6 @@ export function entities<Row extends Named>(
     timeColumn("Mean", (row) => row.response_time.mean),
     timeColumn("p95", (row) => row.response_time.p95, approximate),
     timeColumn("Slowest", (row) => row.response_time.max),
-    waitedColumn((row) => waited(row.response_time)),
   ];
   if (rows.some((row) => row.time_split)) columns.push(splitColumn((row) => row.time_split ?? null));
   const sort = { title: "Total wait", descending: true };

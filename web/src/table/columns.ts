@@ -1,5 +1,5 @@
 // What a table shows of a row, what it sorts by and what it gives away.
-import type { Child } from "../lib/dom";
+import { type Child, h, muted } from "../lib/dom";
 import { ABSENT, bytes, duration, percent, span, thousands } from "../lib/format";
 
 /** What a cell sorts by: numbers before texts, the unknown always last. */
@@ -18,8 +18,10 @@ export interface Column<Row> {
   text?(row: Row): string;
   /** A cell that is more than a text. */
   cell?(row: Row): Child;
-  /** Width in characters; otherwise what the values need. */
+  /** Width in characters, of texts the most; otherwise what the values need. */
   width?: number;
+  /** Too long for its cell, it is cut at the start: the end of a path names the file. */
+  cutStart?: boolean;
   /** Not in copies and downloads. */
   private?: boolean;
   /** Not on paper: a button does nothing there. */
@@ -33,6 +35,11 @@ export function textColumn<Row>(
 ): Column<Row> {
   const text = (row: Row) => value(row) ?? ABSENT;
   return { title, kind: "text", value, text, ...more };
+}
+
+/** A path: its end is what tells it from others. */
+export function pathColumn<Row>(value: (row: Row) => string | null, more: Partial<Column<Row>> = {}): Column<Row> {
+  return textColumn("Path", value, { cutStart: true, ...more });
 }
 
 export function countColumn<Row>(
@@ -70,12 +77,31 @@ export function shareColumn<Row>(
 
 /** Commands in a second. */
 export function speedColumn<Row>(value: (row: Row) => number | null): Column<Row> {
-  return numberColumn("A second", value, (n) => thousands(Math.round(n)), { help: "Commands each second" });
+  return numberColumn("Commands/s", value, (n) => thousands(Math.round(n)));
 }
 
 /** A sum of times that somebody waited. */
 export function waitedColumn<Row>(value: (row: Row) => number | null, help = "Sum of the response times"): Column<Row> {
   return numberColumn("Total wait", value, span, { exported: "Total wait (ns)", help });
+}
+
+/** The share of all the time that somebody waited, as a number with a bar. */
+export function waitedShareColumn<Row>(value: (row: Row) => number | null): Column<Row> {
+  return shareColumn("Share", value, {
+    help: "Share of the total wait, without expected waits",
+    width: 12,
+    cell: (row) => {
+      const share = value(row);
+      if (share === null) return muted();
+      const bar = h("span", { style: `width: ${(100 * share).toFixed(2)}%` });
+      return h(
+        "span",
+        { class: "share" },
+        h("span", { class: "share-bar", "aria-hidden": "true" }, bar),
+        h("span", { class: "share-text" }, percent(share, 1)),
+      );
+    },
+  });
 }
 
 /** The figures of response times that most tables show. */
@@ -92,8 +118,8 @@ export function timesColumns<Row>(
 }
 
 /** The median of the service time. */
-export function serviceColumn<Row extends { service_time: { p50: number | null } }>(): Column<Row> {
-  return timeColumn("Service", (row) => row.service_time.p50, {
+export function serviceColumn<Row extends { service_time?: { p50: number | null } }>(): Column<Row> {
+  return timeColumn("Service", (row) => row.service_time?.p50 ?? null, {
     help: "Median from the last packet of the request to the first of the response",
     exported: "Service p50 (ns)",
   });

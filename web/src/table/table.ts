@@ -2,6 +2,7 @@
 import { announce, copyButton, save } from "../lib/clipboard";
 import { append, h } from "../lib/dom";
 import { counted, thousands } from "../lib/format";
+import { onPeriod, type Period } from "../lib/period";
 import { onPrint } from "../lib/print";
 import { type Column, cellText, matches, sorted } from "./columns";
 import { csv, tsv } from "./export";
@@ -34,6 +35,8 @@ export interface TableOptions<Row> {
   note?: string | undefined;
   /** With a box to filter by; otherwise where there are many rows. */
   filter?: boolean;
+  /** From when to when a row was: the table shows those of the time that is zoomed to. */
+  time?: (row: Row) => readonly [from: number, to: number];
 }
 
 interface Line<Row> {
@@ -51,9 +54,9 @@ function widthOf(text: string): number {
   return text.length + 0.22 * (text.match(/[A-Z_]/g)?.length ?? 0);
 }
 
-/** The columns but for those in which nothing is known of any row. */
+/** The columns but for those in which nothing is known of any row; the first names it. */
 function withValues<Row>(columns: Column<Row>[], rows: readonly Row[]): Column<Row>[] {
-  return columns.filter(({ kind, value }) => kind !== "number" || rows.some((row) => value(row) !== null));
+  return columns.filter((column, i) => i === 0 || rows.some((row) => column.value(row) !== null));
 }
 
 function onScreen<Row>(column: Column<Row>): string {
@@ -72,6 +75,7 @@ class Table<Row> {
   private order: Row[];
   private lines: Line<Row>[] = [];
   private words: string[] = [];
+  private period: Period | null = null;
   private sortColumn: Column<Row> | undefined;
   private descending = true;
   private printing = false;
@@ -91,8 +95,6 @@ class Table<Row> {
       ...options.columns.map((column) => h("col", { style: this.width(column), class: onScreen(column) })),
     );
     const grid = h("table", {}, caption, columns, head, this.body);
-    const characters = options.columns.reduce((sum, column) => sum + this.characters(column), 0);
-    grid.style.minWidth = `calc(${characters}ch + ${options.columns.length * PADDING}rem)`;
     if (options.rows.some((row) => (options.children?.(row) ?? []).length > 0)) grid.className = "tree";
     this.scroller = h(
       "div",
@@ -101,13 +103,23 @@ class Table<Row> {
         tabindex: 0,
         role: "region",
         "aria-label": `${options.caption}, table`,
-        scroll: () => this.draw(),
+        scroll: () => {
+          this.element.classList.toggle("moved", this.scroller.scrollLeft > 0);
+          this.draw();
+        },
       },
       grid,
     );
-    this.element = h("div", { class: "table" }, this.tools(), this.scroller, this.status, this.printNote);
+    const attributes = { class: options.time ? "table timed" : "table", style: `--needed: ${this.needed()}` };
+    this.element = h("div", attributes, this.tools(), this.scroller, this.status, this.printNote);
     if (options.note) append(this.element, h("p", { class: "table-note" }, options.note));
     this.arrange();
+    if (options.time) {
+      onPeriod(this.element, (period) => {
+        this.period = period;
+        this.arrange();
+      });
+    }
     onPrint((printing) => {
       this.printing = printing;
       this.draw();
@@ -169,7 +181,7 @@ class Table<Row> {
 
   /** Characters that a column needs: its longest value, looked for among at most 300 rows. */
   private characters(column: Column<Row>): number {
-    if (column.width !== undefined) return column.width;
+    if (column.width !== undefined && column.kind !== "text") return column.width;
     const { rows } = this.options;
     const step = Math.max(1, Math.floor(rows.length / 300));
     let longest = column.title.length + 2;
@@ -177,20 +189,34 @@ class Table<Row> {
       const row = rows[i];
       if (row !== undefined) longest = Math.max(longest, widthOf(cellText(column, row)));
     }
-    return Math.min(Math.ceil(longest), column.kind === "text" ? 44 : 16);
+    return Math.min(Math.ceil(longest), column.width ?? (column.kind === "text" ? 44 : 24));
   }
 
+  /** The column of paths, or the first text, takes what is left. */
   private width(column: Column<Row>): string {
-    // The first text column takes what is left.
-    const first = this.options.columns.find((found) => found.kind === "text");
-    return column === first ? "" : `width: calc(${this.characters(column)}ch + ${PADDING}rem)`;
+    return column === this.elastic() ? "" : `width: calc(${this.characters(column)}ch + ${PADDING}rem)`;
+  }
+
+  private elastic(): Column<Row> | undefined {
+    const { columns } = this.options;
+    return columns.find((column) => column.cutStart) ?? columns.find((column) => column.kind === "text");
+  }
+
+  /** The width at which nothing scrolls sideways; in a narrow window the first text column leaves room for figures. */
+  private needed(): string {
+    const { columns } = this.options;
+    const elastic = this.elastic();
+    const others = columns.filter((column) => column !== elastic);
+    const fixed = others.reduce((sum, column) => sum + this.characters(column), 0);
+    const rest = elastic ? ` + min(${this.characters(elastic)}ch, 36cqw)` : "";
+    return `calc(${fixed}ch + ${columns.length * PADDING}rem${rest})`;
   }
 
   /** Filters, sorts and draws anew. */
   private arrange(): void {
     const { columns, rows, children } = this.options;
     const wanted = (row: Row) => this.words.length === 0 || matches(columns, row, this.words);
-    const kept = rows.filter((row) => wanted(row) || (children?.(row) ?? []).some(wanted));
+    const kept = rows.filter((row) => this.within(row) && (wanted(row) || (children?.(row) ?? []).some(wanted)));
     this.order = this.sortColumn ? sorted(kept, this.sortColumn, this.descending) : kept;
     for (const [i, column] of columns.entries()) {
       const direction = column === this.sortColumn ? (this.descending ? "descending" : "ascending") : "none";
@@ -199,6 +225,13 @@ class Table<Row> {
     this.lines = this.order.flatMap((row) => this.unfolded(row, 0));
     this.drawn = "";
     this.draw();
+  }
+
+  /** Whether a row is of the time that is zoomed to. */
+  private within(row: Row): boolean {
+    const { period } = this;
+    const time = this.options.time?.(row);
+    return !period || !time || (time[0] < period.to && time[1] >= period.from);
   }
 
   private unfolded(row: Row, depth: number): Line<Row>[] {
@@ -241,19 +274,17 @@ class Table<Row> {
     this.body.parentElement?.setAttribute("aria-rowcount", String(count + 1));
     const total = this.options.rows.length;
     const shown = this.order.length;
-    this.status.textContent =
-      shown === total
-        ? total > IN_VIEW
-          ? counted(total, "row")
-          : ""
-        : `${thousands(shown)} of ${counted(total, "row")}`;
+    const all = total > IN_VIEW ? counted(total, "row") : "";
+    const some = `${thousands(shown)} of ${counted(total, "row")}`;
+    this.status.textContent = this.period ? `${some} in ${this.period.text}` : shown < total ? some : all;
     this.printNote.textContent = count > last ? `The first ${last} of ${thousands(count)} rows are printed.` : "";
   }
 
   private rowElement(line: Line<Row>, index: number): HTMLElement {
     let toggleDone = line.open === null;
     const cells = this.options.columns.map((column) => {
-      const cell = h("td", { class: `${column.kind} ${onScreen(column)}`.trim() });
+      const cut = column.cutStart ? "cut-start" : "";
+      const cell = h("td", { class: [column.kind, onScreen(column), cut].filter(Boolean).join(" ") });
       const text = cellText(column, line.row);
       if (!toggleDone && column.kind === "text") {
         toggleDone = true;
@@ -271,7 +302,7 @@ class Table<Row> {
           ),
         );
       } else {
-        append(cell, column.cell ? column.cell(line.row) : text);
+        append(cell, column.cell ? column.cell(line.row) : cut ? h("bdi", { dir: "ltr" }, text) : text);
       }
       if (column.kind === "text" && text.length > 20) cell.title = text;
       return cell;

@@ -101,7 +101,7 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
       errors: users >= 24 ? errors : {},
       total: measured(operations, response),
       due: null,
-      stalls: [],
+      stalls: users === 32 ? [{ start_ns: START + index * 40e9 + 18e9, duration_ns: 2e9 }] : [],
       groups: GROUPS.map(([group, share, factor, part_of]) => ({
         group,
         part_of,

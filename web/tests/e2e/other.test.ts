@@ -1,6 +1,7 @@
 // The pages of a ramp and of a comparison in Chromium.
 import { comparedRamps, comparison } from "../documents/comparison";
 import { ramp } from "../documents/ramp";
+import { simulate } from "../documents/simulate";
 import { expect, test } from "./page";
 
 const NONSENSE = /\b(NaN|undefined|Infinity|\[object)/;
@@ -11,7 +12,7 @@ test("a ramp shows its capacity and a point for each run", async ({ open }) => {
   await expect(page.locator(".verdict .headline")).toHaveText(
     "The server serves 12\u00a0users.".replace("\u00a0", " "),
   );
-  for (const name of ["Mean", "95 %", "Commands", "Read"]) {
+  for (const name of ["Mean", "p95", "Commands", "Read"]) {
     await expect(page.locator(`#ramp [data-series="${name}"] circle`)).toHaveCount(bench.runs.length);
   }
   // Users are on a linear axis: the line of the capacity is where its point is.
@@ -29,6 +30,18 @@ test("a ramp shows its capacity and a point for each run", async ({ open }) => {
   const means = bench.runs.map((run) => run.total.client.mean ?? 0);
   const slope = ((heights[0] ?? 0) - (heights.at(-1) ?? 0)) / ((means.at(-1) ?? 0) - (means[0] ?? 0));
   expect(((heights[0] ?? 0) - (heights[index] ?? 0)) / slope).toBeCloseTo((means[index] ?? 0) - (means[0] ?? 0), -3);
+  // The curve has the users at its points, and the points at their throughput.
+  const curve = page.locator(".head");
+  await expect(curve.locator('[data-series="p95"] circle')).toHaveCount(bench.runs.length);
+  await expect(curve.locator('[data-series="p95"] text').first()).toHaveText("1\u00a0user");
+  await expect(curve.locator('[data-series="p95"] text').last()).toHaveText("32\u00a0users");
+  const across = await curve
+    .locator('[data-series="p95"] circle')
+    .evaluateAll((dots) => dots.map((dot) => Number(dot.getAttribute("cx"))));
+  const speeds = bench.runs.map((run) => run.operations_per_second);
+  const share = (values: number[]) =>
+    ((values[index] ?? 0) - (values[0] ?? 0)) / ((values.at(-1) ?? 0) - (values[0] ?? 0));
+  expect(share(across)).toBeCloseTo(share(speeds), 3);
   expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
 });
 
@@ -48,45 +61,44 @@ test("a ramp sets the client beside the wire", async ({ open }) => {
   }
 });
 
-test("each run of a ramp can be looked at over time", async ({ open }) => {
-  const page = await open(ramp());
-  await expect(page.locator("#intervals svg.chart")).toHaveAttribute("aria-label", /32.users/);
-  await page.locator("#intervals select").selectOption({ label: "4\u00a0users" });
-  await expect(page.locator("#intervals svg.chart")).toHaveAttribute("aria-label", /4.users/);
-  await expect(page.locator("#intervals .line")).toHaveCount(6);
-});
-
-test("each run of a ramp has what a capture has", async ({ open }) => {
+test("a load point has what a capture has, in the same order, and can be chosen", async ({ open }) => {
   const bench = ramp([1, 4, 8]);
   const page = await open(bench);
+  const order = await page.locator("main > section").evaluateAll((all) => all.map(({ id }) => id));
+  expect(order).toEqual(["ramp", "time", "groups", "commands", "slowest", "who", "where", "sides", "method"]);
   // The first run is as of an older version, which did not count so.
-  await expect(page.locator("#closer select option")).toHaveText(["4\u00a0users", "8\u00a0users"]);
-  const slowest = page.locator("#closer table").filter({ hasText: "Took" });
+  await expect(page.locator("#slowest select option")).toHaveText(["4\u00a0users", "8\u00a0users"]);
+  const slowest = page.locator("#slowest table");
   await expect(slowest.locator("tbody tr")).toHaveCount(20);
   // There are no packets to be looked up.
   await expect(slowest.locator("th")).not.toContainText(["Packets"]);
   const worst = () => slowest.locator("tbody tr").first().innerText();
   const before = await worst();
-  await page.locator("#closer select").selectOption({ label: "4\u00a0users" });
+  await page.locator("#time select").selectOption({ label: "4\u00a0users" });
   expect(await worst()).not.toBe(before);
-  await expect(page.locator("#closer svg.chart")).toHaveCount(3);
+  // Chosen in one place, it is chosen in all of them.
+  await expect(page.locator("#commands select")).toHaveValue("0");
+  await expect(page.locator("#time .timed svg.chart")).toHaveCount(1);
+  await expect(page.locator("#groups tbody tr").last()).toContainText("Total");
 });
 
 test("a server that stands still is set off in the run over time", async ({ open }) => {
   const page = await open(ramp());
   // From 18 s to 20 s, the run of 32 users alone.
-  await expect(page.locator("#intervals .band")).toHaveCount(1);
-  await expect(page.locator("#intervals .stalls")).toHaveText(/From 18.s on, no command was answered for 2.00.s\./);
-  await page.locator("#intervals select").selectOption({ label: "4\u00a0users" });
-  await expect(page.locator("#intervals .band")).toHaveCount(0);
+  await expect(page.locator("#time .band")).toHaveCount(1);
+  await expect(page.locator("#time .stalls")).toHaveText(/From 18\.0.s on, no command was answered for 2.00.s\./);
+  await page.locator("#time select").selectOption({ label: "4\u00a0users" });
+  await expect(page.locator("#time .band")).toHaveCount(0);
 });
 
-test("commands, operations and loads tried have tables", async ({ open }) => {
-  const bench = ramp([4, 8]);
+test("commands, operations and loads tried have tables, and expected errors are said to be so", async ({ open }) => {
+  const bench = ramp([4, 8, 32]);
   const page = await open(bench);
-  await expect(page.locator("#commands tbody tr")).toHaveCount(2 * 6);
-  await expect(page.locator("#operations tbody tr")).toHaveCount(2);
+  await expect(page.getByRole("table", { name: "Commands" }).locator("tbody tr")).toHaveCount(6);
+  await expect(page.getByRole("table", { name: "Operations of the workload" }).locator("tbody tr")).toHaveCount(1);
   await expect(page.locator("#ramp")).toContainText("does not hold");
+  await expect(page.locator("#commands")).toContainText("Errors, all of them as the workload expects");
+  await expect(page.locator(".tiles")).toContainText("all expected");
   expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
 });
 
@@ -107,11 +119,13 @@ test("an open loop without a capture, ended early, is shown as such", async ({ o
   }));
   const page = await open({ ...bench, runs, capacity: null });
   await expect(page.locator("#sides")).toHaveCount(0);
-  await expect(page.locator("#ramp")).toContainText("90.0\u00a0%");
+  await expect(page.locator("#ramp")).toContainText("90.0%");
   await expect(page.locator("#ramp")).toContainText("more than 10 % errors");
-  await expect(page.locator("#errors")).toContainText("connection refused");
-  await expect(page.locator("#errors")).toContainText("STATUS_DISK_FULL");
-  await expect(page.locator("#operations")).toContainText("Due p95");
+  await expect(page.locator("#commands")).toContainText("connection refused");
+  await expect(page.locator("#commands")).toContainText("STATUS_DISK_FULL");
+  await expect(page.locator("#commands")).not.toContainText("as the workload expects");
+  await expect(page.locator(".tiles")).not.toContainText("expected");
+  await expect(page.locator("#commands")).toContainText("Due p95");
   expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
 });
 
@@ -128,11 +142,11 @@ test("a comparison has a dot for each column and group, at its ratio", async ({ 
   const groups = document.groups.length + 1;
   for (const column of [1, 2]) {
     // Once for the value and once for the ratio.
-    await expect(page.locator(`#response-times .dot[data-column="${column}"]`)).toHaveCount(2 * groups);
+    await expect(page.locator(`#groups .dot[data-column="${column}"]`)).toHaveCount(2 * groups);
   }
-  await expect(page.locator('#response-times .dot[data-column="0"]')).toHaveCount(groups);
-  const one = Number(await page.locator("#response-times .one").getAttribute("x1"));
-  const dots = await page.locator('#response-times .dot[data-column="1"]').evaluateAll((found) =>
+  await expect(page.locator('#groups .dot[data-column="0"]')).toHaveCount(groups);
+  const one = Number(await page.locator("#groups .one").getAttribute("x1"));
+  const dots = await page.locator('#groups .dot[data-column="1"]').evaluateAll((found) =>
     found.map((dot) => ({
       x: Number(/translate\(([\d.]+)/.exec(dot.getAttribute("transform") ?? "")?.[1]),
       text: dot.textContent ?? "",
@@ -146,6 +160,23 @@ test("a comparison has a dot for each column and group, at its ratio", async ({ 
   }
 });
 
+test("the distributions of a comparison lie over each other, a chart for each group", async ({ open }) => {
+  const document = comparison();
+  const page = await open(document);
+  const groups = document.groups.filter((group) => group.part_of === null);
+  const charts = page.locator("#groups .multiples figure");
+  await expect(charts).toHaveCount(groups.length);
+  for (const [i, group] of groups.entries()) {
+    for (const [column, { name }] of document.columns.entries()) {
+      const d = await charts.nth(i).locator(`[data-series="${name}"] path`).getAttribute("d");
+      expect((d?.match(/L/g)?.length ?? 0) + 1).toBe(group.cumulative[column]?.length);
+    }
+  }
+  // Where they are not known there is no empty chart.
+  await open({ ...document, groups: document.groups.map((group) => ({ ...group, cumulative: [[], [], []] })) });
+  await expect(page.locator("#groups .multiples")).toHaveCount(0);
+});
+
 test("ramps are compared load point by load point", async ({ open }) => {
   const document = comparedRamps();
   const page = await open(document);
@@ -155,8 +186,6 @@ test("ramps are compared load point by load point", async ({ open }) => {
   const row = page.locator("#ramps tbody tr").filter({ hasText: "after" }).first();
   await expect(row).toContainText("0.50×");
   await expect(page.locator("#ramps")).toContainText("capacity 12");
-  // Ramps do not say how values spread.
-  await expect(page.locator("#distribution")).toHaveCount(0);
   expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
 });
 
@@ -165,14 +194,14 @@ test("the statistic of a comparison can be chosen", async ({ open }) => {
   const page = await open(document);
   const read = document.groups.find((group) => group.group === "Read");
   const value = (metric: "p95" | "max") => `${read?.cells[1]?.ratios?.[metric]?.value.toFixed(2)}×`;
-  const row = page.locator("#response-times .scroller").first().getByRole("row").filter({ hasText: "Read" });
+  const row = page.locator("#groups .scroller").first().getByRole("row").filter({ hasText: "Read" });
   await expect(row).toContainText(value("p95"));
-  await page.locator("#response-times select").selectOption({ label: "Slowest" });
+  await page.locator("#groups select").selectOption({ label: "Slowest" });
   await expect(row).toContainText(value("max"));
   // Only the mean has intervals in this document.
-  await expect(page.locator("#response-times .interval")).toHaveCount(0);
-  await page.locator("#response-times select").selectOption({ label: "Mean" });
-  await expect(page.locator("#response-times .interval")).toHaveCount(2 * (document.groups.length + 1));
+  await expect(page.locator("#groups .interval")).toHaveCount(0);
+  await page.locator("#groups select").selectOption({ label: "Mean" });
+  await expect(page.locator("#groups .interval")).toHaveCount(2 * (document.groups.length + 1));
 });
 
 test("a comparison with hostile names stays text", async ({ open }) => {
@@ -184,13 +213,39 @@ test("a comparison with hostile names stays text", async ({ open }) => {
 });
 
 for (const [name, document] of [
+  ["report", simulate({ exchanges: 4_000 })],
   ["ramp", ramp()],
   ["comparison", comparison()],
+  ["comparison of ramps", comparedRamps()],
 ] as const) {
-  test(`a ${name} fits a narrow window and paper`, async ({ open, page }) => {
-    await page.setViewportSize({ width: 360, height: 800 });
-    await open(document);
-    expect(await page.evaluate(() => globalThis.document.documentElement.scrollWidth)).toBe(360);
+  test(`a ${name} fits a narrow window and paper, and no label is on another or cut`, async ({ open, page }) => {
+    for (const width of [360, 390, 1440]) {
+      await page.setViewportSize({ width, height: 800 });
+      await open(document);
+      expect(await page.evaluate(() => globalThis.document.documentElement.scrollWidth)).toBe(width);
+      const clashes = await page.locator("svg.chart").evaluateAll((charts) =>
+        charts.flatMap((chart) => {
+          const outer = chart.getBoundingClientRect();
+          const boxes = [...chart.querySelectorAll("text")].map((text) => ({
+            text: text.textContent ?? "",
+            box: text.getBoundingClientRect(),
+          }));
+          const found = boxes
+            .filter(({ box }) => box.left < outer.left - 1 || box.right > outer.right + 2)
+            .map(({ text }) => `cut: ${text}`);
+          for (const [i, { text, box: a }] of boxes.entries()) {
+            for (const { text: other, box: b } of boxes.slice(i + 1)) {
+              const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+              const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+              // Boxes of text have air above and below.
+              if (across > 1 && down > 5) found.push(`${text} on ${other}`);
+            }
+          }
+          return found;
+        }),
+      );
+      expect(clashes, `${width} pixels`).toEqual([]);
+    }
     expect((await page.pdf({ format: "A4" })).length).toBeGreaterThan(10_000);
   });
 }

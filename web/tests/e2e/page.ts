@@ -66,9 +66,9 @@ export const test = base.extend<Fixtures>({
 
 /** The counts in the numbers beneath the heat map, which are made when they are first asked for. */
 export async function heatMapCounts(page: Page): Promise<number[]> {
-  await page.locator("#time summary").click();
+  await page.locator("#time summary").first().click();
   await expect(page.locator("#time .numbers tbody tr").first()).toBeVisible();
-  const texts = await page.locator("#time .numbers tbody td:nth-child(2)").allInnerTexts();
+  const texts = await page.locator("#time .numbers").first().locator("tbody td:nth-child(2)").allInnerTexts();
   return texts.map((text) => Number(text.replaceAll(",", "")));
 }
 

@@ -124,7 +124,7 @@ test("the page of a comparison says what its document says", async ({ openFile }
   const page = await openFile(path);
   const document = JSON.parse((await page.locator("#smbscope-data").textContent()) ?? "") as SmbscopeComparisonDocument;
   expect(document.columns.map((column) => column.name)).toEqual(["before", "after"]);
-  const row = page.locator("#response-times .scroller").first().locator('tbody tr[aria-rowindex="2"]');
+  const row = page.locator("#groups .scroller").first().locator('tbody tr[aria-rowindex="2"]');
   for (const cell of document.headline.cells) await expect(row).toContainText(cell?.count.toLocaleString("en") ?? "?");
   await expect(row).toContainText(ratio(document.headline.cells[1]?.ratios?.p95?.value));
   expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);

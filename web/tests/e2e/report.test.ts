@@ -43,7 +43,7 @@ test("the parts of the time are as wide as their shares", async ({ open }) => {
   const row = page
     .locator(".legend-table tr")
     .filter({ has: page.getByRole("rowheader", { name: "Client", exact: true }) });
-  await expect(row).toContainText(`${((100 * split.think_ns) / split.elapsed_ns).toFixed(1)}\u00a0%`);
+  await expect(row).toContainText(`${((100 * split.think_ns) / split.elapsed_ns).toFixed(1)}%`);
 });
 
 test("the heat map has a cell for every interval and bucket with commands", async ({ open }) => {
@@ -67,7 +67,7 @@ test("the numbers of the heat map add up to the commands", async ({ open }) => {
 
 test("a part of the time can be looked at by mouse and by keyboard", async ({ open }) => {
   const page = await open(report);
-  const chart = page.locator("#time svg.chart");
+  const chart = page.locator("#time svg.chart").first();
   await chart.scrollIntoViewIfNeeded();
   const box = await chart.boundingBox();
   if (!box) throw new Error("no chart");
@@ -84,16 +84,87 @@ test("a part of the time can be looked at by mouse and by keyboard", async ({ op
   await page.keyboard.press("+");
   await expect(all).toBeEnabled();
   await page.keyboard.press("ArrowRight");
-  await expect(page.locator("#time .readout")).toContainText(/commands? began|nothing under way/);
-  await expect(page.locator("#time .cursor line")).toHaveCount(1);
+  await expect(page.locator("#time .readout").first()).toContainText(/commands? began|nothing outstanding/);
+  await expect(page.locator("#time .timed .cursor line")).toHaveCount(1);
   await page.keyboard.press("Escape");
   await expect(all).toBeDisabled();
+});
+
+test("what is zoomed to filters the tables that have a time, and the others say that they do not follow", async ({
+  open,
+}) => {
+  const page = await open(report);
+  const chart = page.locator("#time svg.chart").first();
+  await chart.focus();
+  for (const key of ["+", "+", "+"]) await page.keyboard.press(key);
+  const chip = page.locator(".bar .chip");
+  await expect(chip).toHaveText(/^(\d+\smin\s)?[\d.]+\ss – (\d+\smin\s)?[\d.]+\ss\s+×$/);
+  // The middle eighth of the time, in whole intervals, and those that began in it.
+  const { width_ns: width, bins } = report.heatmap;
+  const [first, last] = [bins[0]?.start_ns ?? 0, (bins.at(-1)?.start_ns ?? 0) + width];
+  const within = (at: number, slack: number) => Math.abs(at - (first + last) / 2) < (last - first) / 16 + slack;
+  const rows = await tableOf(page, "The slowest exchanges").locator(".table-status").innerText();
+  const shown = Number(/^(\d+) of 100.rows in /.exec(rows)?.[1]);
+  const count = (slack: number) => report.slowest.filter((slow) => within(slow.request_first_ns, slack)).length;
+  expect(shown).toBeGreaterThanOrEqual(count(-2 * width));
+  expect(shown).toBeLessThanOrEqual(count(2 * width));
+  expect(shown).toBeLessThan(100);
+  await expect(tableOf(page, "Connections").locator(".table-status")).toContainText(/ of \d+.rows in /);
+  // Its numbers are those of the part as well.
+  await expect(page.locator("#time .readout").first()).toContainText(/UTC in intervals of .*\scommands began, median/);
+  const files = tableOf(page, "Files");
+  await expect(files).toHaveCSS("opacity", "0.5");
+  expect(
+    await files.locator(".table-tools").evaluate((tools) => getComputedStyle(tools, "::before").content),
+  ).toContain("not filtered");
+  await chip.click();
+  await expect(chip).toBeHidden();
+  await expect(files).toHaveCSS("opacity", "1");
+  await expect(tableOf(page, "The slowest exchanges").locator(".table-status")).toHaveText("100\u00a0rows");
+  await expect(page.getByRole("button", { name: "Show all" })).toBeDisabled();
+});
+
+test("the column that sorts and the last one are in sight, and the first one stays", async ({ open, page }) => {
+  const columns = async (width: number) => {
+    await page.setViewportSize({ width, height: 900 });
+    return page.locator(".scroller").evaluateAll((all) =>
+      all.map((scroller) => {
+        const place = scroller.getBoundingClientRect();
+        const seen = (cell: Element | null) => {
+          const { left, right } = cell?.getBoundingClientRect() ?? place;
+          return left >= place.left - 1 && right <= place.right + 1;
+        };
+        const sorts = scroller.querySelector('[aria-sort="descending"], [aria-sort="ascending"]');
+        return {
+          name: scroller.getAttribute("aria-label"),
+          sorts: seen(sorts),
+          last: seen(scroller.querySelector("th:last-child")),
+        };
+      }),
+    );
+  };
+  await open(report);
+  for (const table of await columns(1440)) expect(table).toEqual({ ...table, sorts: true, last: true });
+  for (const table of await columns(390)) expect(table).toEqual({ ...table, sorts: true });
+  const scroller = tableOf(page, "Files").locator(".scroller");
+  const cell = scroller.locator("tbody td").first();
+  const before = await cell.boundingBox();
+  await scroller.evaluate((element) => element.scrollBy(200, 0));
+  expect((await cell.boundingBox())?.x).toBe(before?.x);
+  // A path that is too long loses its beginning, and has the whole beside the pointer.
+  const ends = await cell.evaluate((cell) => {
+    const [outer, inner] = [cell, cell.querySelector("bdi")].map((element) => element?.getBoundingClientRect());
+    return { cut: (outer?.left ?? 0) - (inner?.left ?? 0), end: (outer?.right ?? 0) - (inner?.right ?? 0) };
+  });
+  expect(ends.cut).toBeGreaterThan(0);
+  expect(ends.end).toBeGreaterThanOrEqual(0);
+  await expect(cell).toHaveAttribute("title", await cell.innerText());
 });
 
 test("the distribution has the points of the document", async ({ open }) => {
   const page = await open(report);
   const read = report.groups.find((group) => group.group === "Read");
-  const d = await page.locator('#distribution [data-series="Read"] path').getAttribute("d");
+  const d = await page.locator('#groups [data-series="Read"] path').getAttribute("d");
   const points = (d ?? "")
     .slice(1)
     .split("L")
@@ -105,19 +176,31 @@ test("the distribution has the points of the document", async ({ open }) => {
   const position = (Math.log(middle.is[0]) - Math.log(first.is[0])) / (Math.log(last.is[0]) - Math.log(first.is[0]));
   const drawn = ((middle.at[0] ?? 0) - (first.at[0] ?? 0)) / ((last.at[0] ?? 0) - (first.at[0] ?? 0));
   expect(drawn).toBeCloseTo(position, 2);
-  await page.getByRole("group", { name: "Shown" }).first().getByRole("button", { name: "Read" }).click();
-  await expect(page.locator('#distribution [data-series="Read"]')).toHaveCount(0);
+  // Upwards the share that took longer falls by a tenth each time: 99 % is as far from 90 % as 99.9 % from 99 %.
+  const marks = await page.locator("#groups .axis.y text").evaluateAll((all) => all.map((text) => text.textContent));
+  expect(marks.slice(0, 5)).toEqual(["0%", "50%", "90%", "99%", "99.9%"]);
+  const heights = await page
+    .locator("#groups .axis.y text")
+    .evaluateAll((all) => all.map((text) => Number(text.getAttribute("y"))));
+  const [zero, , ninety, two, three] = heights as [number, number, number, number, number];
+  expect(Math.abs(zero - ninety - (ninety - two))).toBeLessThan(2);
+  expect(Math.abs(ninety - two - (two - three))).toBeLessThan(2);
+  const tail = read?.cumulative.findIndex(([, share]) => share >= 0.98) ?? -1;
+  const nines = -Math.log10(1 - (read?.cumulative[tail]?.[1] ?? 0));
+  expect(Math.abs((points[tail]?.[1] ?? 0) - (zero - 4 - nines * (zero - ninety)))).toBeLessThan(2);
+  await page.locator("#groups").getByRole("group", { name: "Shown" }).getByRole("button", { name: "Read" }).click();
+  await expect(page.locator('#groups [data-series="Read"]')).toHaveCount(0);
 });
 
 test("the load curve is at the means of the document", async ({ open }) => {
   const page = await open(report);
-  await page.locator("#load summary").click();
-  const rows = page.locator("#load .numbers tbody tr");
+  await page.locator("#time summary").last().click();
+  const rows = page.locator("#time .numbers").last().locator("tbody tr");
   const levels = report.concurrency.filter((entry) => entry.commands > 0);
   await expect(rows).toHaveCount(levels.length);
-  await expect(page.locator('#load [data-series="Mean"] circle')).toHaveCount(levels.length);
+  await expect(page.locator('#time [data-series="Mean"] circle')).toHaveCount(levels.length);
   const heights = await page
-    .locator('#load [data-series="Mean"] circle')
+    .locator('#time [data-series="Mean"] circle')
     .evaluateAll((dots) => dots.map((dot) => Number(dot.getAttribute("cy"))));
   const means = levels.map((entry) => entry.response_time.mean ?? 0);
   // Higher is slower: the order of the dots is that of the means.
@@ -204,7 +287,7 @@ test("the slowest commands come with a filter for Wireshark", async ({ open, con
   const slowest = report.slowest[0];
   if (!slowest) throw new Error("no exchange");
   await tableOf(page, "The slowest exchanges")
-    .getByRole("button", { name: /Copy the filter/ })
+    .getByRole("button", { name: /copy the filter/ })
     .first()
     .click();
   const packets = [

@@ -104,8 +104,18 @@ describe("axes", () => {
     const ticks = timeTicks(0, 40e9, origin, 5);
     expect(ticks.map((tick) => ((origin + tick) / 1e9) % 10)).toEqual([0, 0, 0, 0]);
     expect(timeText(7e9, 0, [7e9, 17e9])).toBe("00:00:07");
-    expect(timeText(7.25e9, 0, [7e9, 7.25e9])).toBe("00:07.2");
-    expect(timeText(3_600e9, 0, [0, 3_600e9])).toBe("01:00");
+    expect(timeText(7.25e9, 0, [7e9, 7.25e9])).toBe("00:00:07.2");
+    expect(timeText(3_600e9, 0, [0, 3_600e9])).toBe("01:00:00");
+  });
+
+  it("never have the same text twice, nor one that could be minutes as well as hours", () => {
+    const origin = 1_763_800_000_000_000_000;
+    for (let span = 8e6; span < 4e16; span *= 1.7) {
+      const ticks = timeTicks(0, span, origin, 9);
+      const texts = ticks.map((tick) => timeText(tick, origin, ticks));
+      expect(new Set(texts).size, texts.join()).toBe(texts.length);
+      for (const text of texts) expect(text).toMatch(/^(\d\d:\d\d:\d\d(\.\d+)?|\d\d-\d\d \d\d:\d\d|\d{4}-\d\d-\d\d)$/);
+    }
   });
 
   it("of ratios are the same factors up and down", () => {

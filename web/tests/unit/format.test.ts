@@ -96,10 +96,10 @@ describe("numbers", () => {
   it("that exist never show as nothing", () => {
     // 1 of 2,001 is 0.04998 %, 1 of 2,000 is 0.05 %.
     expect(seen([percent(0, 9), percent(1, 2_001), percent(1, 2_000), percent(0, 0)])).toEqual([
-      "0.0 %",
-      "<0.1 %",
-      "0.1 %",
-      "0.0 %",
+      "0.0%",
+      "<0.1%",
+      "0.1%",
+      "0.0%",
     ]);
   });
 
