@@ -123,7 +123,7 @@ PART_C = """
 
 Every undamaged capture above is damaged again and again in memory by `damage` (an example program of
 `smbscope-testkit`), each time with another seed. smbscope's own exchanges of the undamaged capture are the truth.
-A capture whose network lost packets of messages is left out: where what was sent again is lost too, no copy can be judged.
+A capture whose network lost packets of messages is left out: a copy without what was sent again can't be judged.
 A share of 0.5 to 80 % of the packets is lost, small shares as often as great ones:
 
 - `independent`: each packet by itself. `bursts`: 2 to 200 in a row. `one direction`: only packets of one direction of
