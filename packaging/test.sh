@@ -97,6 +97,8 @@ installed() {
     done
     say "$captures captures analysed; manual pages and completions are in place"
 
+    "$here/../scripts/check_readme.py" --root "$root" "$here/../docs/tutorial.md" | grep -v '^check_readme: ok'
+
     inside dpkg --purge smbscope >"$scratch/dpkg" 2>&1 || fail "the package can't be removed: $(cat "$scratch/dpkg")"
     everything | diff "$scratch/before" - || fail "this was left behind (>) or taken away (<)"
     rm "$root/smbscope.deb"
