@@ -62,6 +62,19 @@ fn every_comparison_follows_the_schema() {
     }
 }
 
+#[test]
+fn columns_hold_what_a_page_draws_of_them() {
+    let comparison = compared(&[("a", report(&reads(&[1_000_000, 3_000_000]))), ("b", report(&[]))]);
+    let found = document(&comparison);
+    let read = found["groups"].as_array().and_then(|all| all.iter().find(|group| group["group"] == "Read"));
+    let read = read.expect("there are reads");
+    assert_eq!(read["cumulative"], json!([[[1_000_000, 0.5], [3_000_000, 1.0]], []]));
+    let began = |interval: &Value| interval["counts"].as_array().map_or(0, Vec::len);
+    let intervals = found["columns"][0]["heatmap"]["bins"].as_array().expect("a heat map");
+    assert_eq!(intervals.iter().map(began).sum::<usize>(), 2);
+    assert_eq!(found["columns"][1]["heatmap"], Value::Null);
+}
+
 fn given(name: &str, content: Content) -> Given {
     Given { name: name.to_owned(), source: format!("runs/{name}"), content }
 }

@@ -314,7 +314,9 @@ class OverTime {
     const width = this.map.width_ns;
     if (this.at < 0) {
       const shown = `${clock(this.origin + this.range[0])} to ${clock(this.origin + this.range[1])} UTC`;
-      this.readout.textContent = `${shown} in intervals of ${tickDuration(width)}: ${times(this.map, this.shown())}`;
+      // Of the whole, the page has exact figures.
+      const what = this.all.disabled ? "" : `: ${times(this.map, this.shown())}`;
+      this.readout.textContent = `${shown} in intervals of ${tickDuration(width)}${what}`;
       return;
     }
     const from = this.at * width;
@@ -334,7 +336,15 @@ class OverTime {
   private numbers(): Numbers {
     const seconds = this.map.width_ns / 1e9;
     return {
-      headings: ["From (UTC)", "Commands", "Median", "Slowest", "To clients", "To servers", "Outstanding"],
+      headings: [
+        "From (UTC)",
+        "Commands",
+        "Median (about)",
+        "Slowest (about)",
+        "To clients",
+        "To servers",
+        "Outstanding",
+      ],
       rows: this.shown().map((bin) => [
         clock(bin.start_ns),
         thousands(began(bin)),
@@ -360,7 +370,8 @@ function times(map: HeatMap, bins: readonly Bin[]): string {
   const sums = [...counts].sort(([a], [b]) => a - b);
   const commands = sums.reduce((sum, [, count]) => sum + count, 0);
   const at = (share: number) => duration(quantile(map, sums, share));
-  const figures = commands > 0 ? `, median about ${at(0.5)}, p95 ${at(0.95)}, slowest ${at(1)}` : "";
+  const most = duration(bucketHigh(map, sums.at(-1)?.[0] ?? 0));
+  const figures = commands > 0 ? `, median about ${at(0.5)}, p95 about ${at(0.95)}, none above ${most}` : "";
   return `${counted(commands, "command")} began${figures}`;
 }
 

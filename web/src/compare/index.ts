@@ -1,9 +1,10 @@
 // The page of a comparison, `smbscope.compare/1`: captures or reports side by side, each against the first.
 import { type DotRow, dots } from "../charts/dots";
+import { overTime } from "../charts/overtime";
 import { seriesStroke } from "../charts/palette";
 import { type Child, h, muted } from "../lib/dom";
 import { ABSENT, bytes, counted, date, duration, rate, ratio, span, thousands } from "../lib/format";
-import { Choice, facts, list, meanings, type Page, part, section } from "../lib/page";
+import { Choice, facts, list, meanings, type Page, part, type Section, section } from "../lib/page";
 import { commandName } from "../report/figures";
 import { distribution, distributionChart } from "../report/groups";
 import { type Column, countColumn, numberColumn, textColumn } from "../table/columns";
@@ -47,6 +48,7 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
     version: generator.version,
     sections: [
       ramps && section("ramps", "Load point by load point", ramps, "Ramps"),
+      overTimeSection(document),
       section(
         "groups",
         "Groups of commands",
@@ -75,6 +77,20 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
       section("method", "How it was computed", [h("div", { class: "prose" }, meanings(METHOD))], "Method"),
     ],
   };
+}
+
+/** The heat map of one column, which can be chosen: the columns were measured at different times. */
+function overTimeSection({ columns }: SmbscopeComparisonDocument): Section | null {
+  const options = columns.flatMap(({ name, captures, heatmap }) =>
+    heatmap ? [{ name, value: { captures, heatmap } }] : [],
+  );
+  const chosen = new Choice("Capture", options, 0);
+  const content = chosen.place(({ captures, heatmap }) => {
+    const ends = captures.flatMap(({ first_ns, last_ns }) => [first_ns, last_ns].filter((at) => at !== null));
+    const first = heatmap.bins[0]?.start_ns ?? 0;
+    return [overTime(heatmap, Math.min(first, ...ends), Math.max(first, ...ends))];
+  });
+  return section("time", "Over time", [options.length > 0 && content]);
 }
 
 const KINDS: Record<SmbscopeComparisonDocument["notes"][number]["kind"], string> = {

@@ -32,6 +32,10 @@ const TIMES: [string, string][] = [
   ],
 ];
 
+function bucketWidth({ edges_ns: edges }: SmbscopeReportDocument["heatmap"]): string {
+  return `${Math.round(100 * ((edges[2] ?? 0) / (edges[1] ?? 1) - 1))}%`;
+}
+
 export function method(report: SmbscopeReportDocument): HTMLElement {
   const left = omittedList(report.omitted);
   const texts: [string, string][] = [
@@ -53,7 +57,7 @@ export function method(report: SmbscopeReportDocument): HTMLElement {
     ],
     [
       "Limits of this page",
-      `At most the 100 slowest commands are listed. ${left} The heat map has at most 512 intervals and 24 buckets of response time a decade (each 10% wide), the cumulative distributions at most 128 points. All times of day are UTC.`,
+      `At most the 100 slowest commands are listed. ${left} The heat map has at most 512 intervals, and its buckets of response time are each ${bucketWidth(report.heatmap)} wide; the cumulative distributions at most 128 points. All times of day are UTC.`,
     ],
   ];
   return h(

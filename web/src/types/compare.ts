@@ -89,6 +89,10 @@ export interface Column {
    */
   quality: string;
   overview: Overview;
+  /**
+   * Response times over time, as a report has them; null where they are not known.
+   */
+  heatmap: HeatMap | null;
 }
 /**
  * One capture file or stream.
@@ -247,6 +251,36 @@ export interface Interval {
    * In how many of such intervals the truth lies, as 0.95.
    */
   level: number;
+}
+/**
+ * Response times over time; expected waits are left out.
+ */
+export interface HeatMap {
+  /**
+   * Width of an interval; the smallest of 1, 2, 4 … ms that needs no more than 512 of them.
+   */
+  width_ns: number;
+  /**
+   * Lower edges of the response time buckets, ascending; the first begins at 0, the last has no end.
+   */
+  edges_ns: number[];
+  /**
+   * Intervals in which something began or was outstanding, in time order.
+   */
+  bins: HeatMapBin[];
+}
+export interface HeatMapBin {
+  start_ns: number;
+  /**
+   * Sum of the times for which commands were outstanding within the interval.
+   */
+  outstanding_ns: number;
+  request_bytes: number;
+  response_bytes: number;
+  /**
+   * Pairs of bucket and count, of commands that began in the interval.
+   */
+  counts: [number, number][];
 }
 /**
  * The sum of the headline groups.

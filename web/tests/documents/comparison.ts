@@ -106,6 +106,7 @@ function column(report: SmbscopeReportDocument, name: string, base: SmbscopeRepo
     version: "0.1.0",
     captures: report.captures,
     quality: report.quality.sentence,
+    heatmap: report.heatmap,
     overview: {
       elapsed_ns: report.totals.elapsed_ns,
       commands: report.totals.commands,
@@ -151,6 +152,8 @@ export function comparedRamps(): SmbscopeComparisonDocument {
   const ramp = { workload: "office", schedule: "closed loop", overall_response_time_ns: 2_340_000, capacity: 12 };
   return {
     ...document,
+    // As of an older version, which did not count so.
+    columns: document.columns.map((column) => ({ ...column, heatmap: null })) as typeof document.columns,
     headline: {
       cells: document.headline.cells.map(
         (cell) => cell && { ...cell, distribution: cell.distribution.map(() => 0) as Decades },

@@ -160,6 +160,17 @@ test("a comparison has a dot for each column and group, at its ratio", async ({ 
   }
 });
 
+test("a comparison has the heat map of each capture that has one, to be chosen", async ({ open }) => {
+  const page = await open(comparison());
+  const drawn = () => page.locator("#time .heat path").evaluateAll((all) => all.map((path) => path.getAttribute("d")));
+  const first = await drawn();
+  expect(first.length).toBeGreaterThan(1);
+  await page.locator("#time select").selectOption({ label: "with antivirus" });
+  expect(await drawn()).not.toEqual(first);
+  await open(comparedRamps());
+  await expect(page.locator("#time")).toHaveCount(0);
+});
+
 test("the distributions of a comparison lie over each other, a chart for each group", async ({ open }) => {
   const document = comparison();
   const page = await open(document);

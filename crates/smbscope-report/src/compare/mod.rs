@@ -20,6 +20,7 @@ pub use ramps::{Content, Given, LoadPoint, PointCell, PointGroup, Ramp, Ramps};
 pub use saved::Summary;
 pub use text::render;
 
+use crate::json::waits::HeatMap;
 use cells::row_of;
 use serde::Serialize;
 use smbscope_model::{CaptureInfo, Nanos, Protocol};
@@ -79,6 +80,8 @@ pub struct Column {
     pub quality: String,
     /// The capture as a whole.
     pub overview: Overview,
+    /// Response times over time, as a report has them; null where they are not known.
+    pub(crate) heatmap: Option<HeatMap>,
 }
 
 /// A capture as a whole.
@@ -219,6 +222,7 @@ impl Column {
             captures: report.captures.clone(),
             quality: report.quality.clone(),
             overview: report.overview.clone(),
+            heatmap: report.heatmap.clone(),
         }
     }
 }

@@ -284,6 +284,7 @@ fn report_of(document: &Document, run: Option<&Run>) -> Summary {
         headline: run.map_or_else(Row::default, |run| row(run.headline().count, run.errors.clone(), run.headline())),
         groups,
         commands: runs().flat_map(commands).collect(),
+        heatmap: run.and_then(|run| run.counted.as_ref()).and_then(|counted| counted.heatmap.clone().if_any()),
         warnings: document.warnings.clone(),
     }
 }

@@ -4,6 +4,7 @@ use super::{Dialect, Overview};
 use crate::Report;
 use crate::document::{self, ParseError};
 use crate::json::entries::{Command, Group, Row};
+use crate::json::waits::HeatMap;
 use crate::json::{Document, KIND};
 use smbscope_model::{CaptureInfo, Nanos};
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ pub struct Summary {
     pub(super) headline: Row,
     pub(super) groups: Vec<Group>,
     pub(super) commands: Vec<Command>,
+    pub(super) heatmap: Option<HeatMap>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -66,6 +68,7 @@ impl Summary {
             headline: totals.headline,
             groups: report.groups,
             commands: report.commands,
+            heatmap: report.heatmap.if_any(),
             warnings: report.warnings.into_owned(),
         }
     }

@@ -89,8 +89,8 @@ pub(crate) struct Document<'a> {
     slices: Option<slices::Slices<'a>>,
     #[serde(skip_deserializing)]
     timeline: Timeline,
-    #[serde(skip_deserializing)]
-    heatmap: HeatMap,
+    #[serde(default)]
+    pub(crate) heatmap: HeatMap,
     #[serde(skip_deserializing)]
     concurrency: Vec<Concurrency>,
     /// The slowest exchanges, slowest first, at most 100.

@@ -91,6 +91,11 @@ struct HeatMapBin {
 }
 
 impl HeatMap {
+    /// Nothing where it has no interval.
+    pub(crate) fn if_any(self) -> Option<HeatMap> {
+        (!self.bins.is_empty()).then_some(self)
+    }
+
     pub(crate) fn of(map: &smbscope_stats::HeatMap) -> HeatMap {
         let bins = map.intervals.iter().map(|interval| HeatMapBin {
             start_ns: interval.start,
