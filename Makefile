@@ -95,9 +95,9 @@ packages: setup-packages build $(MAKE_DEB) $(MAKE_RPM) ## a .deb and an .rpm of 
 
 demo: setup-servers build ## load a private Samba with 1 to 32 users, and report; also pages of two bundled captures
 	@mkdir -p out
-	@$(SMBSCOPE) analyze -q --format html -o out/netbench.html tests/data/demo-smb1-netbench.pcap.zst
-	@$(SMBSCOPE) analyze -q --format html -o out/office.html tests/data/demo-smb311-office.pcap.zst
-	@$(SMBSCOPE) compare -q --format html -o out/compared.html tests/data/demo-smb1-netbench.pcap.zst \
+	@$(SMBSCOPE) analyze -q -o out/netbench.html tests/data/demo-smb1-netbench.pcap.zst
+	@$(SMBSCOPE) analyze -q -o out/office.html tests/data/demo-smb311-office.pcap.zst
+	@$(SMBSCOPE) compare -q -o out/compared.html tests/data/demo-smb1-netbench.pcap.zst \
 	    tests/data/demo-smb311-office.pcap.zst
 	@echo; echo '== An office mix of 4 users over SMB 3.1.1, from a bundled capture'; echo
 	$(SMBSCOPE) analyze tests/data/demo-smb311-office.pcap.zst

@@ -24,7 +24,7 @@ Part C: with `--damage`, the tool of that name damages the undamaged captures at
 one direction, data segments, neighbours, a late start; each also with duplicates, reordering and snap lengths) and
 judges each copy by smbscope's own exchanges of the undamaged capture, in the terms of part B.
 
-Exit status 1 when anything is unexplained or false, or recall in part B is below 99 %.
+Exit status 1 when anything is unexplained or false, or recall in part B is below 99%.
 """
 
 import argparse

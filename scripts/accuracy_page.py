@@ -112,9 +112,9 @@ def losses(parts_b: list[PartB]) -> list[str]:
     for b in parts_b:
         if b.told:
             t = b.told
-            between = f"{t.at_least:.1f} to {t.at_most:.1f} %"
+            between = f"{t.at_least:.1f} to {t.at_most:.1f}%"
             right = "yes" if t.is_right() else "**no**"
-            rows.append(row(b.name, f"{t.truth:.1f} %", f"{t.percent:.1f} %", between, right, t.sentence))
+            rows.append(row(b.name, f"{t.truth:.1f}%", f"{t.percent:.1f}%", between, right, t.sentence))
     return rows if len(rows) > 1 else []
 
 
@@ -124,12 +124,12 @@ PART_C = """
 Every undamaged capture above is damaged again and again in memory by `damage` (an example program of
 `smbscope-testkit`), each time with another seed. smbscope's own exchanges of the undamaged capture are the truth.
 A capture whose network lost packets of messages is left out: a copy without what was sent again can't be judged.
-A share of 0.5 to 80 % of the packets is lost, small shares as often as great ones:
+A share of 0.5 to 80% of the packets is lost, small shares as often as great ones:
 
 - `independent`: each packet by itself. `bursts`: 2 to 200 in a row. `one direction`: only packets of one direction of
   every flow. `data segments`: only packets with payload. `neighbours`: a packet and the one behind it. `late start`:
   the beginning of the capture, and 1 to 12 packets in a row later on.
-- `duplicates`: up to 30 % of the packets are captured twice. `reordering`: up to 30 % are captured up to 5 places late.
+- `duplicates`: up to 30% of the packets are captured twice. `reordering`: up to 30% are captured up to 5 places late.
   `snap length`: packets are cut to 110 to 256 bytes.
 
 The columns count as above: `allowed` are exchanges of which the headers, the first packet of the request and the first
@@ -225,7 +225,7 @@ def summary(parts_a: list[PartA], parts_b: list[PartB], reasons: Counter[str]) -
 
 
 def percent(part: int, whole: int) -> str:
-    """Never rounded up to 100 %."""
+    """Never rounded up to 100%."""
     if whole == 0:
         return "–"
-    return f"{int(10_000 * part / whole) / 100:.2f} %"
+    return f"{int(10_000 * part / whole) / 100:.2f}%"

@@ -150,7 +150,7 @@ fn packets_moved_in_the_file_return_to_their_places() {
     mine.sort_by_key(order);
     parents.sort_by_key(order);
     assert!(mine == parents);
-    assert!(variant.quality.packets_reordered_by_time >= 150, "1 % of 20,000 were moved by 1 to 5 places");
+    assert!(variant.quality.packets_reordered_by_time >= 150, "1% of 20,000 were moved by 1 to 5 places");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn cut_files_give_everything_in_front_of_the_cut() {
     for (name, decompressed_length) in [("trunc.pcap", 60), ("trunchdr.pcap", 60)] {
         let Some((parent, variant)) = variant(name) else { return };
         // capinfos counts 10,358 packets in both.
-        assert_eq!(variant.segments.len(), 10_358, "{name}, cut at {decompressed_length} %");
+        assert_eq!(variant.segments.len(), 10_358, "{name}, cut at {decompressed_length}%");
         assert!(variant.segments == parent.segments[..10_358]);
         let message = variant.infos[0].truncated.as_deref().unwrap();
         assert!(message.contains("packet 10359") && message.contains("trunc"), "{message}");

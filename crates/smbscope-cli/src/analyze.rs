@@ -27,16 +27,16 @@ const NAMED: usize = 4;
 /// Runs the command.
 pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
-    if arguments.format == Format::Parquet || arguments.format == Format::Csv && !arguments.slices() {
+    if arguments.format() == Format::Parquet || arguments.format() == Format::Csv && !arguments.slices() {
         return write_table(arguments, &inputs);
     }
     let work = Work::begin(&inputs, arguments)?;
     let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(&inputs))?;
-    if arguments.format == Format::Html {
+    if arguments.format() == Format::Html {
         output.refuse_terminal("HTML")?;
     }
     let Done { report, notes, interrupted } = work.finish(arguments, &inputs)?;
-    let result = match arguments.format {
+    let result = match arguments.format() {
         Format::Csv => slice_table::write(&report, cell_style(arguments, &output), output.writer()),
         Format::Json => json::write(&report, output.writer()),
         Format::Html => html::write_report(&report, output.writer()),
@@ -95,7 +95,7 @@ impl Work {
         };
         set.refuse_cut_short()?;
         analysis.refuse_without_smb(arguments, &set)?;
-        let notes = analysis.notes(arguments.format, &set);
+        let notes = analysis.notes(arguments.format(), &set);
         let interrupted = analysis.interrupted;
         Ok(Done { report: report(arguments, &set, analysis, &recorder), notes, interrupted })
     }
@@ -159,7 +159,7 @@ fn write_table(arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result
     // Who follows a live capture waits for no batch to be full.
     let at_once = arguments.common.threads() == 1 || !inputs.iter().all(Input::can_be_read_again);
     let threading = if at_once { Threading::Inline } else { Threading::Workers };
-    let streamed = if arguments.format == Format::Parquet {
+    let streamed = if arguments.format() == Format::Parquet {
         output.refuse_terminal("Parquet")?;
         stream_table(arguments, &mut set, threading, parquet::ExchangeWriter::new(output.writer()))
     } else {
@@ -172,7 +172,7 @@ fn write_table(arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result
         return output.settle(written);
     }
     set.refuse_cut_short()?;
-    say(&analysis.notes(arguments.format, &set));
+    say(&analysis.notes(arguments.format(), &set));
     analysis.refuse_without_smb(arguments, &set)?;
     output.settle(written)?;
     if analysis.interrupted { Err(Interrupted::said().into()) } else { Ok(()) }
@@ -417,5 +417,6 @@ fn text_options(arguments: &AnalyzeArguments, output: &Output) -> TextOptions {
         width: output.width(arguments.common.width),
         color: output.takes_color(arguments.common.color),
         top: arguments.top as usize,
+        full: arguments.full,
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
         file.metadata().with_context(|| format!("cannot open {}", file.display()))?;
     }
     let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(&files))?;
-    if arguments.format == CompareFormat::Html {
+    if arguments.format() == CompareFormat::Html {
         output.refuse_terminal("HTML")?;
     }
     let names = names(&arguments.files, &arguments.names);
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
         inputs.push(Given { name, source, content: read(arguments, file)? });
     }
     let comparison = Comparison::of_all(arguments.title.clone(), &inputs);
-    let result = match arguments.format {
+    let result = match arguments.format() {
         CompareFormat::Json => compare::write(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
         CompareFormat::Html => html::write_comparison(&comparison, env!("CARGO_PKG_VERSION"), output.writer()),
         CompareFormat::Text => {

@@ -37,7 +37,7 @@ impl Progress {
 
 fn style(length_known: bool) -> ProgressStyle {
     let template = if length_known {
-        "{bar:40} {percent:>3} %  {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left"
+        "{bar:40} {percent:>3}%  {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left"
     } else {
         "{spinner} {bytes}  {bytes_per_sec}"
     };

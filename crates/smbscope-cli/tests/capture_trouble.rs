@@ -189,7 +189,7 @@ fn a_capture_of_one_direction_is_called_that() {
         let one_way: Vec<Frame> =
             packets().into_iter().filter(|packet| (packet.ports().1 == 445) == from_client).collect();
         write(&directory, "capture.pcap", file(&one_way));
-        let text = analyze(&directory, &["capture.pcap", "--width", "200"]).out;
+        let text = analyze(&directory, &["capture.pcap", "--full", "--width", "200"]).out;
         assert!(text.contains("only one direction of the traffic was captured"), "{text}");
         assert!(text.contains(&format!("only one direction of 1 connection was captured, {which}")), "{text}");
         assert!(!text.contains("the capture lost"), "{text}");

@@ -343,7 +343,7 @@ fn bandwidth_of_the_lab_is_transfer_in_a_capture_at_the_client() {
     assert!(transfer >= 700.0 && server < transfer / 2.0, "transfer {transfer} ms, server {server} ms");
 }
 
-/// 5 % of some hundred segments: one lost at least, or else with a chance of 0.95^200.
+/// 5% of some hundred segments: one lost at least, or else with a chance of 0.95^200.
 #[test]
 fn loss_of_the_lab_is_retransmission_in_a_capture_at_the_client() {
     let Some(lab) = lab_with_network() else { return };

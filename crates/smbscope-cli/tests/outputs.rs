@@ -238,3 +238,26 @@ fn an_interrupted_analysis_writes_what_it_read_and_says_so_by_its_status() {
     assert_eq!(said.error(130), "standard input: interrupted before any SMB was read");
     assert!(!directory.join("new").exists());
 }
+
+#[test]
+fn the_ending_of_the_output_chooses_the_format_unless_it_is_given() {
+    let directory = prepared("outputs_endings");
+    let beginnings: [(&str, &[u8]); 6] = [
+        ("r.html", b"<!doctype html>"),
+        ("r.JSON", b"{\n"),
+        ("r.csv", b"exchange_id,"),
+        ("r.parquet", b"PAR1"),
+        ("r.txt", b"SMB response times"),
+        ("r.unknown", b"SMB response times"),
+    ];
+    for (name, beginning) in beginnings {
+        assert_eq!(analyze(&directory, &["smb.pcap", "-q", "-o", name]).status, Some(0), "{name}");
+        let written = fs::read(directory.join(name)).expect("a report");
+        assert!(written.starts_with(beginning), "{name}: {:?}", &written[..20]);
+    }
+    assert_eq!(analyze(&directory, &["smb.pcap", "-q", "--format", "json", "-o", "r.html"]).status, Some(0));
+    assert!(fs::read(directory.join("r.html")).expect("a report").starts_with(b"{"));
+    let said = analyze(&directory, &["smb.pcap", "--classic", "-o", "r.html"]);
+    assert!(said.err.contains("--classic"), "{}", said.err);
+    assert_eq!(said.status, Some(2));
+}

@@ -138,12 +138,13 @@ fn block(text: &str, start: &str) -> Vec<String> {
 
 #[test]
 fn every_cell_of_the_text_report() {
-    let said = analyze(&capture("digit_text"), &["hand.pcap", "--width", "140"]);
+    let said = analyze(&capture("digit_text"), &["hand.pcap", "--full", "--width", "140"]);
     let text = said.output();
     // From 1,000 to 6,002,960: 6.00 s. The figures are those of "Total" below.
     let verdict = "120 commands in 6.00 s. Median 4.75 ms, p95 10.0 ms; the slowest took 1.00 s (READ).";
     let quality = "All commands in the capture were timed, but 1 had no response when the capture ended.";
-    assert_eq!([text.lines().nth(1), text.lines().nth(2)], [Some(verdict), Some(quality)]);
+    assert_eq!(text.lines().nth(1), Some(verdict));
+    assert!(text.lines().any(|line| line == format!("  Quality    {quality}")), "{text}");
     let facts: Vec<&str> = text
         .lines()
         .skip_while(|line| !line.trim_start().starts_with("Dialect"))
@@ -163,7 +164,6 @@ fn every_cell_of_the_text_report() {
             "Signing    not required by the server, no message signed",
             "Encryption none",
             "Capture    hand.pcap (pcap), 374 packets, from 2023-11-14 22:13:20 UTC",
-            "Quality    the capture is complete; 1 command had no response when it ended",
         ]
     );
     // SMB2: handshake 3, NEGOTIATE, SESSION_SETUP and TREE_CONNECT 2 each, CREATE 2 + 3, READ 10 · 4, WRITE 100 · 3,
@@ -174,13 +174,13 @@ fn every_cell_of_the_text_report() {
         [
             "Packets",
             "in the capture 374",
-            "TCP packets of SMB connections 371 99.2 %", // 371/374
-            "acknowledgements only 3 0.8 %",             // two handshakes and one more
-            "unacknowledged segments 1 0.3 %",           // ECHO
-            "continuing a message 122 32.6 %",           // WRITE 100, READ 20, the block 2
-            "retransmitted 1 0.3 %",
-            "lost by the network 1 0.3 %",
-            "in vain, it was received 0 0.0 %",
+            "TCP packets of SMB connections 371 99.2%", // 371/374
+            "acknowledgements only 3 0.8%",             // two handshakes and one more
+            "unacknowledged segments 1 0.3%",           // ECHO
+            "continuing a message 122 32.6%",           // WRITE 100, READ 20, the block 2
+            "retransmitted 1 0.3%",
+            "lost by the network 1 0.3%",
+            "in vain, it was received 0 0.0%",
             "dropped by the capture 0",
         ]
     );
@@ -190,13 +190,13 @@ fn every_cell_of_the_text_report() {
         block(text, "                         commands"),
         [
             "commands replies",
-            "packets 228 100.0 % 143 100.0 %",
-            "SMB 120 52.6 % 121 84.6 %",
-            "continue 102 44.7 % 20 14.0 %",
-            "TCP ack 3 1.3 % 0 0.0 %",
-            "TCP retry 1 0.4 % 0 0.0 %",
-            "TCP open, close 2 0.9 % 2 1.4 %",
-            "2 (2.0 %) of the commands' continue are the async portion of Write_Raw",
+            "packets 228 100.0% 143 100.0%",
+            "SMB 120 52.6% 121 84.6%",
+            "continue 102 44.7% 20 14.0%",
+            "TCP ack 3 1.3% 0 0.0%",
+            "TCP retry 1 0.4% 0 0.0%",
+            "TCP open, close 2 0.9% 2 1.4%",
+            "2 (2.0%) of the commands' continue are the async portion of Write_Raw",
         ]
     );
     assert!(text.contains("\n  Elapsed time 000:00:07.00002 (7.00002 seconds)\n"), "{text}");
@@ -205,91 +205,91 @@ fn every_cell_of_the_text_report() {
     assert_eq!(
         block(text, "SMB1 commands"),
         [
-            "SMB1 commands Count % Err Untimed Pkts Fastest Median Average p95 p99 Slowest StdDev Service",
-            "NEGOTIATE 1 0.8 2 1.00ms 1.00ms 1.00ms - - 1.00ms - 1.00ms",
-            "WRITE_RAW 1 0.8 2 150µs 150µs 150µs - - 150µs - 150µs",
+            "SMB1 commands Count Share Errors Untimed Pkts Total wait Fastest Median Average p95 p99 Slowest StdDev Service",
+            "NEGOTIATE 1 0.8% 2 1.00ms 1.00ms 1.00ms 1.00ms - - 1.00ms - 1.00ms",
+            "WRITE_RAW 1 0.8% 2 150µs 150µs 150µs 150µs - - 150µs - 150µs",
             // 2,700 to 2,960; the server answers 200 after the second packet at 2,760.
-            "async portion 1 3 260µs 260µs 260µs - - 260µs - 200µs",
+            "async portion 1 3 260µs 260µs 260µs 260µs - - 260µs - 200µs",
         ]
     );
     assert_eq!(
-        block(text, "SMB2/3 commands"),
+        block(text, "SMB2/3 commands")[..10],
         [
-            "SMB2/3 commands Count % Err Untimed Pkts Fastest Median Average p95 p99 Slowest StdDev Service",
+            "SMB2/3 commands Count Share Errors Untimed Pkts Total wait Fastest Median Average p95 p99 Slowest StdDev Service",
             // The sum is 2,222,195. Median (9,999 + 10,000)/2; deviation √(Σx² − n·mean²)/9 with Σx² =
             // 2,020,199,797,805 and n·mean² = 493,815,061,802.5: 411,823. Service is 50 less than the response time.
-            "READ 10 8.3 4 99.0µs 10.0ms 222ms - - 1.00s 412ms 9.95ms",
+            "READ 10 8.3% 4 2.22s 99.0µs 10.0ms 222ms - - 1.00s 412ms 9.95ms",
             // 100·k: median and mean 100 · 50.5; p95 at rank 99 · 0.95 = 94.05: 9,505; p99 at 98.01: 9,901; deviation
             // 100 · √(100·101/12) = 2,901; service is 40 less.
-            "WRITE 100 83.3 3 100µs 5.05ms 5.05ms 9.51ms 9.90ms 10.0ms 2.90ms 5.01ms",
+            "WRITE 100 83.3% 3 505ms 100µs 5.05ms 5.05ms 9.51ms 9.90ms 10.0ms 2.90ms 5.01ms",
             // √(100² + 100²) = 141. The copy that was sent again moves no time and is no packet of the command.
-            "CREATE 2 1.7 1 2 300µs 400µs 400µs - - 500µs 141µs 400µs",
-            "SESSION_SETUP 1 0.8 2 600µs 600µs 600µs - - 600µs - 600µs",
-            "NEGOTIATE 1 0.8 2 400µs 400µs 400µs - - 400µs - 400µs",
-            "TREE_CONNECT 1 0.8 2 250µs 250µs 250µs - - 250µs - 250µs",
-            "CLOSE 1 0.8 2 200µs 200µs 200µs - - 200µs - 200µs",
-            "ECHO 1 0.8 1",
-            "CHANGE_NOTIFY 1 0.8 2 2.50s 2.50s 2.50s - - 2.50s - 2.50s",
+            "CREATE 2 1.7% 1 2 800µs 300µs 400µs 400µs - - 500µs 141µs 400µs",
+            "SESSION_SETUP 1 0.8% 2 600µs 600µs 600µs 600µs - - 600µs - 600µs",
+            "NEGOTIATE 1 0.8% 2 400µs 400µs 400µs 400µs - - 400µs - 400µs",
+            "TREE_CONNECT 1 0.8% 2 250µs 250µs 250µs 250µs - - 250µs - 250µs",
+            "CLOSE 1 0.8% 2 200µs 200µs 200µs 200µs - - 200µs - 200µs",
+            "ECHO 1 0.8% 1",
+            "CHANGE_NOTIFY 1 0.8% 2 2.50s 2.50s 2.50s 2.50s - - 2.50s - 2.50s",
         ]
     );
     assert_eq!(
         block(text, "Groups")[..7],
         [
-            "Groups Count % Err Untimed Pkts Fastest Median Average p95 p99 Slowest StdDev Service",
+            "Groups Count Share Errors Untimed Pkts Total wait Fastest Median Average p95 p99 Slowest StdDev Service",
             // 300, 500, 200: mean 333.3, deviation √(46,666.7/2) = 152.8.
-            "Open/Close 3 2.5 1 2 200µs 300µs 333µs - - 500µs 153µs 300µs",
-            "Read 10 8.3 4 99.0µs 10.0ms 222ms - - 1.00s 412ms 9.95ms",
+            "Open/Close 3 2.5% 1 2 1.00ms 200µs 300µs 333µs - - 500µs 153µs 300µs",
+            "Read 10 8.3% 4 2.22s 99.0µs 10.0ms 222ms - - 1.00s 412ms 9.95ms",
             // WRITE and 150: packets 302/101; from 200 on, rank n holds 100·n: median 5,000, p95 9,500, p99 9,900;
             // mean 505,150/101 = 5,001; deviation √(857,022,277/100) = 2,927; median service 4,960.
-            "Write 101 84.2 3.0 100µs 5.00ms 5.00ms 9.50ms 9.90ms 10.0ms 2.93ms 4.96ms",
+            "Write 101 84.2% 3.0 505ms 100µs 5.00ms 5.00ms 9.50ms 9.90ms 10.0ms 2.93ms 4.96ms",
             // 250, 400, 600, 1,000: median 500, mean 562.5, deviation √(316,875/3) = 325.
-            "Session 5 4.2 1 2 250µs 500µs 562µs - - 1.00ms 325µs 500µs",
+            "Session 5 4.2% 1 2 2.25ms 250µs 500µs 562µs - - 1.00ms 325µs 500µs",
             // 118 times; 12 others are below 4,700, so that rank n holds 100 · (n − 11) around it: median (4,700 +
             // 4,800)/2. p95 at rank 111.15 between 9,999 and 10,000; p99 at 115.83 between 100,000 and 999,999: 846,999.
             // Packets (6 + 40 + 302 + 8)/118; mean 2,730,595/118 = 23,141; service of that median (4,660 + 4,760)/2.
-            "Total 119 99.2 1 1 3.0 99.0µs 4.75ms 23.1ms 10.0ms 847ms 1.00s 129ms 4.71ms",
-            "Waiting 1 0.8 2 2.50s 2.50s 2.50s - - 2.50s - 2.50s",
+            "Total 119 99.2% 1 1 3.0 2.73s 99.0µs 4.75ms 23.1ms 10.0ms 847ms 1.00s 129ms 4.71ms",
+            "Waiting 1 0.8% 2 2.50s 2.50s 2.50s 2.50s - - 2.50s - 2.50s",
         ]
     );
-    assert_eq!(block(text, "Errors")[1..], ["1 STATUS_OBJECT_NAME_NOT_FOUND (50.0 % of CREATE)"]);
+    assert_eq!(block(text, "Errors")[1..], ["1 STATUS_OBJECT_NAME_NOT_FOUND (50.0% of CREATE)"]);
     assert_eq!(
         block(text, "Warnings")[1..],
         [
-            "1 packet retransmitted by TCP (0.3 % of SMB packets)",
-            "1 command without an answer by the end of the capture (0.8 % of commands)",
+            "1 packet retransmitted by TCP (0.3% of SMB packets)",
+            "1 command without an answer by the end of the capture (0.8% of commands)",
         ]
     );
 }
 
 #[test]
 fn decades_and_bars_of_the_text_report() {
-    let said = analyze(&capture("digit_bars"), &["hand.pcap", "--width", "100"]);
+    let said = analyze(&capture("digit_bars"), &["hand.pcap", "--full", "--width", "100"]);
     let text = said.output();
-    // A bar of 100 % has 50 characters: 10 % are 5, 89.1 % are 44.55: 44 and four eighths, 75 % are 37 and a half.
-    // 1 % (0.99) are half a character. A value on the edge belongs to the decade that begins there.
+    // A bar of 100% has 50 characters: 10% are 5, 89.1% are 44.55: 44 and four eighths, 75% are 37 and a half.
+    // 1% (0.99) are half a character. A value on the edge belongs to the decade that begins there.
     assert_eq!(
         block(text, "Latency distribution by group"),
         [
             "Latency distribution by group",
             "Band Commands Share Cumulative",
             "Open/Close",
-            &format!("100 µs – 1 ms 3 100.0 % 100.0 % {}", "█".repeat(50)),
+            &format!("100 µs – 1 ms 3 100.0% 100.0% {}", "█".repeat(50)),
             "Read",
-            "10 – 100 µs 1 10.0 % 10.0 % █████",
-            "100 µs – 1 ms 2 20.0 % 30.0 % ██████████",
-            "1 – 10 ms 2 20.0 % 50.0 % ██████████",
-            "10 – 100 ms 2 20.0 % 70.0 % ██████████",
-            "100 ms – 1 s 2 20.0 % 90.0 % ██████████",
-            "1 – 10 s 1 10.0 % 100.0 % █████",
+            "10 – 100 µs 1 10.0% 10.0% █████",
+            "100 µs – 1 ms 2 20.0% 30.0% ██████████",
+            "1 – 10 ms 2 20.0% 50.0% ██████████",
+            "10 – 100 ms 2 20.0% 70.0% ██████████",
+            "100 ms – 1 s 2 20.0% 90.0% ██████████",
+            "1 – 10 s 1 10.0% 100.0% █████",
             "Write",
-            "100 µs – 1 ms 10 9.9 % 9.9 % █████",
-            &format!("1 – 10 ms 90 89.1 % 99.0 % {}▌", "█".repeat(44)),
-            "10 – 100 ms 1 1.0 % 100.0 % ▌",
+            "100 µs – 1 ms 10 9.9% 9.9% █████",
+            &format!("1 – 10 ms 90 89.1% 99.0% {}▌", "█".repeat(44)),
+            "10 – 100 ms 1 1.0% 100.0% ▌",
             "Session",
-            &format!("100 µs – 1 ms 3 75.0 % 75.0 % {}▌", "█".repeat(37)),
-            &format!("1 – 10 ms 1 25.0 % 100.0 % {}▌", "█".repeat(12)),
+            &format!("100 µs – 1 ms 3 75.0% 75.0% {}▌", "█".repeat(37)),
+            &format!("1 – 10 ms 1 25.0% 100.0% {}▌", "█".repeat(12)),
             "Waiting",
-            &format!("1 – 10 s 1 100.0 % 100.0 % {}", "█".repeat(50)),
+            &format!("1 – 10 s 1 100.0% 100.0% {}", "█".repeat(50)),
         ]
     );
     let rows = block(text, "Share by band, %");
@@ -370,7 +370,7 @@ fn every_cell_of_the_classic_report() {
             "Waiting 1 0.8% 2 2.50000 2.50000 2.50000 2.50000",
         ]
     );
-    // 40 stars are 100 %.
+    // 40 stars are 100%.
     assert_eq!(
         block(text, "Write:"),
         [

@@ -95,7 +95,7 @@ fn own_time() -> Duration {
 mod tests {
     use super::*;
 
-    /// 40 % of 300 ms are 120 ms; less than all of it on a core that has time, and never more than a period above.
+    /// 40% of 300 ms are 120 ms; less than all of it on a core that has time, and never more than a period above.
     #[test]
     fn a_share_of_the_time_is_used() {
         let done = Arc::new(AtomicBool::new(false));

@@ -122,7 +122,7 @@ impl fmt::Display for Settings {
         words.extend(self.share_folder.iter().map(|folder| format!("shares {}", folder.display())));
         words.extend(self.disk.map(|bytes| format!("disk {}", units::exact_size(bytes))));
         words.extend(self.antivirus.iter().map(|scanner| format!("antivirus {}", scanner.name())));
-        words.extend(self.cpu_load.map(|percent| format!("CPU load {percent} %")));
+        words.extend(self.cpu_load.map(|percent| format!("CPU load {percent}%")));
         words.extend(self.bandwidth.map(units::exact_bit_rate));
         words.extend(self.delay.map(|delay| format!("delay {delay:?}")));
         words.extend(self.loss.map(|share| format!("loss {}%", (share * 1e4).round() / 100.0)));

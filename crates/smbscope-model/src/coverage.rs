@@ -8,7 +8,7 @@ use crate::exchange::Outcome;
 use crate::quality::Quality;
 use serde::{Deserialize, Serialize};
 
-/// How many standard errors an estimate may be off: 95 % of a normal distribution lie within.
+/// How many standard errors an estimate may be off: 95% of a normal distribution lie within.
 const STANDARD_ERRORS: f64 = 2.0;
 /// An estimate whose bounds are within this share of it is given as one figure.
 const SURE: f64 = 0.1;

@@ -17,7 +17,7 @@ use std::fmt::Write;
 const DECADES: [&str; 10] =
     ["<0.000001", "<0.00001", "<0.0001", "<0.001", "<0.01", "<0.1", "<1", "<10", "<100", ">=100"];
 
-/// Stars of a bar of 100 %.
+/// Stars of a bar of 100%.
 const STARS: f64 = 40.0;
 
 /// The whole report.

@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_share_that_exists_shows() {
-        // 1 of 2,001 is 0.04998 %, 1 of 2,000 is 0.05 %.
+        // 1 of 2,001 is 0.04998%, 1 of 2,000 is 0.05%.
         assert_eq!([(0, 9), (1, 2_001), (1, 2_000)].map(|(n, of)| visible_percent(n, of)), ["0.0", "<0.1", "0.1"]);
     }
 }

@@ -42,7 +42,7 @@ pub use document::{Generator, ParseError, schema_of};
 pub use format::{clean, compact, counted, rate};
 pub use text::style::STYLES;
 pub use text::table::listed;
-pub use verdict::{SlowSubject, Subject, Thresholds, Verdict, Who};
+pub use verdict::{Next, SlowSubject, Subject, Thresholds, Verdict, Who};
 
 use smbscope_model::{CaptureInfo, Connection, Nanos, Quality, Share, SkippedPackets, Timestamp};
 use smbscope_stats::{Aggregate, Census, Slices};

@@ -72,6 +72,11 @@ fn main_causes(report: &Report) -> Vec<Cause> {
     causes.into_iter().filter(|(weight, _)| *weight > 0).map(|(_, cause)| cause).collect()
 }
 
+/// Whether it tells of damage, or of packets that were not read.
+pub(crate) fn is_alarming(report: &Report) -> bool {
+    coverage(report).missed() > 0 || hidden(report).is_some()
+}
+
 /// The sentence, and another one where a part of the packets could not be read at all.
 pub(crate) fn quality(report: &Report) -> String {
     let of_commands = of_commands(report);
@@ -98,10 +103,10 @@ fn of_commands(report: &Report) -> String {
     let how_many = match share.percent {
         _ if coverage.timed == 0 => return format!("No {command} was timed{mainly}: {why}."),
         percent if share.at_most < 0.05 || (percent < 0.05 && share.is_sure()) => {
-            format!("Less than 0.1 % of {commands}")
+            format!("Less than 0.1% of {commands}")
         }
-        percent if share.is_sure() => format!("About {percent:.1} % of {commands}"),
-        _ => format!("An estimated {:.1} to {:.1} % of {commands}", share.at_least, share.at_most),
+        percent if share.is_sure() => format!("About {percent:.1}% of {commands}"),
+        _ => format!("An estimated {:.1} to {:.1}% of {commands}", share.at_least, share.at_most),
     };
     format!("{how_many} were not timed{mainly}: {why}.")
 }
@@ -177,54 +182,4 @@ pub(crate) fn one_way_connections(report: &Report) -> (usize, usize) {
         (0, 1..) => (to_server, to_client + 1),
         _ => (to_server, to_client),
     })
-}
-
-/// What the capture is like, and how many commands it shows in part.
-pub(crate) fn capture(report: &Report) -> String {
-    let quality = &report.quality;
-    let whole = Whole::of(report);
-    let headers = quality.headers_truncated;
-    if whole.count == 0 {
-        return match headers {
-            0 => "no command was seen".to_owned(),
-            n => {
-                let cut = counted(n, "SMB header is", "SMB headers are");
-                let advice = if quality.snapped_packets > 0 { "; use a snap length of 128 or more" } else { "" };
-                format!("no command could be read: {cut} cut off{advice}")
-            }
-        };
-    }
-    let Coverage { in_part, unseen, .. } = coverage(report);
-    // A file that was cut off may lack anything behind its end.
-    let cut = quality.truncated_captures + quality.unreadable_records > 0;
-    let complete = quality.dropped_packets + quality.capture_gaps == 0 && !cut;
-    let (to_server, to_client) = one_way_connections(report);
-    let is_one_way = to_server + to_client > 0 && to_server + to_client == report.connections.len();
-    let capture = match quality.dropped_packets {
-        _ if is_one_way => "the capture holds only one direction of the traffic".to_owned(),
-        0 if quality.capture_gaps > 0 => "the capture has gaps".to_owned(),
-        0 if in_part > 0 && quality.midstream_flows > 0 => {
-            let connections = counted(quality.midstream_flows, "connection", "connections");
-            format!("the capture lacks the beginning of {connections}")
-        }
-        0 if quality.truncated_captures > 0 => "the capture was cut off in the middle of a record".to_owned(),
-        0 if quality.unreadable_records > 0 => "the capture has unreadable records".to_owned(),
-        0 if in_part > 0 => "the capture lacks packets, or parts of them".to_owned(),
-        0 => hidden(report).unwrap_or_else(|| "the capture is complete".to_owned()),
-        n => format!("the capture lost at least {}", counted(n, "packet", "packets")),
-    };
-    if in_part + unseen > 0 {
-        let commands = counted(in_part, "command", "commands");
-        let unseen = if unseen > 0 { format!(", about {} not at all", thousands(unseen)) } else { String::new() };
-        return format!("{capture}; {commands} seen in part only{unseen}");
-    }
-    let seen = if quality.encrypted_frames > 0 { "every command or encrypted frame" } else { "every command" };
-    match (whole.untimed, quality.requests_unanswered) {
-        (0, _) if complete => format!("{capture}: {seen} was timed"),
-        (0, _) => format!("{capture}, but {seen} that it holds was timed"),
-        (n, unanswered) if n == unanswered => {
-            format!("{capture}; {} no response when it ended", counted(n, "command had", "commands had"))
-        }
-        (n, _) => format!("{capture}; {} not timed, see the warnings", counted(n, "command was", "commands were")),
-    }
 }

@@ -108,7 +108,7 @@ fn warnings_name_the_load_points_and_the_gravest_comes_first() {
         "At 8 users the client was the limit: the figures say nothing about the server. Use a faster client, or several.",
         "At 8 users the server stalled: it answered nothing for 2.10 s, 4.00 s after the start of the measured part.",
         "At 8 users 950 operations ended otherwise than the workload expects.",
-        "At 8 users the server answered 10.8 % of the commands with an error (972).",
+        "At 8 users the server answered 10.8% of the commands with an error (972).",
         "At 8 users 3 sessions could not be made or broke: cannot connect to 127.0.0.1:14450: connection refused.",
         "7 commands were under way when the connection ended, and have no time.",
         "At 8 users the rate was not kept: 900 operations a second of 1,500; 6,000 had not begun at the end.",
@@ -248,8 +248,8 @@ fn a_rate_that_was_far_from_reached_is_at_the_top_of_the_report() {
     document.runs.truncate(1);
     document.runs[0].users = 1;
     document.runs[0].pace = bench::Pace::Open { rate: 400.0, rate_kept: 20.0, not_begun: 0 };
-    // 20 of 400 are 5 %.
-    let expected = "At 1 user the rate was not reached: 20.0/s of 400/s (5 %).";
+    // 20 of 400 are 5%.
+    let expected = "At 1 user the rate was not reached: 20.0/s of 400/s (5%).";
     assert!(top(&document).contains(expected), "{}", top(&document));
     document.runs[0].pace = bench::Pace::Open { rate: 400.0, rate_kept: 390.0, not_begun: 0 };
     assert!(!top(&document).contains("not reached"));

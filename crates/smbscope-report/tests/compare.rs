@@ -350,7 +350,7 @@ fn weaknesses_are_named() {
     assert_eq!(kinds(&compared(&[("a", enough.clone()), ("b", few)])), [(NoteKind::Few, 1)]);
     assert_eq!(kinds(&compared(&[("a", enough.clone()), ("b", enough.clone())])), []);
 
-    // 100 reads; beside them so many writes that 10 % of the commands would have to be others, or a little more.
+    // 100 reads; beside them so many writes that 10% of the commands would have to be others, or a little more.
     let with_writes = |writes: usize| {
         let write = common::exchange(common::smb2_command(9), Group::Write, common::START, 1_000);
         report(&[reads(&[1_000; 900]), vec![write; writes]].concat())
@@ -358,8 +358,8 @@ fn weaknesses_are_named() {
     assert_eq!(kinds(&compared(&[("a", enough.clone()), ("b", with_writes(100))])), []);
     let different = compared(&[("a", enough.clone()), ("b", with_writes(120))]);
     assert_eq!(kinds(&different), [(NoteKind::Mix, 1)]);
-    // 120 of 1,020 are 11.8 %.
-    assert!(different.notes[0].text.contains("12\u{a0}% of the commands"), "{}", different.notes[0].text);
+    // 120 of 1,020 are 11.8%.
+    assert!(different.notes[0].text.contains("12% of the commands"), "{}", different.notes[0].text);
 
     let mut lost = reads(&[1_000; 200]);
     for read in lost.iter_mut().take(3) {

@@ -146,7 +146,8 @@ fn a_figure_that_appears_twice_is_the_same_in_text_and_json() {
     let report = common::office();
     let document = document(&report);
     let load = &document["totals"]["load"];
-    let text = smbscope_report::text::render(&report, &smbscope_report::text::TextOptions::default());
+    let options = smbscope_report::text::TextOptions { full: true, ..Default::default() };
+    let text = smbscope_report::text::render(&report, &options);
     // The office has fewer than ten commands a second, which the sentence says with one decimal.
     let rate = load["commands_per_second"].as_f64().expect("time went by");
     assert!(text.contains(&format!("{rate:.1} commands/s")), "{rate}: {text}");

@@ -101,12 +101,12 @@ fn a_table_has_a_row_a_slice_and_empty_fields_for_the_unknown() {
 #[test]
 fn the_text_lists_the_top_and_adds_up_the_rest() {
     let text = text(&sliced(&[Dimension::File], Sort::ResponseTime), 2);
-    // 15 of 32 ms are 46.9 %; the two others are the first read of client 1 and that of client 3, 5 and 2 ms.
+    // 15 of 32 ms are 46.9%; the two others are the first read of client 1 and that of client 3, 5 and 2 ms.
     let expected = [
-        r"By file             Count Total wait    %   Read Median Average p95 p99 Slowest Service",
-        r"home\docs\a.txt         1 15.0ms 46.9 4.10kB 15.0ms  15.0ms   -   -  15.0ms  9.00ms",
-        r"home\docs\old\b.txt     1 10.0ms 31.2 4.10kB 10.0ms  10.0ms   -   -  10.0ms  6.00ms",
-        r"(2 others)              2 7.00ms 21.9 8.19kB         3.50ms            5.00ms",
+        r"By file             Count Total wait Share   Read Median Average p95 p99 Slowest Service",
+        r"home\docs\a.txt         1 15.0ms 46.9% 4.10kB 15.0ms  15.0ms   -   -  15.0ms  9.00ms",
+        r"home\docs\old\b.txt     1 10.0ms 31.2% 4.10kB 10.0ms  10.0ms   -   -  10.0ms  6.00ms",
+        r"(2 others)              2 7.00ms 21.9% 8.19kB         3.50ms            5.00ms",
     ];
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let found: Vec<Vec<String>> = block(&text, "By file").iter().take(4).map(|line| words(line)).collect();
@@ -167,7 +167,7 @@ fn the_quality_of_a_filtered_report_is_that_of_the_whole() {
     part.filter = Some(Filtered { expression: "signed".into(), matched: 1, whole: census });
     assert_eq!(part.quality_sentence(), whole.quality_sentence());
     // One of four.
-    assert!(part.quality_sentence().starts_with("About 25.0 % of commands"), "{}", part.quality_sentence());
+    assert!(part.quality_sentence().starts_with("About 25.0% of commands"), "{}", part.quality_sentence());
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn round_trips_and_transfers_are_the_networks() {
 
 #[test]
 fn a_client_that_thinks_for_three_fifths_of_the_time_is_busy_itself() {
-    // 150 ms of 250: 210 · 150 of 210 · 150 + 211 · 100 is 59.9 %; with 160 ms 61.5 %.
+    // 150 ms of 250: 210 · 150 of 210 · 150 + 211 · 100 is 59.9%; with 160 ms 61.5%.
     let share = |pause| verdict(&reads_of(10 * MS, 201, pause));
     assert_eq!(share(14 * MS).who, Who::Nothing);
     let verdict = share(16 * MS);

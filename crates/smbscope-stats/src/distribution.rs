@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn percentages_are_those_of_the_paper() {
-        // Appendix A, Check_Directory: 4 + 155 + 76 = 235: 1.7 %, 66.0 %, 32.3 %; cumulative 1.7, 67.7, 100.0.
+        // Appendix A, Check_Directory: 4 + 155 + 76 = 235: 1.7%, 66.0%, 32.3%; cumulative 1.7, 67.7, 100.0.
         let mut values = vec![500_000; 4];
         values.extend(vec![5_000_000; 155]);
         values.extend(vec![50_000_000; 76]);

@@ -61,7 +61,7 @@ pub struct Entity {
     /// Bytes written: of complete writes without error, the length given.
     pub bytes_written: u64,
     /// Response time; percentiles are exact up to some dozens or hundreds of values ([`Limit::ENTITY`], [`Limit::FILE`])
-    /// and within 1.6 % above.
+    /// and within 1.6% above.
     pub response_time: Figures,
     /// The same by group, of clients and servers only; groups that occurred, in the order of [`Group::ALL`].
     pub groups: Vec<(Group, Figures)>,

@@ -277,6 +277,6 @@ mod tests {
         assert_eq!(shown, [(1.0, 1, 1), (4.0, 1, 4)]);
         assert_eq!((classes[1].mean, classes[1].p95), (Some(Nanos(MS)), None));
         let p50 = classes[1].p50.expect("four values").0 as f64;
-        assert!((p50 / MS as f64 - 1.0).abs() < 0.06, "{p50} is the middle of a bucket of 10 %");
+        assert!((p50 / MS as f64 - 1.0).abs() < 0.06, "{p50} is the middle of a bucket of 10%");
     }
 }

@@ -7,7 +7,7 @@
 //! memory (8 bytes each): the commands of one file or client spread over some dozens. HdrHistogram and the available
 //! crates for DDSketch keep the empty buckets between the smallest and the largest value as well.
 
-/// Buckets of one power of two: a value is known to 1/(2 · `PER_OCTAVE`) of itself, 1.6 %.
+/// Buckets of one power of two: a value is known to 1/(2 · `PER_OCTAVE`) of itself, 1.6%.
 const PER_OCTAVE: u64 = 1 << BITS;
 /// The binary digits of a value, behind the first, that tell its bucket.
 const BITS: u32 = 5;

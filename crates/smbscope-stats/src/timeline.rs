@@ -30,7 +30,7 @@ pub struct Intervals {
     pub width: Nanos,
     /// Most bins.
     pub most: usize,
-    /// Whether each bin has percentiles of its own: within 1.6 %, and exact where it has few values.
+    /// Whether each bin has percentiles of its own: within 1.6%, and exact where it has few values.
     pub percentiles: bool,
 }
 

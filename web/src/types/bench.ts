@@ -806,7 +806,7 @@ export interface Concurrency {
   response_time: LoadTimes;
 }
 /**
- * Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10 %), p50 needs 1 value, p95 20.
+ * Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10%), p50 needs 1 value, p95 20.
  */
 export interface LoadTimes {
   mean: number | null;

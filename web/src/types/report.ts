@@ -646,6 +646,10 @@ export interface Verdict {
    */
   sentences: string[];
   /**
+   * The commands that look closer, at most two.
+   */
+  next: Next[];
+  /**
    * The server or client that the headline is about; null where it is about the whole.
    */
   subject: Subject | null;
@@ -657,6 +661,19 @@ export interface Verdict {
    * What counted as slow, as `--slow` takes it: the longest p95 of each group, the longest command, the share of its active time that a client waits, and its least total wait.
    */
   thresholds: string;
+}
+/**
+ * A command that looks closer.
+ */
+export interface Next {
+  /**
+   * What it shows.
+   */
+  label: string;
+  /**
+   * The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
+   */
+  command: string;
 }
 /**
  * A slow server or client.
@@ -1343,7 +1360,7 @@ export interface Concurrency {
   response_time: LoadTimes;
 }
 /**
- * Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10 %), p50 needs 1 value, p95 20.
+ * Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10%), p50 needs 1 value, p95 20.
  */
 export interface LoadTimes {
   mean: number | null;

@@ -1,6 +1,6 @@
 //! Arguments of `smbscope compare`.
 
-use super::{AnalyzeArguments, Arguments, CommonArguments, Verb};
+use super::{AnalyzeArguments, Arguments, CommonArguments, Verb, by_ending};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, ValueEnum};
 use std::ffi::OsStr;
@@ -28,9 +28,9 @@ pub struct CompareArguments {
     #[arg(long = "name", value_name = "NAME")]
     pub names: Vec<String>,
 
-    /// What to write.
-    #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
-    pub format: CompareFormat,
+    /// What to write. [default: by the ending of OUT: .html, .json; otherwise text]
+    #[arg(long, value_enum)]
+    pub format: Option<CompareFormat>,
 
     /// Write to this file instead of standard output. It is replaced when the comparison is whole.
     #[arg(short, long, value_name = "OUT")]
@@ -51,6 +51,11 @@ pub struct CompareArguments {
 }
 
 impl CompareArguments {
+    /// What to write.
+    pub(crate) fn format(&self) -> CompareFormat {
+        self.format.or_else(|| by_ending(self.output.as_deref())).unwrap_or(CompareFormat::Text)
+    }
+
     /// What clap can't see by itself.
     pub(super) fn check(&self) -> Result<(), clap::Error> {
         let conflict = if self.names.len() > self.files.len() {
@@ -77,8 +82,10 @@ impl CompareArguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CompareFormat {
     /// Tables for a terminal.
+    #[value(alias = "txt")]
     Text,
     /// A page with pictures, to open in a browser or send on; needs nothing else.
+    #[value(alias = "htm")]
     Html,
     /// One object, `smbscope.compare/1`; times in nanoseconds.
     Json,

@@ -24,7 +24,7 @@ use smbscope_model::{Limits, Nanos, Role};
 use smbscope_report::Thresholds;
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, Sort};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// See what an SMB file server makes its users wait for, and why.
 #[derive(Debug, Parser)]
@@ -44,15 +44,15 @@ impl Arguments {
             Verb::Compare(arguments) => return arguments.check(),
             Verb::Lab(_) | Verb::Completions(_) | Verb::Man(_) => return Ok(()),
         };
-        let conflict = if arguments.classic && arguments.format != Format::Text {
+        let conflict = if arguments.classic && arguments.format() != Format::Text {
             "--classic is a layout of the text report; it goes with --format text"
         } else if arguments.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
             "standard input (-) can be read only once"
         } else if arguments.classic && arguments.slices() {
             "--classic is the layout of 1997, which has no place for slices; leave --classic or --by out"
-        } else if arguments.interval.is_some() && (arguments.classic || arguments.format == Format::Csv) {
+        } else if arguments.interval.is_some() && (arguments.classic || arguments.format() == Format::Csv) {
             "--interval is about the time line, which is part of the text report and of --format json"
-        } else if arguments.csv_raw && arguments.format != Format::Csv {
+        } else if arguments.csv_raw && arguments.format() != Format::Csv {
             "--csv-raw goes with --format csv"
         } else {
             return Ok(());
@@ -119,7 +119,8 @@ impl From<Side> for Role {
 #[command(after_help = "\
 Examples:
   smbscope analyze capture.pcapng
-  smbscope analyze --format csv -o exchanges.csv rotated-*.pcap.zst
+  smbscope analyze -o report.html capture.pcapng
+  smbscope analyze -o exchanges.csv rotated-*.pcap.zst
   smbscope analyze --filter 'group == Read and response_time > 50ms' --by client,file capture.pcapng
   tcpdump -i eth0 -s 256 -w - port 445 | smbscope analyze -
 
@@ -129,9 +130,13 @@ pub struct AnalyzeArguments {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// What to write.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    /// What to write. [default: by the ending of OUT: .html, .json, .csv, .parquet; otherwise text]
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+
+    /// Write all tables of the text report: every command and its parts, errors, distributions, connections, packets.
+    #[arg(long)]
+    pub full: bool,
 
     /// Write the text report in the layout of the 1997 paper, in seconds.
     #[arg(long)]
@@ -240,10 +245,20 @@ impl CommonArguments {
 }
 
 impl AnalyzeArguments {
+    /// What to write.
+    pub fn format(&self) -> Format {
+        self.format.or_else(|| by_ending(self.output.as_deref())).unwrap_or(Format::Text)
+    }
+
     /// Whether the commands are to be divided.
     pub fn slices(&self) -> bool {
         !self.by.is_empty()
     }
+}
+
+/// The format that is called as the ending of a file's name.
+fn by_ending<F: ValueEnum>(output: Option<&Path>) -> Option<F> {
+    F::from_str(output?.extension()?.to_str()?, true).ok()
 }
 
 fn dimension() -> impl TypedValueParser<Value = Dimension> {
@@ -276,8 +291,10 @@ fn interval(text: &str) -> Result<Nanos, String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// The report for a terminal.
+    #[value(alias = "txt")]
     Text,
     /// The report as one page with pictures, to open in a browser or send on; needs nothing else.
+    #[value(alias = "htm")]
     Html,
     /// One object, `smbscope.report/1`; times in nanoseconds.
     Json,

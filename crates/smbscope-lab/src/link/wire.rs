@@ -181,7 +181,7 @@ mod tests {
         assert!(arrivals.windows(2).all(|pair| pair[1] - pair[0] == MS));
     }
 
-    /// 3 % of 100,000 with a standard deviation of sqrt(100,000 × 0.03 × 0.97) = 54: within five of them.
+    /// 3% of 100,000 with a standard deviation of sqrt(100,000 × 0.03 × 0.97) = 54: within five of them.
     #[test]
     fn a_share_of_the_packets_is_lost_and_the_same_ones_every_time() {
         let start = Instant::now();

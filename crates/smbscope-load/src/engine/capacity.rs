@@ -25,7 +25,7 @@ pub struct Search {
 }
 
 impl Default for Search {
-    /// From 1 to 10,000 users, to 5 %.
+    /// From 1 to 10,000 users, to 5%.
     fn default() -> Search {
         Search { first: 1, most: 10_000, rates: false, precision: 0.05 }
     }

@@ -126,7 +126,7 @@ impl Control {
                 let operations = self.operations.load(Relaxed);
                 let share = errors as f64 / operations as f64;
                 let enough = operations >= SHARE_FROM && share > most;
-                enough.then(|| format!("{errors} of {operations} operations failed ({:.1} %)", share * 100.0))
+                enough.then(|| format!("{errors} of {operations} operations failed ({:.1}%)", share * 100.0))
             }
             _ => None,
         };
@@ -190,7 +190,7 @@ mod tests {
         (0..89).for_each(|_| control.succeeded());
         assert!(!control.is_over());
         control.failed("x", now);
-        let why = "11 of 100 operations failed (11.0 %), the last one with x";
+        let why = "11 of 100 operations failed (11.0%), the last one with x";
         assert_eq!(control.why().map(|(why, _)| why), Some(Ended::Stopped(why.to_owned())));
     }
 }

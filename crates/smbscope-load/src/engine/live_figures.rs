@@ -79,7 +79,7 @@ pub struct Snapshot {
     pub groups: Vec<LiveGroup>,
 }
 
-/// A group since the last look; percentiles are within 1.6 %.
+/// A group since the last look; percentiles are within 1.6%.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveGroup {
     /// The group.

@@ -383,7 +383,7 @@ fn deck() -> Vec<Card> {
     cards.into_iter().flat_map(|(count, card)| std::iter::repeat_n(card, count as usize)).collect()
 }
 
-/// 146 files, each 3.5 % larger than the one before, and together as large as the working set.
+/// 146 files, each 3.5% larger than the one before, and together as large as the working set.
 fn file_sizes(working_set: u64) -> Vec<u64> {
     let weights: Vec<u64> =
         std::iter::successors(Some(1_000_000), |weight| Some(weight * 1035 / 1000)).take(mix::FILES).collect();

@@ -62,7 +62,7 @@ pub(super) fn of(inputs: &[Input], groups: &[Group]) -> Vec<Note> {
         let overview = &report.overview;
         let untimed = share(overview.untimed, overview.commands);
         if untimed > UNTIMED_PERCENT {
-            let share = unbroken(format!("{untimed:.1} %"));
+            let share = format!("{untimed:.1}%");
             add(NoteKind::Damage, format!("{share} of the commands have no time, and may be those that took longest"));
         }
         if report.encrypted_frames > 0 {
@@ -132,7 +132,7 @@ fn mix(groups: &[Group], column: usize, base: &str) -> Option<String> {
         .enumerate()
         .max_by(|(_, (a, _)), (_, (b, _))| a.total_cmp(b))
         .map(|(at, (_, group))| (at, &group.group))?;
-    let percent = |value: f64| unbroken(format!("{value:.0} %"));
+    let percent = |value: f64| format!("{value:.0}%");
     Some(format!(
         "other work than {base}: {} of the commands are of another group ({group} {}, in {base} {}); compare groups and \
          commands rather than totals",

@@ -120,7 +120,7 @@ fn quality(page: &mut Page, comparison: &Comparison) {
     page.heading("Coverage of the captures");
     for (column, name) in comparison.columns.iter().zip(labels(&comparison.columns)) {
         let name = shorten(&name, NAME_MAX);
-        hanging(page, &name, &column.quality.replace(" %", "\u{a0}%"), Paint::Plain);
+        hanging(page, &name, &column.quality, Paint::Plain);
     }
 }
 

@@ -350,7 +350,7 @@ pub(crate) struct Entity<N> {
     pub(crate) errors: u64,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
-    /// Of the headline groups. Percentiles are exact up to 256 values (files, clients and servers: 64) and within 1.6 %
+    /// Of the headline groups. Percentiles are exact up to 256 values (files, clients and servers: 64) and within 1.6%
     /// above.
     #[serde(default)]
     pub(crate) response_time: Figures,

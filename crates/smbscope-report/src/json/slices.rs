@@ -48,7 +48,7 @@ struct SliceFigures {
     bytes_written: u64,
     /// What was waited in all.
     response_time_sum_ns: i64,
-    /// Percentiles are exact up to 256 values and within 1.6 % above.
+    /// Percentiles are exact up to 256 values and within 1.6% above.
     response_time: Figures,
     /// The same of the time from the last packet of the request to the first of the response.
     service_time: Figures,

@@ -124,12 +124,12 @@ pub(crate) struct Concurrency {
     commands: u64,
     request_bytes: u64,
     response_bytes: u64,
-    /// Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10 %), p50 needs 1
+    /// Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10%), p50 needs 1
     /// value, p95 20.
     response_time: LoadTimes,
 }
 
-/// Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10 %), p50 needs 1 value,
+/// Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10%), p50 needs 1 value,
 /// p95 20.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

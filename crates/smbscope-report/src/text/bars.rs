@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn bars_are_as_long_as_their_share() {
-        // 50 % of 10 characters are 5; 55 % are 5.5: five and a half; 0.1 % still shows.
+        // 50% of 10 characters are 5; 55% are 5.5: five and a half; 0.1% still shows.
         let bars = [0.0, 0.1, 50.0, 55.0, 100.0].map(|part| bar(part, 100.0, 10));
         assert_eq!(bars, ["", "▏", "█████", "█████▌", "██████████"]);
         assert_eq!(bar(5.0, 0.0, 4), "");

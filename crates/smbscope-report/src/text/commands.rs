@@ -4,24 +4,32 @@ use super::page::Page;
 use super::percent_sign;
 use super::table::{Column, Line, Table};
 use crate::Report;
-use crate::format::{average_packets, compact, thousands, unbroken, visible_percent};
+use crate::format::{average_packets, compact, thousands, unbroken};
 use crate::names;
-use smbscope_model::{Command, Protocol, TimeKind};
+use smbscope_model::{Command, Nanos, Protocol, TimeKind};
 use smbscope_stats::{CommandRow, Row, SubcommandRow};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-pub(super) fn render(page: &mut Page, report: &Report) {
-    let ordered = in_order(report);
-    let mut table = Table::new(columns());
+/// Groups, then commands; in brief without their parts, and only so many commands.
+pub(super) fn render(page: &mut Page, report: &Report, most: Option<usize>) {
+    let mut ordered = in_order(report);
+    ordered.truncate(most.unwrap_or(usize::MAX));
+    let is_brief = most.is_some();
+    let mut table = Table::new(columns()).section("Groups", group_lines(report, is_brief));
     for protocol in [Protocol::Smb1, Protocol::Smb2] {
         let rows = ordered.iter().filter(|row| section_of(row, report) == protocol);
-        let lines = rows.flat_map(|row| command_lines(row, report));
+        let lines = rows.flat_map(|row| {
+            let mut lines = command_lines(row, report);
+            lines.truncate(if is_brief { 1 } else { usize::MAX });
+            lines
+        });
         table = table.section(format!("{} commands", names::protocol(protocol)), lines);
     }
-    let left_out = table.section("Groups", group_lines(report)).render(page);
-    note(page, report, &left_out);
-    errors(page, report);
+    let left_out = table.render(page);
+    if !is_brief {
+        note(page, report, &left_out);
+    }
 }
 
 /// Commands by their total response time, the longest first; expected waits and encrypted frames last.
@@ -69,18 +77,19 @@ fn section_of(row: &CommandRow, report: &Report) -> Protocol {
 fn columns() -> Vec<Column> {
     Column::list(&[
         ("Count", 0),
-        ("%", 0),
-        ("Err", 1),
-        ("Untimed", 5),
-        ("Pkts", 2),
-        ("Fastest", 3),
+        ("Share", 0),
+        ("Errors", 0),
+        ("Untimed", 6),
+        ("Pkts", 3),
+        ("Total wait", 0),
+        ("Fastest", 4),
         ("Median", 0),
-        ("Average", 0),
+        ("Average", 2),
         ("p95", 0),
         ("p99", 0),
         ("Slowest", 0),
-        ("StdDev", 4),
-        ("Service", 0),
+        ("StdDev", 5),
+        ("Service", 1),
     ])
 }
 
@@ -89,12 +98,13 @@ fn cells(row: &Row, whole: u64) -> Vec<String> {
     let if_any = |n: u64| if n > 0 { thousands(n) } else { String::new() };
     let mut cells = vec![
         thousands(row.count),
-        visible_percent(row.count, whole),
+        percent_sign(row.count, whole),
         if_any(row.errors),
         if_any(row.untimed()),
         packets(row),
     ];
     if row.timed > 0 {
+        cells.push(compact(Some(Nanos(time.sum_ns.clamp(0, i64::MAX.into()) as i64))));
         let service = row.time(TimeKind::ServiceTime).p50;
         let times = [time.min, time.p50, time.mean, time.p95, time.p99, time.max, time.stddev, service];
         cells.extend(times.map(compact));
@@ -123,12 +133,13 @@ fn command_lines(command: &CommandRow, report: &Report) -> Vec<Line> {
     lines
 }
 
-fn group_lines(report: &Report) -> Vec<Line> {
+fn group_lines(report: &Report, is_brief: bool) -> Vec<Line> {
     let aggregate = &report.aggregate;
     let is_headline = |name: &str| names::groups().any(|(known, _, headline)| known == name && headline);
     let mut total = Some(&aggregate.total).filter(|total| total.count > 0);
     let mut lines = Vec::new();
-    for (name, part_of, row) in names::group_rows(aggregate) {
+    let rows = names::group_rows(aggregate).filter(|(_, part_of, _)| !is_brief || part_of.is_none());
+    for (name, part_of, row) in rows {
         if !is_headline(name) {
             lines.extend(total.take().map(|total| Line::new("Total", cells(total, aggregate.count))));
         }
@@ -140,8 +151,9 @@ fn group_lines(report: &Report) -> Vec<Line> {
 }
 
 fn note(page: &mut Page, report: &Report, left_out: &[Cow<'_, str>]) {
-    let mut text = "Times are response times, from the first packet of the request to the last of the response. \
-                    Service is the median time from the last packet of the request to the first of the response."
+    let mut text = "Times are response times, from the first packet of the request to the last of the response, \
+                    Total wait their sum, by which commands are sorted. Service is the median time from the last packet of \
+                    the request to the first of the response. Share is that of all commands."
         .to_owned();
     if report.aggregate.commands.iter().any(|row| section_of(row, report) != row.command.protocol()) {
         text += &format!(" {} opened connections that went on in SMB2/3.", unbroken("NEGOTIATE (SMB1)"));
@@ -150,11 +162,11 @@ fn note(page: &mut Page, report: &Report, left_out: &[Cow<'_, str>]) {
 }
 
 /// Error responses by command and status, the most frequent first.
-fn errors(page: &mut Page, report: &Report) {
+pub(super) fn errors(page: &mut Page, report: &Report) {
     let mut found: Vec<(u64, String)> = Vec::new();
     for command in &report.aggregate.commands {
         let mut add = |status: String, count: u64| {
-            let share = unbroken(percent_sign(count, command.row.count));
+            let share = percent_sign(count, command.row.count);
             found.push((count, format!("{status}  ({share} of {})", row_name(command, report))));
         };
         command.row.statuses.iter().for_each(|(status, count)| add(status.to_string(), *count));

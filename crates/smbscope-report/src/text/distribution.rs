@@ -38,7 +38,7 @@ fn groups(page: &mut Page, report: &Report) {
         let name = part_of.map_or_else(|| name.to_owned(), |whole| format!("{whole}: {name}"));
         lines.push(Line::across(Paint::Plain, name).indented(2));
         lines.extend(row.distribution.decades().into_iter().map(|decade| {
-            let percent = |percent: f64| format!("{percent:.1} %");
+            let percent = |percent: f64| format!("{percent:.1}%");
             let cells = vec![
                 thousands(decade.count),
                 percent(decade.percent),

@@ -1,4 +1,5 @@
-//! The report for a terminal: the verdict first, then the tables of Swartz (1997), appendix A, in units that read well.
+//! The report for a terminal: the verdict first, then groups and commands, where time went and how far the figures can be
+//! trusted, on one screen; in full with the other tables of Swartz (1997), appendix A, in units that read well.
 
 pub(crate) mod bars;
 mod commands;
@@ -14,10 +15,23 @@ mod waits;
 pub(crate) use overview::filter_note;
 
 use crate::Report;
-use crate::format::{clean, unbroken, visible_percent};
+use crate::format::{clean, thousands, visible_percent};
+use crate::sentence::is_alarming;
+use crate::verdict;
 use crate::warnings::{self, Warning};
 use page::Page;
 use style::Paint;
+
+/// Lines of the brief report.
+const LINES: usize = 40;
+/// Commands that it lists.
+const COMMANDS_MAX: usize = 10;
+/// Commands that it lists even where it gets longer.
+const COMMANDS_MIN: usize = 5;
+/// Lines that its verdict has at least for what supports it.
+const EVIDENCE_MIN: usize = 3;
+/// Warnings that it lists.
+const WARNINGS_MAX: usize = 2;
 
 /// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,48 +42,121 @@ pub struct TextOptions {
     pub color: bool,
     /// Slices that are listed one by one.
     pub top: usize,
+    /// All tables, instead of what fits a screen.
+    pub full: bool,
 }
 
 impl Default for TextOptions {
     fn default() -> TextOptions {
-        TextOptions { width: 100, color: false, top: 20 }
+        TextOptions { width: 100, color: false, top: 20, full: false }
     }
 }
 
-/// The whole report.
+/// The report: on one screen, to which a table that was asked for is added, or in full.
 pub fn render(report: &Report, options: &TextOptions) -> String {
     let mut page = Page::new(options.width, options.color);
-    overview::render(&mut page, report);
-    waits::render(&mut page, report);
-    if report.aggregate.count > 0 {
-        slices::render(&mut page, report, options.top);
-        timeline::render(&mut page, report);
-        commands::render(&mut page, report);
-        distribution::render(&mut page, report);
+    overview::title(&mut page, report, !options.full);
+    if options.full {
+        verdict(&mut page, report, usize::MAX);
+        page.append(rest(report, options, None));
+        return page.into_text();
     }
-    render_warnings(&mut page, report);
+    let mut answer = page.like();
+    verdict(&mut answer, report, 0);
+    let room = LINES.saturating_sub(page.lines() + answer.lines());
+    let mut commands = COMMANDS_MAX;
+    let mut below = rest(report, options, Some(commands));
+    while below.lines() + EVIDENCE_MIN > room && commands > COMMANDS_MIN {
+        commands -= 1;
+        below = rest(report, options, Some(commands));
+    }
+    verdict(&mut page, report, room.saturating_sub(below.lines()).max(EVIDENCE_MIN));
+    page.append(below);
     page.into_text()
 }
 
-fn render_warnings(page: &mut Page, report: &Report) {
+/// What stands below the verdict; with so many commands, or in full.
+fn rest(report: &Report, options: &TextOptions, commands: Option<usize>) -> Page {
+    let mut page = Page::new(options.width, options.color);
+    let is_brief = commands.is_some();
+    overview::facts(&mut page, report, is_brief);
+    if report.aggregate.count > 0 {
+        slices::render(&mut page, report, options.top);
+        timeline::render(&mut page, report);
+        commands::render(&mut page, report, commands);
+    }
+    waits::render(&mut page, report, is_brief);
+    if !is_brief {
+        if report.aggregate.count > 0 {
+            commands::errors(&mut page, report);
+            distribution::render(&mut page, report);
+        }
+        overview::packets(&mut page, report);
+    }
+    overview::quality(&mut page, report);
+    warnings(&mut page, report, is_brief);
+    page
+}
+
+/// The answer, what supports it in so many lines, and what to look at next.
+fn verdict(page: &mut Page, report: &Report, room: usize) {
+    if report.aggregate.splits.whole.connections == 0 {
+        return;
+    }
+    let verdict = verdict::of(report);
+    page.paragraph(Paint::Heading, &verdict.headline);
+    let most = page.lines().saturating_add(room);
+    for sentence in &verdict.sentences {
+        let mut more = page.like();
+        more.beside(Paint::Plain, "- ", sentence);
+        if page.lines() + more.lines() > most {
+            break;
+        }
+        page.append(more);
+    }
+    if !verdict.next.is_empty() {
+        page.line(Paint::Heading, "What next");
+        // A command is pasted, so it stays on one line.
+        verdict.next.iter().for_each(|next| page.line(Paint::Plain, &format!("  {:<9} {}", next.label, next.command)));
+    }
+}
+
+/// What keeps the figures from being whole; in brief the gravest, in a line or two.
+fn warnings(page: &mut Page, report: &Report, is_brief: bool) {
     let warnings = warnings::of_report(report);
     if warnings.is_empty() {
         return;
     }
-    page.heading("Warnings");
-    for warning in warnings {
+    let text = |warning: &Warning| {
         let share =
-            warning.share.map_or_else(String::new, |(whole, of)| format!(" ({} of {of})", share_of(&warning, whole)));
-        let text = format!("{}{share}", clean(&warning.text));
-        page.counted(Paint::Warning, warning.count, &text);
+            warning.share.map_or_else(String::new, |(whole, of)| format!(" ({} of {of})", share_of(warning, whole)));
+        format!("{}{share}", clean(&warning.text))
+    };
+    if is_brief {
+        // Sentences about this capture tell more than counters.
+        let mut warnings: Vec<Warning> = warnings;
+        warnings.sort_by_key(|warning| warning.count.is_some());
+        let listed = warnings.iter().take(WARNINGS_MAX).map(|warning| {
+            let count = warning.count.map_or_else(String::new, |count| thousands(count) + " ");
+            count + &text(warning)
+        });
+        let more = warnings.len().saturating_sub(WARNINGS_MAX);
+        let more = (more > 0).then(|| format!("{more} more with --full"));
+        if is_alarming(report) {
+            page.blank();
+        }
+        page.fact(Paint::Warning, "Warnings", &listed.chain(more).collect::<Vec<_>>().join("; "));
+        return;
     }
+    page.heading("Warnings");
+    warnings.iter().for_each(|warning| page.counted(Paint::Warning, warning.count, &text(warning)));
 }
 
 fn share_of(warning: &Warning, whole: u64) -> String {
-    unbroken(percent_sign(warning.count.unwrap_or(0), whole))
+    percent_sign(warning.count.unwrap_or(0), whole)
 }
 
-/// `36.9 %`.
+/// `36.9%`.
 fn percent_sign(part: u64, whole: u64) -> String {
-    format!("{} %", visible_percent(part, whole))
+    format!("{}%", visible_percent(part, whole))
 }

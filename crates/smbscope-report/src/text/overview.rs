@@ -6,8 +6,8 @@ use super::style::Paint;
 use super::table::{Column, Line, Table};
 use crate::format::{capital, clean, clock, counted, date, seconds, shorten, shorten_path, span, thousands, unbroken};
 use crate::packets::{PacketCounts, control};
-use crate::sentence::coverage;
-use crate::{Filtered, Report, dialects, names, sentence, verdict};
+use crate::sentence::is_alarming;
+use crate::{Filtered, Report, dialects, names};
 use smbscope_model::{CaptureInfo, DirectionCounts, Group, Nanos, TimeKind};
 use smbscope_stats::{Entities, Row};
 use std::collections::HashMap;
@@ -21,27 +21,19 @@ const LISTED_MAX: usize = 4;
 /// Longest name of a capture.
 const NAME_MAX: usize = 60;
 
-pub(super) fn render(page: &mut Page, report: &Report) {
-    let title = match &report.title {
-        Some(title) => format!("SMB response times: {}", clean(title)),
-        None => "SMB response times".to_owned(),
-    };
-    page.line(Paint::Heading, &shorten(&title, page.width()));
+/// What was measured; in brief how to see more of it.
+pub(super) fn title(page: &mut Page, report: &Report, is_brief: bool) {
+    let more = if is_brief { " (--full adds all tables)" } else { "" };
+    let title = report.title.as_ref().map_or_else(String::new, |title| format!(": {}", clean(title)));
+    let room = page.width().saturating_sub(more.len());
+    page.line(Paint::Heading, &(shorten(&format!("SMB response times{title}"), room) + more));
     if let Some(note) = filter_note(report) {
         page.paragraph(Paint::Warning, &clean(&note));
     }
-    page.paragraph(Paint::Plain, &summary(report));
-    // A number must not lose its unit.
-    let sentence = report.quality_sentence().replace(" %", &unbroken(" %"));
-    let paint = if coverage(report).missed() > 0 { Paint::Warning } else { Paint::Plain };
-    page.paragraph(paint, &sentence);
-    if report.aggregate.splits.whole.connections > 0 {
-        let headline = verdict::of(report).headline;
-        page.paragraph(Paint::Heading, &headline);
+    page.paragraph(Paint::Plain, &summary(report, is_brief));
+    if is_alarming(report) {
+        page.paragraph(Paint::Warning, &report.quality_sentence());
     }
-    page.blank();
-    facts(page, report);
-    packets(page, report);
 }
 
 /// That the figures are those of chosen exchanges only.
@@ -51,8 +43,8 @@ pub(crate) fn filter_note(report: &Report) -> Option<String> {
     Some(format!("Filtered: {} of {exchanges} {expression}", thousands(*matched)))
 }
 
-/// What was measured, in a sentence or two.
-fn summary(report: &Report) -> String {
+/// What was measured, in a sentence or two; in brief without the slowest command, which the verdict and tables name.
+fn summary(report: &Report, is_brief: bool) -> String {
     let aggregate = &report.aggregate;
     let encrypted = aggregate.groups.iter().find(|row| row.group == Group::Encrypted).map(|found| &found.row);
     let in_clear = aggregate.count - encrypted.map_or(0, |row| row.count);
@@ -92,6 +84,7 @@ fn summary(report: &Report) -> String {
     text + &match total.timed {
         1 if in_clear == 1 => format!("{}; it took {}{slowest_of}.", counted(1, whom, ""), unbroken(slowest)),
         1 => format!("{commands}. Only one was timed: it took {}{slowest_of}.", unbroken(slowest)),
+        _ if is_brief => format!("{commands}. {}.", capital(&figures(total))),
         _ => {
             let figures = figures(total);
             format!("{commands}. {}; the slowest took {}{slowest_of}.", capital(&figures), unbroken(slowest))
@@ -107,8 +100,9 @@ fn figures(row: &Row) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Who, where and how: a line a fact.
-fn facts(page: &mut Page, report: &Report) {
+/// Who, where and how: a line a fact; in brief only who spoke what.
+pub(super) fn facts(page: &mut Page, report: &Report, is_brief: bool) {
+    page.blank();
     let mut fact = |label: &str, paint: Paint, text: &str| page.fact(paint, label, text);
     for (i, line) in dialects::lines(report).iter().enumerate() {
         let paint = if line.is_smb1 { Paint::Alarm } else { Paint::Plain };
@@ -117,8 +111,24 @@ fn facts(page: &mut Page, report: &Report) {
     let weighted = |of: fn(&smbscope_model::Connection) -> std::net::SocketAddr| {
         report.connections.iter().map(move |connection| (of(connection), connection.exchanges))
     };
-    fact("Servers", Paint::Plain, &busiest(weighted(|c| c.endpoints.server)));
-    fact("Clients", Paint::Plain, &busiest(weighted(|c| c.endpoints.client).map(|(client, n)| (client.ip(), n))));
+    if is_brief {
+        let mut hosts = [("client", "clients", HashMap::new()), ("server", "servers", HashMap::new())];
+        for connection in &report.connections {
+            let ends = [connection.endpoints.client.ip().to_string(), connection.endpoints.server.to_string()];
+            for (host, (.., weights)) in ends.into_iter().zip(&mut hosts) {
+                *weights.entry(host).or_default() += connection.exchanges;
+            }
+        }
+        let named = hosts.map(|(one, many, weights)| {
+            format!("{} ({})", counted(weights.len() as u64, one, many), unbroken(&*busiest(weights, 1)))
+        });
+        if !report.connections.is_empty() {
+            fact("Hosts", Paint::Plain, &named.join(", "));
+        }
+        return;
+    }
+    fact("Servers", Paint::Plain, &busiest(weighted(|c| c.endpoints.server), LISTED_MAX));
+    fact("Clients", Paint::Plain, &busiest(weighted(|c| c.endpoints.client).map(|(c, n)| (c.ip(), n)), LISTED_MAX));
     for (label, names) in [("Users", &report.aggregate.users), ("Shares", &report.aggregate.shares)] {
         if let Some(names) = busiest_names(names) {
             fact(label, Paint::Plain, &names);
@@ -140,7 +150,7 @@ fn facts(page: &mut Page, report: &Report) {
         let share = match signed {
             0 => "no message signed".to_owned(),
             n if n == messages => "every message signed".to_owned(),
-            n => format!("{} of messages signed", unbroken(percent_sign(n, messages))),
+            n => format!("{} of messages signed", percent_sign(n, messages)),
         };
         fact("Signing", Paint::Plain, &format!("{signing}, {share}"));
         let encrypted: u64 = report.connections.iter().map(|connection| connection.encrypted_frames).sum();
@@ -170,8 +180,14 @@ fn facts(page: &mut Page, report: &Report) {
         let more = report.captures.len() - LISTED_MAX;
         fact("", Paint::Plain, &format!("and {}", counted(more as u64, "more file", "more files")));
     }
-    let lossy = coverage(report).missed() > 0;
-    fact("Quality", if lossy { Paint::Warning } else { Paint::Plain }, &sentence::capture(report));
+}
+
+/// How far the figures can be trusted, unless that stands at the top because it is bad.
+pub(super) fn quality(page: &mut Page, report: &Report) {
+    if !is_alarming(report) {
+        page.blank();
+        page.fact(Paint::Plain, "Quality", &report.quality_sentence());
+    }
 }
 
 /// `run.pcap (pcap, gzip), 91,748 packets, from 1997-08-11 09:30:00 UTC`.
@@ -185,15 +201,15 @@ fn describe(capture: &CaptureInfo) -> String {
 }
 
 /// The names with the most commands, and how many more there are.
-fn busiest<T: Hash + Eq + Ord + Copy + Display>(names: impl Iterator<Item = (T, u64)>) -> String {
+fn busiest<T: Hash + Eq + Ord + Display>(names: impl IntoIterator<Item = (T, u64)>, most: usize) -> String {
     let mut weights: HashMap<T, u64> = HashMap::new();
-    names.for_each(|(name, weight)| *weights.entry(name).or_default() += weight);
+    names.into_iter().for_each(|(name, weight)| *weights.entry(name).or_default() += weight);
     if weights.is_empty() {
         return "none".to_owned();
     }
     let mut order: Vec<(T, u64)> = weights.into_iter().collect();
-    order.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-    let listed: Vec<String> = order.iter().take(LISTED_MAX).map(|(name, _)| name.to_string()).collect();
+    order.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let listed: Vec<String> = order.iter().take(most).map(|(name, _)| name.to_string()).collect();
     match order.len() - listed.len() {
         0 => listed.join(", "),
         more => format!("{} and {} more", listed.join(", "), thousands(more as u64)),
@@ -217,7 +233,7 @@ fn busiest_names(names: &Entities<Arc<str>>) -> Option<String> {
 }
 
 /// The paper's packet counts, with commands and replies side by side.
-fn packets(page: &mut Page, report: &Report) {
+pub(super) fn packets(page: &mut Page, report: &Report) {
     let counts = PacketCounts::of(report);
     let mut lines = Vec::new();
     let mut add = |indent: usize, name: &str, count: u64, note: &str| {

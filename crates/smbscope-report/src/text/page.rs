@@ -30,6 +30,21 @@ impl Page {
         self.width
     }
 
+    /// An empty page of the same kind.
+    pub(crate) fn like(&self) -> Page {
+        Page { text: String::new(), ..*self }
+    }
+
+    /// Its lines.
+    pub(crate) fn lines(&self) -> usize {
+        self.text.lines().count()
+    }
+
+    /// Adds what another page holds.
+    pub(crate) fn append(&mut self, other: Page) {
+        self.text.push_str(&other.text);
+    }
+
     /// What was written.
     pub(crate) fn into_text(self) -> String {
         self.text

@@ -1,9 +1,10 @@
 //! The table of slices: who, where or what waited, the longest first or in the order asked for.
 
 use super::page::Page;
+use super::percent_sign;
 use super::table::{Column, Line, Table};
 use crate::Report;
-use crate::format::{bytes, compact, counted, shorten_path, span, thousands, unbroken, visible_percent};
+use crate::format::{bytes, compact, counted, shorten_path, span, thousands, unbroken};
 use crate::slices::{Sum, heading, name};
 use smbscope_model::Nanos;
 use smbscope_stats::{SLICES_MAX, Slice, Slices};
@@ -11,7 +12,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// The name column, which holds paths and pairs of addresses.
-const NAMES: RangeInclusive<usize> = 36..=80;
+const NAMES: RangeInclusive<usize> = 35..=80;
 
 pub(super) fn render(page: &mut Page, report: &Report, top: usize) {
     let Some(slices) = &report.slices else { return };
@@ -40,8 +41,8 @@ fn columns() -> Vec<Column> {
     Column::list(&[
         ("Count", 0),
         ("Total wait", 0),
-        ("%", 0),
-        ("Err", 4),
+        ("Share", 0),
+        ("Errors", 4),
         ("Read", 6),
         ("Written", 7),
         ("Median", 0),
@@ -85,11 +86,13 @@ fn sum_cells(sum: &Sum, waited: i128) -> Vec<String> {
 /// A share of the time that was waited in all, in percent.
 fn part_of(part: i128, whole: i128) -> String {
     let micros = |ns: i128| (ns.max(0) / 1_000) as u64;
-    visible_percent(micros(part), micros(whole))
+    percent_sign(micros(part), micros(whole))
 }
 
 fn note(page: &mut Page, slices: &Slices, left_out: &[Cow<'_, str>]) {
-    let mut text = "Total wait is the sum of response times; expected waits count as commands only.".to_owned();
+    let mut text =
+        "Total wait is the sum of response times, Share that of the total wait; expected waits count as commands only."
+            .to_owned();
     if slices.missed_at_most_ns > 0 {
         let most = thousands(SLICES_MAX as u64);
         let missed = Nanos(slices.missed_at_most_ns.min(i64::MAX.into()) as i64);

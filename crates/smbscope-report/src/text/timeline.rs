@@ -17,7 +17,7 @@ const INDENT: usize = 2;
 
 /// The figures of a bin, and as wide as they are at least.
 const COLUMNS: [(&str, usize); 7] =
-    [("Commands", 8), ("/s", 8), ("Err", 7), ("MB/s up", 8), ("MB/s down", 9), ("Average", 8), ("Slowest", 8)];
+    [("Commands", 8), ("/s", 8), ("Errors", 7), ("MB/s up", 8), ("MB/s down", 9), ("Average", 8), ("Slowest", 8)];
 
 /// What the bars show.
 const BAR_HEADING: &str = "Total wait";

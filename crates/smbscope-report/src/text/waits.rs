@@ -6,24 +6,28 @@ use super::style::Paint;
 use super::table::{Column, Line, Table};
 use crate::Report;
 use crate::format::{compact, thousands};
-use crate::verdict;
 use smbscope_model::Nanos;
 use smbscope_stats::{TimePart, TimeSplit};
 
 /// Clients and connections listed.
 const LISTED_MAX: usize = 5;
 
-pub(super) fn render(page: &mut Page, report: &Report) {
+/// The whole, and unless in brief the clients and connections.
+pub(super) fn render(page: &mut Page, report: &Report, is_brief: bool) {
     let splits = &report.aggregate.splits;
     if splits.whole.elapsed().0 == 0 {
         return;
     }
     let name = match splits.whole.connections {
         1 => "The connection".to_owned(),
-        n => format!("All {} connections", thousands(n)),
+        n => format!("{} connections", thousands(n)),
     };
     let whole = Line::new(name, cells(&splits.whole));
     let mut table = Table::new(columns()).section("Where time went", [whole]);
+    if is_brief {
+        table.render(page);
+        return;
+    }
     let clients: Vec<(String, TimeSplit)> =
         splits.clients.iter().map(|(client, split)| (client.to_string(), *split)).collect();
     let connections: Vec<(String, TimeSplit)> = report
@@ -55,10 +59,6 @@ pub(super) fn render(page: &mut Page, report: &Report) {
                 the mean number of outstanding commands while there was at least one."
         .to_owned() + filtered;
     page.paragraph(Paint::Faint, &note);
-    page.blank();
-    for sentence in verdict::of(report).sentences {
-        page.beside(Paint::Plain, "- ", &sentence);
-    }
 }
 
 fn columns() -> Vec<Column> {
@@ -82,7 +82,7 @@ fn cells(split: &TimeSplit) -> Vec<String> {
     let elapsed = split.elapsed().0.unsigned_abs();
     let part = |part: TimePart| match split.part(part) {
         Nanos(0) => String::new(),
-        time => percent_sign(time.0.unsigned_abs(), elapsed).replace('\u{a0}', " "),
+        time => percent_sign(time.0.unsigned_abs(), elapsed),
     };
     vec![
         compact(Some(split.elapsed())),

@@ -16,11 +16,13 @@
 //!    that is long enough to be noticed, and nobody otherwise.
 
 mod judge;
+mod next;
 mod stall;
 mod thresholds;
 mod words;
 mod work;
 
+pub use next::Next;
 pub use thresholds::Thresholds;
 
 use crate::Report;
@@ -72,6 +74,8 @@ pub struct Verdict {
     pub headline: String,
     /// What supports it, a sentence each: what is slow, load, what caused the most wait, where the time went.
     pub sentences: Vec<String>,
+    /// The commands that look closer, at most two.
+    pub next: Vec<Next>,
     /// The server or client that the headline is about; null where it is about the whole.
     pub subject: Option<Subject>,
     /// Slow servers, then slow clients: of each, the 10 that waited longest.
@@ -142,6 +146,7 @@ pub(crate) fn of(report: &Report) -> Verdict {
         who,
         headline: words::headline(report, who, &judgement, worst),
         sentences: words::sentences(report, who, &judgement, worst),
+        next: next::steps(report, who, &judgement, worst),
         subject: worst.and_then(|worst| words::subject(worst.whom)),
         slow: [listed(&judgement.servers), listed(&judgement.clients)].concat(),
         thresholds: report.slow.to_string(),

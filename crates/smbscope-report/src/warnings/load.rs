@@ -53,7 +53,7 @@ pub(crate) fn of(document: &Document) -> Vec<String> {
         |runs| {
             let errors = runs.iter().map(|run| run.error_count()).sum();
             let percent = visible_percent(errors, runs.iter().map(|run| run.operations).sum());
-            format!("the server answered {percent} % of the commands with an error ({}).", thousands(errors))
+            format!("the server answered {percent}% of the commands with an error ({}).", thousands(errors))
         },
     );
     runs.iter().for_each(|run| found.sessions(run));
@@ -79,7 +79,7 @@ pub(crate) fn far_below_its_rate(document: &Document) -> Option<String> {
     let (run, rate, kept, percent) =
         shares.filter(|(.., percent)| *percent < FAR_PERCENT).min_by(|a, b| a.3.total_cmp(&b.3))?;
     Some(format!(
-        "{} the rate was not reached: {}/s of {}/s ({percent:.0} %). The figures are those of a lower load.",
+        "{} the rate was not reached: {}/s of {}/s ({percent:.0}%). The figures are those of a lower load.",
         at(document, &[run]),
         per_second(kept),
         per_second(rate)

@@ -28,9 +28,9 @@ pub struct Limit {
 /// What counts values that are too many to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beyond {
-    /// A histogram of three significant digits: percentiles are within 0.1 %, in 100 to 400 KB.
+    /// A histogram of three significant digits: percentiles are within 0.1%, in 100 to 400 KB.
     Histogram,
-    /// A sketch: percentiles are within 1.6 %, in 8 bytes for each 3 % of the range that holds a value.
+    /// A sketch: percentiles are within 1.6%, in 8 bytes for each 3% of the range that holds a value.
     Sketch,
     /// Nothing: there are no percentiles.
     Nothing,

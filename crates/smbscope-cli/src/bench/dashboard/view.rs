@@ -152,7 +152,7 @@ fn header(state: &State, look: Look, width: u16) -> Vec<Line<'static>> {
     }
     lines.push(Line::from(spans));
     if let Some(cpu) = now.cpu {
-        let text = format!("{:.0} % of one processor, busiest thread {:.0} %", cpu.percent, cpu.busiest_percent);
+        let text = format!("{:.0}% of one processor, busiest thread {:.0}%", cpu.percent, cpu.busiest_percent);
         let mut spans = vec![Span::styled("Client CPU ", look.faint()), Span::raw(text)];
         if cpu.limited {
             spans.insert(0, Span::styled("The client is the limit  ", look.warning()));

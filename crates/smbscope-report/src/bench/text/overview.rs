@@ -15,7 +15,7 @@ pub(super) fn render(page: &mut Page, document: &Document) {
     };
     page.line(Paint::Heading, &shorten(&title, page.width()));
     if let Some(behind) = far_below_its_rate(document) {
-        page.paragraph(Paint::Alarm, &behind.replace(" %", &unbroken(" %")));
+        page.paragraph(Paint::Alarm, &behind);
     }
     page.paragraph(Paint::Plain, &summary(document));
     if let Some(capacity) = capacity(document) {
@@ -24,7 +24,7 @@ pub(super) fn render(page: &mut Page, document: &Document) {
     if !document.warnings.is_empty() {
         page.heading("Warnings");
         for warning in &document.warnings {
-            let text = clean(warning).replace(" %", &unbroken(" %"));
+            let text = clean(warning);
             page.beside(Paint::Warning, "- ", &text);
         }
     }
@@ -57,7 +57,7 @@ fn summary(document: &Document) -> String {
         text += ".";
     } else if let Some(p50) = fastest.total.client.p50 {
         text += &format!(" Half of the commands were answered within {} there", unbroken(p50));
-        let p95 = fastest.total.client.p95.map(|p95| format!(", {} within {}", unbroken("95 %"), unbroken(p95)));
+        let p95 = fastest.total.client.p95.map(|p95| format!(", 95% within {}", unbroken(p95)));
         text += &format!("{}.", p95.unwrap_or_default());
     }
     if let (Some(overall), true) = (document.overall_response_time_ns, runs.len() > 1) {

@@ -58,13 +58,13 @@ fn how_it_went(run: &Run) -> String {
         );
     }
     if let Some(cpu) = run.client_cpu {
-        text += &format!(" The client took {} of one processor", unbroken(format!("{:.0} %", cpu.percent)));
+        text += &format!(" The client took {:.0}% of one processor", cpu.percent);
         if let Some(each) = cpu.per_operation_ns {
             text += &format!(", {} a command", unbroken(each));
         }
-        text += &format!("; its busiest thread {}.", unbroken(format!("{:.0} %", cpu.busiest_percent)));
+        text += &format!("; its busiest thread {:.0}%.", cpu.busiest_percent);
         if let Some(late) = cpu.late_p99_ns {
-            text += &format!(" {} of its wake-ups were late by less than {}.", unbroken("99 %"), unbroken(late));
+            text += &format!(" 99% of its wake-ups were late by less than {}.", unbroken(late));
         }
     }
     text
@@ -249,7 +249,7 @@ fn errors(page: &mut Page, run: &Run) {
     let mut found: Vec<(u64, String)> = Vec::new();
     for command in &run.commands {
         for (status, count) in &command.errors {
-            let share = unbroken(format!("{} %", visible_percent(*count, command.count)));
+            let share = format!("{}%", visible_percent(*count, command.count));
             found.push((*count, format!("{status} ({share} of {})", name_of(command))));
         }
     }

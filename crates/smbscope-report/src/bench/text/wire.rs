@@ -1,7 +1,7 @@
 //! What the client measured beside what a capture of the same run shows: of each load point, and of each command.
 
 use crate::bench::{Capture, Document, Measured, Run};
-use crate::format::{clean, compact, counted, thousands, unbroken};
+use crate::format::{clean, compact, counted, thousands};
 use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Table};
@@ -77,7 +77,7 @@ fn quality(runs: &[&Run]) -> String {
     let mut said: Vec<String> = Vec::new();
     for run in runs {
         if let Some(Capture::Made(made)) = &run.capture {
-            let text = clean(&made.quality).replace(" %", &unbroken(" %"));
+            let text = clean(&made.quality);
             if !said.contains(&text) {
                 said.push(text);
             }
