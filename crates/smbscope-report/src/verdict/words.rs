@@ -198,6 +198,9 @@ pub(super) fn sentences(
     if stall.is_none() && !reasons.is_empty() {
         sentences.push(format!("Slow: {}.", reasons.join("; ")));
     }
+    let is_network = who == Who::Network;
+    let network = network(report, who);
+    sentences.extend(network.clone().filter(|_| is_network));
     sentences.extend(where_it_waited(report, about));
     sentences.extend(others(judgement, about));
     sentences.extend(shares(about));
@@ -210,7 +213,7 @@ pub(super) fn sentences(
         sentences.extend(slowest(report, about.whom));
     }
     sentences.push(Load::of(report).sentence(report));
-    sentences.extend(network(report, who));
+    sentences.extend(network.filter(|_| !is_network));
     let smb1: Vec<String> =
         dialects::lines(report).into_iter().filter(|line| line.is_smb1).map(|line| line.text + ".").collect();
     sentences.extend(smb1);
