@@ -2,18 +2,12 @@
 // same axis of users, and response time by group.
 import { bytesPanel, curve, lines, type Panel, ratePanel, timePanel } from "../charts/lines";
 import { groupStroke } from "../charts/palette";
-import { duration, perSecond, rate, short, thousands } from "../lib/format";
+import { perSecond, short, thousands } from "../lib/format";
 import type { Run, SmbscopeBenchDocument, Times } from "../types/bench";
 import { byRate, headline, load, loadText } from "./load";
 
 /** A chart over the loads of runs. */
-function overLoad(
-  bench: SmbscopeBenchDocument,
-  runs: readonly Run[],
-  label: string,
-  panels: Panel[],
-  numbers: { heading: string; text(run: Run): string }[],
-): HTMLElement {
+function overLoad(bench: SmbscopeBenchDocument, runs: readonly Run[], label: string, panels: Panel[]): HTMLElement {
   return lines({
     label: `${label} against the number of users`,
     at: "At",
@@ -21,16 +15,7 @@ function overLoad(
     mark: capacityMark(bench),
     panels,
     interpolate: true,
-    numbers: () => ({
-      headings: [loadTitle(bench), ...numbers.map(({ heading }) => heading)],
-      rows: runs.map((run) => [thousands(load(bench, run)), ...numbers.map(({ text }) => text(run))]),
-    }),
   });
-}
-
-/** A column of the numbers beneath a chart. */
-function time(heading: string, value: (run: Run) => number | null | undefined) {
-  return { heading, text: (run: Run) => duration(value(run)) };
 }
 
 function loadAxis(bench: SmbscopeBenchDocument, runs: readonly Run[]) {
@@ -74,7 +59,6 @@ export function throughputCurve(bench: SmbscopeBenchDocument): HTMLElement {
     return run ? loadText(bench, load(bench, run)) : "";
   };
   const kept = runs.find((run) => load(bench, run) === capacityMark(bench)?.x);
-  const [p50, p95] = [(run: Run) => headline(run).p50, (run: Run) => headline(run).p95];
   return lines({
     label: "Response time against throughput, from load point to load point",
     at: "At",
@@ -87,20 +71,11 @@ export function throughputCurve(bench: SmbscopeBenchDocument): HTMLElement {
     mark: kept && { x: at(kept), text: `capacity: ${loadText(bench, load(bench, kept))}` },
     panels: [
       timePanel("Response time", 260, [
-        curve("p95", 1, runs, at, p95, { dots: true, label: users }),
-        curve("Median", 2, runs, at, p50),
+        curve("p95", 1, runs, at, (run) => headline(run).p95, { dots: true, label: users }),
+        curve("Median", 2, runs, at, (run) => headline(run).p50),
       ]),
     ],
     interpolate: true,
-    numbers: () => ({
-      headings: [loadTitle(bench), "Commands/s", "Median", "p95"],
-      rows: runs.map((run) => [
-        thousands(load(bench, run)),
-        perSecond(at(run)),
-        duration(p50(run)),
-        duration(p95(run)),
-      ]),
-    }),
   });
 }
 
@@ -110,30 +85,20 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
   const seconds = (run: Run) => Math.max(run.duration_ns, 1) / 1e9;
   const at = (run: Run) => load(bench, run);
   const line = (name: string, index: number, value: (run: Run) => number | null) => curve(name, index, runs, at, value);
-  const [p50, mean, p95] = [
-    (run: Run) => headline(run).p50,
-    (run: Run) => headline(run).mean,
-    (run: Run) => headline(run).p95,
-  ];
-  const [read, written] = [(run: Run) => run.bytes_read / seconds(run), (run: Run) => run.bytes_written / seconds(run)];
   const panels = [
     timePanel(open ? "Response time of operations, from when they were due" : "Response time in the client", 230, [
-      line("Median", 2, p50),
-      line("Mean", 0, mean),
-      line("p95", 1, p95),
+      line("Median", 2, (run) => headline(run).p50),
+      line("Mean", 0, (run) => headline(run).mean),
+      line("p95", 1, (run) => headline(run).p95),
       ...(open ? [line("p95 of commands", 6, (run) => run.total.client.p95)] : []),
     ]),
     ratePanel(150, [line("Commands", 3, (run) => run.operations_per_second)]),
-    bytesPanel("Bytes each second", 110, [line("Read", 5, read), line("Written", 4, written)]),
+    bytesPanel("Bytes each second", 110, [
+      line("Read", 5, (run) => run.bytes_read / seconds(run)),
+      line("Written", 4, (run) => run.bytes_written / seconds(run)),
+    ]),
   ];
-  return overLoad(bench, runs, "Response time and throughput", panels, [
-    time("Median", p50),
-    time("Mean", mean),
-    time("p95", p95),
-    { heading: "Commands/s", text: (run) => thousands(Math.round(run.operations_per_second)) },
-    { heading: "Read/s", text: (run) => rate(read(run)) },
-    { heading: "Written/s", text: (run) => rate(written(run)) },
-  ]);
+  return overLoad(bench, runs, "Response time and throughput", panels);
 }
 
 /** Response time and throughput of each group; the parts of a group are there when asked for. */
@@ -154,13 +119,7 @@ export function groupChart(bench: SmbscopeBenchDocument): HTMLElement {
       return curve(name, groupStroke(name), runs, at, (run) => value(run, name), more);
     });
   const panels = [timePanel("Mean response time in the client", 230, series(mean)), ratePanel(150, series(perSecond))];
-  return overLoad(bench, runs, "Mean response time and throughput by group of commands", panels, [
-    ...names.map((name) => time(name, (run) => mean(run, name))),
-    ...names.map((name) => ({
-      heading: `${name}/s`,
-      text: (run: Run) => thousands(Math.round(perSecond(run, name) ?? 0)),
-    })),
-  ]);
+  return overLoad(bench, runs, "Mean response time and throughput by group of commands", panels);
 }
 
 /** What lies between client and wire: of commands seen from both places, otherwise of the percentiles. */
@@ -190,12 +149,5 @@ export function sidesChart(bench: SmbscopeBenchDocument): HTMLElement {
       line("Added, p95", 5, between("p95")),
     ]),
   ];
-  return overLoad(bench, runs, "Response time in the client and on the wire", panels, [
-    time("Client median", client("p50")),
-    time("Wire median", wire("p50")),
-    time("Added", between("p50")),
-    time("Client p95", client("p95")),
-    time("Wire p95", wire("p95")),
-    time("Added", between("p95")),
-  ]);
+  return overLoad(bench, runs, "Response time in the client and on the wire", panels);
 }

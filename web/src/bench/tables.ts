@@ -1,6 +1,6 @@
 // The tables of a ramp.
 import { h } from "../lib/dom";
-import { percent, rate } from "../lib/format";
+import { ABSENT, percent, rate } from "../lib/format";
 import { part } from "../lib/page";
 import { type ErrorEntry, errorCount, total, waited } from "../report/figures";
 import { type CommandFigures, commandTable, errorTable } from "../report/tables";
@@ -23,7 +23,6 @@ import { byRate, headline, load, loadText } from "./load";
 export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
   const perSecond = (value: (run: Run) => number) => (run: Run) =>
     run.duration_ns > 0 ? (value(run) * 1e9) / run.duration_ns : null;
-  const limited = bench.runs.some((run) => run.client_cpu?.limited);
   const columns: Column<Run>[] = [
     countColumn("Users", (row) => row.users),
     ...(byRate(bench) ? [countColumn<Run>("Rate", (row) => load(bench, row), { help: "Operations each second" })] : []),
@@ -63,8 +62,12 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
       (row) => row.client_cpu?.percent ?? null,
       (n) => percent(n, 100),
       {
-        help: "Of one processor, on the machine that made the load",
+        help: "Of one processor, on the machine that made the load; where it was the limit, the figures say nothing about the server",
         exported: "Client CPU (%)",
+        cell: ({ client_cpu: cpu }) => {
+          const text = cpu && percent(cpu.percent, 100);
+          return cpu?.limited ? h("span", { class: "flag" }, `limit: ${text}`) : (text ?? ABSENT);
+        },
       },
     ),
     timeColumn("CPU per command", (row) => row.client_cpu?.per_operation_ns ?? null, {
@@ -79,14 +82,6 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
       : []),
     ...(bench.runs.some((run) => run.ended.how !== "done")
       ? [textColumn<Run>("Ended", (row) => ("why" in row.ended ? row.ended.why : row.ended.how))]
-      : []),
-    ...(limited
-      ? [
-          textColumn<Run>("Limit", (row) => (row.client_cpu?.limited ? "client" : null), {
-            help: "Where the client was the limit, the figures say nothing about the server",
-            cell: (row) => (row.client_cpu?.limited ? h("span", { class: "flag" }, "client") : ""),
-          }),
-        ]
       : []),
   ];
   return table({

@@ -17,8 +17,6 @@ export interface AxisOptions {
   ticks: number[];
   text(value: number): string;
   title?: string;
-  /** Without lines across the drawing. */
-  bare?: boolean;
 }
 
 /** About how wide a character of a label is, and how far a label may reach out to the right, in pixels. */
@@ -32,7 +30,7 @@ export function xAxis(box: Box, scale: Scale, options: AxisOptions): SVGElement 
   let free = Number.NEGATIVE_INFINITY;
   for (const tick of options.ticks) {
     const x = crisp(scale(tick));
-    if (!options.bare) axis.append(s("line", { class: "grid", x1: x, x2: x, y1: box.top, y2: box.bottom }));
+    axis.append(s("line", { class: "grid", x1: x, x2: x, y1: box.top, y2: box.bottom }));
     axis.append(s("line", { class: "base", x1: x, x2: x, y1: box.bottom, y2: box.bottom + 4 }));
     const text = options.text(tick);
     const half = (text.length * CHARACTER) / 2;
@@ -53,7 +51,7 @@ export function yAxis(box: Box, scale: Scale, options: AxisOptions): SVGElement 
   const axis = s("g", { class: "axis y", "aria-hidden": "true" });
   for (const tick of options.ticks) {
     const y = crisp(scale(tick));
-    if (!options.bare) axis.append(s("line", { class: "grid", x1: box.left, x2: box.right, y1: y, y2: y }));
+    axis.append(s("line", { class: "grid", x1: box.left, x2: box.right, y1: y, y2: y }));
     axis.append(s("text", { x: box.left - 8, y: y + 4, "text-anchor": "end" }, options.text(tick)));
   }
   if (options.title) {

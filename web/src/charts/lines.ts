@@ -3,7 +3,7 @@ import { scaleLinear, scaleLog } from "d3-scale";
 import { line } from "d3-shape";
 import { announce } from "../lib/clipboard";
 import { h, s } from "../lib/dom";
-import { duration, perSecond, rate, short, tickDuration, tickRate } from "../lib/format";
+import { ABSENT, duration, perSecond, rate, short, tickDuration, tickRate } from "../lib/format";
 import { type Box, logTicks, type Scale, xAxis, yAxis } from "./axes";
 import { type FigureOptions, figure, type Numbers, pointedAt } from "./figure";
 import { type Stroke, seriesStroke } from "./palette";
@@ -82,7 +82,8 @@ export interface LinesOptions {
   at: string;
   /** Between points: the line goes straight, or keeps its last value. */
   interpolate: boolean;
-  numbers(): Numbers;
+  /** Otherwise a row for each position, with what each line has there. */
+  numbers?(): Numbers;
 }
 
 const LEFT = 64;
@@ -112,7 +113,7 @@ class Lines {
       label: options.label,
       height,
       draw: (svg, width) => this.draw(svg, width),
-      numbers: options.numbers,
+      numbers: options.numbers ?? (() => this.numbers()),
       key: (event) => this.key(event),
       above: [this.legend(), this.readout],
     };
@@ -223,6 +224,23 @@ class Lines {
       taken.push({ left, top, wide });
       return [s("text", { x: left, y: top }, text)];
     });
+  }
+
+  private numbers(): Numbers {
+    const { panels, x } = this.options;
+    const all = panels.flatMap((panel) => panel.series.map((series) => ({ panel, series })));
+    const twice = new Set(all.map(({ series }) => series.name)).size < all.length;
+    const positions = [...new Set(all.flatMap(({ series }) => series.points.map(([position]) => position)))];
+    const text = (panel: Panel, { points }: Series, position: number) => {
+      const point = points.find(([at]) => at === position);
+      return point ? panel.text(point[1]) : ABSENT;
+    };
+    return {
+      headings: [x.title, ...all.map(({ panel, series }) => (twice ? `${series.name}: ${panel.title}` : series.name))],
+      rows: positions
+        .sort((a, b) => a - b)
+        .map((at) => [x.text(at), ...all.map(({ panel, series }) => text(panel, series, at))]),
+    };
   }
 
   private nearest(position: number): number {

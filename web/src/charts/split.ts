@@ -29,10 +29,10 @@ export const SPLIT_PARTS: SplitPart[] = [
     who: "network",
     help: "round trips between client, capture point and server, and waits for segments to be sent again",
   },
-  { key: "request_transfer_ns", name: "Sending requests", who: "network", help: "first to last packet of requests" },
+  { key: "request_transfer_ns", name: "Request transfer", who: "network", help: "first to last packet of requests" },
   {
     key: "response_transfer_ns",
-    name: "Sending responses",
+    name: "Response transfer",
     who: "network",
     help: "first to last packet of responses",
   },

@@ -1,7 +1,7 @@
 // Ramps side by side: throughput and response time of each against users, and a table of every load point and group.
 import { curve, lines, ratePanel, type Series, timePanel } from "../charts/lines";
 import type { Child } from "../lib/dom";
-import { counted, duration, perSecond, ratio, thousands } from "../lib/format";
+import { counted, duration, ratio, thousands } from "../lib/format";
 import { facts, lead, part } from "../lib/page";
 import { type Column, countColumn, numberColumn, speedColumn, textColumn, timeColumn } from "../table/columns";
 import { table } from "../table/table";
@@ -57,16 +57,6 @@ function chart(ramps: Ramps, names: readonly string[]): HTMLElement {
       timePanel("p95", 150, series(p95)),
     ],
     interpolate: true,
-    numbers: () => ({
-      headings: ["Users", ...names.flatMap((name) => [`${name}: commands/s`, "Median", "p95"])],
-      rows: ramps.points.map((point) => [
-        thousands(point.users),
-        ...names.flatMap((_, i) => {
-          const cell = point.total[i];
-          return [perSecond(cell?.per_second), duration(cell && p50(cell)), duration(cell && p95(cell))];
-        }),
-      ]),
-    }),
   });
 }
 

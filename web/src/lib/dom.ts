@@ -49,11 +49,3 @@ export function append(element: Element, ...children: Child[]): void {
 export function muted(): HTMLElement {
   return h("span", { class: "muted" }, ABSENT);
 }
-
-let ids = 0;
-
-/** An id that nothing else in the page has. */
-export function uniqueId(stem: string): string {
-  ids += 1;
-  return `${stem}-${ids}`;
-}

@@ -1,7 +1,7 @@
 // Response times by group of commands: the table, the cumulative distributions, and the load curve.
 import { bytesPanel, curve, lines, ratePanel, type Series, timePanel } from "../charts/lines";
 import { groupStroke, type Stroke } from "../charts/palette";
-import { bytes, duration, percent, short, span, thousands, tickDuration } from "../lib/format";
+import { duration, percent, short, tickDuration } from "../lib/format";
 import { type Column, countColumn, textColumn, timesColumns, waitedColumn, waitedShareColumn } from "../table/columns";
 import { table } from "../table/table";
 import type { Concurrency, Group } from "../types/report";
@@ -108,7 +108,6 @@ export function loadCurve(concurrency: readonly Concurrency[]): HTMLElement | nu
   const perSecond = (entry: Concurrency) => (seconds(entry) > 0 ? entry.commands / seconds(entry) : null);
   const throughput = (entry: Concurrency) =>
     seconds(entry) > 0 ? (entry.request_bytes + entry.response_bytes) / seconds(entry) : null;
-  const range = (entry: Concurrency) => `${entry.outstanding_from} to ${entry.outstanding_to}`;
   return lines({
     label: "Response time and throughput against the mean number of outstanding commands",
     at: "Outstanding",
@@ -129,18 +128,5 @@ export function loadCurve(concurrency: readonly Concurrency[]): HTMLElement | nu
       bytesPanel("Bytes each second, both ways", 110, [line("Bytes", 3, throughput)]),
     ],
     interpolate: true,
-    numbers: () => ({
-      headings: ["Outstanding", "For", "Commands", "Mean", "Median", "p95", "Commands/s", "Bytes/s"],
-      rows: levels.map((entry) => [
-        range(entry),
-        span(entry.time_ns),
-        thousands(entry.commands),
-        duration(entry.response_time.mean),
-        duration(entry.response_time.p50),
-        duration(entry.response_time.p95),
-        thousands(Math.round(perSecond(entry) ?? 0)),
-        bytes(throughput(entry) ?? 0),
-      ]),
-    }),
   });
 }
