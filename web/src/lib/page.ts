@@ -1,4 +1,5 @@
 // The frame of every page: heading, links to the sections, the switch between light and dark, and the footer.
+import { copyButton } from "./clipboard";
 import { append, type Child, h } from "./dom";
 import { periodChip, setPeriod } from "./period";
 
@@ -91,6 +92,21 @@ export function answer(colour: string, about: Child[], headline: string | null, 
     headline === null ? null : h("p", { class: "headline" }, headline),
     ...content,
   );
+}
+
+/** Commands that look closer, to paste. */
+export function whatNext(steps: readonly { label: string; command: string }[] = []): HTMLElement | null {
+  if (steps.length === 0) return null;
+  const lines = steps.map(({ label, command }) =>
+    h(
+      "li",
+      {},
+      h("span", { class: "muted" }, label),
+      h("code", {}, command),
+      copyButton("Copy", () => command, { "aria-label": `Copy ${command}` }),
+    ),
+  );
+  return h("div", { class: "next" }, h("h2", {}, "What next"), h("ul", {}, ...lines));
 }
 
 /** One of several things that can be chosen, in each place that shows something of it. */

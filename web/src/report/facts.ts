@@ -2,7 +2,7 @@
 import { splitEvidence, splitFigure } from "../charts/split";
 import { type Child, h } from "../lib/dom";
 import { bytes, counted, date, duration, percent, perSecond, rate, span, thousands, unbroken } from "../lib/format";
-import { answer, facts, lead, list, tile, tiles } from "../lib/page";
+import { answer, facts, lead, list, tile, tiles, whatNext } from "../lib/page";
 import type { SmbscopeReportDocument, Verdict } from "../types/report";
 import { waited } from "./figures";
 
@@ -47,6 +47,7 @@ export function verdict(report: SmbscopeReportDocument): HTMLElement {
     totals.commands > 0 && splitEvidence(time_split),
     list(verdict.sentences.map(unbroken)),
     h("p", { class: totals.untimed > 0 ? "trust limited" : "trust" }, unbroken(quality.sentence)),
+    whatNext(verdict.next),
   );
 }
 

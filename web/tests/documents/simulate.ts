@@ -221,6 +221,13 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
         "Between 12:12 and 12:17 response times tripled while throughput stayed the same, as when a disk is the limit.",
         "The network took 11 %, transfers 9 %; no packet was lost.",
       ],
+      next: [
+        { label: "files", command: "smbscope analyze --filter 'group == Write' --by file fileserver-0?.pcapng.zst" },
+        {
+          label: "when",
+          command: "smbscope analyze --filter 'group == Write' --interval 20s fileserver-0?.pcapng.zst",
+        },
+      ],
       subject: null,
       slow: [],
       thresholds: "read=20ms",

@@ -25,11 +25,25 @@ test("the first screen says whose the time is", async ({ open }) => {
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("SMB response times");
   await expect(page.locator(".verdict .who")).toHaveText("Verdict: Server");
   await expect(page.locator(".verdict .headline")).toHaveText(report.verdict.headline);
-  await expect(page.locator(".verdict li")).toHaveCount(report.verdict.sentences.length);
+  await expect(page.locator(".verdict > ul > li")).toHaveCount(report.verdict.sentences.length);
   const tiles = page.locator(".tiles");
   await expect(tiles).toContainText("20,000");
   const box = await page.locator(".verdict").boundingBox();
   expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThan(900);
+});
+
+test("what to look at next can be pasted", async ({ open, context }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await open(report);
+  await expect(page.locator(".verdict .next code")).toHaveText(report.verdict.next.map(({ command }) => command));
+  await page.locator(".next").getByRole("button").last().click();
+  await expect(page.locator(".next").getByRole("button").last()).toHaveText("Copied");
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(report.verdict.next[1]?.command);
+  // It is on the first screen, which answers.
+  const box = await page.locator(".next").boundingBox();
+  expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThan(900);
+  await open({ ...report, verdict: { ...report.verdict, next: [] } });
+  await expect(page.locator(".next")).toHaveCount(0);
 });
 
 test("the parts of the time are as wide as their shares", async ({ open }) => {
