@@ -10,7 +10,7 @@ set -euo pipefail
 # A download that nobody waits for.
 MOST_BYTES=20000000
 
-packages=$1 stage=$(readlink -f "$2") root=$3 note=$4
+packages=$1 stage=$(readlink -f "$2") root=$(readlink -m "$3") note=$4
 here=$(dirname "$(readlink -f "$0")")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
