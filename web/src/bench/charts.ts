@@ -70,7 +70,7 @@ export function throughputCurve(bench: SmbscopeBenchDocument): HTMLElement {
     },
     mark: kept && { x: at(kept), text: `capacity: ${loadText(bench, load(bench, kept))}` },
     panels: [
-      timePanel("Response time", 260, [
+      timePanel("Response time", 210, [
         curve("p95", 1, runs, at, (run) => headline(run).p95, { dots: true, label: users }),
         curve("Median", 2, runs, at, (run) => headline(run).p50),
       ]),

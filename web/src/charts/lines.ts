@@ -35,7 +35,7 @@ export interface Panel {
   ticks?: number[];
 }
 
-/** A line through what is known of items; a number in place of its stroke is the how-manieth of several series. */
+/** A line through what is known of items; a number in place of its stroke is its index among the series. */
 export function curve<Item>(
   name: string,
   stroke: Stroke | number,

@@ -36,7 +36,7 @@ export function groupStroke(group: string): Stroke {
   return { colour: `var(--${name})`, dashes };
 }
 
-/** The how-manieth of several series that have no colour of their own. */
+/** By the index among series that have no colour of their own. */
 export function seriesStroke(index: number): Stroke {
   const [name, dashes] = SERIES[index % SERIES.length] ?? ["grey", ""];
   return { colour: `var(--${name})`, dashes };

@@ -1,4 +1,4 @@
-// Where the time went: one bar, divided. What was waited for comes first, the time in which nobody waited last.
+// Where the time went: one bar, divided. The total wait comes first, the time in which nobody waited last.
 import { h, muted, s } from "../lib/dom";
 import { percent, span } from "../lib/format";
 import { grid } from "../table/grid";

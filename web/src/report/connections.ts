@@ -30,9 +30,13 @@ export function connectionTable(report: SmbscopeReportDocument): HTMLElement {
     textColumn("Server", (row) => endpoint(row.server, row.server_port)),
     textColumn("Dialect", (row) => row.dialect ?? row.protocol),
     textColumn("Users", (row) => row.users.join(", ") || null, { width: 15 }),
-    timeColumn("To server", (row) => row.server_round_trip_ns, { help: "Round trip between capture point and server" }),
-    timeColumn("To client", (row) => row.client_round_trip_ns, { help: "Round trip between capture point and client" }),
-    countColumn("Resent", (row) => row.to_server.retransmitted + row.to_client.retransmitted, {
+    timeColumn("RTT to server", (row) => row.server_round_trip_ns, {
+      help: "Round trip between capture point and server",
+    }),
+    timeColumn("RTT to client", (row) => row.client_round_trip_ns, {
+      help: "Round trip between capture point and client",
+    }),
+    countColumn("Retransmitted", (row) => row.to_server.retransmitted + row.to_client.retransmitted, {
       help: "Packets retransmitted by TCP, both ways",
     }),
     countColumn("Dropped", (row) => row.to_server.dropped_packets + row.to_client.dropped_packets, {
@@ -105,7 +109,7 @@ function known(connection: Connection): [string, Child][] {
       connection.compressed_frames > 0 ? counted(connection.compressed_frames, "compressed frame") : "none",
     ],
     [
-      "Round trips",
+      "Round-trip times",
       `${duration(connection.server_round_trip_ns)} to the server, ${duration(connection.client_round_trip_ns)} to the client, from the capture point`,
     ],
     ["Commands", `${thousands(connection.exchanges)}, at most ${thousands(connection.max_outstanding)} outstanding`],

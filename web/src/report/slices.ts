@@ -32,7 +32,7 @@ export function slicesTable(slices: Slices): HTMLElement {
   ];
   const note =
     missed > 0
-      ? `There were more combinations than are kept: one without a row waited for ${span(missed)} at most.`
+      ? `There were more combinations than are kept: one without a row has a total wait of at most ${span(missed)}.`
       : undefined;
   return h(
     "div",

@@ -118,7 +118,7 @@ export function splitColumn<Row>(split: (row: Row) => TimeSplit | null): Column<
   return {
     title: "Where the time went",
     exported: "Server share",
-    help: "Sorts by the share of the server in the time that somebody waited",
+    help: "Sorts by the server's share of the total wait",
     kind: "other",
     width: 19,
     value: (row) => {

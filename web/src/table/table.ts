@@ -268,7 +268,17 @@ class Table<Row> {
     }
     if (last < count && !this.printing) content.push(space(count - last));
     if (count === 0) {
-      content.push(h("tr", {}, h("td", { class: "empty", colspan: this.options.columns.length }, "Nothing to show")));
+      content.push(
+        h(
+          "tr",
+          {},
+          h(
+            "td",
+            { class: "empty", colspan: this.options.columns.length },
+            this.period ? "None of them in this time" : "Nothing to show",
+          ),
+        ),
+      );
     }
     this.body.replaceChildren(...content);
     this.body.parentElement?.setAttribute("aria-rowcount", String(count + 1));
