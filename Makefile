@@ -195,8 +195,8 @@ test-packages: packages ## the packages: what is in them, and the .deb installed
 test-scripts: setup-python setup-servers
 	$(PYTHON) -m unittest discover -q -s scripts
 
-docs: setup-python ## the pages as HTML in target/docs, with all their links checked
-	$(PYTHON) scripts/check_docs.py -o $(TARGET)/docs
+docs: setup-python build ## the pages and a command reference as HTML in target/docs, with all their links checked
+	$(PYTHON) scripts/check_docs.py --smbscope $(SMBSCOPE) -o $(TARGET)/docs
 
 test-readme: setup-python setup-servers build
 	$(PYTHON) scripts/check_readme.py --smbscope $(SMBSCOPE)

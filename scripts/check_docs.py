@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Checks the Markdown pages of the repository, and builds them as HTML.
 
-Held to: one title a page, headings that skip no level, relative links whose file and heading exist, pictures with a
-text for those who can't see them, addresses that are well formed (nothing is asked of the network), and an index,
-docs/README.md, from which every page of docs/ is reached. With --output the pages are written as HTML, in the layout of
-the repository, and the result is checked once more: every link and picture in it must lead to a file that is there.
+Held to: one title a page, below it in docs/ who needs the page ("For whoever records traffic: …"), headings that skip
+no level, relative links whose file and heading exist, pictures with a text for those who can't see them, addresses that
+are well formed (nothing is asked of the network), and an index, docs/README.md, from which every page of docs/ is
+reached. With --output the pages are written as HTML, in the layout of the repository, and the result is checked once
+more: every link and picture in it must lead to a file that is there. With --smbscope the HTML has a command reference,
+made from the program's help.
 """
 
 import argparse
@@ -14,12 +16,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from docs_pages import ROOT, Page, load
+from docs_pages import COMMANDS, ROOT, Page, command_reference, load
 from docs_site import LinkReader, build
 
 SCHEMES = {"https", "http", "mailto"}
 # What a link or picture that was not understood leaves in the text.
 LEFTOVER = re.compile(r"\]\(|\]\[")
+
+
+# How the first paragraph of a page begins.
+READER = re.compile(r"For [^.:]+: \S")
 
 
 def heading_problems(page: Page) -> Iterator[str]:
@@ -29,6 +35,17 @@ def heading_problems(page: Page) -> Iterator[str]:
     for above, heading in zip(page.headings, page.headings[1:], strict=False):
         if heading.level > above.level + 1:
             yield f"{page.name}:{heading.line}: '{heading.text}' skips a level"
+
+
+def reader_problem(page: Page) -> str | None:
+    """A page of docs/ begins with who needs it."""
+    if page.path.parent != ROOT / "docs":
+        return None
+    # Behind the three tokens of the title.
+    kinds, text = [token.type for token in page.tokens[3:5]], page.tokens[4].content if len(page.tokens) > 4 else ""
+    if kinds != ["paragraph_open", "inline"] or not READER.match(" ".join(text.split())):
+        return f"{page.name}: the first paragraph wants to begin with who needs the page: 'For whoever …: …'"
+    return None
 
 
 def link_problem(page: Page, target: str, pages: dict[Path, Page]) -> str | None:
@@ -60,6 +77,9 @@ def link_problem(page: Page, target: str, pages: dict[Path, Page]) -> str | None
 def problems(pages: dict[Path, Page]) -> Iterator[str]:
     for page in pages.values():
         yield from heading_problems(page)
+        problem = reader_problem(page)
+        if problem:
+            yield problem
         for link in page.links:
             problem = link_problem(page, link.target, pages)
             if problem:
@@ -75,7 +95,7 @@ def problems(pages: dict[Path, Page]) -> Iterator[str]:
         return
     reached = {(index.path.parent / urlsplit(link.target).path).resolve() for link in index.links}
     for page in pages.values():
-        if page.path.parent == index.path.parent and page is not index and page.path not in reached:
+        if page.path.parent == index.path.parent and page.path not in {index.path, COMMANDS, *reached}:
             yield f"{page.name}: docs/README.md does not link to it"
 
 
@@ -100,8 +120,11 @@ def site_problems(output: Path) -> Iterator[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("-o", "--output", type=Path, help="directory for the pages as HTML")
+    parser.add_argument("--smbscope", type=Path, help="the program, for the command reference")
     options = parser.parse_args()
     pages = load()
+    if options.smbscope:
+        pages[COMMANDS] = command_reference(options.smbscope.resolve())
     found = list(problems(pages))
     if not found and options.output:
         build(pages, options.output)

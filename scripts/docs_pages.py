@@ -1,6 +1,7 @@
 """The Markdown pages of the repository: their headings, links and texts, read with a CommonMark parser."""
 
 import re
+import subprocess
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PATTERNS = ("*.md", "docs/**/*.md", "fuzz/*.md", "tests/data/*.md", "web/*.md")
 # Parts that scripts put into a page; no pages themselves.
 PARTS = {ROOT / "docs" / "performance-notes.md"}
+# The command reference, which is made from the program and not committed, so that it is never out of date.
+COMMANDS = ROOT / "docs" / "commands.md"
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,33 @@ def load() -> dict[Path, Page]:
     """All pages by their path, in a fixed order."""
     paths = {path for pattern in PATTERNS for path in ROOT.glob(pattern)} - PARTS
     return {path: read(path, path.read_text(encoding="utf-8")) for path in sorted(paths)}
+
+
+def command_reference(smbscope: Path) -> Page:
+    """The help of every command, as the program prints it."""
+    text = [
+        "# Command reference",
+        "",
+        "For whoever knows what to do and looks for the option: every command with its options, as the program's own",
+        "`--help` prints them.",
+    ]
+    for command in verbs(smbscope, []):
+        text += ["", f"## {' '.join(['smbscope', *command])}", "", "```text", help_of(smbscope, command), "```"]
+    return read(COMMANDS, "\n".join(text))
+
+
+def verbs(smbscope: Path, command: list[str]) -> Iterator[list[str]]:
+    """The command, and those below it, by the list in its help."""
+    yield command
+    listed = help_of(smbscope, command).partition("\nCommands:\n")[2].partition("\n\n")[0]
+    for name in re.findall(r"^  (\w+) ", listed, re.M):
+        if name != "help":
+            yield from verbs(smbscope, [*command, name])
+
+
+def help_of(smbscope: Path, command: list[str]) -> str:
+    run = subprocess.run([smbscope, *command, "--help"], stdout=subprocess.PIPE, text=True, check=True)
+    return run.stdout.rstrip()
 
 
 def read(path: Path, text: str) -> Page:

@@ -1,4 +1,4 @@
-"""Writes the pages as HTML: one style, light and dark, and a list of the pages of docs/ in the order of its index."""
+"""Writes the pages as HTML: one style, light and dark, and the pages of docs/ as a book, in the order of its index."""
 
 import html
 import os
@@ -10,7 +10,10 @@ from urllib.parse import urlsplit
 
 from markdown_it.token import Token
 
-from docs_pages import ROOT, Page, parser
+from docs_pages import COMMANDS, ROOT, Page, parser
+
+# The section of the index that the command reference belongs to.
+REFERENCE_PART = "Part III: reference"
 
 STYLE = """
 :root {
@@ -29,6 +32,10 @@ nav ul { list-style: none; margin: 0; padding: 0; }
 nav li { margin: .3rem 0; }
 nav a { text-decoration: none; }
 nav a[aria-current] { font-weight: 600; color: inherit; }
+nav h2 { font-size: inherit; margin: 1.2rem 0 .3rem; border: 0; }
+nav.turn { display: flex; justify-content: space-between; gap: 1rem; margin-top: 3rem; padding: 1rem 0 0; }
+nav.turn { border-top: 1px solid var(--line); }
+nav.turn [rel=next] { margin-left: auto; text-align: right; }
 main { flex: 4 1 30rem; min-width: 0; padding: 1rem 1.5rem 4rem; }
 h1, h2, h3, h4 { line-height: 1.25; margin: 2em 0 .6em; }
 h1 { margin-top: .8em; }
@@ -56,12 +63,10 @@ PAGE = """<!doctype html>
 <body>
 <div class="page">
 <nav aria-label="Pages">
-<ul>
 {navigation}
-</ul>
 </nav>
 <main>
-{content}</main>
+{content}{turn}</main>
 </div>
 </body>
 </html>
@@ -88,7 +93,8 @@ def build(pages: dict[Path, Page], output: Path) -> None:
     """Writes the pages, and the files that they link to, into the output directory, which is emptied before."""
     if output.exists():
         shutil.rmtree(output)
-    order = navigation(pages)
+    book = parts(pages)
+    order = [page for _, chapters in book for page in chapters]
     copied: set[Path] = set()
     for page in pages.values():
         for token in page.tokens:
@@ -100,7 +106,11 @@ def build(pages: dict[Path, Page], output: Path) -> None:
         title = page.title if "smbscope" in page.title else f"{page.title} – smbscope"
         written.write_text(
             PAGE.format(
-                title=html.escape(title), style=STYLE, navigation="\n".join(entries(page, order)), content=content
+                title=html.escape(title),
+                style=STYLE,
+                navigation="\n".join(entries(page, book)),
+                content=content,
+                turn=turn(page, order),
             ),
             encoding="utf-8",
         )
@@ -115,25 +125,56 @@ def build(pages: dict[Path, Page], output: Path) -> None:
     )
 
 
-def navigation(pages: dict[Path, Page]) -> list[Page]:
-    """The index and the pages of docs/ in the order in which it names them."""
+def parts(pages: dict[Path, Page]) -> list[tuple[str, list[Page]]]:
+    """The pages of docs/ as their index orders them: the index, then each of its sections with the pages it names."""
     index = pages[ROOT / "docs" / "README.md"]
-    order = [index]
-    for link in index.links:
-        page = pages.get((index.path.parent / urlsplit(link.target).path).resolve())
-        if page is not None and page.path.is_relative_to(index.path.parent) and page not in order:
-            order.append(page)
-    return order
+    book: list[tuple[str, list[Page]]] = [("", [index])]
+    sections = [heading for heading in index.headings if heading.level == 2]
+    for section, following in zip(sections, [*sections[1:], None], strict=True):
+        chapters: list[Page] = []
+        for link in index.links:
+            page = pages.get((index.path.parent / urlsplit(link.target).path).resolve())
+            is_here = section.line < link.line and (following is None or link.line < following.line)
+            if is_here and page is not None and page.path.parent == index.path.parent and page not in chapters:
+                chapters.append(page)
+        if section.text == REFERENCE_PART and COMMANDS in pages:
+            chapters.append(pages[COMMANDS])
+        if chapters:
+            book.append((section.text, chapters))
+    return book
 
 
-def entries(page: Page, order: list[Page]) -> list[str]:
+def entries(page: Page, book: list[tuple[str, list[Page]]]) -> list[str]:
     """The list of pages as it stands beside this one."""
     lines = []
-    for other in order:
-        target = os.path.relpath(as_html(other.path), page.path.parent)
-        current = ' aria-current="page"' if other is page else ""
-        lines.append(f'<li><a href="{html.escape(target)}"{current}>{html.escape(other.title)}</a></li>')
+    for part, chapters in book:
+        lines += [f"<h2>{html.escape(part)}</h2>"] if part else []
+        lines.append("<ul>")
+        for other in chapters:
+            current = ' aria-current="page"' if other is page else ""
+            lines.append(f'<li><a href="{address(page, other)}"{current}>{html.escape(other.title)}</a></li>')
+        lines.append("</ul>")
     return lines
+
+
+def turn(page: Page, order: list[Page]) -> str:
+    """Links to the previous and the next page of the book."""
+    if page not in order:
+        return ""
+    place = order.index(page)
+    previous = order[place - 1] if place else None
+    following = order[place + 1] if place + 1 < len(order) else None
+    links = ""
+    if previous:
+        links += f'<a rel="prev" href="{address(page, previous)}">← {html.escape(previous.title)}</a>'
+    if following:
+        links += f'<a rel="next" href="{address(page, following)}">{html.escape(following.title)} →</a>'
+    return f'<nav class="turn" aria-label="Previous and next page">{links}</nav>\n'
+
+
+def address(page: Page, other: Page) -> str:
+    """Where a page links to another, as an attribute's value."""
+    return html.escape(os.path.relpath(as_html(other.path), page.path.parent))
 
 
 def retarget(page: Page, token: Token, pages: dict[Path, Page], copied: set[Path]) -> None:

@@ -18,8 +18,8 @@ LOOK_S = 2.0
 HEAD = """\
 # What the load generator does and costs
 
-This page answers: does it work with every dialect, signature and cipher, what does it cost, and how does it
-compare with smbtorture?
+For whoever wants to know what the load generator can do: which dialects, signatures and ciphers it handles, what it
+costs the client, and how it compares with smbtorture.
 
 `make load-figures` wrote it. Client and server share the processors of one machine, so compare the rows of a table with
 each other and with nothing else.

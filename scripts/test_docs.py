@@ -4,9 +4,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from check_docs import link_problem, problems
+from check_docs import link_problem, problems, reader_problem
 from check_readme import Workplace, examples, prints
-from docs_pages import ROOT, Page, parser, read, slug
+from docs_pages import ROOT, Page, command_reference, parser, read, slug
+from docs_site import REFERENCE_PART, LinkReader, parts, turn
 
 
 def page(name: str, *lines: str) -> Page:
@@ -52,18 +53,59 @@ class Links(unittest.TestCase):
             self.assertEqual(link_problem(here, target, pages), problem, target)
 
     def test_pages_are_held_to_titles_levels_and_the_index(self) -> None:
-        index = page("README.md", "# Index", "[a](limits.md)")
+        index = page("README.md", "# Index", "For testers: [a](limits.md)")
         self.assertEqual(list(problems(among(index))), [])
         lost = page("fuzzing.md", "# Lost", "### Deep", "# Again", "![](limits.md)", "[x][y]")
         found = "\n".join(problems(among(index, lost)))
         for expected in [
             "docs/fuzzing.md: wants one title, at the top; has 2",
+            "docs/fuzzing.md: the first paragraph wants to begin with who needs the page",
             "docs/fuzzing.md:2: 'Deep' skips a level",
             "docs/fuzzing.md:4: limits.md: a picture needs a text",
             "looks like a link that is not understood: [x][y]",
             "docs/fuzzing.md: docs/README.md does not link to it",
         ]:
             self.assertIn(expected, found)
+
+    def test_a_page_begins_with_who_needs_it(self) -> None:
+        for lines, good in [
+            (["For whoever records traffic: how to."], True),
+            (["For administrators who", "record: how to."], True),
+            (["This page says how to."], False),
+            (["For whoever records traffic."], False),
+            (["## For whoever records: how to", "Text."], False),
+            ([], False),
+        ]:
+            self.assertEqual(reader_problem(page("x.md", "# Title", *lines)) is None, good, lines)
+        self.assertIsNone(reader_problem(read(ROOT / "CHANGELOG.md", "# Changes")))
+
+    def test_pages_are_a_book_in_the_order_of_the_index(self) -> None:
+        index = page("README.md", "# Index", "## A", "[l](limits.md)", f"## {REFERENCE_PART}", "[f](filter.md)", "## C")
+        pages = among(index, page("filter.md", "# F"), page("limits.md", "# L"), page("commands.md", "# All"))
+        book = parts(pages)
+        names = [(part, [chapter.title for chapter in chapters]) for part, chapters in book]
+        self.assertEqual(names, [("", ["Index"]), ("A", ["L"]), (REFERENCE_PART, ["F", "All"])])
+        order = [chapter for _, chapters in book for chapter in chapters]
+        links = LinkReader()
+        links.feed(turn(order[1], order) + turn(order[-1], order) + turn(page("x.md", "# X"), order))
+        self.assertEqual(links.targets, ["README.html", "filter.html", "filter.html"])
+
+    def test_the_command_reference_has_the_help_of_every_command(self) -> None:
+        program = """#!/bin/sh
+case "$*" in
+--help) printf 'Usage: s\\n\\nCommands:\\n  lab   Start\\n  help  Print\\n\\nOptions:\\n  --no  No\\n' ;;
+"lab --help") printf '\\nCommands:\\n  up  Go\\n' ;;
+"lab up --help") echo '--port' ;;
+*) exit 1 ;;
+esac
+"""
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "smbscope"
+            path.write_text(program, encoding="utf-8")
+            path.chmod(0o755)
+            found = command_reference(path)
+        self.assertEqual([h.text for h in found.headings[1:]], ["smbscope", "smbscope lab", "smbscope lab up"])
+        self.assertIsNone(reader_problem(found))
 
     def test_html_in_a_page_is_shown_and_not_obeyed(self) -> None:
         self.assertIn("&lt;script&gt;", parser().render("<script>"))
