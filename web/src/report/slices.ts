@@ -16,6 +16,18 @@ import type { Slices } from "../types/report";
 
 type Slice = Slices["entries"][number];
 
+/** The headings of the figures that slices can be sorted by, where they have a column. */
+const SORTED: { [sort in Slices["sort"]]?: string } = {
+  response_time: "Total wait",
+  count: "Commands",
+  errors: "Errors",
+  mean: "Mean",
+  p50: "p50",
+  p95: "p95",
+  p99: "p99",
+  max: "Slowest",
+};
+
 export function slicesTable(slices: Slices): HTMLElement {
   const { by, entries, other, missed_at_most_ns: missed } = slices;
   const rows: Slice[] = other ? [...entries, { ...other, key: {}, missed_at_most_ns: 0 }] : entries;
@@ -40,7 +52,13 @@ export function slicesTable(slices: Slices): HTMLElement {
     lead(
       `By ${by.join(", ")}: ${counted(entries.length, "combination")}, sorted by ${slices.sort.replaceAll("_", " ")}.`,
     ),
-    table({ caption: `Breakdown by ${by.join(", ")}`, columns, rows, note }),
+    table({
+      caption: `Breakdown by ${by.join(", ")}`,
+      columns,
+      rows,
+      sort: { title: SORTED[slices.sort] ?? "", descending: true },
+      note,
+    }),
   );
 }
 
