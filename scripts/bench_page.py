@@ -223,12 +223,12 @@ def page(
     text += [
         "The captures come from a seed (`cargo run --release -p smbscope-testkit --example generate`): `bulk` copies",
         "large files over SMB 3.1.1, `office` is SMB 2.1 and 3.1.1, `netbench` SMB1; a number behind the name is the",
-        "snap length; `damaged` lacks a packet in a thousand, and others come twice or out of order; `offload` has",
-        "segments as a host captures them whose network card cuts them. They are in the page cache.",
+        "snap length; `damaged` lacks a packet in a thousand, and has duplicates and reordered packets; `offload` has",
+        "large segments, as on a host with TSO. All are in the page cache.",
         "",
         f"The programs take turns: {rounds} runs of each (median), one of tshark. The bare walk goes through a memory",
-        "map and touches each record header and the first 80 bytes of each packet: less cannot be done.",
-        "Memory is read from `/proc/PID/status` some hundred times in a run of its own: the resident set (`VmHWM`)",
+        "map and touches each record header and the first 80 bytes of each packet: the least any reader must do.",
+        "Memory comes from `/proc/PID/status`, read some hundred times in a separate run: the resident set (`VmHWM`)",
         "counts mapped pages of the capture, which the kernel may take back; anonymous memory (`RssAnon`) does not.",
         "",
     ]
