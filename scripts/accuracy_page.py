@@ -80,18 +80,18 @@ PART_B = """
 The truth is smbscope's result for the undamaged parent (compared with tshark above) and the list of changes to each
 packet.
 
-- `allowed`: exchanges that can still be timed: the headers, the first packet of the request and the last of the response
-  survived, and the response does not precede the request (packets may overtake each other).
+- `allowed`: exchanges that can still be timed: the headers, the first packet of the request and the last of the
+  response survived, and the response does not precede the request (packets may overtake each other).
 - `missing`: allowed, but not paired. `false`: a request paired with another response.
 - `timing`: right, but timed from another packet than the first copy of the right one.
 - `untimed`: paired rightly, but not timed, because the response precedes its request.
 
 The other columns are damage done / reported.
 
-- `dropped`: data packets that the capture lost. The report gives a lower bound: the number of packets in a gap is unknown,
-  and so is a missing packet that nothing in the capture acknowledges.
-- `late copy only`: data of which the capture has only the retransmitted copy. It is visible only if later data came before
-  it; if the connection waited for it, the capture has an ordinary stream with a pause.
+- `dropped`: data packets that the capture lost. The report gives a lower bound: the number of packets in a gap is
+  unknown, and so is a missing packet that nothing in the capture acknowledges.
+- `late copy only`: data of which the capture has only the retransmitted copy. It is visible only if later data came
+  before it; if the connection waited for it, the capture has an ordinary stream with a pause.
 
 | capture | what was done | exchanges | allowed | right | missing | false | timing | untimed | {more}
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
