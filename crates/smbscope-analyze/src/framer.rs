@@ -26,7 +26,8 @@ pub(crate) struct Frame {
     pub(crate) end: u64,
     /// The packet with the first byte.
     pub(crate) first: Stamp,
-    /// The packet with the last byte, or a later one that filled a hole; absent when it was not captured.
+    /// The packet with the last byte, or a later one that filled a hole; absent when it was not captured, or may not
+    /// have been.
     pub(crate) last: Option<Stamp>,
     /// The latest of its packets that only a retransmission brought.
     pub(crate) resent: Option<Stamp>,
@@ -109,6 +110,8 @@ struct OpenFrame {
     resent: Option<Stamp>,
     /// Bytes before the next chunk are missing.
     interrupted: bool,
+    /// Until when its receiver missed bytes that the capture does not hold, at most.
+    missed_until: Option<Timestamp>,
     pause: Option<Pause>,
     packets: u32,
     last_packet: PacketRef,
@@ -256,6 +259,7 @@ impl Framer {
                     frame.content = Some(last_reading(&self.head, frame.header.length));
                 }
                 frame.interrupted = true;
+                frame.missed_until = frame.missed_until.max(gap.missed_until);
                 if gap.end() < frame.end {
                     return;
                 }
@@ -399,6 +403,7 @@ impl Framer {
             last: chunk.stamp,
             resent: begin.resent,
             interrupted: false,
+            missed_until: None,
             pause: None,
             packets: begin.packets,
             last_packet: chunk.stamp.packet,
@@ -489,7 +494,7 @@ impl Framer {
             start: frame.begin.position,
             end: frame.end,
             first: frame.begin.stamp,
-            last: whole.then_some(frame.last),
+            last: (whole && frame.missed_until.is_none_or(|until| until <= frame.last.time)).then_some(frame.last),
             resent: frame.resent,
             pause: frame.pause,
             packets: frame.packets,

@@ -54,6 +54,7 @@ const DESTINATION_IS_V4: u8 = 2;
 const TIMESTAMP_VALUE: u8 = 4;
 const IP_ID: u8 = 8;
 const OTHER_FIRST: u8 = 16;
+const NAMES_LATER_BYTES: u8 = 32;
 
 #[inline]
 fn pack(address: IpAddr, v4: u8) -> ([u64; 2], u8) {
@@ -80,6 +81,7 @@ impl Packed {
         let timestamp_value = if segment.timestamp_value.is_some() { TIMESTAMP_VALUE } else { 0 };
         let ip_id = if segment.ip_id.is_some() { IP_ID } else { 0 };
         let other_first = if segment.first.packet != segment.stamp.packet { OTHER_FIRST } else { 0 };
+        let names_later_bytes = if segment.names_later_bytes { NAMES_LATER_BYTES } else { 0 };
         Packed {
             time: segment.stamp.time.0,
             number: segment.stamp.packet.number,
@@ -99,7 +101,7 @@ impl Packed {
             tag,
             flags: segment.flags.0,
             hops_left: segment.hops_left,
-            has: source_is_v4 | destination_is_v4 | timestamp_value | ip_id | other_first,
+            has: source_is_v4 | destination_is_v4 | timestamp_value | names_later_bytes | ip_id | other_first,
         }
     }
 
@@ -126,6 +128,7 @@ impl Packed {
             flags: TcpFlags(self.flags),
             window: self.window,
             timestamp_value: self.has(TIMESTAMP_VALUE).then_some(self.timestamp_value),
+            names_later_bytes: self.has(NAMES_LATER_BYTES),
             ip_id: self.has(IP_ID).then_some(self.ip_id),
             hops_left: self.hops_left,
             payload,
@@ -222,6 +225,7 @@ mod tests {
             flags: TcpFlags(TcpFlags::ACK | TcpFlags::PSH),
             window: 65_535,
             timestamp_value: Some(0),
+            names_later_bytes: false,
             ip_id: None,
             hops_left: 63,
             payload: b"one",
@@ -232,6 +236,7 @@ mod tests {
             stamp: stamp(9),
             source: v6,
             timestamp_value: None,
+            names_later_bytes: true,
             ip_id: Some(0),
             payload: b"",
             ..plain

@@ -76,6 +76,8 @@ pub struct TcpSegment<'a> {
     pub window: u16,
     /// TSval of the timestamps option (RFC 7323).
     pub timestamp_value: Option<u32>,
+    /// A block of the SACK option (RFC 2018) lies behind the acknowledgment: the sender misses the bytes before it.
+    pub names_later_bytes: bool,
     /// Identification of the IPv4 header; absent for IPv6.
     pub ip_id: Option<u16>,
     /// Time to live, or hop limit, of the IP header: less by one behind every router.

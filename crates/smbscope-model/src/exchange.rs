@@ -135,7 +135,8 @@ impl fmt::Display for FileId {
 pub enum Outcome {
     /// Request and final response seen, first packet to last.
     Complete,
-    /// The response was found, but its last packet was not captured.
+    /// The response was found, but its last packet was not captured, or the network lost an earlier one and the packet
+    /// that was sent again was not captured.
     ResponseEndMissing,
     /// No response, although the capture shows the server's whole stream until its end.
     Unanswered,

@@ -99,6 +99,7 @@ impl Packet {
             flags: self.flags,
             window: self.window,
             timestamp_value: None,
+            names_later_bytes: false,
             ip_id: Some(self.ip_id),
             hops_left: 64,
             payload: &self.payload[..captured],

@@ -315,6 +315,7 @@ fn segment_of<'a>(
         flags: header.flags,
         window: header.window,
         timestamp_value: header.timestamp_value,
+        names_later_bytes: header.names_later_bytes,
         ip_id: datagram.identification,
         hops_left: datagram.hops_left,
         payload: header.payload,

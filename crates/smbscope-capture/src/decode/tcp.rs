@@ -9,6 +9,7 @@ const MIN_HEADER: u32 = 20;
 /// Option kinds.
 const END_OF_OPTIONS: u8 = 0;
 const NO_OPERATION: u8 = 1;
+const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
 /// The fields of a header and the payload behind it.
@@ -21,6 +22,7 @@ pub(super) struct TcpHeader<'a> {
     pub(super) flags: TcpFlags,
     pub(super) window: u16,
     pub(super) timestamp_value: Option<u32>,
+    pub(super) names_later_bytes: bool,
     pub(super) payload: &'a [u8],
     pub(super) payload_length: u32,
 }
@@ -37,32 +39,69 @@ impl<'a> TcpHeader<'a> {
         let payload_length = length.checked_sub(header_length)?;
         let header = &data[..data.len().min(header_length as usize)];
         let payload = &data[header.len()..];
+        let acknowledgment = u32::from_be_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]);
+        let options = read_options(header.get(MIN_HEADER as usize..).unwrap_or_default(), acknowledgment);
         Some(TcpHeader {
             source_port: u16::from_be_bytes([fixed[0], fixed[1]]),
             destination_port: u16::from_be_bytes([fixed[2], fixed[3]]),
             sequence: u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]),
-            acknowledgment: u32::from_be_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]),
+            acknowledgment,
             flags: TcpFlags(fixed[13]),
             window: u16::from_be_bytes([fixed[14], fixed[15]]),
-            timestamp_value: timestamp_value(header.get(MIN_HEADER as usize..).unwrap_or_default()),
+            timestamp_value: options.timestamp_value,
+            names_later_bytes: options.names_later_bytes,
             payload: &payload[..payload.len().min(payload_length as usize)],
             payload_length,
         })
     }
 }
 
-/// TSval of the timestamps option (RFC 7323 3.2).
-fn timestamp_value(mut options: &[u8]) -> Option<u32> {
-    // What Linux and Windows send as a rule: two no-operations in front of the timestamps.
-    if let [NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10, a, b, c, d, ..] = options {
-        return Some(u32::from_be_bytes([*a, *b, *c, *d]));
+/// What the options say.
+#[derive(Debug, Clone, Copy, Default)]
+struct Options {
+    /// TSval of the timestamps option (RFC 7323 3.2).
+    timestamp_value: Option<u32>,
+    /// A block of the SACK option begins behind the acknowledgment (those of RFC 2883 do not all).
+    names_later_bytes: bool,
+}
+
+#[inline(always)]
+fn read_options(options: &[u8], acknowledgment: u32) -> Options {
+    match options {
+        [] => Options::default(),
+        // What Linux and Windows send as a rule: two no-operations in front of the timestamps, and nothing else.
+        [NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10, a, b, c, d, _, _, _, _] => {
+            Options { timestamp_value: Some(u32::from_be_bytes([*a, *b, *c, *d])), names_later_bytes: false }
+        }
+        _ => read_other_options(options, acknowledgment),
     }
+}
+
+#[inline(never)]
+fn read_other_options(mut options: &[u8], acknowledgment: u32) -> Options {
+    let mut read = Options::default();
     loop {
         match options {
-            [] | [END_OF_OPTIONS, ..] | [_] => return None,
+            [] | [END_OF_OPTIONS, ..] | [_] => return read,
             [NO_OPERATION, rest @ ..] => options = rest,
-            [TIMESTAMPS, 10, a, b, c, d, ..] => return Some(u32::from_be_bytes([*a, *b, *c, *d])),
-            [_, length, ..] => options = options.get(usize::from(*length).max(2)..)?,
+            [kind, length, rest @ ..] => {
+                let length = usize::from(*length).max(2);
+                match (*kind, rest) {
+                    (TIMESTAMPS, [a, b, c, d, ..]) if length == 10 && read.timestamp_value.is_none() => {
+                        read.timestamp_value = Some(u32::from_be_bytes([*a, *b, *c, *d]));
+                    }
+                    (SACK, _) => {
+                        let mut blocks = rest.get(..length - 2).unwrap_or_default().chunks_exact(8);
+                        read.names_later_bytes |= blocks.any(|block| {
+                            let left = u32::from_be_bytes([block[0], block[1], block[2], block[3]]);
+                            left.wrapping_sub(acknowledgment) as i32 > 0
+                        });
+                    }
+                    _ => {}
+                }
+                let Some(behind) = rest.get(length - 2..) else { return read };
+                options = behind;
+            }
         }
     }
 }

@@ -305,6 +305,26 @@ fn the_timestamps_option_is_found_among_others() {
 }
 
 #[test]
+fn a_block_behind_the_acknowledgment_tells_of_a_hole() {
+    let block = |left: u32| [left.to_be_bytes(), (left + 9).to_be_bytes()].concat();
+    let timestamps = [1, 1, 8, 10, 0, 1, 0xe2, 0x40, 0, 0, 0, 0];
+    let acknowledged = 0x0506_0708u32;
+    for (options, expected) in [
+        ([[1, 1, 5, 10].as_slice(), &block(acknowledged + 50)].concat(), true),
+        ([&timestamps, [1, 1, 5, 10].as_slice(), &block(acknowledged + 50)].concat(), true),
+        // What came twice is told first (RFC 2883); the hole, if any, behind it.
+        ([[1, 1, 5, 10].as_slice(), &block(acknowledged - 50)].concat(), false),
+        ([[1, 1, 5, 18].as_slice(), &block(acknowledged - 50), &block(acknowledged + 50)].concat(), true),
+        (vec![1, 1, 5, 10, 0xff, 0xff, 0xff, 0xff], false), // longer than the header
+        (timestamps.to_vec(), false),
+    ] {
+        let segment = tcp(&options, b"");
+        let header = TcpHeader::parse(&segment, segment.len() as u32).expect("a whole header");
+        assert_eq!(header.names_later_bytes, expected, "{options:?}");
+    }
+}
+
+#[test]
 fn ipv4_options_and_ipv6_extension_headers_are_passed() {
     let mut v4 = ipv4(&tcp(&[], b"SMB"));
     v4.splice(20..20, [1, 1, 1, 0]);

@@ -392,7 +392,7 @@ impl<S> Flow<S> {
             // The SYN or the answer to it was not captured; what is acknowledged first is where data begins.
             other.advance_to(position);
         }
-        other.acknowledge(position, segment.stamp);
+        other.acknowledge(position, segment);
         self.view.round_trip[direction.reverse().index()] = other.round_trip.smallest();
         Some(position)
     }
@@ -641,7 +641,8 @@ impl<S> Flow<S> {
             Some(acknowledged) if acknowledged >= end => GapCause::Capture,
             _ => GapCause::Unknown,
         };
-        let gap = Gap { position: start, length: end - start, cause };
+        let missed_until = stream.stalls.missed_until(start, end);
+        let gap = Gap { position: start, length: end - start, cause, missed_until };
         let packets = stream.packets_in(&gap);
         stream.skip(gap);
         match cause {

@@ -10,6 +10,7 @@ mod flow;
 mod held;
 mod ring;
 mod round_trip;
+mod stalls;
 mod stream;
 mod table;
 
@@ -20,7 +21,7 @@ pub use flow::limits;
 pub use table::FlowTable;
 
 use crate::segment::TcpSegment;
-use smbscope_model::{ClockStep, Direction, FlowId, Nanos, Quality, Stamp};
+use smbscope_model::{ClockStep, Direction, FlowId, Nanos, Quality, Stamp, Timestamp};
 use std::net::SocketAddr;
 
 /// What is known about a flow while its data is handed on.
@@ -111,6 +112,9 @@ pub struct Gap {
     pub length: u64,
     /// Why.
     pub cause: GapCause,
+    /// The receiver missed bytes here, too, as its acknowledgments say: until when at most. They were sent again, which
+    /// the capture does not hold either.
+    pub missed_until: Option<Timestamp>,
 }
 
 impl Gap {

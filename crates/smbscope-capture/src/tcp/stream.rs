@@ -3,6 +3,7 @@
 use super::copies::Copies;
 use super::ring::Ring;
 use super::round_trip::RoundTrip;
+use super::stalls::Stalls;
 use super::{Gap, StreamCounts};
 use crate::segment::TcpSegment;
 use smbscope_model::{Nanos, Stamp, Timestamp};
@@ -122,6 +123,7 @@ pub(super) struct Stream {
     /// The receiver closed its window since data was handed on last.
     pub(super) receiver_full: bool,
     pub(super) round_trip: RoundTrip,
+    pub(super) stalls: Stalls,
     pub(super) counts: StreamCounts,
     largest_payload: u32,
     packets: Ring<Sighting, RECENT_PACKETS>,
@@ -154,6 +156,7 @@ impl Stream {
         self.packets.footprint()
             + self.segments.footprint()
             + self.gaps.footprint()
+            + self.stalls.footprint()
             + self.unacknowledged.capacity() * size_of::<u64>()
             + self.copies.as_ref().map_or(0, Copies::footprint)
     }
@@ -292,15 +295,20 @@ impl Stream {
 
     /// The other side acknowledged everything before `position`.
     #[inline]
-    pub(super) fn acknowledge(&mut self, position: u64, stamp: Stamp) {
-        if self.acknowledged.is_some_and(|acknowledged| acknowledged >= position) {
+    pub(super) fn acknowledge(&mut self, position: u64, segment: &TcpSegment<'_>) {
+        if let Some(acknowledged) = self.acknowledged.filter(|acknowledged| *acknowledged >= position) {
+            let may_repeat = segment.payload_length == 0 || segment.names_later_bytes;
+            if may_repeat && acknowledged == position {
+                self.stalls.stayed(position, self.seen_to > position, segment);
+            }
             return;
         }
         self.acknowledged = Some(position);
+        self.stalls.moved_on(position, segment);
         while self.unacknowledged.front().is_some_and(|end| *end <= position) {
             self.unacknowledged.pop_front();
         }
-        self.round_trip.acknowledged(position, stamp.time);
+        self.round_trip.acknowledged(position, segment.stamp.time);
     }
 
     /// Whether data that was handed on waits for an acknowledgment, and one of everything before `position` brings it.

@@ -169,6 +169,7 @@ impl Wire {
             flags: TcpFlags(told.flags),
             window: told.window,
             timestamp_value: None,
+            names_later_bytes: false,
             ip_id: Some(ip_id),
             hops_left: told.hops_left,
             payload: told.payload,

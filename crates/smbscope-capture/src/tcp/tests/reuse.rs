@@ -151,6 +151,7 @@ fn flows_are_told_apart_by_their_ports_and_end_in_the_order_of_their_first_packe
             flags: TcpFlags(TcpFlags::ACK),
             window: 100,
             timestamp_value: None,
+            names_later_bytes: false,
             ip_id: None,
             hops_left: 64,
             payload: b"x",
