@@ -6,7 +6,7 @@
 mod common;
 
 use common::{analyze, times};
-use smbscope_model::Outcome;
+use smbscope_model::{Outcome, Timestamp};
 use smbscope_testkit::packet::EPOCH;
 use smbscope_testkit::{Conversation, Packet, damage, smb2};
 
@@ -71,6 +71,21 @@ fn an_acknowledgment_that_opens_the_window_shows_no_hole() {
 fn a_hole_that_was_filled_before_the_last_packet_keeps_the_time() {
     let packets = read(&[405, 427, 441], &[425]);
     assert_eq!(without(&packets, 410), ([300, 300, 400, 430], Outcome::Complete));
+}
+
+#[test]
+fn what_was_sent_again_ends_a_response_though_its_acknowledgment_was_captured_first() {
+    let ends = |acknowledged: i64| {
+        let mut packets = read(&[405, acknowledged], &[435]);
+        let mut again = packets.remove(place_of(&packets, 410));
+        again.time = Timestamp(EPOCH.0 + 200_500_000);
+        again.ip_id += 10;
+        packets.push(again);
+        packets.sort_by_key(|packet| packet.time);
+        let analysis = analyze(&packets);
+        times(analysis.only())[3]
+    };
+    assert_eq!((ends(200_510), ends(200_490)), (200_500, 200_500));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::stream::Stream;
 use super::{Chunk, Directed, FlowEnd, FlowView, Gap, GapCause, Retransmission, StreamSink};
 use crate::segment::{TcpFlags, TcpSegment};
 use limits::{FAR_JUMP, GRACE_PACKETS, MAX_HELD_BYTES, MAX_HELD_SEGMENTS, MAX_JUMP, MAX_SILENCE};
-use smbscope_model::{ClockStep, Direction, Quality, Role, Stamp};
+use smbscope_model::{ClockStep, Direction, Nanos, Quality, Role, Stamp};
 
 /// The bounds of what a flow may hold, in one place.
 pub mod limits {
@@ -36,6 +36,9 @@ pub mod limits {
 /// A segment that was sent again has an identification newer than that of its successor by no more than a window
 /// of packets.
 const MAX_ID_DISTANCE: u16 = 4096;
+
+/// No network or capture reorders for longer than this (Wireshark uses the same 3 ms).
+const LONGEST_REORDERING: Nanos = Nanos(3_000_000);
 
 /// Segments of a flow after which it is looked at what it takes.
 const CHARGE_INTERVAL: u32 = 32;
@@ -550,8 +553,12 @@ impl<S> Flow<S> {
         } else {
             self.quality.out_of_order_segments += 1;
         }
-        // Nobody waited for a copy of what had been received: the capture dropped the first one.
-        sent_again && !located.known_received
+        // Nobody waited for a copy of what had been received: the capture dropped the first one. But where the receiver
+        // missed it until just now, this is what it waited for, captured behind its acknowledgment.
+        let stalls = &self.streams[located.direction.index()].stalls;
+        let missed_until = stalls.missed_until(located.position, located.end());
+        let just_missed = missed_until.is_some_and(|until| located.segment.stamp.time - until <= LONGEST_REORDERING);
+        sent_again && (!located.known_received || just_missed)
     }
 
     /// Whether a segment was sent after one that lies behind it; unknown when none of the held segments before
@@ -564,8 +571,8 @@ impl<S> Flow<S> {
         };
         Some(match (identification(located.segment), identification(&later.segment)) {
             (Some(id), Some(later_id)) => (1..=MAX_ID_DISTANCE).contains(&id.wrapping_sub(later_id)),
-            // Without an identification: no network reorders for longer than this (Wireshark uses the same 3 ms).
-            _ => (located.segment.stamp.time - later.segment.stamp.time).0 > 3_000_000,
+            // Without an identification, the time tells.
+            _ => located.segment.stamp.time - later.segment.stamp.time > LONGEST_REORDERING,
         })
     }
 
