@@ -36,6 +36,7 @@ impl Setup {
         let document = Document {
             generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
             title: self.options.title.clone(),
+            headline: String::new(),
             target: self.target(),
             workload: self.workload(),
             settings: self.settings(),

@@ -333,6 +333,7 @@ pub(crate) mod tests {
         bench::Document {
             generator: bench::Generator::new("0.1.0"),
             title: None,
+            headline: String::new(),
             target: bench::Target {
                 host: "127.0.0.1".into(),
                 port: 445,

@@ -254,3 +254,35 @@ fn a_rate_that_was_far_from_reached_is_at_the_top_of_the_report() {
     document.runs[0].pace = bench::Pace::Open { rate: 400.0, rate_kept: 390.0, not_begun: 0 };
     assert!(!top(&document).contains("not reached"));
 }
+
+#[test]
+fn the_headline_says_where_throughput_peaks_and_what_more_users_pay() {
+    // 16 users give 7,800/s, 32 give 7,900: within a twentieth, so 16 are enough; 100/7,800 is 1.3%, and the times of the
+    // two are as 5.79 to 2.33 ms.
+    let expected = "Peaks at 7,800 commands/s with 16 users, median 1.56 ms, p95 2.33 ms; at 32 users p95 is 2.5 times as \
+                    long for 1.3% more throughput.";
+    assert_eq!(plain(&ramp().headline), expected);
+    let upto = |runs: usize| {
+        let mut document = ramp();
+        document.runs.truncate(runs);
+        plain(&document.completed().headline)
+    };
+    assert_eq!(upto(1), "1,200 commands/s with 1 user, median 451 µs, p95 675 µs.");
+    let expected = "4,100 commands/s with 4 users, still rising, median 548 µs, p95 820 µs; p95 is 1.2 times as long as with \
+                    1 user.";
+    assert_eq!(upto(2), expected);
+    assert_eq!(upto(0), "No command was answered.");
+}
+
+/// With plain blanks.
+fn plain(text: &str) -> String {
+    text.replace('\u{a0}', " ")
+}
+
+#[test]
+fn in_brief_a_ramp_fits_a_screen() {
+    let text = bench::render(&ramp(), &TextOptions { width: 80, detail: Detail::Brief, ..TextOptions::default() });
+    assert!(text.lines().count() <= 40, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!(text);
+}

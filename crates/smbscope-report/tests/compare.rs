@@ -505,3 +505,33 @@ fn documents_of_a_version_to_come_are_refused_in_one_line() {
         "its `schema` is \"smbscope.bench/2\", and not \"smbscope.bench/1\": give the run.json that bench wrote"
     );
 }
+
+#[test]
+fn the_answer_says_what_got_slower_by_how_much_and_how_sure() {
+    let report = |name: &str, length: i64| {
+        let reads = (0..200).map(|n| common::exchange(common::smb2_command(8), Group::Read, n * 1_000_000_000, length));
+        let closes =
+            (0..200).map(|n| common::exchange(common::smb2_command(6), Group::OpenClose, n * 1_000_000_000, 1_000_000));
+        let exchanges: Vec<_> = reads.chain(closes).collect();
+        let report = common::report(&exchanges, Vec::new(), Quality::default());
+        Input { name: name.into(), source: name.into(), report: Summary::of(&report) }
+    };
+    let answer = |slower: i64| {
+        let comparison = Comparison::of(None, &[report("before", 2_000_000), report("after", slower)]);
+        let [answer] = comparison.answers.as_slice() else { panic!("one answer") };
+        (answer.headline.replace('\u{a0}', " "), answer.sentences.join(" ").replace('\u{a0}', " "))
+    };
+    // 200 READs of 5 instead of 2 ms: 3 ms more each. The median of all lies between those of CLOSE and READ.
+    let (headline, sentences) = answer(5_000_000);
+    assert!(headline.starts_with("after is slower than before: p95 2.50 times (2.00 ms → 5.00 ms)"), "{headline}");
+    assert!(sentences.contains("READ 2.50 times (2.00 ms → 5.00 ms; 200 commands, 600 ms more)."), "{sentences}");
+    assert!(!sentences.contains("CLOSE"), "{sentences}");
+    assert!(sentences.ends_with("repeat both before you act on small differences."), "{sentences}");
+    // A fortieth is no change.
+    let (headline, sentences) = answer(2_050_000);
+    assert!(headline.starts_with("after is about as fast as before: p95 1.02 times"), "{headline}");
+    assert!(
+        sentences.starts_with("No command with at least 10 times on both sides changed by more than 5%"),
+        "{sentences}"
+    );
+}

@@ -158,6 +158,10 @@ pub struct BenchArguments {
     #[arg(long, value_enum, default_value_t = ColorChoice::Auto, help_heading = "Results")]
     pub color: ColorChoice,
 
+    /// Write all tables of the text report: each group over the load, where time went, files, slowest commands, errors.
+    #[arg(long, help_heading = "Results")]
+    pub full: bool,
+
     /// Columns of the text report, instead of the terminal's.
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400), help_heading = "Results")]
     pub width: Option<u16>,

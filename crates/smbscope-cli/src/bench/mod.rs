@@ -77,7 +77,7 @@ fn print(document: &Document, arguments: &BenchArguments, output: &mut Output) -
             let options = bench::TextOptions {
                 width: output.width(arguments.width),
                 color: output.takes_color(arguments.color),
-                detail: bench::Detail::One,
+                detail: if arguments.full { bench::Detail::One } else { bench::Detail::Brief },
             };
             output.writer().write_all(bench::render(document, &options).as_bytes())?;
         }

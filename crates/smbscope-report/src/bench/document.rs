@@ -24,6 +24,9 @@ pub struct Document {
     pub generator: Generator,
     /// A title given by the user.
     pub title: Option<String>,
+    /// What the ramp answers, in one sentence; empty in documents of older versions.
+    #[serde(default)]
+    pub headline: String,
     /// What the load was put on.
     pub target: Target,
     /// What the users did.

@@ -9,6 +9,7 @@
 
 mod counted;
 mod document;
+mod headline;
 pub mod histograms;
 mod overall;
 pub mod tables;
@@ -27,9 +28,10 @@ pub use overall::overall_response_time;
 pub use text::{Detail, TextOptions, render};
 
 impl Document {
-    /// The document with what follows from its runs: the overall response time, and the warnings that they give rise to
+    /// The document with what follows from its runs: the headline, the overall response time, and the warnings that they give rise to
     /// before those that it has.
     pub fn completed(mut self) -> Document {
+        self.headline = headline::of(&self);
         self.overall_response_time_ns = overall_response_time(&self.runs, self.is_ramp_of_rates());
         let mut warnings = crate::warnings::of_ramp(&self);
         warnings.append(&mut self.warnings);

@@ -61,6 +61,10 @@ pub struct Ratios {
     pub sum: Option<Ratio>,
 }
 
+/// Of a cell that is compared with nothing.
+pub(super) const NO_RATIOS: Ratios =
+    Ratios { count: None, mean: None, p50: None, p95: None, p99: None, max: None, sum: None };
+
 /// A value divided by the base's. Null where a value is missing or the base's is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

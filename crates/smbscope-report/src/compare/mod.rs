@@ -5,6 +5,7 @@
 //! by the base's.
 
 mod actions;
+mod answer;
 mod cells;
 mod json;
 mod notes;
@@ -12,6 +13,7 @@ mod ramps;
 mod saved;
 mod text;
 
+pub use answer::Answer;
 pub use cells::{Cell, Interval, Ratio, Ratios, ResponseTime};
 pub(crate) use json::Document;
 pub use json::{SCHEMA, write};
@@ -43,6 +45,8 @@ pub struct Input {
 pub struct Comparison {
     /// A title given by the user.
     pub title: Option<String>,
+    /// What got slower, by how much and how sure that is: one for each column but the first.
+    pub answers: Vec<Answer>,
     /// What is compared; the first is the base.
     #[cfg_attr(feature = "schema", schemars(length(min = 2)))]
     pub columns: Vec<Column>,
@@ -187,15 +191,18 @@ impl Comparison {
         if let Some((base, others)) = columns.split_first_mut() {
             others.iter_mut().for_each(|column| column.overview.compare(&base.overview));
         }
-        Comparison {
+        let mut comparison = Comparison {
             title,
+            answers: Vec::new(),
             columns,
             headline: Headline { cells: row_of(rows) },
             notes: notes::of(inputs, &groups),
             groups,
             commands: commands(inputs),
             ramps: None,
-        }
+        };
+        comparison.answers = answer::of(&comparison);
+        comparison
     }
 
     /// Compares reports and ramps with the first of them.
@@ -206,6 +213,7 @@ impl Comparison {
         // What was asked of the servers stands before what came of it.
         comparison.notes.extend(loads);
         comparison.notes.sort_by_key(|note| (note.column, !matches!(note.kind, NoteKind::Mix | NoteKind::Place)));
+        comparison.answers = answer::of(&comparison);
         comparison
     }
 }

@@ -29,12 +29,21 @@ pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
         None => "SMB response times compared".to_owned(),
     };
     page.line(Paint::Heading, &shorten(&title, page.width()));
+    answers(&mut page, comparison);
+    notes(&mut page, comparison);
     overview(&mut page, comparison);
     quality(&mut page, comparison);
     ramps(&mut page, comparison);
     tables(&mut page, comparison);
-    notes(&mut page, comparison);
     page.into_text()
+}
+
+/// What got slower, by how much, and how sure that is.
+fn answers(page: &mut Page, comparison: &Comparison) {
+    for answer in &comparison.answers {
+        page.paragraph(Paint::Heading, &answer.headline);
+        answer.sentences.iter().for_each(|sentence| page.beside(Paint::Plain, "- ", sentence));
+    }
 }
 
 /// What the columns are called on the page: numbered, where names that begin alike would look the same when shortened.
@@ -233,8 +242,7 @@ fn tables(page: &mut Page, comparison: &Comparison) {
     let base = comparison.columns.first().map_or("", |column| column.name.as_str());
     let text = format!(
         "Times are response times; Total wait is their sum. {TIMES} = ratio to the baseline ({}, the first column). \
-         Ratios have no confidence interval yet: small differences may be noise. A capture without a line has no such \
-         command.",
+         A capture without a line has no such command.",
         clean(base)
     );
     page.paragraph(Paint::Faint, &text);

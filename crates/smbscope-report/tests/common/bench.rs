@@ -162,6 +162,7 @@ pub(crate) fn ramp() -> Document {
     Document {
         generator: Generator::new("0.1.0"),
         title: None,
+        headline: String::new(),
         target: Target {
             host: "127.0.0.1".to_owned(),
             port: 14_450,

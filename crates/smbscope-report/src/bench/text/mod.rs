@@ -11,10 +11,12 @@ mod wire;
 use super::Document;
 use crate::text::page::Page;
 
-/// Which load points are shown command by command.
+/// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// The one of the capacity where there is one, otherwise the last.
+    /// What fits a screen: the load curve, and groups and ten commands at one load point.
+    Brief,
+    /// Everything; command by command the load point of the capacity where there is one, otherwise the last.
     #[default]
     One,
     /// All of them.
@@ -28,7 +30,7 @@ pub struct TextOptions {
     pub width: usize,
     /// Whether to use colour.
     pub color: bool,
-    /// Which load points are shown command by command.
+    /// How much is shown.
     pub detail: Detail,
 }
 
@@ -41,13 +43,18 @@ impl Default for TextOptions {
 /// The whole report.
 pub fn render(document: &Document, options: &TextOptions) -> String {
     let mut page = Page::new(options.width, options.color);
-    overview::render(&mut page, document);
+    overview::render(&mut page, document, options.detail == Detail::Brief);
+    if options.detail == Detail::Brief {
+        ramp::brief(&mut page, document);
+        one(document).into_iter().for_each(|run| point::brief(&mut page, document, run));
+        return page.into_text();
+    }
     ramp::render(&mut page, document);
     capacity::render(&mut page, document);
     wire::ramp(&mut page, document);
     let chosen = match options.detail {
         Detail::All => document.runs.iter().collect(),
-        Detail::One => one(document).into_iter().collect::<Vec<_>>(),
+        Detail::Brief | Detail::One => one(document).into_iter().collect::<Vec<_>>(),
     };
     for run in chosen {
         point::render(&mut page, document, run);

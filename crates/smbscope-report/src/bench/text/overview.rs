@@ -8,62 +8,54 @@ use crate::warnings::far_below_its_rate;
 use smbscope_model::Nanos;
 use smbscope_stats::Figures;
 
-pub(super) fn render(page: &mut Page, document: &Document) {
+/// Warnings that are listed in brief.
+const WARNINGS_MAX: usize = 3;
+
+pub(super) fn render(page: &mut Page, document: &Document, is_brief: bool) {
     let title = match &document.title {
         Some(title) => format!("SMB load: {}", clean(title)),
         None => format!("SMB load on {}", clean(&document.target.host)),
     };
-    page.line(Paint::Heading, &shorten(&title, page.width()));
+    let more = if is_brief { " (--full adds all tables)" } else { "" };
+    page.line(Paint::Heading, &(shorten(&title, page.width().saturating_sub(more.len())) + more));
     if let Some(behind) = far_below_its_rate(document) {
         page.paragraph(Paint::Alarm, &behind);
     }
-    page.paragraph(Paint::Plain, &summary(document));
+    page.paragraph(Paint::Heading, &clean(&document.headline));
     if let Some(capacity) = capacity(document) {
         page.paragraph(Paint::Heading, &capacity);
     }
-    if !document.warnings.is_empty() {
+    due(document).iter().for_each(|text| page.paragraph(Paint::Plain, text));
+    let listed = if is_brief { WARNINGS_MAX } else { usize::MAX };
+    if !document.warnings.is_empty() && !is_brief {
         page.heading("Warnings");
-        for warning in &document.warnings {
-            let text = clean(warning);
-            page.beside(Paint::Warning, "- ", &text);
-        }
+    }
+    for warning in document.warnings.iter().take(listed) {
+        page.beside(Paint::Warning, "- ", &clean(warning));
+    }
+    let left = document.warnings.len().saturating_sub(listed);
+    if left > 0 {
+        page.line(Paint::Warning, &format!("- {} with --full.", counted(left as u64, "more warning", "more warnings")));
     }
     page.blank();
-    facts(page, document);
+    facts(page, document, is_brief);
 }
 
-/// What came out, in a few sentences.
-fn summary(document: &Document) -> String {
-    let runs = &document.runs;
-    let fastest = runs.iter().reduce(|a, b| if b.operations_per_second > a.operations_per_second { b } else { a });
-    let Some(fastest) = fastest else { return "Nothing was measured.".to_owned() };
-    let rate = unbroken(format!("{}/s", thousands(fastest.operations_per_second.round() as u64)));
-    let load = document.load_name(fastest);
-    let mut text = match runs.len() {
-        1 => format!("{} commands at {load}: {rate}.", thousands(fastest.operations)),
-        many => {
-            let by_rate = document.is_ramp_of_rates();
-            let most = runs.iter().reduce(|a, b| if b.load(by_rate) > a.load(by_rate) { b } else { a });
-            let most = most.map_or_else(String::new, |run| document.load_name(run));
-            format!("{} load points up to {most}: at most {rate}, at {load}.", thousands(many as u64))
-        }
-    };
+/// How late operations of the fastest load point of an open loop ended, and the mean of the whole ramp.
+fn due(document: &Document) -> Option<String> {
+    let fastest =
+        document.runs.iter().reduce(|a, b| if b.operations_per_second > a.operations_per_second { b } else { a })?;
+    let mut text = Vec::new();
     if let Some(due) = &fastest.due {
-        text +=
-            &format!(" Operations ended {}", median_and_p95(due).unwrap_or_else(|| "too seldom to tell".to_owned()));
-        text += " after they were due";
+        let due = median_and_p95(due).unwrap_or_else(|| "too seldom to tell".to_owned());
         let server = median_and_p95(&fastest.total.client);
-        text += &server.map_or_else(String::new, |server| format!("; their commands took {server}"));
-        text += ".";
-    } else if let Some(p50) = fastest.total.client.p50 {
-        text += &format!(" Half of the commands were answered within {} there", unbroken(p50));
-        let p95 = fastest.total.client.p95.map(|p95| format!(", 95% within {}", unbroken(p95)));
-        text += &format!("{}.", p95.unwrap_or_default());
+        let server = server.map_or_else(String::new, |server| format!("; their commands took {server}"));
+        text.push(format!("Operations ended {due} after they were due at {}{server}.", document.load_name(fastest)));
     }
-    if let (Some(overall), true) = (document.overall_response_time_ns, runs.len() > 1) {
-        text += &format!(" Overall response time {}.", unbroken(overall));
+    if let (Some(overall), true) = (document.overall_response_time_ns, document.runs.len() > 1) {
+        text.push(format!("Overall response time {} (mean of the ramp).", unbroken(overall)));
     }
-    text
+    (!text.is_empty()).then(|| text.join(" "))
 }
 
 /// `median 1 ms, p95 3 ms`.
@@ -96,7 +88,7 @@ fn capacity(document: &Document) -> Option<String> {
     })
 }
 
-fn facts(page: &mut Page, document: &Document) {
+fn facts(page: &mut Page, document: &Document, is_brief: bool) {
     let mut fact = |label: &str, text: &str| page.fact(Paint::Plain, label, &clean(text));
     let Document { target, workload, settings, runs, .. } = document;
     fact("Target", &where_to(target));
@@ -137,6 +129,9 @@ fn facts(page: &mut Page, document: &Document) {
         load += &format!("; {} connects/s", number(rate));
     }
     fact("Load", &format!("{load}; {}", counted(settings.threads.into(), "thread", "threads")));
+    if is_brief {
+        return;
+    }
     if runs.iter().any(Run::has_wire) {
         fact("Times", "inside the client, and on the wire beside them");
     }
@@ -169,7 +164,7 @@ fn protocol(target: &Target) -> String {
     let with = |asked: &str, found: &Option<String>| match found {
         Some(found) => format!("{asked} ({found})"),
         // Where the server wants it, and this one does not.
-        None if asked == "on" && target.dialect.is_some() => "on (not used)".to_owned(),
+        None if asked == "on" && target.dialect.is_some() => "enabled, not required".to_owned(),
         None => asked.to_owned(),
     };
     let signing = with(&target.signing, &target.signing_algorithm);

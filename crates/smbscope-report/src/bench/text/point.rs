@@ -7,11 +7,15 @@ use crate::text::bars;
 use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Table};
+use smbscope_model::Nanos;
 use smbscope_stats::Figures;
 use std::collections::BTreeMap;
 
 /// Stalls listed; the rest is counted.
 const STALLS_LISTED: usize = 10;
+
+/// Commands in brief.
+const COMMANDS_MAX: usize = 10;
 
 /// Columns in front of the line over time.
 const OVER_TIME_INDENT: usize = 14;
@@ -25,11 +29,27 @@ pub(super) fn render(page: &mut Page, document: &Document, run: &Run) {
     page.paragraph(Paint::Plain, &text);
     over_time(page, run);
     stalls(page, run);
-    commands(page, run);
+    commands(page, run, usize::MAX);
     super::counted::render(page, run);
     wire::commands(page, run);
     operations(page, run);
     errors(page, run);
+}
+
+/// Groups and the commands that were waited for longest.
+pub(super) fn brief(page: &mut Page, document: &Document, run: &Run) {
+    if document.runs.len() > 1 {
+        page.heading(&format!("At {}", document.load_name(run)));
+    }
+    commands(page, run, COMMANDS_MAX);
+    if run.error_count() > 0 && ended_as_expected(run) {
+        page.paragraph(Paint::Faint, "All errors are such as the workload expects.");
+    }
+}
+
+/// Operations of the workload ended as it expects, so that errors are a part of it.
+fn ended_as_expected(run: &Run) -> bool {
+    run.unexpected_count() == 0 && run.failures.is_empty() && !run.workload_operations.is_empty()
 }
 
 fn how_it_went(run: &Run) -> String {
@@ -132,39 +152,23 @@ fn short(part: &str) -> &str {
     info.filter(|rest| !rest.is_empty()).unwrap_or(part)
 }
 
-fn commands(page: &mut Page, run: &Run) {
+/// Groups, then commands; those first that were waited for longest, and at most so many.
+fn commands(page: &mut Page, run: &Run, most: usize) {
     let line = |name: String, indent, count: u64, errors: &BTreeMap<String, u64>, times: &Figures| {
         let errors: u64 = errors.values().sum();
         let mut cells = vec![
             thousands(count),
-            visible_percent(count, run.operations),
+            format!("{}%", visible_percent(count, run.operations)),
             if errors > 0 { thousands(errors) } else { String::new() },
+            if times.count > 0 { compact(Some(sum(times))) } else { String::new() },
         ];
         cells.extend(figures(times));
         Line::new(name, cells).indented(indent)
     };
-    let mut columns = Column::list(&[("Count", 0), ("%", 1), ("Err", 0)]);
-    columns.extend(figures_columns());
-    let mut table = Table::new(columns);
-    for (protocol, heading) in [("SMB1", "SMB1 commands"), ("SMB2", "SMB2/3 commands")] {
-        let mut found: Vec<&Command> = run.commands.iter().filter(|command| command.protocol == protocol).collect();
-        // As in the report: those first that were waited for longest.
-        let waited = |command: &Command| {
-            let times = &command.times.client;
-            i128::from(times.mean.map_or(0, |mean| mean.0)) * i128::from(times.count)
-        };
-        found.sort_by_key(|command| {
-            (command.group == smbscope_model::Group::Waiting.name(), std::cmp::Reverse(waited(command)))
-        });
-        let lines = found
-            .iter()
-            .map(|command| line(name_of(command), 0, command.count, &command.errors, &command.times.client));
-        table = table.section(heading, lines);
-    }
     let none = BTreeMap::new();
-    let mut groups: Vec<Line> = run
-        .groups
-        .iter()
+    let is_brief = most < usize::MAX;
+    let groups = run.groups.iter().filter(|group| !is_brief || group.part_of.is_none());
+    let mut groups: Vec<Line> = groups
         .map(|group| {
             let indent = if group.part_of.is_some() { 2 } else { 0 };
             line(group.group.clone(), indent, group.operations, &none, &group.times.client)
@@ -174,14 +178,36 @@ fn commands(page: &mut Page, run: &Run) {
         let of_headline = run.total.client.count;
         groups.push(line("Total".to_owned(), 0, of_headline, &run.errors, &run.total.client));
     }
-    table.section("Groups", groups).render(page);
+    let mut columns = Column::list(&[("Count", 0), ("Share", 1), ("Errors", 0), ("Total wait", 0)]);
+    columns.extend(figures_columns());
+    let mut table = Table::new(columns).section("Groups", groups);
+    let mut found: Vec<&Command> = run.commands.iter().collect();
+    found.sort_by_key(|command| {
+        let is_waiting = command.group == smbscope_model::Group::Waiting.name();
+        (is_waiting, std::cmp::Reverse(sum(&command.times.client)))
+    });
+    found.truncate(most);
+    for (protocol, heading) in [("SMB1", "SMB1 commands"), ("SMB2", "SMB2/3 commands")] {
+        let lines = found
+            .iter()
+            .filter(|command| command.protocol == protocol)
+            .map(|command| line(name_of(command), 0, command.count, &command.errors, &command.times.client));
+        table = table.section(heading, lines);
+    }
+    table.render(page);
+}
+
+/// What was waited in all.
+fn sum(times: &Figures) -> Nanos {
+    let sum = i128::from(times.mean.map_or(0, |mean| mean.0)) * i128::from(times.count);
+    Nanos(sum.clamp(0, i64::MAX.into()) as i64)
 }
 
 fn figures_columns() -> Vec<Column> {
     Column::list(&[
         ("Fastest", 4),
         ("Median", 0),
-        ("Average", 0),
+        ("Average", 2),
         ("p90", 5),
         ("p95", 0),
         ("p99", 0),
@@ -253,8 +279,7 @@ fn errors(page: &mut Page, run: &Run) {
             found.push((*count, format!("{status} ({share} of {})", name_of(command))));
         }
     }
-    let as_expected = run.unexpected_count() == 0 && run.failures.is_empty() && !run.workload_operations.is_empty();
-    let heading = if as_expected { "Errors, all of them as the workload expects" } else { "Errors" };
+    let heading = if ended_as_expected(run) { "Errors, all of them as the workload expects" } else { "Errors" };
     page.counts(heading, found);
     let unexpected = run.workload_operations.iter().flat_map(|operation| {
         let text = |status: &str| format!("{status} in {}", clean(&operation.operation));

@@ -38,6 +38,28 @@ pub(super) fn render(page: &mut Page, document: &Document) {
     }
 }
 
+/// Throughput against response time, a line a load point.
+pub(super) fn brief(page: &mut Page, document: &Document) {
+    let mut runs: Vec<&Run> = document.runs.iter().collect();
+    runs.sort_by(|a, b| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
+    let most = most(runs.iter().map(|run| run.operations_per_second));
+    let lines = runs.iter().map(|run| {
+        let unexpected = run.unexpected_count();
+        let mut cells = vec![rate(run.operations_per_second), bar(run.operations_per_second, most, BAR.1)];
+        cells.extend(times(run.headline()));
+        cells.extend([
+            megabytes(run.read_per_second()),
+            megabytes(run.written_per_second()),
+            if unexpected > 0 { thousands(unexpected) } else { String::new() },
+        ]);
+        Line::new(document.load_name(run), cells)
+    });
+    let mut columns = vec![Column::new("/s"), bars(BAR.1)];
+    columns.extend(times_columns());
+    columns.extend(Column::list(&[("MB/s read", 4), ("written", 4), ("Errors", 0)]));
+    Table::new(columns).section("Load curve", lines).render(page);
+}
+
 /// Operations had a time at which they were due.
 fn is_open(runs: &[&Run]) -> bool {
     runs.iter().any(|run| run.due.is_some())
@@ -56,14 +78,14 @@ fn throughput(document: &Document, runs: &[&Run]) -> Table {
             if errors > 0 { thousands(errors) } else { String::new() },
             run.client_cpu.map_or_else(String::new, |cpu| {
                 let limited = if cpu.limited { "!" } else { "" };
-                format!("{limited}{:.0}", cpu.percent)
+                format!("{limited}{:.0}%", cpu.percent)
             }),
             bar(run.operations_per_second, most, BAR.0),
         ];
         Line::new(document.load_name(run), cells)
     });
     let mut columns =
-        Column::list(&[("Commands", 2), ("/s", 0), ("MB/s read", 0), ("written", 0), ("Err", 0), ("CPU %", 1)]);
+        Column::list(&[("Commands", 2), ("/s", 0), ("MB/s read", 0), ("written", 0), ("Errors", 0), ("CPU", 1)]);
     columns.push(bars(BAR.0));
     Table::new(columns).section("Throughput", lines)
 }

@@ -1,0 +1,62 @@
+//! What a ramp answers, in one sentence: where throughput peaks, and what more users pay for it.
+
+use super::{Document, Run};
+use crate::format::{prose_percent, thousands, unbroken};
+use smbscope_model::Nanos;
+
+/// Throughputs that differ by less are as good as equal: a twentieth.
+const LEVEL: f64 = 0.95;
+
+/// The sentence.
+pub(super) fn of(document: &Document) -> String {
+    let by_rate = document.is_ramp_of_rates();
+    let mut runs: Vec<&Run> = document.runs.iter().filter(|run| run.operations > 0).collect();
+    runs.sort_by(|a, b| a.load(by_rate).total_cmp(&b.load(by_rate)));
+    let Some(last) = runs.last().copied() else { return "No command was answered.".to_owned() };
+    let name = |run: &Run| document.load_name(run);
+    let rate = |run: &Run| unbroken(format!("{} commands/s", thousands(run.operations_per_second.round() as u64)));
+    let best = runs.iter().map(|run| run.operations_per_second).fold(0.0, f64::max);
+    // The least load that gives all the throughput there is: more only waits.
+    let peak = runs.iter().copied().find(|run| run.operations_per_second >= best * LEVEL).unwrap_or(last);
+    if runs.len() == 1 {
+        return format!("{} with {}{}.", rate(last), name(last), times(last));
+    }
+    if peak.load(by_rate) < last.load(by_rate) {
+        let gained = last.operations_per_second / peak.operations_per_second - 1.0;
+        let percent = prose_percent((gained.abs() * 100_000.0) as u64, 100_000);
+        let price = format!("{percent} {} throughput", if gained < 0.0 { "less" } else { "more" });
+        let longer = longer(peak, last).map_or_else(String::new, |longer| format!("{longer} for "));
+        return format!(
+            "Peaks at {} with {}{}; at {} {longer}{price}.",
+            rate(peak),
+            name(peak),
+            times(peak),
+            name(last)
+        );
+    }
+    let first = runs[0];
+    let longer = longer(first, last).map_or_else(String::new, |longer| format!("; {longer} as with {}", name(first)));
+    format!("{} with {}, still rising{}{longer}.", rate(last), name(last), times(last))
+}
+
+/// `, median 282 µs, p95 4.63 ms`.
+fn times(run: &Run) -> String {
+    let times = run.headline();
+    let named = [("median", times.p50), ("p95", times.p95)];
+    named.into_iter().filter_map(|(name, time)| Some(format!(", {name} {}", unbroken(time?)))).collect()
+}
+
+/// `p95 is 5.7 times as long`.
+fn longer(from: &Run, to: &Run) -> Option<String> {
+    let pair = |of: fn(&Run) -> Option<Nanos>| Some((of(from).filter(|time| time.0 > 0)?, of(to)?));
+    let (name, (from, to)) = pair(|run| run.headline().p95)
+        .map(|pair| ("p95", pair))
+        .or_else(|| Some(("the median", pair(|run| run.headline().p50)?)))?;
+    Some(match to.0 as f64 / from.0 as f64 {
+        ratio if (LEVEL..=1.0 / LEVEL).contains(&ratio) => format!("{name} is the same"),
+        ratio => {
+            let decimals = usize::from(ratio < 99.95);
+            format!("{name} is {}", unbroken(format!("{ratio:.decimals$} times as long")))
+        }
+    })
+}
