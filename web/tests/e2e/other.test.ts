@@ -9,9 +9,8 @@ const NONSENSE = /\b(NaN|undefined|Infinity|\[object)/;
 test("a ramp shows its capacity and a point for each run", async ({ open }) => {
   const bench = ramp();
   const page = await open(bench);
-  await expect(page.locator(".verdict .headline")).toHaveText(
-    "The server serves 12\u00a0users.".replace("\u00a0", " "),
-  );
+  await expect(page.locator(".verdict .headline")).toHaveText(bench.headline);
+  await expect(page.locator(".verdict li").first()).toHaveText("The server serves 12 users with p95 < 10ms.");
   for (const name of ["Mean", "p95", "Commands", "Read"]) {
     await expect(page.locator(`#ramp [data-series="${name}"] circle`)).toHaveCount(bench.runs.length);
   }
@@ -134,6 +133,15 @@ test("a run alone, or none, is shown without a ramp", async ({ open, page }) => 
   await expect(page.locator("#ramp svg.chart")).toHaveCount(0);
   await expect(page.locator("#ramp tbody tr")).toHaveCount(1);
   expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
+});
+
+test("a comparison says first what got slower, and its caveats after the figures", async ({ open }) => {
+  const document = comparison();
+  const page = await open(document);
+  await expect(page.locator(".head .verdict .headline")).toHaveText(document.answers.map(({ headline }) => headline));
+  await expect(page.locator(".head .verdict .who")).toHaveText(document.columns.slice(1).map(({ name }) => name));
+  const order = await page.locator("main > section").evaluateAll((all) => all.map(({ id }) => id));
+  expect(order).toEqual(["time", "groups", "commands", "overview", "caveats", "method"]);
 });
 
 test("a comparison has a dot for each column and group, at its ratio", async ({ open }) => {
