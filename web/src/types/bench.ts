@@ -143,6 +143,10 @@ export interface SmbscopeBenchDocument {
    * A title given by the user.
    */
   title: string | null;
+  /**
+   * What the ramp answers, in one sentence; empty in documents of older versions.
+   */
+  headline: string;
   target: Target;
   workload: Workload;
   settings: Settings;

@@ -20,6 +20,10 @@ export interface SmbscopeComparisonDocument {
    */
   title: string | null;
   /**
+   * What got slower, by how much and how sure that is: one for each column but the first.
+   */
+  answers: Answer[];
+  /**
    * What is compared; the first is the base.
    *
    * @minItems 2
@@ -55,6 +59,23 @@ export interface Generator {
    * Its version.
    */
   version: string;
+}
+/**
+ * How a column compares with the baseline.
+ */
+export interface Answer {
+  /**
+   * Index of the column.
+   */
+  column: number;
+  /**
+   * Whether it is slower or faster, and by how much.
+   */
+  headline: string;
+  /**
+   * Which commands are slower or faster, those that cost or save most time first; then how sure that is.
+   */
+  sentences: string[];
 }
 /**
  * What is compared.
