@@ -14,12 +14,13 @@ pub(super) fn of(document: &Document) -> String {
     runs.sort_by(|a, b| a.load(by_rate).total_cmp(&b.load(by_rate)));
     let Some(last) = runs.last().copied() else { return "No command was answered.".to_owned() };
     let name = |run: &Run| document.load_name(run);
+    let with = if by_rate { "at" } else { "with" };
     let rate = |run: &Run| unbroken(format!("{} commands/s", thousands(run.operations_per_second.round() as u64)));
     let best = runs.iter().map(|run| run.operations_per_second).fold(0.0, f64::max);
     // The least load that gives all the throughput there is: more only waits.
     let peak = runs.iter().copied().find(|run| run.operations_per_second >= best * LEVEL).unwrap_or(last);
     if runs.len() == 1 {
-        return format!("{} with {}{}.", rate(last), name(last), times(last));
+        return format!("{} {with} {}{}.", rate(last), name(last), times(last));
     }
     if peak.load(by_rate) < last.load(by_rate) {
         let gained = last.operations_per_second / peak.operations_per_second - 1.0;
@@ -27,7 +28,7 @@ pub(super) fn of(document: &Document) -> String {
         let price = format!("{percent} {} throughput", if gained < 0.0 { "less" } else { "more" });
         let longer = longer(peak, last).map_or_else(String::new, |longer| format!("{longer} for "));
         return format!(
-            "Peaks at {} with {}{}; at {} {longer}{price}.",
+            "Peaks at {} {with} {}{}; at {} {longer}{price}.",
             rate(peak),
             name(peak),
             times(peak),
@@ -35,8 +36,10 @@ pub(super) fn of(document: &Document) -> String {
         );
     }
     let first = runs[0];
-    let longer = longer(first, last).map_or_else(String::new, |longer| format!("; {longer} as with {}", name(first)));
-    format!("{} with {}, still rising{}{longer}.", rate(last), name(last), times(last))
+    let longer = longer(first, last).map_or_else(String::new, |longer| format!("; {longer} as {with} {}", name(first)));
+    // A rate is asked for: that it is kept says nothing about more.
+    let rising = if by_rate { "" } else { ", still rising" };
+    format!("{} {with} {}{rising}{}{longer}.", rate(last), name(last), times(last))
 }
 
 /// `, median 282 µs, p95 4.63 ms`.
