@@ -138,5 +138,11 @@ fn help() {
     };
     insta::assert_snapshot!("help", help(&["--help"]));
     insta::assert_snapshot!("help_of_analyze", help(&["analyze", "--help"]));
+    // Two screens, with an example.
+    for verb in ["analyze", "bench", "compare", "lab", "lab up", "bench clean"] {
+        let short = help(&[verb.split(' ').collect::<Vec<_>>(), vec!["-h"]].concat());
+        assert!(short.lines().count() <= 80, "{verb}: {}\n{short}", short.lines().count());
+        assert!(short.contains("Examples:") || verb == "bench clean", "{verb}\n{short}");
+    }
     assert_eq!(help(&["--version"]), format!("smbscope {}\n", env!("CARGO_PKG_VERSION")));
 }

@@ -26,15 +26,17 @@ Examples:
   smbscope bench smb://ann@files/projects --find-capacity 'p95(Read) < 20ms'
   smbscope bench clean smb://ann@files/projects
 
-Exit status: 0 done, 1 a failed run or unusable input, 2 bad arguments."
+More options: smbscope bench --help. Exit status: 0 done, 1 a failed run or unusable input, 2 bad arguments."
 )]
 pub struct BenchArguments {
     /// Other things to do with a target.
     #[command(subcommand)]
     pub other: Option<BenchVerb>,
 
-    /// Where to: `smb://[user@]host[:port]/share[/dir]`. Without it, a private Samba server is started for the time of the
-    /// run. Everything happens in one directory there, smbscope-bench.
+    /// Where to: `smb://[user@]host[:port]/share[/dir]`.
+    ///
+    /// Without it, a private Samba server is started for the time of the run. Everything happens in one directory
+    /// there, smbscope-bench.
     #[arg(value_name = "TARGET")]
     pub target: Option<Target>,
 
@@ -42,7 +44,7 @@ pub struct BenchArguments {
     #[command(flatten)]
     pub connect: ConnectArguments,
 
-    /// What users do: the name of a built-in workload, or a file (TOML, or a loadfile of dbench).
+    /// Workload of each user: a built-in one by name, or a file (TOML, or a loadfile of dbench).
     #[arg(long, value_name = "NAME|FILE", default_value = "netbench-like", help_heading = "Load")]
     pub workload: String,
 
@@ -59,27 +61,30 @@ pub struct BenchArguments {
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = units::time, help_heading = "Load")]
     pub duration: Duration,
 
-    /// Length of what goes before it and is not counted.
+    /// Length of the warm-up before it, which is not counted.
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = units::time, help_heading = "Load")]
     pub warmup: Duration,
 
-    /// Open loop: begin operations when they are due, so many a second of all users together (500/s), however long the
-    /// server takes. Response times count from when operations were due. Without a rate, each user begins the next
-    /// operation when the one before is done.
+    /// Open loop: begin N operations a second of all users together (500/s) when they are due, however long the
+    /// server takes.
+    ///
+    /// Response times count from when operations were due. Without a rate, each user begins the next operation when
+    /// the one before is done.
     #[arg(long, value_name = "N/s", value_parser = rate, conflicts_with_all = ["rate_per_user", "rates"], help_heading = "Load")]
     pub rate: Option<f64>,
 
     /// Open loop: begin so many operations a second for each user (2/s), so that more users are more load.
-    #[arg(long, value_name = "N/s", value_parser = rate, conflicts_with = "rates", help_heading = "Load")]
+    #[arg(hide_short_help = true, long, value_name = "N/s", value_parser = rate, conflicts_with = "rates", help_heading = "Load")]
     pub rate_per_user: Option<f64>,
 
-    /// Open loop: load points by rate, operations a second of all users together: 500,1000,2000 or 100..1000:100. With
-    /// --find-capacity the range to search.
+    /// Open loop: load points by rate, operations a second of all users together: 500,1000,2000 or 100..1000:100.
+    ///
+    /// With --find-capacity the range to search.
     #[arg(long, value_name = "RATES", help_heading = "Load")]
     pub rates: Option<Rates>,
 
     /// Open loop: operations are due at equal distances, or at random like the visits of many people.
-    #[arg(long, value_enum, default_value_t = ArrivalsChoice::Constant, help_heading = "Load")]
+    #[arg(hide_short_help = true, long, value_enum, default_value_t = ArrivalsChoice::Constant, help_heading = "Load")]
     pub arrivals: ArrivalsChoice,
 
     /// Closed loop: time that a user thinks between two operations, besides what the workload says.
@@ -92,32 +97,34 @@ pub struct BenchArguments {
     pub find_capacity: Option<Criterion>,
 
     /// Make no files beforehand, and look at none: they are there, as on a server that answers by a script.
-    #[arg(long, help_heading = "Load")]
+    #[arg(hide_short_help = true, long, help_heading = "Load")]
     pub no_prepare: bool,
 
     /// Sessions that each user works with, in turns.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Load")]
+    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Load")]
     pub sessions_per_user: u16,
 
     /// Connections of each session, which take turns (SMB 3 multichannel); a guest's session has one.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=32), help_heading = "Load")]
+    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=32), help_heading = "Load")]
     pub connections_per_session: u16,
 
     /// New sessions a second.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Load")]
+    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Load")]
     pub connect_rate: u32,
 
-    /// What makes one run the same as another: the order of operations, their places and sizes.
+    /// Seed of the random numbers: runs with the same seed do the same operations, at the same places, of the same size.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Load")]
     pub seed: u64,
 
-    /// Ask for answers without a pause instead of sleeping until they come: each thread takes a whole processor, and the
-    /// time to wake up is no part of response times. For one user or few, on a machine that has nothing else to do.
-    #[arg(long, help_heading = "Load")]
+    /// Poll for responses without a pause instead of sleeping until they come: each thread takes a whole processor, and
+    /// the time to wake up is no part of response times.
+    ///
+    /// For one user or few, on a machine that has nothing else to do.
+    #[arg(hide_short_help = true, long, help_heading = "Load")]
     pub busy_poll: bool,
 
     /// Threads that users are divided among. [default: half the cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), help_heading = "Load")]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), help_heading = "Load")]
     pub threads: Option<u16>,
 
     /// End a load point after N operations. [default: unlimited]
@@ -130,23 +137,24 @@ pub struct BenchArguments {
     pub passes: Option<u32>,
 
     /// End the run after so many operations that did not end as expected.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
     pub stop_on_errors: Option<u64>,
 
     /// What a user does whose session broke.
-    #[arg(long, value_enum, default_value_t = OnFailure::Reconnect, help_heading = "When to stop")]
+    #[arg(hide_short_help = true, long, value_enum, default_value_t = OnFailure::Reconnect, help_heading = "When to stop")]
     pub on_failure: OnFailure,
 
-    /// Take a packet capture of each load point, and hold the client's response times against the wire's. Needs tcpdump or
-    /// dumpcap, and the right to capture.
+    /// Capture packets at each load point, and compare the client's response times against the wire's.
+    ///
+    /// Needs tcpdump or dumpcap, and the right to capture.
     #[arg(long, help_heading = "Results")]
     pub capture: bool,
 
-    /// Where to keep the run: a directory that is new, or an older run's.
+    /// Keep the run in this directory, a new one or that of an older run.
     #[arg(short, long, value_name = "RUNDIR", help_heading = "Results")]
     pub output: Option<PathBuf>,
 
-    /// What to print.
+    /// Print this.
     #[arg(long, value_enum, default_value_t = BenchFormat::Text, help_heading = "Results")]
     pub format: BenchFormat,
 
@@ -155,7 +163,7 @@ pub struct BenchArguments {
     pub title: Option<String>,
 
     /// When to use colour.
-    #[arg(long, value_enum, default_value_t = ColorChoice::Auto, help_heading = "Results")]
+    #[arg(hide_short_help = true, long, value_enum, default_value_t = ColorChoice::Auto, help_heading = "Results")]
     pub color: ColorChoice,
 
     /// Write all tables of the text report: each group over the load, where time went, files, slowest commands, errors.
@@ -163,14 +171,14 @@ pub struct BenchArguments {
     pub full: bool,
 
     /// Columns of the text report, instead of the terminal's.
-    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400), help_heading = "Results")]
+    #[arg(hide_short_help = true, long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400), help_heading = "Results")]
     pub width: Option<u16>,
 
-    /// Plain lines while it runs, even on a terminal.
-    #[arg(long, help_heading = "Results")]
+    /// Print plain progress lines, even on a terminal.
+    #[arg(hide_short_help = true, long, help_heading = "Results")]
     pub plain: bool,
 
-    /// Nothing while it runs.
+    /// Print no progress.
     #[arg(short, long, help_heading = "Results")]
     pub quiet: bool,
 }
@@ -278,52 +286,52 @@ pub struct WorkloadsArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct ConnectArguments {
-    /// The dialect to speak, exactly.
+    /// Dialect to negotiate.
     #[arg(long, value_enum, default_value_t = DialectChoice::Smb311)]
     pub dialect: DialectChoice,
 
-    /// Whether messages are signed: never, where the server requires it, or always.
+    /// Sign messages never, where the server requires it, or always.
     #[arg(long, value_enum, default_value_t = SigningChoice::On)]
     pub signing: SigningChoice,
 
     /// The only way of signing to offer with SMB 3.1.1.
-    #[arg(long, value_enum)]
+    #[arg(hide_short_help = true, long, value_enum)]
     pub signing_algorithm: Option<SigningAlgorithmChoice>,
 
-    /// Whether messages are encrypted, and by which cipher.
+    /// Encrypt messages, with this cipher.
     #[arg(long, value_enum, default_value_t = EncryptionChoice::Off)]
     pub encryption: EncryptionChoice,
 
     /// How frames are carried: direct TCP (port 445), or a NetBIOS session (port 139).
-    #[arg(long, value_enum, default_value_t = TransportChoice::Tcp)]
+    #[arg(hide_short_help = true, long, value_enum, default_value_t = TransportChoice::Tcp)]
     pub transport: TransportChoice,
 
-    /// Who connects.
+    /// Log in with these credentials.
     #[arg(long, value_enum, default_value_t = LoginChoice::Password)]
     pub login: LoginChoice,
 
-    /// A file whose first line is the password; otherwise SMBSCOPE_PASSWORD, or a prompt.
+    /// Read the password from the first line of this file; otherwise SMBSCOPE_PASSWORD, or a prompt.
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
 
-    /// How long to wait for the answer to a command.
+    /// Wait this long for the response to a command.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = units::time)]
     pub timeout: Duration,
 
     /// End the preparation or the removal of files after this time.
-    #[arg(long, value_name = "DURATION", default_value = "30min", value_parser = units::time)]
+    #[arg(hide_short_help = true, long, value_name = "DURATION", default_value = "30min", value_parser = units::time)]
     pub prepare_timeout: Duration,
 
     /// Put commands that belong together into one frame where the dialect can.
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     pub compound: bool,
 
     /// SMB1: read and write in raw mode, as clients of the time of NetBench did.
-    #[arg(long, conflicts_with = "leases")]
+    #[arg(hide_short_help = true, long, conflicts_with = "leases")]
     pub raw: bool,
 
     /// Ask for a lease or an oplock with every open.
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     pub leases: bool,
 }
 

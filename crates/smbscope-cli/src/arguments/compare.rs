@@ -36,8 +36,9 @@ pub struct CompareArguments {
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
 
-    /// Look only at connections with this TCP port at either end; may be repeated. Without it, SMB is recognised on
-    /// any port by its content.
+    /// Look only at connections with this TCP port at either end; may be repeated.
+    ///
+    /// Without it, SMB is recognised on any port by its content.
     #[arg(long = "port", value_name = "N")]
     pub ports: Vec<u16>,
 

@@ -76,10 +76,10 @@ pub enum Verb {
     /// report shows throughput and response time against users. docs/bench.md has more.
     Bench(Box<BenchArguments>),
 
-    /// Put captures side by side: what got slower, by how much, and how far that can be believed.
+    /// Compare captures, reports and runs: what got slower, by how much, and how sure that is.
     ///
-    /// Each argument is a capture, a report that `analyze --format json` has saved, or a run of `bench`; they are told
-    /// apart by content. Runs are compared load point by load point.
+    /// Each argument is a capture, a report that `analyze --format json` has saved, or a run of `bench`; the content
+    /// says which. Runs are compared load point by load point.
     /// The first one is the base that the others are compared with.
     Compare(CompareArguments),
 
@@ -146,13 +146,15 @@ pub struct AnalyzeArguments {
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
 
-    /// Write names into CSV as they are. Without it, an apostrophe goes before a name that a spreadsheet would take for
-    /// a formula.
-    #[arg(long)]
+    /// Write names into CSV as they are.
+    ///
+    /// Without it, an apostrophe goes before a name that a spreadsheet would take for a formula.
+    #[arg(hide_short_help = true, long)]
     pub csv_raw: bool,
 
-    /// Look only at connections with this TCP port at either end; may be repeated. Without it, SMB is recognised on
-    /// any port by its content.
+    /// Look only at connections with this TCP port at either end; may be repeated.
+    ///
+    /// Without it, SMB is recognised on any port by its content.
     #[arg(long = "port", value_name = "N")]
     pub ports: Vec<u16>,
 
@@ -161,8 +163,9 @@ pub struct AnalyzeArguments {
     #[arg(long, value_name = "EXPR", help_heading = "Filter and slices")]
     pub filter: Option<Filter>,
 
-    /// Group results by these fields, separated by commas or repeated. With --format csv, print the groups instead of
-    /// the exchange table.
+    /// Group results by these fields, separated by commas or repeated.
+    ///
+    /// With --format csv, print the groups instead of the exchange table.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension(), help_heading = "Filter and slices")]
     pub by: Vec<Dimension>,
 
@@ -187,7 +190,7 @@ pub struct AnalyzeArguments {
 
     /// Where packets were captured on both sides of a router, use those beside the client or beside the server.
     /// [default: the first copy of each]
-    #[arg(long, value_enum, value_name = "SIDE")]
+    #[arg(hide_short_help = true, long, value_enum, value_name = "SIDE")]
     pub beside: Option<Side>,
 
     /// Title of the report.
@@ -203,21 +206,25 @@ pub struct AnalyzeArguments {
 #[derive(Debug, Clone, Args)]
 pub struct CommonArguments {
     /// When to use colour.
-    #[arg(long, value_enum, default_value_t = ColorChoice::Auto)]
+    #[arg(hide_short_help = true, long, value_enum, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
 
     /// Columns of the text report, instead of the terminal's.
-    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400))]
+    #[arg(hide_short_help = true, long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400))]
     pub width: Option<u16>,
 
-    /// Threads that follow connections, beside the one that reads; 1 does everything on one thread. The result does
-    /// not depend on it. [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// Threads that follow connections, beside the one that reads; 1 does everything on one thread. [default: all
+    /// cores]
+    ///
+    /// The result does not depend on it.
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
 
-    /// Memory budget in MiB for connection state (connections, outstanding requests, names), and again for the windows
-    /// of decompressors. When it is full, the least recently active connections are evicted and counted under Quality.
-    #[arg(long, value_name = "MIB", default_value_t = (Limits::DEFAULT_MEMORY >> 20) as u32,
+    /// Memory budget in MiB for connection state (connections, outstanding requests, names), and again for the
+    /// windows of decompressors.
+    ///
+    /// When it is full, the least recently active connections are evicted and counted under Quality.
+    #[arg(hide_short_help = true, long, value_name = "MIB", default_value_t = (Limits::DEFAULT_MEMORY >> 20) as u32,
         value_parser = clap::value_parser!(u32).range((Limits::LEAST_MEMORY >> 20) as i64..=1 << 20))]
     pub memory: u32,
 
