@@ -47,7 +47,7 @@ COMPLETIONS := bash-completion/completions/smbscope zsh/site-functions/_smbscope
 STAGE := $(TARGET)/release/package
 PACKAGES := $(TARGET)/packages
 
-.PHONY: schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-all build install uninstall packages docs demo check test lint fmt lint-rust lint-python licences advisories test-rust test-kerberos test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-all build install uninstall packages docs demo check test lint fmt lint-rust lint-python licences advisories test-rust test-kerberos test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -74,7 +74,7 @@ install: ## the binary, manual pages, completions, documents, workloads and demo
 	$(SMBSCOPE) completions zsh >$(INSTALLED)/share/$(word 2,$(COMPLETIONS))
 	$(SMBSCOPE) completions fish >$(INSTALLED)/share/$(word 3,$(COMPLETIONS))
 	install -m 644 README.md CHANGELOG.md LICENSE-* $(INSTALLED)/share/doc/smbscope
-	install -m 644 docs/*.md docs/*.svg $(INSTALLED)/share/doc/smbscope/docs
+	install -m 644 docs/*.md docs/*.svg docs/*.png $(INSTALLED)/share/doc/smbscope/docs
 	install -m 644 tests/data/demo-*.pcap.zst $(INSTALLED)/share/smbscope/captures
 	install -m 644 workloads/*.toml $(INSTALLED)/share/smbscope/workloads
 
@@ -246,6 +246,10 @@ load-figures: setup build ## what the load generator does and costs, on Samba an
 
 fuzz: ## fuzz every parser for FUZZ_SECONDS each; FUZZ_TARGETS="pcap smb2" for some; see docs/fuzzing.md
 	FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_TARGETS='$(FUZZ_TARGETS)' scripts/fuzz.sh
+
+docs/report.png: setup-web build ## the picture of README.md anew
+	$(SMBSCOPE) analyze -q -o $(TARGET)/report.html tests/data/demo-slow-server.pcap.zst
+	cd web && node scripts/picture.mjs $(abspath $(TARGET))/report.html ../$@
 
 demo-captures: setup-python build ## record the bundled captures anew (root; Samba, ClamAV)
 	scripts/make_demo_captures.sh tests/data

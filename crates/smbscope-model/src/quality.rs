@@ -51,7 +51,7 @@ counters! {
     ip_fragments,
     /// IP datagrams put together from fragments.
     ip_datagrams_reassembled,
-    /// IP datagrams given up because fragments are missing or the table was full.
+    /// IP datagrams evicted because fragments are missing or the table was full.
     ip_datagrams_incomplete,
     /// Packets that a file held out of time order, put in order before the analysis.
     packets_reordered_by_time,
@@ -90,7 +90,7 @@ counters! {
     dropped_bytes,
     /// Bytes neither captured nor acknowledged.
     missing_unacknowledged_bytes,
-    /// Packets that turned up after their bytes had been given up as dropped.
+    /// Packets that came too late, after the gap of their bytes was counted.
     late_segments,
     /// TCP keep-alives.
     keep_alives,
@@ -100,9 +100,9 @@ counters! {
     midstream_flows,
     /// Flows closed by RST.
     reset_flows,
-    /// Flows given up because the table was full.
+    /// Flows evicted because the table was full.
     evicted_flows,
-    /// Segments held for reordering and given up because a buffer was full.
+    /// Segments held for reordering and evicted because a buffer was full.
     reorder_buffer_overflows,
 
     /// Times that the framing was lost (after a gap, a cut-off header, a mid-stream start).
@@ -150,9 +150,9 @@ counters! {
     clock_steps,
     /// Responses that begin before the last packet of their request; they have no service time and no server time.
     early_responses,
-    /// Outstanding requests given up because the table was full.
+    /// Outstanding requests evicted because the table was full.
     evicted_requests,
-    /// Names (sessions, trees, opens) given up because a table was full.
+    /// Names (sessions, trees, opens) evicted because a table was full.
     evicted_names,
     /// Interim responses (STATUS_PENDING and SMB1's "go ahead").
     interim_responses,

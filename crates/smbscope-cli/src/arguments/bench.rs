@@ -264,6 +264,9 @@ pub enum BenchVerb {
 
 /// Arguments of `smbscope bench clean`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope bench clean smb://ann@files/projects")]
 pub struct CleanArguments {
     /// The target that was used: `smb://[user@]host[:port]/share[/dir]`.
     #[arg(value_name = "TARGET")]

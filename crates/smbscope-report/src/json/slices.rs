@@ -18,7 +18,7 @@ pub(super) struct Slices<'a> {
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     missed_at_most_ns: i64,
     entries: Vec<SliceEntry<'a>>,
-    /// What was given up because there were too many keys, added up.
+    /// What was evicted because there were too many keys, added up.
     other: Option<SliceFigures>,
 }
 

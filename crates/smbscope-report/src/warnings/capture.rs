@@ -37,7 +37,7 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("dropped_packets", Of::SmbPackets, "packet[s] dropped by the capture (at least)"),
     ("capture_gaps", Of::Nothing, "gap[s] in the captured data"),
     ("missing_unacknowledged_bytes", Of::Nothing, "byte[s] neither captured nor acknowledged"),
-    ("late_segments", Of::SmbPackets, "packet[s] came after being given up as dropped"),
+    ("late_segments", Of::SmbPackets, "packet[s] came too late, after their gap was counted"),
     ("retransmitted_segments", Of::SmbPackets, "packet[s] retransmitted by TCP"),
     ("spurious_retransmissions", Of::SmbPackets, "of them in vain, the receiver had acknowledged the data"),
     ("retransmissions_seen_once", Of::SmbPackets, "packet[s] sent again, lost before the capture could see the first"),
@@ -45,10 +45,10 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("zero_windows", Of::SmbPackets, "packet[s] closed the receive window"),
     ("midstream_flows", Of::Connections, "connection[s] began before the capture"),
     ("reset_flows", Of::Connections, "connection[s] reset"),
-    ("evicted_flows", Of::Nothing, "connection[s] given up, too many at once"),
-    ("reorder_buffer_overflows", Of::SmbPackets, "packet[s] given up, reordering buffer full"),
+    ("evicted_flows", Of::Nothing, "connection[s] evicted, too many at once"),
+    ("reorder_buffer_overflows", Of::SmbPackets, "packet[s] evicted, reordering buffer full"),
     ("framing_lost", Of::Nothing, "loss[es] of SMB framing"),
-    ("bytes_skipped", Of::Nothing, "byte[s] passed over to find SMB framing again"),
+    ("bytes_skipped", Of::Nothing, "byte[s] skipped to find SMB framing again"),
     ("unknown_frames", Of::Nothing, "frame[s] other than SMB messages"),
     ("foreign_replies", Of::Connections, "connection[s] whose server answered in another protocol"),
     ("malformed_messages", Of::Nothing, "malformed SMB message[s]"),
@@ -65,8 +65,8 @@ const COUNTERS: &[(&str, Of, &str)] = &[
     ("ids_reused", Of::Commands, "command[s] whose id was used again before the response"),
     ("clock_steps", Of::Commands, "command[s] across a step of the clock, matched but not timed"),
     ("early_responses", Of::Commands, "response[s] captured before the end of the request, no service time"),
-    ("evicted_requests", Of::Commands, "command[s] given up, too many outstanding"),
-    ("evicted_names", Of::Nothing, "session, share or file name[s] given up, too many at once"),
+    ("evicted_requests", Of::Commands, "command[s] evicted, too many outstanding"),
+    ("evicted_names", Of::Nothing, "session, share or file name[s] evicted, too many at once"),
 ];
 
 /// Every warning of a report.
