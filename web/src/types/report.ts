@@ -210,7 +210,7 @@ export interface Quality {
    */
   ip_datagrams_reassembled: number;
   /**
-   * IP datagrams given up because fragments are missing or the table was full.
+   * IP datagrams evicted because fragments are missing or the table was full.
    */
   ip_datagrams_incomplete: number;
   /**
@@ -286,7 +286,7 @@ export interface Quality {
    */
   missing_unacknowledged_bytes: number;
   /**
-   * Packets that turned up after their bytes had been given up as dropped.
+   * Packets that came too late, after the gap of their bytes was counted.
    */
   late_segments: number;
   /**
@@ -306,11 +306,11 @@ export interface Quality {
    */
   reset_flows: number;
   /**
-   * Flows given up because the table was full.
+   * Flows evicted because the table was full.
    */
   evicted_flows: number;
   /**
-   * Segments held for reordering and given up because a buffer was full.
+   * Segments held for reordering and evicted because a buffer was full.
    */
   reorder_buffer_overflows: number;
   /**
@@ -402,11 +402,11 @@ export interface Quality {
    */
   early_responses: number;
   /**
-   * Outstanding requests given up because the table was full.
+   * Outstanding requests evicted because the table was full.
    */
   evicted_requests: number;
   /**
-   * Names (sessions, trees, opens) given up because a table was full.
+   * Names (sessions, trees, opens) evicted because a table was full.
    */
   evicted_names: number;
   /**
@@ -1185,7 +1185,7 @@ export interface Slices {
   missed_at_most_ns: number;
   entries: SliceEntry[];
   /**
-   * What was given up because there were too many keys, added up.
+   * What was evicted because there were too many keys, added up.
    */
   other: SliceFigures | null;
 }
