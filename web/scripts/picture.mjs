@@ -3,7 +3,7 @@
 import { resolve } from "node:path";
 import { chromium } from "@playwright/test";
 
-const [page, picture] = process.argv.slice(2);
+const [page = "", picture = ""] = process.argv.slice(2);
 const browser = await chromium.launch({
   executablePath: process.env.SMBSCOPE_CHROMIUM ?? "chromium",
   args: ["--no-sandbox"],
