@@ -136,7 +136,7 @@ class Spread:
         return self.low <= other.high and other.low <= self.high
 
     def cell(self, digits: int, base: "Spread | None" = None) -> str:
-        """The median and its spread; only the range where noise decides; `≈` where the base is not told apart."""
+        """The median and its spread; only the range where noise decides; `≈` where the base is as good as equal."""
         if self.uncertainty > NOISE:
             return f"noise ({self.low:,.{digits}f} – {self.high:,.{digits}f})"
         same = " ≈" if base is not None and self.overlaps(base) else ""

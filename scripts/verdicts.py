@@ -84,7 +84,7 @@ class Case:
 
 
 def server_stopped(lab: Lab, judge: Judge) -> None:
-    """Clients work without pause, and the server is stopped for a second in the midst of it."""
+    """Clients work without pause, and the server is stopped for a second meanwhile."""
     upload = lab.folder / "upload.bin"
     sparse(upload, 96 * MIB)
     sparse(lab.share / "big.bin", 96 * MIB)

@@ -60,7 +60,7 @@ impl Connection {
         self.accounts.client
     }
 
-    /// What it takes, about.
+    /// Approximate memory in bytes.
     #[inline]
     pub(crate) fn footprint(&self) -> usize {
         let exchanges = self.accounts.footprint(self.protocols.outstanding());

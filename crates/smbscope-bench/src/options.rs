@@ -71,7 +71,7 @@ pub enum Server {
 
 /// How users connect, and as whom.
 pub struct Connect {
-    /// Dialect, protection and the like; host, address, share and credentials are filled in.
+    /// Dialect, protection and so on; host, address, share and credentials are filled in.
     pub options: Options,
     /// Who connects.
     pub login: Login,

@@ -102,7 +102,7 @@ impl Sniffer {
         Err(format!("{}; run as root, or allow dumpcap to capture", reasons.join("; ")))
     }
 
-    /// Begins a capture into a file, and returns when it is under way.
+    /// Begins a capture into a file, and returns when it has begun.
     pub(crate) fn begin(&self, file: &Path) -> anyhow::Result<Capture> {
         let name = self.program.name();
         let mut log = file.to_owned().into_os_string();
@@ -115,7 +115,7 @@ impl Sniffer {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(said)
-            // Ctrl-C is for us: what is under way then is still to be captured.
+            // Ctrl-C is for us: what is outstanding then is still to be captured.
             .process_group(0)
             .spawn()
             .with_context(|| format!("cannot start {name}"))?;
@@ -140,7 +140,7 @@ impl Sniffer {
     }
 }
 
-/// A capture under way; dropping it ends it.
+/// A running capture; dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Capture {
     child: Option<Child>,

@@ -57,7 +57,7 @@ pub const STANDSTILL_LEAST: Nanos = Nanos(250_000_000);
 /// What a name of a user, a share or a file ends with when only its beginning is known.
 pub const CUT_NAME_MARK: char = '…';
 
-/// A time in which the server stood still in the midst of a message: it sent no more of a response that it had begun,
+/// A time in which the server stood still during a message: it sent no more of a response that it had begun,
 /// though the client had room for it, or had no room for more of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standstill {
@@ -154,7 +154,7 @@ pub enum Outcome {
     ServerInitiated,
     /// The table of outstanding requests was full; the oldest was given up.
     Evicted,
-    /// An encrypted frame with others under way: nothing says which answer is its own.
+    /// An encrypted frame with others outstanding: nothing says which answer is its own.
     NotPairable,
     /// Both halves seen, but the response before the request: the capture's clock stepped backwards, or it
     /// reordered packets.
@@ -307,7 +307,7 @@ pub struct Exchange {
     pub retransmission_delay: Option<Nanos>,
     /// The last copy of that segment.
     pub resent: Option<Timestamp>,
-    /// The longest time in which the server stood still in the midst of either half; only those of
+    /// The longest time in which the server stood still during either half; only those of
     /// [`STANDSTILL_LEAST`] and more are noted.
     pub standstill: Option<Standstill>,
     /// The round trip between capture point and server, as known when the exchange ended.

@@ -8,7 +8,7 @@
 /// Budgets in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// For flows: what they hold back, frames under way, requests that wait for an answer.
+    /// For flows: what they hold back, outstanding frames, requests that wait for an answer.
     pub flows: usize,
     /// For the names of SMB2 sessions: users, shares, paths of open files.
     pub names: usize,

@@ -45,7 +45,7 @@ counters! {
     malformed_packets,
     /// Packets that the snap length cut off inside their link, IP or TCP header.
     headers_not_captured,
-    /// TCP packets that were in a tunnel: VXLAN, GENEVE, GRE, ERSPAN, IP in IP, GTP-U and the like.
+    /// TCP packets that were in a tunnel: VXLAN, GENEVE, GRE, ERSPAN, IP in IP, GTP-U and others.
     tunneled_packets,
     /// IP fragments seen.
     ip_fragments,
@@ -59,7 +59,7 @@ counters! {
     packets_out_of_time_order,
     /// Capture files or streams that end in the middle of a record.
     truncated_captures,
-    /// Records or blocks of a capture file that could not be read and were passed over.
+    /// Records or blocks of a capture file that could not be read and were skipped.
     unreadable_records,
 
     /// TCP packets of flows that carry SMB; the counters from here to the losses of framing are about these flows.
@@ -109,7 +109,7 @@ counters! {
     framing_lost,
     /// Times that it was found again.
     framing_found,
-    /// Bytes passed over while looking for a frame header.
+    /// Bytes skipped while looking for a frame header.
     bytes_skipped,
     /// Frames that are no SMB message and were not expected as raw data.
     unknown_frames,

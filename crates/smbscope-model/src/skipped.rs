@@ -25,7 +25,7 @@ pub enum SkippedProtocol {
     UdpPort(u16),
     /// More tunnels within each other than are followed.
     NestedTunnels,
-    /// What was beyond the protocols that are told apart.
+    /// What was beyond the protocols that are named.
     Others,
 }
 
@@ -185,7 +185,7 @@ impl SkippedProtocol {
     }
 
     /// Whether SMB may be in there unseen: tunnels, encryption and links that are not read. Name resolution, routing
-    /// and the like never carry it.
+    /// and others never carry it.
     pub fn may_carry_smb(self) -> bool {
         match self {
             SkippedProtocol::EtherType(number) => matches!(number, 0x8137 | 0x88e5 | 0x8903 | 0x894f),

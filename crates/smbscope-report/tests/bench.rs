@@ -110,7 +110,7 @@ fn warnings_name_the_load_points_and_the_gravest_comes_first() {
         "At 8 users 950 operations ended otherwise than the workload expects.",
         "At 8 users the server answered 10.8% of the commands with an error (972).",
         "At 8 users 3 sessions could not be made or broke: cannot connect to 127.0.0.1:14450: connection refused.",
-        "7 commands were under way when the connection ended, and have no time.",
+        "7 commands were outstanding when the connection ended, and have no time.",
         "At 8 users the rate was not kept: 900 operations a second of 1,500; 6,000 had not begun at the end.",
         "No capture was made: tcpdump is not installed.",
     ];

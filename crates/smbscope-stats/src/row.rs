@@ -256,7 +256,7 @@ mod tests {
             tally.record(&failed);
         }
         let row = tally.finish();
-        // 0xc0000016 (MORE_PROCESSING_REQUIRED) is among the codes and is no error: 135 − 1 errors, 128 told apart.
+        // 0xc0000016 (MORE_PROCESSING_REQUIRED) is among the codes and is no error: 135 − 1 errors, 128 listed.
         assert_eq!((row.errors, row.statuses.len() as u64, row.other_statuses), (134, 128, 6));
     }
 }

@@ -41,7 +41,7 @@ impl Default for Intervals {
     }
 }
 
-/// What began within a bin, and what was under way.
+/// What began within a bin, and what was outstanding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bin {
     /// Commands that began.

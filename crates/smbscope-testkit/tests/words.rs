@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What was written, in small letters, and what is written instead.
-const REPLACED: [(&str, &str); 24] = [
+const REPLACED: [(&str, &str); 33] = [
     ("with work in hand", "active time"),
     ("half were answered", "median"),
     ("half of them within", "median"),
@@ -29,6 +29,15 @@ const REPLACED: [(&str, &str); 24] = [
     ("let every byte", "add this one-way latency"),
     ("best cipher that both", "strongest mutually supported cipher"),
     ("has an end, a loadfile, so often", "N passes"),
+    ("commands under way", "outstanding commands"),
+    ("were under way", "were outstanding"),
+    ("not told apart", "not listed"),
+    ("in the midst of", "during"),
+    ("what it takes, about", "approximate memory in bytes"),
+    ("broke the protocol", "HOST:PORT is not an SMB server (it answered HTTP)"),
+    ("on (not used)", "enabled, not required"),
+    ("is given up, that of the connections", "least recently active connections are evicted"),
+    ("it is the server:", "server-bound"),
 ];
 
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {

@@ -402,7 +402,7 @@ export interface Run {
     [k: string]: number;
   };
   /**
-   * Commands that were under way when their connection ended.
+   * Commands that were outstanding when their connection ended.
    */
   unanswered: number;
   /**
@@ -711,7 +711,7 @@ export interface Group {
    */
   timed: number;
   /**
-   * Error responses by status; `(other)` adds up what was not told apart.
+   * Error responses by status; `(other)` adds up what is not listed.
    */
   errors: {
     [k: string]: number;
@@ -869,7 +869,7 @@ export interface FileEntity {
    */
   path: string;
   /**
-   * True for the entry that adds up everything that was not told apart.
+   * True for the entry that adds up everything that is not listed.
    */
   is_other: boolean;
   /**
@@ -894,7 +894,7 @@ export interface FileEntity {
 export interface UserEntity {
   user: string;
   /**
-   * True for the entry that adds up everything that was not told apart.
+   * True for the entry that adds up everything that is not listed.
    */
   is_other: boolean;
   /**

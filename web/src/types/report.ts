@@ -198,7 +198,7 @@ export interface Quality {
    */
   headers_not_captured: number;
   /**
-   * TCP packets that were in a tunnel: VXLAN, GENEVE, GRE, ERSPAN, IP in IP, GTP-U and the like.
+   * TCP packets that were in a tunnel: VXLAN, GENEVE, GRE, ERSPAN, IP in IP, GTP-U and others.
    */
   tunneled_packets: number;
   /**
@@ -226,7 +226,7 @@ export interface Quality {
    */
   truncated_captures: number;
   /**
-   * Records or blocks of a capture file that could not be read and were passed over.
+   * Records or blocks of a capture file that could not be read and were skipped.
    */
   unreadable_records: number;
   /**
@@ -322,7 +322,7 @@ export interface Quality {
    */
   framing_found: number;
   /**
-   * Bytes passed over while looking for a frame header.
+   * Bytes skipped while looking for a frame header.
    */
   bytes_skipped: number;
   /**
@@ -548,7 +548,7 @@ export interface Row {
    */
   timed: number;
   /**
-   * Error responses by status; `(other)` adds up what was not told apart.
+   * Error responses by status; `(other)` adds up what is not listed.
    */
   errors: {
     [k: string]: number;
@@ -827,7 +827,7 @@ export interface Command {
    */
   timed: number;
   /**
-   * Error responses by status; `(other)` adds up what was not told apart.
+   * Error responses by status; `(other)` adds up what is not listed.
    */
   errors: {
     [k: string]: number;
@@ -888,7 +888,7 @@ export interface Subcommand {
    */
   timed: number;
   /**
-   * Error responses by status; `(other)` adds up what was not told apart.
+   * Error responses by status; `(other)` adds up what is not listed.
    */
   errors: {
     [k: string]: number;
@@ -953,7 +953,7 @@ export interface Group {
    */
   timed: number;
   /**
-   * Error responses by status; `(other)` adds up what was not told apart.
+   * Error responses by status; `(other)` adds up what is not listed.
    */
   errors: {
     [k: string]: number;
@@ -1003,7 +1003,7 @@ export interface Group {
 export interface ShareEntity {
   share: string;
   /**
-   * True for the entry that adds up everything that was not told apart.
+   * True for the entry that adds up everything that is not listed.
    */
   is_other: boolean;
   /**
@@ -1032,7 +1032,7 @@ export interface FileEntity {
    */
   path: string;
   /**
-   * True for the entry that adds up everything that was not told apart.
+   * True for the entry that adds up everything that is not listed.
    */
   is_other: boolean;
   /**
@@ -1060,11 +1060,11 @@ export interface ClientEntity {
    */
   client: string;
   /**
-   * Sum over its connections; null for what was not told apart.
+   * Sum over its connections; null for what is not listed.
    */
   time_split: TimeSplit | null;
   /**
-   * True for the entry that adds up everything that was not told apart.
+   * True for the entry that adds up everything that is not listed.
    */
   is_other: boolean;
   /**
@@ -1093,11 +1093,11 @@ export interface ServerEntity {
   server: string;
   server_port: number | null;
   /**
-   * Sum over its connections; null for what was not told apart.
+   * Sum over its connections; null for what is not listed.
    */
   time_split: TimeSplit | null;
   /**
-   * True for the entry that adds up everything that was not told apart.
+   * True for the entry that adds up everything that is not listed.
    */
   is_other: boolean;
   /**
@@ -1122,7 +1122,7 @@ export interface ServerEntity {
 export interface UserEntity {
   user: string;
   /**
-   * True for the entry that adds up everything that was not told apart.
+   * True for the entry that adds up everything that is not listed.
    */
   is_other: boolean;
   /**

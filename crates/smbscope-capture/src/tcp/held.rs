@@ -49,7 +49,7 @@ impl Waiting {
         self.bytes
     }
 
-    /// What it takes, about.
+    /// Approximate memory in bytes.
     #[inline]
     pub(super) fn footprint(&self) -> usize {
         self.bytes + self.queue.len() * (size_of::<Held>() + 2 * size_of::<(usize, u64, Arrival)>())

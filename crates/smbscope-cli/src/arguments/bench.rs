@@ -33,10 +33,10 @@ pub struct BenchArguments {
     #[command(subcommand)]
     pub other: Option<BenchVerb>,
 
-    /// Where to: `smb://[user@]host[:port]/share[/dir]`.
+    /// Load this share: `smb://[user@]host[:port]/share[/dir]`.
     ///
-    /// Without it, a private Samba server is started for the time of the run. Everything happens in one directory
-    /// there, smbscope-bench.
+    /// Without it, bench starts a private Samba server for the run. It works in one directory of the share,
+    /// smbscope-bench.
     #[arg(value_name = "TARGET")]
     pub target: Option<Target>,
 
@@ -44,24 +44,24 @@ pub struct BenchArguments {
     #[command(flatten)]
     pub connect: ConnectArguments,
 
-    /// Workload of each user: a built-in one by name, or a file (TOML, or a loadfile of dbench).
+    /// Let each user do this workload: a built-in one by name, or a file (TOML, or a loadfile of dbench).
     #[arg(long, value_name = "NAME|FILE", default_value = "netbench-like", help_heading = "Load")]
     pub workload: String,
 
-    /// A loadfile of dbench, such as /usr/share/dbench/client.txt, each expected status checked.
+    /// Play a loadfile of dbench, such as /usr/share/dbench/client.txt, and check each expected status.
     #[arg(long, value_name = "FILE", conflicts_with = "workload", help_heading = "Load")]
     pub loadfile: Option<PathBuf>,
 
-    /// Load points: users at the same time, one after the other: 1,8,32 or 10..200:10.
+    /// Run load points with these numbers of users: 1,8,32 or 10..200:10.
     /// [default: 1,2,4,8,16,32; with --rate or --rates 32]
     #[arg(long, value_name = "USERS", help_heading = "Load")]
     pub users: Option<Users>,
 
-    /// Length of the measured part of each load point.
+    /// Measure each load point for this time.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = units::time, help_heading = "Load")]
     pub duration: Duration,
 
-    /// Length of the warm-up before it, which is not counted.
+    /// Warm up for this time before it, without measuring.
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = units::time, help_heading = "Load")]
     pub warmup: Duration,
 
@@ -73,21 +73,21 @@ pub struct BenchArguments {
     #[arg(long, value_name = "N/s", value_parser = rate, conflicts_with_all = ["rate_per_user", "rates"], help_heading = "Load")]
     pub rate: Option<f64>,
 
-    /// Open loop: begin so many operations a second for each user (2/s), so that more users are more load.
+    /// Open loop: begin N operations a second for each user (2/s), so that more users are more load.
     #[arg(hide_short_help = true, long, value_name = "N/s", value_parser = rate, conflicts_with = "rates", help_heading = "Load")]
     pub rate_per_user: Option<f64>,
 
-    /// Open loop: load points by rate, operations a second of all users together: 500,1000,2000 or 100..1000:100.
+    /// Open loop: run load points with these rates, in operations a second of all users: 500,1000,2000 or 100..1000:100.
     ///
     /// With --find-capacity the range to search.
     #[arg(long, value_name = "RATES", help_heading = "Load")]
     pub rates: Option<Rates>,
 
-    /// Open loop: operations are due at equal distances, or at random like the visits of many people.
+    /// Open loop: space operations evenly, or at random as many people do.
     #[arg(hide_short_help = true, long, value_enum, default_value_t = ArrivalsChoice::Constant, help_heading = "Load")]
     pub arrivals: ArrivalsChoice,
 
-    /// Closed loop: time that a user thinks between two operations, besides what the workload says.
+    /// Closed loop: add this think time between two operations of a user.
     #[arg(long, value_name = "DURATION", value_parser = units::time, conflicts_with_all = ["rate", "rate_per_user", "rates"], help_heading = "Load")]
     pub think: Option<Duration>,
 
@@ -96,34 +96,34 @@ pub struct BenchArguments {
     #[arg(long, value_name = "CRITERION", help_heading = "Load")]
     pub find_capacity: Option<Criterion>,
 
-    /// Make no files beforehand, and look at none: they are there, as on a server that answers by a script.
+    /// Skip the preparation and check of files: they are there.
     #[arg(hide_short_help = true, long, help_heading = "Load")]
     pub no_prepare: bool,
 
-    /// Sessions that each user works with, in turns.
+    /// Give each user N sessions, used in turn.
     #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Load")]
     pub sessions_per_user: u16,
 
-    /// Connections of each session, which take turns (SMB 3 multichannel); a guest's session has one.
+    /// Give each session N connections, used in turn (SMB 3 multichannel); a guest's session has one.
     #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=32), help_heading = "Load")]
     pub connections_per_session: u16,
 
-    /// New sessions a second.
+    /// Open at most N sessions a second.
     #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Load")]
     pub connect_rate: u32,
 
-    /// Seed of the random numbers: runs with the same seed do the same operations, at the same places, of the same size.
+    /// Seed the random numbers: runs with the same seed do the same operations at the same offsets with the same sizes.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Load")]
     pub seed: u64,
 
-    /// Poll for responses without a pause instead of sleeping until they come: each thread takes a whole processor, and
-    /// the time to wake up is no part of response times.
+    /// Poll for responses instead of sleeping: each thread takes a whole processor, and response times exclude the time
+    /// to wake up.
     ///
-    /// For one user or few, on a machine that has nothing else to do.
+    /// For few users, on an otherwise idle machine.
     #[arg(hide_short_help = true, long, help_heading = "Load")]
     pub busy_poll: bool,
 
-    /// Threads that users are divided among. [default: half the cores]
+    /// Divide users among N threads. [default: half the cores]
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), help_heading = "Load")]
     pub threads: Option<u16>,
 
@@ -136,11 +136,11 @@ pub struct BenchArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "When to stop")]
     pub passes: Option<u32>,
 
-    /// End the run after so many operations that did not end as expected.
+    /// End the run after N operations that did not end as expected.
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
     pub stop_on_errors: Option<u64>,
 
-    /// What a user does whose session broke.
+    /// When a user's session breaks, connect again or end the user.
     #[arg(hide_short_help = true, long, value_enum, default_value_t = OnFailure::Reconnect, help_heading = "When to stop")]
     pub on_failure: OnFailure,
 
@@ -154,15 +154,15 @@ pub struct BenchArguments {
     #[arg(short, long, value_name = "RUNDIR", help_heading = "Results")]
     pub output: Option<PathBuf>,
 
-    /// Print this.
+    /// Print the report in this format.
     #[arg(long, value_enum, default_value_t = BenchFormat::Text, help_heading = "Results")]
     pub format: BenchFormat,
 
-    /// Title of the report.
+    /// Set the title of the report.
     #[arg(long, help_heading = "Results")]
     pub title: Option<String>,
 
-    /// When to use colour.
+    /// Use colour.
     #[arg(hide_short_help = true, long, value_enum, default_value_t = ColorChoice::Auto, help_heading = "Results")]
     pub color: ColorChoice,
 
@@ -170,7 +170,7 @@ pub struct BenchArguments {
     #[arg(long, help_heading = "Results")]
     pub full: bool,
 
-    /// Columns of the text report, instead of the terminal's.
+    /// Set the width of the text report in columns. [default: the terminal's]
     #[arg(hide_short_help = true, long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400), help_heading = "Results")]
     pub width: Option<u16>,
 
@@ -255,7 +255,7 @@ impl BenchArguments {
 /// Other things to do with a target.
 #[derive(Debug, Subcommand)]
 pub enum BenchVerb {
-    /// Remove the directory that benchmarks made on a share, and nothing else.
+    /// Remove the directory that bench made on a share, and nothing else.
     Clean(CleanArguments),
 
     /// List the built-in workloads, or print one as a file to begin from.
@@ -268,7 +268,7 @@ pub enum BenchVerb {
 Examples:
   smbscope bench clean smb://ann@files/projects")]
 pub struct CleanArguments {
-    /// The target that was used: `smb://[user@]host[:port]/share[/dir]`.
+    /// Target of the runs: `smb://[user@]host[:port]/share[/dir]`.
     #[arg(value_name = "TARGET")]
     pub target: Target,
 
@@ -280,7 +280,7 @@ pub struct CleanArguments {
 /// Arguments of `smbscope bench workloads`.
 #[derive(Debug, Args)]
 pub struct WorkloadsArguments {
-    /// The workload to print.
+    /// Print this workload.
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
 }
@@ -297,7 +297,7 @@ pub struct ConnectArguments {
     #[arg(long, value_enum, default_value_t = SigningChoice::On)]
     pub signing: SigningChoice,
 
-    /// The only way of signing to offer with SMB 3.1.1.
+    /// Offer only this signing algorithm with SMB 3.1.1.
     #[arg(hide_short_help = true, long, value_enum)]
     pub signing_algorithm: Option<SigningAlgorithmChoice>,
 
@@ -305,7 +305,7 @@ pub struct ConnectArguments {
     #[arg(long, value_enum, default_value_t = EncryptionChoice::Off)]
     pub encryption: EncryptionChoice,
 
-    /// How frames are carried: direct TCP (port 445), or a NetBIOS session (port 139).
+    /// Use direct TCP (port 445), or a NetBIOS session (port 139).
     #[arg(hide_short_help = true, long, value_enum, default_value_t = TransportChoice::Tcp)]
     pub transport: TransportChoice,
 
@@ -321,25 +321,25 @@ pub struct ConnectArguments {
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = units::time)]
     pub timeout: Duration,
 
-    /// End the preparation or the removal of files after this time.
+    /// Abort the preparation or removal of files after this time.
     #[arg(hide_short_help = true, long, value_name = "DURATION", default_value = "30min", value_parser = units::time)]
     pub prepare_timeout: Duration,
 
-    /// Put commands that belong together into one frame where the dialect can.
+    /// Send related commands as one compound where the dialect can.
     #[arg(hide_short_help = true, long)]
     pub compound: bool,
 
-    /// SMB1: read and write in raw mode, as clients of the time of NetBench did.
+    /// SMB1: read and write in raw mode, as NetBench's clients did.
     #[arg(hide_short_help = true, long, conflicts_with = "leases")]
     pub raw: bool,
 
-    /// Ask for a lease or an oplock with every open.
+    /// Request a lease or an oplock with every open.
     #[arg(hide_short_help = true, long)]
     pub leases: bool,
 }
 
 impl ConnectArguments {
-    /// What would be passed over in silence, or refused only by the server.
+    /// What would be ignored, or refused only by the server.
     fn conflict(&self) -> Option<&'static str> {
         let (encrypted, algorithm) = (self.encryption != EncryptionChoice::Off, self.signing_algorithm.is_some());
         let later_cipher =
@@ -520,12 +520,12 @@ impl From<LoginChoice> for Login {
     }
 }
 
-/// What a user does whose session broke.
+/// When a user's session breaks, connect again or end the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnFailure {
-    /// Connects again, and goes on.
+    /// Connect again.
     Reconnect,
-    /// Ends; the run ends with the last user.
+    /// End the user; the run ends with the last one.
     End,
 }
 

@@ -15,20 +15,20 @@ Examples:
   smbscope compare runs/samba-4.17 runs/samba-4.22
 
 Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 130 interrupted.")]
-#[command(mut_arg("width", |arg| arg.help("Columns of the page, instead of the terminal's")))]
-#[command(mut_arg("threads", |arg| arg.help("Threads that follow connections, as for `analyze`. [default: all cores]")))]
-#[command(mut_arg("memory", |arg| arg.help("Memory in MiB for the analysis of a capture, as for `analyze`")))]
+#[command(mut_arg("width", |arg| arg.help("Set the width of the text in columns. [default: the terminal's]")))]
+#[command(mut_arg("threads", |arg| arg.help("Follow connections on N threads, as `analyze` does. [default: all cores]")))]
+#[command(mut_arg("memory", |arg| arg.help("Memory budget in MiB for the analysis of a capture, as in `analyze`")))]
 pub struct CompareArguments {
     /// Captures, reports saved as JSON, run directories of `bench` or their run.json: at least two. `-` is a capture on
     /// standard input.
     #[arg(required = true, num_args = 2.., value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// What a file is called in the comparison: for the first of them, and again for the next; otherwise by its name.
+    /// Name the first file so in the comparison; repeat it for the next. [default: its file name]
     #[arg(long = "name", value_name = "NAME")]
     pub names: Vec<String>,
 
-    /// What to write. [default: by the ending of OUT: .html, .json; otherwise text]
+    /// Write this format. [default: by the ending of OUT: .html, .json; otherwise text]
     #[arg(long, value_enum)]
     pub format: Option<CompareFormat>,
 
@@ -42,7 +42,7 @@ pub struct CompareArguments {
     #[arg(long = "port", value_name = "N")]
     pub ports: Vec<u16>,
 
-    /// Title of the comparison.
+    /// Set the title of the comparison.
     #[arg(long)]
     pub title: Option<String>,
 

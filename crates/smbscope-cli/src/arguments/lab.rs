@@ -34,13 +34,13 @@ Examples:
   smbscope lab up --name far --bandwidth 100mbit --delay 5ms --set 'strict sync = no'")]
     Up(UpArguments),
 
-    /// Stop servers that `lab up` started, and remove everything of them.
+    /// Stop servers that `lab up` started, and remove all their files.
     Down(DownArguments),
 
-    /// List the servers that run.
+    /// List running servers.
     Status(StatusArguments),
 
-    /// Run a command with a server of its own, which ends with it.
+    /// Run a command with a private server that stops when the command ends.
     ///
     /// The command finds the server in its environment: SMBSCOPE_LAB_URL (smb://bench@127.0.0.1:PORT/share),
     /// SMBSCOPE_LAB_ENCRYPTED_URL, SMBSCOPE_LAB_HOST, SMBSCOPE_LAB_PORT, SMBSCOPE_LAB_USER, SMBSCOPE_PASSWORD,
@@ -62,7 +62,7 @@ Exit status: that of the command; 128 and the number of the signal that ended it
 /// Arguments of `smbscope lab up`.
 #[derive(Debug, Args)]
 pub struct UpArguments {
-    /// The server's name, for `lab down` and `lab status`.
+    /// Name the server, for `lab down` and `lab status`.
     #[arg(long, value_name = "NAME", default_value = "lab")]
     pub name: String,
 
@@ -74,7 +74,7 @@ pub struct UpArguments {
     #[command(flatten)]
     pub state: StateArguments,
 
-    /// What to say about it.
+    /// Print the server's address, users and settings in this format.
     #[arg(long, value_enum, default_value_t = LabFormat::Text)]
     pub format: LabFormat,
 }
@@ -82,11 +82,11 @@ pub struct UpArguments {
 /// Arguments of `smbscope lab down`.
 #[derive(Debug, Args)]
 pub struct DownArguments {
-    /// Which ones; the only one that runs otherwise.
+    /// Stop the servers of these names. [default: the only one that runs]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
 
-    /// All that `lab up` started.
+    /// Stop all servers that `lab up` started.
     #[arg(long, conflicts_with = "names")]
     pub all: bool,
 
@@ -102,7 +102,7 @@ pub struct StatusArguments {
     #[command(flatten)]
     pub state: StateArguments,
 
-    /// What to write.
+    /// Print the list in this format.
     #[arg(long, value_enum, default_value_t = LabFormat::Text)]
     pub format: LabFormat,
 }
@@ -118,7 +118,7 @@ pub struct RunArguments {
     #[command(flatten)]
     pub state: StateArguments,
 
-    /// The command and its arguments.
+    /// Command to run, and its arguments.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -126,7 +126,7 @@ pub struct RunArguments {
 /// Where the servers' folders are.
 #[derive(Debug, Args)]
 pub struct StateArguments {
-    /// Where the servers' folders are. [default: smbscope-lab in $XDG_RUNTIME_DIR, or /tmp/smbscope-lab-UID]
+    /// Keep the servers' folders here. [default: smbscope-lab in $XDG_RUNTIME_DIR, or /tmp/smbscope-lab-UID]
     #[arg(long = "state", value_name = "DIR")]
     pub folder: Option<PathBuf>,
 }
@@ -134,11 +134,11 @@ pub struct StateArguments {
 /// How a server is to be.
 #[derive(Debug, Args)]
 pub struct ServerArguments {
-    /// The oldest dialect that the server speaks: nt1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.
+    /// Lowest dialect that the server accepts: nt1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.
     #[arg(long, value_name = "DIALECT", default_value_t = Dialect::Nt1, help_heading = "Server")]
     pub min_dialect: Dialect,
 
-    /// The newest one.
+    /// Highest dialect that the server accepts.
     #[arg(long, value_name = "DIALECT", default_value_t = Dialect::Smb311, help_heading = "Server")]
     pub max_dialect: Dialect,
 
@@ -146,50 +146,50 @@ pub struct ServerArguments {
     #[arg(long, value_enum, default_value_t = LabSigning::On, help_heading = "Server")]
     pub signing: LabSigning,
 
-    /// Require encryption on every share; without it, only the share `enc` does.
+    /// Require encryption on every share, not only on the share `enc`.
     #[arg(long, help_heading = "Server")]
     pub encrypt: bool,
 
-    /// Whether leases and oplocks are granted.
+    /// Grant leases and oplocks.
     #[arg(long, value_enum, default_value_t = OnOff::On, help_heading = "Server")]
     pub leases: OnOff,
 
-    /// Let nobody change the shared files.
+    /// Make the share read-only.
     #[arg(long, help_heading = "Server")]
     pub read_only: bool,
 
-    /// Users with passwords: bench, bench2 and so on.
+    /// Create N users with passwords: bench, bench2, …
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..),
         help_heading = "Server")]
     pub users: u16,
 
-    /// Let guests onto the share without a password: everybody on this machine. Not with --share-folder.
+    /// Allow guests without a password, which is everybody on this machine. Not with --share-folder.
     #[arg(long, conflicts_with = "share_folder", help_heading = "Server")]
     pub guests: bool,
 
-    /// The port to listen on. [default: any free one]
+    /// Listen on this TCP port. [default: any free one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Server")]
     pub port: Option<u16>,
 
-    /// Share this folder, which stays when the server goes. [default: an empty one that goes with it]
+    /// Share this folder, and keep it when the server stops. [default: an empty folder that is removed]
     ///
-    /// It is accessed with your rights, or, where root starts the server, with those of the folder's owner; on a folder of
-    /// root's, users have the rights of an unprivileged account.
+    /// Users access it with your rights, or, where root starts the server, with those of the folder's owner; in a folder
+    /// that root owns, with those of an unprivileged account.
     #[arg(long, value_name = "DIR", conflicts_with = "disk", help_heading = "Server")]
     pub share_folder: Option<PathBuf>,
 
-    /// A line of smb.conf for all shares; `[share] …` and `[enc] …` are for that one. May be repeated.
+    /// Add this line of smb.conf to all shares; `[share] …` and `[enc] …` add it to one. May be repeated.
     #[arg(long = "set", value_name = "NAME = VALUE", help_heading = "Server")]
     pub extra: Vec<String>,
 
     /// Add this one-way latency in each direction: 5ms, 250us.
     ///
-    /// Root gets a network of the server's own, in which packets are late: a capture shows it as network. Otherwise a proxy
-    /// that ends TCP does it, and a capture at the client shows it as the server's time.
+    /// Started by root, the server gets a network namespace whose link delays packets: a capture shows network time. Otherwise
+    /// a proxy that terminates TCP delays the data, and a capture at the client shows server time.
     #[arg(long, value_name = "TIME", value_parser = parse_delay, help_heading = "What makes it slow")]
     pub delay: Option<Duration>,
 
-    /// Carry no more than this in each direction: 100mbit, 1gbit.
+    /// Limit the bandwidth in each direction: 100mbit, 1gbit.
     #[arg(long, value_name = "RATE", value_parser = parse_bandwidth, help_heading = "What makes it slow")]
     pub bandwidth: Option<u64>,
 
@@ -197,11 +197,11 @@ pub struct ServerArguments {
     #[arg(long, value_name = "SHARE", value_parser = parse_loss, help_heading = "What makes it slow")]
     pub loss: Option<f64>,
 
-    /// Scan files for viruses when they are opened, and when they were written.
+    /// Scan files for viruses when they are opened and after they were written.
     #[arg(long, value_enum, value_name = "SCANNER", help_heading = "What makes it slow")]
     pub antivirus: Option<Scanner>,
 
-    /// A folder of signatures, such as /var/lib/clamav. [default: one signature, of the EICAR test file]
+    /// Take virus signatures from this folder, such as /var/lib/clamav. [default: only that of the EICAR test file]
     #[arg(long, value_name = "DIR", requires = "antivirus", help_heading = "What makes it slow")]
     pub signatures: Option<PathBuf>,
 
@@ -210,7 +210,7 @@ pub struct ServerArguments {
         help_heading = "What makes it slow")]
     pub cpu_load: Option<u8>,
 
-    /// Put the share on a disk of this size, in memory, that can be full: 64M, 2G. Needs root.
+    /// Put the share on a RAM disk of this size, which can run full: 64M, 2G. Needs root.
     #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "What makes it slow")]
     pub disk: Option<u64>,
 }

@@ -130,7 +130,7 @@ pub struct AnalyzeArguments {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// What to write. [default: by the ending of OUT: .html, .json, .csv, .parquet; otherwise text]
+    /// Write this format. [default: by the ending of OUT: .html, .json, .csv, .parquet; otherwise text]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
 
@@ -169,7 +169,7 @@ pub struct AnalyzeArguments {
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension(), help_heading = "Filter and slices")]
     pub by: Vec<Dimension>,
 
-    /// How many slices the text report lists.
+    /// List N groups in the text report.
     #[arg(long, value_name = "N", default_value_t = 20, requires = "by", help_heading = "Filter and slices",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub top: u32,
@@ -179,11 +179,11 @@ pub struct AnalyzeArguments {
         help_heading = "Filter and slices")]
     pub sort: Sort,
 
-    /// Show a time line in the text report, and give the one of JSON bins of this width: 100ms, 1s, 5min.
+    /// Show a time line with bins of this width: 100ms, 1s, 5min.
     #[arg(long, value_name = "DURATION", value_parser = interval, help_heading = "Filter and slices")]
     pub interval: Option<Nanos>,
 
-    /// Change what counts as slow: read=50ms,longest=5s,share=80%; p95=100ms sets all groups. docs/figures.md lists the
+    /// Set what counts as slow: read=50ms,longest=5s,share=80%; p95=100ms sets all groups. docs/figures.md lists the
     /// thresholds and their defaults.
     #[arg(long, value_name = "NAME=VALUE,...", default_value = "", hide_default_value = true)]
     pub slow: Thresholds,
@@ -193,7 +193,7 @@ pub struct AnalyzeArguments {
     #[arg(hide_short_help = true, long, value_enum, value_name = "SIDE")]
     pub beside: Option<Side>,
 
-    /// Title of the report.
+    /// Set the title of the report.
     #[arg(long)]
     pub title: Option<String>,
 
@@ -205,15 +205,15 @@ pub struct AnalyzeArguments {
 /// What `analyze` and `compare` have in common.
 #[derive(Debug, Clone, Args)]
 pub struct CommonArguments {
-    /// When to use colour.
+    /// Use colour.
     #[arg(hide_short_help = true, long, value_enum, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
 
-    /// Columns of the text report, instead of the terminal's.
+    /// Set the width of the text report in columns. [default: the terminal's]
     #[arg(hide_short_help = true, long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400))]
     pub width: Option<u16>,
 
-    /// Threads that follow connections, beside the one that reads; 1 does everything on one thread. [default: all
+    /// Follow connections on N threads, beside the one that reads; 1 does everything on one thread. [default: all
     /// cores]
     ///
     /// The result does not depend on it.
@@ -228,7 +228,7 @@ pub struct CommonArguments {
         value_parser = clap::value_parser!(u32).range((Limits::LEAST_MEMORY >> 20) as i64..=1 << 20))]
     pub memory: u32,
 
-    /// No progress bar.
+    /// Print no progress bar.
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -311,7 +311,7 @@ pub enum Format {
     Parquet,
 }
 
-/// When to use colour.
+/// Use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set.

@@ -73,7 +73,7 @@ pub enum Error {
     },
 
     /// The server sent what the specification does not allow.
-    #[error("the server broke the protocol: {0}")]
+    #[error("protocol error of the server: {0}")]
     Protocol(String),
 
     /// What listens there is no SMB server.

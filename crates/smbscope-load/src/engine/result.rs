@@ -34,7 +34,7 @@ pub struct Run {
     pub connects: Summary,
     /// Sessions that could not be made or broke, by reason in words, and how often.
     pub failures: BTreeMap<String, u64>,
-    /// Commands that were under way when their connection ended.
+    /// Commands that were outstanding when their connection ended.
     pub unanswered: u64,
     /// Times in which commands were outstanding and none was answered, in their order.
     pub stalls: Vec<Stall>,

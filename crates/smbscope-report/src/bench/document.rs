@@ -218,7 +218,7 @@ pub struct Run {
     pub connects: Figures,
     /// Sessions that could not be made or broke, by reason, and how often.
     pub failures: BTreeMap<String, u64>,
-    /// Commands that were under way when their connection ended.
+    /// Commands that were outstanding when their connection ended.
     pub unanswered: u64,
     /// What the client itself cost; null where not known.
     pub client_cpu: Option<ClientCpu>,

@@ -129,8 +129,11 @@ fn sentences(comparison: &Comparison, column: usize) -> Vec<String> {
         let of_kind = changed.iter().filter(|change| (change.cost > 0) == slower);
         let named: Vec<String> = of_kind.clone().take(NAMED_MAX).map(one).collect();
         let more = of_kind.count().saturating_sub(NAMED_MAX);
-        let more =
-            if more > 0 { format!("; and {}", counted(more as u64, "command", "commands")) } else { String::new() };
+        let more = if more > 0 {
+            format!("; and {}", counted(more as u64, "more command", "more commands"))
+        } else {
+            String::new()
+        };
         let word = if slower { "Slower" } else { "Faster" };
         (!named.is_empty()).then(|| format!("{word} on average: {}{more}.", named.join("; ")))
     };
@@ -173,6 +176,6 @@ fn certainty(comparison: &Comparison, column: usize) -> String {
         () if few => "Fewer than 100 commands on one side: differences may be noise.",
         () => "",
     };
-    let runs = "One run each gives no confidence interval: repeat both before you act on small differences.";
+    let runs = "One measurement each gives no confidence interval: repeat both before you act on small differences.";
     if like.is_empty() { runs.to_owned() } else { format!("{like} {runs}") }
 }

@@ -253,7 +253,7 @@ pub(crate) struct Row {
     pub(crate) count: u64,
     /// Exchanges that entered the times.
     pub(crate) timed: u64,
-    /// Error responses by status; `(other)` adds up what was not told apart.
+    /// Error responses by status; `(other)` adds up what is not listed.
     pub(crate) errors: BTreeMap<String, u64>,
     /// How exchanges ended; only what occurred.
     #[serde(default)]
@@ -339,7 +339,7 @@ fn outcomes(outcomes: &[(Outcome, u64)]) -> BTreeMap<String, u64> {
 pub(crate) struct Entity<N> {
     #[serde(flatten)]
     pub(crate) name: N,
-    /// True for the entry that adds up everything that was not told apart.
+    /// True for the entry that adds up everything that is not listed.
     #[serde(default)]
     pub(crate) is_other: bool,
     /// Commands.

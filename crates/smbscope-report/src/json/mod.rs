@@ -229,7 +229,7 @@ impl FileName {
 pub(crate) struct ClientName {
     /// IP address.
     client: String,
-    /// Sum over its connections; null for what was not told apart.
+    /// Sum over its connections; null for what is not listed.
     time_split: Option<TimeSplit>,
 }
 
@@ -239,7 +239,7 @@ struct ServerName {
     /// IP address.
     server: String,
     server_port: Option<u16>,
-    /// Sum over its connections; null for what was not told apart.
+    /// Sum over its connections; null for what is not listed.
     time_split: Option<TimeSplit>,
 }
 
@@ -260,7 +260,7 @@ impl UserName {
 }
 
 impl<'a> Document<'a> {
-    /// The document; lists of connections, files and the like hold `listed` entries at most, those that took longest.
+    /// The document; lists of connections, files and others hold `listed` entries at most, those that took longest.
     pub(crate) fn within(report: &'a Report, listed: usize) -> Document<'a> {
         let aggregate = &report.aggregate;
         let splits = &aggregate.splits;

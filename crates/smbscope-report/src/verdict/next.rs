@@ -103,7 +103,7 @@ fn command(report: &Report, filter: Option<&str>, options: &str) -> String {
     let mut words = vec!["smbscope analyze".to_owned()];
     let given = report.filter.as_ref().map(|filter| filter.expression.as_str());
     let filter = match (given, filter) {
-        (Some(given), Some(more)) => Some(format!("({given}) and {more}")),
+        (Some(given), Some(more)) if !given.contains(more) => Some(format!("({given}) and {more}")),
         (given, more) => given.or(more).map(str::to_owned),
     };
     words.extend(filter.map(|filter| format!("--filter {}", quoted(&filter))));

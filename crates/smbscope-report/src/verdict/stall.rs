@@ -28,7 +28,7 @@ pub(super) struct Stall<'a> {
     pub(super) resent: bool,
 }
 
-/// When the server kept an exchange waiting, if it did for `least`: before its response, or in the midst of a transfer,
+/// When the server kept an exchange waiting, if it did for `least`: before its response, or during a transfer,
 /// where it need not be longer than others, as nothing but the server accounts for it.
 fn wait(exchange: &Exchange, least: Nanos) -> Option<(Timestamp, Timestamp)> {
     let service = exchange.time(TimeKind::ServiceTime).filter(|time| *time >= least);

@@ -25,7 +25,7 @@ enum Of {
 /// `[s]` belongs to the plural.
 const COUNTERS: &[(&str, Of, &str)] = &[
     ("truncated_captures", Of::Nothing, "capture[s] cut off in the middle of a record"),
-    ("unreadable_records", Of::Packets, "record[s] of the capture file unreadable, passed over"),
+    ("unreadable_records", Of::Packets, "record[s] of the capture file unreadable, skipped"),
     ("packets_reordered_by_time", Of::Packets, "packet[s] out of time order in the file, put in order"),
     ("packets_out_of_time_order", Of::Packets, "packet[s] older than those before"),
     ("snapped_packets", Of::Packets, "packet[s] cut short by the snap length"),
@@ -108,7 +108,7 @@ pub(crate) fn of(report: &Report) -> Vec<Warning> {
     let plain = Warning::from;
     warnings.extend(one_way(report).map(plain));
     warnings.extend(counted_as(
-        "encrypted request[s] not paired with an answer, others were under way",
+        "encrypted request[s] not paired with an answer, others were outstanding",
         whole.ended(Outcome::NotPairable),
         Of::Commands,
     ));
@@ -126,7 +126,7 @@ pub(crate) fn of(report: &Report) -> Vec<Warning> {
     for (name, other) in tables {
         if let Some(other) = other {
             let commands = counted(other.count, "command is", "commands are");
-            let text = format!("more than {} {name}: {commands} not told apart", thousands(ENTITIES_MAX as u64));
+            let text = format!("more than {} {name}: {commands} not listed", thousands(ENTITIES_MAX as u64));
             warnings.push(plain(text));
         }
     }

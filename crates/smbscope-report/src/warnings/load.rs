@@ -132,7 +132,7 @@ impl Found<'_> {
         if unanswered > 0 {
             let commands = counted(unanswered, "command was", "commands were");
             let have = if unanswered == 1 { "has" } else { "have" };
-            self.warnings.push(format!("{commands} under way when the connection ended, and {have} no time."));
+            self.warnings.push(format!("{commands} outstanding when the connection ended, and {have} no time."));
         }
     }
 

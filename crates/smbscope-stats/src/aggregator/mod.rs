@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Distinct combinations of command, subcommand and group that are told apart. Real traffic has a few hundred; what
+/// Distinct combinations of command, subcommand and group that have a row. Real traffic has a few hundred; what
 /// a hostile capture adds beyond is counted in its group and not per command.
 pub const LEAVES_MAX: usize = 2_048;
 
@@ -46,7 +46,7 @@ pub struct Aggregator {
     last: Option<Timestamp>,
 }
 
-/// What commands are told apart by: the command, what it was used for, and where it is counted.
+/// What a row of commands is about: the command, what it was used for, and where it is counted.
 pub type Kind = (Command, Option<Subcommand>, Group);
 
 /// What was counted of a kind of commands.

@@ -24,7 +24,7 @@ use smbscope_model::{Exchange, TimeKind};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Slices that are told apart; up to here everything is exact.
+/// Slices that are kept; up to here everything is exact.
 pub const SLICES_MAX: usize = 20_000;
 
 /// Slices that stay when there are more.

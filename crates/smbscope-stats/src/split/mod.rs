@@ -6,9 +6,9 @@
 //! - **Commands are outstanding.** The moment is divided equally among them, and each share goes to the phase in which
 //!   its command is: request transfer, service, response transfer. Of the service time, the round trip between capture
 //!   point and server is the network's, half at its beginning and half at its end; the rest is the server's. Where the
-//!   round trip is not known, the two are not told apart. Two things hold up everything on a connection, and take the
+//!   round trip is not known, the two are not divided. Two things hold up everything on a connection, and take the
 //!   whole moment: a response that is coming in (nothing can arrive before it has), and a lost segment that is being
-//!   sent again. A server that stands still in the midst of a transfer ([`Exchange::standstill`]) takes it too.
+//!   sent again. A server that stands still during a transfer ([`Exchange::standstill`]) takes it too.
 //! - **Nothing is outstanding**, between a response and the next request. Up to [`THINK_MAX`] it is the client's time
 //!   to think, less the round trip between capture point and client, which is the network's. Longer, it is idle.
 //! - **Expected waits** take moments in which nothing else is outstanding. A subscription to changes

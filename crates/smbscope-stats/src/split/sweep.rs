@@ -23,7 +23,7 @@ pub(crate) struct Stretch {
     answered: Timestamp,
     pub(crate) end: Timestamp,
     round_trip: Option<Nanos>,
-    /// In the midst of a transfer.
+    /// During a transfer.
     standstill: Option<Standstill>,
     /// Its request was not captured.
     begins_unknown: bool,
@@ -201,7 +201,7 @@ impl Sweeper {
             self.notes.extend(since.map(|since| Noted { note, from: since.0, to: i64::MAX }));
         }
         self.sweep(settled.until.0, busy);
-        // They are still under way, and come as exchanges when they are over.
+        // They are still outstanding, and come as exchanges when they are over.
         self.notes.truncate(known);
         self.notes.retain(|noted| noted.to > self.position);
     }

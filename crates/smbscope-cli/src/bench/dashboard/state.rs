@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Intervals that are remembered: ten minutes of seconds, more than any terminal is wide.
 const HISTORY_MAX: usize = 600;
 
-/// Kinds of errors that are told apart.
+/// Kinds of errors that are listed.
 const STATUSES_MAX: usize = 64;
 
 /// What came out of a load point.

@@ -91,7 +91,7 @@ pub(super) struct Smb2Connection {
     plain: Vec<u8>,
     /// Where the last message of the frame being built begins.
     last: Option<usize>,
-    /// Requests that were under way before the frame being built.
+    /// Requests that were outstanding before the frame being built.
     before: usize,
     /// The part of the frame received last that nobody has looked at.
     pub(super) rest: Range<usize>,
