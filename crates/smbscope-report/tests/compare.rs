@@ -64,7 +64,9 @@ fn every_comparison_follows_the_schema() {
 
 #[test]
 fn columns_hold_what_a_page_draws_of_them() {
-    let comparison = compared(&[("a", report(&reads(&[1_000_000, 3_000_000]))), ("b", report(&[]))]);
+    let mut of_file = reads(&[1_000_000, 3_000_000]);
+    of_file.iter_mut().for_each(|read| (read.share, read.path) = (Some("data".into()), Some("a.txt".into())));
+    let comparison = compared(&[("a", report(&of_file)), ("b", report(&[]))]);
     let found = document(&comparison);
     let read = found["groups"].as_array().and_then(|all| all.iter().find(|group| group["group"] == "Read"));
     let read = read.expect("there are reads");
@@ -73,6 +75,26 @@ fn columns_hold_what_a_page_draws_of_them() {
     let intervals = found["columns"][0]["heatmap"]["bins"].as_array().expect("a heat map");
     assert_eq!(intervals.iter().map(began).sum::<usize>(), 2);
     assert_eq!(found["columns"][1]["heatmap"], Value::Null);
+    let slowest = |column: usize| -> Vec<i64> {
+        let listed = found["columns"][column]["slowest"].as_array().expect("a list");
+        listed.iter().filter_map(|exchange| exchange["response_time_ns"].as_i64()).collect()
+    };
+    assert_eq!([slowest(0), slowest(1)], [vec![3_000_000, 1_000_000], vec![]]);
+    let files = |column: usize| found["columns"][column]["files"].as_array().map(Vec::len);
+    assert_eq!([files(0), files(1)], [Some(1), Some(0)]);
+}
+
+#[test]
+fn lists_of_another_version_are_left_out_of_a_comparison() {
+    let mut saved = Vec::new();
+    smbscope_report::json::write(&report(&reads(&[1_000_000])), &mut saved).expect("writing to memory does not fail");
+    let mut saved: Value = serde_json::from_slice(&saved).expect("the report is JSON");
+    saved["slowest"] = json!([{ "response_time_ns": 7 }]);
+    saved.as_object_mut().expect("an object").remove("files");
+    let summary = Summary::parse(saved.to_string().as_bytes()).expect("a report");
+    let input = |name: &str| Input { name: name.into(), source: name.into(), report: summary.clone() };
+    let found = document(&Comparison::of(None, &[input("a"), input("b")]));
+    assert_eq!([&found["columns"][0]["slowest"], &found["columns"][0]["files"]], [&json!([]), &json!([])]);
 }
 
 fn given(name: &str, content: Content) -> Given {

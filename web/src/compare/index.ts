@@ -7,7 +7,9 @@ import { ABSENT, bytes, counted, date, duration, rate, ratio, span, thousands, u
 import { answer, Choice, facts, list, meanings, type Page, part, type Section, section } from "../lib/page";
 import { commandName } from "../report/figures";
 import { distribution, distributionChart } from "../report/groups";
-import { type Column, countColumn, numberColumn, textColumn } from "../table/columns";
+import { slowestTable } from "../report/slowest";
+import { entities } from "../report/tables";
+import { type Column, countColumn, numberColumn, pathColumn, textColumn } from "../table/columns";
 import { scrollingGrid } from "../table/grid";
 import { table } from "../table/table";
 import type { Cell, SmbscopeComparisonDocument } from "../types/compare";
@@ -67,6 +69,8 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
       section("commands", "Commands", [
         metric.place((of) => [entryTable("Commands", "Command", commandEntries(document), of, names)]),
       ]),
+      slowestSection(document),
+      filesSection(document),
       section(
         "overview",
         "What was compared",
@@ -94,6 +98,27 @@ function overTimeSection({ columns }: SmbscopeComparisonDocument): Section | nul
     return [overTime(heatmap, Math.min(first, ...ends), Math.max(first, ...ends))];
   });
   return section("time", "Over time", [options.length > 0 && content]);
+}
+
+/** The slowest commands of one column, which can be chosen; those of a capture can be looked up there. */
+function slowestSection({ columns }: SmbscopeComparisonDocument): Section | null {
+  const options = columns
+    .filter(({ slowest }) => slowest.length > 0)
+    .map((column) => ({ name: column.name, value: column }));
+  if (options.length === 0) return null;
+  const chosen = new Choice("Capture", options, options.length - 1);
+  const content = chosen.place(({ slowest, captures }) => [slowestTable(slowest, captures.length > 0)]);
+  return section("slowest", "Slowest commands", [content], "Slowest");
+}
+
+/** The files of one column that were waited for longest. */
+function filesSection({ columns }: SmbscopeComparisonDocument): Section | null {
+  const named = columns.map(({ name, files }) => ({ name, value: files.filter((file) => !file.is_other) }));
+  const options = named.filter(({ value }) => value.length > 0);
+  if (options.length === 0) return null;
+  const chosen = new Choice("Capture", options, options.length - 1);
+  const content = chosen.place((files) => [entities("Files", files, [pathColumn((row) => row.path)], 0)]);
+  return section("files", "Files", [content]);
 }
 
 const KINDS: Record<SmbscopeComparisonDocument["notes"][number]["kind"], string> = {

@@ -5,6 +5,20 @@
  */
 export type Protocol = "SMB1" | "SMB2";
 /**
+ * Where an exchange is counted. `Attributes`, `Directory` and `Locking` together are the paper's *Other*.
+ */
+export type GroupName =
+  | "Open/Close"
+  | "Attributes"
+  | "Directory"
+  | "Locking"
+  | "Read"
+  | "Write"
+  | "Session"
+  | "Control"
+  | "Waiting"
+  | "Encrypted";
+/**
  * What a note is about.
  */
 export type NoteKind = "few" | "mix" | "place" | "damage" | "encrypted" | "filter" | "warning";
@@ -114,6 +128,14 @@ export interface Column {
    * Response times over time, as a report has them; null where they are not known.
    */
   heatmap: HeatMap | null;
+  /**
+   * The slowest commands, slowest first, at most 20.
+   */
+  slowest: SlowExchange[];
+  /**
+   * At most 20, those that were waited for longest; what is not listed is not added up.
+   */
+  files: FileEntity[];
 }
 /**
  * One capture file or stream.
@@ -302,6 +324,122 @@ export interface HeatMapBin {
    * Pairs of bucket and count, of commands that began in the interval.
    */
   counts: [number, number][];
+}
+/**
+ * One of the slowest exchanges; expected waits are left out.
+ */
+export interface SlowExchange {
+  flow_id: number;
+  client: string;
+  client_port: number;
+  server: string;
+  server_port: number;
+  protocol: Protocol;
+  command: string;
+  subcommand: string | null;
+  group: GroupName;
+  user: string | null;
+  share: string | null;
+  path: string | null;
+  status: string | null;
+  /**
+   * Name of the file that holds the request.
+   */
+  capture: string | null;
+  /**
+   * Name of the file that holds the response, where it is another one.
+   */
+  response_capture: string | null;
+  /**
+   * Packet numbers as Wireshark counts them in that file, from 1; 0 where none was seen.
+   */
+  request_first_packet: number;
+  request_last_packet: number;
+  response_first_packet: number;
+  response_last_packet: number;
+  request_first_ns: number;
+  response_time_ns: number;
+  request_transfer_ns: number | null;
+  service_time_ns: number | null;
+  server_time_ns: number | null;
+  response_transfer_ns: number | null;
+  retransmission_delay_ns: number | null;
+  request_bytes: number;
+  response_bytes: number;
+}
+/**
+ * What a share, file, client, server or user did.
+ */
+export interface FileEntity {
+  share: string | null;
+  /**
+   * Path below the share; an ellipsis (…) at the end stands for what the capture does not hold.
+   */
+  path: string;
+  /**
+   * True for the entry that adds up everything that is not listed.
+   */
+  is_other: boolean;
+  /**
+   * Commands.
+   */
+  count: number;
+  /**
+   * Commands that entered the response time.
+   */
+  timed: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  bytes_read: number;
+  bytes_written: number;
+  response_time: Times;
+}
+/**
+ * Statistics of one of the times in nanoseconds. Standard deviation is that of a sample (n − 1). Percentiles interpolate linearly (Hyndman and Fan 7), are exact up to 10,000 values and have three significant digits above; p50 needs 1 value, p90 10, p95 20, p99 100, p999 1000. What too few values support is null.
+ */
+export interface Times {
+  /**
+   * Number of values.
+   */
+  count: number;
+  /**
+   * Smallest value.
+   */
+  min: number | null;
+  /**
+   * Largest value.
+   */
+  max: number | null;
+  /**
+   * Arithmetic mean, rounded to whole nanoseconds.
+   */
+  mean: number | null;
+  /**
+   * Sample standard deviation (divisor n − 1), rounded to whole nanoseconds.
+   */
+  stddev: number | null;
+  /**
+   * Median.
+   */
+  p50: number | null;
+  /**
+   * 90th percentile.
+   */
+  p90: number | null;
+  /**
+   * 95th percentile.
+   */
+  p95: number | null;
+  /**
+   * 99th percentile.
+   */
+  p99: number | null;
+  /**
+   * 99.9th percentile.
+   */
+  p999: number | null;
 }
 /**
  * The sum of the headline groups.

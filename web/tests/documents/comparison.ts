@@ -5,6 +5,8 @@ import { simulate } from "./simulate";
 
 type Column = SmbscopeComparisonDocument["columns"][number];
 
+const uncounted = (column: Column): Column => ({ ...column, heatmap: null, slowest: [], files: [] });
+
 export function comparison(
   names = ["without antivirus", "with antivirus", "with antivirus and signing"],
   reports = [
@@ -112,6 +114,8 @@ function column(report: SmbscopeReportDocument, name: string, base: SmbscopeRepo
     captures: report.captures,
     quality: report.quality.sentence,
     heatmap: report.heatmap,
+    slowest: report.slowest.slice(0, 20),
+    files: report.files.slice(0, 20),
     overview: {
       elapsed_ns: report.totals.elapsed_ns,
       commands: report.totals.commands,
@@ -158,7 +162,7 @@ export function comparedRamps(): SmbscopeComparisonDocument {
   return {
     ...document,
     // As of an older version, which did not count so.
-    columns: document.columns.map((column) => ({ ...column, heatmap: null })) as typeof document.columns,
+    columns: document.columns.map(uncounted) as SmbscopeComparisonDocument["columns"],
     headline: {
       cells: document.headline.cells.map(
         (cell) => cell && { ...cell, distribution: cell.distribution.map(() => 0) as Decades },

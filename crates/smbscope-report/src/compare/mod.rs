@@ -22,7 +22,9 @@ pub use ramps::{Content, Given, LoadPoint, PointCell, PointGroup, Ramp, Ramps};
 pub use saved::Summary;
 pub use text::render;
 
-use crate::json::waits::HeatMap;
+use crate::json::FileName;
+use crate::json::entries::Entity;
+use crate::json::waits::{HeatMap, SlowExchange};
 use cells::row_of;
 use serde::Serialize;
 use smbscope_model::{CaptureInfo, Nanos, Protocol};
@@ -86,6 +88,10 @@ pub struct Column {
     pub overview: Overview,
     /// Response times over time, as a report has them; null where they are not known.
     pub(crate) heatmap: Option<HeatMap>,
+    /// The slowest commands, slowest first, at most 20.
+    pub(crate) slowest: Vec<SlowExchange>,
+    /// At most 20, those that were waited for longest; what is not listed is not added up.
+    pub(crate) files: Vec<Entity<FileName>>,
 }
 
 /// A capture as a whole.
@@ -231,6 +237,8 @@ impl Column {
             quality: report.quality.clone(),
             overview: report.overview.clone(),
             heatmap: report.heatmap.clone(),
+            slowest: report.slowest.clone(),
+            files: report.files.clone(),
         }
     }
 }

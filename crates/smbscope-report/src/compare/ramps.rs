@@ -4,7 +4,7 @@
 //! compared as a capture is, and with captures.
 
 use super::cells::row_of;
-use super::saved::Summary;
+use super::saved::{LISTED_MAX, Summary};
 use super::{Cell, Column, Input, NoteKind, Overview, Ratio};
 use crate::bench::{self, Document, Run, Schedule};
 use crate::format::counted;
@@ -270,6 +270,7 @@ fn report_of(document: &Document, run: Option<&Run>) -> Summary {
     // Every user has as many connections, of the same dialect.
     let sessions = u64::from(users) * u64::from(document.settings.sessions_per_user);
     let dialects = (sessions > 0).then(|| (document.target.dialect.clone(), sessions));
+    let found = run.and_then(|run| run.counted.as_ref());
     Summary {
         title: document.title.clone(),
         filter: None,
@@ -284,7 +285,9 @@ fn report_of(document: &Document, run: Option<&Run>) -> Summary {
         headline: run.map_or_else(Row::default, |run| row(run.headline().count, run.errors.clone(), run.headline())),
         groups,
         commands: runs().flat_map(commands).collect(),
-        heatmap: run.and_then(|run| run.counted.as_ref()).and_then(|counted| counted.heatmap.clone().if_any()),
+        heatmap: found.and_then(|counted| counted.heatmap.clone().if_any()),
+        slowest: found.map(|counted| counted.slowest.clone()).unwrap_or_default(),
+        files: found.map(|counted| counted.files.iter().take(LISTED_MAX).cloned().collect()).unwrap_or_default(),
         warnings: document.warnings.clone(),
     }
 }

@@ -3,11 +3,14 @@
 use super::{Dialect, Overview};
 use crate::Report;
 use crate::document::{self, ParseError};
-use crate::json::entries::{Command, Group, Row};
-use crate::json::waits::HeatMap;
-use crate::json::{Document, KIND};
+use crate::json::entries::{Command, Entity, Group, Row};
+use crate::json::waits::{HeatMap, SlowExchange};
+use crate::json::{Document, FileName, KIND};
 use smbscope_model::{CaptureInfo, Nanos};
 use std::collections::BTreeMap;
+
+/// Slowest commands and files of each column that a comparison keeps.
+pub(super) const LISTED_MAX: usize = 20;
 
 /// What is compared of a measurement.
 #[derive(Debug, Clone)]
@@ -26,6 +29,8 @@ pub struct Summary {
     pub(super) groups: Vec<Group>,
     pub(super) commands: Vec<Command>,
     pub(super) heatmap: Option<HeatMap>,
+    pub(super) slowest: Vec<SlowExchange>,
+    pub(super) files: Vec<Entity<FileName>>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -69,6 +74,8 @@ impl Summary {
             groups: report.groups,
             commands: report.commands,
             heatmap: report.heatmap.if_any(),
+            slowest: report.slowest.into_iter().take(LISTED_MAX).collect(),
+            files: report.files.into_iter().take(LISTED_MAX).collect(),
             warnings: report.warnings.into_owned(),
         }
     }

@@ -15,7 +15,8 @@ use crate::document::{Generator, Kind};
 use crate::verdict::Verdict;
 use entries::{Command, Connection, Entity, Group, Timeline, Totals};
 pub use escaped::line;
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{CaptureInfo, Quality, Share, SkippedPackets};
 use smbscope_stats::FileKey;
 use std::borrow::Cow;
@@ -77,8 +78,8 @@ pub(crate) struct Document<'a> {
     pub(crate) groups: Vec<Group>,
     #[serde(skip_deserializing)]
     shares: Vec<Entity<ShareName<'a>>>,
-    #[serde(skip_deserializing)]
-    files: Vec<Entity<FileName>>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) files: Vec<Entity<FileName>>,
     pub(crate) clients: Vec<Entity<ClientName>>,
     #[serde(skip_deserializing)]
     servers: Vec<Entity<ServerName>>,
@@ -94,11 +95,17 @@ pub(crate) struct Document<'a> {
     #[serde(skip_deserializing)]
     concurrency: Vec<Concurrency>,
     /// The slowest exchanges, slowest first, at most 100.
-    #[serde(skip_deserializing)]
-    slowest: Vec<SlowExchange>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) slowest: Vec<SlowExchange>,
     #[serde(skip_deserializing)]
     omitted: Omitted,
     pub(crate) warnings: Cow<'a, [String]>,
+}
+
+/// A list of which an older version wrote other fields is taken for none: a comparison can do without.
+fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
+    let value = serde_json::Value::deserialize(from)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
 /// How many exchanges the filter chose, of how many.
