@@ -86,7 +86,7 @@ export interface LinesOptions {
   numbers?(): Numbers;
 }
 
-const LEFT = 64;
+const LEFT = 76;
 
 /** A figure of one panel or of several above each other. */
 export function lines(options: LinesOptions): HTMLElement {

@@ -84,7 +84,7 @@ class OverTime {
   }
 
   private draw(svg: SVGSVGElement, width: number): void {
-    const left = 64;
+    const left = 76;
     const right = width - 12;
     const box = ([top, bottom]: readonly [number, number]): Box => ({ left, right, top, bottom });
     this.x = scaleLinear(this.range, [left, right]);

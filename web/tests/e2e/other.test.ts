@@ -141,7 +141,7 @@ test("a comparison says first what got slower, and its caveats after the figures
   await expect(page.locator(".head .verdict .headline")).toHaveText(document.answers.map(({ headline }) => headline));
   await expect(page.locator(".head .verdict .who")).toHaveText(document.columns.slice(1).map(({ name }) => name));
   const order = await page.locator("main > section").evaluateAll((all) => all.map(({ id }) => id));
-  expect(order).toEqual(["time", "groups", "commands", "overview", "caveats", "method"]);
+  expect(order).toEqual(["time", "groups", "commands", "slowest", "files", "overview", "caveats", "method"]);
 });
 
 test("a comparison has a dot for each column and group, at its ratio", async ({ open }) => {

@@ -47,7 +47,7 @@ for (const capture of ["demo-smb1-netbench.pcap.zst", "demo-smb311-office.pcap.z
       encoding: "utf8",
     });
     const [, commands, median, p95] =
-      /^([\d,]+) commands in .*Median ([\d.]+ \S+), p95 ([\d.]+ [^\s;,]+)/m.exec(said) ?? [];
+      /^([\d,]+) commands in .*Median ([\d.]+ \S+), p95 ([\d.]+ [^\s;,.]+)/m.exec(said) ?? [];
     const [, perSecond] = /([\d,]+) commands\/s/.exec(said) ?? [];
     expect([commands, median, p95, perSecond]).not.toContain(undefined);
     for (const [tile, figure] of [
