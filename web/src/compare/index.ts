@@ -86,38 +86,58 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
   };
 }
 
-/** The heat map of one column, which can be chosen: the columns were measured at different times. */
-function overTimeSection({ columns }: SmbscopeComparisonDocument): Section | null {
-  const options = columns.flatMap(({ name, captures, heatmap }) =>
-    heatmap ? [{ name, value: { captures, heatmap } }] : [],
-  );
-  const chosen = new Choice("Capture", options, 0);
-  const content = chosen.place(({ captures, heatmap }) => {
-    const ends = captures.flatMap(({ first_ns, last_ns }) => [first_ns, last_ns].filter((at) => at !== null));
-    const first = heatmap.bins[0]?.start_ns ?? 0;
-    return [overTime(heatmap, Math.min(first, ...ends), Math.max(first, ...ends))];
+type InputColumn = SmbscopeComparisonDocument["columns"][number];
+
+/** What one column at a time shows: those that have it can be chosen, beginning with the first or the last. */
+function ofOneColumn<Value>(
+  columns: readonly InputColumn[],
+  value: (column: InputColumn) => Value | null,
+  begin: "first" | "last",
+  show: (value: Value) => Child[],
+): HTMLElement | null {
+  const options = columns.flatMap((column) => {
+    const found = value(column);
+    return found === null ? [] : [{ name: column.name, value: found }];
   });
-  return section("time", "Over time", [options.length > 0 && content]);
+  if (options.length === 0) return null;
+  return new Choice("Capture", options, begin === "first" ? 0 : options.length - 1).place(show);
 }
 
-/** The slowest commands of one column, which can be chosen; those of a capture can be looked up there. */
+/** The heat map of one column: the columns were measured at different times. */
+function overTimeSection({ columns }: SmbscopeComparisonDocument): Section | null {
+  const content = ofOneColumn(
+    columns,
+    ({ captures, heatmap }) => heatmap && { captures, heatmap },
+    "first",
+    ({ captures, heatmap }) => {
+      const ends = captures.flatMap(({ first_ns, last_ns }) => [first_ns, last_ns].filter((at) => at !== null));
+      const first = heatmap.bins[0]?.start_ns ?? 0;
+      return [overTime(heatmap, Math.min(first, ...ends), Math.max(first, ...ends))];
+    },
+  );
+  return section("time", "Over time", [content]);
+}
+
+/** The slowest commands of one column; those of a capture can be looked up there. */
 function slowestSection({ columns }: SmbscopeComparisonDocument): Section | null {
-  const options = columns
-    .filter(({ slowest }) => slowest.length > 0)
-    .map((column) => ({ name: column.name, value: column }));
-  if (options.length === 0) return null;
-  const chosen = new Choice("Capture", options, options.length - 1);
-  const content = chosen.place(({ slowest, captures }) => [slowestTable(slowest, captures.length > 0)]);
+  const content = ofOneColumn(
+    columns,
+    (column) => (column.slowest.length > 0 ? column : null),
+    "last",
+    ({ slowest, captures }) => [slowestTable(slowest, captures.length > 0)],
+  );
   return section("slowest", "Slowest commands", [content], "Slowest");
 }
 
 /** The files of one column that were waited for longest. */
 function filesSection({ columns }: SmbscopeComparisonDocument): Section | null {
-  const named = columns.map(({ name, files }) => ({ name, value: files.filter((file) => !file.is_other) }));
-  const options = named.filter(({ value }) => value.length > 0);
-  if (options.length === 0) return null;
-  const chosen = new Choice("Capture", options, options.length - 1);
-  const content = chosen.place((files) => [entities("Files", files, [pathColumn((row) => row.path)], 0)]);
+  const named = ({ files }: InputColumn) => files.filter((file) => !file.is_other);
+  const content = ofOneColumn(
+    columns,
+    (column) => (named(column).length > 0 ? named(column) : null),
+    "last",
+    (files) => [entities("Files", files, [pathColumn((row) => row.path)], 0)],
+  );
   return section("files", "Files", [content]);
 }
 

@@ -77,7 +77,7 @@ fn load(comparison: &Comparison, column: usize) -> String {
     let Some(users) = users else { return String::new() };
     let point = ramps.points.iter().find(|point| point.users == users);
     let ratio = point.and_then(|point| point.total.get(column)?.as_ref()?.per_second_ratio);
-    let throughput = ratio.map_or_else(String::new, |ratio| format!("{} of the throughput ", times(ratio.value)));
+    let throughput = ratio.map_or_else(String::new, |ratio| format!("{} of the throughput ", times(ratio)));
     format!("; {throughput}at {}", unbroken(counted(users.into(), "user", "users")))
 }
 
@@ -93,15 +93,12 @@ fn direction(ratio: f64) -> Option<&'static str> {
 /// `4.06 times (503 µs → 2.04 ms)`.
 fn change(ratio: Ratio, old: Option<Nanos>, new: Option<Nanos>) -> String {
     let [old, new] = [old, new].map(|time| time.map_or_else(|| "-".to_owned(), unbroken));
-    format!("{} ({old} → {new})", times(ratio.value))
+    format!("{} ({old} → {new})", times(ratio))
 }
 
-fn times(ratio: f64) -> String {
-    unbroken(match ratio {
-        ratio if ratio < 9.995 => format!("{ratio:.2} times"),
-        ratio if ratio < 99.95 => format!("{ratio:.1} times"),
-        ratio => format!("{ratio:.0} times"),
-    })
+/// `4.06 times`.
+fn times(ratio: Ratio) -> String {
+    unbroken(format!("{ratio} times"))
 }
 
 /// A command whose mean changed, and what that costs in all.
@@ -155,7 +152,7 @@ fn one(change: &Change<'_>) -> String {
     let more = if change.cost > 0 { "more" } else { "less" };
     format!(
         "{name} {} ({} → {}; {}, {} {more})",
-        times(change.ratio.value),
+        times(change.ratio),
         unbroken(change.old),
         unbroken(change.new),
         counted(change.count, "command", "commands"),

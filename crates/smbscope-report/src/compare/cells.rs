@@ -3,6 +3,7 @@
 use crate::json::entries::Row;
 use serde::Serialize;
 use smbscope_model::Nanos;
+use std::fmt;
 
 /// What a column says of a group or command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -96,6 +97,19 @@ impl Ratio {
     }
 }
 
+/// How often the base's value, in three digits or so.
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.value {
+            value if value > 0.0 && value < 0.005 => f.write_str("<0.01"),
+            value if value < 9.995 => write!(f, "{value:.2}"),
+            value if value < 99.95 => write!(f, "{value:.1}"),
+            value if value < 99_999.5 => write!(f, "{value:.0}"),
+            _ => f.write_str(">99999"),
+        }
+    }
+}
+
 impl Ratios {
     fn of(cell: &Cell, base: &Cell) -> Ratios {
         let (mine, bases) = (&cell.response_time, &base.response_time);
@@ -156,6 +170,13 @@ mod tests {
         let (mean, p50, p95, max) = (Some(Nanos(mean)), Some(Nanos(0)), p95.map(Nanos), Some(Nanos(9)));
         let response_time = Figures { count: timed, mean, p50, p95, max, ..Figures::default() };
         Row { count: timed + 1, timed, response_time, ..Row::default() }
+    }
+
+    #[test]
+    fn multiples_have_three_digits() {
+        let shown =
+            [0.0, 0.001, 0.5, 1.0, 9.999, 25.04, 1_234.0, 1e9].map(|value| Ratio { value, interval: None }.to_string());
+        assert_eq!(shown, ["0.00", "<0.01", "0.50", "1.00", "10.0", "25.0", "1234", ">99999"]);
     }
 
     #[test]

@@ -191,13 +191,18 @@ pub struct Command {
 impl Comparison {
     /// Compares reports with the first of them.
     pub fn of(title: Option<String>, inputs: &[Input]) -> Comparison {
+        Comparison::of_inputs(title, inputs).answered()
+    }
+
+    /// Without the answers, for which what else is compared counts too.
+    fn of_inputs(title: Option<String>, inputs: &[Input]) -> Comparison {
         let groups = groups(inputs);
         let rows = inputs.iter().map(|input| Some(&input.report.headline));
         let mut columns: Vec<Column> = inputs.iter().map(Column::of).collect();
         if let Some((base, others)) = columns.split_first_mut() {
             others.iter_mut().for_each(|column| column.overview.compare(&base.overview));
         }
-        let mut comparison = Comparison {
+        Comparison {
             title,
             answers: Vec::new(),
             columns,
@@ -206,21 +211,22 @@ impl Comparison {
             groups,
             commands: commands(inputs),
             ramps: None,
-        };
-        comparison.answers = answer::of(&comparison);
-        comparison
+        }
     }
 
     /// Compares reports and ramps with the first of them.
     pub fn of_all(title: Option<String>, given: &[Given]) -> Comparison {
         let (inputs, ramps) = ramps::resolved(given);
-        let mut comparison = Comparison { ramps, ..Comparison::of(title, &inputs) };
+        let mut comparison = Comparison { ramps, ..Comparison::of_inputs(title, &inputs) };
         let loads = ramps::differences(given).into_iter().map(|(column, kind, text)| Note { kind, column, text });
         // What was asked of the servers stands before what came of it.
         comparison.notes.extend(loads);
         comparison.notes.sort_by_key(|note| (note.column, !matches!(note.kind, NoteKind::Mix | NoteKind::Place)));
-        comparison.answers = answer::of(&comparison);
-        comparison
+        comparison.answered()
+    }
+
+    fn answered(self) -> Comparison {
+        Comparison { answers: answer::of(&self), ..self }
     }
 }
 

@@ -23,10 +23,8 @@ const NAME_MAX: usize = 60;
 
 /// What was measured; in brief how to see more of it.
 pub(super) fn title(page: &mut Page, report: &Report, is_brief: bool) {
-    let more = if is_brief { " (--full adds all tables)" } else { "" };
     let title = report.title.as_ref().map_or_else(String::new, |title| format!(": {}", clean(title)));
-    let room = page.width().saturating_sub(more.len());
-    page.line(Paint::Heading, &(shorten(&format!("SMB response times{title}"), room) + more));
+    page.title(&format!("SMB response times{title}"), is_brief);
     if let Some(note) = filter_note(report) {
         page.paragraph(Paint::Warning, &clean(&note));
     }

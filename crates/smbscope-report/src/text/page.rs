@@ -1,7 +1,7 @@
 //! A page of text while it is written: what goes out is cleaned, painted and no wider than the page.
 
 use super::style::Paint;
-use crate::format::{thousands, wrap};
+use crate::format::{shorten, thousands, wrap};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
@@ -53,6 +53,13 @@ impl Page {
     /// An empty line.
     pub(crate) fn blank(&mut self) {
         self.text.push('\n');
+    }
+
+    /// What the page is about; in brief how to see more of it.
+    pub(crate) fn title(&mut self, text: &str, is_brief: bool) {
+        let more = if is_brief { " (--full adds all tables)" } else { "" };
+        let room = self.width.saturating_sub(more.len());
+        self.line(Paint::Heading, &(shorten(text, room) + more));
     }
 
     /// A line.

@@ -44,21 +44,19 @@ impl Default for TextOptions {
 pub fn render(document: &Document, options: &TextOptions) -> String {
     let mut page = Page::new(options.width, options.color);
     overview::render(&mut page, document, options.detail == Detail::Brief);
-    if options.detail == Detail::Brief {
-        ramp::brief(&mut page, document);
-        one(document).into_iter().for_each(|run| point::brief(&mut page, document, run));
-        return page.into_text();
-    }
+    let points = match options.detail {
+        Detail::Brief => {
+            ramp::brief(&mut page, document);
+            one(document).into_iter().for_each(|run| point::brief(&mut page, document, run));
+            return page.into_text();
+        }
+        Detail::One => one(document).into_iter().collect(),
+        Detail::All => document.runs.iter().collect::<Vec<_>>(),
+    };
     ramp::render(&mut page, document);
     capacity::render(&mut page, document);
     wire::ramp(&mut page, document);
-    let chosen = match options.detail {
-        Detail::All => document.runs.iter().collect(),
-        Detail::Brief | Detail::One => one(document).into_iter().collect::<Vec<_>>(),
-    };
-    for run in chosen {
-        point::render(&mut page, document, run);
-    }
+    points.into_iter().for_each(|run| point::render(&mut page, document, run));
     page.into_text()
 }
 

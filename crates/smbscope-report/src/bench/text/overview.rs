@@ -1,7 +1,7 @@
 //! The top of the report: what was measured, what came out, and what weakens it.
 
 use crate::bench::{Document, Run, Schedule, Target, load_name};
-use crate::format::{bytes, capital, clean, counted, date, shorten, span, thousands, unbroken};
+use crate::format::{bytes, capital, clean, counted, date, span, thousands, unbroken};
 use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::warnings::far_below_its_rate;
@@ -16,8 +16,7 @@ pub(super) fn render(page: &mut Page, document: &Document, is_brief: bool) {
         Some(title) => format!("SMB load: {}", clean(title)),
         None => format!("SMB load on {}", clean(&document.target.host)),
     };
-    let more = if is_brief { " (--full adds all tables)" } else { "" };
-    page.line(Paint::Heading, &(shorten(&title, page.width().saturating_sub(more.len())) + more));
+    page.title(&title, is_brief);
     if let Some(behind) = far_below_its_rate(document) {
         page.paragraph(Paint::Alarm, &behind);
     }
