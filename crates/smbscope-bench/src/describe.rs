@@ -1,6 +1,5 @@
 //! What the document of a run says: what was asked for, what it was asked of, and what was measured.
 
-use crate::document::nanos;
 use crate::options::RunOptions;
 use crate::setup::Setup;
 use crate::{environment, names};
@@ -92,15 +91,15 @@ impl Setup {
         let half = || std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
         bench::Settings {
             schedule: match *schedule {
-                Schedule::Closed { think } => bench::Schedule::Closed { think_ns: nanos(think) },
+                Schedule::Closed { think } => bench::Schedule::Closed { think_ns: think.into() },
                 Schedule::Open { rate, per_user, arrivals } => {
                     bench::Schedule::Open { rate, per_user, random: arrivals == Arrivals::Poisson }
                 }
             },
             users: users.points().to_vec(),
             rates: self.options.plan.rates.clone(),
-            duration_ns: nanos(*duration),
-            warmup_ns: nanos(*warmup),
+            duration_ns: (*duration).into(),
+            warmup_ns: (*warmup).into(),
             threads: workers.map_or_else(half, NonZeroUsize::get) as u32,
             sessions_per_user: self.options.plan.sessions_per_user,
             connections_per_session: self.options.plan.connections_per_session,

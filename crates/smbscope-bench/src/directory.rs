@@ -115,7 +115,7 @@ impl RunDirectory {
                     users: run.users,
                     group: group.to_owned(),
                     started: run.started,
-                    duration: crate::document::nanos(run.duration),
+                    duration: run.duration.into(),
                     histogram,
                 });
             }

@@ -7,7 +7,6 @@ use smbscope_report::bench::{self, Capture, Captured, Measured, OTHER};
 use smbscope_stats::{Counted, Figures, Kind, Limit, Summary, is_apart};
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::time::Duration;
 
 /// What became of the capture of a load point.
 #[derive(Debug)]
@@ -46,8 +45,8 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
     bench::Run {
         users: run.users,
         started_ns: run.started,
-        duration_ns: nanos(run.duration),
-        warmup_ns: nanos(run.warmup),
+        duration_ns: run.duration.into(),
+        warmup_ns: run.warmup.into(),
         ended: ended(&run.ended),
         pace: pace(run),
         operations: answered,
@@ -69,11 +68,6 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
         capture: capture(seen, answered),
         counted: Some(bench::Counted::of(&run.counted.finish())),
     }
-}
-
-/// A duration as results have it.
-pub(crate) fn nanos(duration: Duration) -> Nanos {
-    Nanos(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
 }
 
 fn add(sums: &mut BTreeMap<String, u64>, counts: &BTreeMap<impl Display, u64>) {
@@ -204,7 +198,7 @@ pub(crate) fn interval(interval: &result::Interval) -> bench::Interval {
 }
 
 fn stall(stall: &result::Stall) -> bench::Stall {
-    bench::Stall { start_ns: stall.start, duration_ns: nanos(stall.length) }
+    bench::Stall { start_ns: stall.start, duration_ns: stall.length.into() }
 }
 
 fn client_cpu(run: &Run, answered: u64) -> bench::ClientCpu {
@@ -212,10 +206,10 @@ fn client_cpu(run: &Run, answered: u64) -> bench::ClientCpu {
     let whole = cpu.user + cpu.system;
     let seconds = run.duration.as_secs_f64();
     bench::ClientCpu {
-        user_ns: nanos(cpu.user),
-        system_ns: nanos(cpu.system),
+        user_ns: cpu.user.into(),
+        system_ns: cpu.system.into(),
         percent: if seconds > 0.0 { 100.0 * whole.as_secs_f64() / seconds } else { 0.0 },
-        per_operation_ns: (answered > 0 && !cpu.busy_poll).then(|| Nanos(nanos(whole).0 / answered as i64)),
+        per_operation_ns: (answered > 0 && !cpu.busy_poll).then(|| Nanos(Nanos::from(whole).0 / answered as i64)),
         busiest_percent: 100.0 * cpu.busiest,
         limited: cpu.limited,
         late_p99_ns: cpu.late_p99,
@@ -246,6 +240,7 @@ pub(crate) mod tests {
     use smbscope_stats::Aggregator;
     use smbscope_wire::smb2;
     use smbscope_wire::status::NtStatus;
+    use std::time::Duration;
 
     pub(crate) const READ: Command = Command::Smb2(smb2::Command::READ);
 

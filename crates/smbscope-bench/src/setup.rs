@@ -5,7 +5,7 @@ use crate::site::Site;
 use smbscope_load::client::Facts;
 use smbscope_load::engine::Plan;
 use smbscope_load::workload::{Script, Step, UserScript, UserSeat};
-use smbscope_model::Timestamp;
+use smbscope_model::{Nanos, Timestamp};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a run is made from.
@@ -68,5 +68,5 @@ impl Script for Passes {
 /// By the clock of the system.
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    Timestamp(Nanos::from(since).0)
 }

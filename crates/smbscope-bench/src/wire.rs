@@ -32,7 +32,7 @@ impl Wire {
     /// For the measured part of a load point, of which the client may have kept its commands, in the order in which they
     /// began.
     pub(crate) fn new(run: &Run, client: Option<&[Exchange]>) -> Wire {
-        let length = i64::try_from(run.duration.as_nanos()).unwrap_or(i64::MAX);
+        let length = Nanos::from(run.duration).0;
         let mut waiting: HashMap<Name, VecDeque<Exchange>> = HashMap::new();
         let complete = client.unwrap_or_default().iter().filter(|exchange| exchange.is_complete());
         for exchange in complete {

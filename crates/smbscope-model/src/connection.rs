@@ -4,11 +4,13 @@ use crate::command::Dialect;
 use crate::exchange::Endpoints;
 use crate::ids::FlowId;
 use crate::time::{Nanos, Timestamp};
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Counts of one direction of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Direction"))]
 pub struct DirectionCounts {
     /// TCP packets.
     pub packets: u64,

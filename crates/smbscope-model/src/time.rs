@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Sub;
+use std::time::Duration;
 
 /// A point in time as a capture gives it: nanoseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -13,6 +14,13 @@ pub struct Timestamp(pub i64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Nanos(pub i64);
+
+impl From<Duration> for Nanos {
+    fn from(duration: Duration) -> Nanos {
+        let seconds = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+        Nanos(seconds.saturating_mul(1_000_000_000).saturating_add(duration.subsec_nanos().into()))
+    }
+}
 
 impl Sub for Timestamp {
     type Output = Nanos;

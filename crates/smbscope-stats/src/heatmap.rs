@@ -7,6 +7,7 @@
 
 use crate::bins::{self, BinTable};
 use crate::split::Stretch;
+use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, TimeKind, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -29,52 +30,76 @@ static EDGES: LazyLock<Vec<i64>> = LazyLock::new(|| {
     std::iter::once(0).chain(edges).collect()
 });
 
-/// A finished heat map.
-#[derive(Debug, Clone, PartialEq)]
+/// Response times over time; expected waits are left out.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeatMap {
-    /// Width of an interval.
-    pub width: Nanos,
-    /// Lower edges of the rows, ascending from 0.
-    pub edges: Vec<Nanos>,
-    /// Intervals in which something began or was outstanding.
-    pub intervals: Vec<Interval>,
+    /// Width of an interval; the smallest of 1, 2, 4 … ms that needs no more than 512 of them.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub width_ns: Nanos,
+    /// Lower edges of the response time buckets, ascending; the first begins at 0, the last has no end.
+    pub edges_ns: Vec<Nanos>,
+    /// Intervals in which something began or was outstanding, in time order.
+    pub bins: Vec<HeatMapBin>,
+}
+
+impl HeatMap {
+    /// Nothing where it has no interval.
+    pub fn if_any(self) -> Option<HeatMap> {
+        (!self.bins.is_empty()).then_some(self)
+    }
 }
 
 /// An interval of a heat map.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Interval {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HeatMapBin {
     /// Where it begins.
-    pub start: Timestamp,
-    /// Time for which commands were outstanding within it, summed over commands.
-    pub outstanding: Nanos,
+    pub start_ns: Timestamp,
+    /// Sum of the times for which commands were outstanding within the interval.
+    pub outstanding_ns: Nanos,
     /// Bytes of requests that began in it.
     pub request_bytes: u64,
     /// Bytes of the responses to them.
     pub response_bytes: u64,
-    /// Rows with the number of commands that began in it; only what occurred.
+    /// Pairs of bucket and count, of commands that began in the interval.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<(usize, std::num::NonZeroU64)>"))]
     pub counts: Vec<(usize, u64)>,
 }
 
-/// Response times while about so many commands were outstanding, over all connections.
-#[derive(Debug, Clone, PartialEq)]
+/// How response time depends on load (Swartz 1997, figures 2 and 3, from a capture).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Concurrency {
-    /// Mean number outstanding in an interval: from, inclusive.
-    pub from: f64,
+    /// Mean number of commands outstanding in an interval of heatmap.width_ns, over all connections: from, inclusive.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
+    pub outstanding_from: f64,
     /// To, exclusive.
-    pub to: f64,
-    /// How long it was like that.
-    pub time: Nanos,
-    /// Commands that began in these intervals and have a response time.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
+    pub outstanding_to: f64,
+    /// How long it was like that, all intervals together.
+    pub time_ns: Nanos,
+    /// Commands of the headline groups with a response time that began in these intervals.
     pub commands: u64,
     /// Bytes of their requests.
     pub request_bytes: u64,
     /// Bytes of their responses.
     pub response_bytes: u64,
-    /// Mean response time.
+    /// Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10%), p50 needs 1
+    /// value, p95 20.
+    pub response_time: LoadTimes,
+}
+
+/// Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10%), p50 needs 1 value,
+/// p95 20.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LoadTimes {
+    /// The mean.
     pub mean: Option<Nanos>,
-    /// Its median, to the width of a bucket.
+    /// The median.
     pub p50: Option<Nanos>,
-    /// Its 95th percentile, to the width of a bucket; of 20 values or more.
+    /// The 95th percentile.
     pub p95: Option<Nanos>,
 }
 
@@ -139,19 +164,19 @@ impl HeatTable {
     }
 
     pub(crate) fn finish(&self) -> HeatMap {
-        let intervals = self.bins.finish().into_iter().map(|(start, column)| Interval {
-            start,
-            outstanding: Nanos(column.outstanding),
+        let bins = self.bins.finish().into_iter().map(|(start_ns, column)| HeatMapBin {
+            start_ns,
+            outstanding_ns: Nanos(column.outstanding),
             request_bytes: column.request_bytes,
             response_bytes: column.response_bytes,
             counts: rows(&column.counts),
         });
         HeatMap {
-            width: self.bins.width(),
-            edges: (0..ROWS)
+            width_ns: self.bins.width(),
+            edges_ns: (0..ROWS)
                 .map(|row| Nanos(EDGES[if row == 0 { 0 } else { 1 + (row - 1) * BUCKETS_A_ROW }]))
                 .collect(),
-            intervals: intervals.collect(),
+            bins: bins.collect(),
         }
     }
 
@@ -172,15 +197,17 @@ impl HeatTable {
         classes
             .into_iter()
             .map(|(class, (time, column))| Concurrency {
-                from: if class == LOWEST_CLASS { 0.0 } else { edge(class) },
-                to: edge(class + 1),
-                time: Nanos(time),
+                outstanding_from: if class == LOWEST_CLASS { 0.0 } else { edge(class) },
+                outstanding_to: edge(class + 1),
+                time_ns: Nanos(time),
                 commands: column.timed,
                 request_bytes: column.request_bytes,
                 response_bytes: column.response_bytes,
-                mean: (column.timed > 0).then(|| Nanos((column.sum_ns / i128::from(column.timed)) as i64)),
-                p50: quantile(&column, 0.50, 1),
-                p95: quantile(&column, 0.95, 20),
+                response_time: LoadTimes {
+                    mean: (column.timed > 0).then(|| Nanos((column.sum_ns / i128::from(column.timed)) as i64)),
+                    p50: quantile(&column, 0.50, 1),
+                    p95: quantile(&column, 0.95, 20),
+                },
             })
             .collect()
     }
@@ -255,15 +282,18 @@ mod tests {
         let times = [500, 1_000, 1_467, 1_468, 9_999, 10_000, 2_000_000_000_000];
         times.into_iter().for_each(|time| record(&mut table, &read(0, time)));
         let map = table.finish();
-        let counts = &map.intervals[0].counts;
+        let counts = &map.bins[0].counts;
         for (row, count) in counts {
-            let high = map.edges.get(row + 1).map_or(i64::MAX, |edge| edge.0);
-            let expected = times.iter().filter(|time| (map.edges[*row].0..high).contains(time)).count();
+            let high = map.edges_ns.get(row + 1).map_or(i64::MAX, |edge| edge.0);
+            let expected = times.iter().filter(|time| (map.edges_ns[*row].0..high).contains(time)).count();
             assert_eq!(*count, expected as u64, "row {row}");
         }
         assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), times.len() as u64);
         // Six rows a decade: 1 µs · 10^(1/6) = 1.468 µs.
-        assert_eq!((map.edges[0].0, map.edges[1].0, map.edges[2].0, map.edges[7].0), (0, 1_000, 1_468, 10_000));
+        assert_eq!(
+            (map.edges_ns[0].0, map.edges_ns[1].0, map.edges_ns[2].0, map.edges_ns[7].0),
+            (0, 1_000, 1_468, 10_000)
+        );
     }
 
     #[test]
@@ -273,10 +303,11 @@ mod tests {
         record(&mut table, &read(0, MS));
         (0..4).for_each(|_| record(&mut table, &read(MS, MS)));
         let classes = table.concurrency();
-        let shown: Vec<_> = classes.iter().map(|class| (class.from, class.time.0 / MS, class.commands)).collect();
+        let shown: Vec<_> =
+            classes.iter().map(|class| (class.outstanding_from, class.time_ns.0 / MS, class.commands)).collect();
         assert_eq!(shown, [(1.0, 1, 1), (4.0, 1, 4)]);
-        assert_eq!((classes[1].mean, classes[1].p95), (Some(Nanos(MS)), None));
-        let p50 = classes[1].p50.expect("four values").0 as f64;
+        assert_eq!((classes[1].response_time.mean, classes[1].response_time.p95), (Some(Nanos(MS)), None));
+        let p50 = classes[1].response_time.p50.expect("four values").0 as f64;
         assert!((p50 / MS as f64 - 1.0).abs() < 0.06, "{p50} is the middle of a bucket of 10%");
     }
 }

@@ -27,7 +27,7 @@ pub use aggregator::{Aggregator, Counted, Kind, LEAVES_MAX, is_apart};
 pub use census::Census;
 pub use distribution::{Decade, Distribution};
 pub use entity::{ENTITIES_MAX, Entities, Entity, FileKey};
-pub use heatmap::{BUCKETS_A_DECADE, Concurrency, HeatMap, INTERVALS_MAX, Interval};
+pub use heatmap::{BUCKETS_A_DECADE, Concurrency, HeatMap, INTERVALS_MAX};
 pub use row::{Row, STATUSES_MAX};
 pub use slices::{Dimension, Field, Part, Piece, SLICES_KEPT, SLICES_MAX, Slice, Slicer, Slices, Sort};
 pub use slowest::SLOWEST_MAX;

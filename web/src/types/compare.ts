@@ -312,13 +312,25 @@ export interface HeatMap {
    */
   bins: HeatMapBin[];
 }
+/**
+ * An interval of a heat map.
+ */
 export interface HeatMapBin {
+  /**
+   * Where it begins.
+   */
   start_ns: number;
   /**
    * Sum of the times for which commands were outstanding within the interval.
    */
   outstanding_ns: number;
+  /**
+   * Bytes of requests that began in it.
+   */
   request_bytes: number;
+  /**
+   * Bytes of the responses to them.
+   */
   response_bytes: number;
   /**
    * Pairs of bucket and count, of commands that began in the interval.

@@ -798,14 +798,41 @@ export interface Connection {
    */
   time_split: TimeSplit | null;
 }
+/**
+ * Counts of one direction of a flow.
+ */
 export interface Direction {
+  /**
+   * TCP packets.
+   */
   packets: number;
+  /**
+   * Payload bytes, each counted once.
+   */
   bytes: number;
+  /**
+   * Packets in which at least one SMB message starts.
+   */
   message_packets: number;
+  /**
+   * Packets with data that continue a message.
+   */
   continuation_packets: number;
+  /**
+   * Segments that only acknowledge.
+   */
   pure_acks: number;
+  /**
+   * Segments that carry bytes sent before.
+   */
   retransmitted: number;
+  /**
+   * Bytes acknowledged but never captured.
+   */
   dropped_bytes: number;
+  /**
+   * Packets dropped by the capture, at least.
+   */
   dropped_packets: number;
 }
 /**
@@ -1322,13 +1349,25 @@ export interface HeatMap {
    */
   bins: HeatMapBin[];
 }
+/**
+ * An interval of a heat map.
+ */
 export interface HeatMapBin {
+  /**
+   * Where it begins.
+   */
   start_ns: number;
   /**
    * Sum of the times for which commands were outstanding within the interval.
    */
   outstanding_ns: number;
+  /**
+   * Bytes of requests that began in it.
+   */
   request_bytes: number;
+  /**
+   * Bytes of the responses to them.
+   */
   response_bytes: number;
   /**
    * Pairs of bucket and count, of commands that began in the interval.
@@ -1355,7 +1394,13 @@ export interface Concurrency {
    * Commands of the headline groups with a response time that began in these intervals.
    */
   commands: number;
+  /**
+   * Bytes of their requests.
+   */
   request_bytes: number;
+  /**
+   * Bytes of their responses.
+   */
   response_bytes: number;
   response_time: LoadTimes;
 }
@@ -1363,8 +1408,17 @@ export interface Concurrency {
  * Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10%), p50 needs 1 value, p95 20.
  */
 export interface LoadTimes {
+  /**
+   * The mean.
+   */
   mean: number | null;
+  /**
+   * The median.
+   */
   p50: number | null;
+  /**
+   * The 95th percentile.
+   */
   p95: number | null;
 }
 /**

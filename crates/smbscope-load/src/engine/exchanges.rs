@@ -8,7 +8,7 @@ use smbscope_model::{
 };
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Exchanges of a load point that are kept, of all workers together; further ones are counted. About 130 MB.
 pub const EXCHANGES_MAX: usize = 250_000;
@@ -24,13 +24,13 @@ impl Clock {
     /// At this moment, which is `instant` of the clock that only goes forward.
     pub(crate) fn at(instant: Instant) -> Clock {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Clock { instant, timestamp: Timestamp(since.as_nanos().min(i64::MAX as u128) as i64) }
+        Clock { instant, timestamp: Timestamp(Nanos::from(since).0) }
     }
 
     pub(crate) fn timestamp(&self, at: Instant) -> Timestamp {
         let since = match at.checked_duration_since(self.instant) {
-            Some(later) => nanos(later).0,
-            None => -nanos(self.instant - at).0,
+            Some(later) => Nanos::from(later).0,
+            None => -Nanos::from(self.instant - at).0,
         };
         Timestamp(self.timestamp.0.saturating_add(since))
     }
@@ -210,9 +210,4 @@ impl Exchanges {
         self.list.sort_by_key(|exchange| (exchange.start(), exchange.flow, exchange.message_id));
         self
     }
-}
-
-pub(crate) fn nanos(time: Duration) -> Nanos {
-    let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-    Nanos(seconds.saturating_mul(1_000_000_000).saturating_add(time.subsec_nanos().into()))
 }

@@ -1,7 +1,6 @@
 //! What a display shows while users work: every worker adds its figures four times a second, and whoever looks takes
 //! what came since the last look.
 
-use super::exchanges::nanos;
 use super::session::Performed;
 use smbscope_model::{Group, Nanos};
 use smbscope_stats::{Figures, Limit, Summary};
@@ -190,7 +189,7 @@ impl Default for LivePart {
 impl LivePart {
     /// A command was answered, with this error status if with one.
     pub(crate) fn answered(&mut self, group: Group, time: Duration, error: Option<NtStatus>) {
-        self.groups[group as usize].record(nanos(time));
+        self.groups[group as usize].record(Nanos::from(time));
         if let Some(status) = error {
             self.errors += 1;
             self.statuses.add(status, 1);

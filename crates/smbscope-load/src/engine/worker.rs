@@ -11,7 +11,6 @@ use super::session::Connector;
 use super::timers::{Time, Timers};
 use super::user::{Left, User};
 use crate::workload::Script;
-use smbscope_model::Nanos;
 use smbscope_stats::{Limit, Summary};
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -323,7 +322,7 @@ impl Sentinel {
         while now() < window.end {
             let due = (now() + SENTINEL).min(window.end);
             timers.sleep_until(due).await;
-            self.late.record(Nanos(now().saturating_duration_since(due).as_nanos() as i64));
+            self.late.record(now().saturating_duration_since(due).into());
             self.last = thread_time();
         }
         std::future::pending().await

@@ -2,7 +2,7 @@
 
 use crate::json::{FileName, UserName, entries::Entity, entries::Group, waits};
 use serde::{Deserialize, Serialize};
-use smbscope_stats::Aggregate;
+use smbscope_stats::{Aggregate, Concurrency, HeatMap};
 
 /// Files and users that are listed.
 const ENTRIES_LISTED: usize = 100;
@@ -16,8 +16,8 @@ const SLOWEST_LISTED: usize = 20;
 pub struct Counted {
     /// By operation group; the entries add up, Other holds its parts.
     pub(crate) groups: Vec<Group>,
-    pub(crate) heatmap: waits::HeatMap,
-    pub(crate) concurrency: Vec<waits::Concurrency>,
+    pub(crate) heatmap: HeatMap,
+    pub(crate) concurrency: Vec<Concurrency>,
     /// The slowest commands, slowest first, at most 20.
     pub(crate) slowest: Vec<waits::SlowExchange>,
     /// At most 100, those that were waited for longest; what is not listed is not added up.
@@ -32,8 +32,8 @@ impl Counted {
         let slowest = aggregate.slowest.iter().take(SLOWEST_LISTED);
         Counted {
             groups: Group::all(aggregate),
-            heatmap: waits::HeatMap::of(&aggregate.heat_map),
-            concurrency: aggregate.concurrency.iter().map(waits::Concurrency::of).collect(),
+            heatmap: aggregate.heat_map.clone(),
+            concurrency: aggregate.concurrency.clone(),
             slowest: slowest.map(|exchange| waits::SlowExchange::of(exchange, &[])).collect(),
             files: Entity::table(&aggregate.files, ENTRIES_LISTED, FileName::of, FileName::other),
             users: Entity::table(&aggregate.users, ENTRIES_LISTED, UserName::of, UserName::other),

@@ -24,10 +24,11 @@ pub use text::render;
 
 use crate::json::FileName;
 use crate::json::entries::Entity;
-use crate::json::waits::{HeatMap, SlowExchange};
+use crate::json::waits::SlowExchange;
 use cells::row_of;
 use serde::Serialize;
 use smbscope_model::{CaptureInfo, Nanos, Protocol};
+use smbscope_stats::HeatMap;
 use std::cmp::Reverse;
 
 /// A report, and what it is called in the comparison.

@@ -4,9 +4,10 @@ use super::{Dialect, Overview};
 use crate::Report;
 use crate::document::{self, ParseError};
 use crate::json::entries::{Command, Entity, Group, Row};
-use crate::json::waits::{HeatMap, SlowExchange};
+use crate::json::waits::SlowExchange;
 use crate::json::{Document, FileName, KIND};
 use smbscope_model::{CaptureInfo, Nanos};
+use smbscope_stats::HeatMap;
 use std::collections::BTreeMap;
 
 /// Slowest commands and files of each column that a comparison keeps.
@@ -73,7 +74,7 @@ impl Summary {
             headline: totals.headline,
             groups: report.groups,
             commands: report.commands,
-            heatmap: report.heatmap.if_any(),
+            heatmap: report.heatmap.into_owned().if_any(),
             slowest: report.slowest.into_iter().take(LISTED_MAX).collect(),
             files: report.files.into_iter().take(LISTED_MAX).collect(),
             warnings: report.warnings.into_owned(),

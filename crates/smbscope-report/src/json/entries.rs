@@ -84,8 +84,8 @@ pub(crate) struct Connection<'a> {
     users: Vec<&'a str>,
     #[serde(skip_deserializing)]
     shares: Vec<&'a str>,
-    to_server: Direction,
-    to_client: Direction,
+    to_server: DirectionCounts,
+    to_client: DirectionCounts,
     /// Null for connections without an exchange that the filter chose, and beyond 100,000 of them.
     time_split: Option<TimeSplit>,
 }
@@ -119,37 +119,9 @@ impl<'a> Connection<'a> {
             client_round_trip_ns: connection.client_round_trip,
             users: connection.users.iter().map(|name| &**name).collect(),
             shares: connection.shares.iter().map(|name| &**name).collect(),
-            to_server: Direction::of(&connection.to_server),
-            to_client: Direction::of(&connection.to_client),
+            to_server: connection.to_server,
+            to_client: connection.to_client,
             time_split: splits.connection(connection.flow).map(TimeSplit::of),
-        }
-    }
-}
-
-#[derive(Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct Direction {
-    packets: u64,
-    bytes: u64,
-    message_packets: u64,
-    continuation_packets: u64,
-    pure_acks: u64,
-    retransmitted: u64,
-    dropped_bytes: u64,
-    dropped_packets: u64,
-}
-
-impl Direction {
-    fn of(counts: &DirectionCounts) -> Direction {
-        Direction {
-            packets: counts.packets,
-            bytes: counts.bytes,
-            message_packets: counts.message_packets,
-            continuation_packets: counts.continuation_packets,
-            pure_acks: counts.pure_acks,
-            retransmitted: counts.retransmitted,
-            dropped_bytes: counts.dropped_bytes,
-            dropped_packets: counts.dropped_packets,
         }
     }
 }

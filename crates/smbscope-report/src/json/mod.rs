@@ -18,12 +18,12 @@ pub use escaped::line;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{CaptureInfo, Quality, Share, SkippedPackets};
-use smbscope_stats::FileKey;
+use smbscope_stats::{Concurrency, FileKey, HeatMap};
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use waits::{Concurrency, HeatMap, SlowExchange, TimeSplit};
+use waits::{SlowExchange, TimeSplit};
 
 /// The value of the key `schema`.
 pub const SCHEMA: &str = "smbscope.report/1";
@@ -91,9 +91,9 @@ pub(crate) struct Document<'a> {
     #[serde(skip_deserializing)]
     timeline: Timeline,
     #[serde(default)]
-    pub(crate) heatmap: HeatMap,
+    pub(crate) heatmap: Cow<'a, HeatMap>,
     #[serde(skip_deserializing)]
-    concurrency: Vec<Concurrency>,
+    concurrency: Cow<'a, [Concurrency]>,
     /// The slowest exchanges, slowest first, at most 100.
     #[serde(default, deserialize_with = "lenient")]
     pub(crate) slowest: Vec<SlowExchange>,
@@ -318,8 +318,8 @@ impl<'a> Document<'a> {
             users: Entity::table(&aggregate.users, listed, UserName::of, UserName::other),
             slices: report.slices.as_ref().map(slices::Slices::of),
             timeline: Timeline::of(&aggregate.timeline),
-            heatmap: HeatMap::of(&aggregate.heat_map),
-            concurrency: aggregate.concurrency.iter().map(Concurrency::of).collect(),
+            heatmap: Cow::Borrowed(&aggregate.heat_map),
+            concurrency: aggregate.concurrency.as_slice().into(),
             slowest: aggregate.slowest.iter().map(|exchange| SlowExchange::of(exchange, &capture_names)).collect(),
             omitted: Omitted::of(report, listed),
             warnings: report.warnings.as_slice().into(),

@@ -1,4 +1,4 @@
-//! The entries of the JSON report that say where the time went: splits, heat map, load, the slowest exchanges.
+//! The entries of the JSON report that say where the time went: splits, the slowest exchanges.
 
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Group, Nanos, Protocol, Stamp, TimeKind, Timestamp};
@@ -60,95 +60,6 @@ impl TimeSplit {
             filtered_out_ns: split.part(TimePart::FilteredOut),
             busy_ns: split.busy,
             outstanding_ns: split.outstanding,
-        }
-    }
-}
-
-/// Response times over time; expected waits are left out.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct HeatMap {
-    /// Width of an interval; the smallest of 1, 2, 4 … ms that needs no more than 512 of them.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
-    width_ns: Nanos,
-    /// Lower edges of the response time buckets, ascending; the first begins at 0, the last has no end.
-    edges_ns: Vec<Nanos>,
-    /// Intervals in which something began or was outstanding, in time order.
-    bins: Vec<HeatMapBin>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct HeatMapBin {
-    start_ns: Timestamp,
-    /// Sum of the times for which commands were outstanding within the interval.
-    outstanding_ns: Nanos,
-    request_bytes: u64,
-    response_bytes: u64,
-    /// Pairs of bucket and count, of commands that began in the interval.
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<(usize, std::num::NonZeroU64)>"))]
-    counts: Vec<(usize, u64)>,
-}
-
-impl HeatMap {
-    /// Nothing where it has no interval.
-    pub(crate) fn if_any(self) -> Option<HeatMap> {
-        (!self.bins.is_empty()).then_some(self)
-    }
-
-    pub(crate) fn of(map: &smbscope_stats::HeatMap) -> HeatMap {
-        let bins = map.intervals.iter().map(|interval| HeatMapBin {
-            start_ns: interval.start,
-            outstanding_ns: interval.outstanding,
-            request_bytes: interval.request_bytes,
-            response_bytes: interval.response_bytes,
-            counts: interval.counts.clone(),
-        });
-        HeatMap { width_ns: map.width, edges_ns: map.edges.clone(), bins: bins.collect() }
-    }
-}
-
-/// How response time depends on load (Swartz 1997, figures 2 and 3, from a capture).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Concurrency {
-    /// Mean number of commands outstanding in an interval of heatmap.width_ns, over all connections: from, inclusive.
-    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
-    outstanding_from: f64,
-    /// To, exclusive.
-    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
-    outstanding_to: f64,
-    /// How long it was like that, all intervals together.
-    time_ns: Nanos,
-    /// Commands of the headline groups with a response time that began in these intervals.
-    commands: u64,
-    request_bytes: u64,
-    response_bytes: u64,
-    /// Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10%), p50 needs 1
-    /// value, p95 20.
-    response_time: LoadTimes,
-}
-
-/// Mean is exact; percentiles have the resolution of a histogram with 24 buckets a decade (10%), p50 needs 1 value,
-/// p95 20.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct LoadTimes {
-    mean: Option<Nanos>,
-    p50: Option<Nanos>,
-    p95: Option<Nanos>,
-}
-
-impl Concurrency {
-    pub(crate) fn of(class: &smbscope_stats::Concurrency) -> Concurrency {
-        Concurrency {
-            outstanding_from: class.from,
-            outstanding_to: class.to,
-            time_ns: class.time,
-            commands: class.commands,
-            request_bytes: class.request_bytes,
-            response_bytes: class.response_bytes,
-            response_time: LoadTimes { mean: class.mean, p50: class.p50, p95: class.p95 },
         }
     }
 }

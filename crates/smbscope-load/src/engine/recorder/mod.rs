@@ -8,13 +8,13 @@
 //! capture, so intervals add up to the totals, and what began in the measured part counts also where its end does not
 //! lie in it: an answer that takes long is not lost because of that.
 
-use super::exchanges::{Batch, Clock, Exchanges, Maker, Origin, nanos};
+use super::exchanges::{Batch, Clock, Exchanges, Maker, Origin};
 use super::live_figures::{LiveFigures, LivePart};
 use super::result::{Interval, Operation};
 use super::session::Performed;
 use super::silences::Silences;
 use crate::client::{Sample, Samples};
-use smbscope_model::{Outcome, Timestamp};
+use smbscope_model::{Nanos, Outcome, Timestamp};
 use smbscope_stats::{Aggregator, Bin, Intervals, Limit, Summary};
 use smbscope_wire::status::NtStatus;
 use std::collections::{BTreeMap, HashMap};
@@ -50,7 +50,7 @@ impl Window {
     fn aggregator(&self, clock: &Clock) -> Aggregator {
         Aggregator::of_one_share(Intervals {
             origin: clock.timestamp(self.start),
-            width: nanos(self.interval),
+            width: Nanos::from(self.interval),
             most: usize::MAX,
             percentiles: true,
         })
@@ -243,9 +243,9 @@ impl Recorder {
             return false;
         };
         if let Some((first, last)) = span {
-            counts.service.record(nanos(last.saturating_duration_since(first)));
+            counts.service.record(Nanos::from(last.saturating_duration_since(first)));
             if let Some(response) = &mut counts.response {
-                response.record(nanos(last.saturating_duration_since(intended)));
+                response.record(Nanos::from(last.saturating_duration_since(intended)));
             }
         }
         if let Some(status) = unexpected {
@@ -256,7 +256,7 @@ impl Recorder {
 
     /// A session can be used, after this time.
     pub(crate) fn connected(&mut self, at: Instant, took: Duration) {
-        self.connects.record(nanos(took));
+        self.connects.record(Nanos::from(took));
         self.sessions(at, 1);
     }
 
