@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tests the packages of `make packages`: what is in them, and the .deb in a minimal Debian that has nothing else.
+# Tests the packages of `make packages`: compares their contents with what was installed, and installs, runs and removes
+# each in a minimal Debian that has nothing else.
 #
 #   packaging/test.sh PACKAGES STAGE ROOT NOTE
 #
@@ -13,6 +14,7 @@ MOST_BYTES=20000000
 packages=$1 stage=$(readlink -f "$2") root=$(readlink -m "$3") note=$4
 here=$(dirname "$(readlink -f "$0")")
 scratch=$(mktemp -d)
+mark=$root/.smbscope-bare-root
 trap 'rm -rf "$scratch"' EXIT
 
 say() { echo "test-packages: $*"; }
@@ -47,19 +49,28 @@ same_files() {
     dpkg-deb -x "$deb" "$scratch/deb"
     digests "$scratch/deb" | diff "$scratch/stage" - || fail "$deb has other files than were installed (<)"
     say "$(wc -l <"$scratch/stage") files in ${deb##*/}, those that make install installs"
-    if ! has rpm; then
-        missing "what is in the .rpm: there is no rpm (Debian: rpm)"
-        return
-    fi
+    if ! has rpm; then return; fi
     rpm -K --nosignature "$rpm" >"$scratch/digests" || fail "$rpm: $(cat "$scratch/digests")"
-    rpm -qp --qf '[%{FILEDIGESTS}  %{FILENAMES}\n]' "$rpm" | sort -k 2 | diff "$scratch/stage" - ||
+    # Directories have no digest.
+    rpm -qp --qf '[%{FILEDIGESTS}  %{FILENAMES}\n]' "$rpm" | grep -v '^ ' | sort -k 2 | diff "$scratch/stage" - ||
         fail "$rpm has other files than were installed (<)"
-    say "the same in ${rpm##*/}"
+    # The shell is for the script that removes directories.
+    rpm -qp --requires "$rpm" | grep -vE '^(rpmlib|rtld)\(|^/bin/sh$' | sort | diff <(libraries) - ||
+        fail "$rpm does not require (>) the libraries and versions that the binary names (<)"
+    say "the same in ${rpm##*/}, which requires the $(libraries | wc -l) libraries and versions that the binary names"
 }
 
-# A minimal Debian in ROOT; a second run uses it again.
+# The libraries that the binary is linked with and the versions of their symbols, as an .rpm names them.
+libraries() {
+    LC_ALL=C readelf -W --dynamic --version-info "$stage/usr/bin/smbscope" | awk '
+        /\(NEEDED\)/ { gsub(/.*\[|\]/, ""); print $0 "()(64bit)" }
+        /Version: .* File: / { library = $5 }
+        / Name: .* Version: / && library { print library "(" $3 ")(64bit)" }' | sort -u
+}
+
+# A minimal Debian in ROOT. Another run uses it again, unless one that ended early has left something in it.
 make_root() {
-    if [ ! -e "$root/.smbscope-bare-root" ]; then
+    if [ ! -e "$mark" ]; then
         rm -rf --one-file-system "$root"
         "$here/../scripts/bare_root.sh" "$root" --plain 2>&1 | tee "$scratch/made"
     fi
@@ -71,37 +82,63 @@ inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 chroot "$roo
 # All that is in there, apart from what dpkg remembers of itself.
 everything() { find "$root" -xdev \( -path "$root/var/lib/dpkg" -o -path "$root/var/log" \) -prune -o -print | sort; }
 
-installed() {
-    cp "$deb" "$root/smbscope.deb"
-    inside dpkg --purge smbscope >/dev/null 2>&1 || true
-    everything >"$scratch/before"
-    inside dpkg -i /smbscope.deb >"$scratch/dpkg" 2>&1 || fail "the package can't be installed: $(cat "$scratch/dpkg")"
-    say "installed in a Debian $(cat "$root/etc/debian_version") of $(inside dpkg-query -W | wc -l) packages: $(inside smbscope --version)"
-
+# Each capture that a package has put there, as a user without any rights, who has no place to write either.
+analyse_captures() {
     local capture captures=0
     for capture in "$root"/usr/share/smbscope/captures/*; do
-        # As a user without any rights, who has no place to write either.
         inside setpriv --reuid=65534 --regid=65534 --clear-groups smbscope analyze --format json "${capture#"$root"}" |
             grep -m 1 '^ *"headline": "..*"'
         captures=$((captures + 1))
     done
     [ "$captures" -ge 4 ] || fail "$captures captures are in the package"
+    say "$captures captures analysed"
+}
+
+install_deb() {
+    cp "$deb" "$root/smbscope.deb"
+    everything >"$scratch/before"
+    inside dpkg -i /smbscope.deb >"$scratch/dpkg" 2>&1 || fail "the package can't be installed: $(cat "$scratch/dpkg")"
+    say "installed in a Debian $(cat "$root/etc/debian_version") of $(inside dpkg-query -W | wc -l) packages: $(inside smbscope --version)"
+
+    analyse_captures
     inside smbscope man --output /tmp/pages
     diff <(ls "$root/tmp/pages") <(ls "$root/usr/share/man/man1" | grep '^smbscope' | sed 's/\.gz$//') ||
         fail "other manual pages are in the package than smbscope has"
     rm -r "$root/tmp/pages"
     inside zgrep -q '^\.TH ' /usr/share/man/man1/smbscope-analyze.1.gz || fail "smbscope-analyze.1 is no manual page"
     inside bash -c '. /usr/share/bash-completion/completions/smbscope && complete -p smbscope' >/dev/null
-    for capture in zsh/site-functions/_smbscope fish/vendor_completions.d/smbscope.fish; do
-        grep -q analyze "$root/usr/share/$capture" || fail "/usr/share/$capture completes nothing"
+    local completion
+    for completion in zsh/site-functions/_smbscope fish/vendor_completions.d/smbscope.fish; do
+        grep -q analyze "$root/usr/share/$completion" || fail "/usr/share/$completion completes nothing"
     done
-    say "$captures captures analysed; manual pages and completions are in place"
+    say "manual pages and completions are in place"
 
     "$here/../scripts/check_readme.py" --root "$root" "$here/../docs/tutorial.md" | grep -v '^check_readme: ok'
 
     inside dpkg --purge smbscope >"$scratch/dpkg" 2>&1 || fail "the package can't be removed: $(cat "$scratch/dpkg")"
     everything | diff "$scratch/before" - || fail "this was left behind (>) or taken away (<)"
     rm "$root/smbscope.deb"
+    say "removed, and nothing is left"
+}
+
+# rpm with a database of its own in the minimal Debian.
+rpm_inside() { rpm --root "$root" --dbpath /var/lib/rpm "$@"; }
+
+install_rpm() {
+    # Fedora's package of the file system has them, and no other may remove them.
+    local shells=(bash-completion/completions fish/vendor_completions.d zsh/site-functions)
+    (cd "$root/usr/share" && mkdir -p "${shells[@]}")
+    everything >"$scratch/before"
+    # Without regard to what it requires: the libraries are there, but rpm does not know of what dpkg installed. That they
+    # are named is compared above, and that they are enough shows below.
+    rpm_inside -i --nodeps "$rpm" >"$scratch/rpm" 2>&1 || fail "the .rpm can't be installed: $(cat "$scratch/rpm")"
+    rpm_inside -V --nodeps smbscope || fail "the files installed from the .rpm are not those in it"
+    say "the .rpm installed in it: $(inside smbscope --version)"
+    analyse_captures
+    rpm_inside -e smbscope >"$scratch/rpm" 2>&1 || fail "the .rpm can't be removed: $(cat "$scratch/rpm")"
+    rm -r "$root/var/lib/rpm"
+    everything | diff "$scratch/before" - || fail "this was left behind (>) or taken away (<) by the .rpm"
+    (cd "$root/usr/share" && rmdir -p --ignore-fail-on-non-empty "${shells[@]}")
     say "removed, and nothing is left"
 }
 
@@ -112,15 +149,21 @@ if ! has dpkg-deb; then
     missing "the packages: there is no dpkg (Debian: dpkg)"
     exit
 fi
+has rpm || missing "the .rpm: there is no rpm (Debian: rpm)"
 same_files
+# What the rest is, for the notes of what is skipped.
+rest="installing the packages in a minimal Debian"
 if [ "$(id -u)" != 0 ]; then
-    unable "installing the .deb in a minimal Debian: it needs root"
+    unable "$rest: it needs root"
 elif ! has debootstrap; then
-    missing "installing the .deb in a minimal Debian: there is no debootstrap (Debian: debootstrap)"
+    missing "$rest: there is no debootstrap (Debian: debootstrap)"
 elif ! unshare --mount --pid --fork true 2>/dev/null; then
-    unable "installing the .deb in a minimal Debian: no right to mounts, as in many containers"
+    unable "$rest: no right to mounts, as in many containers"
 elif ! make_root; then
-    unable "installing the .deb in a minimal Debian: it can't be made here ($(tail -n 1 "$scratch/made" | sed 's/^bare_root: //'))"
+    unable "$rest: it can't be made here ($(tail -n 1 "$scratch/made" | sed 's/^bare_root: //'))"
 else
-    installed
+    mv "$mark" "$scratch/mark"
+    install_deb
+    if has rpm; then install_rpm; fi
+    mv "$scratch/mark" "$mark"
 fi
