@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests the packages of `make packages`: compares their contents with what was installed, and installs, runs and removes
-# each in a minimal Debian that has nothing else.
+# Tests the packages of `make packages`: compares their contents with what was installed, installs, runs and removes each
+# in a minimal Debian that has nothing else, and builds and runs the image of packaging/Containerfile.
 #
 #   packaging/test.sh PACKAGES STAGE ROOT NOTE
 #
@@ -8,14 +8,16 @@
 # NOTE gets a line for each part that can't be tested here: CONTRIBUTING.md says what may be skipped.
 set -euo pipefail
 
-# A download that nobody waits for.
+# The size that the binary must stay below.
 MOST_BYTES=20000000
 
 packages=$1 stage=$(readlink -f "$2") root=$(readlink -m "$3") note=$4
 here=$(dirname "$(readlink -f "$0")")
 scratch=$(mktemp -d)
+# Half a gigabyte, for as long as the test runs.
+images=$root-images
 mark=$root/.smbscope-bare-root
-trap 'rm -rf "$scratch"' EXIT
+trap 'rm -rf "$scratch" "$images"' EXIT
 
 say() { echo "test-packages: $*"; }
 fail() {
@@ -125,12 +127,12 @@ install_deb() {
 rpm_inside() { rpm --root "$root" --dbpath /var/lib/rpm "$@"; }
 
 install_rpm() {
-    # Fedora's package of the file system has them, and no other may remove them.
+    # On Fedora these belong to the package filesystem, so smbscope's must not remove them.
     local shells=(bash-completion/completions fish/vendor_completions.d zsh/site-functions)
     (cd "$root/usr/share" && mkdir -p "${shells[@]}")
     everything >"$scratch/before"
-    # Without regard to what it requires: the libraries are there, but rpm does not know of what dpkg installed. That they
-    # are named is compared above, and that they are enough shows below.
+    # --nodeps, since rpm does not know which libraries dpkg installed. That the package requires the right ones is compared
+    # above; that they are enough shows when smbscope runs.
     rpm_inside -i --nodeps "$rpm" >"$scratch/rpm" 2>&1 || fail "the .rpm can't be installed: $(cat "$scratch/rpm")"
     rpm_inside -V --nodeps smbscope || fail "the files installed from the .rpm are not those in it"
     say "the .rpm installed in it: $(inside smbscope --version)"
@@ -140,6 +142,33 @@ install_rpm() {
     everything | diff "$scratch/before" - || fail "this was left behind (>) or taken away (<) by the .rpm"
     (cd "$root/usr/share" && rmdir -p --ignore-fail-on-non-empty "${shells[@]}")
     say "removed, and nothing is left"
+}
+
+# Builds packaging/Containerfile and runs the image. The minimal Debian stands in for the registry's image, which installs no
+# documents and manual pages either. Isolation by chroot needs neither a daemon nor cgroups.
+build_image() {
+    local suite container entry version
+    suite=$(. "$root/etc/os-release" && echo "$VERSION_CODENAME")
+    export BUILDAH_ISOLATION=chroot
+    in_store() { buildah --root "$images/store" --runroot "$images/run" --storage-driver vfs "$@"; }
+
+    container=$(in_store from scratch)
+    in_store copy --quiet "$container" "$root" / >/dev/null
+    printf 'path-exclude /usr/share/%s/*\n' doc man >"$scratch/docker"
+    in_store copy --quiet "$container" "$scratch/docker" /etc/dpkg/dpkg.cfg.d/ >/dev/null
+    in_store commit --quiet --rm "$container" "docker.io/library/debian:$suite-slim" >/dev/null
+    in_store build --quiet --pull-never --build-arg "DEBIAN=$suite" -t smbscope -f "$here/Containerfile" "$packages" \
+        >"$scratch/image" 2>&1 || fail "the image can't be built: $(cat "$scratch/image")"
+
+    # As podman run does: the entry point with the arguments, in the image's working directory.
+    entry=$(in_store inspect --type image --format '{{index .OCIv1.Config.Entrypoint 0}}' smbscope)
+    container=$(in_store from --pull-never smbscope)
+    version=$(in_store run "$container" "$entry" --version)
+    in_store run --volume "$here/../tests/data:/captures:ro" "$container" "$entry" analyze --format json \
+        demo-slow-server.pcap.zst >"$scratch/report"
+    grep '^ *"headline": "..*"' "$scratch/report"
+    in_store run "$container" ls /usr/share/smbscope/captures/demo-slow-server.pcap.zst >/dev/null
+    say "an image on debian:$suite-slim built with $(buildah --version | cut -d' ' -f1-3), and run: $version"
 }
 
 rm -f "$note"
@@ -152,7 +181,7 @@ fi
 has rpm || missing "the .rpm: there is no rpm (Debian: rpm)"
 same_files
 # What the rest is, for the notes of what is skipped.
-rest="installing the packages in a minimal Debian"
+rest="installing the packages in a minimal Debian, and the image"
 if [ "$(id -u)" != 0 ]; then
     unable "$rest: it needs root"
 elif ! has debootstrap; then
@@ -166,4 +195,9 @@ else
     install_deb
     if has rpm; then install_rpm; fi
     mv "$scratch/mark" "$mark"
+    if has buildah; then
+        build_image
+    else
+        missing "building the image of packaging/Containerfile: there is no buildah (Debian: buildah)"
+    fi
 fi

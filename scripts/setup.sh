@@ -92,12 +92,13 @@ chromium=${SMBSCOPE_CHROMIUM:-$(command -v chromium || command -v chromium-brows
 if wants web && [ -z "$chromium" ]; then packages+=(chromium fonts-liberation); fi
 # For kill(1), which tests use.
 if wants servers && [ ! -x /bin/kill ]; then packages+=(procps); fi
-# What finds the libraries that a .deb depends on, and what the test of the packages takes.
+# What finds the libraries that a .deb depends on; what the test of the packages takes, and what builds their image in it.
 if wants packages; then
     [ -n "$python" ] || packages+=(python3)
     command -v dpkg-shlibdeps >/dev/null || packages+=(dpkg-dev)
     command -v rpm >/dev/null || packages+=(rpm)
     PATH=$PATH:/usr/sbin command -v debootstrap >/dev/null || packages+=(debootstrap)
+    command -v buildah >/dev/null || packages+=(buildah)
 fi
 if [ "${1:-}" = --with-tshark ] && ! command -v tshark >/dev/null; then packages+=(tshark); fi
 if [ "${1:-}" = --with-kerberos ]; then
