@@ -117,7 +117,7 @@ check: setup-build ## while you work: formatting, clippy and the unit tests, in 
 	$(CLIPPY)
 	$(CARGO) test --workspace --lib --locked
 
-test: lint test-rust test-kerberos test-scripts test-install docs test-readme test-accuracy test-damage test-table test-web test-verdicts ## everything that CI checks
+test: lint test-rust test-kerberos test-scripts test-install test-packages docs test-readme test-accuracy test-damage test-table test-web test-verdicts ## everything that CI checks
 	@# What was skipped must not drown in what passed, least of all in CI.
 	@for note in $(SKIPPED)/*; do if [ -e "$$note" ]; then \
 	    sed "s/^skipped: //; s#^#make test: SKIPPED $${note##*/}: #" "$$note"; fi; done
@@ -189,7 +189,7 @@ test-install: build
 	$(CARGO) install --quiet --locked --force --no-track --path crates/smbscope-cli --root $(TARGET)/cargo-installed
 	$(TARGET)/cargo-installed/bin/smbscope --version
 
-test-packages: packages ## the packages: what is in them, and the .deb installed in a minimal Debian (root; else that is skipped)
+test-packages: packages ## install the packages in a minimal Debian, build the image, and run them (root; else that is skipped)
 	packaging/test.sh $(PACKAGES) $(STAGE) $(TARGET)/bare-debian $(SKIPPED)/$@
 
 test-scripts: setup-python setup-servers
