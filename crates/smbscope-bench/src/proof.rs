@@ -115,7 +115,6 @@ fn read(taken: &Taken, port: u16, wire: &mut Wire) -> anyhow::Result<CaptureFact
         version: env!("CARGO_PKG_VERSION").to_owned(),
         warnings: Vec::new(),
         filter: None,
-        slices: None,
         interval: None,
         slow: smbscope_report::Thresholds::default(),
     };

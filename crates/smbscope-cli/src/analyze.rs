@@ -369,7 +369,6 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, re
         version: env!("CARGO_PKG_VERSION").to_owned(),
         warnings,
         filter: recorder.chooser.filtered(),
-        slices: recorder.slicer.as_ref().map(|slicer| slicer.finish(arguments.sort)),
         interval: arguments.interval,
         slow: arguments.slow.clone(),
     }

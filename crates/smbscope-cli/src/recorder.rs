@@ -6,7 +6,7 @@ use smbscope_capture::reader::CaptureSet;
 use smbscope_model::{Connection, Exchange, Settled, Timestamp};
 use smbscope_report::Filtered;
 use smbscope_stats::filter::{Filter, Matcher};
-use smbscope_stats::{Aggregator, Census, Slicer};
+use smbscope_stats::{Aggregator, Census};
 use std::sync::{Arc, OnceLock};
 
 /// Chooses exchanges and counts what it chose from.
@@ -53,17 +53,16 @@ impl<'f> Chooser<'f> {
 /// Counts the exchanges of one thread.
 pub(crate) struct Recorder<'f> {
     pub(crate) chooser: Chooser<'f>,
+    /// With slices it sees every exchange in one order, so there is one thread for exchanges then.
     pub(crate) aggregator: Aggregator,
-    /// Sees every exchange in one order, so there is one thread for exchanges then.
-    pub(crate) slicer: Option<Slicer>,
 }
 
 impl<'f> Recorder<'f> {
     pub(crate) fn new(arguments: &'f AnalyzeArguments, set: &CaptureSet) -> Recorder<'f> {
+        let aggregator = arguments.interval.map_or_else(Aggregator::new, Aggregator::with_interval);
         Recorder {
             chooser: Chooser::new(arguments.filter.as_ref(), set),
-            aggregator: arguments.interval.map_or_else(Aggregator::new, Aggregator::with_interval),
-            slicer: arguments.slices().then(|| Slicer::new(&arguments.by)),
+            aggregator: aggregator.sliced(&arguments.by, arguments.sort),
         }
     }
 
@@ -71,7 +70,6 @@ impl<'f> Recorder<'f> {
     pub(crate) fn merge(&mut self, other: Recorder<'_>) {
         self.chooser.merge(&other.chooser);
         self.aggregator.merge(other.aggregator);
-        debug_assert!(other.slicer.is_none(), "slices are made by one thread");
     }
 }
 
@@ -80,12 +78,8 @@ impl Sink for Recorder<'_> {
         let chosen = self.chooser.chooses(exchange);
         // Time is that of whole connections.
         self.aggregator.follow(exchange, chosen);
-        if !chosen {
-            return;
-        }
-        self.aggregator.record(exchange);
-        if let Some(slicer) = &mut self.slicer {
-            slicer.record(exchange);
+        if chosen {
+            self.aggregator.record(exchange);
         }
     }
 

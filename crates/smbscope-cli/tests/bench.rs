@@ -153,10 +153,16 @@ fn a_ramp_on_a_private_server_is_whole_and_leaves_nothing_behind() {
     let folder = common::directory("bench-ramp");
     let kept = folder.join("run").display().to_string();
     let arguments = ["--users", "1,2", "--duration", "1s", "--warmup", "200ms", "--capture", "--quiet"];
-    let said = bench(&[&arguments[..], &["--format", "json", "-o", &kept]].concat());
+    let said = bench(&[&arguments[..], &["--format", "json", "-o", &kept, "--by", "command"]].concat());
     let document = document(&said);
     conforms(&document);
-    document["runs"].as_array().expect("runs").iter().for_each(is_whole);
+    for run in document["runs"].as_array().expect("runs") {
+        is_whole(run);
+        // Every command is in one slice.
+        let slices = run["counted"]["slices"]["entries"].as_array().expect("slices");
+        let counts = slices.iter().map(|slice| slice["count"].as_u64().expect("a count"));
+        assert_eq!(Some(counts.sum()), run["operations"].as_u64());
+    }
     let run = std::fs::read_to_string(folder.join("run/run.json")).expect("the run is kept");
     assert_eq!(serde_json::from_str::<Value>(&run).expect("it is JSON"), document);
     for name in ["intervals.parquet", "exchanges.parquet", "histograms.hgrm", "report.html"] {

@@ -152,7 +152,6 @@ impl Analysis {
             version: String::new(),
             warnings: Vec::new(),
             filter: None,
-            slices: None,
             interval: None,
             slow: smbscope_report::Thresholds::default(),
         }

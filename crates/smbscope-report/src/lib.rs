@@ -45,7 +45,7 @@ pub use text::table::listed;
 pub use verdict::{Next, SlowSubject, Subject, Thresholds, Verdict, Who};
 
 use smbscope_model::{CaptureInfo, Connection, Nanos, Quality, Share, SkippedPackets, Timestamp};
-use smbscope_stats::{Aggregate, Census, Slices};
+use smbscope_stats::{Aggregate, Census};
 
 /// Everything that a report says.
 #[derive(Debug, Clone)]
@@ -72,8 +72,6 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// The filter, where the statistics are about chosen exchanges only.
     pub filter: Option<Filtered>,
-    /// The commands grouped by fields, where that was asked for.
-    pub slices: Option<Slices>,
     /// The width of bins that was asked for; the time line is shown only then, and its bins may be wider.
     pub interval: Option<Nanos>,
     /// What counts as slow.

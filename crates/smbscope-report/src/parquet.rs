@@ -108,7 +108,6 @@ impl<W: Write + Send> ExchangeTable for ExchangeWriter<W> {
             version: provenance.version.to_owned(),
             warnings: Vec::new(),
             filter: provenance.filter.clone(),
-            slices: None,
             interval: None,
             slow: crate::Thresholds::default(),
         };

@@ -14,7 +14,7 @@ const STATISTICS: [&str; 9] = ["min", "max", "mean", "stddev", "p50", "p90", "p9
 
 /// Writes the table; nothing for a report without slices.
 pub fn write(report: &Report, style: CellStyle, out: impl Write) -> io::Result<()> {
-    let Some(slices) = &report.slices else { return Ok(()) };
+    let Some(slices) = &report.aggregate.slices else { return Ok(()) };
     let mut table = ::csv::Writer::from_writer(out);
     let mut header: Vec<String> = slices.fields.iter().map(|field| field.name().to_owned()).collect();
     let counts = ["count", "timed", "errors", "bytes_read", "bytes_written", "response_time_sum_ns"];

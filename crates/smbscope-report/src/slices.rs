@@ -1,20 +1,20 @@
 //! What a slice is called, for people: its key as one name.
 
 use crate::format::clean;
-use smbscope_stats::{Field, Part, Slice, Slices};
+use crate::json::slices::{Key, Value};
+use smbscope_stats::{Field, Part};
 
 /// What the capture does not tell.
 const UNKNOWN: &str = "(unknown)";
 
 /// The name of a slice: `10.0.0.5  office\accounts\ledger.mdb`.
-pub(crate) fn name(slices: &Slices, slice: &Slice) -> String {
+pub(crate) fn name(Key(parts): &Key) -> String {
     let mut name = String::new();
     let mut before = None;
-    let parts: Vec<(&Field, &Part)> = slices.fields.iter().zip(&slice.key).collect();
-    for (i, (field, part)) in parts.iter().enumerate() {
+    for (i, (field, value)) in parts.iter().enumerate() {
         // Of a file on an unknown share that is unknown too, one unknown says enough.
         let below = parts.get(i + 1).filter(|(below, _)| matches!(below, Field::File | Field::Directory));
-        if let (Field::Share, Part::Unknown, Some((_, Part::Unknown))) = (field, part, below) {
+        if let (Field::Share, Value::Unknown, Some((_, Value::Unknown))) = (field, value, below) {
             continue;
         }
         let separator = match (before, field) {
@@ -25,26 +25,25 @@ pub(crate) fn name(slices: &Slices, slice: &Slice) -> String {
             _ => "  ",
         };
         name += separator;
-        name += &clean(&value(**field, part));
-        before = Some(**field);
+        name += &clean(&shown(*field, value));
+        before = Some(*field);
     }
     name
 }
 
-/// The heading of the names: `client, file`.
-pub(crate) fn heading(slices: &Slices) -> String {
-    let names: Vec<&str> = slices.by.iter().map(|dimension| dimension.name()).collect();
-    format!("By {}", names.join(", "))
+/// The heading of the names: `By client, file`.
+pub(crate) fn heading(by: &[String]) -> String {
+    format!("By {}", by.join(", "))
 }
 
-fn value(field: Field, part: &Part) -> String {
-    match (field, part) {
-        (Field::Extension, Part::Text(text)) if text.is_empty() => "(none)".to_owned(),
-        (Field::File, Part::Text(text)) if text.is_empty() => "(root)".to_owned(),
-        (Field::FlowId, Part::Flow(flow)) => format!("#{}", flow.0),
-        (_, Part::Size(least)) => size(*least),
-        (_, Part::Unknown) => UNKNOWN.to_owned(),
-        (_, part) => text(part),
+fn shown(field: Field, value: &Value) -> String {
+    match (field, value) {
+        (Field::Extension, Value::Text(text)) if text.is_empty() => "(none)".to_owned(),
+        (Field::File, Value::Text(text)) if text.is_empty() => "(root)".to_owned(),
+        (Field::Size, Value::Number(least)) => size(*least),
+        (_, Value::Number(number)) => format!("#{number}"),
+        (_, Value::Text(text)) => text.clone(),
+        (_, Value::Unknown) => UNKNOWN.to_owned(),
     }
 }
 
@@ -75,34 +74,6 @@ fn size(least: u64) -> String {
         _ if least == 0 => show(0),
         Some(next) => format!("{} to {}", show(least), show(next)),
         None => format!("from {}", show(least)),
-    }
-}
-
-/// What several slices did together; a percentile of them all does not follow from theirs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Sum {
-    pub(crate) slices: u64,
-    pub(crate) count: u64,
-    pub(crate) timed: u64,
-    pub(crate) errors: u64,
-    pub(crate) bytes_read: u64,
-    pub(crate) bytes_written: u64,
-    pub(crate) response_time_ns: i128,
-    pub(crate) slowest: Option<smbscope_model::Nanos>,
-}
-
-impl Sum {
-    pub(crate) fn of<'s>(slices: impl IntoIterator<Item = &'s Slice>) -> Sum {
-        slices.into_iter().fold(Sum::default(), |sum, Slice { figures, .. }| Sum {
-            slices: sum.slices + 1,
-            count: sum.count + figures.count,
-            timed: sum.timed + figures.timed,
-            errors: sum.errors + figures.errors,
-            bytes_read: sum.bytes_read + figures.bytes_read,
-            bytes_written: sum.bytes_written + figures.bytes_written,
-            response_time_ns: sum.response_time_ns + figures.response_time.sum_ns,
-            slowest: sum.slowest.max(figures.response_time.max),
-        })
     }
 }
 

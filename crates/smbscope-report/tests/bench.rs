@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_report::bench::tables::ServerMetric;
 use smbscope_report::bench::{self, Detail, Document, Ended, TextOptions, overall_response_time};
+use smbscope_stats::Dimension;
 
 fn written(document: &Document) -> Vec<u8> {
     let mut text = Vec::new();
@@ -285,4 +286,26 @@ fn in_brief_a_ramp_fits_a_screen() {
     assert!(text.lines().count() <= 40, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn slices_of_a_load_point_are_in_the_table_of_captures_and_are_read_back() {
+    let mut document = ramp();
+    let last = document.runs.last_mut().expect("a load point");
+    last.counted = Some(common::bench::counted(0, 1_000_000, &[Dimension::File]));
+    document.capacity = None;
+    // The reads 0, 3, … 18 take 1, 4, 7, 3, 6, 2 and 5 ms: 28 of the 77 ms of all, which take 1 to 7 ms in turn.
+    let expected =
+        ["By file Count Total wait Share", r"docs\report.docx 13 49.0ms 63.6%", r"ini\settings.ini 7 28.0ms 36.4%"];
+    for detail in [Detail::Brief, Detail::One] {
+        let text = bench::render(&document, &TextOptions { detail, ..TextOptions::default() });
+        let table = text.lines().skip_while(|line| !line.starts_with("By file"));
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let table: Vec<String> = table.take(3).map(words).collect();
+        assert_eq!(table.len(), 3, "{text}");
+        table.iter().zip(expected).for_each(|(line, begin)| assert!(line.starts_with(begin), "{line}"));
+    }
+    assert_eq!(problems(&value(&document)), Vec::<String>::new());
+    let read = Document::parse(&written(&document)).expect("it was written so");
+    assert_eq!(value(&read), value(&document));
 }

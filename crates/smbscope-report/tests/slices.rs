@@ -33,7 +33,7 @@ fn sliced(by: &[Dimension], sort: Sort) -> Report {
     let mut report = common::report(&exchanges, Vec::new(), Quality::default());
     let mut slicer = Slicer::new(by);
     exchanges.iter().for_each(|exchange| slicer.record(exchange));
-    report.slices = Some(slicer.finish(sort));
+    report.aggregate.slices = Some(slicer.finish(sort));
     report
 }
 
@@ -177,7 +177,7 @@ fn names_from_the_wire_cannot_steer_a_terminal_in_slices_and_filters() {
     let mut report = common::report(&exchanges, Vec::new(), Quality::default());
     let mut slicer = Slicer::new(&[Dimension::File]);
     exchanges.iter().for_each(|exchange| slicer.record(exchange));
-    report.slices = Some(slicer.finish(Sort::Key));
+    report.aggregate.slices = Some(slicer.finish(Sort::Key));
     report.filter = Some(Filtered { expression: "share == \u{1b}x".into(), matched: 4, whole: Census::default() });
     assert!(!text(&report, 20).contains('\u{1b}'));
 }

@@ -3,6 +3,7 @@
 use crate::entity::{Entities, FileKey};
 use crate::heatmap::{Concurrency, HeatMap};
 use crate::row::Row;
+use crate::slices::Slices;
 use crate::split::Splits;
 use crate::timeline::Timeline;
 use smbscope_model::{Command, Exchange, Group, Nanos, Outcome, Subcommand, Timestamp};
@@ -50,6 +51,8 @@ pub struct Aggregate {
     pub slowest: Vec<Exchange>,
     /// Where the time went.
     pub splits: Splits,
+    /// The commands divided by what was asked for; none where nothing was.
+    pub slices: Option<Slices>,
     /// First packet of any exchange.
     pub first: Option<Timestamp>,
     /// Last packet of any exchange.

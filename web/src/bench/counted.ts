@@ -5,6 +5,7 @@ import { h } from "../lib/dom";
 import { counted as count, duration, elapsed, span } from "../lib/format";
 import { Choice, lead, part, type Section, section } from "../lib/page";
 import { cumulative, groupTable, loadCurve } from "../report/groups";
+import { slicesTable } from "../report/slices";
 import { slowestTable } from "../report/slowest";
 import { entities } from "../report/tables";
 import { pathColumn, textColumn } from "../table/columns";
@@ -33,6 +34,10 @@ export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[
   };
   return [
     section("time", "Over time", [chosen.place((run) => [...timeContent(run), underLoad(run)])]),
+    section("slices", "Breakdown", [
+      options.some(({ value }) => value.counted.slices) &&
+        chosen.place(({ counted: { slices } }) => [slices && slicesTable(slices)]),
+    ]),
     section(
       "groups",
       "Groups of commands",

@@ -684,6 +684,10 @@ export interface Counted {
    * At most 100, those that waited longest; what is not listed is not added up.
    */
   users: UserEntity[];
+  /**
+   * The commands divided by --by; null without it, and in documents of older versions.
+   */
+  slices: Slices | null;
 }
 /**
  * Counts and times of a set of exchanges.
@@ -939,6 +943,148 @@ export interface UserEntity {
   bytes_read: number;
   bytes_written: number;
   response_time: Times;
+}
+/**
+ * The commands divided by --by.
+ */
+export interface Slices {
+  /**
+   * @minItems 1
+   */
+  by: [
+    (
+      | "client"
+      | "server"
+      | "user"
+      | "share"
+      | "file"
+      | "directory"
+      | "extension"
+      | "command"
+      | "group"
+      | "dialect"
+      | "connection"
+      | "status"
+      | "size"
+    ),
+    ...(
+      | "client"
+      | "server"
+      | "user"
+      | "share"
+      | "file"
+      | "directory"
+      | "extension"
+      | "command"
+      | "group"
+      | "dialect"
+      | "connection"
+      | "status"
+      | "size"
+    )[]
+  ];
+  sort:
+    "response_time" | "service_time" | "count" | "errors" | "bytes" | "mean" | "p50" | "p95" | "p99" | "max" | "key";
+  /**
+   * A key without an entry waited no longer than this in all; 0 as long as every key has one, which it has up to 20,000 keys.
+   */
+  missed_at_most_ns: number;
+  /**
+   * In the order of `sort`; of a load point at most 1,000.
+   */
+  entries: SliceEntry[];
+  /**
+   * What was evicted because there were too many keys, and what is not listed, added up.
+   */
+  other: SliceFigures | null;
+}
+export interface SliceEntry {
+  /**
+   * What the commands have in common; null is unknown.
+   */
+  key: {
+    client?: string;
+    command?: string;
+    /**
+     * Client and server.
+     */
+    connection?: string;
+    dialect?: string | null;
+    /**
+     * Path below the share; empty is the share's root.
+     */
+    directory?: string | null;
+    /**
+     * In lower case; empty where the name has none.
+     */
+    extension?: string | null;
+    /**
+     * Path below the share.
+     */
+    file?: string | null;
+    /**
+     * As in connections.
+     */
+    flow_id?: number;
+    group?: string;
+    /**
+     * Address and port.
+     */
+    server?: string;
+    share?: string | null;
+    /**
+     * Bytes moved: from this power of two on (0: none) to less than the next.
+     */
+    size?: number;
+    status?: string | null;
+    user?: string | null;
+  };
+  /**
+   * Response time of this key that other holds: at most this.
+   */
+  missed_at_most_ns: number;
+  /**
+   * Commands.
+   */
+  count: number;
+  /**
+   * Commands that entered the response time: complete ones of the headline groups.
+   */
+  timed: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  bytes_read: number;
+  bytes_written: number;
+  /**
+   * What was waited in all.
+   */
+  response_time_sum_ns: number;
+  response_time: Times;
+  service_time: Times;
+}
+export interface SliceFigures {
+  /**
+   * Commands.
+   */
+  count: number;
+  /**
+   * Commands that entered the response time: complete ones of the headline groups.
+   */
+  timed: number;
+  /**
+   * Error responses.
+   */
+  errors: number;
+  bytes_read: number;
+  bytes_written: number;
+  /**
+   * What was waited in all.
+   */
+  response_time_sum_ns: number;
+  response_time: Times;
+  service_time: Times;
 }
 /**
  * The highest load at which a criterion holds.

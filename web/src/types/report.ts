@@ -1168,6 +1168,9 @@ export interface UserEntity {
   bytes_written: number;
   response_time: Times;
 }
+/**
+ * The commands divided by --by.
+ */
 export interface Slices {
   /**
    * @minItems 1
@@ -1210,9 +1213,12 @@ export interface Slices {
    * A key without an entry waited no longer than this in all; 0 as long as every key has one, which it has up to 20,000 keys.
    */
   missed_at_most_ns: number;
+  /**
+   * In the order of `sort`; of a load point at most 1,000.
+   */
   entries: SliceEntry[];
   /**
-   * What was evicted because there were too many keys, added up.
+   * What was evicted because there were too many keys, and what is not listed, added up.
    */
   other: SliceFigures | null;
 }

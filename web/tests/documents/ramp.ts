@@ -62,7 +62,7 @@ const COMMANDS: [string, string | null, Group, number, number][] = [
 
 /** What the report of a capture says, without what only packets tell. */
 function counted(seed: number, start: number): Counted {
-  const { groups, heatmap, concurrency, slowest, files, users } = simulate({ seed, exchanges: 600 });
+  const { groups, heatmap, concurrency, slowest, files, users, slices } = simulate({ seed, exchanges: 600 });
   const none = { request_first_packet: 0, request_last_packet: 0, response_first_packet: 0, response_last_packet: 0 };
   const later = start - (heatmap.bins[0]?.start_ns ?? 0);
   return {
@@ -72,6 +72,7 @@ function counted(seed: number, start: number): Counted {
     slowest: slowest.slice(0, 20).map((slow) => ({ ...slow, ...none, capture: null, response_capture: null })),
     files: files.slice(0, 100),
     users,
+    slices,
   };
 }
 

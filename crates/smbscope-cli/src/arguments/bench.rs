@@ -1,6 +1,6 @@
 //! Arguments of `smbscope bench`.
 
-use super::{Arguments, ColorChoice};
+use super::{Arguments, ColorChoice, dimension};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
 use smbscope_bench::{Login, Target};
@@ -8,6 +8,7 @@ use smbscope_load::client::{self, Cipher};
 use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, Rates, Users};
 use smbscope_model::Dialect;
 use smbscope_model::units;
+use smbscope_stats::Dimension;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -149,6 +150,10 @@ pub struct BenchArguments {
     /// Needs tcpdump or dumpcap, and the right to capture.
     #[arg(long, help_heading = "Results")]
     pub capture: bool,
+
+    /// Group the commands of each load point by these fields, separated by commas or repeated, as in `analyze`.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension(), help_heading = "Results")]
+    pub by: Vec<Dimension>,
 
     /// Keep the run in this directory, a new one or that of an older run.
     #[arg(short, long, value_name = "RUNDIR", help_heading = "Results")]

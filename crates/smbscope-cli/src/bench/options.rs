@@ -127,6 +127,7 @@ fn plan(arguments: &BenchArguments) -> Plan {
         },
         busy_poll: arguments.busy_poll,
         exchanges: arguments.capture || arguments.output.is_some(),
+        by: arguments.by.clone(),
         ..Plan::default()
     }
 }

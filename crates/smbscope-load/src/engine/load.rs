@@ -208,7 +208,7 @@ impl Engine<'_> {
     ) -> (Run, Option<Exchanges>) {
         let open = self.plan.schedule.is_open();
         let exchanges = self.plan.exchanges.then(|| Exchanges::new(0));
-        let mut whole = Recorder::new(window, *clock, self.names.len(), open, exchanges);
+        let mut whole = Recorder::new(window, *clock, self.names.len(), open, exchanges).sliced(&self.plan.by);
         let mut late = Summary::new(Limit::ROW);
         let busiest = parts.iter().map(|part| part.on_cpu).max().unwrap_or_default();
         let last = parts.iter().map(|part| part.ended).max().unwrap_or(window.end);

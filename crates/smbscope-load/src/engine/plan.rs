@@ -2,6 +2,7 @@
 
 use super::schedule::Schedule;
 use super::users::Users;
+use smbscope_stats::Dimension;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -50,6 +51,8 @@ pub struct Plan {
     pub busy_poll: bool,
     /// Keep every command of the measured part as an exchange, up to [`EXCHANGES_MAX`](super::EXCHANGES_MAX).
     pub exchanges: bool,
+    /// Divide the commands of each load point by these; by nothing where there are none.
+    pub by: Vec<Dimension>,
 }
 
 impl Default for Plan {
@@ -72,6 +75,7 @@ impl Default for Plan {
             grace: Duration::from_secs(10),
             busy_poll: false,
             exchanges: false,
+            by: Vec::new(),
         }
     }
 }

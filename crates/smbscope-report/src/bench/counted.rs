@@ -1,5 +1,6 @@
 //! What the report of a capture says of commands, of a load point's: the client sees no packets, and knows no round trip.
 
+use crate::json::slices::Slices;
 use crate::json::{FileName, UserName, entries::Entity, entries::Group, waits};
 use serde::{Deserialize, Serialize};
 use smbscope_stats::{Aggregate, Concurrency, HeatMap};
@@ -24,6 +25,9 @@ pub struct Counted {
     pub(crate) files: Vec<Entity<FileName>>,
     /// At most 100, those that waited longest; what is not listed is not added up.
     pub(crate) users: Vec<Entity<UserName>>,
+    /// The commands divided by --by; null without it, and in documents of older versions.
+    #[serde(default)]
+    pub(crate) slices: Option<Slices>,
 }
 
 impl Counted {
@@ -37,6 +41,7 @@ impl Counted {
             slowest: slowest.map(|exchange| waits::SlowExchange::of(exchange, &[])).collect(),
             files: Entity::table(&aggregate.files, ENTRIES_LISTED, FileName::of, FileName::other),
             users: Entity::table(&aggregate.users, ENTRIES_LISTED, UserName::of, UserName::other),
+            slices: aggregate.slices.as_ref().map(|slices| Slices::of(slices).listed()),
         }
     }
 }

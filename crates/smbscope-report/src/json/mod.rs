@@ -7,7 +7,7 @@
 
 pub(crate) mod entries;
 pub(crate) mod escaped;
-mod slices;
+pub(crate) mod slices;
 pub(crate) mod waits;
 
 use crate::Report;
@@ -86,8 +86,8 @@ pub(crate) struct Document<'a> {
     #[serde(skip_deserializing)]
     users: Vec<Entity<UserName>>,
     /// The commands divided by --by; null without it.
-    #[serde(skip_deserializing)]
-    slices: Option<slices::Slices<'a>>,
+    #[serde(default)]
+    pub(crate) slices: Option<slices::Slices>,
     #[serde(skip_deserializing)]
     timeline: Timeline,
     #[serde(default)]
@@ -316,7 +316,7 @@ impl<'a> Document<'a> {
                 || ServerName { server: OTHER.to_owned(), server_port: None, time_split: None },
             ),
             users: Entity::table(&aggregate.users, listed, UserName::of, UserName::other),
-            slices: report.slices.as_ref().map(slices::Slices::of),
+            slices: report.aggregate.slices.as_ref().map(slices::Slices::of),
             timeline: Timeline::of(&aggregate.timeline),
             heatmap: Cow::Borrowed(&aggregate.heat_map),
             concurrency: aggregate.concurrency.as_slice().into(),

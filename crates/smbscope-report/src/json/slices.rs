@@ -1,92 +1,145 @@
-//! The slices of the JSON report.
+//! The slices of the JSON report and of a load point, read back by the same types.
 
 use crate::slices::text;
+use serde::de::{Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
-use smbscope_stats::Figures;
-use smbscope_stats::{Field, Part, Slice};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smbscope_stats::{Field, Figures, Part, Slice};
+use std::fmt;
 
-#[derive(Serialize)]
+/// Slices of a load point that are listed; further ones are added up in `other`.
+const SLICES_LISTED: usize = 1_000;
+
+/// The commands divided by --by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct Slices<'a> {
+pub(crate) struct Slices {
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::dimensions"))]
-    by: Vec<&'static str>,
+    pub(crate) by: Vec<String>,
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::sorts"))]
-    sort: &'static str,
+    pub(crate) sort: String,
     /// A key without an entry waited no longer than this in all; 0 as long as every key has one, which it has up to
     /// 20,000 keys.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
-    missed_at_most_ns: i64,
-    entries: Vec<SliceEntry<'a>>,
-    /// What was evicted because there were too many keys, added up.
-    other: Option<SliceFigures>,
+    pub(crate) missed_at_most_ns: i64,
+    /// In the order of `sort`; of a load point at most 1,000.
+    pub(crate) entries: Vec<SliceEntry>,
+    /// What was evicted because there were too many keys, and what is not listed, added up.
+    pub(crate) other: Option<SliceFigures>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct SliceEntry<'a> {
+pub(crate) struct SliceEntry {
     /// What the commands have in common; null is unknown.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::slice_key"))]
-    key: Key<'a>,
+    pub(crate) key: Key,
     /// Response time of this key that other holds: at most this.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
-    missed_at_most_ns: i64,
+    pub(crate) missed_at_most_ns: i64,
     #[serde(flatten)]
-    figures: SliceFigures,
+    pub(crate) figures: SliceFigures,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct SliceFigures {
+pub(crate) struct SliceFigures {
     /// Commands.
-    count: u64,
+    pub(crate) count: u64,
     /// Commands that entered the response time: complete ones of the headline groups.
-    timed: u64,
+    pub(crate) timed: u64,
     /// Error responses.
-    errors: u64,
-    bytes_read: u64,
-    bytes_written: u64,
+    pub(crate) errors: u64,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
     /// What was waited in all.
-    response_time_sum_ns: i64,
-    /// Percentiles are exact up to 256 values and within 1.6% above.
-    response_time: Figures,
+    pub(crate) response_time_sum_ns: i64,
+    /// Percentiles are exact up to 256 values and within 1.6% above; null where several slices were added up.
+    pub(crate) response_time: Figures,
     /// The same of the time from the last packet of the request to the first of the response.
-    service_time: Figures,
+    pub(crate) service_time: Figures,
 }
 
 /// An object with a value for each field.
-struct Key<'a>(&'a [Field], &'a [Part]);
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Key(pub(crate) Vec<(Field, Value)>);
 
-impl Serialize for Key<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Key(fields, parts) = self;
-        let mut key = serializer.serialize_map(Some(fields.len()))?;
-        for (field, part) in fields.iter().zip(*parts) {
-            match part {
-                Part::Unknown => key.serialize_entry(field.name(), &None::<()>)?,
-                Part::Flow(flow) => key.serialize_entry(field.name(), flow)?,
-                Part::Size(least) => key.serialize_entry(field.name(), least)?,
-                part => key.serialize_entry(field.name(), &text(part))?,
-            }
+/// What the commands of a slice have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Value {
+    Number(u64),
+    Text(String),
+    /// The capture does not tell.
+    Unknown,
+}
+
+impl Value {
+    fn of(part: &Part) -> Value {
+        match part {
+            Part::Unknown => Value::Unknown,
+            Part::Flow(flow) => Value::Number(flow.0),
+            Part::Size(least) => Value::Number(*least),
+            part => Value::Text(text(part)),
         }
+    }
+}
+
+impl Serialize for Key {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut key = serializer.serialize_map(Some(self.0.len()))?;
+        self.0.iter().try_for_each(|(field, value)| key.serialize_entry(field.name(), value))?;
         key.end()
     }
 }
 
-impl<'a> Slices<'a> {
-    pub(super) fn of(slices: &'a smbscope_stats::Slices) -> Slices<'a> {
-        let entry = |slice: &'a Slice| SliceEntry {
-            key: Key(&slices.fields, &slice.key),
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Key, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Key;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the fields of a slice")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Key, A::Error> {
+                let mut key = Vec::new();
+                while let Some((name, value)) = map.next_entry::<String, Value>()? {
+                    let field = Field::named(&name);
+                    key.push((field.ok_or_else(|| A::Error::custom(format!("{name} is no field")))?, value));
+                }
+                Ok(Key(key))
+            }
+        }
+        from.deserialize_map(Fields)
+    }
+}
+
+impl Slices {
+    pub(crate) fn of(slices: &smbscope_stats::Slices) -> Slices {
+        let entry = |slice: &Slice| SliceEntry {
+            key: Key(slices.fields.iter().copied().zip(slice.key.iter().map(Value::of)).collect()),
             missed_at_most_ns: nanos(slice.missed_at_most_ns),
             figures: SliceFigures::of(slice),
         };
         Slices {
-            by: slices.by.iter().map(|dimension| dimension.name()).collect(),
-            sort: slices.sort.name(),
+            by: slices.by.iter().map(|dimension| dimension.name().to_owned()).collect(),
+            sort: slices.sort.name().to_owned(),
             missed_at_most_ns: nanos(slices.missed_at_most_ns),
             entries: slices.entries.iter().map(entry).collect(),
             other: slices.other.as_ref().map(SliceFigures::of),
         }
+    }
+
+    /// The first of them, and the others added up: every load point has slices of its own.
+    pub(crate) fn listed(mut self) -> Slices {
+        let rest = self.entries.split_off(self.entries.len().min(SLICES_LISTED));
+        if !rest.is_empty() {
+            let rest = rest.iter().map(|entry| &entry.figures).chain(&self.other);
+            self.other = Some(SliceFigures::sum(rest));
+        }
+        self
     }
 }
 
@@ -102,6 +155,24 @@ impl SliceFigures {
             response_time: figures.response_time,
             service_time: *service_time,
         }
+    }
+
+    /// What several slices did together; a percentile of them all does not follow from theirs.
+    pub(crate) fn sum<'s>(slices: impl IntoIterator<Item = &'s SliceFigures>) -> SliceFigures {
+        let mut all = slices.into_iter().fold(SliceFigures::default(), |mut all, one| {
+            all.count = all.count.saturating_add(one.count);
+            all.timed = all.timed.saturating_add(one.timed);
+            all.errors = all.errors.saturating_add(one.errors);
+            all.bytes_read = all.bytes_read.saturating_add(one.bytes_read);
+            all.bytes_written = all.bytes_written.saturating_add(one.bytes_written);
+            all.response_time_sum_ns = all.response_time_sum_ns.saturating_add(one.response_time_sum_ns);
+            all.response_time.max = all.response_time.max.max(one.response_time.max);
+            all
+        });
+        let mean =
+            i64::try_from(all.timed).ok().filter(|timed| *timed > 0).map(|timed| all.response_time_sum_ns / timed);
+        all.response_time = Figures { count: all.timed, mean: mean.map(smbscope_model::Nanos), ..all.response_time };
+        all
     }
 }
 

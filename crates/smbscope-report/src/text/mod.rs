@@ -6,7 +6,7 @@ mod commands;
 mod distribution;
 mod overview;
 pub(crate) mod page;
-mod slices;
+pub(crate) mod slices;
 pub(crate) mod style;
 pub(crate) mod table;
 mod timeline;
@@ -16,6 +16,7 @@ pub(crate) use overview::filter_note;
 
 use crate::Report;
 use crate::format::{clean, thousands, visible_percent};
+use crate::json::slices::Slices;
 use crate::sentence::is_alarming;
 use crate::verdict;
 use crate::warnings::{self, Warning};
@@ -81,7 +82,8 @@ fn rest(report: &Report, options: &TextOptions, commands: Option<usize>) -> Page
     let is_brief = commands.is_some();
     overview::facts(&mut page, report, is_brief);
     if report.aggregate.count > 0 {
-        slices::render(&mut page, report, options.top);
+        let slices = report.aggregate.slices.as_ref().map(Slices::of);
+        slices.iter().for_each(|slices| slices::render(&mut page, slices, options.top));
         timeline::render(&mut page, report);
         commands::render(&mut page, report, commands);
     }

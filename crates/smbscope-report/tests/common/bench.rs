@@ -3,7 +3,7 @@
 use super::START;
 use smbscope_model::{Exchange, Nanos, Timestamp};
 use smbscope_report::bench::*;
-use smbscope_stats::{Aggregator, Figures, Limit, Summary};
+use smbscope_stats::{Aggregator, Dimension, Figures, Limit, Sort, Summary};
 use smbscope_testkit::exchange::read;
 use std::collections::BTreeMap;
 
@@ -130,7 +130,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
             limited: false,
             late_p99_ns: Some(Nanos(84_000)),
         }),
-        counted: Some(counted(started, typical)),
+        counted: Some(counted(started, typical, &[])),
         capture: wire.then(|| {
             Capture::Made(Captured {
                 file: None,
@@ -146,8 +146,8 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
 }
 
 /// Reads of two files, some of them slow.
-fn counted(started: i64, typical: i64) -> Counted {
-    let mut aggregator = Aggregator::new();
+pub(crate) fn counted(started: i64, typical: i64, by: &[Dimension]) -> Counted {
+    let mut aggregator = Aggregator::new().sliced(by, Sort::ResponseTime);
     for n in 0..20 {
         let path = if n % 3 == 0 { "ini\\settings.ini" } else { "docs\\report.docx" };
         let exchange = read(started + n * SECOND / 4, typical * (1 + n % 7));

@@ -86,7 +86,6 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
         version: "0.0.0".into(),
         warnings: Vec::new(),
         filter: None,
-        slices: None,
         interval: None,
         slow: smbscope_report::Thresholds::default(),
     }

@@ -9,6 +9,7 @@ use crate::bounded::Bounded;
 use crate::entity::{EntityTable, FileKey, Keeps};
 use crate::heatmap::HeatTable;
 use crate::row::Tally;
+use crate::slices::{Dimension, Slicer, Sort};
 use crate::slowest::Slowest;
 use crate::split::{SplitTable, Stretch};
 use crate::summary::{Limit, Summary};
@@ -42,6 +43,8 @@ pub struct Aggregator {
     heat: HeatTable,
     slowest: Slowest,
     splits: SplitTable,
+    /// Where slices were asked for, with their order.
+    slicer: Option<(Slicer, Sort)>,
     first: Option<Timestamp>,
     last: Option<Timestamp>,
 }
@@ -93,6 +96,7 @@ impl Aggregator {
             heat: HeatTable::new(),
             slowest: Slowest::default(),
             splits: SplitTable::new(),
+            slicer: None,
             first: None,
             last: None,
         }
@@ -113,6 +117,11 @@ impl Aggregator {
     /// and the service time alone.
     pub fn of_one_share(intervals: Intervals) -> Aggregator {
         Aggregator { of_one_share: true, ..Aggregator::with_intervals(intervals) }
+    }
+
+    /// With slices by these dimensions together, in this order; without any where there is none.
+    pub fn sliced(self, by: &[Dimension], sort: Sort) -> Aggregator {
+        Aggregator { slicer: (!by.is_empty()).then(|| (Slicer::new(by), sort)), ..self }
     }
 
     /// Counts an exchange.
@@ -137,6 +146,9 @@ impl Aggregator {
             self.heat.record(exchange, stretch);
         }
         self.slowest.record(exchange);
+        if let Some((slicer, _)) = &mut self.slicer {
+            slicer.record(exchange);
+        }
         if !self.of_one_share {
             let (client, server) = (exchange.endpoints.client.ip(), exchange.endpoints.server);
             self.clients.record(|known| *known == client, || client, exchange);
@@ -189,7 +201,7 @@ impl Aggregator {
         self.splits.closed(connection, &mut |from, to| self.timeline.busy(from, to));
     }
 
-    /// Adds what another aggregator counted. The order of merges does not matter.
+    /// Adds what another aggregator counted. The order of merges does not matter, unless there are more slices than are kept.
     pub fn merge(&mut self, other: Aggregator) {
         for (kind, theirs) in other.leaves.iter() {
             let folded = &mut self.folded;
@@ -210,6 +222,9 @@ impl Aggregator {
         self.heat.merge(&other.heat);
         self.slowest.merge(&other.slowest);
         self.splits.merge(other.splits);
+        if let (Some((mine, _)), Some((theirs, _))) = (&mut self.slicer, &other.slicer) {
+            mine.merge(theirs);
+        }
         self.first = match (self.first, other.first) {
             (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
             (mine, theirs) => mine.or(theirs),
@@ -278,6 +293,7 @@ impl Aggregator {
             concurrency: self.heat.concurrency(),
             slowest: self.slowest.finish(),
             splits: self.splits.finish(),
+            slices: self.slicer.as_ref().map(|(slicer, sort)| slicer.finish(*sort)),
             first: self.first,
             last: self.last,
         }

@@ -97,7 +97,7 @@ impl Dimension {
 }
 
 /// A part of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Field {
     /// The client's address.
     Client,
@@ -148,6 +148,12 @@ impl Field {
             Field::Status => "status",
             Field::Size => "size",
         }
+    }
+
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Field> {
+        let all = Dimension::ALL.into_iter().flat_map(|dimension| dimension.fields());
+        all.copied().find(|field| field.name() == name)
     }
 
     /// What an exchange has there.

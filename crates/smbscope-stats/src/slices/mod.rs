@@ -4,8 +4,8 @@
 //! longest are kept: see `table` for how, and for what is guaranteed. Whatever is given up is added up in one slice, so
 //! that the slices always add up to all commands.
 //!
-//! The order of the exchanges decides which slices are given up. So a slicer is to see them in one order, and there is no
-//! merge.
+//! The order of the exchanges decides which slices are given up. So a slicer of a capture is to see them all, in one order;
+//! what the workers of a load client counted merges, with the same guarantees.
 
 mod dimension;
 mod table;
@@ -57,6 +57,11 @@ impl Slicer {
         self.key.clear();
         self.key.extend(self.fields.iter().map(|field| field.of(exchange)));
         self.table.record(&self.key, exchange);
+    }
+
+    /// Adds what another one counted, by the same dimensions.
+    pub fn merge(&mut self, other: &Slicer) {
+        self.table.merge(&other.table);
     }
 
     /// The finished slices, in this order.

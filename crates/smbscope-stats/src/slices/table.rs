@@ -89,6 +89,36 @@ impl Table {
         self.floor
     }
 
+    /// Adds what another table counted: a key that one of them lacks may have had as much there as its floor says (Agarwal
+    /// et al., "Mergeable Summaries", PODS 2012).
+    pub(super) fn merge(&mut self, other: &Table) {
+        for entry in &mut self.entries {
+            if !other.index.contains_key(&entry.key) {
+                entry.missed_at_most += other.floor;
+            }
+        }
+        let mine = self.floor;
+        for theirs in &other.entries {
+            match self.index.get(&theirs.key).and_then(|slot| self.entries.get_mut(*slot)) {
+                Some(entry) => {
+                    entry.counts.merge(&theirs.counts);
+                    entry.missed_at_most += theirs.missed_at_most;
+                }
+                None => {
+                    let entry = Entry { missed_at_most: mine + theirs.missed_at_most, ..theirs.clone() };
+                    self.names += name_bytes(&entry.key);
+                    self.index.insert(entry.key.clone(), self.entries.len());
+                    self.entries.push(entry);
+                }
+            }
+        }
+        self.other.merge(&other.other);
+        self.floor += other.floor;
+        if self.entries.len() > self.capacity || self.names > SLICE_NAMES_MAX {
+            self.purge();
+        }
+    }
+
     fn admit(&mut self, key: &[Part]) -> usize {
         let names = name_bytes(key);
         if self.entries.len() == self.capacity || self.names + names > SLICE_NAMES_MAX {

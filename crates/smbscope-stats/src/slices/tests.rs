@@ -121,19 +121,22 @@ const CAPACITY: usize = 8;
 const KEPT: usize = 4;
 
 proptest! {
-    /// Few heavy keys among many light ones, in any order.
+    /// Few heavy keys among many light ones, in any order; in one table, or in several that merge.
     #[test]
     fn the_bounded_table_keeps_its_promises(
-        stream in prop::collection::vec(prop_oneof![(0u64..3, 0i64..1_000), (3u64..40, 0i64..60)], 0..300)
+        stream in prop::collection::vec(prop_oneof![(0u64..3, 0i64..1_000), (3u64..40, 0i64..60)], 0..300),
+        parts in 1usize..4,
     ) {
-        let mut slicer = Slicer::with_table(&[Dimension::Connection], Table::new(CAPACITY, KEPT));
+        let mut slicers = vec![Slicer::with_table(&[Dimension::Connection], Table::new(CAPACITY, KEPT)); parts];
         let mut truth: BTreeMap<u64, (u64, i128)> = BTreeMap::new();
-        for (key, time) in &stream {
-            slicer.record(&Exchange { flow: FlowId(*key), ..read(0, *time) });
+        for (at, (key, time)) in stream.iter().enumerate() {
+            slicers[at % parts].record(&Exchange { flow: FlowId(*key), ..read(0, *time) });
             let (count, sum) = truth.entry(*key).or_default();
             *count += 1;
             *sum += i128::from(*time);
         }
+        let mut slicer = slicers.remove(0);
+        slicers.iter().for_each(|other| slicer.merge(other));
         let slices = slicer.finish(Sort::ResponseTime);
         let total: i128 = truth.values().map(|(_, sum)| sum).sum();
         let entries: BTreeMap<u64, &Slice> = slices.entries.iter().map(|slice| match slice.key[0] {

@@ -15,7 +15,7 @@ use super::session::Performed;
 use super::silences::Silences;
 use crate::client::{Sample, Samples};
 use smbscope_model::{Nanos, Outcome, Timestamp};
-use smbscope_stats::{Aggregator, Bin, Intervals, Limit, Summary};
+use smbscope_stats::{Aggregator, Bin, Dimension, Intervals, Limit, Sort, Summary};
 use smbscope_wire::status::NtStatus;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -47,13 +47,14 @@ impl Window {
     }
 
     /// Where exchanges are counted: their intervals are those of the window. The plan bounds how many there are.
-    fn aggregator(&self, clock: &Clock) -> Aggregator {
-        Aggregator::of_one_share(Intervals {
+    fn aggregator(&self, clock: &Clock, by: &[Dimension]) -> Aggregator {
+        let intervals = Intervals {
             origin: clock.timestamp(self.start),
             width: Nanos::from(self.interval),
             most: usize::MAX,
             percentiles: true,
-        })
+        };
+        Aggregator::of_one_share(intervals).sliced(by, Sort::ResponseTime)
     }
 }
 
@@ -67,6 +68,8 @@ pub(crate) struct Recorder {
     batches: Vec<Batch>,
     maker: Maker,
     aggregator: Aggregator,
+    /// What commands are divided by.
+    by: Vec<Dimension>,
     operations: Vec<Counts>,
     cells: Vec<Cell>,
     connects: Summary,
@@ -128,7 +131,8 @@ impl Recorder {
             waiting: Vec::new(),
             batches: Vec::new(),
             maker: Maker::new(clock),
-            aggregator: window.aggregator(&clock),
+            aggregator: window.aggregator(&clock, &[]),
+            by: Vec::new(),
             operations: vec![counts; operations],
             cells: Vec::new(),
             connects: Summary::new(Limit::ROW),
@@ -139,6 +143,12 @@ impl Recorder {
             exchanges,
             live: LivePart::default(),
         }
+    }
+
+    /// The same with the commands divided by these dimensions.
+    pub(crate) fn sliced(self, by: &[Dimension]) -> Recorder {
+        let aggregator = self.window.aggregator(&self.clock, by);
+        Recorder { by: by.to_vec(), aggregator, ..self }
     }
 
     /// One that has counted nothing, and keeps no exchanges.
@@ -154,7 +164,7 @@ impl Recorder {
     pub(crate) fn set_window(&mut self, window: Window) {
         self.count_waiting();
         self.window = window;
-        self.aggregator = window.aggregator(&self.clock);
+        self.aggregator = window.aggregator(&self.clock, &self.by);
         self.silences = Silences::new(window.start);
     }
 

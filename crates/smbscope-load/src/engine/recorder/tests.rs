@@ -37,7 +37,7 @@ fn window(start: Instant, seconds: u32) -> Window {
 }
 
 fn recorder(start: Instant, seconds: u32) -> Recorder {
-    Recorder::new(window(start, seconds), Clock::at(start), 2, true, None)
+    Recorder::new(window(start, seconds), Clock::at(start), 2, true, None).sliced(&[Dimension::Command])
 }
 
 fn origin() -> Origin {
@@ -87,7 +87,7 @@ proptest! {
         let start = begin + SECOND;
         let mut whole = recorder(start, 3);
         let clock = whole.clock;
-        let another = || Recorder::new(window(start, 3), clock, 2, true, None);
+        let another = || Recorder::new(window(start, 3), clock, 2, true, None).sliced(&[Dimension::Command]);
         let mut split: Vec<Recorder> = (0..parts).map(|_| another()).collect();
         for (i, event) in events.into_iter().enumerate() {
             feed(&mut whole, begin, event);

@@ -17,6 +17,9 @@ const STALLS_LISTED: usize = 10;
 /// Commands in brief.
 const COMMANDS_MAX: usize = 10;
 
+/// Slices that are listed one by one.
+const SLICES_SHOWN: usize = 20;
+
 /// Columns in front of the line over time.
 const OVER_TIME_INDENT: usize = 14;
 
@@ -29,6 +32,7 @@ pub(super) fn render(page: &mut Page, document: &Document, run: &Run) {
     page.paragraph(Paint::Plain, &text);
     over_time(page, run);
     stalls(page, run);
+    slices(page, run);
     commands(page, run, usize::MAX);
     super::counted::render(page, run);
     wire::commands(page, run);
@@ -41,10 +45,17 @@ pub(super) fn brief(page: &mut Page, document: &Document, run: &Run) {
     if document.runs.len() > 1 {
         page.heading(&format!("At {}", document.load_name(run)));
     }
+    slices(page, run);
     commands(page, run, COMMANDS_MAX);
     if run.error_count() > 0 && ended_as_expected(run) {
         page.paragraph(Paint::Faint, "All errors are such as the workload expects.");
     }
+}
+
+/// The commands divided by what was asked for.
+fn slices(page: &mut Page, run: &Run) {
+    let slices = run.counted.as_ref().and_then(|counted| counted.slices.as_ref());
+    slices.iter().for_each(|slices| crate::text::slices::render(page, slices, SLICES_SHOWN));
 }
 
 /// Operations of the workload ended as it expects, so that errors are a part of it.
