@@ -4,7 +4,7 @@ use crate::analyze::{self, Done};
 use crate::arguments::{CompareArguments, CompareFormat};
 use crate::interrupt::Interrupted;
 use crate::output::Output;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use smbscope_bench::RUN;
 use smbscope_bench::files::Sources;
 use smbscope_capture::reader::Input;
@@ -36,7 +36,13 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     let mut inputs = Vec::new();
     for (file, name) in arguments.files.iter().zip(names) {
         let source = file.display().to_string();
-        inputs.push(Given { name, source, content: read(arguments, file)? });
+        let content = read(arguments, file)?;
+        let by: Vec<&str> = arguments.by.iter().map(|by| by.name()).collect();
+        if !by.is_empty() && by != content.by() {
+            let by = by.join(",");
+            bail!("{source} has no slices by {by}: give the capture, or a report or run that was made with --by {by}");
+        }
+        inputs.push(Given { name, source, content });
     }
     let comparison = Comparison::of_all(arguments.title.clone(), &inputs);
     let result = match arguments.format() {

@@ -169,6 +169,32 @@ fn a_capture_may_come_on_standard_input() {
 }
 
 #[test]
+fn slices_stand_side_by_side_whether_saved_or_not() {
+    let directory = directory("compare_slices");
+    let capture = path(OFFICE);
+    analyze(&directory, &[&capture, "--by", "user", "-o", "by-user.json"]).output();
+    let saved: Value = serde_json::from_slice(&std::fs::read(directory.join("by-user.json")).expect("it was saved"))
+        .expect("the report is JSON");
+    let found = document(&compare(&directory, &[&capture, "by-user.json", "--by", "user", "--format", "json"]));
+    let (slices, saved) = (&found["slices"], saved["slices"]["entries"].as_array().expect("slices"));
+    let entries = slices["entries"].as_array().expect("slices");
+    assert_eq!((&slices["by"][0], &slices["left_out"], entries.len()), (&"user".into(), &0.into(), saved.len()));
+    for (entry, saved) in entries.iter().zip(saved) {
+        assert_eq!(entry["key"], saved["key"]);
+        let [made, read] = [0, 1].map(|column| &entry["cells"][column]);
+        assert_eq!([&made["count"], &read["count"]], [&saved["count"]; 2]);
+        assert_eq!(read["response_time"]["sum"], saved["response_time_sum_ns"]);
+        assert_eq!(read["ratios"]["sum"]["value"].as_f64(), made["response_time"]["sum"].as_i64().map(|_| 1.0));
+    }
+    let text = compare(&directory, &[&capture, "by-user.json", "--by", "user"]);
+    assert!(text.output().contains("\nBy user "), "{}", text.output());
+    let error = compare(&directory, &[&capture, "by-user.json", "--by", "file"]).error(1).to_owned();
+    let expected =
+        "by-user.json has no slices by file: give the capture, or a report or run that was made with --by file";
+    assert_eq!(error, expected);
+}
+
+#[test]
 fn what_cannot_be_compared_is_said_in_one_line() {
     let directory = directory("compare_errors");
     let capture = path(DAMAGED);

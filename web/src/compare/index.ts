@@ -4,15 +4,16 @@ import { overTime } from "../charts/overtime";
 import { seriesStroke } from "../charts/palette";
 import { type Child, h, muted } from "../lib/dom";
 import { ABSENT, bytes, counted, date, duration, rate, ratio, span, thousands, unbroken } from "../lib/format";
-import { answer, Choice, facts, list, meanings, type Page, part, type Section, section } from "../lib/page";
+import { answer, Choice, facts, lead, list, meanings, type Page, part, type Section, section } from "../lib/page";
 import { commandName } from "../report/figures";
 import { distribution, distributionChart } from "../report/groups";
+import { sliceName } from "../report/slices";
 import { slowestTable } from "../report/slowest";
 import { entities } from "../report/tables";
 import { type Column, countColumn, numberColumn, pathColumn, textColumn } from "../table/columns";
 import { scrollingGrid } from "../table/grid";
 import { table } from "../table/table";
-import type { Cell, SmbscopeComparisonDocument } from "../types/compare";
+import type { Cell, ComparedSlices as Slices, SmbscopeComparisonDocument } from "../types/compare";
 import { rampsContent } from "./ramps";
 
 type Metric = keyof Cell["response_time"];
@@ -54,6 +55,7 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
     sections: [
       ramps && section("ramps", "Load point by load point", ramps, "Ramps"),
       overTimeSection(document),
+      section("slices", "Breakdown", [document.slices && slicesPart(document.slices, metric, names)]),
       section(
         "groups",
         "Groups of commands",
@@ -166,6 +168,19 @@ interface Entry {
   cells: (Cell | null)[];
 }
 
+/** The commands divided by the same in each column. */
+function slicesPart({ by, entries, left_out }: Slices, metric: Choice<Metric>, names: string[]): HTMLElement {
+  const rows = entries.map(({ key, cells }): Entry => ({ name: sliceName(key), part: false, cells }));
+  const more = left_out > 0 ? `, of ${thousands(entries.length + left_out)}` : "";
+  const sorted = "sorted by the longest total wait in any column";
+  return h(
+    "div",
+    {},
+    lead(`By ${by.join(", ")}: ${counted(entries.length, "combination")}${more}, ${sorted}.`),
+    metric.place((of) => [entryTable(`Breakdown by ${by.join(", ")}`, `By ${by.join(", ")}`, rows, of, names, true)]),
+  );
+}
+
 /** The commands of SMB1 that do what a command of SMB2 does, where they stand in one row. */
 function paired(command: SmbscopeComparisonDocument["commands"][number]): string {
   const others = new Set(command.members?.flat().filter((name) => name !== command.command));
@@ -238,8 +253,15 @@ function dotRow(entry: Entry, metric: Metric, names: string[]): DotRow {
   };
 }
 
-function entryTable(caption: string, title: string, rows: Entry[], metric: Metric, names: string[]): HTMLElement {
-  const columns: Column<Entry>[] = [textColumn(title, (row) => (row.part ? `— ${row.name}` : row.name))];
+function entryTable(
+  caption: string,
+  title: string,
+  rows: Entry[],
+  metric: Metric,
+  names: string[],
+  cutStart = false,
+): HTMLElement {
+  const columns: Column<Entry>[] = [textColumn(title, (row) => (row.part ? `— ${row.name}` : row.name), { cutStart })];
   for (const [i, name] of names.entries()) {
     columns.push(
       numberColumn(

@@ -62,6 +62,15 @@ export function slicesTable(slices: Slices): HTMLElement {
   );
 }
 
+/** The key of a slice as one name; a share and what lies on it are one. */
+export function sliceName(key: Record<string, string | number | null>): string {
+  const parts = Object.keys(key).map((name) => [name, keyText(name, key) ?? "(unknown)"] as const);
+  return parts.reduce((text, [name, part], i) => {
+    const onShare = parts[i - 1]?.[0] === "share" && (name === "file" || name === "directory");
+    return i === 0 ? part : `${text}${onShare ? "\\" : ", "}${part}`;
+  }, "");
+}
+
 /** What the exchanges of a row have in common. */
 export function keyText(name: string, key: Record<string, string | number | null>): string | null {
   const value = key[name];

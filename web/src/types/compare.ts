@@ -53,6 +53,10 @@ export interface SmbscopeComparisonDocument {
    */
   commands: Command[];
   /**
+   * The commands divided by --by; null without it.
+   */
+  slices: ComparedSlices | null;
+  /**
    * The ramps among the columns, load point by load point; the rest of the comparison is about one load point of each. Null where there is none.
    */
   ramps: Ramps | null;
@@ -480,7 +484,7 @@ export interface Cell {
   errors: number;
   response_time: ResponseTime;
   /**
-   * Response times by decade: below 1 µs, 10 µs, … 100 s, and the rest.
+   * Response times by decade: below 1 µs, 10 µs, … 100 s, and the rest; all 0 where it is not known.
    *
    * @minItems 10
    * @maxItems 10
@@ -612,6 +616,105 @@ export interface Command {
   cells: (Cell | null)[];
 }
 /**
+ * The commands of each column divided by the same.
+ */
+export interface ComparedSlices {
+  /**
+   * By what.
+   *
+   * @minItems 1
+   */
+  by: [
+    (
+      | "client"
+      | "server"
+      | "user"
+      | "share"
+      | "file"
+      | "directory"
+      | "extension"
+      | "command"
+      | "group"
+      | "dialect"
+      | "connection"
+      | "status"
+      | "size"
+    ),
+    ...(
+      | "client"
+      | "server"
+      | "user"
+      | "share"
+      | "file"
+      | "directory"
+      | "extension"
+      | "command"
+      | "group"
+      | "dialect"
+      | "connection"
+      | "status"
+      | "size"
+    )[]
+  ];
+  /**
+   * Those with the longest total wait in any column first, at most 1,000.
+   */
+  entries: ComparedSlice[];
+  /**
+   * Slices that are not listed.
+   */
+  left_out: number;
+}
+/**
+ * A slice.
+ */
+export interface ComparedSlice {
+  /**
+   * What its commands have in common; null is unknown.
+   */
+  key: {
+    client?: string;
+    command?: string;
+    /**
+     * Client and server.
+     */
+    connection?: string;
+    dialect?: string | null;
+    /**
+     * Path below the share; empty is the share's root.
+     */
+    directory?: string | null;
+    /**
+     * In lower case; empty where the name has none.
+     */
+    extension?: string | null;
+    /**
+     * Path below the share.
+     */
+    file?: string | null;
+    /**
+     * As in connections.
+     */
+    flow_id?: number;
+    group?: string;
+    /**
+     * Address and port.
+     */
+    server?: string;
+    share?: string | null;
+    /**
+     * Bytes moved: from this power of two on (0: none) to less than the next.
+     */
+    size?: number;
+    status?: string | null;
+    user?: string | null;
+  };
+  /**
+   * One for each column; null where it has none, or does not list it.
+   */
+  cells: (Cell | null)[];
+}
+/**
  * Ramps side by side. Cells stand in the order of the columns of the comparison; a capture has none.
  */
 export interface Ramps {
@@ -692,7 +795,7 @@ export interface PointCell {
   errors: number;
   response_time: ResponseTime;
   /**
-   * Response times by decade: below 1 µs, 10 µs, … 100 s, and the rest.
+   * Response times by decade: below 1 µs, 10 µs, … 100 s, and the rest; all 0 where it is not known.
    *
    * @minItems 10
    * @maxItems 10

@@ -46,6 +46,7 @@ export function comparison(
       waiting: false,
       cells: cells(reports.map((report) => report.commands.find((found) => found.command === command.command))),
     })),
+    slices: slices(reports),
     ramps: null,
     notes: [
       {
@@ -55,6 +56,20 @@ export function comparison(
       },
     ],
   };
+}
+
+/** The slices of the first report in all of them that have the same. */
+function slices(reports: SmbscopeReportDocument[]): SmbscopeComparisonDocument["slices"] {
+  const [first] = reports;
+  if (!first?.slices) return null;
+  const same = (a: object, b: object) => JSON.stringify(a) === JSON.stringify(b);
+  const entries = first.slices.entries.map(({ key }) => {
+    const found = reports.map((report) => report.slices?.entries.find((entry) => same(entry.key, key)));
+    const row = first.totals.headline;
+    const rows = found.map((slice) => slice && { ...row, ...slice, errors: { STATUS_ACCESS_DENIED: slice.errors } });
+    return { key, cells: cells(rows) };
+  });
+  return { by: first.slices.by, entries, left_out: 0 };
 }
 
 function ratio(value: number | null, base: number | null, interval = false): Ratio | null {

@@ -1,8 +1,9 @@
 //! Arguments of `smbscope compare`.
 
-use super::{AnalyzeArguments, Arguments, CommonArguments, Verb, by_ending};
+use super::{AnalyzeArguments, Arguments, CommonArguments, Verb, by_ending, dimension};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, ValueEnum};
+use smbscope_stats::Dimension;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -42,6 +43,11 @@ pub struct CompareArguments {
     #[arg(long = "port", value_name = "N")]
     pub ports: Vec<u16>,
 
+    /// Group the commands of each file by these fields, separated by commas or repeated, as in `analyze`. A saved report or
+    /// a run needs to have been made with the same --by.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension())]
+    pub by: Vec<Dimension>,
+
     /// Set the title of the comparison.
     #[arg(long)]
     pub title: Option<String>,
@@ -75,7 +81,7 @@ impl CompareArguments {
         let Verb::Analyze(defaults) = Arguments::parse_from(line).verb else {
             unreachable!("the line says analyze");
         };
-        AnalyzeArguments { ports: self.ports.clone(), common: self.common.clone(), ..defaults }
+        AnalyzeArguments { ports: self.ports.clone(), by: self.by.clone(), common: self.common.clone(), ..defaults }
     }
 }
 

@@ -1,8 +1,10 @@
 //! What a column says of a group or command, and how that relates to the base.
 
 use crate::json::entries::Row;
+use crate::json::slices::SliceFigures;
 use serde::Serialize;
 use smbscope_model::Nanos;
+use smbscope_stats::Figures;
 use std::fmt;
 
 /// What a column says of a group or command.
@@ -17,7 +19,7 @@ pub struct Cell {
     pub errors: u64,
     /// Response times.
     pub response_time: ResponseTime,
-    /// Response times by decade: below 1 µs, 10 µs, … 100 s, and the rest.
+    /// Response times by decade: below 1 µs, 10 µs, … 100 s, and the rest; all 0 where it is not known.
     pub distribution: [u64; 10],
     /// To the base; null in the base itself, and where the base has no cell.
     pub ratios: Option<Ratios>,
@@ -129,6 +131,12 @@ impl Ratios {
     }
 }
 
+impl ResponseTime {
+    fn of(times: &Figures, sum: Option<Nanos>) -> ResponseTime {
+        ResponseTime { mean: times.mean, p50: times.p50, p95: times.p95, p99: times.p99, max: times.max, sum }
+    }
+}
+
 impl Cell {
     fn of(row: &Row) -> Cell {
         let times = &row.response_time;
@@ -138,15 +146,21 @@ impl Cell {
             count: row.count,
             timed: row.timed,
             errors: row.errors(),
-            response_time: ResponseTime {
-                mean: times.mean,
-                p50: times.p50,
-                p95: times.p95,
-                p99: times.p99,
-                max: times.max,
-                sum: times.mean.map(sum).map(Nanos),
-            },
+            response_time: ResponseTime::of(times, times.mean.map(sum).map(Nanos)),
             distribution: row.distribution,
+            ratios: None,
+        }
+    }
+
+    /// Slices have no distribution.
+    pub(super) fn of_slice(slice: &SliceFigures) -> Cell {
+        let sum = (slice.timed > 0).then_some(Nanos(slice.response_time_sum_ns));
+        Cell {
+            count: slice.count,
+            timed: slice.timed,
+            errors: slice.errors,
+            response_time: ResponseTime::of(&slice.response_time, sum),
+            distribution: [0; 10],
             ratios: None,
         }
     }
@@ -154,7 +168,12 @@ impl Cell {
 
 /// The cells of all columns, the base first; a column without a row has no cell.
 pub(super) fn row_of<'a>(rows: impl Iterator<Item = Option<&'a Row>>) -> Vec<Option<Cell>> {
-    let mut cells: Vec<Option<Cell>> = rows.map(|row| row.map(Cell::of)).collect();
+    with_ratios(rows.map(|row| row.map(Cell::of)))
+}
+
+/// The cells, those of other columns with their ratios to the base's.
+pub(super) fn with_ratios(cells: impl Iterator<Item = Option<Cell>>) -> Vec<Option<Cell>> {
+    let mut cells: Vec<Option<Cell>> = cells.collect();
     if let Some((Some(base), others)) = cells.split_first_mut() {
         others.iter_mut().flatten().for_each(|cell| cell.ratios = Some(Ratios::of(cell, base)));
     }
@@ -164,7 +183,6 @@ pub(super) fn row_of<'a>(rows: impl Iterator<Item = Option<&'a Row>>) -> Vec<Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smbscope_stats::Figures;
 
     fn row(timed: u64, mean: i64, p95: Option<i64>) -> Row {
         let (mean, p50, p95, max) = (Some(Nanos(mean)), Some(Nanos(0)), p95.map(Nanos), Some(Nanos(9)));

@@ -11,6 +11,7 @@ mod json;
 mod notes;
 mod ramps;
 mod saved;
+mod slices;
 mod text;
 
 pub use answer::Answer;
@@ -20,6 +21,7 @@ pub use json::{SCHEMA, write};
 pub use notes::{FEW, MIX_PERCENT, Note, NoteKind, UNTIMED_PERCENT};
 pub use ramps::{Content, Given, LoadPoint, PointCell, PointGroup, Ramp, Ramps};
 pub use saved::Summary;
+pub use slices::{Slice, Slices};
 pub use text::render;
 
 use crate::json::FileName;
@@ -60,6 +62,8 @@ pub struct Comparison {
     /// Commands that occur in any column, those that were waited for longest in any of them first. Expected waits of a
     /// command are an entry of their own.
     pub commands: Vec<Command>,
+    /// The commands divided by --by; null without it.
+    pub slices: Option<Slices>,
     /// The ramps among the columns, load point by load point; the rest of the comparison is about one load point of
     /// each. Null where there is none.
     pub ramps: Option<Ramps>,
@@ -211,6 +215,7 @@ impl Comparison {
             notes: notes::of(inputs, &groups),
             groups,
             commands: commands(inputs),
+            slices: slices::of(inputs),
             ramps: None,
         }
     }

@@ -34,6 +34,19 @@ pub enum Content {
     Ramp(Box<Document>),
 }
 
+impl Content {
+    /// By what its commands are divided; none where they are not.
+    pub fn by(&self) -> &[String] {
+        let slices = match self {
+            Content::Report(report) => report.slices.as_ref(),
+            Content::Ramp(ramp) => {
+                ramp.runs.iter().find_map(|run| run.counted.as_ref()).and_then(|counted| counted.slices.as_ref())
+            }
+        };
+        slices.map_or(&[], |slices| &slices.by)
+    }
+}
+
 /// Ramps side by side. Cells stand in the order of the columns of the comparison; a capture has none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -288,6 +301,7 @@ fn report_of(document: &Document, run: Option<&Run>) -> Summary {
         heatmap: found.and_then(|counted| counted.heatmap.clone().if_any()),
         slowest: found.map(|counted| counted.slowest.clone()).unwrap_or_default(),
         files: found.map(|counted| counted.files.iter().take(LISTED_MAX).cloned().collect()).unwrap_or_default(),
+        slices: found.and_then(|counted| counted.slices.clone()),
         warnings: document.warnings.clone(),
     }
 }

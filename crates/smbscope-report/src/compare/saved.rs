@@ -4,6 +4,7 @@ use super::{Dialect, Overview};
 use crate::Report;
 use crate::document::{self, ParseError};
 use crate::json::entries::{Command, Entity, Group, Row};
+use crate::json::slices::Slices;
 use crate::json::waits::SlowExchange;
 use crate::json::{Document, FileName, KIND};
 use smbscope_model::{CaptureInfo, Nanos};
@@ -32,6 +33,7 @@ pub struct Summary {
     pub(super) heatmap: Option<HeatMap>,
     pub(super) slowest: Vec<SlowExchange>,
     pub(super) files: Vec<Entity<FileName>>,
+    pub(super) slices: Option<Slices>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -77,6 +79,7 @@ impl Summary {
             heatmap: report.heatmap.into_owned().if_any(),
             slowest: report.slowest.into_iter().take(LISTED_MAX).collect(),
             files: report.files.into_iter().take(LISTED_MAX).collect(),
+            slices: report.slices,
             warnings: report.warnings.into_owned(),
         }
     }

@@ -1,7 +1,7 @@
 //! The comparison for a terminal: the captures side by side, then groups and commands with a line a column.
 
 use super::{Cell, Column, Command, Comparison, Dialect, Group, Note, PointCell, Ratio, ResponseTime};
-use crate::format::{clean, compact, counted, rate, shorten, span, thousands, unbroken};
+use crate::format::{clean, compact, counted, rate, shorten, shorten_path, span, thousands, unbroken};
 use crate::names;
 use crate::text::page::Page;
 use crate::text::style::Paint;
@@ -9,6 +9,7 @@ use crate::text::table::{self, Line, Table};
 use smbscope_model::units::short_bytes;
 use smbscope_model::{Nanos, Protocol};
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 /// Width of the facts' names.
 const LABEL: usize = 14;
@@ -18,6 +19,9 @@ const FACT_MAX: usize = 26;
 const NAME_MAX: usize = 18;
 /// As much of it as the narrowest table shows.
 const NAME_SHOWN: usize = 14;
+/// Slices that are shown, and the column of their names, which holds paths.
+const SLICES_SHOWN: usize = 20;
+const SLICE_NAMES: RangeInclusive<usize> = 20..=48;
 /// Head of the ratios.
 const TIMES: &str = "×";
 
@@ -34,6 +38,7 @@ pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
     overview(&mut page, comparison);
     quality(&mut page, comparison);
     ramps(&mut page, comparison);
+    slices(&mut page, comparison);
     tables(&mut page, comparison);
     page.into_text()
 }
@@ -171,6 +176,22 @@ fn ramps(page: &mut Page, comparison: &Comparison) {
         .collect();
     let text = format!("What follows, and stands above, is about one load point of each ramp: {}.", loads.join(", "));
     page.paragraph(Paint::Faint, &text);
+}
+
+/// The commands of each column divided by the same, those that were waited for longest in any of them first.
+fn slices(page: &mut Page, comparison: &Comparison) {
+    let Some(slices) = &comparison.slices else { return };
+    let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
+    let listed = slices.entries.iter().take(SLICES_SHOWN);
+    let lines = listed.flat_map(|slice| lines(&crate::slices::name(&slice.key), &names, &slice.cells));
+    let table = Table::new(columns()).names(SLICE_NAMES).section(crate::slices::heading(&slices.by), lines);
+    let left_out = table.with_shorter(page.width(), shorten_path).render(page);
+    let more = slices.entries.len().saturating_sub(SLICES_SHOWN) as u64 + slices.left_out;
+    let more = match more {
+        0 => String::new(),
+        more => format!(" {} waited less.", counted(more, "slice", "slices")),
+    };
+    page.note(&format!("Sorted by the longest total wait in any column.{more}"), &left_out);
 }
 
 /// `Other: Locking`.
