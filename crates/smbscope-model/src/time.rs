@@ -39,6 +39,11 @@ impl Sub for Nanos {
 }
 
 impl Nanos {
+    /// A sum of many durations; one that does not fit is the longest there is.
+    pub fn saturating(ns: i128) -> Nanos {
+        Nanos(ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+    }
+
     /// The duration in seconds, for display and for statistics that need a real number.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9

@@ -2,6 +2,7 @@
 
 use smbscope_model::units;
 use smbscope_model::{Nanos, Timestamp};
+use smbscope_stats::Figures;
 
 /// `1234567` as `1,234,567`.
 pub(crate) fn thousands(n: u64) -> String {
@@ -149,6 +150,12 @@ pub(crate) fn time_of_day(time: Timestamp, decimals: usize) -> String {
         0 => clock,
         decimals => format!("{clock}.{:0decimals$}", fraction / 10i64.pow(9 - decimals as u32)),
     }
+}
+
+/// `median 59 µs, p95 310 µs`; without p95 where there are too few values for it.
+pub(crate) fn median_and_p95(times: &Figures) -> Option<String> {
+    let p95 = times.p95.map_or_else(String::new, |p95| format!(", p95 {}", unbroken(p95)));
+    Some(format!("median {}{p95}", unbroken(times.p50?)))
 }
 
 /// A piece of a sentence that [`wrap`] keeps on one line: a number must not lose its unit.

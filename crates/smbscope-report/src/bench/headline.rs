@@ -1,7 +1,7 @@
 //! What a ramp answers, in one sentence: where throughput peaks, and what more users pay for it.
 
 use super::{Document, Run};
-use crate::format::{prose_percent, thousands, unbroken};
+use crate::format::{median_and_p95, prose_percent, thousands, unbroken};
 use smbscope_model::Nanos;
 
 /// Throughputs that differ by less are as good as equal: a twentieth.
@@ -44,9 +44,7 @@ pub(super) fn of(document: &Document) -> String {
 
 /// `, median 282 µs, p95 4.63 ms`.
 fn times(run: &Run) -> String {
-    let times = run.headline();
-    let named = [("median", times.p50), ("p95", times.p95)];
-    named.into_iter().filter_map(|(name, time)| Some(format!(", {name} {}", unbroken(time?)))).collect()
+    median_and_p95(run.headline()).map_or_else(String::new, |times| format!(", {times}"))
 }
 
 /// `p95 is 5.7 times as long`.

@@ -28,7 +28,7 @@ pub use overall::overall_response_time;
 pub use text::{Detail, TextOptions, render};
 
 impl Document {
-    /// The document with what follows from its runs: the headline, the overall response time, and the warnings that they give rise to
+    /// The document with what follows from its runs: the headline, the overall response time, and their warnings
     /// before those that it has.
     pub fn completed(mut self) -> Document {
         self.headline = headline::of(&self);

@@ -148,7 +148,7 @@ fn sentences(comparison: &Comparison, column: usize) -> Vec<String> {
 /// `WRITE 13.7 times (205 µs → 2.80 ms; 28 commands, 72.7 ms more)`.
 fn one(change: &Change<'_>) -> String {
     let name = change.command.command.trim_start_matches("SMB_COM_");
-    let cost = Nanos(change.cost.abs().min(i64::MAX.into()) as i64);
+    let cost = Nanos::saturating(change.cost.abs());
     let more = if change.cost > 0 { "more" } else { "less" };
     format!(
         "{name} {} ({} → {}; {}, {} {more})",

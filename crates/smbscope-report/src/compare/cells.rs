@@ -140,8 +140,7 @@ impl ResponseTime {
 impl Cell {
     fn of(row: &Row) -> Cell {
         let times = &row.response_time;
-        let sum =
-            |mean: Nanos| (i128::from(mean.0) * i128::from(row.timed)).clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        let sum = |mean: Nanos| Nanos::saturating(i128::from(mean.0) * i128::from(row.timed)).0;
         Cell {
             count: row.count,
             timed: row.timed,

@@ -395,7 +395,7 @@ impl Timeline {
             response_bytes: bin.response_bytes,
             response_time: TimelineTimes {
                 count: bin.timed,
-                sum: bin.response_time_sum_ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
+                sum: Nanos::saturating(bin.response_time_sum_ns).0,
                 max: bin.response_time_max,
             },
             busy_ns: bin.busy,

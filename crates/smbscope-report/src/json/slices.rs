@@ -4,6 +4,7 @@ use crate::slices::text;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smbscope_model::Nanos;
 use smbscope_stats::{Field, Figures, Part, Slice};
 use std::fmt;
 
@@ -120,13 +121,13 @@ impl Slices {
     pub(crate) fn of(slices: &smbscope_stats::Slices) -> Slices {
         let entry = |slice: &Slice| SliceEntry {
             key: Key(slices.fields.iter().copied().zip(slice.key.iter().map(Value::of)).collect()),
-            missed_at_most_ns: nanos(slice.missed_at_most_ns),
+            missed_at_most_ns: Nanos::saturating(slice.missed_at_most_ns).0,
             figures: SliceFigures::of(slice),
         };
         Slices {
             by: slices.by.iter().map(|dimension| dimension.name().to_owned()).collect(),
             sort: slices.sort.name().to_owned(),
-            missed_at_most_ns: nanos(slices.missed_at_most_ns),
+            missed_at_most_ns: Nanos::saturating(slices.missed_at_most_ns).0,
             entries: slices.entries.iter().map(entry).collect(),
             other: slices.other.as_ref().map(SliceFigures::of),
         }
@@ -151,7 +152,7 @@ impl SliceFigures {
             errors: figures.errors,
             bytes_read: figures.bytes_read,
             bytes_written: figures.bytes_written,
-            response_time_sum_ns: nanos(figures.response_time.sum_ns),
+            response_time_sum_ns: Nanos::saturating(figures.response_time.sum_ns).0,
             response_time: figures.response_time,
             service_time: *service_time,
         }
@@ -174,8 +175,4 @@ impl SliceFigures {
         all.response_time = Figures { count: all.timed, mean: mean.map(smbscope_model::Nanos), ..all.response_time };
         all
     }
-}
-
-fn nanos(sum: i128) -> i64 {
-    sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }

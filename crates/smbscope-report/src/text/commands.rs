@@ -13,6 +13,9 @@ use std::cmp::Reverse;
 
 /// Groups, then commands; in brief without their parts, and only so many commands.
 pub(super) fn render(page: &mut Page, report: &Report, most: Option<usize>) {
+    if report.aggregate.count == 0 {
+        return;
+    }
     let mut ordered = in_order(report);
     ordered.truncate(most.unwrap_or(usize::MAX));
     let is_brief = most.is_some();
@@ -104,7 +107,7 @@ fn cells(row: &Row, whole: u64) -> Vec<String> {
         packets(row),
     ];
     if row.timed > 0 {
-        cells.push(compact(Some(Nanos(time.sum_ns.clamp(0, i64::MAX.into()) as i64))));
+        cells.push(compact(Some(Nanos::saturating(time.sum_ns.max(0)))));
         let service = row.time(TimeKind::ServiceTime).p50;
         let times = [time.min, time.p50, time.mean, time.p95, time.p99, time.max, time.stddev, service];
         cells.extend(times.map(compact));

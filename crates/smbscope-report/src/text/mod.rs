@@ -18,7 +18,7 @@ use crate::Report;
 use crate::format::{clean, thousands, visible_percent};
 use crate::json::slices::Slices;
 use crate::sentence::is_alarming;
-use crate::verdict;
+use crate::verdict::{self, Verdict};
 use crate::warnings::{self, Warning};
 use page::Page;
 use style::Paint;
@@ -57,38 +57,50 @@ impl Default for TextOptions {
 pub fn render(report: &Report, options: &TextOptions) -> String {
     let mut page = Page::new(options.width, options.color);
     overview::title(&mut page, report, !options.full);
+    let answer = (report.aggregate.splits.whole.connections > 0).then(|| verdict::of(report));
+    let above = above_commands(report, options, page.like());
+    let below = below_commands(report, options, page.like());
     if options.full {
-        verdict(&mut page, report, usize::MAX);
-        page.append(rest(report, options, None));
+        write_answer(&mut page, answer.as_ref(), usize::MAX);
+        page.append(above);
+        commands::render(&mut page, report, None);
+        page.append(below);
         return page.into_text();
     }
-    let mut answer = page.like();
-    verdict(&mut answer, report, 0);
-    let room = LINES.saturating_sub(page.lines() + answer.lines());
-    let mut commands = COMMANDS_MAX;
-    let mut below = rest(report, options, Some(commands));
-    while below.lines() + EVIDENCE_MIN > room && commands > COMMANDS_MIN {
-        commands -= 1;
-        below = rest(report, options, Some(commands));
+    let mut shortest = page.like();
+    write_answer(&mut shortest, answer.as_ref(), 0);
+    let others = page.lines() + shortest.lines() + above.lines() + below.lines();
+    let with_commands = |most| {
+        let mut commands = page.like();
+        commands::render(&mut commands, report, Some(most));
+        commands
+    };
+    let fits = |commands: &Page| others + commands.lines() + EVIDENCE_MIN <= LINES;
+    let commands = (COMMANDS_MIN + 1..=COMMANDS_MAX).rev().map(with_commands).find(fits);
+    let commands = commands.unwrap_or_else(|| with_commands(COMMANDS_MIN));
+    let evidence = LINES.saturating_sub(others + commands.lines()).max(EVIDENCE_MIN);
+    write_answer(&mut page, answer.as_ref(), evidence);
+    for part in [above, commands, below] {
+        page.append(part);
     }
-    verdict(&mut page, report, room.saturating_sub(below.lines()).max(EVIDENCE_MIN));
-    page.append(below);
     page.into_text()
 }
 
-/// What stands below the verdict; with so many commands, or in full.
-fn rest(report: &Report, options: &TextOptions, commands: Option<usize>) -> Page {
-    let mut page = Page::new(options.width, options.color);
-    let is_brief = commands.is_some();
-    overview::facts(&mut page, report, is_brief);
+/// What stands between the answer and the commands.
+fn above_commands(report: &Report, options: &TextOptions, mut page: Page) -> Page {
+    overview::facts(&mut page, report, !options.full);
     if report.aggregate.count > 0 {
         let slices = report.aggregate.slices.as_ref().map(Slices::of);
         slices.iter().for_each(|slices| slices::render(&mut page, slices, options.top));
         timeline::render(&mut page, report);
-        commands::render(&mut page, report, commands);
     }
-    waits::render(&mut page, report, is_brief);
-    if !is_brief {
+    page
+}
+
+/// What stands below the commands.
+fn below_commands(report: &Report, options: &TextOptions, mut page: Page) -> Page {
+    waits::render(&mut page, report, !options.full);
+    if options.full {
         if report.aggregate.count > 0 {
             commands::errors(&mut page, report);
             distribution::render(&mut page, report);
@@ -96,16 +108,13 @@ fn rest(report: &Report, options: &TextOptions, commands: Option<usize>) -> Page
         overview::packets(&mut page, report);
     }
     overview::quality(&mut page, report);
-    warnings(&mut page, report, is_brief);
+    warnings(&mut page, report, !options.full);
     page
 }
 
 /// The answer, what supports it in so many lines, and what to look at next.
-fn verdict(page: &mut Page, report: &Report, room: usize) {
-    if report.aggregate.splits.whole.connections == 0 {
-        return;
-    }
-    let verdict = verdict::of(report);
+fn write_answer(page: &mut Page, answer: Option<&Verdict>, room: usize) {
+    let Some(verdict) = answer else { return };
     page.paragraph(Paint::Heading, &verdict.headline);
     let most = page.lines().saturating_add(room);
     for sentence in &verdict.sentences {

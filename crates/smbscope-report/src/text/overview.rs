@@ -4,11 +4,13 @@ use super::page::Page;
 use super::percent_sign;
 use super::style::Paint;
 use super::table::{Column, Line, Table};
-use crate::format::{capital, clean, clock, counted, date, seconds, shorten, shorten_path, span, thousands, unbroken};
+use crate::format::{
+    capital, clean, clock, counted, date, median_and_p95, seconds, shorten, shorten_path, span, thousands, unbroken,
+};
 use crate::packets::{PacketCounts, control};
 use crate::sentence::is_alarming;
 use crate::{Filtered, Report, dialects, names};
-use smbscope_model::{CaptureInfo, DirectionCounts, Group, Nanos, TimeKind};
+use smbscope_model::{CaptureInfo, DirectionCounts, Group, TimeKind};
 use smbscope_stats::{Entities, Row};
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -92,10 +94,7 @@ fn summary(report: &Report, is_brief: bool) -> String {
 
 /// `median 224 µs, p95 732 µs`.
 fn figures(row: &Row) -> String {
-    let time = row.time(TimeKind::ResponseTime);
-    let named = |name: &str, time: Option<Nanos>| time.map(|time| format!("{name} {}", unbroken(time)));
-    let parts = [named("median", time.p50), named("p95", time.p95)];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    median_and_p95(row.time(TimeKind::ResponseTime)).unwrap_or_default()
 }
 
 /// Who, where and how: a line a fact; in brief only who spoke what.
@@ -106,27 +105,17 @@ pub(super) fn facts(page: &mut Page, report: &Report, is_brief: bool) {
         let paint = if line.is_smb1 { Paint::Alarm } else { Paint::Plain };
         fact(if i == 0 { "Dialect" } else { "" }, paint, &line.text);
     }
-    let weighted = |of: fn(&smbscope_model::Connection) -> std::net::SocketAddr| {
-        report.connections.iter().map(move |connection| (of(connection), connection.exchanges))
-    };
+    let servers = report.connections.iter().map(|connection| (connection.endpoints.server, connection.exchanges));
+    let clients = report.connections.iter().map(|connection| (connection.endpoints.client.ip(), connection.exchanges));
     if is_brief {
-        let mut hosts = [("client", "clients", HashMap::new()), ("server", "servers", HashMap::new())];
-        for connection in &report.connections {
-            let ends = [connection.endpoints.client.ip().to_string(), connection.endpoints.server.to_string()];
-            for (host, (.., weights)) in ends.into_iter().zip(&mut hosts) {
-                *weights.entry(host).or_default() += connection.exchanges;
-            }
-        }
-        let named = hosts.map(|(one, many, weights)| {
-            format!("{} ({})", counted(weights.len() as u64, one, many), unbroken(&*busiest(weights, 1)))
-        });
         if !report.connections.is_empty() {
-            fact("Hosts", Paint::Plain, &named.join(", "));
+            let clients = hosts(&ranked(clients), "client", "clients");
+            fact("Hosts", Paint::Plain, &format!("{clients}, {}", hosts(&ranked(servers), "server", "servers")));
         }
         return;
     }
-    fact("Servers", Paint::Plain, &busiest(weighted(|c| c.endpoints.server), LISTED_MAX));
-    fact("Clients", Paint::Plain, &busiest(weighted(|c| c.endpoints.client).map(|(c, n)| (c.ip(), n)), LISTED_MAX));
+    fact("Servers", Paint::Plain, &busiest(&ranked(servers), LISTED_MAX));
+    fact("Clients", Paint::Plain, &busiest(&ranked(clients), LISTED_MAX));
     for (label, names) in [("Users", &report.aggregate.users), ("Shares", &report.aggregate.shares)] {
         if let Some(names) = busiest_names(names) {
             fact(label, Paint::Plain, &names);
@@ -198,17 +187,27 @@ fn describe(capture: &CaptureInfo) -> String {
     format!("{} ({}{compression}), {packets}{start}", unbroken(name), unbroken(&*capture.format))
 }
 
-/// The names with the most commands, and how many more there are.
-fn busiest<T: Hash + Eq + Ord + Display>(names: impl IntoIterator<Item = (T, u64)>, most: usize) -> String {
+/// `2 servers (10.0.0.2:445 and 1 more)`.
+fn hosts(names: &[impl Display], one: &str, many: &str) -> String {
+    format!("{} ({})", counted(names.len() as u64, one, many), unbroken(busiest(names, 1)))
+}
+
+/// Each name once, those with the most commands first.
+fn ranked<T: Hash + Eq + Ord>(names: impl IntoIterator<Item = (T, u64)>) -> Vec<T> {
     let mut weights: HashMap<T, u64> = HashMap::new();
     names.into_iter().for_each(|(name, weight)| *weights.entry(name).or_default() += weight);
-    if weights.is_empty() {
-        return "none".to_owned();
-    }
     let mut order: Vec<(T, u64)> = weights.into_iter().collect();
     order.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let listed: Vec<String> = order.iter().take(most).map(|(name, _)| name.to_string()).collect();
-    match order.len() - listed.len() {
+    order.into_iter().map(|(name, _)| name).collect()
+}
+
+/// The first of the names, and how many more there are.
+fn busiest(names: &[impl Display], most: usize) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    let listed: Vec<String> = names.iter().take(most).map(ToString::to_string).collect();
+    match names.len() - listed.len() {
         0 => listed.join(", "),
         more => format!("{} and {} more", listed.join(", "), thousands(more as u64)),
     }

@@ -4,11 +4,11 @@ use super::judge::{Judged, Judgement, Reason, Whom, servers_of};
 use super::stall::Stall;
 use super::work::Work;
 use super::{SlowSubject, Subject, Who, waits};
-use crate::format::{clean, counted, date, prose_percent, shorten, span, unbroken};
+use crate::format::{clean, counted, date, median_and_p95, prose_percent, shorten, span, unbroken};
 use crate::load::Load;
 use crate::{Report, dialects, names};
 use smbscope_model::{Command, Exchange, Nanos, TimeKind};
-use smbscope_stats::{CommandRow, Figures, TimePart, TimeSplit};
+use smbscope_stats::{CommandRow, TimePart, TimeSplit};
 
 /// Longest name of a file in a sentence.
 const NAME_MAX: usize = 60;
@@ -54,15 +54,12 @@ fn nothing_slow(report: &Report, judgement: &Judgement<'_>) -> String {
     };
     match report.aggregate.total.timed {
         1 => format!("Nothing here is slow: the only command took {}.", unbroken(max)),
-        _ => format!("Nothing here is slow: {}; the longest command took {}.", typical(times), unbroken(max)),
+        _ => format!(
+            "Nothing here is slow: {}; the longest command took {}.",
+            median_and_p95(times).unwrap_or_default(),
+            unbroken(max)
+        ),
     }
-}
-
-/// `median 59 µs, p95 310 µs`.
-fn typical(times: &Figures) -> String {
-    let named = [("median", times.p50), ("p95", times.p95)];
-    let parts = named.into_iter().filter_map(|(name, time)| Some(format!("{name} {}", unbroken(time?))));
-    parts.collect::<Vec<_>>().join(", ")
 }
 
 fn slow_headline(report: &Report, who: Who, worst: &Judged<'_>) -> String {
@@ -198,9 +195,12 @@ pub(super) fn sentences(
     if stall.is_none() && !reasons.is_empty() {
         sentences.push(format!("Slow: {}.", reasons.join("; ")));
     }
-    let is_network = who == Who::Network;
-    let network = network(report, who);
-    sentences.extend(network.clone().filter(|_| is_network));
+    // First where it is the cause.
+    let (cause, aside) = match who {
+        Who::Network => (network(report, who), None),
+        _ => (None, network(report, who)),
+    };
+    sentences.extend(cause);
     sentences.extend(where_it_waited(report, about));
     sentences.extend(others(judgement, about));
     sentences.extend(shares(about));
@@ -213,7 +213,7 @@ pub(super) fn sentences(
         sentences.extend(slowest(report, about.whom));
     }
     sentences.push(Load::of(report).sentence(report));
-    sentences.extend(network.filter(|_| !is_network));
+    sentences.extend(aside);
     let smb1: Vec<String> =
         dialects::lines(report).into_iter().filter(|line| line.is_smb1).map(|line| line.text + ".").collect();
     sentences.extend(smb1);
@@ -322,12 +322,12 @@ fn hurts_most(report: &Report) -> Option<String> {
     let cause = format!(
         "{} caused the most wait: {}, {}",
         name(most.command),
-        share(clamp(sum(most)), clamp(all)),
+        share(Nanos::saturating(sum(most)), Nanos::saturating(all)),
         counted(time.count, "command", "commands"),
     );
-    Some(match typical(time) {
-        typical if typical.is_empty() => format!("{cause}."),
-        typical => format!("{cause}; {typical}."),
+    Some(match median_and_p95(time) {
+        None => format!("{cause}."),
+        Some(typical) => format!("{cause}; {typical}."),
     })
 }
 
@@ -418,10 +418,6 @@ fn name(command: Command) -> String {
         Command::EncryptedFrame => "encrypted frames".to_owned(),
         command => names::command(command),
     }
-}
-
-fn clamp(sum: i128) -> Nanos {
-    Nanos(sum.clamp(0, i64::MAX.into()) as i64)
 }
 
 fn share(part: Nanos, whole: Nanos) -> String {

@@ -1,12 +1,11 @@
 //! The top of the report: what was measured, what came out, and what weakens it.
 
 use crate::bench::{Document, Run, Schedule, Target, load_name};
-use crate::format::{bytes, capital, clean, counted, date, span, thousands, unbroken};
+use crate::format::{bytes, capital, clean, counted, date, median_and_p95, span, thousands, unbroken};
 use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::warnings::far_below_its_rate;
 use smbscope_model::Nanos;
-use smbscope_stats::Figures;
 
 /// Warnings that are listed in brief.
 const WARNINGS_MAX: usize = 3;
@@ -55,13 +54,6 @@ fn due(document: &Document) -> Option<String> {
         text.push(format!("Overall response time {} (mean of the ramp).", unbroken(overall)));
     }
     (!text.is_empty()).then(|| text.join(" "))
-}
-
-/// `median 1 ms, p95 3 ms`.
-fn median_and_p95(times: &Figures) -> Option<String> {
-    let p50 = times.p50?;
-    let p95 = times.p95.map_or_else(String::new, |p95| format!(", p95 {}", unbroken(p95)));
-    Some(format!("median {}{p95}", unbroken(p50)))
 }
 
 /// The answer to the criterion.

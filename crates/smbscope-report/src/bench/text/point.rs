@@ -210,8 +210,7 @@ fn commands(page: &mut Page, run: &Run, most: usize) {
 
 /// What was waited in all.
 fn sum(times: &Figures) -> Nanos {
-    let sum = i128::from(times.mean.map_or(0, |mean| mean.0)) * i128::from(times.count);
-    Nanos(sum.clamp(0, i64::MAX.into()) as i64)
+    Nanos::saturating(i128::from(times.mean.map_or(0, |mean| mean.0)) * i128::from(times.count)).max(Nanos(0))
 }
 
 fn figures_columns() -> Vec<Column> {
