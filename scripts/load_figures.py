@@ -162,7 +162,7 @@ def bench(tools: Tools, *arguments: str, password: str = "") -> Document:
 
 
 def measured(tools: Tools, *arguments: str, password: str = "", look: float | None = None) -> tuple[Document, int]:
-    """A run, as its document, and the peak of its resident memory in KiB where that is looked at every so often."""
+    """A run, as its document, and the peak of its resident memory in KiB sampled where the system shows it."""
     command = [tools.smbscope, "bench", "--quiet", "--format", "json", *arguments]
     environment = os.environ | {"SMBSCOPE_PASSWORD": password}
     most = 0

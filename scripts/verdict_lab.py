@@ -32,7 +32,7 @@ def which(tool: str) -> str | None:
 
 
 class Capture:
-    """A capture under way on one side."""
+    """A running capture on one side."""
 
     def __init__(self, path: Path, process: subprocess.Popen[str], log: Path) -> None:
         self.path = path
@@ -46,7 +46,7 @@ class Capture:
             time.sleep(0.02)
 
     def wait_for(self, size: int) -> None:
-        """Waits until so many bytes have been captured: work is under way."""
+        """Waits until so many bytes have been captured: the work has begun."""
         end_by = time.monotonic() + PATIENCE_S
         while self.path.stat().st_size < size:
             if time.monotonic() > end_by:

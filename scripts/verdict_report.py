@@ -62,7 +62,7 @@ class Report:
         return int(first[f"{kind}_ns"] or 0) / 1e9
 
     def slow_at(self, at: float) -> list[dict[str, Any]]:
-        """The slow exchanges under way at a moment of the clock, slowest first."""
+        """The slow outstanding exchanges at a moment of the clock, slowest first."""
         return [
             slow
             for slow in self._json["slowest"]

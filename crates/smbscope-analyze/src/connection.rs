@@ -21,7 +21,7 @@ pub(crate) struct Connection {
     protocols: Protocols,
 }
 
-/// What is under way, by protocol: a connection may begin with one and go on with another.
+/// What is outstanding, by protocol: a connection may begin with one and go on with another.
 #[derive(Debug, Default)]
 struct Protocols {
     smb1: Smb1,

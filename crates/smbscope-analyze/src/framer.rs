@@ -210,7 +210,7 @@ impl Framer {
         }
     }
 
-    /// The part of the stream, from a position on, that belongs to a frame under way; for retransmissions.
+    /// The part of the stream, from a position on, that belongs to an incomplete frame; for retransmissions.
     pub(crate) fn open_frame_holds(&self, position: u64) -> bool {
         match &self.state {
             State::Inside(frame) => (frame.begin.position..frame.end).contains(&position),
@@ -272,7 +272,7 @@ impl Framer {
         }
     }
 
-    /// The stream ended: a frame under way will not be completed.
+    /// The stream ended: an incomplete frame will not be completed.
     pub(crate) fn finish(&mut self, frames: &mut Vec<Frame>) {
         if let State::Inside(frame) = &mut self.state {
             if frame.content.is_none() {

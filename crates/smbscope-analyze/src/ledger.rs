@@ -26,7 +26,7 @@ const MAX_LISTED_BYTES: usize = 2048;
 const SETTLED_EVERY: usize = 8;
 const SETTLED_PART: usize = 32;
 
-/// What an exchange takes that is under way or kept back: itself, its names and its place in a list, about.
+/// Approximate bytes of an exchange that is outstanding or kept back: itself, its names and its place in a list.
 const PENDING_BYTES: usize = size_of::<Exchange>() + 2 * size_of::<Pending>() + 128;
 
 /// Everything that outlives a single connection.
@@ -122,7 +122,7 @@ impl Accounts {
         self.unsettled >= SETTLED_EVERY && self.unsettled >= outstanding() / SETTLED_PART
     }
 
-    /// Tells the sink before which time no further exchange begins. `outstanding` are all requests under way, `open` is when
+    /// Tells the sink before which time no further exchange begins. `outstanding` are all such requests, `open` is when
     /// the frames began that are not whole yet, `now` the time of the latest packet.
     pub(crate) fn settle<'a>(
         &mut self,

@@ -10,12 +10,12 @@ const MAX_RANGES: usize = 64;
 pub(crate) struct Losses {
     ranges: VecDeque<(u64, u64)>,
     since: Option<u64>,
-    /// How far the stream has been read, or given up.
+    /// How far the stream has been read, or skipped as a gap.
     reached: u64,
 }
 
 impl Losses {
-    /// The stream was read, or given up, up to here.
+    /// The stream was read, or skipped as a gap, up to here.
     #[inline]
     pub(crate) fn reach(&mut self, position: u64) {
         self.reached = position;
@@ -57,7 +57,7 @@ impl Losses {
         self.ranges.iter().copied().filter(holds_one).chain([last]).map(clipped).filter(|bytes| *bytes > 0)
     }
 
-    /// How far the stream has been read, or given up.
+    /// How far the stream has been read, or skipped as a gap.
     pub(crate) fn reached(&self) -> u64 {
         self.reached
     }

@@ -1,4 +1,4 @@
-//! Exchanges under way, and exchanges that are over but may still be told of a late retransmission.
+//! Outstanding exchanges, and exchanges that are over but may still be told of a late retransmission.
 
 use crate::framer::Frame;
 use crate::sink::ExchangeSink;

@@ -1,4 +1,4 @@
-//! Encrypted frames: paired only as long as nothing else is under way.
+//! Encrypted frames: paired only as long as nothing else is outstanding.
 
 mod common;
 

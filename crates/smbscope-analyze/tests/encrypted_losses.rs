@@ -223,7 +223,7 @@ fn a_stream_of_writes_that_ends_in_a_gap_is_not_paired_by_what_follows_it() {
 
 #[test]
 fn what_was_hidden_before_the_first_encrypted_frame_confirms_no_pair() {
-    // The capture begins in the midst of a session setup, in plain: how many requests are outstanding is not known, and
+    // The capture begins within a session setup, in plain: how many requests are outstanding is not known, and
     // that the hidden message has 120 bytes says nothing of it.
     let mut conversation = Conversation::midstream()
         .client_says(25, smb2::session_setup_begin(0))

@@ -1,4 +1,4 @@
-//! Every table has a bound, and what is given up for it is counted.
+//! Every table has a bound, and what is evicted for it is counted.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn outstanding_smb2_requests_are_bounded() {
     let evicted: Vec<_> = analysis.exchanges.iter().filter(|it| it.outcome == Outcome::Evicted).collect();
     assert_eq!((evicted.len(), analysis.quality.evicted_requests), (100, 100));
     assert!(evicted.iter().all(|exchange| exchange.message_id <= Some(100)), "the oldest go first");
-    assert_eq!(analysis.exchanges.len(), 8192 + 100, "what is given up is told");
+    assert_eq!(analysis.exchanges.len(), 8192 + 100, "each eviction is reported");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn limits_are_met_at_the_same_place_by_any_number_of_threads() {
         ..way(true, Sharding::Connections, workers)
     };
     let one = file.analyze(tight(0)).expect("in order");
-    assert!(one.0.quality.evicted_flows > 100, "{} given up", one.0.quality.evicted_flows);
+    assert!(one.0.quality.evicted_flows > 100, "{} evicted", one.0.quality.evicted_flows);
     for workers in [1, 2, 3] {
         assert_same(&one, &file.analyze(tight(workers)).expect("in order"), &workers.to_string());
     }

@@ -1,4 +1,4 @@
-//! A server that stands still in the midst of a message: seen where nothing else accounts for the pause.
+//! A server that stands still in the middle of a message: seen where nothing else accounts for the pause.
 //!
 //! Expected times are those at which the conversations say what they say.
 

@@ -59,7 +59,7 @@ fn a_flood_of_a_million_syns_keeps_the_table_at_its_bound() {
     assert_eq!((census.opened, census.live), (u64::from(FLOOD), 0));
     // A flow takes half a kilobyte at least, and not ten.
     assert!((BUDGET / 10_000..BUDGET / 512).contains(&census.most), "{} at once", census.most);
-    // Those that are not in the table at the end were given up and counted.
+    // Those that are not in the table at the end were evicted and counted.
     let kept = census.opened - census.evicted;
     let most = census.most as u64;
     assert!(kept <= most && kept >= most / 8 * 6, "{kept} of {most} kept");

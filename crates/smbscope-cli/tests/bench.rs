@@ -228,7 +228,7 @@ fn a_stall_of_two_seconds_is_in_the_percentiles_of_an_open_loop() {
     let response = operation(&found, "response_time");
     let p90 = response["p90"].as_i64().expect("there are enough");
     assert!((1_100 * MS..1_700 * MS).contains(&p90), "{response}");
-    // Few operations were under way: the service times know little of it.
+    // Few operations had begun: the service times hardly show it.
     let service = operation(&found, "service_time");
     assert!(service["p90"].as_i64() < Some(100 * MS), "{service}");
     // What stands above all goes by what users waited, and the stall is named.

@@ -58,7 +58,7 @@ fn a_mirror_port_that_sees_both_ways_changes_no_figure() {
 fn a_clock_that_stepped_forward_is_said_with_the_packet_and_times_nothing() {
     let directory = directory("step-forward");
     let mut stepped = packets();
-    // In the midst of a WRITE: without a word its response time would be an hour.
+    // In the middle of a WRITE: without a word its response time would be an hour.
     let middle = stepped.len() / 2;
     stepped[middle..].iter_mut().for_each(|packet| packet.time.0 += 3_600 * SECOND);
     let report = report(&directory, &stepped);

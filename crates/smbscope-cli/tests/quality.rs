@@ -93,12 +93,12 @@ fn the_percentage_of_a_capture_with_drops_reordering_and_duplicates_is_that_of_t
 fn a_beginning_in_the_middle_is_named() {
     let directory = directory("quality_middle");
     let Played { packets, truth } = played(Ids::Smb2, 7);
-    // A place where answers are under way.
+    // A place where responses are outstanding.
     let waiting = |from: &usize| {
         let seen = |it: &&TrueExchange| it.request.first_packet(&packets[*from..]).is_none();
         truth.iter().filter(seen).filter(|it| it.response.first_packet(&packets[*from..]).is_some()).count()
     };
-    let from = (packets.len() / 2..).find(|from| waiting(from) >= 2).expect("some are under way");
+    let from = (packets.len() / 2..).find(|from| waiting(from) >= 2).expect("some are outstanding");
     let said = sentence(&directory, &packets[from..]);
     assert!(said.ends_with(": the capture began in the middle of connections."), "{said}");
 }

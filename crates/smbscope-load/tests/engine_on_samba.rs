@@ -71,7 +71,7 @@ fn an_operation_of_three_commands_is_counted_as_such_at_every_load() {
         assert_eq!((&run.ended, run.pace, run.unanswered), (&Ended::Done, Pace::Closed, 0));
         let operations = run.operations[0].service.count();
         assert!(operations > 50, "{operations}");
-        // Operations that are under way when the measured part begins or ends have some of their commands outside.
+        // Operations across the edges of the measured part have some of their commands outside.
         for name in ["CREATE", "READ", "CLOSE"] {
             assert!(commands(run, name).abs_diff(operations) <= u64::from(run.users), "{name} of {operations}");
         }

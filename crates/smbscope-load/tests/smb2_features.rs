@@ -44,7 +44,7 @@ fn what_is_larger_than_a_command_goes_in_several_at_once() {
             }
             if credits == 8 {
                 let overlap = |pair: &[Sample]| pair[1].request_first < pair[0].response_last;
-                assert!(reads.windows(2).any(overlap), "several are under way at once");
+                assert!(reads.windows(2).any(overlap), "several are outstanding at once");
             }
             session.disconnect().await.unwrap();
         });

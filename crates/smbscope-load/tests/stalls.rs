@@ -4,7 +4,7 @@
 //! Arithmetic: at 200 operations a second for 4 s, 800 are due, 200 of them in the second of the stall. They wait from
 //! 1 s down to nothing, and those behind them until the server has caught up: 25% of all waited for up to 1 s. So the
 //! 80th percentile of all is above 100 ms, p95 (ranks 760 of 800: the 160th shortest of these 200) about 0.8 s, while
-//! only the few that were under way (one a user) show the stall in the time that the server took.
+//! only the few that were outstanding (one a user) show the stall in the time that the server took.
 
 use smbscope_lab::{Server, Settings};
 use smbscope_load::client::Options;

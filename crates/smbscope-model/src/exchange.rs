@@ -152,7 +152,7 @@ pub enum Outcome {
     NoResponseByDesign,
     /// A message that the server sent of its own accord.
     ServerInitiated,
-    /// The table of outstanding requests was full; the oldest was given up.
+    /// The table of outstanding requests was full; the oldest was evicted.
     Evicted,
     /// An encrypted frame with others outstanding: nothing says which answer is its own.
     NotPairable,

@@ -52,8 +52,8 @@ impl ClockStep {
     }
 }
 
-/// One TCP connection, by the packet that opened it: the how-manieth of all captures, in time order, from 1. With one
-/// capture that is the packet's number in the file, unless that had to be put in order.
+/// One TCP connection, by the packet that opened it: its number among those of all captures, in time order, from 1. With
+/// one capture that is the packet's number in the file, unless that had to be put in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(transparent)]
 pub struct FlowId(pub u64);

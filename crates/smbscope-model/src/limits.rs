@@ -1,8 +1,8 @@
 //! How much memory an analysis may take, in one place.
 //!
 //! Whatever grows with the number of flows, requests, sessions and names is charged against a budget; when it is used
-//! up, what was silent longest is given up and counted in [`Quality`](crate::Quality). What does not depend on the
-//! capture (buffers of the reader, tables of the statistics) has fixed bounds beside the budget: `docs/limits.md` lists
+//! up, the least recently active connections are evicted and counted in [`Quality`](crate::Quality). What does not depend
+//! on the capture (buffers of the reader, tables of the statistics) has fixed bounds beside the budget: `docs/limits.md` lists
 //! all of them.
 
 /// Budgets in bytes.

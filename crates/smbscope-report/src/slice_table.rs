@@ -1,7 +1,7 @@
 //! The slices as CSV (RFC 4180): a row a slice, in the order asked for, with every figure; times in nanoseconds.
 //!
 //! What is unknown or has too few values is an empty field; the share's root is `\`, and `(none)` is no extension. The
-//! row that adds up what was given up has no key and `true` in `is_other`.
+//! row that adds up what was evicted has no key and `true` in `is_other`.
 
 use crate::csv::CellStyle;
 use crate::{Report, slices};

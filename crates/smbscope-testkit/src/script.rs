@@ -171,7 +171,7 @@ struct Due {
     is_interim: bool,
 }
 
-/// The play under way.
+/// The current play.
 struct Stage {
     conversation: Conversation,
     ids: Ids,

@@ -262,7 +262,7 @@ pub fn echo_response(message_id: u64) -> Message {
     answer(message_id, plain::Echo {})
 }
 
-/// 2.2.30: the message that it carries the id of is to be given up.
+/// 2.2.30: cancel the request with this MessageId.
 pub fn cancel(message_id: u64) -> Message {
     request(message_id, plain::Cancel {})
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What was written, in small letters, and what is written instead.
-const REPLACED: [(&str, &str); 33] = [
+const REPLACED: [(&str, &str); 37] = [
     ("with work in hand", "active time"),
     ("half were answered", "median"),
     ("half of them within", "median"),
@@ -29,15 +29,37 @@ const REPLACED: [(&str, &str); 33] = [
     ("let every byte", "add this one-way latency"),
     ("best cipher that both", "strongest mutually supported cipher"),
     ("has an end, a loadfile, so often", "N passes"),
-    ("commands under way", "outstanding commands"),
-    ("were under way", "were outstanding"),
-    ("not told apart", "not listed"),
-    ("in the midst of", "during"),
+    ("under way", "outstanding, in flight, current"),
+    ("told apart", "distinguished, listed"),
+    ("in the midst", "during"),
+    ("given up", "evicted, skipped, abandoned"),
+    ("passed over", "skipped"),
+    ("so often", "N times"),
+    ("the like.", "name them"),
+    ("how-manieth", "number"),
     ("what it takes, about", "approximate memory in bytes"),
     ("broke the protocol", "HOST:PORT is not an SMB server (it answered HTTP)"),
     ("on (not used)", "enabled, not required"),
     ("is given up, that of the connections", "least recently active connections are evicted"),
     ("it is the server:", "server-bound"),
+];
+
+/// Heads of columns and rows, as they stand in the sources, and what is written instead.
+const HEADS: [(&str, &str); 14] = [
+    ("Waited", "Total wait"),
+    ("All of them", "Total"),
+    ("All above", "Total"),
+    ("All but waits", "Total"),
+    ("Answered within", "Cumulative"),
+    ("At once", "Outstanding"),
+    ("Under way", "Outstanding"),
+    ("In work", "Outstanding"),
+    ("Replies", "Response"),
+    ("Round trips, resends", "Network"),
+    ("CPU", "Client CPU"),
+    ("CPU each", "Client CPU per command"),
+    ("Err", "Errors"),
+    ("% Err", "Errors"),
 ];
 
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {
@@ -65,7 +87,10 @@ fn words_that_were_replaced_are_gone_from_code_page_and_docs() {
     assert!(read.len() > 300, "only {} files were found", read.len());
     let mut wrong = Vec::new();
     for path in &read {
-        let text = fs::read_to_string(path).expect("a text").to_lowercase();
+        let text = fs::read_to_string(path).expect("a text");
+        let heads = HEADS.iter().filter(|(head, _)| text.contains(&format!("\"{head}\"")));
+        wrong.extend(heads.map(|(head, instead)| format!("{}: a head {head:?} (write: {instead})", path.display())));
+        let text = text.to_lowercase();
         // A phrase may be broken over two lines of a comment or of a text.
         let text: Vec<&str> =
             text.split(|c: char| c.is_whitespace() || "/!*\\".contains(c)).filter(|word| !word.is_empty()).collect();

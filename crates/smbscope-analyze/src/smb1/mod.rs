@@ -151,7 +151,7 @@ impl Smb1 {
         pending.may_stay_unanswered = named.oplock_release;
         let answers = Answers::to(message);
         if let Some(block) = self.raw.take_block(key) {
-            // The client uses the ids again, so the block before was answered, or is given up.
+            // The client uses the ids again, so the block before was answered, or never will be.
             ledger.abandon(block);
         }
         self.raw.expect(RawRequest::of(message, key));

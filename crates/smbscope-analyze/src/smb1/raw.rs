@@ -15,7 +15,7 @@ use smbscope_model::{Exchange, Half, Outcome, Status, Subcommand};
 use smbscope_wire::smb1;
 use smbscope_wire::status::NtStatus;
 
-/// What raw data is expected next. Only one raw command may be under way on a connection.
+/// What raw data is expected next. Only one raw command may be outstanding on a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Raw {
     read: Option<Key>,

@@ -67,7 +67,7 @@ impl Assembly {
         self.length.is_some_and(|length| matches!(self.on_wire.as_slice(), [all] if *all == (0..length)))
     }
 
-    /// Enters a fragment; false when the datagram has to be given up.
+    /// Enters a fragment; false when the datagram has to be dropped.
     fn add(&mut self, offset: u32, more: bool, captured: &[u8], length: u32) -> bool {
         let end = offset.saturating_add(length);
         if end > MAX_LENGTH || self.length.is_some_and(|known| end > known) {
@@ -138,7 +138,7 @@ fn insert(stretches: &mut Vec<Range<u32>>, new: Range<u32>) {
 pub(super) struct Added {
     /// It was the last one missing: see [`Fragments::completed`].
     pub(super) completed: bool,
-    /// Datagrams that were given up.
+    /// Datagrams that were dropped.
     pub(super) given_up: u64,
 }
 

@@ -2,7 +2,7 @@
 
 use smbscope_model::{SkippedPackets, SkippedProtocol};
 
-/// Protocols that are told apart beside those of IP and ports of UDP, which all are; the packets of others are added up.
+/// Protocols that are listed besides those of IP and ports of UDP, which all are; packets of others are added up.
 const MAX_SKIPPED_PROTOCOLS: usize = 128;
 
 /// A counter for every protocol, in tables whose size does not depend on the capture.

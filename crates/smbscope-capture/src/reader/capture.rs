@@ -325,7 +325,7 @@ impl Capture {
         let mut format = self.format;
         let mut position = self.header_length;
         let bytes = self.bytes.as_deref().map(Backing::deref).unwrap_or_default();
-        // The reader counts what is passed over here.
+        // The reader counts what is skipped here.
         let first = loop {
             match format.step(&mut self.interfaces, bytes.get(position..).unwrap_or_default()) {
                 Step::Packet(record, _) => break Some(record.time),

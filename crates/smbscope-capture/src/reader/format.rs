@@ -56,7 +56,7 @@ pub(super) fn sniff(head: &[u8]) -> Sniffed {
             .map_or(Sniffed::HeaderCut("pcap"), |header| Sniffed::Capture(Format::Pcap(header), pcap::FILE_HEADER));
     }
     if Section::is_magic(head) {
-        // The section header is a block like any other, so nothing is passed over.
+        // The section header is a block like any other, so nothing is skipped.
         return match head.len() >= pcapng::FILE_HEADER {
             true => Sniffed::Capture(Format::Pcapng(Section::start()), 0),
             false => Sniffed::HeaderCut("pcapng"),

@@ -37,7 +37,7 @@ impl Input {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
-    /// No such file, no permission and the like.
+    /// The file can't be opened or read: missing, no permission, an I/O error.
     #[error("cannot open {name}: {source}")]
     Open {
         /// The input.

@@ -34,7 +34,7 @@ pub(super) enum Step {
     Stop(String),
 }
 
-/// Why bytes are passed over.
+/// Why bytes are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Skipped {
     /// They describe the capture.

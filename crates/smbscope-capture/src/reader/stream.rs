@@ -195,7 +195,7 @@ fn read_ahead(mut source: Box<dyn Read + Send>, chunks: &SyncSender<io::Result<V
 pub(super) enum Next {
     /// A packet at the start of the window, in a record of this length, which is to be consumed.
     Packet(Record, usize),
-    /// A record that could not be read, or is shown and counted though it is no packet, was passed over.
+    /// A record that could not be read, or is shown and counted though it is no packet, was skipped.
     Passed(Skipped),
     /// Nothing came within the time given.
     Idle,

@@ -68,7 +68,7 @@ pub(super) struct Survey {
     pub(super) descending: u64,
     /// Records that are no packets but counted as such by Wireshark.
     pub(super) numbered: u64,
-    /// Records passed over because they could not be read.
+    /// Records skipped because they could not be read.
     pub(super) unreadable: u64,
     /// Why the walk ended before the end of the file: reason, packet number, offset.
     pub(super) damage: Option<(String, u64, u64)>,
@@ -309,7 +309,7 @@ impl Survey {
         }
     }
 
-    /// Enters a record that was passed over.
+    /// Enters a record that was skipped.
     pub(super) fn passed(&mut self, what: Skipped) {
         match what {
             Skipped::Description => {}

@@ -1,7 +1,7 @@
 //! Both directions of one TCP connection, put in order together.
 //!
 //! A segment that does not continue its stream opens a *hole*. From then on the whole flow waits: everything that
-//! arrives is held, until the missing bytes turn up (reordering, retransmission) or are given up. They are given up
+//! arrives is held, until the missing bytes turn up (reordering, retransmission) or are skipped as a gap. That happens
 //! once the other side has acknowledged them and a few more packets have passed (the capture dropped them), when too
 //! much is held, or when the flow ends.
 
@@ -16,7 +16,7 @@ use smbscope_model::{ClockStep, Direction, Nanos, Quality, Role, Stamp};
 pub mod limits {
     use smbscope_model::Nanos;
 
-    /// Packets of the flow that pass after an acknowledgment of missing bytes before these are given up. Captures
+    /// Packets of the flow that pass after an acknowledgment of missing bytes before these are skipped. Captures
     /// reorder neighbours; a packet that comes later than this is taken for dropped.
     pub const GRACE_PACKETS: u32 = 16;
     /// Segments held while a hole is open.

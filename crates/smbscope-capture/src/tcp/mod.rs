@@ -2,7 +2,7 @@
 //!
 //! `table` finds the flow of a segment, `flow` puts its two directions in order together, and `stream` keeps
 //! the sequence space of one direction. What reaches the [`StreamSink`] is in the order in which the two ends can
-//! have seen it: where a direction has a hole, both directions wait until the hole is filled or given up, so that a
+//! have seen it: where a direction has a hole, both directions wait until it is filled or skipped as a gap, so that a
 //! response is never handed on before the request that it answers.
 
 mod copies;

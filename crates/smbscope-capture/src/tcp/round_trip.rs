@@ -2,7 +2,7 @@
 
 use smbscope_model::{Nanos, Timestamp};
 
-/// The smallest time from a segment to its acknowledgment. One sample is under way at a time, and a sample whose
+/// The smallest time from a segment to its acknowledgment. One sample is taken at a time, and a sample whose
 /// bytes were retransmitted is dropped (Karn's rule, RFC 6298 section 3).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RoundTrip {
@@ -29,7 +29,7 @@ impl RoundTrip {
         }
     }
 
-    /// The bytes under way were sent again: the sample means nothing.
+    /// The bytes in flight were sent again: the sample means nothing.
     pub(super) fn retransmitted(&mut self) {
         self.pending = None;
     }

@@ -327,14 +327,14 @@ impl Stream {
         self.segments.iter().find(holds).map(|sighting| sighting.time)
     }
 
-    /// Notes bytes given up and moves past them.
+    /// Notes skipped bytes and moves past them.
     pub(super) fn skip(&mut self, gap: Gap) {
         self.advance_to(gap.end());
         self.gaps.push(gap);
         self.round_trip.retransmitted();
     }
 
-    /// Whether all of `position..end` was given up before: a packet that turned up too late.
+    /// Whether all of `position..end` was skipped before: a packet that turned up too late.
     pub(super) fn was_given_up(&self, position: u64, end: u64) -> bool {
         self.gaps.iter().any(|gap| gap.position <= position && end <= gap.end())
     }

@@ -56,7 +56,7 @@ pub struct FlowTable<K: StreamSink> {
     /// Places of flows that were met of late.
     at_hand: Box<[Option<(Key, usize)>; AT_HAND]>,
     over: VecDeque<(Timestamp, Key)>,
-    /// What the flows take, about, and what they may take. Beyond that, those that were silent longest are given up and
+    /// Approximate bytes of all flows, and their budget. Beyond it, the least recently active flows are evicted and
     /// counted.
     used: usize,
     budget: usize,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Bytes that may be under way in a direction of a connection: more stays with the sender.
+/// Bytes that may be in flight in a direction of a connection: more stays with the sender.
 const ROOM: usize = 16 << 20;
 /// How far ahead of time the link takes bytes, so that it is never idle while a thread wakes up.
 const AHEAD: Duration = Duration::from_millis(1);
@@ -172,7 +172,7 @@ mod tests {
         lane.push(start + 3 * MS, b"a");
         lane.finish(start);
         assert!(!lane.is_open());
-        assert!(!lane.has_ended(start + 8 * MS), "a byte is under way");
+        assert!(!lane.has_ended(start + 8 * MS), "a byte is in flight");
         lane.delivered(1);
         assert!(!lane.has_ended(start + 7 * MS) && lane.has_ended(start + 8 * MS));
     }

@@ -48,7 +48,7 @@ fn each_direction_is_delayed() {
     assert!(total < Duration::from_millis(1200), "{total:?}");
 }
 
-/// Delay is no limit on what is under way: 100 messages sent at once are back after one round trip of 40 ms, not after
+/// Delay does not limit what is in flight: 100 messages sent at once are back after one round trip of 40 ms, not after
 /// 100 of them (4 s).
 #[test]
 fn messages_under_way_are_delayed_together_and_keep_their_order() {

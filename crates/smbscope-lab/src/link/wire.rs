@@ -18,7 +18,7 @@ const FRAME_MAX: usize = 65_700;
 const QUEUE_MAX: Duration = Duration::from_millis(100);
 /// The least bytes of that queue, for a slow link.
 const QUEUE_BYTES_MIN: usize = 64 << 10;
-/// Bytes under way in a direction: 1 Gbit/s for half a second. What comes on top is lost.
+/// Bytes in flight in a direction: 1 Gbit/s for half a second. What comes on top is lost.
 const UNDER_WAY_MAX: usize = 64 << 20;
 /// Frames taken from a side before what is due gets its turn.
 const BURST_MAX: usize = 64;

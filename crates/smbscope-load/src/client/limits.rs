@@ -49,7 +49,7 @@ impl Allowance {
     }
 }
 
-/// Counts what a listing brings: without end, or in a circle, it is given up.
+/// Counts what a listing brings: without end, or in a circle, it is abandoned.
 #[derive(Debug)]
 pub(super) struct Listed {
     entries: usize,

@@ -28,7 +28,7 @@ pub struct Options {
     pub credentials: Credentials,
     /// How long to wait for the answer to a command that is no expected wait.
     pub timeout: Duration,
-    /// Credits to ask for, so commands that may be under way at once.
+    /// Credits to ask for: the most outstanding commands.
     pub credits: u16,
     /// Compound open, operation and close into one frame where the dialect can.
     pub compound: bool,

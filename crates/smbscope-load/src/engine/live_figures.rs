@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// How often workers publish.
 pub(crate) const PUBLISH: Duration = Duration::from_millis(250);
 
-/// Error statuses that are told apart between two looks; further ones count as errors only.
+/// Error statuses that are listed between two looks; further ones count as errors only.
 const STATUSES_MAX: usize = 64;
 
 /// Shared between the engine and a display.
@@ -37,7 +37,7 @@ pub enum Phase {
     Warmup,
     /// Users work, and it counts.
     Measuring,
-    /// Users finish what is under way.
+    /// Users finish their current operation.
     Ending,
 }
 

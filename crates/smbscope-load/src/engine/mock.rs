@@ -254,7 +254,7 @@ impl Reads {
         self
     }
 
-    /// Writes so often before the first operation.
+    /// Writes this many times before the first operation.
     pub(crate) fn after_writes(mut self, writes: u32) -> Reads {
         (self.set_up, self.writes) = (writes, writes);
         self

@@ -44,7 +44,7 @@ pub struct Plan {
     pub on_failure: OnFailure,
     /// What ends a load point, and with it the ramp, before its time.
     pub limits: Limits,
-    /// For operations that are under way when a load point ends, and then for closing files and disconnecting.
+    /// For unfinished operations when a load point ends, and then for closing files and disconnecting.
     pub grace: Duration,
     /// Ask for answers without a pause, instead of sleeping until they come: each worker takes a whole processor, and
     /// response times do not include that it has to wake up.
@@ -85,7 +85,7 @@ impl Default for Plan {
 pub struct Connects {
     /// Connects begun a second, at most.
     pub rate: f64,
-    /// Connects under way at the same time, at most.
+    /// Simultaneous connects, at most.
     pub at_once: usize,
 }
 

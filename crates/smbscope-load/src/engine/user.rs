@@ -16,7 +16,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Steps one after the other that send no command, before the user is given up: time does not pass with them.
+/// Steps one after the other that send no command, after which the user is ended: time does not pass with them.
 const STEPS_WITHOUT_COMMAND_MAX: u32 = 1_000;
 
 /// A session of a user and the script that is performed on it.
@@ -35,7 +35,7 @@ pub(crate) struct User<T> {
     /// Paths of open files.
     paths: Vec<(Slot, Arc<str>)>,
     appointments: Option<Appointments>,
-    /// Since when a command is under way, or about to be.
+    /// Since when a command is outstanding, or about to be.
     waiting: Option<Instant>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Left {
     Failed(String),
 }
 
-/// An operation under way.
+/// The current operation.
 struct Current {
     operation: usize,
     intended: Instant,
@@ -142,7 +142,7 @@ impl<T: ServerSession> User<T> {
     pub(crate) async fn work<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>) -> Left {
         let open = point.plan.schedule.is_open();
         self.appointments = Some(point.appointments(self.number));
-        // When the next operation should begin, once it is time; and the operation under way.
+        // When the next operation should begin, once it is time; and the current operation.
         let mut due: Option<Instant> = None;
         let mut current: Option<Current> = None;
         let mut steps_without_command = 0;

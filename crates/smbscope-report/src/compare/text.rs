@@ -158,7 +158,7 @@ fn ramps(page: &mut Page, comparison: &Comparison) {
         (TIMES, 2),
         ("Average", 1),
         (TIMES, 1),
-        ("Err", 3),
+        ("Errors", 3),
     ]);
     let all = ramps.points.iter().flat_map(|point| point_lines(point.users, &names, &point.total));
     let mut table = Table::new(columns).section("All groups", all);
@@ -300,7 +300,7 @@ fn name_of(command: &Command, section: Protocol) -> String {
 fn columns() -> Vec<table::Column> {
     table::Column::list(&[
         ("Count", 0),
-        ("Err", 5),
+        ("Errors", 5),
         ("Median", 0),
         (TIMES, 0),
         ("p95", 0),

@@ -54,7 +54,7 @@ impl Totals {
 #[serde(default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Connection<'a> {
-    /// The packet that opened the connection: the how-manieth of all captures, in time order, from 1.
+    /// The packet that opened the connection: its number among the packets of all captures, in time order, from 1.
     flow_id: u64,
     client: String,
     client_port: u16,

@@ -115,7 +115,7 @@ struct Layout {
     name_width: usize,
 }
 
-/// The name column: narrowest before a column is given up for it, and widest.
+/// The name column: narrowest before a column is left out for it, and widest.
 const NAMES: RangeInclusive<usize> = 16..=34;
 
 impl Table {

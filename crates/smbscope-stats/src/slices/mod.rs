@@ -1,11 +1,11 @@
 //! Exchanges grouped by fields: `--by client,share`.
 //!
 //! As long as there are no more than [`SLICES_MAX`] different keys, every slice is exact. Beyond that, those that waited
-//! longest are kept: see `table` for how, and for what is guaranteed. Whatever is given up is added up in one slice, so
+//! longest are kept: see `table` for how, and for what is guaranteed. Whatever is evicted is added up in one slice, so
 //! that the slices always add up to all commands.
 //!
-//! The order of the exchanges decides which slices are given up. So a slicer of a capture is to see them all, in one order;
-//! what the workers of a load client counted merges, with the same guarantees.
+//! The order of the exchanges decides which slices are evicted. So a slicer of a capture sees them all, in one order; what
+//! the workers of a load client counted merges, with the same guarantees.
 
 mod dimension;
 mod table;
@@ -95,7 +95,7 @@ pub struct Slices {
     pub sort: Sort,
     /// Every slice that was kept.
     pub entries: Vec<Slice>,
-    /// What was given up, added up; its key is empty.
+    /// What was evicted, added up; its key is empty.
     pub other: Option<Slice>,
     /// A key without a slice of its own waited no longer than this in all: 0 as long as every key has one, and never
     /// more than a [`SLICES_KEPT`]th of the response time of all slices.
@@ -111,7 +111,7 @@ pub struct Slice {
     pub figures: Entity,
     /// Service time.
     pub service_time: Figures,
-    /// Response time of this key that [`Slices::other`] holds, because it was given up before it came back: at most
+    /// Response time of this key that [`Slices::other`] holds, because it was evicted before it came back: at most
     /// this. 0 where the slice has all of it.
     pub missed_at_most_ns: i128,
 }

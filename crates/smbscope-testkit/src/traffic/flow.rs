@@ -40,7 +40,7 @@ pub(super) struct Flow {
     handshake: u8,
     turns: Turns,
     client: Box<dyn Client>,
-    /// Bytes of the turn under way that were sent.
+    /// Bytes of the current turn that were sent.
     sent: usize,
     /// Segments that their receiver has not acknowledged.
     unacknowledged: u32,

@@ -5,7 +5,7 @@
 //! does the damage. Ethernet, IPv4 and TCP headers are valid; the IPv4 checksum is right, the TCP checksum is zero, as
 //! a host that leaves it to its network card captures it.
 //!
-//! The capture stops when it is large enough, as one that a person stops does: some requests are under way then. So
+//! The capture stops when it is large enough, as one that a person stops does: some requests are outstanding then. So
 //! [`Truth`] counts requests and responses apart.
 
 mod flow;
@@ -40,7 +40,7 @@ pub enum Mix {
     NetBench,
     /// SMB 2.1 and 3.1.1 as people at work speak it: compounds, directories, files read and written, notifications.
     Office,
-    /// SMB 3.1.1 copying large files, mostly from the server: 1 MiB reads, four under way.
+    /// SMB 3.1.1 copying large files, mostly from the server: 1 MiB reads, four outstanding.
     Bulk,
 }
 

@@ -16,7 +16,7 @@ const STAT: &[Command] = &[CREATE[0], QUERY_INFO[0], CLOSE[0]];
 
 const STATUS_NO_MORE_FILES: u32 = 0x8000_0006;
 const KIB: u64 = 1024;
-/// Reads under way at once in a copy.
+/// Outstanding reads of a copy.
 const WINDOW: usize = 4;
 /// Where READ responses and WRITE requests say how much data they carry.
 const DATA_LENGTH: usize = 64 + 4;

@@ -102,12 +102,12 @@ impl Turns {
         self.queue.push_back(Turn { side: Side::Server, wait_ns, frame, part: Part::Interim });
     }
 
-    /// The turn under way.
+    /// The current turn.
     pub(super) fn current(&self) -> Option<&Turn> {
         self.queue.front()
     }
 
-    /// The turn under way is over.
+    /// The current turn is over.
     pub(super) fn next(&mut self) {
         self.queue.pop_front();
     }

@@ -96,7 +96,7 @@ impl Request {
             | Command::SEARCH
             | Command::FIND
             | Command::FIND_UNIQUE => Request::Path(b.formatted_name()),
-            // All of them begin as CLOSE does.
+            // Each begins as CLOSE does.
             Command::CLOSE
             | Command::FLUSH
             | Command::SEEK

@@ -141,7 +141,7 @@ fn a_request_whose_only_copy_was_sent_again_ends_with_the_copy() {
 
 #[test]
 fn a_syn_that_turns_up_behind_a_gap_does_not_take_the_stream_back() {
-    // Found by fuzzing: the bytes of the gap were expected once more, and given up once more.
+    // Found by fuzzing: the bytes of the gap were expected once more, and skipped once more.
     let mut wire = Wire::new();
     wire.tell(server(0, 5001, 1001, ""));
     wire.tell(client(100, 1001, 5011, "x"));

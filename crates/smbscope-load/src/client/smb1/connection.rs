@@ -1,4 +1,4 @@
-//! One connection, and the one command that is under way on it, besides a watch that is an expected wait: out goes a
+//! One connection, and its one outstanding command, besides a watch that is an expected wait: out goes a
 //! request, its answer is found by MID, checked, and noted with its times (MS-CIFS 3.2.4.1 and 3.2.5.1).
 
 use super::super::crypto::Smb1Signer;
@@ -224,7 +224,7 @@ impl Smb1Connection {
         Ok(pending)
     }
 
-    /// A caller may have given up waiting; should an answer come, nobody wants it.
+    /// A caller may have stopped waiting; a late response is discarded.
     fn forget_abandoned(&mut self) {
         if let Some(left) = self.under_way.take() {
             self.unanswered(&left);
@@ -264,7 +264,7 @@ impl Smb1Connection {
         Ok(())
     }
 
-    /// Sends data of a command that is under way, in a frame of its own without a header.
+    /// Sends data of the outstanding command, in a frame of its own without a header.
     pub(super) async fn send_raw(&mut self, pending: &Pending, about: About, data: &[u8]) -> Result<Pending, Error> {
         self.link.begin().extend_from_slice(data);
         let now = Instant::now();
@@ -279,7 +279,7 @@ impl Smb1Connection {
         Ok(pending)
     }
 
-    /// Waits for a frame without a header: the next one, as nothing else is under way.
+    /// Waits for a frame without a header: the next one, as nothing else is outstanding.
     pub(super) async fn receive_raw(&mut self, pending: &Pending) -> Result<Arrived, Error> {
         match self.link.receive(pending.sent.last.checked_add(self.timeout)).await {
             Ok(arrived) => {
@@ -319,7 +319,7 @@ impl Smb1Connection {
         }
     }
 
-    /// Waits until a point in time with nothing under way but a watch, and deals with what the server wants.
+    /// Waits until a point in time with nothing outstanding but a watch, and deals with what the server wants.
     pub(super) async fn rest(&mut self, until: Instant) -> Result<(), Error> {
         self.forget_abandoned();
         loop {
@@ -433,7 +433,7 @@ impl Smb1Connection {
         }
     }
 
-    /// The connection ended, or the time for an answer did: what was under way stays unanswered.
+    /// The connection ended, or the time for an answer did: outstanding requests stay unanswered.
     fn broken(&mut self, error: io::Error, what: &'static str) -> Error {
         let command = self.under_way.map(|pending| pending.command);
         self.give_up();

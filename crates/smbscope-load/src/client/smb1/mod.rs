@@ -1,6 +1,6 @@
 //! SMB1: NT LM 0.12 (MS-CIFS, MS-SMB).
 //!
-//! One command is under way at a time, which every server's MaxMpxCount allows; a watch of a directory may wait beside
+//! One command is outstanding at a time, as every server's MaxMpxCount allows; a watch of a directory may wait beside
 //! it. Information is asked for at SMB1's own levels where there is one that means the same as the class, and passed
 //! through otherwise; the bytes are those of the level.
 

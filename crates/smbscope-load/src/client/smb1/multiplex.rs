@@ -12,7 +12,7 @@ pub(super) struct Mids {
 }
 
 impl Mids {
-    /// An id that no request has that is under way; `waiting` is one that is.
+    /// An id of no outstanding request; `waiting` is the id of one.
     pub(super) fn next(&mut self, waiting: Option<u16>) -> u16 {
         loop {
             self.last = self.last.wrapping_add(1);

@@ -48,7 +48,7 @@ impl Caching {
     }
 }
 
-/// Opens of a file share its lease, so they have the same key: it comes from the path. Clients are told apart by their
+/// Opens of a file share its lease, so they have the same key: it comes from the path. Clients are identified by their
 /// GUIDs.
 fn lease_key(path: &str) -> [u8; 16] {
     let half = |seed| RandomState::with_seeds(seed, 2, 3, 4).hash_one(path).to_le_bytes();

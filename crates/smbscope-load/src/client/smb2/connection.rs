@@ -59,7 +59,7 @@ pub(super) enum Chain {
     Related,
 }
 
-/// A request under way.
+/// An outstanding request.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) sample: Sample,
@@ -246,7 +246,7 @@ impl Smb2Connection {
         Header { tree_id: Some(self.tree_id), session_id: Some(self.session_id), ..Header::new(command) }
     }
 
-    /// Puts a request into the frame, and among those under way.
+    /// Puts a request into the frame, and among the outstanding ones.
     fn append<B: Body>(&mut self, mut header: Header, body: &B, about: About, credits_asked: u16) {
         // Of the times nothing is known yet.
         let unknown = self.link.sent_from();

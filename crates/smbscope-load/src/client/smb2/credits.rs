@@ -1,4 +1,4 @@
-//! Credits and message ids (MS-SMB2 3.2.4.1.2, 3.2.4.1.5, 3.2.4.1.6): how many requests a server lets us have under way.
+//! Credits and message ids (MS-SMB2 3.2.4.1.2, 3.2.4.1.5, 3.2.4.1.6): how many requests may be outstanding.
 
 /// Bytes that a credit pays for (3.1.5.2).
 pub(super) const BYTES_PER_CREDIT: usize = 65_536;
@@ -9,7 +9,7 @@ pub(super) struct Credits {
     /// The id of the next request: ids are spent with the credits.
     next_id: u64,
     available: u32,
-    /// Asked for by requests that are under way.
+    /// Asked for by outstanding requests.
     asked: u32,
     /// As many as we want to have.
     target: u32,

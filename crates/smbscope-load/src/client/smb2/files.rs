@@ -247,7 +247,7 @@ impl Session {
         u32::try_from(self.connection.credits.largest()).unwrap_or(u32::MAX).min(allowed)
     }
 
-    /// The bytes of a part of what is larger than that: half of what the credits pay for, so that one part is under way
+    /// The bytes of a part of what is larger than that: half of what the credits pay for: one part is outstanding
     /// while another is answered.
     fn part(&self, allowed: u32) -> u32 {
         let half = self.connection.credits.largest() / 2 / BYTES_PER_CREDIT * BYTES_PER_CREDIT;

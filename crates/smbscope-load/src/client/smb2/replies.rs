@@ -305,7 +305,7 @@ impl Smb2Connection {
         Error::on_connection(what, error)
     }
 
-    /// Everything under way stays without an answer.
+    /// All outstanding requests stay without a response.
     fn abandon(&mut self) {
         let now = Instant::now();
         self.samples.extend(self.pending.drain(..).map(|pending| Sample {

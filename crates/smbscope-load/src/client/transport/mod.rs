@@ -179,7 +179,7 @@ impl Link {
         let _ = poll_fn(|context| Pin::new(&mut self.stream).poll_shutdown(context)).await;
     }
 
-    /// Waits for the next frame; the one before is gone. Keep-alives are passed over.
+    /// Waits for the next frame; the one before is gone. Keep-alives are skipped.
     pub(crate) async fn receive(&mut self, deadline: Option<Instant>) -> io::Result<Arrived> {
         loop {
             let (header, arrived) = self.receive_any(deadline).await?;

@@ -51,7 +51,7 @@ fn frames_of_one_read_share_its_time_and_a_late_tail_has_its_own() {
         let first = link.receive(soon()).await.unwrap();
         assert_eq!(link.frame(), b"a");
         let second = link.receive(soon()).await.unwrap();
-        assert_eq!(link.frame(), b"bc", "the keep-alive between them is passed over");
+        assert_eq!(link.frame(), b"bc", "the keep-alive between them is skipped");
         assert_eq!((first.first, first.last), (second.first, second.last));
         let third = link.receive(soon()).await.unwrap();
         assert_eq!(link.frame(), b"de");

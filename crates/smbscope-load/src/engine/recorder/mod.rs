@@ -291,7 +291,7 @@ impl Recorder {
         *self.failures.entry(if known { reason } else { OTHER_REASONS }.to_owned()).or_default() += 1;
     }
 
-    /// A command that went out at this time was given up while it waited for its answer.
+    /// A command that went out at this time was abandoned while it waited for its response.
     pub(crate) fn given_up(&mut self, since: Instant) {
         self.count_waiting();
         self.unanswered += 1;

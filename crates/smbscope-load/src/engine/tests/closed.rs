@@ -26,7 +26,7 @@ fn think_time_passes_between_operations() {
 
 #[test]
 fn a_stall_shows_as_one_long_operation_of_each_user() {
-    // No answers between 1 s and 3 s; the command that is under way or next waits, 10 ms after the stall it is answered.
+    // No answers between 1 s and 3 s; the outstanding or next command waits, 10 ms after the stall it is answered.
     let stall = |asked: mock::Asked| match asked.at.as_millis() {
         1_000..3_000 => Answer::At(Duration::from_millis(3_010), NtStatus::SUCCESS),
         _ => after_ms(10),

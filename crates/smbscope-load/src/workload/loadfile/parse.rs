@@ -2,7 +2,7 @@
 //!
 //! What a line means is what smbtorture's `bench.nbench` and dbench make of it. The parts of a line are separated by
 //! blanks and may be quoted; the last one is the expected status; a number in front is the time at which the line was
-//! recorded, which is passed over, because the load engine's schedule says when things begin. Names of operations may
+//! recorded, which is skipped, because the load engine's schedule says when things begin. Names of operations may
 //! be in any case. `\clients\client1` is the directory of a user.
 
 use super::super::Error;

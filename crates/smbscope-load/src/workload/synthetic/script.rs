@@ -36,7 +36,7 @@ struct User {
     /// The directory of the set, and the one for what is made.
     set: String,
     own: String,
-    /// The paths of the step under way.
+    /// The paths of the current step.
     path: String,
     other: String,
 }

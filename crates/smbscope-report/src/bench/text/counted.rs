@@ -75,7 +75,7 @@ fn files(page: &mut Page, counted: &Counted) {
     let lines = counted.files.iter().filter(|file| !file.is_other).take(SHOWN).map(line).collect();
     let columns = [
         ("Count", 0),
-        ("Err", 2),
+        ("Errors", 2),
         ("Read", 4),
         ("Written", 4),
         ("Median", 0),

@@ -85,7 +85,7 @@ fn throughput(document: &Document, runs: &[&Run]) -> Table {
         Line::new(document.load_name(run), cells)
     });
     let mut columns =
-        Column::list(&[("Commands", 2), ("/s", 0), ("MB/s read", 0), ("written", 0), ("Errors", 0), ("CPU", 1)]);
+        Column::list(&[("Commands", 2), ("/s", 0), ("MB/s read", 0), ("written", 0), ("Errors", 0), ("Client CPU", 1)]);
     columns.push(bars(BAR.0));
     Table::new(columns).section("Throughput", lines)
 }

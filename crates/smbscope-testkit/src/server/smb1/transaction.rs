@@ -7,7 +7,7 @@ use smbscope_wire::names::{InfoLevel, Trans2};
 use smbscope_wire::smb1::TransactionRequest;
 use smbscope_wire::smb1::messages::trans2::{InformationLevel, find_class};
 
-/// A listing under way.
+/// An unfinished listing.
 #[derive(Debug)]
 pub(super) struct Search {
     pattern: String,

@@ -138,7 +138,7 @@ pub struct NtLm012<'a> {
     pub dialect_index: u16,
     /// See [`security_mode`].
     pub security_mode: u8,
-    /// Requests that may be under way at once.
+    /// Requests that may be outstanding at once (MaxMpxCount).
     pub max_mpx_count: u16,
     /// Largest message that the server takes.
     pub max_buffer_size: u32,

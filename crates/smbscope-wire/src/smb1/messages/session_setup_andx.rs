@@ -7,7 +7,7 @@ message! {
     SessionSetupAndx<'a>: SESSION_SETUP_ANDX, 12 {
         /// Largest message that the client takes.
         max_buffer_size: u16 = 4,
-        /// Requests that the client has under way at most.
+        /// Requests that the client has outstanding at most (MaxMpxCount).
         max_mpx_count: u16 = 6,
         /// Zero closes other connections of the same client; so not zero.
         vc_number: u16 = 8,
@@ -45,7 +45,7 @@ message! {
     SessionSetupAndxPlain<'a>: SESSION_SETUP_ANDX, 13 {
         /// Largest message that the client takes.
         max_buffer_size: u16 = 4,
-        /// Requests that the client has under way at most.
+        /// Requests that the client has outstanding at most (MaxMpxCount).
         max_mpx_count: u16 = 6,
         /// Zero closes other connections of the same client; so not zero.
         vc_number: u16 = 8,
