@@ -153,8 +153,8 @@ fn whole(value: u64, units: &[(u64, &str)]) -> String {
     fits.map_or_else(|| value.to_string(), |(scale, unit)| format!("{}{unit}", value / scale))
 }
 
-/// Bytes in three digits and a unit of powers of 1000, as rates have them, with `gap` before the unit: `842B`, `1.43kB`.
-pub fn short_bytes(count: f64, gap: &str) -> String {
+/// Bytes in three digits and a unit of powers of 1000, as rates have them, as reports print them: `842 B`, `1.43 kB`.
+pub fn short_bytes(count: f64) -> String {
     let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
     // What would be rounded to 1000 of a unit is 1.00 of the next.
     let (mut value, mut unit) = (count, 0);
@@ -168,7 +168,7 @@ pub fn short_bytes(count: f64, gap: &str) -> String {
         v if v < 99.95 => 1,
         _ => 0,
     };
-    format!("{value:.digits$}{gap}{}", units[unit])
+    format!("{value:.digits$} {}", units[unit])
 }
 
 /// The digits in front and the unit behind.
@@ -254,8 +254,8 @@ mod tests {
         }
         assert_eq!([100_000_000, 1_500_000].map(exact_bit_rate), ["100mbit", "1500kbit"]);
         assert_eq!(
-            [842.0, 1_430.0, 14_300_000.0, 999_600.0].map(|n| short_bytes(n, "")),
-            ["842B", "1.43kB", "14.3MB", "1.00MB"]
+            [842.0, 1_430.0, 14_300_000.0, 999_600.0].map(short_bytes),
+            ["842 B", "1.43 kB", "14.3 MB", "1.00 MB"]
         );
     }
 }

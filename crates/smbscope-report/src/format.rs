@@ -45,9 +45,9 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }
 
-/// A duration in at most six characters: `842ns`, `1.43ms`, `12.0s`; `-` when absent.
-pub fn compact(time: Option<Nanos>) -> String {
-    time.map_or_else(|| "-".to_owned(), |time| time.to_string().replace(' ', ""))
+/// A duration, or `-`.
+pub fn or_dash(time: Option<Nanos>) -> String {
+    time.map_or_else(|| "-".to_owned(), |time| time.to_string())
 }
 
 /// Seconds with a fixed number of decimals (at most 9), halves rounded away from zero.
@@ -135,9 +135,9 @@ pub fn rate(per_second: f64) -> String {
     if per_second < 99.95 { format!("{per_second:.1}") } else { thousands(per_second.round() as u64) }
 }
 
-/// Bytes in at most six characters: `842B`, `1.43kB`, `14.3MB`.
+/// Bytes in three digits: `842 B`, `1.43 kB`, `14.3 MB`.
 pub(crate) fn bytes(n: u64) -> String {
-    units::short_bytes(n as f64, "")
+    units::short_bytes(n as f64)
 }
 
 /// The time of day in UTC, with so many decimals: `09:30:00.25`.
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn bytes_have_three_digits_and_a_unit() {
         let shown = [0, 999, 1_000, 1_434, 99_950, 999_499, 999_500, 14_300_000, u64::MAX].map(bytes);
-        assert_eq!(shown, ["0B", "999B", "1.00kB", "1.43kB", "100kB", "999kB", "1.00MB", "14.3MB", "18.4EB"]);
+        assert_eq!(shown, ["0 B", "999 B", "1.00 kB", "1.43 kB", "100 kB", "999 kB", "1.00 MB", "14.3 MB", "18.4 EB"]);
     }
 
     #[test]

@@ -39,7 +39,7 @@ mod warnings;
 mod whole;
 
 pub use document::{Generator, ParseError, schema_of};
-pub use format::{clean, compact, counted, rate};
+pub use format::{clean, counted, or_dash, rate};
 pub use text::style::STYLES;
 pub use text::table::listed;
 pub use verdict::{Next, SlowSubject, Subject, Thresholds, Verdict, Who};

@@ -760,7 +760,7 @@ export interface TimeSplit {
 }
 export interface Connection {
   /**
-   * The packet that opened the connection: the how-manieth of all captures, in time order, from 1.
+   * The packet that opened the connection: its number among the packets of all captures, in time order, from 1.
    */
   flow_id: number;
   client: string;

@@ -1,7 +1,7 @@
 //! The comparison for a terminal: the captures side by side, then groups and commands with a line a column.
 
 use super::{Cell, Column, Command, Comparison, Dialect, Group, Note, PointCell, Ratio, ResponseTime};
-use crate::format::{clean, compact, counted, rate, shorten, shorten_path, span, thousands, unbroken};
+use crate::format::{clean, counted, or_dash, rate, shorten, shorten_path, span, thousands, unbroken};
 use crate::names;
 use crate::text::page::Page;
 use crate::text::style::Paint;
@@ -98,11 +98,11 @@ fn facts(column: &Column) -> Vec<(&'static str, String)> {
             let ratio = ratios.and_then(|ratios| ratios.commands_per_second);
             with_ratio(overview.commands_per_second, ratio, rate)
         }),
-        ("Read", short_bytes(overview.bytes_read as f64, " ")),
-        ("Written", short_bytes(overview.bytes_written as f64, " ")),
+        ("Read", short_bytes(overview.bytes_read as f64)),
+        ("Written", short_bytes(overview.bytes_written as f64)),
         ("Bytes/s", {
             let ratio = ratios.and_then(|ratios| ratios.bytes_per_second);
-            with_ratio(overview.bytes_per_second, ratio, |bytes| short_bytes(bytes, " "))
+            with_ratio(overview.bytes_per_second, ratio, short_bytes)
         }),
     ]
 }
@@ -215,7 +215,7 @@ fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>]) -> Vec
                 (times.p99, ratios.and_then(|ratios| ratios.p99)),
                 (times.mean, ratios.and_then(|ratios| ratios.mean)),
             ];
-            shown.extend(pairs.into_iter().flat_map(|(time, found)| [compact(time), ratio(found)]));
+            shown.extend(pairs.into_iter().flat_map(|(time, found)| [or_dash(time), ratio(found)]));
             shown.push(if cell.errors > 0 { thousands(cell.errors) } else { String::new() });
         }
         lines.push(Line::part(name.clone(), shown));
@@ -332,15 +332,15 @@ fn cells(cell: &Cell) -> Vec<String> {
     }
     let ratios = cell.ratios.as_ref();
     let mut add = |time: Option<Nanos>, ratio: Option<Ratio>| {
-        cells.push(compact(time));
+        cells.push(or_dash(time));
         cells.push(ratio.map_or_else(String::new, |ratio| ratio.to_string()));
     };
     add(p50, ratios.and_then(|ratios| ratios.p50));
     add(p95, ratios.and_then(|ratios| ratios.p95));
     add(p99, ratios.and_then(|ratios| ratios.p99));
     add(mean, ratios.and_then(|ratios| ratios.mean));
-    cells.push(compact(max));
-    cells.push(compact(sum));
+    cells.push(or_dash(max));
+    cells.push(or_dash(sum));
     cells.push(ratios.and_then(|ratios| ratios.sum).map_or_else(String::new, |ratio| ratio.to_string()));
     cells
 }
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn bytes_have_three_digits_and_a_unit() {
-        let shown = [0.0, 999.0, 999.6, 1_234.0, 12_345_678.0, 999_600_000.0].map(|count| short_bytes(count, " "));
+        let shown = [0.0, 999.0, 999.6, 1_234.0, 12_345_678.0, 999_600_000.0].map(short_bytes);
         assert_eq!(shown, ["0 B", "999 B", "1.00 kB", "1.23 kB", "12.3 MB", "1.00 GB"]);
     }
 

@@ -4,7 +4,7 @@ use super::page::Page;
 use super::percent_sign;
 use super::table::{Column, Line, Table};
 use crate::Report;
-use crate::format::{average_packets, compact, thousands, unbroken};
+use crate::format::{average_packets, or_dash, thousands, unbroken};
 use crate::names;
 use smbscope_model::{Command, Nanos, Protocol, TimeKind};
 use smbscope_stats::{CommandRow, Row, SubcommandRow};
@@ -107,10 +107,10 @@ fn cells(row: &Row, whole: u64) -> Vec<String> {
         packets(row),
     ];
     if row.timed > 0 {
-        cells.push(compact(Some(Nanos::saturating(time.sum_ns.max(0)))));
+        cells.push(or_dash(Some(Nanos::saturating(time.sum_ns.max(0)))));
         let service = row.time(TimeKind::ServiceTime).p50;
         let times = [time.min, time.p50, time.mean, time.p95, time.p99, time.max, time.stddev, service];
-        cells.extend(times.map(compact));
+        cells.extend(times.map(or_dash));
     }
     cells
 }

@@ -3,7 +3,7 @@
 use super::page::Page;
 use super::percent_sign;
 use super::table::{Column, Line, Table};
-use crate::format::{bytes, compact, counted, shorten_path, span, thousands, unbroken};
+use crate::format::{bytes, counted, or_dash, shorten_path, span, thousands, unbroken};
 use crate::json::slices::{SliceEntry, SliceFigures, Slices};
 use crate::slices::{heading, name};
 use smbscope_model::Nanos;
@@ -59,7 +59,7 @@ fn cells(slice: &SliceFigures, waited: i64) -> Vec<String> {
     let if_timed = |text: String| if slice.timed > 0 { text } else { String::new() };
     let mut cells = vec![
         thousands(slice.count),
-        if_timed(compact(Some(Nanos(slice.response_time_sum_ns.max(0))))),
+        if_timed(or_dash(Some(Nanos(slice.response_time_sum_ns.max(0))))),
         if_timed(part_of(slice.response_time_sum_ns, waited)),
         if_any(slice.errors, thousands),
         if_any(slice.bytes_read, bytes),
@@ -67,9 +67,9 @@ fn cells(slice: &SliceFigures, waited: i64) -> Vec<String> {
     ];
     let Figures { p50, mean, p95, p99, max, .. } = slice.response_time;
     if slice.timed > 0 && p50.is_some() {
-        cells.extend([p50, mean, p95, p99, max, slice.service_time.p50].map(compact));
+        cells.extend([p50, mean, p95, p99, max, slice.service_time.p50].map(or_dash));
     } else if slice.timed > 0 {
-        cells.extend([String::new(), compact(mean), String::new(), String::new(), compact(max)]);
+        cells.extend([String::new(), or_dash(mean), String::new(), String::new(), or_dash(max)]);
     }
     cells
 }

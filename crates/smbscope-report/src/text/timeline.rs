@@ -5,7 +5,7 @@ use super::page::Page;
 use super::style::Paint;
 use super::table::{Column, Line, Table};
 use crate::Report;
-use crate::format::{compact, date, rate, span, thousands, time_of_day};
+use crate::format::{date, or_dash, rate, span, thousands, time_of_day};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::Bin;
 
@@ -75,8 +75,8 @@ fn cells(bin: &Bin, width: Nanos) -> [String; 7] {
         if bin.errors > 0 { thousands(bin.errors) } else { String::new() },
         megabytes(bin.request_bytes),
         megabytes(bin.response_bytes),
-        compact(mean),
-        compact(bin.response_time_max),
+        or_dash(mean),
+        or_dash(bin.response_time_max),
     ]
 }
 

@@ -5,7 +5,7 @@ use super::percent_sign;
 use super::style::Paint;
 use super::table::{Column, Line, Table};
 use crate::Report;
-use crate::format::{compact, thousands};
+use crate::format::{or_dash, thousands};
 use smbscope_model::Nanos;
 use smbscope_stats::{TimePart, TimeSplit};
 
@@ -85,7 +85,7 @@ fn cells(split: &TimeSplit) -> Vec<String> {
         time => percent_sign(time.0.unsigned_abs(), elapsed),
     };
     vec![
-        compact(Some(split.elapsed())),
+        or_dash(Some(split.elapsed())),
         part(TimePart::Think),
         part(TimePart::RequestTransfer),
         part(TimePart::Network),

@@ -3,7 +3,7 @@
 use super::Who;
 use super::judge::{Judged, Judgement, Reason, Whom};
 use crate::Report;
-use crate::format::{clean, compact};
+use crate::format::clean;
 use serde::Serialize;
 use smbscope_model::{Group, Nanos};
 
@@ -70,7 +70,7 @@ fn condition(report: &Report, about: &Judged<'_>) -> Option<String> {
 }
 
 fn longer_than(time: Nanos) -> String {
-    format!("response_time > {}", compact(Some(time)))
+    format!("response_time > {}", time.to_string().replace(' ', ""))
 }
 
 /// The group that exceeds its threshold by the largest factor.

@@ -3,7 +3,7 @@
 use super::state::{Finished, State, of_them, phase_name};
 use smbscope_bench::progress::Snapshot;
 use smbscope_load::engine::Phase;
-use smbscope_report::{compact, counted, rate};
+use smbscope_report::{counted, or_dash, rate};
 
 /// A line about what happened since the last one; none where nothing new is to be said.
 pub(super) fn interval(state: &State, snapshot: &Snapshot) -> Option<String> {
@@ -20,15 +20,15 @@ pub(super) fn interval(state: &State, snapshot: &Snapshot) -> Option<String> {
     }
     let megabytes = |bytes: u64| format!("{:.2}", snapshot.per_second(bytes) / 1e6);
     let mut line = format!(
-        "{users} {}: {}/{} connected, {} commands/s, {} MB/s read, {} written, p50 {}, p95 {}",
+        "{users} {}: {}/{} connected, {} commands/s, {} MB/s read, {} written, median {}, p95 {}",
         phase_name(live.phase),
         live.sessions,
         point.users,
         rate(snapshot.per_second(live.commands)),
         megabytes(live.bytes_read),
         megabytes(live.bytes_written),
-        compact(live.p50),
-        compact(live.p95),
+        or_dash(live.p50),
+        or_dash(live.p95),
     );
     if live.errors > 0 {
         line += &format!(", {} errors{}", live.errors, of_them(live.errors, live.unexpected));
@@ -51,6 +51,6 @@ pub(super) fn point(finished: &Finished) -> String {
     let users = counted(users.into(), "user", "users");
     let limited = if limited { "; the client was the limit" } else { "" };
     let rate = rate(per_second);
-    let (p50, p95, of_them) = (compact(p50), compact(p95), of_them(errors, unexpected));
-    format!("{users} done: {rate} commands/s, p50 {p50}, p95 {p95}, {errors} errors{of_them}{limited}")
+    let (p50, p95, of_them) = (or_dash(p50), or_dash(p95), of_them(errors, unexpected));
+    format!("{users} done: {rate} commands/s, median {p50}, p95 {p95}, {errors} errors{of_them}{limited}")
 }

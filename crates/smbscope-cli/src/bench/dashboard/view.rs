@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table};
 use smbscope_load::engine::Phase;
 use smbscope_model::Group;
-use smbscope_report::{clean, compact, counted, rate};
+use smbscope_report::{clean, counted, or_dash, rate};
 
 /// Rows of each line over time.
 const SPARK_HEIGHT: u16 = 3;
@@ -172,7 +172,7 @@ fn group_rows(state: &State) -> Vec<[String; 5]> {
             let rate = rate(now.per_second(group.commands));
             // Expected waits have no response time that anybody waits for.
             let times = if group.group == Group::Waiting { [None; 3] } else { [group.p50, group.p95, group.p99] };
-            let [p50, p95, p99] = times.map(compact);
+            let [p50, p95, p99] = times.map(or_dash);
             [group.group.to_string(), rate, p50, p95, p99]
         })
         .collect()
@@ -206,7 +206,7 @@ fn rate_note(state: &State) -> String {
 }
 
 fn p95_note(state: &State) -> String {
-    format!("at most {}", compact(state.history.iter().filter_map(|(_, p95)| *p95).max()))
+    format!("at most {}", or_dash(state.history.iter().filter_map(|(_, p95)| *p95).max()))
 }
 
 /// A line over time beneath its name: the newest at the right end.
@@ -236,8 +236,8 @@ fn error_lines(state: &State, look: Look) -> Vec<Line<'static>> {
 fn finished_lines(state: &State, width: u16) -> Vec<Line<'static>> {
     let lines = state.finished.iter().map(|point| {
         let users = counted(point.users.into(), "user", "users");
-        let (p50, p95) = (compact(point.p50), compact(point.p95));
-        let mut text = format!("{users:>12} {:>9}/s  p50 {p50:>6}  p95 {p95:>6}", rate(point.per_second));
+        let (p50, p95) = (or_dash(point.p50), or_dash(point.p95));
+        let mut text = format!("{users:>12} {:>9}/s  median {p50:>7}  p95 {p95:>7}", rate(point.per_second));
         if point.errors > 0 {
             text += &format!("  {} errors{}", point.errors, of_them(point.errors, point.unexpected));
         }

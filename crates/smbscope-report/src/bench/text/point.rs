@@ -2,7 +2,7 @@
 
 use super::wire;
 use crate::bench::{Command, Document, Ended, Operation, Pace, Run};
-use crate::format::{clean, compact, counted, rate, span, thousands, unbroken, visible_percent};
+use crate::format::{clean, counted, or_dash, rate, span, thousands, unbroken, visible_percent};
 use crate::text::bars;
 use crate::text::page::Page;
 use crate::text::style::Paint;
@@ -119,7 +119,7 @@ fn over_time(page: &mut Page, run: &Run) {
     page.line(Paint::Heading, &title);
     let rows = [
         ("  Commands/s", line(commands, f64::min), format!("at most {}", rate(most as f64 / seconds))),
-        ("  Slowest", line(slowest, f64::max), format!("at most {}", compact(worst))),
+        ("  Slowest", line(slowest, f64::max), format!("at most {}", or_dash(worst))),
     ];
     for (name, line, most) in rows {
         page.line(Paint::Plain, &format!("{name:<OVER_TIME_INDENT$}{line}  {most}"));
@@ -134,7 +134,7 @@ fn stalls(page: &mut Page, run: &Run) {
     page.heading("Stalls: commands were outstanding, and none was answered");
     for stall in run.stalls.iter().take(STALLS_LISTED) {
         let since = span(stall.start_ns - run.started_ns);
-        let text = format!("  for {}, {since} after the start", compact(Some(stall.duration_ns)));
+        let text = format!("  for {}, {since} after the start", or_dash(Some(stall.duration_ns)));
         page.line(Paint::Plain, &text);
     }
     let more = run.stalls.len().saturating_sub(STALLS_LISTED);
@@ -171,7 +171,7 @@ fn commands(page: &mut Page, run: &Run, most: usize) {
             thousands(count),
             format!("{}%", visible_percent(count, run.operations)),
             if errors > 0 { thousands(errors) } else { String::new() },
-            if times.count > 0 { compact(Some(sum(times))) } else { String::new() },
+            if times.count > 0 { or_dash(Some(sum(times))) } else { String::new() },
         ];
         cells.extend(figures(times));
         Line::new(name, cells).indented(indent)
@@ -232,7 +232,7 @@ fn figures(times: &Figures) -> Vec<String> {
         return Vec::new();
     }
     let Figures { min, p50, mean, p90, p95, p99, p999, max, stddev, .. } = *times;
-    [min, p50, mean, p90, p95, p99, p999, max, stddev].map(compact).into()
+    [min, p50, mean, p90, p95, p99, p999, max, stddev].map(or_dash).into()
 }
 
 /// Operations of the workload: their service time, and in an open loop what a user would have waited for them.
@@ -249,9 +249,9 @@ fn operations(page: &mut Page, run: &Run) {
         let mut cells =
             vec![thousands(service.count), if unexpected > 0 { thousands(unexpected) } else { String::new() }];
         if service.count > 0 {
-            cells.extend([service.p50, service.mean, service.p95, service.p99, service.max].map(compact));
+            cells.extend([service.p50, service.mean, service.p95, service.p99, service.max].map(or_dash));
             if let Some(response) = &operation.response_time {
-                cells.extend([response.p50, response.p95, response.p99, response.max].map(compact));
+                cells.extend([response.p50, response.p95, response.p99, response.max].map(or_dash));
             }
         }
         Line::new(clean(&operation.operation), cells)

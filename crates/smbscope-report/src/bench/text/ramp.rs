@@ -1,7 +1,7 @@
 //! Throughput and response time against users, of all commands and of each group.
 
 use crate::bench::{Document, Run};
-use crate::format::{compact, rate, thousands};
+use crate::format::{or_dash, rate, thousands};
 use crate::text::bars::bar;
 use crate::text::page::Page;
 use crate::text::table::{Column, Line, Table};
@@ -152,7 +152,7 @@ fn times(times: &Figures) -> Vec<String> {
     if times.count == 0 {
         return vec![String::new(); 7];
     }
-    [times.p50, times.mean, times.p90, times.p95, times.p99, times.p999, times.max].map(compact).into()
+    [times.p50, times.mean, times.p90, times.p95, times.p99, times.p999, times.max].map(or_dash).into()
 }
 
 /// The average, for bars.

@@ -1,7 +1,7 @@
 //! What the client measured beside what a capture of the same run shows: of each load point, and of each command.
 
 use crate::bench::{Capture, Document, Measured, Run};
-use crate::format::{clean, compact, counted, thousands};
+use crate::format::{clean, counted, or_dash, thousands};
 use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Table};
@@ -63,11 +63,11 @@ fn figures(times: &Measured) -> Vec<String> {
     let client = &times.client;
     let added = |client: Option<Nanos>, wire: Option<Nanos>, matched: Option<Nanos>| {
         let of_percentiles = client.zip(wire).map(|(client, wire)| client - wire);
-        compact(if times.difference.is_some() { matched } else { of_percentiles })
+        or_dash(if times.difference.is_some() { matched } else { of_percentiles })
     };
     let of = |at: fn(&Figures) -> Option<Nanos>| {
         let (client, wire, matched) = (at(client), at(wire), times.difference.as_ref().and_then(at));
-        [compact(client), compact(wire), added(client, wire, matched)]
+        [or_dash(client), or_dash(wire), added(client, wire, matched)]
     };
     [of(|times| times.p50), of(|times| times.p95)].concat()
 }
