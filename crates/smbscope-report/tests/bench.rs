@@ -297,8 +297,8 @@ fn slices_of_a_load_point_are_in_the_table_of_captures_and_are_read_back() {
     // The reads 0, 3, … 18 take 1, 4, 7, 3, 6, 2 and 5 ms: 28 of the 77 ms of all, which take 1 to 7 ms in turn.
     let expected = [
         "By file Count Total wait Share",
-        r"(unknown)\docs\report.docx 13 49.0ms 63.6%",
-        r"(unknown)\ini\settings.ini 7 28.0ms 36.4%",
+        r"(unknown)\docs\report.docx 13 49.0 ms 63.6%",
+        r"(unknown)\ini\settings.ini 7 28.0 ms 36.4%",
     ];
     for detail in [Detail::Brief, Detail::One] {
         let text = bench::render(&document, &TextOptions { detail, ..TextOptions::default() });

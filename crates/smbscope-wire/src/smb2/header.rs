@@ -48,8 +48,8 @@ pub struct Header {
 impl Header {
     /// Length of the whole header.
     pub const LENGTH: usize = 64;
-    /// What must be there to know which command it is, and which one: 16 bits of the message id tell requests under
-    /// way apart. It is what a snap length of 96 bytes leaves behind Ethernet, IPv4 and TCP with timestamps.
+    /// What must be there to know which command it is, and which one: 16 bits of the message id distinguish
+    /// outstanding requests. It is what a snap length of 96 bytes leaves behind Ethernet, IPv4 and TCP with timestamps.
     pub const LEAST: usize = 26;
 
     /// Where the offset of the next message of a compound is.

@@ -1,6 +1,6 @@
 //! READ_RAW and WRITE_RAW (MS-CIFS 2.2.4.22, 2.2.4.25): data in frames of its own, without a header, as clients of the
-//! time of NetBench moved it. Nothing but their place says what such a frame belongs to, so nothing else may be under
-//! way, not even an oplock break.
+//! time of NetBench moved it. Nothing but their place says what such a frame belongs to, so nothing else may be
+//! outstanding, not even an oplock break.
 
 use super::super::{Error, Options};
 use super::connection::{About, Smb1Connection, malformed};
