@@ -45,6 +45,11 @@ impl Setup {
             capacity: measured.capacity,
             overall_response_time_ns: None,
             warnings,
+            invocation: self.options.command.clone().map(|command| bench::Invocation {
+                command,
+                directory: self.options.directory.as_ref().map(|directory| directory.display().to_string()),
+            }),
+            next: Vec::new(),
         };
         document.completed()
     }

@@ -67,6 +67,8 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
         client_cpu: Some(client_cpu(run, answered)),
         capture: capture(seen, answered),
         counted: Some(bench::Counted::of(&run.counted.finish())),
+        // What follows from the rest.
+        verdict: None,
     }
 }
 
@@ -368,6 +370,8 @@ pub(crate) mod tests {
             capacity: None,
             overall_response_time_ns: None,
             warnings: Vec::new(),
+            invocation: None,
+            next: Vec::new(),
         }
         .completed()
     }

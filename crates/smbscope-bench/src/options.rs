@@ -39,6 +39,9 @@ pub struct RunOptions {
     pub sources: Sources,
     /// Title of the report.
     pub title: Option<String>,
+    /// The command line that asks for it, quoted for a shell, without load points, schedule and results: what the report
+    /// proposes to do next is made from it.
+    pub command: Option<String>,
 }
 
 impl RunOptions {
@@ -56,6 +59,7 @@ impl RunOptions {
             directory: None,
             sources: Sources::default(),
             title: None,
+            command: None,
         }
     }
 }

@@ -163,6 +163,9 @@ fn a_ramp_on_a_private_server_is_whole_and_leaves_nothing_behind() {
         let counts = slices.iter().map(|slice| slice["count"].as_u64().expect("a count"));
         assert_eq!(Some(counts.sum()), run["operations"].as_u64());
     }
+    let next = common::commands(&document["next"]);
+    assert!(!next.is_empty() && next.len() <= 2, "{next:?}");
+    next.iter().for_each(|command| common::is_a_command(command));
     let run = std::fs::read_to_string(folder.join("run/run.json")).expect("the run is kept");
     assert_eq!(serde_json::from_str::<Value>(&run).expect("it is JSON"), document);
     for name in ["intervals.parquet", "exchanges.parquet", "histograms.hgrm", "report.html"] {

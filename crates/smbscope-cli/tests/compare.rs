@@ -169,6 +169,25 @@ fn a_capture_may_come_on_standard_input() {
 }
 
 #[test]
+fn what_next_is_a_command_on_the_capture_that_got_slower() {
+    let directory = directory("compare_next");
+    let (fast, slow) = (path(OFFICE), path("demo-slow-server.pcap.zst"));
+    let found = document(&compare(&directory, &[&fast, &slow, "--format", "json"]));
+    let next = common::commands(&found["answers"][0]["next"]);
+    let both = format!("smbscope compare --by file {fast} {slow}");
+    assert_eq!((next.len(), &next[1]), (2, &both));
+    assert!(next[0].starts_with("smbscope analyze --filter 'command == "), "{}", next[0]);
+    assert!(next[0].ends_with(&format!("' --by file {slow}")), "{}", next[0]);
+    next.iter().for_each(|command| common::is_a_command(command));
+    // Nothing is slower than itself; captures of a saved report may be elsewhere.
+    analyze(&directory, &[&slow, "-o", "slow.json"]).output();
+    for files in [[&slow, "slow.json"], [&fast, "slow.json"]] {
+        let found = document(&compare(&directory, &[&files[..], &["--format", "json"]].concat()));
+        assert_eq!(common::commands(&found["answers"][0]["next"]), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn slices_stand_side_by_side_whether_saved_or_not() {
     let directory = directory("compare_slices");
     let capture = path(OFFICE);

@@ -29,6 +29,7 @@ mod document;
 mod format;
 mod load;
 mod names;
+mod next;
 mod packets;
 #[cfg(feature = "schema")]
 pub mod schema;
@@ -40,9 +41,10 @@ mod whole;
 
 pub use document::{Generator, ParseError, schema_of};
 pub use format::{clean, counted, or_dash, rate};
+pub use next::{Next, quoted};
 pub use text::style::STYLES;
 pub use text::table::listed;
-pub use verdict::{Next, SlowSubject, Subject, Thresholds, Verdict, Who};
+pub use verdict::{SlowSubject, Subject, Thresholds, Verdict, Who};
 
 use smbscope_model::{CaptureInfo, Connection, Nanos, Quality, Share, SkippedPackets, Timestamp};
 use smbscope_stats::{Aggregate, Census};

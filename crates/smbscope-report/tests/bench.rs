@@ -213,7 +213,9 @@ fn no_line_is_wider_than_the_page() {
     for document in [ramp(), trouble(), nothing()] {
         for width in [80, 100, 132, 160] {
             let text = bench::render(&document, &TextOptions { width, detail: Detail::All, ..TextOptions::default() });
-            let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > width).collect();
+            // But for commands, which are pasted.
+            let lines = text.lines().filter(|line| !line.contains(" smbscope bench "));
+            let wide: Vec<&str> = lines.filter(|line| line.chars().count() > width).collect();
             assert_eq!(wide, Vec::<&str>::new(), "at {width}");
         }
     }
@@ -311,4 +313,74 @@ fn slices_of_a_load_point_are_in_the_table_of_captures_and_are_read_back() {
     assert_eq!(problems(&value(&document)), Vec::<String>::new());
     let read = Document::parse(&written(&document)).expect("it was written so");
     assert_eq!(value(&read), value(&document));
+}
+
+/// What the ramp proposes to look at next.
+fn next(document: Document) -> Vec<String> {
+    document.completed().next.iter().map(|next| format!("{}: {}", next.label, next.command)).collect()
+}
+
+const BENCH: &str = "smbscope bench smb://bench@127.0.0.1:14450/share --duration 10s";
+
+#[test]
+fn what_next_looks_closer_at_the_knee_and_whose_the_time_is() {
+    let peaked = Document { capacity: None, ..ramp() };
+    // Between the load points beside the peak at 16 users, in sixths of the range.
+    assert_eq!(next(peaked.clone()), [format!("knee: {BENCH} --users 4..32:4")]);
+    let mut rising = peaked.clone();
+    rising.runs.truncate(2);
+    rising.runs.iter_mut().for_each(|run| run.capture = None);
+    let packets = format!("packets: {BENCH} --users 4 --capture");
+    assert_eq!(next(rising.clone()), [format!("more load: {BENCH} --users 4,8,16"), packets]);
+    rising.runs.remove(0);
+    rising.settings.schedule = bench::Schedule::Closed { think_ns: Nanos(5_000_000) };
+    let options = "--users 4 --think 5.00ms --capture";
+    let expected = [format!("ramp: {BENCH} --users 1,2,4,8 --think 5.00ms"), format!("packets: {BENCH} {options}")];
+    assert_eq!(next(rising.clone()), expected);
+    rising.settings.schedule = bench::Schedule::Open { rate: 50.0, per_user: false, random: true };
+    let expected = [
+        format!("ramp: {BENCH} --users 4 --rates 50,100,200 --arrivals poisson"),
+        format!("packets: {BENCH} --users 4 --rate 50 --arrivals poisson --capture"),
+    ];
+    assert_eq!(next(rising), expected);
+}
+
+#[test]
+fn what_next_has_the_capture_that_was_kept_and_a_rate_where_the_server_stalled() {
+    let mut stalled = ramp();
+    stalled.capacity = None;
+    stalled.invocation.as_mut().expect("it is known").directory = Some("runs/it's".to_owned());
+    let last = stalled.runs.last_mut().expect("a load point");
+    last.stalls = vec![bench::Stall { start_ns: Timestamp(0), duration_ns: Nanos(1_000_000_000) }];
+    let Some(bench::Capture::Made(made)) = &mut last.capture else { panic!("the ramp has captures") };
+    made.file = Some("point-04-32-users.pcap".to_owned());
+    // 79,000 commands are 15,800 operations in 10 s.
+    let packets = r"packets: smbscope analyze --by file 'runs/it'\''s/point-04-32-users.pcap'";
+    assert_eq!(next(stalled.clone()), [format!("stalls: {BENCH} --users 32 --rate 1580"), packets.to_owned()]);
+    // Where the client is the limit, more load says nothing.
+    let last = stalled.runs.last_mut().expect("a load point");
+    last.client_cpu.as_mut().expect("it is known").limited = true;
+    assert_eq!(next(stalled.clone()), [packets]);
+    stalled.invocation = None;
+    assert_eq!(next(stalled), Vec::<String>::new());
+}
+
+#[test]
+fn the_verdict_on_a_load_point_goes_by_the_thresholds_of_captures() {
+    let verdict = |p95: i64, limited: bool| {
+        let mut run = ramp().runs.remove(0);
+        run.client_cpu.as_mut().expect("it is known").limited = limited;
+        let read = run.groups.iter_mut().find(|group| group.group == "Read").expect("there are reads");
+        read.times.client.p95 = Some(Nanos(p95 * 1_000_000));
+        let document = Document { runs: vec![run], ..ramp() }.completed();
+        document.runs[0].verdict.clone().expect("commands were answered")
+    };
+    let fine = verdict(20, false);
+    assert_eq!(fine.who, smbscope_report::Who::Nothing);
+    assert!(plain(&fine.headline).starts_with("Nothing here is slow: median 451 µs, p95 675 µs"), "{}", fine.headline);
+    let slow = verdict(21, false);
+    assert_eq!(slow.who, smbscope_report::Who::Unknown);
+    assert!(plain(&slow.headline).starts_with("Server- or network-bound: service time accounts for 100% of"));
+    assert_eq!(plain(&slow.sentences[0]), "Slow: p95 of Read 21.0 ms, above 20.0 ms.");
+    assert_eq!(verdict(21, true).who, smbscope_report::Who::Client);
 }

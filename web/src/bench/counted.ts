@@ -2,8 +2,9 @@
 import { overTime } from "../charts/overtime";
 import { splitFigure } from "../charts/split";
 import { h } from "../lib/dom";
-import { counted as count, duration, elapsed, span } from "../lib/format";
-import { Choice, lead, part, type Section, section } from "../lib/page";
+import { counted as count, duration, elapsed, span, unbroken } from "../lib/format";
+import { answer, Choice, lead, list, part, type Section, section } from "../lib/page";
+import { WHO } from "../report/facts";
 import { cumulative, groupTable, loadCurve } from "../report/groups";
 import { slicesTable } from "../report/slices";
 import { slowestTable } from "../report/slowest";
@@ -33,7 +34,7 @@ export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[
     return chart && part("Latency distribution", chart);
   };
   return [
-    section("time", "Over time", [chosen.place((run) => [...timeContent(run), underLoad(run)])]),
+    section("time", "Over time", [chosen.place((run) => [pointVerdict(run), ...timeContent(run), underLoad(run)])]),
     section("slices", "Breakdown", [
       options.some(({ value }) => value.counted.slices) &&
         chosen.place(({ counted: { slices } }) => [slices && slicesTable(slices)]),
@@ -82,6 +83,14 @@ export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[
     ),
     section("where", "Where the time went", [chosen.place((run) => split(run))]),
   ];
+}
+
+/** Is anything slow at the load point, and whose is it, as far as the client knows. */
+function pointVerdict({ verdict }: Shown): HTMLElement | null {
+  return (
+    verdict &&
+    answer(verdict.who, [WHO[verdict.who]], unbroken(verdict.headline), list(verdict.sentences.map(unbroken)))
+  );
 }
 
 /** The heat map; times without any response are set off. */

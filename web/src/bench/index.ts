@@ -1,7 +1,20 @@
 // The page of a ramp, `smbscope.bench/1`: response time and throughput against users.
 import { h } from "../lib/dom";
 import { bytes, counted, date, duration, perSecond, span, thousands, unbroken } from "../lib/format";
-import { answer, facts, headPart, lead, list, meanings, type Page, part, section, tile, tiles } from "../lib/page";
+import {
+  answer,
+  facts,
+  headPart,
+  lead,
+  list,
+  meanings,
+  type Page,
+  part,
+  section,
+  tile,
+  tiles,
+  whatNext,
+} from "../lib/page";
 import { errorCount, total } from "../report/figures";
 import type { SmbscopeBenchDocument } from "../types/bench";
 import { rampChart, sidesChart, throughputCurve } from "./charts";
@@ -142,6 +155,7 @@ function verdict(bench: SmbscopeBenchDocument): HTMLElement {
     [bench.runs.length > 1 ? "Ramp" : "Run"],
     bench.headline ? unbroken(bench.headline) : null,
     sentences.length > 0 && list(sentences.map(unbroken)),
+    whatNext(bench.next),
   );
 }
 

@@ -4,7 +4,19 @@ import { overTime } from "../charts/overtime";
 import { seriesStroke } from "../charts/palette";
 import { type Child, h, muted } from "../lib/dom";
 import { ABSENT, bytes, counted, date, duration, rate, ratio, span, thousands, unbroken } from "../lib/format";
-import { answer, Choice, facts, lead, list, meanings, type Page, part, type Section, section } from "../lib/page";
+import {
+  answer,
+  Choice,
+  facts,
+  lead,
+  list,
+  meanings,
+  type Page,
+  part,
+  type Section,
+  section,
+  whatNext,
+} from "../lib/page";
 import { commandName } from "../report/figures";
 import { distribution, distributionChart } from "../report/groups";
 import { sliceName } from "../report/slices";
@@ -47,8 +59,8 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
           `${column.name}${column.source === column.name ? "" : ` (${column.source})`}`,
         ]),
       ),
-      ...document.answers.map(({ column, headline, sentences }) =>
-        answer("server", [names[column] ?? ""], unbroken(headline), list(sentences.map(unbroken))),
+      ...document.answers.map(({ column, headline, sentences, next }) =>
+        answer("server", [names[column] ?? ""], unbroken(headline), list(sentences.map(unbroken)), whatNext(next)),
       ),
     ],
     version: generator.version,

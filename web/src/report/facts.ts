@@ -7,7 +7,7 @@ import type { SmbscopeReportDocument, Verdict } from "../types/report";
 import { waited } from "./figures";
 
 /** What the mark of the verdict says. */
-const WHO: Record<Verdict["who"], string> = {
+export const WHO: Record<Verdict["who"], string> = {
   server: "Server",
   network: "Network",
   client: "Client",

@@ -132,6 +132,10 @@ export type GroupName =
   | "Control"
   | "Waiting"
   | "Encrypted";
+/**
+ * Whose the seconds are.
+ */
+export type Who = "server" | "network" | "client" | "nothing" | "waiting" | "idle" | "unknown";
 
 /**
  * What `smbscope bench --format json` prints and `run.json` of a run directory holds: a ramp of runs against a server. All times are integers in nanoseconds, points in time since the Unix epoch; null is unknown or, for a statistic, not supported by enough values.
@@ -176,6 +180,14 @@ export interface SmbscopeBenchDocument {
    * What weakens the figures, a sentence each, the gravest first.
    */
   warnings: string[];
+  /**
+   * How it was started; null where that is not known.
+   */
+  invocation: Invocation | null;
+  /**
+   * The commands that look closer, at most two.
+   */
+  next: Next[];
 }
 /**
  * The program that made a document.
@@ -417,6 +429,10 @@ export interface Run {
    * The commands as the report of a capture has them; null in documents of older versions.
    */
   counted: Counted | null;
+  /**
+   * Is anything slow, and whose is it, as far as the client knows; null where nothing was answered, and in documents of older versions.
+   */
+  verdict: PointVerdict | null;
 }
 /**
  * Response times of the same commands, seen from two places.
@@ -1087,6 +1103,20 @@ export interface SliceFigures {
   service_time: Times;
 }
 /**
+ * The verdict on a load point.
+ */
+export interface PointVerdict {
+  who: Who;
+  /**
+   * The answer in a sentence.
+   */
+  headline: string;
+  /**
+   * What supports it: the thresholds that were exceeded, and where the time went.
+   */
+  sentences: string[];
+}
+/**
  * The highest load at which a criterion holds.
  */
 export interface Capacity {
@@ -1127,4 +1157,30 @@ export interface Tried {
    * Whether the criterion holds.
    */
   holds: boolean;
+}
+/**
+ * How a ramp was started.
+ */
+export interface Invocation {
+  /**
+   * The command line, quoted for a shell, without load points, schedule and results. There is no place for a password.
+   */
+  command: string;
+  /**
+   * The run directory; null where the run was not kept.
+   */
+  directory: string | null;
+}
+/**
+ * A command that looks closer.
+ */
+export interface Next {
+  /**
+   * What it shows.
+   */
+  label: string;
+  /**
+   * The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
+   */
+  command: string;
 }

@@ -94,6 +94,23 @@ export interface Answer {
    * Which commands are slower or faster, those that cost or save most time first; then how sure that is.
    */
   sentences: string[];
+  /**
+   * The commands that look closer at what got slower, at most two.
+   */
+  next: Next[];
+}
+/**
+ * A command that looks closer.
+ */
+export interface Next {
+  /**
+   * What it shows.
+   */
+  label: string;
+  /**
+   * The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
+   */
+  command: string;
 }
 /**
  * What is compared.

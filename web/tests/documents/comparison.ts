@@ -29,6 +29,12 @@ export function comparison(
       column: i + 1,
       headline: `${name} is slower than ${first.name}: p95 1.02 times (3.72 ms → 3.79 ms).`,
       sentences: ["Slower on average: WRITE 1.06 times (2.80 ms → 2.97 ms; 1,427 commands, 243 ms more)."],
+      next: [
+        {
+          label: "files",
+          command: `smbscope analyze --filter 'command == WRITE' --by file captures/${name.replaceAll(" ", "-")}.pcapng`,
+        },
+      ],
     })),
     columns: [first, second, ...rest],
     headline: { cells: cells(reports.map((report) => report.totals.headline)) },

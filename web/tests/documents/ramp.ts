@@ -141,6 +141,17 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
       },
       // As of an older version, and as of one that counts what a capture counts.
       counted: index === 0 ? null : counted(users, START + index * 40e9),
+      verdict:
+        index === 0
+          ? null
+          : {
+              who: users >= 32 ? "unknown" : "nothing",
+              headline:
+                users >= 32
+                  ? "Server- or network-bound: service time accounts for 92% of the total wait (7 min 05 s)."
+                  : "Nothing here is slow: median 1.2 ms, p95 3.4 ms; the longest command took 12.1 ms.",
+              sentences: users >= 32 ? ["Slow: p95 of Write 25.1 ms, above 20.0 ms."] : [],
+            },
       capture:
         index === 0
           ? null
@@ -223,5 +234,13 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
     },
     overall_response_time_ns: 2_345_000,
     warnings: ["At 32 users the client was the limit: that run says nothing about the server."],
+    invocation: { command: "smbscope bench smb://bench@filer.example.net/bench", directory: "monday" },
+    next: [
+      {
+        label: "knee",
+        command: "smbscope bench smb://bench@filer.example.net/bench --users 10..16:1 --think 5.00ms",
+      },
+      { label: "packets", command: "smbscope analyze --by file monday/point-08-12-users.pcap" },
+    ],
   };
 }

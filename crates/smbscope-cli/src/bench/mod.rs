@@ -1,6 +1,7 @@
 //! `smbscope bench`: users of a workload on a server, up a ramp; what came out as one document, and a view while it runs.
 
 mod clean;
+mod command;
 mod dashboard;
 mod options;
 mod password;

@@ -1,6 +1,6 @@
 //! What the arguments of `smbscope bench` ask for.
 
-use super::password;
+use super::{command, password};
 use crate::arguments::{BenchArguments, ConnectArguments, OnFailure};
 use crate::{BadArguments, lab};
 use smbscope_bench::files::Sources;
@@ -32,6 +32,7 @@ pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
         directory: arguments.output.clone(),
         sources: sources(arguments),
         title: arguments.title.clone(),
+        command: command::of(std::env::args_os()),
         ..RunOptions::new(server, connect(&arguments.connect), workload)
     })
 }

@@ -92,3 +92,19 @@ pub(crate) fn table(text: &str) -> (Vec<String>, Vec<Vec<String>>) {
     let rows = reader.records().map(|record| cells(&record.expect("the table is CSV"))).collect();
     (header, rows)
 }
+
+/// Whether the program takes a command that a report proposes, as a shell divides it.
+pub(crate) fn is_a_command(command: &str) {
+    let divide = format!("set -- {command}; printf '%s\\n' \"$@\"");
+    let words = std::process::Command::new("sh").args(["-c", &divide]).output().expect("there is a shell");
+    let words = String::from_utf8(words.stdout).expect("it is text");
+    let arguments = <smbscope_cli::Arguments as clap::Parser>::try_parse_from(words.lines());
+    let arguments = arguments.unwrap_or_else(|error| panic!("{command}: {error}"));
+    arguments.check().unwrap_or_else(|error| panic!("{command}: {error}"));
+}
+
+/// The commands of a list in a report.
+pub(crate) fn commands(next: &serde_json::Value) -> Vec<String> {
+    let steps = next.as_array().expect("a list").iter();
+    steps.map(|step| step["command"].as_str().expect("a text").to_owned()).collect()
+}

@@ -2,9 +2,10 @@
 //! page and a comparison are made from, and what `run.json` holds. Times are integers in nanoseconds; what is unknown or
 //! not supported by enough values is `null`. The order of keys and entries is fixed.
 
-use super::Counted;
+use super::{Counted, PointVerdict};
 use crate::document::{self, Generator, Kind, ParseError};
 use crate::json::escaped::write_indented;
+use crate::next::Next;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::Figures;
@@ -46,6 +47,22 @@ pub struct Document {
     pub overall_response_time_ns: Option<Nanos>,
     /// What weakens the figures, a sentence each, the gravest first.
     pub warnings: Vec<String>,
+    /// How it was started; null where that is not known.
+    #[serde(default)]
+    pub invocation: Option<Invocation>,
+    /// The commands that look closer, at most two.
+    #[serde(default)]
+    pub next: Vec<Next>,
+}
+
+/// How a ramp was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Invocation {
+    /// The command line, quoted for a shell, without load points, schedule and results. There is no place for a password.
+    pub command: String,
+    /// The run directory; null where the run was not kept.
+    pub directory: Option<String>,
 }
 
 /// The server, the share, and how they are spoken to. There is no place for a password.
@@ -227,6 +244,10 @@ pub struct Run {
     /// The commands as the report of a capture has them; null in documents of older versions.
     #[serde(default)]
     pub counted: Option<Counted>,
+    /// Is anything slow, and whose is it, as far as the client knows; null where nothing was answered, and in documents of
+    /// older versions.
+    #[serde(default)]
+    pub verdict: Option<PointVerdict>,
 }
 
 /// A time in which commands were outstanding and the server answered none: at least 200 ms, and 100 times the median
@@ -544,6 +565,19 @@ impl Document {
     /// Whether load points differ in their rate, and not in their users.
     pub fn is_ramp_of_rates(&self) -> bool {
         !self.settings.rates.is_empty()
+    }
+
+    /// The load of a run: users, or operations a second.
+    pub(crate) fn load(&self, run: &Run) -> u32 {
+        run.load(self.is_ramp_of_rates()).round() as u32
+    }
+
+    /// The load point that is shown: that of the capacity, or the last.
+    pub(crate) fn shown(&self) -> Option<&Run> {
+        let capacity = self.capacity.as_ref();
+        let load = capacity.and_then(|capacity| if self.is_ramp_of_rates() { capacity.rate } else { capacity.users });
+        let found = self.runs.iter().rev().find(|run| Some(self.load(run)) == load);
+        found.or(self.runs.last())
     }
 
     /// The load of a run in words: `8 users`, `500/s`.

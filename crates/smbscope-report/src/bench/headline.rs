@@ -7,6 +7,17 @@ use smbscope_model::Nanos;
 /// Throughputs that differ by less are as good as equal: a twentieth.
 const LEVEL: f64 = 0.95;
 
+impl Document {
+    /// The least load that gives all the throughput there is: more only waits.
+    pub(super) fn peak(&self) -> Option<&Run> {
+        let runs = || self.runs.iter().filter(|run| run.operations > 0);
+        let best = runs().map(|run| run.operations_per_second).fold(0.0, f64::max);
+        let by_rate = self.is_ramp_of_rates();
+        let level = runs().filter(|run| run.operations_per_second >= best * LEVEL);
+        level.min_by(|a, b| a.load(by_rate).total_cmp(&b.load(by_rate)))
+    }
+}
+
 /// The sentence.
 pub(super) fn of(document: &Document) -> String {
     let by_rate = document.is_ramp_of_rates();
@@ -16,9 +27,7 @@ pub(super) fn of(document: &Document) -> String {
     let name = |run: &Run| document.load_name(run);
     let with = if by_rate { "at" } else { "with" };
     let rate = |run: &Run| unbroken(format!("{} commands/s", thousands(run.operations_per_second.round() as u64)));
-    let best = runs.iter().map(|run| run.operations_per_second).fold(0.0, f64::max);
-    // The least load that gives all the throughput there is: more only waits.
-    let peak = runs.iter().copied().find(|run| run.operations_per_second >= best * LEVEL).unwrap_or(last);
+    let peak = document.peak().unwrap_or(last);
     if runs.len() == 1 {
         return format!("{} {with} {}{}.", rate(last), name(last), times(last));
     }

@@ -11,27 +11,33 @@ mod counted;
 mod document;
 mod headline;
 pub mod histograms;
+mod next;
 mod overall;
 pub mod tables;
 mod text;
+mod verdict;
 
 pub use crate::names::OTHER;
 
 pub use crate::document::{Generator, ParseError, schema_of};
 pub use counted::Counted;
 pub use document::{
-    Capacity, Capture, Captured, ClientCpu, Command, Document, Ended, FileSet, Group, Interval, Measured, Operation,
-    Pace, Run, SCHEMA, Schedule, Settings, Stall, Target, Tried, Workload, write,
+    Capacity, Capture, Captured, ClientCpu, Command, Document, Ended, FileSet, Group, Interval, Invocation, Measured,
+    Operation, Pace, Run, SCHEMA, Schedule, Settings, Stall, Target, Tried, Workload, write,
 };
 pub(crate) use document::{Whole, load_name};
+pub(crate) use next::{again, capture as capture_of};
 pub use overall::overall_response_time;
 pub use text::{Detail, TextOptions, render};
+pub use verdict::PointVerdict;
 
 impl Document {
-    /// The document with what follows from its runs: the headline, the overall response time, and their warnings
-    /// before those that it has.
+    /// The document with what follows from its runs: their verdicts, the headline, what to look at next, the overall
+    /// response time, and their warnings before those that it has.
     pub fn completed(mut self) -> Document {
+        self.runs.iter_mut().for_each(|run| run.verdict = verdict::of(run));
         self.headline = headline::of(&self);
+        self.next = next::steps(&self);
         self.overall_response_time_ns = overall_response_time(&self.runs, self.is_ramp_of_rates());
         let mut warnings = crate::warnings::of_ramp(&self);
         warnings.append(&mut self.warnings);

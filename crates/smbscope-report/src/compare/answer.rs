@@ -1,7 +1,8 @@
 //! What got slower, by how much, and how sure that is: one answer for each column that is compared with the baseline.
 
-use super::{Cell, Command, Comparison, FEW, NoteKind, Ratio};
+use super::{Cell, Command, Comparison, FEW, NoteKind, Ratio, next};
 use crate::format::{clean, counted, unbroken};
+use crate::next::Next;
 use serde::Serialize;
 use smbscope_model::Nanos;
 
@@ -22,6 +23,8 @@ pub struct Answer {
     pub headline: String,
     /// Which commands are slower or faster, those that cost or save most time first; then how sure that is.
     pub sentences: Vec<String>,
+    /// The commands that look closer at what got slower, at most two.
+    pub next: Vec<Next>,
 }
 
 /// An answer for each column but the first.
@@ -33,6 +36,7 @@ pub(super) fn of(comparison: &Comparison) -> Vec<Answer> {
             column,
             headline: headline(comparison, column, &clean(&other.name), &base),
             sentences: sentences(comparison, column),
+            next: next::steps(comparison, column),
         })
         .collect()
 }
@@ -112,7 +116,8 @@ struct Change<'a> {
     cost: i128,
 }
 
-fn sentences(comparison: &Comparison, column: usize) -> Vec<String> {
+/// Those that changed, by what that costs or saves.
+fn changes(comparison: &Comparison, column: usize) -> Vec<Change<'_>> {
     let changed = comparison.commands.iter().filter(|command| !command.waiting).filter_map(|command| {
         let (old, new) = pair(&command.cells, column).filter(|(old, new)| old.timed.min(new.timed) >= TIMED_MIN)?;
         let ratio = new.ratios?.mean.filter(|ratio| direction(ratio.value).is_some())?;
@@ -122,6 +127,16 @@ fn sentences(comparison: &Comparison, column: usize) -> Vec<String> {
     });
     let mut changed: Vec<Change> = changed.collect();
     changed.sort_by_key(|change| std::cmp::Reverse(change.cost.abs()));
+    changed
+}
+
+/// The command that costs most time because it got slower.
+pub(super) fn costliest(comparison: &Comparison, column: usize) -> Option<&Command> {
+    changes(comparison, column).into_iter().find(|change| change.cost > 0).map(|change| change.command)
+}
+
+fn sentences(comparison: &Comparison, column: usize) -> Vec<String> {
+    let changed = changes(comparison, column);
     let named = |slower: bool| {
         let of_kind = changed.iter().filter(|change| (change.cost > 0) == slower);
         let named: Vec<String> = of_kind.clone().take(NAMED_MAX).map(one).collect();

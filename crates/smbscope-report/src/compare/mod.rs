@@ -8,6 +8,7 @@ mod actions;
 mod answer;
 mod cells;
 mod json;
+mod next;
 mod notes;
 mod ramps;
 mod saved;

@@ -71,6 +71,14 @@ pub struct Ramp {
     pub overall_response_time_ns: Option<Nanos>,
     /// The highest load at which the criterion of the ramp holds; null where that is not known.
     pub capacity: Option<u32>,
+    /// The command that measures the load point again, where it is known.
+    #[serde(skip)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    pub(super) again: Option<String>,
+    /// The capture of the load point that the run kept.
+    #[serde(skip)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    pub(super) capture: Option<String>,
 }
 
 /// Load points of as many users.
@@ -137,10 +145,16 @@ pub(super) fn resolved(given: &[Given]) -> (Vec<Input>, Option<Ramps>) {
     });
     let columns: Vec<Option<Ramp>> = ramps
         .iter()
-        .map(|document| {
+        .zip(given)
+        .map(|(document, given)| {
             let document = (*document)?;
+            let run = chosen(document).map(|at| &document.runs[at]);
+            let directory = given.source.strip_suffix("run.json").unwrap_or(&given.source);
+            let directory = if directory.is_empty() { "." } else { directory };
             Some(Ramp {
-                users: chosen(document).map_or(0, |at| document.runs[at].users),
+                again: run.and_then(|run| bench::again(document, run)),
+                capture: run.and_then(|run| bench::capture_of(directory, run)),
+                users: run.map_or(0, |run| run.users),
                 workload: document.workload.name.clone(),
                 schedule: schedule(document),
                 overall_response_time_ns: document.overall_response_time_ns,

@@ -48,6 +48,7 @@ fn answers(page: &mut Page, comparison: &Comparison) {
     for answer in &comparison.answers {
         page.paragraph(Paint::Heading, &answer.headline);
         answer.sentences.iter().for_each(|sentence| page.beside(Paint::Plain, "- ", sentence));
+        page.what_next(&answer.next);
     }
 }
 

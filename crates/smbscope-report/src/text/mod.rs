@@ -23,12 +23,12 @@ use crate::warnings::{self, Warning};
 use page::Page;
 use style::Paint;
 
-/// Lines of the brief report.
-const LINES: usize = 40;
+/// Lines of a brief report.
+pub(crate) const LINES: usize = 40;
 /// Commands that it lists.
 const COMMANDS_MAX: usize = 10;
 /// Commands that it lists even where it gets longer.
-const COMMANDS_MIN: usize = 5;
+pub(crate) const COMMANDS_MIN: usize = 5;
 /// Lines that its verdict has at least for what supports it.
 const EVIDENCE_MIN: usize = 3;
 /// Warnings that it lists.
@@ -125,11 +125,7 @@ fn write_answer(page: &mut Page, answer: Option<&Verdict>, room: usize) {
         }
         page.append(more);
     }
-    if !verdict.next.is_empty() {
-        page.line(Paint::Heading, "What next");
-        // A command is pasted, so it stays on one line.
-        verdict.next.iter().for_each(|next| page.line(Paint::Plain, &format!("  {:<9} {}", next.label, next.command)));
-    }
+    page.what_next(&verdict.next);
 }
 
 /// What keeps the figures from being whole; in brief the gravest, in a line or two.

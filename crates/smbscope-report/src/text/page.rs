@@ -1,7 +1,8 @@
 //! A page of text while it is written: what goes out is cleaned, painted and no wider than the page.
 
 use super::style::Paint;
-use crate::format::{shorten, thousands, wrap};
+use crate::format::{clean, shorten, thousands, wrap};
+use crate::next::Next;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
@@ -87,6 +88,14 @@ impl Page {
             text += &format!(" A wider page (--width) also shows {}.", names.join(", "));
         }
         self.paragraph(Paint::Faint, &text);
+    }
+
+    /// Commands that look closer; each is pasted, so it stays on one line.
+    pub(crate) fn what_next(&mut self, steps: &[Next]) {
+        if !steps.is_empty() {
+            self.line(Paint::Heading, "What next");
+        }
+        steps.iter().for_each(|next| self.line(Paint::Plain, &format!("  {:<9} {}", next.label, clean(&next.command))));
     }
 
     /// A text beside what its first line begins with; all of it is painted.

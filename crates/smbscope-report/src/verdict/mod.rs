@@ -22,13 +22,13 @@ mod thresholds;
 mod words;
 mod work;
 
-pub use next::Next;
 pub use thresholds::Thresholds;
 
 use crate::Report;
 use crate::format::NO_BREAK;
+use crate::next::Next;
 use judge::{Judged, Judgement};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use smbscope_model::Nanos;
 use smbscope_stats::TimePart;
 use work::{Most, Work, is_at_least};
@@ -43,7 +43,7 @@ const CLIENT_SHARE: i64 = 60;
 const LISTED_MAX: usize = 10;
 
 /// Whose the seconds are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Who {

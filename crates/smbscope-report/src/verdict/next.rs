@@ -3,8 +3,7 @@
 use super::Who;
 use super::judge::{Judged, Judgement, Reason, Whom};
 use crate::Report;
-use crate::format::clean;
-use serde::Serialize;
+use crate::next::{self, Next, file, quoted};
 use smbscope_model::{Group, Nanos};
 
 /// Captures named in a command; where there are more, a placeholder stands for them.
@@ -12,26 +11,13 @@ const NAMED_MAX: usize = 4;
 /// Bins in which a time line shows a capture, about.
 const BINS: i64 = 20;
 
-/// A command that looks closer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Next {
-    /// What it shows.
-    pub label: String,
-    /// The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
-    pub command: String,
-}
-
 /// At most two.
 pub(super) fn steps(report: &Report, who: Who, judgement: &Judgement<'_>, worst: Option<&Judged<'_>>) -> Vec<Next> {
     let whole = &judgement.whole;
     let about = worst.unwrap_or(whole);
     let clients = judgement.clients.len();
     let filter = condition(report, about);
-    let step = |label: &str, filter: Option<&str>, options: &str| Next {
-        label: label.to_owned(),
-        command: command(report, filter, options),
-    };
+    let step = |label: &str, filter: Option<&str>, options: &str| Next::new(label, command(report, filter, options));
     let files = || match report.aggregate.files.entries.is_empty() {
         true => step("commands", filter.as_deref(), "--by command"),
         false => step("files", filter.as_deref(), "--by file"),
@@ -70,7 +56,7 @@ fn condition(report: &Report, about: &Judged<'_>) -> Option<String> {
 }
 
 fn longer_than(time: Nanos) -> String {
-    format!("response_time > {}", time.to_string().replace(' ', ""))
+    format!("response_time > {}", next::time(time))
 }
 
 /// The group that exceeds its threshold by the largest factor.
@@ -117,20 +103,10 @@ fn command(report: &Report, filter: Option<&str>, options: &str) -> String {
 
 /// The captures by their names, where a line holds them and a shell takes them.
 fn files(report: &Report) -> String {
-    let is_plain = |name: &str| !name.is_empty() && name != "-" && clean(name) == name && !name.contains('\u{fffd}');
     let captures = &report.captures;
-    if captures.is_empty() || captures.len() > NAMED_MAX || !captures.iter().all(|capture| is_plain(&capture.name)) {
-        return "FILE".to_owned();
-    }
-    let name = |name: &str| if name.starts_with('-') { quoted(&format!("./{name}")) } else { quoted(name) };
-    captures.iter().map(|capture| name(&capture.name)).collect::<Vec<_>>().join(" ")
-}
-
-/// A word of a shell (POSIX.1-2024, Shell Command Language, 2.2.2).
-fn quoted(text: &str) -> String {
-    let is_safe = |c: char| c.is_ascii_alphanumeric() || "._/-+,:@%".contains(c);
-    match text.chars().all(is_safe) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
+    let names: Option<Vec<String>> = captures.iter().map(|capture| file(&capture.name)).collect();
+    match names {
+        Some(names) if (1..=NAMED_MAX).contains(&names.len()) => names.join(" "),
+        _ => "FILE".to_owned(),
     }
 }

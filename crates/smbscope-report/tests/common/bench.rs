@@ -131,6 +131,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
             late_p99_ns: Some(Nanos(84_000)),
         }),
         counted: Some(counted(started, typical, &[])),
+        verdict: None,
         capture: wire.then(|| {
             Capture::Made(Captured {
                 file: None,
@@ -216,6 +217,11 @@ pub(crate) fn ramp() -> Document {
         }),
         overall_response_time_ns: None,
         warnings: Vec::new(),
+        invocation: Some(Invocation {
+            command: "smbscope bench smb://bench@127.0.0.1:14450/share --duration 10s".to_owned(),
+            directory: None,
+        }),
+        next: Vec::new(),
     }
     .completed()
 }

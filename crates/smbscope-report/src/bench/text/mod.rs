@@ -47,10 +47,10 @@ pub fn render(document: &Document, options: &TextOptions) -> String {
     let points = match options.detail {
         Detail::Brief => {
             ramp::brief(&mut page, document);
-            one(document).into_iter().for_each(|run| point::brief(&mut page, document, run));
+            document.shown().into_iter().for_each(|run| point::brief(&mut page, document, run));
             return page.into_text();
         }
-        Detail::One => one(document).into_iter().collect(),
+        Detail::One => document.shown().into_iter().collect(),
         Detail::All => document.runs.iter().collect::<Vec<_>>(),
     };
     ramp::render(&mut page, document);
@@ -58,13 +58,4 @@ pub fn render(document: &Document, options: &TextOptions) -> String {
     wire::ramp(&mut page, document);
     points.into_iter().for_each(|run| point::render(&mut page, document, run));
     page.into_text()
-}
-
-/// The load point of the capacity, or the last.
-fn one(document: &Document) -> Option<&super::Run> {
-    let by_rate = document.is_ramp_of_rates();
-    let capacity = document.capacity.as_ref();
-    let load = capacity.and_then(|capacity| if by_rate { capacity.rate } else { capacity.users }).map(f64::from);
-    let found = document.runs.iter().rev().find(|run| Some(run.load(by_rate)) == load);
-    found.or(document.runs.last())
 }

@@ -23,7 +23,7 @@ pub(super) fn render(page: &mut Page, document: &Document, is_brief: bool) {
     if let Some(capacity) = capacity(document) {
         page.paragraph(Paint::Heading, &capacity);
     }
-    due(document).iter().for_each(|text| page.paragraph(Paint::Plain, text));
+    due(document, is_brief).iter().for_each(|text| page.paragraph(Paint::Plain, text));
     let listed = if is_brief { WARNINGS_MAX } else { usize::MAX };
     if !document.warnings.is_empty() && !is_brief {
         page.heading("Warnings");
@@ -35,12 +35,13 @@ pub(super) fn render(page: &mut Page, document: &Document, is_brief: bool) {
     if left > 0 {
         page.line(Paint::Warning, &format!("- {} with --full.", counted(left as u64, "more warning", "more warnings")));
     }
+    page.what_next(&document.next);
     page.blank();
     facts(page, document, is_brief);
 }
 
-/// How late operations of the fastest load point of an open loop ended, and the mean of the whole ramp.
-fn due(document: &Document) -> Option<String> {
+/// How late operations of the fastest load point of an open loop ended, and in full the mean of the whole ramp.
+fn due(document: &Document, is_brief: bool) -> Option<String> {
     let fastest =
         document.runs.iter().reduce(|a, b| if b.operations_per_second > a.operations_per_second { b } else { a })?;
     let mut text = Vec::new();
@@ -50,7 +51,7 @@ fn due(document: &Document) -> Option<String> {
         let server = server.map_or_else(String::new, |server| format!("; their commands took {server}"));
         text.push(format!("Operations ended {due} after they were due at {}{server}.", document.load_name(fastest)));
     }
-    if let (Some(overall), true) = (document.overall_response_time_ns, document.runs.len() > 1) {
+    if let (Some(overall), true) = (document.overall_response_time_ns, document.runs.len() > 1 && !is_brief) {
         text.push(format!("Overall response time {} (mean of the ramp).", unbroken(overall)));
     }
     (!text.is_empty()).then(|| text.join(" "))

@@ -3,10 +3,10 @@
 use super::wire;
 use crate::bench::{Command, Document, Ended, Operation, Pace, Run};
 use crate::format::{clean, counted, or_dash, rate, span, thousands, unbroken, visible_percent};
-use crate::text::bars;
 use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Table};
+use crate::text::{COMMANDS_MIN, LINES, bars};
 use smbscope_model::Nanos;
 use smbscope_stats::Figures;
 use std::collections::BTreeMap;
@@ -28,6 +28,7 @@ pub(super) fn render(page: &mut Page, document: &Document, run: &Run) {
     let load = document.load_name(run);
     let heading = if document.runs.len() > 1 { format!("At {load}") } else { format!("The run with {load}") };
     page.line(Paint::Heading, &heading);
+    verdict(page, run, false);
     let text = how_it_went(run);
     page.paragraph(Paint::Plain, &text);
     over_time(page, run);
@@ -40,16 +41,35 @@ pub(super) fn render(page: &mut Page, document: &Document, run: &Run) {
     errors(page, run);
 }
 
-/// Groups and the commands that were waited for longest.
+/// The verdict, groups and the commands that were waited for longest, as many as fit.
 pub(super) fn brief(page: &mut Page, document: &Document, run: &Run) {
-    if document.runs.len() > 1 {
-        page.heading(&format!("At {}", document.load_name(run)));
+    match document.runs.len() {
+        1 => page.blank(),
+        _ => page.heading(&format!("At {}", document.load_name(run))),
     }
+    verdict(page, run, true);
     slices(page, run);
-    commands(page, run, COMMANDS_MAX);
+    let mut most = COMMANDS_MAX;
+    let mut below = page.like();
+    commands(&mut below, run, most);
+    // A line for errors that are expected.
+    while page.lines() + below.lines() + 1 > LINES && most > COMMANDS_MIN {
+        most -= 1;
+        below = page.like();
+        commands(&mut below, run, most);
+    }
+    page.append(below);
     if run.error_count() > 0 && ended_as_expected(run) {
         page.paragraph(Paint::Faint, "All errors are such as the workload expects.");
     }
+}
+
+/// Is anything slow; in brief the answer, with what is slow.
+fn verdict(page: &mut Page, run: &Run, is_brief: bool) {
+    let Some(verdict) = &run.verdict else { return };
+    page.paragraph(Paint::Heading, &clean(&verdict.headline));
+    let shown = if is_brief { verdict.sentences.len().saturating_sub(1) } else { usize::MAX };
+    verdict.sentences.iter().take(shown).for_each(|sentence| page.beside(Paint::Plain, "- ", &clean(sentence)));
 }
 
 /// The commands divided by what was asked for.

@@ -1,0 +1,90 @@
+//! The command line of a run as it can be given again: what the report proposes to do next begins with it.
+
+use crate::arguments::Arguments;
+use clap::{ArgMatches, CommandFactory, parser::ValueSource};
+use smbscope_report::quoted;
+use std::ffi::OsString;
+
+/// What a proposal says anew: load points, schedule, and where the results go.
+const SAID_ANEW: [&str; 18] = [
+    "users",
+    "rate",
+    "rate_per_user",
+    "rates",
+    "arrivals",
+    "think",
+    "find_capacity",
+    "capture",
+    "output",
+    "format",
+    "title",
+    "color",
+    "full",
+    "width",
+    "by",
+    "target",
+    "quiet",
+    "plain",
+];
+
+/// `smbscope bench smb://ann@files/projects --duration 1min`; nothing where the line is another one, or no text.
+pub(super) fn of(line: impl IntoIterator<Item = OsString>) -> Option<String> {
+    let matches = Arguments::command().try_get_matches_from(line).ok()?;
+    let ("bench", matches) = matches.subcommand()? else { return None };
+    let mut words = vec!["smbscope".to_owned(), "bench".to_owned()];
+    words.extend(values(matches, "target")?);
+    let command = Arguments::command();
+    for argument in command.find_subcommand("bench")?.get_arguments() {
+        let id = argument.get_id().as_str();
+        let given = matches!(matches.try_contains_id(id), Ok(true))
+            && matches.value_source(id) == Some(ValueSource::CommandLine);
+        let (Some(long), true) = (argument.get_long(), given && !SAID_ANEW.contains(&id)) else { continue };
+        match argument.get_action().takes_values() {
+            true => words.extend(values(matches, id)?.into_iter().flat_map(|value| [format!("--{long}"), value])),
+            false => words.push(format!("--{long}")),
+        }
+    }
+    Some(words.join(" "))
+}
+
+/// What was given for an argument, quoted for a shell.
+fn values(matches: &ArgMatches, id: &str) -> Option<Vec<String>> {
+    let Ok(Some(values)) = matches.try_get_raw(id) else { return Some(Vec::new()) };
+    values.map(|value| value.to_str().map(quoted)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(line: &[&str]) -> Option<String> {
+        of(line.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn a_line_is_given_again_without_load_points_and_results() {
+        let line = [
+            "smbscope",
+            "bench",
+            "smb://ann@files/my files",
+            "--users=1,8",
+            "--think",
+            "5ms",
+            "-o",
+            "monday",
+            "--duration",
+            "1min",
+            "--capture",
+            "--loadfile",
+            "it's.txt",
+            "-q",
+            "--by",
+            "file",
+        ];
+        let expected = r"smbscope bench 'smb://ann@files/my files' --loadfile 'it'\''s.txt' --duration 1min";
+        assert_eq!(command(&line).as_deref(), Some(expected));
+        assert_eq!(command(&["smbscope", "bench"]).as_deref(), Some("smbscope bench"));
+        assert_eq!(command(&["smbscope", "analyze", "x.pcap"]), None);
+        assert_eq!(command(&["smbscope-tests", "--nocapture"]), None);
+    }
+}

@@ -1,0 +1,33 @@
+//! What to look at next where something got slower: the capture of the column, or its load point again.
+
+use super::{Column, Command, Comparison, answer};
+use crate::next::{Next, file, quoted};
+
+/// At most two; none where nothing got slower.
+pub(super) fn steps(comparison: &Comparison, column: usize) -> Vec<Next> {
+    let Some(command) = answer::costliest(comparison, column) else { return Vec::new() };
+    let filter = condition(command).map_or_else(String::new, |filter| format!("--filter {} ", quoted(&filter)));
+    let ramp = comparison.ramps.as_ref().and_then(|ramps| ramps.columns.get(column)?.as_ref());
+    let (Some(base), Some(other)) = (comparison.columns.first(), comparison.columns.get(column)) else {
+        return Vec::new();
+    };
+    let capture = captured(other).or_else(|| file(ramp?.capture.as_deref()?));
+    let files = capture.map(|capture| Next::new("files", format!("smbscope analyze {filter}--by file {capture}")));
+    let again = || Some(Next::new("again", format!("{} --full", ramp?.again.as_ref()?)));
+    let both = captured(base).zip(captured(other)).filter(|_| comparison.slices.is_none());
+    let both = both.map(|(base, other)| Next::new("both", format!("smbscope compare --by file {base} {other}")));
+    files.or_else(again).into_iter().chain(both).collect()
+}
+
+/// The capture that a column is, where it was given itself: the captures of a saved report may be elsewhere.
+fn captured(column: &Column) -> Option<String> {
+    match column.captures.as_slice() {
+        [only] if only.name == column.source => file(&column.source),
+        _ => None,
+    }
+}
+
+/// The command as a filter. What stands for commands of several protocols has no name that chooses them all.
+fn condition(command: &Command) -> Option<String> {
+    command.members.is_none().then(|| format!("command == {}", command.command))
+}
