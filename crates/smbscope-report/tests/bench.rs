@@ -331,7 +331,7 @@ fn what_next_looks_closer_at_the_knee_and_whose_the_time_is() {
     rising.runs.truncate(2);
     rising.runs.iter_mut().for_each(|run| run.capture = None);
     let packets = format!("packets: {BENCH} --users 4 --capture");
-    assert_eq!(next(rising.clone()), [format!("more load: {BENCH} --users 4,8,16"), packets]);
+    assert_eq!(next(rising.clone()), [format!("load: {BENCH} --users 4,8,16"), packets]);
     rising.runs.remove(0);
     rising.settings.schedule = bench::Schedule::Closed { think_ns: Nanos(5_000_000) };
     let options = "--users 4 --think 5.00ms --capture";

@@ -89,7 +89,12 @@ export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[
 function pointVerdict({ verdict }: Shown): HTMLElement | null {
   return (
     verdict &&
-    answer(verdict.who, [WHO[verdict.who]], unbroken(verdict.headline), list(verdict.sentences.map(unbroken)))
+    answer(
+      verdict.who,
+      [verdict.who === "unknown" ? "Server or network" : WHO[verdict.who]],
+      unbroken(verdict.headline),
+      list(verdict.sentences.map(unbroken)),
+    )
   );
 }
 

@@ -42,12 +42,7 @@ const METRICS: [Metric, string][] = [
 export function comparePage(document: SmbscopeComparisonDocument): Page {
   const { columns, generator } = document;
   const ramps = rampsContent(document);
-  const options = METRICS.map(([value, name]) => ({ name, value }));
-  const metric = new Choice(
-    "Statistic",
-    options,
-    options.findIndex(({ value }) => value === "p95"),
-  );
+  const metric = metricChoice("p95");
   const names = columns.map((column) => column.name);
   const groups = groupEntries(document);
   return {
@@ -67,7 +62,7 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
     sections: [
       ramps && section("ramps", "Load point by load point", ramps, "Ramps"),
       overTimeSection(document),
-      section("slices", "Breakdown", [document.slices && slicesPart(document.slices, metric, names)]),
+      section("slices", "Breakdown", [document.slices && slicesPart(document.slices, names)]),
       section(
         "groups",
         "Groups of commands",
@@ -180,8 +175,19 @@ interface Entry {
   cells: (Cell | null)[];
 }
 
-/** The commands divided by the same in each column. */
-function slicesPart({ by, entries, left_out }: Slices, metric: Choice<Metric>, names: string[]): HTMLElement {
+/** The statistic that tables show, beginning with this one. */
+function metricChoice(first: Metric): Choice<Metric> {
+  const options = METRICS.map(([value, name]) => ({ name, value }));
+  return new Choice(
+    "Statistic",
+    options,
+    options.findIndex(({ value }) => value === first),
+  );
+}
+
+/** The commands divided by the same in each column; many have too few for percentiles. */
+function slicesPart({ by, entries, left_out }: Slices, names: string[]): HTMLElement {
+  const metric = metricChoice("sum");
   const rows = entries.map(({ key, cells }): Entry => ({ name: sliceName(key), part: false, cells }));
   const more = left_out > 0 ? `, of ${thousands(entries.length + left_out)}` : "";
   const sorted = "sorted by the longest total wait in any column";

@@ -9,8 +9,8 @@ const NONSENSE = /\b(NaN|undefined|Infinity|\[object)/;
 test("a ramp shows its capacity and a point for each run", async ({ open }) => {
   const bench = ramp();
   const page = await open(bench);
-  await expect(page.locator(".verdict .headline")).toHaveText(bench.headline);
-  await expect(page.locator(".verdict li").first()).toHaveText("The server serves 12 users with p95 < 10ms.");
+  await expect(page.locator(".head .verdict .headline")).toHaveText(bench.headline);
+  await expect(page.locator(".head .verdict li").first()).toHaveText("The server serves 12 users with p95 < 10ms.");
   for (const name of ["Mean", "p95", "Commands", "Read"]) {
     await expect(page.locator(`#ramp [data-series="${name}"] circle`)).toHaveCount(bench.runs.length);
   }
@@ -64,7 +64,7 @@ test("a load point has what a capture has, in the same order, and can be chosen"
   const bench = ramp([1, 4, 8]);
   const page = await open(bench);
   const order = await page.locator("main > section").evaluateAll((all) => all.map(({ id }) => id));
-  expect(order).toEqual(["ramp", "time", "groups", "commands", "slowest", "who", "where", "sides", "method"]);
+  expect(order).toEqual(["ramp", "time", "slices", "groups", "commands", "slowest", "who", "where", "sides", "method"]);
   // The first run is as of an older version, which did not count so.
   await expect(page.locator("#slowest select option")).toHaveText(["4\u00a0users", "8\u00a0users"]);
   const slowest = page.locator("#slowest table");
@@ -141,7 +141,7 @@ test("a comparison says first what got slower, and its caveats after the figures
   await expect(page.locator(".head .verdict .headline")).toHaveText(document.answers.map(({ headline }) => headline));
   await expect(page.locator(".head .verdict .who")).toHaveText(document.columns.slice(1).map(({ name }) => name));
   const order = await page.locator("main > section").evaluateAll((all) => all.map(({ id }) => id));
-  expect(order).toEqual(["time", "groups", "commands", "slowest", "files", "overview", "caveats", "method"]);
+  expect(order).toEqual(["time", "slices", "groups", "commands", "slowest", "files", "overview", "caveats", "method"]);
 });
 
 test("a comparison has a dot for each column and group, at its ratio", async ({ open }) => {
@@ -268,3 +268,23 @@ for (const [name, document] of [
     expect((await page.pdf({ format: "A4" })).length).toBeGreaterThan(10_000);
   });
 }
+
+test("a ramp says what to look at next, and of each load point whether it is slow and its slices", async ({ open }) => {
+  const bench = ramp();
+  const page = await open(bench);
+  await expect(page.locator(".head .next code")).toHaveText(bench.next.map(({ command }) => command));
+  const last = bench.runs.at(-1);
+  await expect(page.locator("#time .verdict .headline")).toHaveText(last?.verdict?.headline ?? "?");
+  await expect(page.locator("#time .verdict .who")).toHaveText("Server or network");
+  const slice = last?.counted?.slices?.entries[0];
+  await expect(page.locator("#slices tbody")).toContainText(slice?.key.user ?? "?");
+});
+
+test("a comparison has the slices of all columns, and what to look at next", async ({ open }) => {
+  const document = comparison();
+  const page = await open(document);
+  await expect(page.locator("#slices tbody tr")).toHaveCount(document.slices?.entries.length ?? 0);
+  await expect(page.locator("#slices select")).toHaveValue("5");
+  const commands = document.answers.flatMap(({ next }) => next.map(({ command }) => command));
+  await expect(page.locator(".head .next code")).toHaveText(commands);
+});

@@ -49,7 +49,7 @@ fn load(document: &Document) -> Option<Next> {
     let peak = document.load(document.peak()?);
     if peak == last {
         let points = format!("{last},{doubled},{}", doubled.checked_mul(2)?);
-        return step(document, "more load", &options(document, &points)?);
+        return step(document, "load", &options(document, &points)?);
     }
     let at = loads.iter().position(|load| *load == peak)?;
     let (low, high) = (loads[at.saturating_sub(1)], loads[at + 1]);
