@@ -17,6 +17,7 @@ mod framer;
 mod ledger;
 mod losses;
 mod names;
+mod outstanding;
 mod pending;
 pub mod pipeline;
 mod resync;

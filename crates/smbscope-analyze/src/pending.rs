@@ -13,9 +13,6 @@ const MAX_RECENT_AGE: Nanos = Nanos(2_000_000_000);
 /// Retransmissions remembered until the frame that they belong to is complete.
 const MAX_UNASSIGNED: usize = 16;
 
-/// Requests outstanding up to which all are looked at to find one: those of nearly every connection.
-pub(crate) const FEW_OUTSTANDING: usize = 64;
-
 /// A stretch of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {

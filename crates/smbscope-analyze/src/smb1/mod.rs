@@ -40,7 +40,7 @@ pub(crate) struct Smb1 {
 impl Smb1 {
     /// Requests that wait for an answer, but for blocks of raw data.
     pub(crate) fn outstanding(&self) -> usize {
-        self.requests.len()
+        self.requests.outstanding.by_id().len()
     }
 
     /// What names take, about.
@@ -53,7 +53,7 @@ impl Smb1 {
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
-        self.requests.iter_mut().chain(self.raw.iter_mut())
+        self.requests.outstanding.iter_mut().chain(self.raw.iter_mut())
     }
 
     /// What may lie in a stretch of a stream: requests, or responses that have begun.
@@ -155,7 +155,7 @@ impl Smb1 {
             ledger.abandon(block);
         }
         self.raw.expect(RawRequest::of(message, key));
-        let replaces = self.requests.get(key).is_some();
+        let replaces = self.requests.outstanding.by_id().get(&key).is_some();
         let (tid, uid) = (header.tid, header.uid);
         let request = Request { pending, tid, uid, number, replaces, answers, effects };
         ledger.started(&request.pending);
@@ -180,7 +180,7 @@ impl Smb1 {
         let primary = TransactionKind::primary_of(command)
             .or((command == smb1::Command::WRITE_MPX).then_some(smb1::Command::WRITE_MPX));
         let Some(primary) = primary else { return false };
-        let Some(request) = self.requests.get_mut(key) else { return false };
+        let Some(request) = self.requests.outstanding.get_mut(key) else { return false };
         if request.pending.exchange.command != Command::Smb1(primary) {
             return false;
         }
@@ -194,7 +194,7 @@ impl Smb1 {
         if self.raw.take_answer(&self.requests, ledger, frame, message, key) {
             return;
         }
-        let Some(request) = self.requests.get(key) else {
+        let Some(request) = self.requests.outstanding.by_id().get(&key) else {
             self.requests.remember_unmatched(key, frame);
             report_unmatched(ledger, frame, message, Outcome::RequestNotCaptured);
             return;
@@ -207,7 +207,7 @@ impl Smb1 {
         }
         if self.requests.id_may_be_recycled(ledger, frame, key, request) {
             report_unmatched(ledger, frame, message, Outcome::AmbiguousMatch);
-            if let Some(request) = self.requests.remove(key) {
+            if let Some(request) = self.requests.outstanding.remove(key) {
                 ledger.abandon(request.pending);
             }
             return;
@@ -217,7 +217,7 @@ impl Smb1 {
 
     fn answer(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, message: &Message1, key: Key) {
         let header = message.header;
-        let Some(request) = self.requests.get_mut(key) else { return };
+        let Some(request) = self.requests.outstanding.get_mut(key) else { return };
         let misses_first = matches!(message.body, Body::Response(smb1::Response::Echo(number)) if number > 1)
             && request.pending.response.is_none();
         if request.answers.is_interim(message, frame.length()) {
@@ -237,7 +237,7 @@ impl Smb1 {
             }
             return;
         }
-        let Some(mut request) = self.requests.remove(key) else { return };
+        let Some(mut request) = self.requests.outstanding.remove(key) else { return };
         if header.is_success() {
             let effects = std::mem::take(&mut request.effects);
             ledger.quality.evicted_names +=

@@ -95,7 +95,7 @@ impl Raw {
         frame: &Frame,
     ) -> bool {
         let Some(key) = self.read.take() else { return false };
-        let Some(request) = requests.get(key) else { return false };
+        let Some(request) = requests.outstanding.by_id().get(&key) else { return false };
         let pending = &request.pending;
         // Nothing but its place says whose answer this is: no gap may lie between.
         let sent = pending.acknowledged.unwrap_or(0);
@@ -103,7 +103,7 @@ impl Raw {
         if hidden || pending.causality(frame) == Causality::Impossible {
             return false;
         }
-        if let Some(mut request) = requests.remove(key) {
+        if let Some(mut request) = requests.outstanding.remove(key) {
             request.pending.add_response(frame, frame.length(), Status::Nt(NtStatus::SUCCESS));
             // There is no header, hence no status: an error shows as an empty answer.
             request.pending.exchange.status = None;
@@ -124,7 +124,7 @@ impl Raw {
             Some(synchronous) => synchronous,
             // The client goes on, so the "go ahead" was sent: it was not captured.
             None => {
-                let Some(request) = requests.remove(key) else { return false };
+                let Some(request) = requests.outstanding.remove(key) else { return false };
                 let synchronous = request.pending.exchange.clone();
                 ledger.abandon(request.pending);
                 synchronous

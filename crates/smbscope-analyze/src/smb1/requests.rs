@@ -5,11 +5,12 @@ use super::ids::{IdHistory, Key};
 use super::named::Effect;
 use crate::framer::Frame;
 use crate::ledger::Ledger;
-use crate::pending::{FEW_OUTSTANDING, Pending, Span};
+use crate::outstanding::Outstanding;
+use crate::pending::{Pending, Span};
 use crate::sent_order::SentOrder;
 use smbscope_model::Command;
 use smbscope_wire::smb1;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Requests outstanding on a connection at most; servers allow about 50 (MaxMpxCount).
 const MAX_OUTSTANDING: usize = 4096;
@@ -23,8 +24,7 @@ pub(super) const NO_ID: u16 = 0xffff;
 /// The requests that wait for a response, by what it will repeat.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    outstanding: BTreeMap<Key, Request>,
-    sent: SentOrder<Key>,
+    pub(super) outstanding: Outstanding<Key, Request>,
     /// The responses in several messages that have begun.
     answered_in_part: SentOrder<Key>,
     /// The latest NEGOTIATE.
@@ -60,29 +60,9 @@ pub(super) enum Hidden {
 }
 
 impl Requests {
-    pub(super) fn len(&self) -> usize {
-        self.outstanding.len()
-    }
-
-    pub(super) fn get(&self, key: Key) -> Option<&Request> {
-        self.outstanding.get(&key)
-    }
-
-    pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut Request> {
-        self.outstanding.get_mut(&key)
-    }
-
-    pub(super) fn remove(&mut self, key: Key) -> Option<Request> {
-        self.outstanding.remove(&key)
-    }
-
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Pending> {
-        (self.sent, self.answered_in_part) = Default::default();
-        std::mem::take(&mut self.outstanding).into_values().map(|request| request.pending)
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
-        self.outstanding.values_mut().map(|request| &mut request.pending)
+        self.answered_in_part = SentOrder::default();
+        self.outstanding.take_all().map(|request| request.pending)
     }
 
     pub(super) fn remember_unmatched(&mut self, key: Key, frame: &Frame) {
@@ -96,17 +76,14 @@ impl Requests {
     pub(super) fn take_negotiate(&mut self) -> Option<Pending> {
         let negotiate = Command::Smb1(smb1::Command::NEGOTIATE);
         let key = self.negotiate.filter(|key| {
-            self.outstanding.get(key).is_some_and(|request| request.pending.exchange.command == negotiate)
+            let request = self.outstanding.by_id().get(key);
+            request.is_some_and(|request| request.pending.exchange.command == negotiate)
         })?;
-        self.outstanding.remove(&key).map(|request| request.pending)
+        self.outstanding.remove(key).map(|request| request.pending)
     }
 
     /// Adds a request; returns the one with the same ids that was outstanding.
     pub(super) fn insert(&mut self, key: Key, request: Request) -> Option<Request> {
-        let start = request.pending.request.start;
-        let alive =
-            |start: u64, key: Key| self.outstanding.get(&key).is_some_and(|it| it.pending.request.start == start);
-        self.sent.push(start, key, self.outstanding.len(), alive);
         if request.pending.exchange.command == Command::Smb1(smb1::Command::NEGOTIATE) {
             self.negotiate = Some(key);
         }
@@ -115,36 +92,23 @@ impl Requests {
 
     /// Removes the request that has been outstanding longest, where there are too many.
     pub(super) fn remove_excess(&mut self) -> Option<Request> {
-        if self.outstanding.len() <= MAX_OUTSTANDING {
-            return None;
-        }
-        let alive =
-            |start: u64, key: Key| self.outstanding.get(&key).is_some_and(|it| it.pending.request.start == start);
-        let oldest = self.sent.oldest(alive)?;
-        self.outstanding.remove(&oldest)
+        if self.outstanding.by_id().len() > MAX_OUTSTANDING { self.outstanding.remove_oldest() } else { None }
     }
 
     /// A response in several messages began.
     pub(super) fn begins_to_answer(&mut self, key: Key, start: u64) {
+        let requests = self.outstanding.by_id();
         let answers = |start: u64, key: Key| {
-            let response = self.outstanding.get(&key).and_then(|request| request.pending.response);
+            let response = requests.get(&key).and_then(|request| request.pending.response);
             response.is_some_and(|response| response.start == start)
         };
-        self.answered_in_part.push(start, key, self.outstanding.len(), answers);
+        self.answered_in_part.push(start, key, requests.len(), answers);
     }
 
     /// The requests that may lie in a stretch of the client's stream, or whose responses may lie in one of the server's. Of
     /// very many, those whose secondary requests do may be left out.
     pub(super) fn near(&mut self, span: Span, from_client: bool, take: &mut impl FnMut(&mut Pending)) {
-        if self.outstanding.len() <= FEW_OUTSTANDING {
-            return self.outstanding.values_mut().for_each(|request| take(&mut request.pending));
-        }
-        let order = if from_client { &self.sent } else { &self.answered_in_part };
-        for key in order.within(span.start, span.end) {
-            if let Some(request) = self.outstanding.get_mut(&key) {
-                take(&mut request.pending);
-            }
-        }
+        self.outstanding.near(span, (!from_client).then_some(&self.answered_in_part), take);
     }
 
     /// Whether gaps could hide both the true response and another request with the same ids.
@@ -200,6 +164,18 @@ impl Requests {
             return Hidden::Nothing;
         }
         Hidden::Requests(hidden.div_ceil(SMALLEST_REQUEST))
+    }
+}
+
+impl AsRef<Pending> for Request {
+    fn as_ref(&self) -> &Pending {
+        &self.pending
+    }
+}
+
+impl AsMut<Pending> for Request {
+    fn as_mut(&mut self) -> &mut Pending {
+        &mut self.pending
     }
 }
 

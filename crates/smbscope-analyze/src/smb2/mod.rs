@@ -44,7 +44,7 @@ struct Previous {
 impl Smb2 {
     /// Requests that wait for an answer.
     pub(crate) fn outstanding(&self) -> usize {
-        self.requests.len()
+        self.requests.outstanding.by_id().len()
     }
 
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Pending> {
@@ -52,12 +52,12 @@ impl Smb2 {
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
-        self.requests.iter_mut()
+        self.requests.outstanding.iter_mut()
     }
 
     /// The requests that may lie in a stretch of the client's stream.
     pub(crate) fn requests_near(&mut self, span: Span, take: &mut impl FnMut(&mut Pending)) {
-        self.requests.near(span, take);
+        self.requests.outstanding.near(span, None, take);
     }
 
     /// The connection ended: its sessions have a channel less.
@@ -203,7 +203,7 @@ impl Smb2 {
             }
             // Only the first message id can answer an SMB1 NEGOTIATE (MS-SMB2 3.3.5.3.1, 3.3.5.3.2): the client goes on
             // with an SMB2 NEGOTIATE or SESSION_SETUP of message id 1.
-            let may_answer_smb1 = header.message_id == 0 && !self.requests.contains(0);
+            let may_answer_smb1 = header.message_id == 0 && !self.requests.outstanding.by_id().contains_key(&0);
             if may_answer_smb1 && smb1.take_smb2_negotiate(ledger, frame, &header, member.length) {
                 return;
             }
@@ -212,7 +212,7 @@ impl Smb2 {
             report_unmatched(ledger, frame, member, Outcome::RequestNotCaptured);
             return;
         };
-        let Some(request) = self.requests.get_mut(key) else { return };
+        let Some(request) = self.requests.outstanding.get_mut(key) else { return };
         let fits = request.fits(&header);
         if !fits || request.pending.causality(frame) == Causality::Impossible {
             ledger.quality.causality_refused += 1;

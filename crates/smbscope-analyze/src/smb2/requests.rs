@@ -1,11 +1,10 @@
 //! The requests of SMB2 that are outstanding, by message id, also where a snap length cut the ids.
 
 use super::named::{Effect, file_id};
-use crate::pending::{FEW_OUTSTANDING, Pending, Span};
-use crate::sent_order::SentOrder;
+use crate::outstanding::Outstanding;
+use crate::pending::Pending;
 use smbscope_model::Command;
 use smbscope_wire::smb2::{self, FileReference};
-use std::collections::BTreeMap;
 
 /// Requests outstanding on a connection at most; servers grant no more than 8,192 credits.
 const MAX_OUTSTANDING: usize = 8192;
@@ -15,8 +14,7 @@ pub(super) const UNSOLICITED: u64 = u64::MAX;
 /// The requests that wait for a response.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    outstanding: BTreeMap<u64, Request>,
-    sent: SentOrder<u64>,
+    pub(super) outstanding: Outstanding<u64, Request>,
     /// How many that are outstanding have an id of which all bits are known, 32 bits, or fewer.
     by_mask: [usize; 3],
     /// The highest message id so far: ids begin at 0 and grow (MS-SMB2 3.2.4.1.3).
@@ -38,6 +36,18 @@ pub(super) struct Request {
     pub(super) effect: Effect,
 }
 
+impl AsRef<Pending> for Request {
+    fn as_ref(&self) -> &Pending {
+        &self.pending
+    }
+}
+
+impl AsMut<Pending> for Request {
+    fn as_mut(&mut self) -> &mut Pending {
+        &mut self.pending
+    }
+}
+
 impl Request {
     /// Whether a response repeats what the request and its interim response said: the command, and the AsyncId.
     pub(super) fn fits(&self, header: &smb2::Header) -> bool {
@@ -47,29 +57,14 @@ impl Request {
 }
 
 impl Requests {
-    pub(super) fn len(&self) -> usize {
-        self.outstanding.len()
-    }
-
-    pub(super) fn contains(&self, message_id: u64) -> bool {
-        self.outstanding.contains_key(&message_id)
-    }
-
-    pub(super) fn get_mut(&mut self, message_id: u64) -> Option<&mut Request> {
-        self.outstanding.get_mut(&message_id)
-    }
-
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Pending> {
-        (self.sent, self.by_mask) = Default::default();
-        std::mem::take(&mut self.outstanding).into_values().map(|request| request.pending)
+        self.by_mask = Default::default();
+        self.outstanding.take_all().map(|request| request.pending)
     }
 
     /// Adds a request; returns the one with the same id that was outstanding.
     pub(super) fn insert(&mut self, message_id: u64, request: Request) -> Option<Request> {
-        let start = request.pending.request.start;
-        let alive = |start: u64, id: u64| self.outstanding.get(&id).is_some_and(|it| it.pending.request.start == start);
-        self.sent.push(start, message_id, self.outstanding.len(), alive);
-        if let Some(first) = request.file_from.and_then(|id| self.outstanding.get_mut(&id)) {
+        if let Some(first) = request.file_from.and_then(|id| self.outstanding.get_mut(id)) {
             first.followers.push(message_id);
         }
         self.by_mask[mask_index(request.id_mask)] += 1;
@@ -78,48 +73,33 @@ impl Requests {
     }
 
     pub(super) fn remove(&mut self, message_id: u64) -> Option<Request> {
-        let request = self.outstanding.remove(&message_id)?;
+        let request = self.outstanding.remove(message_id)?;
         self.by_mask[mask_index(request.id_mask)] -= 1;
         Some(request)
     }
 
     /// Removes the request with the lowest id, where there are too many.
     pub(super) fn remove_excess(&mut self) -> Option<Request> {
-        if self.outstanding.len() <= MAX_OUTSTANDING {
+        let requests = self.outstanding.by_id();
+        if requests.len() <= MAX_OUTSTANDING {
             return None;
         }
-        let lowest = self.outstanding.first_key_value().map(|(id, _)| *id)?;
+        let lowest = requests.first_key_value().map(|(id, _)| *id)?;
         self.remove(lowest)
-    }
-
-    /// The requests that may lie in a stretch of the client's stream.
-    pub(super) fn near(&mut self, span: Span, take: &mut impl FnMut(&mut Pending)) {
-        if self.outstanding.len() <= FEW_OUTSTANDING {
-            return self.iter_mut().for_each(take);
-        }
-        for id in self.sent.within(span.start, span.end) {
-            if let Some(request) = self.outstanding.get_mut(&id) {
-                take(&mut request.pending);
-            }
-        }
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
-        self.outstanding.values_mut().map(|request| &mut request.pending)
     }
 
     /// The request of a response, by message id. Where a snap length cut either id, by the bits that both have, if these
     /// fit one request only. An AsyncId finds nothing: servers use the same few again and again.
     pub(super) fn find(&self, header: &smb2::Header) -> Option<u64> {
-        if self.outstanding.contains_key(&header.message_id) {
+        let requests = self.outstanding.by_id();
+        if requests.contains_key(&header.message_id) {
             return Some(header.message_id);
         }
         let same_bits = self.by_mask[mask_index(header.id_mask)];
-        if same_bits == self.outstanding.len() {
+        if same_bits == requests.len() {
             return None;
         }
-        let mut alike = self
-            .outstanding
+        let mut alike = requests
             .iter()
             .filter(|(_, request)| header.id_mask & request.id_mask != u64::MAX)
             .filter(|(id, request)| (*id ^ header.message_id) & header.id_mask & request.id_mask == 0);
@@ -151,8 +131,7 @@ impl Requests {
     /// Members of a compound that work on the file which its first member opened.
     pub(super) fn name_followers(&mut self, followers: Vec<u64>, create: u64, file: FileReference) {
         for id in followers {
-            let Some(request) = self.outstanding.get_mut(&id).filter(|request| request.file_from == Some(create))
-            else {
+            let Some(request) = self.outstanding.get_mut(id).filter(|request| request.file_from == Some(create)) else {
                 continue;
             };
             request.file = Some(file);
