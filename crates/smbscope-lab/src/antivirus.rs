@@ -4,10 +4,10 @@
 //! the way to the scanner and the reading of the file; with a full set of signatures it costs more. One that is
 //! installed can be used instead.
 
+use crate::Error;
 use crate::family::{self, Part};
+use crate::settings::{Antivirus, Settings};
 use crate::tools;
-use crate::{Error, Settings};
-use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -20,23 +20,6 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// MD5 and length of the EICAR test file (eicar.org), as clamd reads them from a `.hdb` file.
 const SIGNATURE: &str = "44d88612fea8a8f36de82e1278abb02f:68:Eicar-Test-Signature\n";
-
-/// A virus scanner.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Antivirus {
-    /// ClamAV, which knows the EICAR test file, or what is in this folder of signatures (`/var/lib/clamav`).
-    ClamAv(Option<PathBuf>),
-}
-
-impl Antivirus {
-    /// As it is written on the command line.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Antivirus::ClamAv(_) => "clamav",
-        }
-    }
-}
 
 /// What is needed to scan: the reason if it is not there.
 pub(crate) fn find(smbd: &Path) -> Result<PathBuf, Error> {

@@ -1,50 +1,12 @@
 //! The server's smb.conf(5).
 
 use crate::link::Network;
-use crate::{Error, Settings};
+use crate::settings::{ENCRYPTED_SHARE, ExtraLine, SHARE, Settings};
 use std::fmt::Write;
 use std::path::Path;
 
-/// The share without demands.
-pub(crate) const SHARE: &str = "share";
-/// The same files, with encryption required.
-pub(crate) const ENCRYPTED_SHARE: &str = "enc";
-
 /// Folders that Samba wants of its own, below the server's.
 pub(crate) const FOLDERS: [&str; 7] = ["private", "lock", "state", "cache", "pid", "log", "ncalrpc"];
-
-/// A line that the user adds.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ExtraLine<'a> {
-    /// The share that it is about; the default for all otherwise.
-    share: Option<&'static str>,
-    /// `name = value`
-    line: &'a str,
-}
-
-impl<'a> ExtraLine<'a> {
-    /// From `name = value` or `[share] name = value`.
-    pub(crate) fn parse(text: &'a str) -> Result<ExtraLine<'a>, Error> {
-        let wrong = |why: &str| Err(Error::Settings(format!("the setting {text:?} {why}")));
-        if text.contains(['\n', '\r']) || text.trim_end().ends_with('\\') {
-            return wrong("is more than one line");
-        }
-        let line = text.trim();
-        let (share, line) = match line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            Some((SHARE, rest)) => (Some(SHARE), rest.trim()),
-            Some((ENCRYPTED_SHARE, rest)) => (Some(ENCRYPTED_SHARE), rest.trim()),
-            Some(("global", rest)) => (None, rest.trim()),
-            Some(_) => return wrong("names a section that is not there: [global], [share] and [enc] are"),
-            None => (None, line),
-        };
-        match line.split_once('=') {
-            Some((name, _)) if !name.trim().is_empty() && !name.starts_with(['#', ';', '[']) => {
-                Ok(ExtraLine { share, line })
-            }
-            _ => wrong("is not of the form NAME = VALUE"),
-        }
-    }
-}
 
 /// Where the files are, who may do what with them, and from where.
 #[derive(Debug)]
@@ -188,14 +150,5 @@ mod tests {
         let (share, enc) = shares.split_once("[enc]\n").expect("there is an encrypted share");
         assert!(global.ends_with("    strict sync = no\n"), "{global}");
         assert!(!share.contains("read only") && enc.ends_with("    read only = yes\n"), "{shares}");
-    }
-
-    #[test]
-    fn a_setting_that_would_add_more_than_itself_is_refused() {
-        for text in ["a = b\n[evil]", "a = \\", "nonsense", "= x", "# a = b", "[homes] path = /"] {
-            assert!(ExtraLine::parse(text).is_err(), "{text:?}");
-        }
-        let line = ExtraLine::parse(" [share]  strict sync=yes ").expect("it is well-formed");
-        assert_eq!(line, ExtraLine { share: Some("share"), line: "strict sync=yes" });
     }
 }

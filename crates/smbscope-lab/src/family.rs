@@ -4,7 +4,7 @@
 //! of the process group and outlive their parent. All of them inherit the environment, so that a variable which holds
 //! the server's folder finds every one, and never a foreign process that has got a recycled id.
 
-use crate::record::Process;
+use crate::process::{Process, Stat};
 use rustix::process::{Pid, Signal, geteuid};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -156,84 +156,9 @@ pub(crate) fn sessions(members: &[Pid], smbd: Process) -> usize {
     stats.filter(serves).count()
 }
 
-/// What is needed of proc_pid_stat(5).
-#[derive(Debug, PartialEq, Eq)]
-struct Stat {
-    /// Of the program, cut off at 15 characters.
-    name: String,
-    /// The process that started it.
-    parent: u64,
-    /// utime, stime, cutime and cstime together.
-    ticks: u64,
-    /// Since boot.
-    start: u64,
-    /// Ended with all its threads, and not waited for yet.
-    zombie: bool,
-}
-
-impl Stat {
-    fn read(pid: i32) -> Option<Stat> {
-        Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-    }
-
-    /// The name of the program, in parentheses, may hold anything.
-    fn parse(text: &str) -> Option<Stat> {
-        let (start, end) = (text.find('(')?, text.rfind(')')?);
-        let name = text.get(start + 1..end)?.to_owned();
-        let fields: Vec<&str> = text[end + 1..].split_ascii_whitespace().collect();
-        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
-        let ticks = (14..=17).map(number).sum::<Option<u64>>()?;
-        // The first thread may have ended before the others, which hold the sockets still.
-        let zombie = *fields.first()? == "Z" && number(20)? <= 1;
-        Some(Stat { name, parent: number(4)?, ticks, start: number(22)?, zombie })
-    }
-
-    /// Newer versions of Samba put the client's address behind the name.
-    fn serves_a_connection(&self) -> bool {
-        self.name.strip_prefix("smbd").is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', ':']))
-    }
-}
-
-impl Process {
-    /// The process of this id, if it lives: one that has ended and is still to be waited for does not.
-    pub fn find(pid: u32) -> Option<Process> {
-        let stat = Stat::read(i32::try_from(pid).ok()?).filter(|stat| !stat.zombie)?;
-        Some(Process { pid, start: stat.start })
-    }
-
-    /// The calling process.
-    pub(crate) fn own() -> Process {
-        let pid = std::process::id();
-        // A process that asks lives.
-        Process::find(pid).unwrap_or(Process { pid, start: 0 })
-    }
-
-    /// Whether it lives, and is not another one that got its id.
-    pub fn lives(&self) -> bool {
-        Process::find(self.pid).is_some_and(|found| found == *self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Field numbers of proc_pid_stat(5).
-    #[test]
-    fn a_program_name_with_blanks_and_parentheses_shifts_no_field() {
-        let text = "7 (a) b (c) S 1 7 7 0 -1 0 0 0 0 0 11 22 33 44 20 0 1 0 987 0 0";
-        let name = "a) b (c".to_owned();
-        assert_eq!(Stat::parse(text), Some(Stat { name, parent: 1, ticks: 110, start: 987, zombie: false }));
-    }
-
-    #[test]
-    fn a_process_lives_until_its_last_thread_has_ended() {
-        let zombie = |threads| {
-            let text = format!("7 (smbd) Z 1 7 7 0 -1 0 0 0 0 0 11 22 33 44 20 0 {threads} 0 987 0 0");
-            Stat::parse(&text).expect("it is a line of proc_pid_stat(5)").zombie
-        };
-        assert_eq!([0, 1, 2].map(zombie), [true, true, false]);
-    }
 
     /// What is asked for by its environment alone is missed between the end of that and the end of its sockets.
     #[test]
@@ -249,12 +174,5 @@ mod tests {
             child.kill().and_then(|()| child.wait()).expect("it has ended");
             assert!(gone);
         }
-    }
-
-    #[test]
-    fn a_process_with_another_start_time_is_another_process() {
-        let own = Process::own();
-        assert!(own.lives());
-        assert!(!Process { start: own.start + 1, ..own }.lives());
     }
 }

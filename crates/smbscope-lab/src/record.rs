@@ -1,7 +1,10 @@
 //! What is known about a server outside the process that started it: `state.json` in its folder. No password is in it.
 
 use crate::family::{self, Part};
-use crate::{Error, Link, Settings, config, trust, users};
+use crate::process::Process;
+use crate::settings::{ENCRYPTED_SHARE, SHARE};
+use crate::users::{PASSWORD_FILE, User};
+use crate::{Error, Link, Settings, trust};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -10,24 +13,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-
-/// A process that can't be mistaken for another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Process {
-    /// Its id.
-    pub pid: u32,
-    /// When it was started, in clock ticks since boot: ids are used again.
-    pub start: u64,
-}
-
-/// A user of the server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct User {
-    /// As the client names it.
-    pub name: String,
-    /// The account of the system behind it.
-    pub account: String,
-}
 
 /// What is known about a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,12 +71,12 @@ impl ServerRecord {
 
     /// What `bench` takes as its target.
     pub fn url(&self) -> String {
-        self.url_of(config::SHARE)
+        self.url_of(SHARE)
     }
 
     /// The same for the share that requires encryption.
     pub fn encrypted_url(&self) -> String {
-        self.url_of(config::ENCRYPTED_SHARE)
+        self.url_of(ENCRYPTED_SHARE)
     }
 
     fn url_of(&self, share: &str) -> String {
@@ -100,7 +85,7 @@ impl ServerRecord {
 
     /// A file with the first user's password, which only the owner of the server can read.
     pub fn password_file(&self) -> PathBuf {
-        self.folder.join(users::PASSWORD_FILE)
+        self.folder.join(PASSWORD_FILE)
     }
 
     /// How long ago it was started.

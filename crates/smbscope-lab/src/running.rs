@@ -1,16 +1,17 @@
 //! Starting a server in this process: what it consists of, from its folder to its first answer.
 
 use crate::accounts::Accounts;
-use crate::antivirus::{self, Antivirus};
+use crate::antivirus;
 use crate::busy::Busy;
 use crate::config::Files;
 use crate::family::{self, Part};
 use crate::link::{Network, Proxy, Shape};
-use crate::record::{Process, ServerRecord};
+use crate::process::Process;
+use crate::record::ServerRecord;
 use crate::state_folder::{SHARE_FOLDER, clean};
 use crate::tools::{self, Tools};
 use crate::users::{self, Password};
-use crate::{Error, Link, Settings, StateFolder, config, disk, port, probe};
+use crate::{Antivirus, Error, Link, Settings, StateFolder, config, disk, port, probe};
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -142,7 +143,7 @@ impl Running {
         }
         self.record.share_folder = share_folder;
         self.record.accessed_as = accessed_as;
-        self.passwords = users::enroll(&self.record, tools)?;
+        self.passwords = users::enroll(&self.record.folder, &self.record.users, tools)?;
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use crate::keeper::Keeper;
 use crate::record::ServerRecord;
 use crate::running::Running;
 use crate::users::{self, Password};
-use crate::{Error, Process, Settings, StateFolder, config};
+use crate::{Error, Process, Settings, StateFolder, settings};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -54,7 +54,7 @@ impl Launcher {
                 .map(|running| Server::of(Hold::Own(Box::new(running))));
         };
         let (keeper, record) = Keeper::start(command, &self.state, &name, settings, false)?;
-        let passwords = users::read(&record)?;
+        let passwords = users::read(&record.folder)?;
         Ok(Server::of(Hold::Keeper { keeper, record: Box::new(record), passwords }))
     }
 
@@ -134,12 +134,12 @@ impl Server {
 
     /// The share.
     pub fn share(&self) -> &'static str {
-        config::SHARE
+        settings::SHARE
     }
 
     /// The share of the same files that requires encryption.
     pub fn encrypted_share(&self) -> &'static str {
-        config::ENCRYPTED_SHARE
+        settings::ENCRYPTED_SHARE
     }
 
     /// The first user.

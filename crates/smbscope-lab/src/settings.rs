@@ -1,13 +1,17 @@
 //! How a server is to be.
 
 use crate::Error;
-use crate::antivirus::Antivirus;
 use serde::{Deserialize, Serialize};
 use smbscope_model::units;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
+
+/// The share without demands.
+pub(crate) const SHARE: &str = "share";
+/// The same files, with encryption required.
+pub(crate) const ENCRYPTED_SHARE: &str = "enc";
 
 /// How a server is to be. The default is Samba's own: every dialect, signing where the client wants it, leases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -102,7 +106,7 @@ impl Settings {
             let text = "a disk of its own and a folder to share exclude each other: leave one of them out";
             return Err(Error::Settings(text.to_owned()));
         }
-        self.extra.iter().try_for_each(|line| crate::config::ExtraLine::parse(line).map(drop))
+        self.extra.iter().try_for_each(|line| ExtraLine::parse(line).map(drop))
     }
 }
 
@@ -228,5 +232,69 @@ impl Signing {
             Signing::On => "on",
             Signing::Required => "required",
         }
+    }
+}
+
+/// A virus scanner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Antivirus {
+    /// ClamAV, which knows the EICAR test file, or what is in this folder of signatures (`/var/lib/clamav`).
+    ClamAv(Option<PathBuf>),
+}
+
+impl Antivirus {
+    /// As it is written on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Antivirus::ClamAv(_) => "clamav",
+        }
+    }
+}
+
+/// A line that the user adds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ExtraLine<'a> {
+    /// The share that it is about; the default for all otherwise.
+    pub(crate) share: Option<&'static str>,
+    /// `name = value`
+    pub(crate) line: &'a str,
+}
+
+impl<'a> ExtraLine<'a> {
+    /// From `name = value` or `[share] name = value`.
+    pub(crate) fn parse(text: &'a str) -> Result<ExtraLine<'a>, Error> {
+        let wrong = |why: &str| Err(Error::Settings(format!("the setting {text:?} {why}")));
+        if text.contains(['\n', '\r']) || text.trim_end().ends_with('\\') {
+            return wrong("is more than one line");
+        }
+        let line = text.trim();
+        let (share, line) = match line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((SHARE, rest)) => (Some(SHARE), rest.trim()),
+            Some((ENCRYPTED_SHARE, rest)) => (Some(ENCRYPTED_SHARE), rest.trim()),
+            Some(("global", rest)) => (None, rest.trim()),
+            Some(_) => return wrong("names a section that is not there: [global], [share] and [enc] are"),
+            None => (None, line),
+        };
+        match line.split_once('=') {
+            Some((name, _)) if !name.trim().is_empty() && !name.starts_with(['#', ';', '[']) => {
+                Ok(ExtraLine { share, line })
+            }
+            _ => wrong("is not of the form NAME = VALUE"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_would_add_more_than_itself_is_refused() {
+        for text in ["a = b\n[evil]", "a = \\", "nonsense", "= x", "# a = b", "[homes] path = /"] {
+            assert!(ExtraLine::parse(text).is_err(), "{text:?}");
+        }
+        let line = ExtraLine::parse(" [share]  strict sync=yes ").expect("it is well-formed");
+        assert_eq!(line, ExtraLine { share: Some("share"), line: "strict sync=yes" });
     }
 }

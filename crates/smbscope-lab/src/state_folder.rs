@@ -1,6 +1,7 @@
 //! The folder that holds the servers' folders, and what is left over in it.
 
-use crate::record::{Process, ServerRecord};
+use crate::process::Process;
+use crate::record::ServerRecord;
 use crate::{Error, Link, disk, family, link, trust};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};

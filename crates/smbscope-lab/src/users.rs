@@ -1,9 +1,9 @@
 //! Users with passwords, and the files that hold these.
 
+use crate::Error;
 use crate::accounts::Accounts;
-use crate::record::User;
 use crate::tools::{self, Tools};
-use crate::{Error, ServerRecord};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -15,6 +15,15 @@ use std::process::Command;
 pub(crate) const PASSWORD_FILE: &str = "password";
 /// All of them: a line `user:password` for each.
 const PASSWORDS_FILE: &str = "passwords";
+
+/// A user of the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// As the client names it.
+    pub name: String,
+    /// The account of the system behind it.
+    pub account: String,
+}
 
 /// A password: debugging output doesn't show it.
 #[derive(Clone)]
@@ -55,8 +64,7 @@ pub(crate) fn choose(count: u16, accounts: &Accounts) -> Result<Vec<User>, Error
 }
 
 /// Gives the users passwords, tells Samba, and writes them down for the owner of the server.
-pub(crate) fn enroll(record: &ServerRecord, tools: &Tools) -> Result<Vec<Password>, Error> {
-    let ServerRecord { folder, users, .. } = record;
+pub(crate) fn enroll(folder: &Path, users: &[User], tools: &Tools) -> Result<Vec<Password>, Error> {
     let map: String = users.iter().map(|user| format!("{} = {}\n", user.account, user.name)).collect();
     let file = folder.join("username.map");
     fs::write(&file, map).map_err(Error::file("write", &file))?;
@@ -77,8 +85,8 @@ pub(crate) fn enroll(record: &ServerRecord, tools: &Tools) -> Result<Vec<Passwor
 }
 
 /// The passwords of a server that another process has started, in the order of its users.
-pub(crate) fn read(record: &ServerRecord) -> Result<Vec<Password>, Error> {
-    let file = record.folder.join(PASSWORDS_FILE);
+pub(crate) fn read(folder: &Path) -> Result<Vec<Password>, Error> {
+    let file = folder.join(PASSWORDS_FILE);
     let text = fs::read_to_string(&file).map_err(Error::file("read", &file))?;
     let passwords = text.lines().filter_map(|line| line.split_once(':'));
     Ok(passwords.map(|(_, password)| Password(password.to_owned())).collect())

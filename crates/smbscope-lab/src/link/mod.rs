@@ -9,20 +9,20 @@ mod lane;
 #[cfg(target_os = "linux")]
 mod network;
 mod relay;
+mod shape;
 #[cfg(target_os = "linux")]
 mod wire;
 
-use crate::{Error, Settings};
-use lane::Rate;
+use crate::Error;
 #[cfg(target_os = "linux")]
 pub(crate) use network::{Network, remove};
 use relay::{Relay, Stop};
 use serde::{Deserialize, Serialize};
+pub(crate) use shape::Shape;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 
 /// What a thread for a connection needs; the buffers are elsewhere.
 const STACK: usize = 128 << 10;
@@ -56,36 +56,6 @@ impl Link {
                 "the lab's delay and bandwidth come from a proxy that ends TCP ({why}): a capture at the client shows them as the server's time, not as the network's"
             )),
         }
-    }
-}
-
-/// What the link is like.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Shape {
-    /// From one end to the other, each way.
-    pub(crate) delay: Duration,
-    /// What it carries in each direction.
-    pub(crate) rate: Option<Rate>,
-    /// The share of the packets that are lost, each way. A proxy can't lose any.
-    pub(crate) loss: f64,
-}
-
-impl Shape {
-    /// Neither delays nor throttles nor loses.
-    #[cfg(target_os = "linux")]
-    fn is_plain(&self) -> bool {
-        *self == Shape { delay: Duration::ZERO, rate: None, loss: 0.0 }
-    }
-
-    /// Where the settings ask for a slow link.
-    pub(crate) fn of(settings: &Settings) -> Option<Shape> {
-        let Settings { delay, bandwidth, loss, .. } = settings;
-        let is_slow = delay.is_some() || bandwidth.is_some() || loss.is_some();
-        is_slow.then(|| Shape {
-            delay: delay.unwrap_or_default(),
-            rate: bandwidth.map(Rate::from_bits),
-            loss: loss.unwrap_or_default(),
-        })
     }
 }
 

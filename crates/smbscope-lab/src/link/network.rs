@@ -12,7 +12,8 @@
 //! end of its pair.
 
 use super::relay::Stop;
-use super::{Shape, wire};
+use super::shape::Shape;
+use super::wire;
 use crate::family::{self, Part};
 use crate::tools;
 use nix::ifaddrs::getifaddrs;

@@ -1,8 +1,10 @@
 //! The proxy before a server that echoes; expected times are arithmetic.
 
+use super::lane::Rate;
 use super::*;
 use std::io::{Read, Write};
 use std::net::Shutdown;
+use std::time::Duration;
 use std::time::Instant;
 
 /// A server that sends back what it gets, until the client is done.

@@ -2,9 +2,9 @@
 //! TCP runs through it from end to end, so that a capture on either side sees what a real network would do to it.
 //! Time is an argument of each [`Direction`]; only [`carry`] reads a clock.
 
-use super::Shape;
 use super::lane::Carrier;
 use super::relay::Stop;
+use super::shape::Shape;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
