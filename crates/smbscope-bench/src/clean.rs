@@ -1,9 +1,9 @@
 //! Removes what benchmarks made on a share, and nothing else.
 
+use crate::Error;
 use crate::options::Connect;
 use crate::site::Site;
 use crate::target::Target;
-use anyhow::Context;
 use smbscope_load::prepare::{self, Cleaned};
 use std::time::Duration;
 use tokio::runtime::Builder;
@@ -12,8 +12,9 @@ use tokio::runtime::Builder;
 const SESSIONS: u32 = 4;
 
 /// Removes what is there of benchmarks, within this time.
-pub fn clean(target: &Target, connect: &Connect, within: Duration) -> anyhow::Result<Cleaned> {
+pub fn clean(target: &Target, connect: &Connect, within: Duration) -> Result<Cleaned, Error> {
     let site = Site::named(target, connect)?;
-    let runtime = Builder::new_current_thread().enable_all().build().context("no runtime for the client")?;
+    let runtime =
+        Builder::new_current_thread().enable_all().build().map_err(Error::system("runtime for the client"))?;
     Ok(runtime.block_on(prepare::clean(&site.options, &site.directory, SESSIONS, within, &mut |_| {}))?)
 }

@@ -6,8 +6,8 @@
 //! stays as it is until the new one has ended. A directory that holds something and no `run.json` of ours is another's,
 //! and is refused.
 
+use crate::Error;
 use crate::files::{Replacement, Sources, is_left_over};
-use anyhow::{Context, bail};
 use smbscope_load::engine::result::Run;
 use smbscope_model::{Exchange, Group, Quality, Timestamp};
 use smbscope_report::bench::histograms::{self, TaggedHistogram};
@@ -64,12 +64,11 @@ enum Table {
 impl RunDirectory {
     /// Makes the directory, or takes over one that is empty or holds an earlier run, none of whose files may be among the
     /// sources of this one.
-    pub(crate) fn open(path: &Path, sources: &Sources) -> anyhow::Result<RunDirectory> {
-        let shown = path.display();
-        fs::create_dir_all(path).with_context(|| format!("cannot make the run directory {shown}"))?;
+    pub(crate) fn open(path: &Path, sources: &Sources) -> Result<RunDirectory, Error> {
+        fs::create_dir_all(path).map_err(Error::file("make the run directory", path))?;
         let entries: Vec<PathBuf> = fs::read_dir(path)
             .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
-            .with_context(|| format!("cannot look into the run directory {shown}"))?;
+            .map_err(Error::file("look into the run directory", path))?;
         let name =
             |entry: &Path| entry.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let is_left = |entry: &Path| {
@@ -80,27 +79,32 @@ impl RunDirectory {
         // A capture whose run never got as far as a load point.
         let is_passing = |entry: &Path| is_left(entry) || is_capture(&name(entry));
         if !is_run(&path.join(RUN)) && !entries.iter().all(|entry| is_passing(entry)) {
-            bail!("{shown} holds something, and no run.json of a run: name a new or empty directory for the results");
+            return Err(Error::Unavailable(format!(
+                "{} holds something, and no run.json of a run: name a new or empty directory for the results",
+                path.display()
+            )));
         }
         let earlier: Vec<PathBuf> = entries.iter().filter(|entry| is_ours(&name(entry))).cloned().collect();
         for file in &earlier {
             let source = fs::metadata(file).ok().and_then(|found| sources.name_of(&found).map(str::to_owned));
             if let Some(source) = source {
-                bail!("cannot write {}: it is the input {source}; choose another directory", file.display());
+                let text =
+                    format!("cannot write {}: it is the input {source}; choose another directory", file.display());
+                return Err(Error::Unavailable(text));
             }
         }
         for left in entries.iter().filter(|entry| is_left(entry)) {
-            fs::remove_file(left).with_context(|| format!("cannot remove {}", left.display()))?;
+            fs::remove_file(left).map_err(Error::file("remove", left))?;
         }
         let path = path.to_owned();
         Ok(RunDirectory { path, earlier, ready: BTreeMap::new(), exchanges: Table::NotBegun, histograms: Vec::new() })
     }
 
     /// Where a capture of that name is to be written.
-    pub(crate) fn capture(&mut self, name: &str) -> anyhow::Result<PathBuf> {
+    pub(crate) fn capture(&mut self, name: &str) -> Result<PathBuf, Error> {
         debug_assert!(is_capture(name));
         let path = self.path.join(name);
-        let file = Replacement::of(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        let file = Replacement::of(&path).map_err(Error::file("write", &path))?;
         let unfinished = file.path().to_owned();
         self.ready.insert(name.to_owned(), file);
         Ok(unfinished)
@@ -130,7 +134,7 @@ impl RunDirectory {
 
     /// Adds the commands of a load point to the exchange table. Once some were left out there is no table: histograms
     /// hold them all.
-    pub(crate) fn add_exchanges(&mut self, exchanges: &[Exchange], left_out: u64) -> anyhow::Result<()> {
+    pub(crate) fn add_exchanges(&mut self, exchanges: &[Exchange], left_out: u64) -> Result<(), Error> {
         if left_out > 0 {
             self.exchanges = Table::GivenUp;
             return Ok(());
@@ -138,7 +142,7 @@ impl RunDirectory {
         if let Err(error) = self.append(exchanges) {
             // A table that is not whole is none, and what is full has other things to hold.
             self.exchanges = Table::GivenUp;
-            return Err(error).with_context(|| format!("cannot write {}", self.path.join(EXCHANGES).display()));
+            return Err(Error::file("write", &self.path.join(EXCHANGES))(error));
         }
         Ok(())
     }
@@ -159,7 +163,7 @@ impl RunDirectory {
     }
 
     /// Writes what is known so far, after each load point.
-    pub(crate) fn keep(&mut self, document: &Document, server: &[ServerMetric]) -> anyhow::Result<()> {
+    pub(crate) fn keep(&mut self, document: &Document, server: &[ServerMetric]) -> Result<(), Error> {
         self.prepare(INTERVALS, |out| tables::write_intervals(&document.runs, out))?;
         if !self.histograms.is_empty() {
             let start = document.runs.iter().map(|run| run.started_ns).min().unwrap_or(Timestamp(0));
@@ -177,7 +181,7 @@ impl RunDirectory {
     }
 
     /// Writes the page beside its place.
-    pub(crate) fn keep_page(&mut self, document: &Document) -> anyhow::Result<()> {
+    pub(crate) fn keep_page(&mut self, document: &Document) -> Result<(), Error> {
         self.prepare(PAGE, |out| html::write_bench(document, out))
     }
 
@@ -192,7 +196,7 @@ impl RunDirectory {
     }
 
     /// Ends the exchange table.
-    pub(crate) fn end_table(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn end_table(&mut self) -> Result<(), Error> {
         if let Table::Open { writer, file, .. } = std::mem::replace(&mut self.exchanges, Table::NotBegun) {
             let provenance = Provenance {
                 version: env!("CARGO_PKG_VERSION"),
@@ -202,7 +206,7 @@ impl RunDirectory {
                 filter: None,
             };
             let place = self.path.join(EXCHANGES);
-            writer.finish(&provenance).with_context(|| format!("cannot write {}", place.display()))?;
+            writer.finish(&provenance).map_err(Error::file("write", &place))?;
             self.ready.insert(EXCHANGES.to_owned(), file);
         }
         Ok(())
@@ -210,13 +214,13 @@ impl RunDirectory {
 
     /// Puts everything that was written in its place, which is where an earlier run ends: first what says that its files
     /// belong together goes, and what says so of the new ones comes last.
-    pub(crate) fn put_in_place(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn put_in_place(&mut self) -> Result<(), Error> {
         let mut earlier = std::mem::take(&mut self.earlier);
         earlier.sort_by_key(|file| !file.ends_with(RUN));
         for file in earlier {
             match fs::remove_file(&file) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(error).with_context(|| format!("cannot remove {}", file.display()));
+                    return Err(Error::file("remove", &file)(error));
                 }
                 _ => {}
             }
@@ -228,7 +232,7 @@ impl RunDirectory {
             if file.is_empty().unwrap_or(false) {
                 continue;
             }
-            file.finish().with_context(|| format!("cannot write {}", self.path.join(name).display()))?;
+            file.finish().map_err(Error::file("write", &self.path.join(name)))?;
         }
         Ok(())
     }
@@ -238,13 +242,13 @@ impl RunDirectory {
         &mut self,
         name: &str,
         write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), Error> {
         let place = self.path.join(name);
         let written = Replacement::of(&place).and_then(|mut file| {
             file.write(write)?;
             Ok(file)
         });
-        self.ready.insert(name.to_owned(), written.with_context(|| format!("cannot write {}", place.display()))?);
+        self.ready.insert(name.to_owned(), written.map_err(Error::file("write", &place))?);
         Ok(())
     }
 }

@@ -1,10 +1,10 @@
 //! Keeps what each load point yields, as soon as it is over.
 
+use crate::Error;
 use crate::describe::Measured;
 use crate::directory::RunDirectory;
 use crate::metrics::Metrics;
 use crate::setup::Setup;
-use anyhow::{Context, bail};
 use smbscope_load::engine::Exchanges;
 use smbscope_load::engine::result::Run;
 use smbscope_report::bench::Document;
@@ -33,8 +33,10 @@ impl<'a> Keeper<'a> {
         setup: &'a Setup,
         directory: Option<RunDirectory>,
         metrics: &'a Metrics<'a>,
-    ) -> anyhow::Result<Keeper<'a>> {
-        let passing = || tempfile::Builder::new().prefix("smbscope-bench-").tempdir().context("no temporary directory");
+    ) -> Result<Keeper<'a>, Error> {
+        let passing = || {
+            tempfile::Builder::new().prefix("smbscope-bench-").tempdir().map_err(Error::system("temporary directory"))
+        };
         let store = match directory {
             Some(directory) => Store::Kept(directory),
             None => Store::Passing(passing()?),
@@ -43,7 +45,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Where a capture of that name is to be written.
-    pub(crate) fn capture(&mut self, name: &str) -> anyhow::Result<PathBuf> {
+    pub(crate) fn capture(&mut self, name: &str) -> Result<PathBuf, Error> {
         match &mut self.store {
             Store::Kept(directory) => directory.capture(name),
             Store::Passing(folder) => Ok(folder.path().join(name)),
@@ -51,7 +53,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// A load point is over; `so_far` is the whole run until now.
-    pub(crate) fn point(&mut self, run: &Run, exchanges: Option<&Exchanges>, so_far: &Measured) -> anyhow::Result<()> {
+    pub(crate) fn point(&mut self, run: &Run, exchanges: Option<&Exchanges>, so_far: &Measured) -> Result<(), Error> {
         let Store::Kept(directory) = &mut self.store else { return Ok(()) };
         directory.add_histograms(run);
         if let Some(exchanges) = exchanges {
@@ -61,7 +63,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// The run is over.
-    pub(crate) fn finish(self, document: &Document) -> anyhow::Result<()> {
+    pub(crate) fn finish(self, document: &Document) -> Result<(), Error> {
         match self.store {
             Store::Kept(directory) => finish(directory, document, &self.metrics.so_far()),
             Store::Passing(_) => Ok(()),
@@ -69,10 +71,9 @@ impl<'a> Keeper<'a> {
     }
 }
 
-fn finish(mut directory: RunDirectory, document: &Document, metrics: &[ServerMetric]) -> anyhow::Result<()> {
+fn finish(mut directory: RunDirectory, document: &Document, metrics: &[ServerMetric]) -> Result<(), Error> {
     if directory.has_earlier() && document.runs.iter().all(|run| run.operations == 0) {
-        let path = directory.path().display();
-        bail!("nothing was measured: the earlier run in {path} was kept");
+        return Err(Error::NothingMeasured(directory.path().to_owned()));
     }
     directory.keep(document, metrics)?;
     // Where there is no room for the table, there may be for the page.

@@ -2,7 +2,7 @@
 //! directory and told as one document.
 //!
 //! ```no_run
-//! # fn example(options: smbscope_bench::RunOptions) -> anyhow::Result<()> {
+//! # fn example(options: smbscope_bench::RunOptions) -> Result<(), smbscope_bench::Error> {
 //! use smbscope_bench::Bench;
 //! use std::sync::atomic::AtomicBool;
 //!
@@ -27,6 +27,7 @@ mod describe;
 mod directory;
 mod document;
 mod environment;
+mod error;
 mod keeper;
 mod meter;
 mod metrics;
@@ -44,31 +45,7 @@ mod wire;
 
 pub use clean::clean;
 pub use directory::RUN;
+pub use error::{Error, one_line};
 pub use options::{Connect, Login, Passwords, RunOptions, Server};
-pub use prepare::Interrupted;
 pub use run::{Bench, Outcome};
 pub use target::Target;
-
-/// An error with its causes in one line. What a cause repeats is said once.
-pub fn one_line(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(|cause| cause.to_string()) {
-        match text.as_str() {
-            "" => text = cause,
-            said if said.contains(&cause) => {}
-            _ => text += &format!(": {cause}"),
-        }
-    }
-    text.replace("\r\n", " ").replace('\n', " ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_are_one_line_without_repetition() {
-        let error = anyhow::anyhow!("no such\nfile").context("cannot open x: no such\nfile").context("no report");
-        assert_eq!(one_line(&error), "no report: cannot open x: no such file");
-    }
-}

@@ -84,13 +84,13 @@ pub struct Connect {
 }
 
 /// Tells the password of a user.
-pub type Passwords = dyn Fn(&str) -> anyhow::Result<Secret> + Send + Sync;
+pub type Passwords = dyn Fn(&str) -> Result<Secret, Box<dyn std::error::Error + Send + Sync>> + Send + Sync;
 
 impl Connect {
     /// With what a client does by itself.
-    pub fn new(login: Login, password: impl Fn(&str) -> anyhow::Result<Secret> + Send + Sync + 'static) -> Connect {
+    pub fn new(login: Login, password: Box<Passwords>) -> Connect {
         let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        Connect { options: Options::new("", nowhere, ""), login, password: Box::new(password) }
+        Connect { options: Options::new("", nowhere, ""), login, password }
     }
 }
 

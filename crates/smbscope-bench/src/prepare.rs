@@ -1,11 +1,10 @@
 //! Puts a workload's files on the share before the first load point.
 
+use crate::Error;
 use crate::progress::{Progress, Wish};
 use crate::setup::Setup;
-use anyhow::Context;
 use smbscope_load::prepare::{self, Request};
 use std::cell::RefCell;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
@@ -17,25 +16,8 @@ const REFRESH: Duration = Duration::from_millis(500);
 /// How often it is looked whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The user ended a run before its first load point: there is nothing to tell.
-#[derive(Debug)]
-pub struct Interrupted;
-
-impl fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("interrupted while the files of the workload were made: what is there serves the next run")
-    }
-}
-
-impl std::error::Error for Interrupted {}
-
 /// Makes what is missing.
-pub(crate) fn run(
-    setup: &Setup,
-    within: Duration,
-    watcher: &mut dyn Progress,
-    stop: &AtomicBool,
-) -> anyhow::Result<()> {
+pub(crate) fn run(setup: &Setup, within: Duration, watcher: &mut dyn Progress, stop: &AtomicBool) -> Result<(), Error> {
     let workload = &setup.options.workload;
     let made = workload.made();
     let request = Request {
@@ -55,7 +37,8 @@ pub(crate) fn run(
             watcher.borrow_mut().preparing(&made);
         }
     };
-    let runtime = Builder::new_current_thread().enable_all().build().context("no runtime for the client")?;
+    let runtime =
+        Builder::new_current_thread().enable_all().build().map_err(Error::system("runtime for the client"))?;
     let stopped = async {
         while !stop.load(Ordering::Relaxed) {
             tokio::time::sleep(LOOK).await;
@@ -67,7 +50,7 @@ pub(crate) fn run(
     runtime.block_on(async {
         tokio::select! {
             prepared = prepare::prepare(&setup.site.options, &request, &mut progress) => Ok(prepared.map(drop)?),
-            () = stopped => Err(Interrupted.into()),
+            () = stopped => Err(Error::Interrupted),
         }
     })
 }

@@ -1,10 +1,9 @@
 //! Captures of load points, each held against what the client measured.
 
 use crate::document::{self, CaptureFacts, Seen};
-use crate::one_line;
 use crate::sniffer::{Capture, Sniffer, Taken};
 use crate::wire::Wire;
-use anyhow::Context;
+use crate::{Error, one_line};
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Sharding, Sink, Threading};
 use smbscope_capture::reader::{CaptureSet, Input};
@@ -37,17 +36,16 @@ impl Captures {
     }
 
     /// Users are about to work: begins a capture into a file.
-    pub(crate) fn begin(&mut self, file: impl FnOnce() -> anyhow::Result<PathBuf>) {
+    pub(crate) fn begin(&mut self, file: impl FnOnce() -> Result<PathBuf, Error>) {
         self.under_way = self.sniffer.as_ref().map(|sniffer| {
             let sniffer = sniffer.as_ref().map_err(String::clone)?;
-            file().and_then(|file| sniffer.begin(&file)).map_err(|error| one_line(&error))
+            file().map_err(|error| one_line(&error)).and_then(|file| sniffer.begin(&file))
         });
     }
 
     /// The measured part is over.
     pub(crate) fn end(&mut self) {
-        let end = |capture: Capture| capture.end().map_err(|error| one_line(&error));
-        self.taken = self.under_way.take().map(|capture| capture.and_then(end));
+        self.taken = self.under_way.take().map(|capture| capture.and_then(Capture::end));
     }
 
     /// The load point beside its capture, whose file is called so.
@@ -65,7 +63,7 @@ impl Captures {
         let mut wire = Wire::new(run, exchanges.map(|exchanges| exchanges.list.as_slice()));
         match read(&taken, self.server.port(), &mut wire) {
             Ok(facts) => document::of(run, Seen::Made(&wire, CaptureFacts { file: Some(name), ..facts })),
-            Err(error) => document::of(run, Seen::Skipped(one_line(&error))),
+            Err(why) => document::of(run, Seen::Skipped(why)),
         }
     }
 }
@@ -94,14 +92,14 @@ impl Sink for Both<'_> {
 
 /// Puts the commands of a capture beside those of the client, and says how far it can be trusted. `port` is the
 /// server's.
-fn read(taken: &Taken, port: u16, wire: &mut Wire) -> anyhow::Result<CaptureFacts> {
+fn read(taken: &Taken, port: u16, wire: &mut Wire) -> Result<CaptureFacts, String> {
     let name = taken.file.display().to_string();
-    let mut set = CaptureSet::open(&[Input::File(taken.file.clone())])?;
+    let mut set = CaptureSet::open(&[Input::File(taken.file.clone())]).map_err(|error| one_line(&error))?;
     let options = Options { ports: vec![port], ..Options::default() };
     let mut sinks = [Both { wire, aggregator: Aggregator::new() }];
-    let analysis = pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, &mut sinks, |_| {})
-        .map_err(|failure| anyhow::anyhow!("an analysis that takes nothing for granted failed: {failure:?}"))
-        .with_context(|| format!("cannot read {name}"))?;
+    let analysis = pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, &mut sinks, |_| {}).map_err(
+        |failure| format!("cannot read {name}: an analysis that takes nothing for granted failed: {failure:?}"),
+    )?;
     let packets = analysis.quality.packets;
     let report = Report {
         title: None,

@@ -1,5 +1,6 @@
 //! Load points one after the other: the engine on a thread of its own, whoever watches on this one.
 
+use crate::Error;
 use crate::describe::Measured;
 use crate::keeper::Keeper;
 use crate::meter::CpuMeter;
@@ -8,7 +9,6 @@ use crate::names;
 use crate::progress::{Point, Progress, Snapshot, Wish};
 use crate::proof::Captures;
 use crate::setup::Setup;
-use anyhow::{Context, anyhow};
 use smbscope_load::engine::result::Run;
 use smbscope_load::engine::{self, Exchanges, Hooks, LiveFigures, Phase, Stop};
 use smbscope_report::bench;
@@ -28,7 +28,7 @@ pub(crate) fn run(
     metrics: &Metrics<'_>,
     progress: &mut dyn Progress,
     stop: &AtomicBool,
-) -> anyhow::Result<Measured> {
+) -> Result<Measured, Error> {
     let (live, ends) = (LiveFigures::default(), Stop::new());
     let (sender, events) = channel();
     let mut follower = Follower { captures, keeper, measured: Measured::default(), events: sender };
@@ -37,7 +37,7 @@ pub(crate) fn run(
         let engine = thread::Builder::new()
             .name("engine".to_owned())
             .spawn_scoped(scope, move || load(setup, follower, shared, ends))
-            .context("no thread for the load generator")?;
+            .map_err(Error::system("thread for the load generator"))?;
         let mut watch = Watch::new(setup, &live, events);
         while !engine.is_finished() {
             watch.tell(progress);
@@ -48,7 +48,7 @@ pub(crate) fn run(
             }
         }
         watch.tell(progress);
-        engine.join().map_err(|_| anyhow!("the load generator broke down; please report this"))?
+        engine.join().map_err(|_| Error::Broken)?
     })?;
     let mut measured = follower.measured;
     if let Some(capacity) = capacity {
@@ -65,7 +65,7 @@ fn load(
     hooks: &mut dyn Hooks,
     live: &LiveFigures,
     stop: &Stop,
-) -> anyhow::Result<Option<engine::Capacity>> {
+) -> Result<Option<engine::Capacity>, Error> {
     let (plan, server) = (&setup.options.plan, &setup.site.options);
     let scripts = |number| setup.script(number);
     match &setup.options.capacity {

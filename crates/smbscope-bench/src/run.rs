@@ -1,5 +1,6 @@
 //! A run from its options to its document.
 
+use crate::Error;
 use crate::directory::RunDirectory;
 use crate::keeper::Keeper;
 use crate::metrics::Metrics;
@@ -9,7 +10,6 @@ use crate::proof::Captures;
 use crate::setup::{Setup, now};
 use crate::site::Site;
 use crate::{prepare, ramp};
-use anyhow::Context;
 use smbscope_load::client::{self, Facts, Options, Session};
 use smbscope_report::bench::Document;
 use std::sync::atomic::AtomicBool;
@@ -27,13 +27,13 @@ pub struct Outcome {
     /// All of it.
     pub document: Document,
     /// Whether it was kept, where that was asked for.
-    pub kept: anyhow::Result<()>,
+    pub kept: Result<(), Error>,
 }
 
 impl Bench {
     /// Finds a place for the results, finds or starts the server, and connects to it once. Whatever fails here leaves
     /// nothing behind.
-    pub fn open(options: RunOptions) -> anyhow::Result<Bench> {
+    pub fn open(options: RunOptions) -> Result<Bench, Error> {
         let started = now();
         let open = |path| RunDirectory::open(path, &options.sources);
         let directory = options.directory.as_deref().map(open).transpose()?;
@@ -50,7 +50,7 @@ impl Bench {
 
     /// Makes the workload's files, runs all load points, and keeps and tells what came out; ends early, with what was
     /// measured until then, when `stop` is set or whoever watches wants it.
-    pub fn run(self, progress: &mut dyn Progress, stop: &AtomicBool) -> anyhow::Result<Outcome> {
+    pub fn run(self, progress: &mut dyn Progress, stop: &AtomicBool) -> Result<Outcome, Error> {
         let Bench { setup, directory } = self;
         if let Some(within) = setup.options.prepare {
             prepare::run(&setup, within, progress, stop)?;
@@ -69,13 +69,13 @@ impl Bench {
 }
 
 /// Connects once, so that a wrong password or a missing share is said before anything is begun.
-fn look(options: &Options) -> anyhow::Result<Facts> {
-    let runtime = Builder::new_current_thread().enable_all().build().context("no runtime for the client")?;
+fn look(options: &Options) -> Result<Facts, Error> {
+    let runtime =
+        Builder::new_current_thread().enable_all().build().map_err(Error::system("runtime for the client"))?;
     runtime.block_on(async {
         let mut session = Session::connect(options).await.map_err(|error| match error {
-            // It says where.
-            client::Error::Foreign(foreign) => anyhow::Error::new(foreign),
-            error => anyhow::Error::new(error).context(format!("cannot connect to {}", options.host)),
+            client::Error::Foreign(foreign) => Error::Foreign(foreign),
+            error => Error::Connect { host: options.host.clone(), error },
         })?;
         let facts = session.facts().clone();
         // What goes wrong with saying goodbye is no reason not to begin.

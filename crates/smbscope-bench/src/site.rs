@@ -1,8 +1,8 @@
 //! The server that is loaded: one that the target names, or a private one for the time of the run.
 
+use crate::Error;
 use crate::options::{Connect, Login, Server as Wanted};
 use crate::target::Target;
-use anyhow::{Context, bail};
 use smbscope_lab::{Launcher, Server, Settings, StateFolder};
 use smbscope_load::client::{Credentials, Facts, Options, Secret, Signing, Transport};
 use smbscope_load::prepare;
@@ -26,7 +26,7 @@ pub(crate) struct Site {
 
 impl Site {
     /// The target, or a private server.
-    pub(crate) fn open(server: &Wanted, connect: &Connect) -> anyhow::Result<Site> {
+    pub(crate) fn open(server: &Wanted, connect: &Connect) -> Result<Site, Error> {
         match server {
             Wanted::Named(target) => Site::named(target, connect),
             Wanted::Private(launcher) => Site::private(launcher, connect),
@@ -34,7 +34,7 @@ impl Site {
     }
 
     /// The server of a target.
-    pub(crate) fn named(target: &Target, connect: &Connect) -> anyhow::Result<Site> {
+    pub(crate) fn named(target: &Target, connect: &Connect) -> Result<Site, Error> {
         let port = PORTS[usize::from(connect.options.transport == Transport::NetBios)];
         let address = target.resolve(port)?;
         let options = Options {
@@ -66,12 +66,15 @@ impl Site {
         servers.find(|server| server.address() == self.options.address)?.link?.caveat()
     }
 
-    fn private(launcher: &Launcher, connect: &Connect) -> anyhow::Result<Site> {
+    fn private(launcher: &Launcher, connect: &Connect) -> Result<Site, Error> {
         if connect.options.transport == Transport::NetBios {
-            bail!("the private server takes no NetBIOS sessions: leave --transport out, or name a target");
+            let text = "the private server takes no NetBIOS sessions: leave --transport out, or name a target";
+            return Err(Error::Unavailable(text.to_owned()));
         }
         if let Err(why) = smbscope_lab::available() {
-            bail!("no target, and no private server can be started: {why}; name a target: smb://[user@]host/share");
+            return Err(Error::Unavailable(format!(
+                "no target, and no private server can be started: {why}; name a target: smb://[user@]host/share"
+            )));
         }
         let signing = match connect.options.signing {
             Signing::Off => smbscope_lab::Signing::Off,
@@ -80,7 +83,7 @@ impl Site {
         };
         let guests = matches!(connect.login, Login::Guest | Login::Anonymous);
         let settings = Settings { signing, guests, ..Settings::default() };
-        let server = launcher.start(&settings).context("the private server did not start")?;
+        let server = launcher.start(&settings).map_err(Error::Lab)?;
         let address = server.address();
         let credentials = match connect.login {
             Login::Password => Credentials::Ntlm {
@@ -90,7 +93,10 @@ impl Site {
             },
             Login::Guest => Credentials::Guest,
             Login::Anonymous => Credentials::Anonymous,
-            Login::Kerberos => bail!("the private server knows no Kerberos: leave --login out"),
+            Login::Kerberos => {
+                let text = "the private server knows no Kerberos: leave --login out";
+                return Err(Error::Unavailable(text.to_owned()));
+            }
         };
         let options = Options {
             address,
@@ -104,7 +110,7 @@ impl Site {
 }
 
 /// Who connects to a target.
-fn credentials(target: &Target, connect: &Connect) -> anyhow::Result<Credentials> {
+fn credentials(target: &Target, connect: &Connect) -> Result<Credentials, Error> {
     Ok(match (connect.login, &target.user) {
         (Login::Guest, _) | (Login::Password, None) => Credentials::Guest,
         (Login::Anonymous, _) => Credentials::Anonymous,
@@ -112,7 +118,7 @@ fn credentials(target: &Target, connect: &Connect) -> anyhow::Result<Credentials
         (Login::Password, Some(user)) => Credentials::Ntlm {
             domain: target.domain.clone().unwrap_or_default(),
             user: user.clone(),
-            password: (connect.password)(user)?,
+            password: (connect.password)(user).map_err(Error::Password)?,
         },
     })
 }

@@ -1,6 +1,5 @@
 //! A packet capture of a load point, taken by tcpdump or dumpcap, begun and ended by the engine.
 
-use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -93,7 +92,7 @@ impl Sniffer {
             let sniffer = Sniffer { program, path, interface: interface.clone(), filter: filter.clone() };
             match sniffer.try_out() {
                 Ok(()) => return Ok(sniffer),
-                Err(error) => reasons.push(crate::one_line(&error)),
+                Err(why) => reasons.push(why),
             }
         }
         if reasons.is_empty() {
@@ -103,12 +102,12 @@ impl Sniffer {
     }
 
     /// Begins a capture into a file, and returns when it has begun.
-    pub(crate) fn begin(&self, file: &Path) -> anyhow::Result<Capture> {
+    pub(crate) fn begin(&self, file: &Path) -> Result<Capture, String> {
         let name = self.program.name();
         let mut log = file.to_owned().into_os_string();
         log.push(".log");
         let log = PathBuf::from(log);
-        let said = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        let said = File::create(&log).map_err(|error| format!("cannot write {}: {error}", log.display()))?;
         let child = self
             .program
             .command(&self.path, &self.interface, &self.filter, file)
@@ -118,7 +117,7 @@ impl Sniffer {
             // Ctrl-C is for us: what is outstanding then is still to be captured.
             .process_group(0)
             .spawn()
-            .with_context(|| format!("cannot start {name}"))?;
+            .map_err(|error| format!("cannot start {name}: {error}"))?;
         let mut capture = Capture { child: Some(child), file: file.to_owned(), log };
         let begun = Instant::now();
         loop {
@@ -128,14 +127,14 @@ impl Sniffer {
             }
             let ended = capture.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
             if ended.is_some() || begun.elapsed() > PATIENCE {
-                bail!("{name} does not capture on {}: {}", self.interface, reason(name, &said));
+                return Err(format!("{name} does not capture on {}: {}", self.interface, reason(name, &said)));
             }
             sleep(Duration::from_millis(5));
         }
     }
 
-    fn try_out(&self) -> anyhow::Result<()> {
-        let folder = tempfile::tempdir().context("no temporary directory")?;
+    fn try_out(&self) -> Result<(), String> {
+        let folder = tempfile::tempdir().map_err(|error| format!("no temporary directory: {error}"))?;
         self.begin(&folder.path().join("trial.pcap"))?.end().map(drop)
     }
 }
@@ -159,12 +158,12 @@ pub(crate) struct Taken {
 
 impl Capture {
     /// Ends it, when the last packets have come.
-    pub(crate) fn end(mut self) -> anyhow::Result<Taken> {
+    pub(crate) fn end(mut self) -> Result<Taken, String> {
         sleep(SETTLE);
         self.stop();
         let said = self.said();
         if !self.file.is_file() {
-            bail!("the capture {} was not written: {}", self.file.display(), reason("", &said));
+            return Err(format!("the capture {} was not written: {}", self.file.display(), reason("", &said)));
         }
         let dropped = dropped(&said);
         let _kept_where_it_cannot_be_removed = std::fs::remove_file(&self.log);

@@ -1,6 +1,6 @@
 //! Where a benchmark goes: `smb://[[DOMAIN;]user@]host[:port]/share[/dir]` (after the Internet-Draft of the smb scheme).
 
-use anyhow::{Context, bail};
+use crate::Error;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
@@ -82,16 +82,11 @@ impl FromStr for Target {
 
 impl Target {
     /// The address of the server; `default_port` is that of the transport.
-    pub(crate) fn resolve(&self, default_port: u16) -> anyhow::Result<SocketAddr> {
+    pub(crate) fn resolve(&self, default_port: u16) -> Result<SocketAddr, Error> {
         let port = self.port.unwrap_or(default_port);
         let host = self.host.as_str();
-        let mut found = (host, port)
-            .to_socket_addrs()
-            .with_context(|| format!("cannot find the server {host}: check its name, or use its address"))?;
-        match found.next() {
-            Some(address) => Ok(address),
-            None => bail!("the server {host} has no address; check its name"),
-        }
+        let mut found = (host, port).to_socket_addrs().map_err(|error| Error::Host { host: host.to_owned(), error })?;
+        found.next().ok_or_else(|| Error::Unavailable(format!("the server {host} has no address; check its name")))
     }
 }
 

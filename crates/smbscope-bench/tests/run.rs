@@ -1,6 +1,5 @@
 //! A measurement as a program makes it: by options, without a command line. On private Samba servers.
 
-use anyhow::bail;
 use smbscope_bench::progress::{Progress, Snapshot, Wish};
 use smbscope_bench::{Bench, Connect, Login, Outcome, RUN, RunOptions, Server};
 use smbscope_lab::Launcher;
@@ -19,7 +18,10 @@ fn options(users: &str, duration: Duration) -> Option<RunOptions> {
         skip::missing(why);
         return None;
     }
-    let connect = Connect::new(Login::Password, |user| bail!("a private server tells the password of {user} itself"));
+    let connect = Connect::new(
+        Login::Password,
+        Box::new(|user| Err(format!("a private server tells the password of {user} itself").into())),
+    );
     let workload = Workload::builtin("echo").expect("it is built in");
     let users = users.parse().expect("load points");
     let plan = Plan { users, duration, warmup: Duration::ZERO, ..Plan::default() };

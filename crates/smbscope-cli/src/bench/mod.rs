@@ -11,7 +11,7 @@ use crate::interrupt::{self, Interrupted};
 use crate::output::Output;
 use anyhow::bail;
 use dashboard::{Choice, Display};
-use smbscope_bench::{Bench, Outcome};
+use smbscope_bench::{Bench, Error, Outcome};
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, Document, Ended};
 use smbscope_report::{html, listed};
@@ -62,10 +62,10 @@ fn how_it_ended(document: &Document) -> anyhow::Result<()> {
 }
 
 /// What the end before the first load point is for this program.
-fn or_interrupted(error: anyhow::Error) -> anyhow::Error {
-    match error.downcast::<smbscope_bench::Interrupted>() {
-        Ok(interrupted) => Interrupted::with(format!("{interrupted}, and `smbscope bench clean` removes it")).into(),
-        Err(error) => error,
+fn or_interrupted(error: Error) -> anyhow::Error {
+    match error {
+        Error::Interrupted => Interrupted::with(format!("{error}, and `smbscope bench clean` removes it")).into(),
+        error => error.into(),
     }
 }
 

@@ -40,7 +40,8 @@ pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
 /// How to connect to any server.
 pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
     let file = arguments.password_file.clone();
-    let mut connect = Connect::new(arguments.login.into(), move |user| password::of(user, file.as_deref()));
+    let password = move |user: &str| Ok(password::of(user, file.as_deref())?);
+    let mut connect = Connect::new(arguments.login.into(), Box::new(password));
     connect.options = Options {
         dialect: arguments.dialect.into(),
         signing: arguments.signing.into(),
