@@ -4,7 +4,7 @@
 
 use super::{Counted, PointVerdict};
 use crate::document::{self, Generator, Kind, ParseError};
-use crate::json::escaped::write_indented;
+use crate::json::escaped::write_indented_above;
 use crate::next::Next;
 use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
@@ -556,9 +556,12 @@ impl<'a> Whole<'a> {
     }
 }
 
+/// Levels that are indented: to the entries of what was counted of a load point, each of which has hundreds of numbers.
+const LEVELS: usize = 6;
+
 /// Writes the document, indented, with a line end after it.
 pub fn write(document: &Document, out: impl Write) -> io::Result<()> {
-    write_indented(&Whole::of(document), out)
+    write_indented_above(LEVELS, &Whole::of(document), out)
 }
 
 impl Document {

@@ -8,25 +8,28 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use std::io::{self, Write};
 
 /// Writes a document indented, with a line end after it.
-pub(crate) fn write_indented(document: &impl Serialize, mut out: impl Write) -> io::Result<()> {
-    let layout = Escaped { layout: PrettyFormatter::new(), escapes: steers_a_terminal };
-    document.serialize(&mut Serializer::with_formatter(&mut out, layout))?;
+pub(crate) fn write_indented(document: &impl Serialize, out: impl Write) -> io::Result<()> {
+    write_indented_above(usize::MAX, document, out)
+}
+
+/// The same where what lies deeper than `levels` is in one line: a number on a line of its own is mostly blanks.
+pub(crate) fn write_indented_above(levels: usize, document: &impl Serialize, mut out: impl Write) -> io::Result<()> {
+    document.serialize(&mut Serializer::with_formatter(&mut out, Escaped::new(levels, steers_a_terminal)))?;
     out.write_all(b"\n")
 }
 
 /// Writes a document without blanks, and without anything that means something to HTML or that old JavaScript takes for
 /// the end of a line. Outside of strings JSON has neither.
 pub(crate) fn write_for_html(document: &impl Serialize, out: impl Write) -> io::Result<()> {
-    let layout =
-        Escaped { layout: CompactFormatter, escapes: |c| matches!(c, '<' | '>' | '&') || steers_a_terminal(c) };
-    Ok(document.serialize(&mut Serializer::with_formatter(out, layout))?)
+    let escaped = Escaped::new(0, |c| matches!(c, '<' | '>' | '&') || steers_a_terminal(c));
+    Ok(document.serialize(&mut Serializer::with_formatter(out, escaped))?)
 }
 
 /// A document in one line.
 pub fn line(document: &impl Serialize) -> String {
     let mut out = Vec::new();
-    let layout = Escaped { layout: CompactFormatter, escapes: steers_a_terminal };
-    document.serialize(&mut Serializer::with_formatter(&mut out, layout)).expect("writing to memory does not fail");
+    let escaped = Escaped::new(0, steers_a_terminal);
+    document.serialize(&mut Serializer::with_formatter(&mut out, escaped)).expect("writing to memory does not fail");
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
@@ -36,21 +39,33 @@ fn steers_a_terminal(c: char) -> bool {
 }
 
 /// A layout whose strings escape further characters.
-struct Escaped<F> {
-    layout: F,
+struct Escaped {
+    indented: PrettyFormatter<'static>,
+    /// What lies deeper is in one line.
+    levels: usize,
+    depth: usize,
     escapes: fn(char) -> bool,
 }
 
-/// What is as the layout has it.
+impl Escaped {
+    fn new(levels: usize, escapes: fn(char) -> bool) -> Escaped {
+        Escaped { indented: PrettyFormatter::new(), levels, depth: 0, escapes }
+    }
+}
+
+/// What is as one of the two layouts has it; a list and an object are a level deeper from their beginning to their end.
 macro_rules! as_laid_out {
-    ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
+    ($($name:ident($($argument:ident: $kind:ty),*) $(begins $begins:literal)? $(ends $ends:literal)?;)*) => {
         $(fn $name<W: ?Sized + Write>(&mut self, out: &mut W $(, $argument: $kind)*) -> io::Result<()> {
-            self.layout.$name(out $(, $argument)*)
+            $(self.depth += $begins;)?
+            let is_deep = self.depth > self.levels;
+            $(self.depth -= $ends;)?
+            if is_deep { CompactFormatter.$name(out $(, $argument)*) } else { self.indented.$name(out $(, $argument)*) }
         })*
     };
 }
 
-impl<F: Formatter> Formatter for Escaped<F> {
+impl Formatter for Escaped {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
         let mut rest = fragment;
         while let Some((at, found)) = rest.char_indices().find(|(_, c)| (self.escapes)(*c)) {
@@ -64,12 +79,12 @@ impl<F: Formatter> Formatter for Escaped<F> {
     }
 
     as_laid_out! {
-        begin_array();
-        end_array();
+        begin_array() begins 1;
+        end_array() ends 1;
         begin_array_value(first: bool);
         end_array_value();
-        begin_object();
-        end_object();
+        begin_object() begins 1;
+        end_object() ends 1;
         begin_object_key(first: bool);
         end_object_key();
         begin_object_value();
@@ -104,5 +119,14 @@ mod tests {
         write_indented(&document, &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string_pretty(&document).unwrap() + "\n");
         assert_eq!(line(&document), document.to_string());
+    }
+
+    #[test]
+    fn what_lies_deep_is_in_one_line() {
+        let document = json!({ "a": [1, {"b": [2, 3], "c": {}}], "d": {"e": 4} });
+        let mut out = Vec::new();
+        write_indented_above(2, &document, &mut out).unwrap();
+        let expected = "{\n  \"a\": [\n    1,\n    {\"b\":[2,3],\"c\":{}}\n  ],\n  \"d\": {\n    \"e\": 4\n  }\n}\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }
