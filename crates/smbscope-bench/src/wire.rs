@@ -1,7 +1,7 @@
 //! What a capture of a load point shows, put beside what the client measured of the same commands.
 
 use smbscope_load::engine::result::Run;
-use smbscope_model::{Command, Exchange, Nanos, Outcome, TimeKind, Timestamp};
+use smbscope_model::{Command, Exchange, Nanos, Outcome, Subcommand, TimeKind, Timestamp};
 use smbscope_stats::{Kind, Limit, Summary};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -11,8 +11,9 @@ use std::net::SocketAddr;
 const SLACK: Nanos = Nanos(5_000_000);
 
 /// A command by what both sides know of it: the client's end of the connection, the command and its message id; for
-/// encrypted ones the connection alone. SMB1 uses its ids again, so times decide between commands of one name.
-type Name = (SocketAddr, Command, u64);
+/// encrypted ones the connection alone. SMB1 uses its ids again, so times decide between commands of one name; those of
+/// both parts of a WRITE_RAW lie too close together for that, where the clocks differ by more than the first one took.
+type Name = (SocketAddr, Command, bool, u64);
 
 /// The commands of a load point on the wire.
 #[derive(Debug)]
@@ -114,9 +115,10 @@ impl Wire {
 fn name(exchange: &Exchange) -> Option<Name> {
     let client = exchange.endpoints.client;
     if exchange.encrypted || exchange.command == Command::EncryptedFrame {
-        return Some((client, Command::EncryptedFrame, 0));
+        return Some((client, Command::EncryptedFrame, false, 0));
     }
-    Some((client, exchange.command, exchange.message_id?))
+    let is_second_part = exchange.subcommand == Some(Subcommand::AsyncPortion);
+    Some((client, exchange.command, is_second_part, exchange.message_id?))
 }
 
 /// First and last.
@@ -129,6 +131,7 @@ mod tests {
     use super::*;
     use crate::document::tests::{exchange, run};
     use smbscope_model::Group;
+    use smbscope_wire::smb1;
 
     const READ: Command = crate::document::tests::READ;
 
@@ -184,6 +187,25 @@ mod tests {
         assert_eq!(wire.matched(), Some(2_000));
         let found = wire.differences.unwrap()[&(READ, None, Group::Read)].figures();
         assert_eq!((found.min, found.max), (Some(Nanos(0)), Some(Nanos(0))));
+    }
+
+    /// The client's clock is 100 µs behind: by time alone, the first part on the wire is nearest to the client's second.
+    #[test]
+    fn each_part_of_a_raw_write_is_matched_with_itself() {
+        const WRITE_RAW: Command = Command::Smb1(smb1::Command::WRITE_RAW);
+        let run = run(1);
+        let begin = run.started.0 + 1_000_000_000;
+        let data = |start, length| Exchange {
+            subcommand: Some(Subcommand::AsyncPortion),
+            ..exchange(1, WRITE_RAW, 7, start, length)
+        };
+        let client = [exchange(1, WRITE_RAW, 7, begin - 100_000, 80_000), data(begin - 10_000, 500_000)];
+        let mut wire = Wire::new(&run, Some(&client));
+        wire.record(&exchange(1, WRITE_RAW, 7, begin, 70_000));
+        wire.record(&data(begin + 90_000, 480_000));
+        let found = wire.differences.unwrap();
+        let differences: Vec<_> = found.values().map(|summary| summary.figures().max).collect();
+        assert_eq!(differences, [Some(Nanos(10_000)), Some(Nanos(20_000))]);
     }
 
     #[test]
