@@ -22,14 +22,10 @@ pub use arguments::{
     AnalyzeArguments, Arguments, ColorChoice, CompareArguments, CompareFormat, CompletionsArguments, Format,
     ManArguments, Verb,
 };
+pub use arguments::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, WorkloadsArguments};
 pub use arguments::{
-    ArrivalsChoice, BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, DialectChoice,
-    EncryptionChoice, LoginChoice, OnFailure, SigningAlgorithmChoice, SigningChoice, TransportChoice,
-    WorkloadsArguments,
-};
-pub use arguments::{
-    DownArguments, LabArguments, LabFormat, LabSigning, LabVerb, OnOff, RunArguments, Scanner, ServerArguments,
-    StateArguments, StatusArguments, UpArguments,
+    DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
+    StatusArguments, UpArguments,
 };
 pub use interrupt::Interrupted;
 pub use lab::CommandEnded;

@@ -1,11 +1,12 @@
 //! Arguments of `smbscope bench`.
 
+use super::one_of::{Table, one_of};
 use super::{Arguments, ColorChoice, dimension};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
 use smbscope_bench::{Login, Target};
-use smbscope_load::client::{self, Cipher};
-use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, Rates, Users};
+use smbscope_load::client::{Cipher, Encryption, Signing, SigningAlgorithm, Transport};
+use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, OnFailure, Rates, Users};
 use smbscope_model::Dialect;
 use smbscope_model::units;
 use smbscope_stats::Dimension;
@@ -14,6 +15,12 @@ use std::time::Duration;
 
 /// The longest load point: as many seconds as the engine has room for.
 const DURATION_MAX: Duration = Duration::from_secs(100_000);
+
+/// What passes before a user whose session broke connects again.
+const RECONNECT_DELAY: Duration = Duration::from_millis(500);
+
+const SMB3: Dialect = Dialect::Smb2(0x0300);
+const SMB311: Dialect = Dialect::Smb2(0x0311);
 
 /// Arguments of `smbscope bench`.
 #[derive(Debug, Args)]
@@ -85,8 +92,8 @@ pub struct BenchArguments {
     pub rates: Option<Rates>,
 
     /// Open loop: space operations evenly, or at random as many people do.
-    #[arg(hide_short_help = true, long, value_enum, default_value_t = ArrivalsChoice::Constant, help_heading = "Load")]
-    pub arrivals: ArrivalsChoice,
+    #[arg(hide_short_help = true, long, value_parser = one_of(ARRIVALS), default_value = "constant", help_heading = "Load")]
+    pub arrivals: Arrivals,
 
     /// Closed loop: add this think time between two operations of a user.
     #[arg(long, value_name = "DURATION", value_parser = units::time, conflicts_with_all = ["rate", "rate_per_user", "rates"], help_heading = "Load")]
@@ -142,7 +149,7 @@ pub struct BenchArguments {
     pub stop_on_errors: Option<u64>,
 
     /// When a user's session breaks, connect again or end the user.
-    #[arg(hide_short_help = true, long, value_enum, default_value_t = OnFailure::Reconnect, help_heading = "When to stop")]
+    #[arg(hide_short_help = true, long, value_parser = one_of(ON_FAILURE), default_value = "reconnect", help_heading = "When to stop")]
     pub on_failure: OnFailure,
 
     /// Capture packets at each load point, and compare the client's response times against the wire's.
@@ -222,7 +229,7 @@ impl BenchArguments {
             && self.find_capacity.is_none()
         {
             Some("--rates has more than 1000 load points; give the range a step: 100..5000:100")
-        } else if self.arrivals == ArrivalsChoice::Poisson && !is_open {
+        } else if self.arrivals == Arrivals::Poisson && !is_open {
             Some("--arrivals needs --rate, --rate-per-user or --rates")
         } else {
             None
@@ -243,7 +250,7 @@ impl BenchArguments {
             conflict
         } else if self.find_capacity.is_none() && self.users().points().len() > LOAD_POINTS_MAX {
             "--users has more than 1000 load points; give the range a step: 10..5000:10"
-        } else if self.connections_per_session > 1 && self.connect.dialect < DialectChoice::Smb300 {
+        } else if self.connections_per_session > 1 && self.connect.dialect < SMB3 {
             "--connections-per-session needs SMB 3; choose --dialect 3.0 or later"
         } else if let Some(conflict) = connect.conflict() {
             conflict
@@ -295,28 +302,28 @@ pub struct WorkloadsArguments {
 #[command(next_help_heading = "Connection")]
 pub struct ConnectArguments {
     /// Dialect to negotiate.
-    #[arg(long, value_enum, default_value_t = DialectChoice::Smb311)]
-    pub dialect: DialectChoice,
+    #[arg(long, value_parser = one_of(DIALECTS), default_value = "3.1.1")]
+    pub dialect: Dialect,
 
     /// Sign messages never, where the server requires it, or always.
-    #[arg(long, value_enum, default_value_t = SigningChoice::On)]
-    pub signing: SigningChoice,
+    #[arg(long, value_parser = one_of(SIGNING), default_value = "on")]
+    pub signing: Signing,
 
     /// Offer only this signing algorithm with SMB 3.1.1.
-    #[arg(hide_short_help = true, long, value_enum)]
-    pub signing_algorithm: Option<SigningAlgorithmChoice>,
+    #[arg(hide_short_help = true, long, value_parser = one_of(SIGNING_ALGORITHMS))]
+    pub signing_algorithm: Option<SigningAlgorithm>,
 
     /// Encrypt messages, with this cipher.
-    #[arg(long, value_enum, default_value_t = EncryptionChoice::Off)]
-    pub encryption: EncryptionChoice,
+    #[arg(long, value_parser = one_of(ENCRYPTION), default_value = "off")]
+    pub encryption: Encryption,
 
     /// Use direct TCP (port 445), or a NetBIOS session (port 139).
-    #[arg(hide_short_help = true, long, value_enum, default_value_t = TransportChoice::Tcp)]
-    pub transport: TransportChoice,
+    #[arg(hide_short_help = true, long, value_parser = one_of(TRANSPORTS), default_value = "tcp")]
+    pub transport: Transport,
 
     /// Log in with these credentials.
-    #[arg(long, value_enum, default_value_t = LoginChoice::Password)]
-    pub login: LoginChoice,
+    #[arg(long, value_parser = one_of(LOGINS), default_value = "password")]
+    pub login: Login,
 
     /// Read the password from the first line of this file; otherwise SMBSCOPE_PASSWORD, or a prompt.
     #[arg(long, value_name = "FILE")]
@@ -346,20 +353,20 @@ pub struct ConnectArguments {
 impl ConnectArguments {
     /// What would be ignored, or refused only by the server.
     fn conflict(&self) -> Option<&'static str> {
-        let (encrypted, algorithm) = (self.encryption != EncryptionChoice::Off, self.signing_algorithm.is_some());
+        let (encrypted, algorithm) = (self.encryption != Encryption::Off, self.signing_algorithm.is_some());
         let later_cipher =
-            encrypted && !matches!(self.encryption, EncryptionChoice::Required | EncryptionChoice::Aes128Ccm);
-        if encrypted && self.dialect < DialectChoice::Smb300 {
+            encrypted && !matches!(self.encryption, Encryption::Required(None | Some(Cipher::Aes128Ccm)));
+        if encrypted && self.dialect < SMB3 {
             Some("--encryption needs SMB 3; choose --dialect 3.0 or later")
-        } else if later_cipher && self.dialect < DialectChoice::Smb311 {
+        } else if later_cipher && self.dialect < SMB311 {
             Some("this cipher needs --dialect 3.1.1; SMB 3.0 and 3.0.2 have aes-128-ccm alone")
-        } else if algorithm && self.dialect < DialectChoice::Smb311 {
+        } else if algorithm && self.dialect < SMB311 {
             Some("--signing-algorithm needs --dialect 3.1.1; every older dialect has one way of signing")
-        } else if algorithm && self.signing == SigningChoice::Off {
+        } else if algorithm && self.signing == Signing::Off {
             Some("--signing off leaves nothing for --signing-algorithm to do; leave one of them out")
-        } else if self.raw && self.dialect != DialectChoice::Nt1 {
+        } else if self.raw && self.dialect != Dialect::NtLm012 {
             Some("--raw is of SMB1; choose --dialect nt1")
-        } else if self.raw && self.signing == SigningChoice::Required {
+        } else if self.raw && self.signing == Signing::Required {
             Some("what has no header has no signature: leave --raw or --signing required out")
         } else if self.timeout.is_zero() {
             Some("--timeout has to be longer than nothing")
@@ -371,186 +378,56 @@ impl ConnectArguments {
     }
 }
 
-/// Dialects by the names of the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum DialectChoice {
-    /// SMB1
-    #[value(name = "nt1")]
-    Nt1,
-    /// SMB 2.0.2
-    #[value(name = "2.0.2")]
-    Smb202,
-    /// SMB 2.1
-    #[value(name = "2.1")]
-    Smb210,
-    /// SMB 3.0
-    #[value(name = "3.0")]
-    Smb300,
-    /// SMB 3.0.2
-    #[value(name = "3.0.2")]
-    Smb302,
-    /// SMB 3.1.1
-    #[value(name = "3.1.1")]
-    Smb311,
-}
+const DIALECTS: &Table<Dialect> = &[
+    ("nt1", "SMB1", Dialect::NtLm012),
+    ("2.0.2", "SMB 2.0.2", Dialect::Smb2(0x0202)),
+    ("2.1", "SMB 2.1", Dialect::Smb2(0x0210)),
+    ("3.0", "SMB 3.0", Dialect::Smb2(0x0300)),
+    ("3.0.2", "SMB 3.0.2", Dialect::Smb2(0x0302)),
+    ("3.1.1", "SMB 3.1.1", Dialect::Smb2(0x0311)),
+];
 
-impl From<DialectChoice> for Dialect {
-    fn from(choice: DialectChoice) -> Dialect {
-        match choice {
-            DialectChoice::Nt1 => Dialect::NtLm012,
-            DialectChoice::Smb202 => Dialect::Smb2(0x0202),
-            DialectChoice::Smb210 => Dialect::Smb2(0x0210),
-            DialectChoice::Smb300 => Dialect::Smb2(0x0300),
-            DialectChoice::Smb302 => Dialect::Smb2(0x0302),
-            DialectChoice::Smb311 => Dialect::Smb2(0x0311),
-        }
-    }
-}
-
-/// Whether messages are signed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SigningChoice {
-    /// Never.
-    Off,
-    /// Where the server requires it.
-    On,
-    /// Always.
-    Required,
-}
-
-impl From<SigningChoice> for client::Signing {
-    fn from(choice: SigningChoice) -> client::Signing {
-        match choice {
-            SigningChoice::Off => client::Signing::Off,
-            SigningChoice::On => client::Signing::On,
-            SigningChoice::Required => client::Signing::Required,
-        }
-    }
-}
+const SIGNING: &Table<Signing> = &[
+    ("off", "Never", Signing::Off),
+    ("on", "Where the server requires it", Signing::On),
+    ("required", "Always", Signing::Required),
+];
 
 /// The ways of signing of SMB 3.1.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SigningAlgorithmChoice {
-    /// HMAC-SHA256
-    HmacSha256,
-    /// AES-128-CMAC
-    AesCmac,
-    /// AES-128-GMAC
-    AesGmac,
-}
+const SIGNING_ALGORITHMS: &Table<SigningAlgorithm> = &[
+    ("hmac-sha256", "HMAC-SHA256", SigningAlgorithm::HmacSha256),
+    ("aes-cmac", "AES-128-CMAC", SigningAlgorithm::AesCmac),
+    ("aes-gmac", "AES-128-GMAC", SigningAlgorithm::AesGmac),
+];
 
-impl From<SigningAlgorithmChoice> for client::SigningAlgorithm {
-    fn from(choice: SigningAlgorithmChoice) -> client::SigningAlgorithm {
-        match choice {
-            SigningAlgorithmChoice::HmacSha256 => client::SigningAlgorithm::HmacSha256,
-            SigningAlgorithmChoice::AesCmac => client::SigningAlgorithm::AesCmac,
-            SigningAlgorithmChoice::AesGmac => client::SigningAlgorithm::AesGmac,
-        }
-    }
-}
+const ENCRYPTION: &Table<Encryption> = &[
+    ("off", "Not unless the server requires it", Encryption::Off),
+    ("required", "Strongest mutually supported cipher", Encryption::Required(None)),
+    ("aes-128-ccm", "AES-128-CCM", Encryption::Required(Some(Cipher::Aes128Ccm))),
+    ("aes-128-gcm", "AES-128-GCM", Encryption::Required(Some(Cipher::Aes128Gcm))),
+    ("aes-256-ccm", "AES-256-CCM", Encryption::Required(Some(Cipher::Aes256Ccm))),
+    ("aes-256-gcm", "AES-256-GCM", Encryption::Required(Some(Cipher::Aes256Gcm))),
+];
 
-/// Whether messages are encrypted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EncryptionChoice {
-    /// Not unless the server requires it.
-    Off,
-    /// Strongest mutually supported cipher.
-    Required,
-    /// AES-128-CCM
-    #[value(name = "aes-128-ccm")]
-    Aes128Ccm,
-    /// AES-128-GCM
-    #[value(name = "aes-128-gcm")]
-    Aes128Gcm,
-    /// AES-256-CCM
-    #[value(name = "aes-256-ccm")]
-    Aes256Ccm,
-    /// AES-256-GCM
-    #[value(name = "aes-256-gcm")]
-    Aes256Gcm,
-}
+const TRANSPORTS: &Table<Transport> =
+    &[("tcp", "Direct TCP", Transport::DirectTcp), ("netbios", "NetBIOS session service", Transport::NetBios)];
 
-impl From<EncryptionChoice> for client::Encryption {
-    fn from(choice: EncryptionChoice) -> client::Encryption {
-        client::Encryption::Required(match choice {
-            EncryptionChoice::Off => return client::Encryption::Off,
-            EncryptionChoice::Required => None,
-            EncryptionChoice::Aes128Ccm => Some(Cipher::Aes128Ccm),
-            EncryptionChoice::Aes128Gcm => Some(Cipher::Aes128Gcm),
-            EncryptionChoice::Aes256Ccm => Some(Cipher::Aes256Ccm),
-            EncryptionChoice::Aes256Gcm => Some(Cipher::Aes256Gcm),
-        })
-    }
-}
+const LOGINS: &Table<Login> = &[
+    ("password", "The user of the target by password; a guest where the target names none", Login::Password),
+    ("guest", "A guest", Login::Guest),
+    ("anonymous", "Nobody", Login::Anonymous),
+    ("kerberos", "Whoever the system has Kerberos tickets of", Login::Kerberos),
+];
 
-/// How frames are carried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TransportChoice {
-    /// Direct TCP.
-    Tcp,
-    /// NetBIOS session service.
-    Netbios,
-}
+const ON_FAILURE: &Table<OnFailure> = &[
+    ("reconnect", "Connect again", OnFailure::Reconnect { delay: RECONNECT_DELAY }),
+    ("end", "End the user; the run ends with the last one", OnFailure::End),
+];
 
-impl From<TransportChoice> for client::Transport {
-    fn from(choice: TransportChoice) -> client::Transport {
-        match choice {
-            TransportChoice::Tcp => client::Transport::DirectTcp,
-            TransportChoice::Netbios => client::Transport::NetBios,
-        }
-    }
-}
-
-/// Who connects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LoginChoice {
-    /// The user of the target by password; a guest where the target names none.
-    Password,
-    /// A guest.
-    Guest,
-    /// Nobody.
-    Anonymous,
-    /// Whoever the system has Kerberos tickets of.
-    Kerberos,
-}
-
-impl From<LoginChoice> for Login {
-    fn from(choice: LoginChoice) -> Login {
-        match choice {
-            LoginChoice::Password => Login::Password,
-            LoginChoice::Guest => Login::Guest,
-            LoginChoice::Anonymous => Login::Anonymous,
-            LoginChoice::Kerberos => Login::Kerberos,
-        }
-    }
-}
-
-/// When a user's session breaks, connect again or end the user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OnFailure {
-    /// Connect again.
-    Reconnect,
-    /// End the user; the run ends with the last one.
-    End,
-}
-
-/// How operations of an open loop are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ArrivalsChoice {
-    /// At equal distances.
-    Constant,
-    /// At random (a Poisson process).
-    Poisson,
-}
-
-impl From<ArrivalsChoice> for Arrivals {
-    fn from(choice: ArrivalsChoice) -> Arrivals {
-        match choice {
-            ArrivalsChoice::Constant => Arrivals::Constant,
-            ArrivalsChoice::Poisson => Arrivals::Poisson,
-        }
-    }
-}
+const ARRIVALS: &Table<Arrivals> = &[
+    ("constant", "At equal distances", Arrivals::Constant),
+    ("poisson", "At random (a Poisson process)", Arrivals::Poisson),
+];
 
 /// What to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,6 +1,7 @@
 //! Arguments of `smbscope lab`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use super::one_of::{Table, one_of};
+use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use smbscope_lab::{Antivirus, Dialect, Settings, Signing, parse_bandwidth, parse_delay, parse_loss, parse_size};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -143,16 +144,16 @@ pub struct ServerArguments {
     pub max_dialect: Dialect,
 
     /// Server signing policy.
-    #[arg(long, value_enum, default_value_t = LabSigning::On, help_heading = "Server")]
-    pub signing: LabSigning,
+    #[arg(long, value_parser = one_of(SIGNING), default_value = "on", help_heading = "Server")]
+    pub signing: Signing,
 
     /// Require encryption on every share, not only on the share `enc`.
     #[arg(long, help_heading = "Server")]
     pub encrypt: bool,
 
     /// Grant leases and oplocks.
-    #[arg(long, value_enum, default_value_t = OnOff::On, help_heading = "Server")]
-    pub leases: OnOff,
+    #[arg(long, action = ArgAction::Set, value_parser = one_of(ON_OFF), default_value = "on", help_heading = "Server")]
+    pub leases: bool,
 
     /// Make the share read-only.
     #[arg(long, help_heading = "Server")]
@@ -221,13 +222,9 @@ impl ServerArguments {
         Settings {
             min_dialect: self.min_dialect,
             max_dialect: self.max_dialect,
-            signing: match self.signing {
-                LabSigning::Off => Signing::Off,
-                LabSigning::On => Signing::On,
-                LabSigning::Required => Signing::Required,
-            },
+            signing: self.signing,
             encrypt: self.encrypt,
-            leases: self.leases == OnOff::On,
+            leases: self.leases,
             read_only: self.read_only,
             users: self.users,
             guests: self.guests,
@@ -244,25 +241,13 @@ impl ServerArguments {
     }
 }
 
-/// Server signing policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LabSigning {
-    /// None, unless the client requires them of SMB2 or later.
-    Off,
-    /// Where the client wants them.
-    On,
-    /// Always.
-    Required,
-}
+const SIGNING: &Table<Signing> = &[
+    ("off", "None, unless the client requires them of SMB2 or later", Signing::Off),
+    ("on", "Where the client wants them", Signing::On),
+    ("required", "Always", Signing::Required),
+];
 
-/// A switch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OnOff {
-    /// Yes.
-    On,
-    /// No.
-    Off,
-}
+const ON_OFF: &Table<bool> = &[("on", "Yes", true), ("off", "No", false)];
 
 /// A virus scanner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

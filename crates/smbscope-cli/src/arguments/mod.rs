@@ -4,21 +4,19 @@ mod bench;
 mod compare;
 mod install;
 mod lab;
+mod one_of;
 
-pub use bench::{
-    ArrivalsChoice, BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, DialectChoice,
-    EncryptionChoice, LoginChoice, OnFailure, SigningAlgorithmChoice, SigningChoice, TransportChoice,
-    WorkloadsArguments,
-};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+pub use bench::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, WorkloadsArguments};
+use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 pub use compare::{CompareArguments, CompareFormat};
 pub use install::{CompletionsArguments, ManArguments};
 pub use lab::{
-    DownArguments, LabArguments, LabFormat, LabSigning, LabVerb, OnOff, RunArguments, Scanner, ServerArguments,
-    StateArguments, StatusArguments, UpArguments,
+    DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
+    StatusArguments, UpArguments,
 };
+use one_of::named;
 use smbscope_model::units;
 use smbscope_model::{Limits, Nanos, Role};
 use smbscope_report::Thresholds;
@@ -274,16 +272,6 @@ fn dimension() -> impl TypedValueParser<Value = Dimension> {
 
 fn sort() -> impl TypedValueParser<Value = Sort> {
     named(Sort::ALL.map(|sort| (sort.name(), sort)))
-}
-
-/// One of a few values by its name.
-fn named<T: Copy + Send + Sync + 'static, const N: usize>(
-    values: [(&'static str, T); N],
-) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(values.map(|(name, _)| name)).map(move |chosen: String| {
-        let found = values.iter().find(|(name, _)| *name == chosen);
-        found.expect("clap lets no other name pass").1
-    })
 }
 
 /// The width of bins on the time line.

@@ -1,19 +1,15 @@
 //! What the arguments of `smbscope bench` ask for.
 
 use super::{command, password};
-use crate::arguments::{BenchArguments, ConnectArguments, OnFailure};
+use crate::arguments::{BenchArguments, ConnectArguments};
 use crate::{BadArguments, lab};
 use smbscope_bench::files::Sources;
 use smbscope_bench::{Connect, RunOptions, Server};
 use smbscope_load::client::Options;
-use smbscope_load::engine::{self, Connects, ErrorLimit, Limits, Plan, Schedule, Search, Users};
+use smbscope_load::engine::{Connects, EngineError, ErrorLimit, Limits, Plan, Schedule, Search, Users};
 use smbscope_load::workload::Workload;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::time::Duration;
-
-/// What passes before a user whose session broke connects again.
-const RECONNECT_DELAY: Duration = Duration::from_millis(500);
 
 /// All of it, with the workload read.
 pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
@@ -41,13 +37,13 @@ pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
 pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
     let file = arguments.password_file.clone();
     let password = move |user: &str| Ok(password::of(user, file.as_deref())?);
-    let mut connect = Connect::new(arguments.login.into(), Box::new(password));
+    let mut connect = Connect::new(arguments.login, Box::new(password));
     connect.options = Options {
-        dialect: arguments.dialect.into(),
-        signing: arguments.signing.into(),
-        signing_algorithm: arguments.signing_algorithm.map(Into::into),
-        encryption: arguments.encryption.into(),
-        transport: arguments.transport.into(),
+        dialect: arguments.dialect,
+        signing: arguments.signing,
+        signing_algorithm: arguments.signing_algorithm,
+        encryption: arguments.encryption,
+        transport: arguments.transport,
         timeout: arguments.timeout,
         compound: arguments.compound,
         raw: arguments.raw,
@@ -70,9 +66,7 @@ fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
 /// Refuses what is asked of a workload that has no such thing, before anything is begun.
 fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArguments> {
     if let Some(criterion) = &arguments.find_capacity {
-        criterion
-            .check(workload.operations())
-            .map_err(|error| BadArguments(engine::EngineError::from(error).to_string()))?;
+        criterion.check(workload.operations()).map_err(|error| BadArguments(EngineError::from(error).to_string()))?;
     }
     if arguments.passes.is_some() && workload.steps_of_a_pass().is_none() {
         let name = workload.name();
@@ -93,7 +87,7 @@ fn sources(arguments: &BenchArguments) -> Sources {
 }
 
 fn plan(arguments: &BenchArguments) -> Plan {
-    let arrivals = arguments.arrivals.into();
+    let arrivals = arguments.arrivals;
     let rates = arguments.rates.as_ref().map_or_else(Vec::new, |rates| rates.points().to_vec());
     let schedule = match (arguments.rate, arguments.rate_per_user, rates.first()) {
         (Some(rate), _, _) => Schedule::Open { rate, per_user: false, arrivals },
@@ -118,10 +112,7 @@ fn plan(arguments: &BenchArguments) -> Plan {
         connects: Connects { rate: f64::from(arguments.connect_rate), ..Connects::default() },
         workers: arguments.threads.and_then(|threads| NonZeroUsize::new(threads.into())),
         seed: arguments.seed,
-        on_failure: match arguments.on_failure {
-            OnFailure::End => engine::OnFailure::End,
-            OnFailure::Reconnect => engine::OnFailure::Reconnect { delay: RECONNECT_DELAY },
-        },
+        on_failure: arguments.on_failure,
         limits: Limits {
             operations: arguments.operations,
             errors: arguments.stop_on_errors.map(ErrorLimit::Count),
