@@ -2,7 +2,7 @@
 
 use crate::Error;
 use serde::{Deserialize, Serialize};
-use smbscope_model::units;
+use smbscope_model::{named, units};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -135,46 +135,32 @@ impl fmt::Display for Settings {
     }
 }
 
-/// A dialect, oldest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Dialect {
-    /// SMB1, `NT LM 0.12`.
-    #[serde(rename = "nt1")]
-    Nt1,
-    /// 2.0.2
-    #[serde(rename = "2.0.2")]
-    Smb202,
-    /// 2.1
-    #[serde(rename = "2.1")]
-    Smb210,
-    /// 3.0
-    #[serde(rename = "3.0")]
-    Smb300,
-    /// 3.0.2
-    #[serde(rename = "3.0.2")]
-    Smb302,
-    /// 3.1.1
-    #[serde(rename = "3.1.1")]
-    Smb311,
+named! {
+    /// A dialect, oldest first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    pub enum Dialect {
+        /// SMB1, `NT LM 0.12`.
+        #[serde(rename = "nt1")]
+        Nt1 = "nt1",
+        /// 2.0.2
+        #[serde(rename = "2.0.2")]
+        Smb202 = "2.0.2",
+        /// 2.1
+        #[serde(rename = "2.1")]
+        Smb210 = "2.1",
+        /// 3.0
+        #[serde(rename = "3.0")]
+        Smb300 = "3.0",
+        /// 3.0.2
+        #[serde(rename = "3.0.2")]
+        Smb302 = "3.0.2",
+        /// 3.1.1
+        #[serde(rename = "3.1.1")]
+        Smb311 = "3.1.1",
+    }
 }
 
 impl Dialect {
-    /// All of them, oldest first.
-    pub const ALL: [Dialect; 6] =
-        [Dialect::Nt1, Dialect::Smb202, Dialect::Smb210, Dialect::Smb300, Dialect::Smb302, Dialect::Smb311];
-
-    /// As it is written on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Dialect::Nt1 => "nt1",
-            Dialect::Smb202 => "2.0.2",
-            Dialect::Smb210 => "2.1",
-            Dialect::Smb300 => "3.0",
-            Dialect::Smb302 => "3.0.2",
-            Dialect::Smb311 => "3.1.1",
-        }
-    }
-
     /// What Samba calls it, in smb.conf and in the `-m` of its clients.
     pub fn samba_name(self) -> &'static str {
         match self {
@@ -188,12 +174,6 @@ impl Dialect {
     }
 }
 
-impl fmt::Display for Dialect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 impl FromStr for Dialect {
     type Err = String;
 
@@ -203,16 +183,18 @@ impl FromStr for Dialect {
     }
 }
 
-/// Server signing policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Signing {
-    /// SMB1 can't be signed; SMB2 and later are where the client requires it, as the protocol demands.
-    Off,
-    /// Where the client wants it.
-    On,
-    /// Always.
-    Required,
+named! {
+    /// Server signing policy.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Signing {
+        /// SMB1 can't be signed; SMB2 and later are where the client requires it, as the protocol demands.
+        Off = "off",
+        /// Where the client wants it.
+        On = "on",
+        /// Always.
+        Required = "required",
+    }
 }
 
 impl Signing {
@@ -222,15 +204,6 @@ impl Signing {
             Signing::Off => "disabled",
             Signing::On => "auto",
             Signing::Required => "mandatory",
-        }
-    }
-
-    /// As it is written on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Signing::Off => "off",
-            Signing::On => "on",
-            Signing::Required => "required",
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::command::Dialect;
 use crate::exchange::Endpoints;
 use crate::ids::FlowId;
+use crate::named;
 use crate::time::{Nanos, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -151,24 +152,15 @@ pub struct Settled {
     pub client_round_trip: Option<Nanos>,
 }
 
-/// How a connection ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConnectionEnd {
-    /// Still open when the capture ended.
-    Open,
-    /// Closed by FIN.
-    Closed,
-    /// Closed by RST.
-    Reset,
-}
-
-impl ConnectionEnd {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            ConnectionEnd::Open => "open",
-            ConnectionEnd::Closed => "closed",
-            ConnectionEnd::Reset => "reset",
-        }
+named! {
+    /// How a connection ended.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ConnectionEnd {
+        /// Still open when the capture ended.
+        Open = "open",
+        /// Closed by FIN.
+        Closed = "closed",
+        /// Closed by RST.
+        Reset = "reset",
     }
 }

@@ -13,6 +13,7 @@
 use crate::command::{Command, Dialect, Subcommand};
 use crate::group::Group;
 use crate::ids::{FlowId, Stamp};
+use crate::named;
 use crate::time::{Nanos, Timestamp};
 use smbscope_wire::names::NtTransact;
 use smbscope_wire::smb2;
@@ -130,125 +131,59 @@ impl fmt::Display for FileId {
     }
 }
 
-/// How an exchange ended. Only [`Outcome::Complete`] counts in the statistics; the others say why not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Outcome {
-    /// Request and final response seen, first packet to last.
-    Complete,
-    /// The response was found, but its last packet was not captured, or the network lost an earlier one and the packet
-    /// that was sent again was not captured.
-    ResponseEndMissing,
-    /// No response, although the capture shows the server's whole stream until its end.
-    Unanswered,
-    /// No response found, and the capture lacks bytes that may have held it.
-    ResponseNotCaptured,
-    /// A response whose request the capture does not hold.
-    RequestNotCaptured,
-    /// The id was used for another request before a response was seen.
-    IdReused,
-    /// A response with the right id was refused, because a gap could hide that the id was recycled.
-    AmbiguousMatch,
-    /// A message that is never answered: CANCEL, SMB1 oplock acknowledgement, the data block of Write_Raw.
-    NoResponseByDesign,
-    /// A message that the server sent of its own accord.
-    ServerInitiated,
-    /// The table of outstanding requests was full; the oldest was evicted.
-    Evicted,
-    /// An encrypted frame with others outstanding: nothing says which answer is its own.
-    NotPairable,
-    /// Both halves seen, but the response before the request: the capture's clock stepped backwards, or it
-    /// reordered packets.
-    ClockStep,
-}
-
-impl Outcome {
-    /// Every outcome, for tables.
-    pub const ALL: [Outcome; 12] = [
-        Outcome::Complete,
-        Outcome::ResponseEndMissing,
-        Outcome::Unanswered,
-        Outcome::ResponseNotCaptured,
-        Outcome::RequestNotCaptured,
-        Outcome::IdReused,
-        Outcome::AmbiguousMatch,
-        Outcome::NoResponseByDesign,
-        Outcome::ServerInitiated,
-        Outcome::Evicted,
-        Outcome::NotPairable,
-        Outcome::ClockStep,
-    ];
-
-    /// The name in tables: `complete`, `response_end_missing` …
-    pub fn name(self) -> &'static str {
-        match self {
-            Outcome::Complete => "complete",
-            Outcome::ResponseEndMissing => "response_end_missing",
-            Outcome::Unanswered => "unanswered",
-            Outcome::ResponseNotCaptured => "response_not_captured",
-            Outcome::RequestNotCaptured => "request_not_captured",
-            Outcome::IdReused => "id_reused",
-            Outcome::AmbiguousMatch => "ambiguous_match",
-            Outcome::NoResponseByDesign => "no_response_by_design",
-            Outcome::ServerInitiated => "server_initiated",
-            Outcome::Evicted => "evicted",
-            Outcome::NotPairable => "not_pairable",
-            Outcome::ClockStep => "clock_step",
-        }
+named! {
+    /// How an exchange ended. Only [`Outcome::Complete`] counts in the statistics; the others say why not.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Outcome {
+        /// Request and final response seen, first packet to last.
+        Complete = "complete",
+        /// The response was found, but its last packet was not captured, or the network lost an earlier one and the packet
+        /// that was sent again was not captured.
+        ResponseEndMissing = "response_end_missing",
+        /// No response, although the capture shows the server's whole stream until its end.
+        Unanswered = "unanswered",
+        /// No response found, and the capture lacks bytes that may have held it.
+        ResponseNotCaptured = "response_not_captured",
+        /// A response whose request the capture does not hold.
+        RequestNotCaptured = "request_not_captured",
+        /// The id was used for another request before a response was seen.
+        IdReused = "id_reused",
+        /// A response with the right id was refused, because a gap could hide that the id was recycled.
+        AmbiguousMatch = "ambiguous_match",
+        /// A message that is never answered: CANCEL, SMB1 oplock acknowledgement, the data block of Write_Raw.
+        NoResponseByDesign = "no_response_by_design",
+        /// A message that the server sent of its own accord.
+        ServerInitiated = "server_initiated",
+        /// The table of outstanding requests was full; the oldest was evicted.
+        Evicted = "evicted",
+        /// An encrypted frame with others outstanding: nothing says which answer is its own.
+        NotPairable = "not_pairable",
+        /// Both halves seen, but the response before the request: the capture's clock stepped backwards, or it
+        /// reordered packets.
+        ClockStep = "clock_step",
     }
 }
 
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// The durations that an exchange yields; [`Exchange::time`] computes them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TimeKind {
-    /// Request first → response last.
-    ResponseTime,
-    /// Request last → response first.
-    ServiceTime,
-    /// Service time less the round trip between capture point and server.
-    ServerTime,
-    /// Request first → request last.
-    RequestTransfer,
-    /// Response first → response last.
-    ResponseTransfer,
-    /// Request last → response last: what Wireshark calls service response time.
-    Srt,
-    /// First copy → last copy of a retransmitted segment of either half.
-    RetransmissionDelay,
-    /// Previous response last → request first, same flow, nothing outstanding.
-    ThinkTime,
-}
-
-impl TimeKind {
-    /// Every duration, in the order of the report.
-    pub const ALL: [TimeKind; 8] = [
-        TimeKind::ResponseTime,
-        TimeKind::ServiceTime,
-        TimeKind::ServerTime,
-        TimeKind::RequestTransfer,
-        TimeKind::ResponseTransfer,
-        TimeKind::Srt,
-        TimeKind::RetransmissionDelay,
-        TimeKind::ThinkTime,
-    ];
-
-    /// The name in tables: `response_time` …
-    pub fn name(self) -> &'static str {
-        match self {
-            TimeKind::ResponseTime => "response_time",
-            TimeKind::ServiceTime => "service_time",
-            TimeKind::ServerTime => "server_time",
-            TimeKind::RequestTransfer => "request_transfer",
-            TimeKind::ResponseTransfer => "response_transfer",
-            TimeKind::Srt => "srt",
-            TimeKind::RetransmissionDelay => "retransmission_delay",
-            TimeKind::ThinkTime => "think_time",
-        }
+named! {
+    /// The durations that an exchange yields; [`Exchange::time`] computes them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum TimeKind {
+        /// Request first → response last.
+        ResponseTime = "response_time",
+        /// Request last → response first.
+        ServiceTime = "service_time",
+        /// Service time less the round trip between capture point and server.
+        ServerTime = "server_time",
+        /// Request first → request last.
+        RequestTransfer = "request_transfer",
+        /// Response first → response last.
+        ResponseTransfer = "response_transfer",
+        /// Request last → response last: what Wireshark calls service response time.
+        Srt = "srt",
+        /// First copy → last copy of a retransmitted segment of either half.
+        RetransmissionDelay = "retransmission_delay",
+        /// Previous response last → request first, same flow, nothing outstanding.
+        ThinkTime = "think_time",
     }
 }
 

@@ -13,6 +13,7 @@ pub mod group;
 pub mod groups;
 pub mod ids;
 pub mod limits;
+mod named;
 pub mod quality;
 pub mod skipped;
 pub mod time;

@@ -1,81 +1,47 @@
 //! What exchanges can be divided by, and what an exchange has there.
 
 use crate::derived;
-use smbscope_model::{Command, Dialect, Exchange, FlowId, Group, Status};
+use smbscope_model::{Command, Dialect, Exchange, FlowId, Group, Status, named};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// What exchanges can be divided by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dimension {
-    /// The client's address.
-    Client,
-    /// The server's address and port.
-    Server,
-    /// The user.
-    User,
-    /// The share.
-    Share,
-    /// The file: share and path.
-    File,
-    /// The directory that holds the file: share and path.
-    Directory,
-    /// The file name's extension.
-    Extension,
-    /// The command.
-    Command,
-    /// The group.
-    Group,
-    /// The dialect.
-    Dialect,
-    /// The TCP connection.
-    Connection,
-    /// The final response's status.
-    Status,
-    /// The bytes moved, by powers of two.
-    Size,
+named! {
+    /// What exchanges can be divided by.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Dimension {
+        /// The client's address.
+        Client = "client",
+        /// The server's address and port.
+        Server = "server",
+        /// The user.
+        User = "user",
+        /// The share.
+        Share = "share",
+        /// The file: share and path.
+        File = "file",
+        /// The directory that holds the file: share and path.
+        Directory = "directory",
+        /// The file name's extension.
+        Extension = "extension",
+        /// The command.
+        Command = "command",
+        /// The group.
+        Group = "group",
+        /// The dialect.
+        Dialect = "dialect",
+        /// The TCP connection.
+        Connection = "connection",
+        /// The final response's status.
+        Status = "status",
+        /// The bytes moved, by powers of two.
+        Size = "size",
+    }
 }
 
 impl Dimension {
-    /// Every dimension.
-    pub const ALL: [Dimension; 13] = [
-        Dimension::Client,
-        Dimension::Server,
-        Dimension::User,
-        Dimension::Share,
-        Dimension::File,
-        Dimension::Directory,
-        Dimension::Extension,
-        Dimension::Command,
-        Dimension::Group,
-        Dimension::Dialect,
-        Dimension::Connection,
-        Dimension::Status,
-        Dimension::Size,
-    ];
-
-    /// Its name on the command line and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Dimension::Client => "client",
-            Dimension::Server => "server",
-            Dimension::User => "user",
-            Dimension::Share => "share",
-            Dimension::File => "file",
-            Dimension::Directory => "directory",
-            Dimension::Extension => "extension",
-            Dimension::Command => "command",
-            Dimension::Group => "group",
-            Dimension::Dialect => "dialect",
-            Dimension::Connection => "connection",
-            Dimension::Status => "status",
-            Dimension::Size => "size",
-        }
-    }
-
     /// What it adds to a key.
     pub(super) fn fields(self) -> &'static [Field] {
         match self {
@@ -96,64 +62,45 @@ impl Dimension {
     }
 }
 
-/// A part of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Field {
-    /// The client's address.
-    Client,
-    /// The server's address and port.
-    Server,
-    /// The user.
-    User,
-    /// The share.
-    Share,
-    /// The file's path below the share.
-    File,
-    /// The directory's path below the share; empty for the share's root.
-    Directory,
-    /// The extension in lower case; empty where the name has none.
-    Extension,
-    /// The command.
-    Command,
-    /// The group.
-    Group,
-    /// The dialect.
-    Dialect,
-    /// The connection's number.
-    FlowId,
-    /// The connection's two ends.
-    Connection,
-    /// The status.
-    Status,
-    /// The least size of a power of two.
-    Size,
+named! {
+    /// A part of a key.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Field {
+        /// The client's address.
+        Client = "client",
+        /// The server's address and port.
+        Server = "server",
+        /// The user.
+        User = "user",
+        /// The share.
+        Share = "share",
+        /// The file's path below the share.
+        File = "file",
+        /// The directory's path below the share; empty for the share's root.
+        Directory = "directory",
+        /// The extension in lower case; empty where the name has none.
+        Extension = "extension",
+        /// The command.
+        Command = "command",
+        /// The group.
+        Group = "group",
+        /// The dialect.
+        Dialect = "dialect",
+        /// The connection's number.
+        FlowId = "flow_id",
+        /// The connection's two ends.
+        Connection = "connection",
+        /// The status.
+        Status = "status",
+        /// The least size of a power of two.
+        Size = "size",
+    }
 }
 
 impl Field {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Field::Client => "client",
-            Field::Server => "server",
-            Field::User => "user",
-            Field::Share => "share",
-            Field::File => "file",
-            Field::Directory => "directory",
-            Field::Extension => "extension",
-            Field::Command => "command",
-            Field::Group => "group",
-            Field::Dialect => "dialect",
-            Field::FlowId => "flow_id",
-            Field::Connection => "connection",
-            Field::Status => "status",
-            Field::Size => "size",
-        }
-    }
-
     /// The one of that name.
     pub fn named(name: &str) -> Option<Field> {
-        let all = Dimension::ALL.into_iter().flat_map(|dimension| dimension.fields());
-        all.copied().find(|field| field.name() == name)
+        Field::ALL.into_iter().find(|field| field.name() == name)
     }
 
     /// What an exchange has there.

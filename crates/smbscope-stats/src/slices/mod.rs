@@ -19,7 +19,7 @@ pub use table::{SLICES_KEPT, SLICES_MAX};
 use crate::derived;
 use crate::entity::Entity;
 use crate::summary::Figures;
-use smbscope_model::Exchange;
+use smbscope_model::{Exchange, named};
 use std::cmp::Reverse;
 use table::Table;
 
@@ -116,66 +116,36 @@ pub struct Slice {
     pub missed_at_most_ns: i128,
 }
 
-/// What comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
-    /// The most response time in total.
-    ResponseTime,
-    /// The most service time in total.
-    ServiceTime,
-    /// The most commands.
-    Count,
-    /// The most error responses.
-    Errors,
-    /// The most bytes read and written.
-    Bytes,
-    /// The longest mean response time.
-    Mean,
-    /// The longest median response time.
-    P50,
-    /// The longest 95th percentile.
-    P95,
-    /// The longest 99th percentile.
-    P99,
-    /// The longest response time of a single command.
-    Max,
-    /// The first key.
-    Key,
+named! {
+    /// What comes first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Sort {
+        /// The most response time in total.
+        ResponseTime = "response_time",
+        /// The most service time in total.
+        ServiceTime = "service_time",
+        /// The most commands.
+        Count = "count",
+        /// The most error responses.
+        Errors = "errors",
+        /// The most bytes read and written.
+        Bytes = "bytes",
+        /// The longest mean response time.
+        Mean = "mean",
+        /// The longest median response time.
+        P50 = "p50",
+        /// The longest 95th percentile.
+        P95 = "p95",
+        /// The longest 99th percentile.
+        P99 = "p99",
+        /// The longest response time of a single command.
+        Max = "max",
+        /// The first key.
+        Key = "key",
+    }
 }
 
 impl Sort {
-    /// Every order.
-    pub const ALL: [Sort; 11] = [
-        Sort::ResponseTime,
-        Sort::ServiceTime,
-        Sort::Count,
-        Sort::Errors,
-        Sort::Bytes,
-        Sort::Mean,
-        Sort::P50,
-        Sort::P95,
-        Sort::P99,
-        Sort::Max,
-        Sort::Key,
-    ];
-
-    /// Its name on the command line and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Sort::ResponseTime => "response_time",
-            Sort::ServiceTime => "service_time",
-            Sort::Count => "count",
-            Sort::Errors => "errors",
-            Sort::Bytes => "bytes",
-            Sort::Mean => "mean",
-            Sort::P50 => "p50",
-            Sort::P95 => "p95",
-            Sort::P99 => "p99",
-            Sort::Max => "max",
-            Sort::Key => "key",
-        }
-    }
-
     /// What is compared; what is absent is least.
     fn weight(self, slice: &Slice) -> Option<i128> {
         let Slice { figures, service_time, .. } = slice;
