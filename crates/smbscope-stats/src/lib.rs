@@ -23,12 +23,12 @@ mod summary;
 mod timeline;
 
 pub use aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
-pub use aggregator::{Aggregator, Counted, Kind, LEAVES_MAX, is_apart};
+pub use aggregator::{Aggregator, Kind, LEAVES_MAX, is_apart};
 pub use census::Census;
 pub use distribution::{Decade, Distribution};
 pub use entity::{ENTITIES_MAX, Entities, Entity, FileKey};
 pub use heatmap::{BUCKETS_A_DECADE, Concurrency, HeatMap, INTERVALS_MAX};
-pub use row::{Row, STATUSES_MAX};
+pub use row::{Counted, Row, STATUSES_MAX};
 pub use slices::{Dimension, Field, Part, Piece, SLICES_KEPT, SLICES_MAX, Slice, Slicer, Slices, Sort};
 pub use slowest::SLOWEST_MAX;
 pub use split::{Splits, THINK_MAX, TimePart, TimeSplit};

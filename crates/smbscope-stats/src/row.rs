@@ -1,6 +1,5 @@
 //! A row of the command and group tables: counts, packets, statuses and every time of a set of exchanges.
 
-use crate::aggregator::Counted;
 use crate::distribution::Distribution;
 use crate::summary::{Figures, Limit, Summary};
 use smbscope_model::{Exchange, Nanos, Outcome, Status, TimeKind};
@@ -8,6 +7,15 @@ use std::collections::BTreeMap;
 
 /// Distinct error statuses that a row tells apart; those with the largest codes are added up beyond it.
 pub const STATUSES_MAX: usize = 128;
+
+/// What was counted of a kind of commands.
+#[derive(Debug, Clone, Copy)]
+pub struct Counted<'a> {
+    /// Response times of those that are complete.
+    pub response_time: &'a Summary,
+    /// Error responses by status, at most [`STATUSES_MAX`](crate::STATUSES_MAX) of them.
+    pub errors: &'a BTreeMap<Status, u64>,
+}
 
 /// A finished row.
 ///

@@ -8,7 +8,7 @@
 use super::format::Format;
 use super::pcapng::Interfaces;
 use super::record::Step;
-use super::survey::{Descent, Run};
+use super::runs::{Descent, Run};
 use crate::decode::Decoder;
 use crate::segment::Packet;
 use smbscope_model::{Quality, Stamp};

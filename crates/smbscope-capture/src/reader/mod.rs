@@ -15,6 +15,7 @@ mod map;
 mod pcap;
 mod pcapng;
 mod record;
+mod runs;
 mod set;
 mod snoop;
 mod source;

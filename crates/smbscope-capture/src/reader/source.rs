@@ -4,8 +4,9 @@ use super::capture::Capture;
 use super::format::Format;
 use super::pcapng::Interfaces;
 use super::record::{Skipped, Step};
-use super::stream::{self, Next, Stream};
-use super::survey::{ENDS_INSIDE, Run, Survey};
+use super::runs::Run;
+use super::stream::{self, ENDS_INSIDE, Next, Stream};
+use super::survey::Survey;
 use super::warm::{Marks, Warmer};
 use std::time::Duration;
 

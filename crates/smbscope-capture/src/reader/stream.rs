@@ -5,12 +5,14 @@
 use super::format::Format;
 use super::pcapng::Interfaces;
 use super::record::{Record, Skipped, Step};
-use super::survey::ENDS_INSIDE;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
+
+/// Why a file cannot be read any further when its last record is cut off.
+pub(super) const ENDS_INSIDE: &str = "the file ends in the middle of a record";
 
 /// Bytes handed from thread to thread at once.
 const CHUNK_LENGTH: usize = 256 << 10;

@@ -7,43 +7,16 @@ use super::clock::{self, NEIGHBOURS, StepBack};
 use super::format::Format;
 use super::pcapng::Interfaces;
 use super::record::{Record, Skipped, Step};
-use super::stream::{self, Next, Stream};
+use super::runs::{Descent, Run};
+use super::stream::{self, ENDS_INSIDE, Next, Stream};
 use super::warm::Marks;
 use smbscope_model::ClockStep;
 
 /// Packets that a reorder window holds, and bytes of their records.
 pub(super) const WINDOW_PACKETS: usize = 4096;
 pub(super) const WINDOW_BYTES: usize = 16 << 20;
-/// Why a file cannot be read any further when its last record is cut off.
-pub(super) const ENDS_INSIDE: &str = "the file ends in the middle of a record";
 /// With no more runs than this, merging them beats holding packets in a window.
 const FEW_RUNS: usize = 1024;
-
-/// A stretch of a file whose timestamps ascend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Run {
-    /// Offset of the run's first record.
-    pub(super) position: u64,
-    /// Number of its first packet, from 1.
-    pub(super) number: u64,
-    /// Timestamp of its first packet.
-    pub(super) time: i64,
-    /// The parser's state in front of it.
-    pub(super) format: Format,
-    /// What its timestamps lack since the clock was set back.
-    pub(super) shift: i64,
-}
-
-/// A place where time goes back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Descent {
-    /// Index of the run that begins there.
-    pub(super) run: usize,
-    /// Timestamp of the packet in front of it.
-    pub(super) time_before: i64,
-    /// Offsets of the packets in front of it, in their order.
-    pub(super) before: Vec<u64>,
-}
 
 /// How to read a capture so that its packets come in time order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

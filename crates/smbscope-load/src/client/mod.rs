@@ -7,6 +7,7 @@
 pub mod auth;
 pub mod crypto;
 mod error;
+mod facts;
 mod file;
 mod foreign;
 mod limits;
@@ -19,8 +20,9 @@ pub mod smb2;
 mod transport;
 
 pub use error::Error;
+pub use facts::Facts;
 pub use file::{Disposition, Entry, Handle, Info, LockRange, Open, Opened, SetInfo, access, options as create_options};
 pub use foreign::Foreign;
 pub use options::{Cipher, Credentials, Encryption, Options, Secret, Signing, SigningAlgorithm, Transport};
 pub use sample::{Sample, Samples};
-pub use session::{Facts, Session};
+pub use session::Session;

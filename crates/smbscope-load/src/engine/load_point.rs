@@ -5,19 +5,13 @@ use super::plan::Plan;
 use super::recorder::{Recorder, Window};
 use super::schedule::{Appointments, Schedule};
 use super::session::Connector;
-use super::timers::Timers;
-use super::user::Left;
+use super::timers::{Timers, now};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 use tokio::sync::Semaphore;
-
-/// The clock of all measuring: in tests it may be a simulated one.
-pub(crate) fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
-}
 
 /// What all workers share for as long as they live.
 pub(crate) struct Common<C> {
@@ -26,6 +20,17 @@ pub(crate) struct Common<C> {
     /// Connects that may go on at the same time.
     pub(crate) turns: Semaphore,
     pub(crate) flows: AtomicU64,
+}
+
+/// How a user's work ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// The load point is over.
+    Over,
+    /// The script has no more steps.
+    Done,
+    /// There is no session: why.
+    Failed(String),
 }
 
 /// What the users of a worker share during a load point.

@@ -29,8 +29,6 @@ mod users;
 mod worker;
 
 #[cfg(test)]
-mod mock;
-#[cfg(test)]
 mod tests;
 
 pub use capacity::{Capacity, Knee, Search, Tried};

@@ -2,7 +2,6 @@
 //! fast server; an operation that began late by that much would seem to have waited for the server. Linux has timers of
 //! the clock's own resolution (timerfd_create(2)): each worker has one, set to the earliest moment that anybody waits for.
 
-use super::load_point::now;
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,6 +10,11 @@ use std::io;
 use std::time::Instant;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
+
+/// The clock of all measuring: in tests it may be a simulated one.
+pub(crate) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
 
 /// Which time users live in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! One user at work: the steps of the script, begun by the schedule, performed on the session, and recorded.
 
 use super::exchanges::Origin;
-use super::load_point::{LoadPoint, now};
+use super::load_point::{Left, LoadPoint};
 use super::plan::OnFailure;
 use super::recorder::Completed;
 use super::result::Ended;
 use super::schedule::Appointments;
 use super::session::{Connector, Performed, ServerSession};
+use super::timers::now;
 use crate::client::Error;
 use crate::workload::{Action, Script, Slot, Step};
 use smbscope_model::FlowId;
@@ -37,17 +38,6 @@ pub(crate) struct User<T> {
     appointments: Option<Appointments>,
     /// Since when a command is outstanding, or about to be.
     waiting: Option<Instant>,
-}
-
-/// How a user's work ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Left {
-    /// The load point is over.
-    Over,
-    /// The script has no more steps.
-    Done,
-    /// There is no session: why.
-    Failed(String),
 }
 
 /// The current operation.

@@ -11,8 +11,6 @@
 
 mod job;
 mod marker;
-#[cfg(test)]
-mod mock;
 mod share;
 #[cfg(test)]
 mod tests;

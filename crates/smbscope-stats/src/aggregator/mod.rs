@@ -8,13 +8,13 @@ use crate::aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow}
 use crate::bounded::Bounded;
 use crate::entity::{EntityTable, FileKey, Keeps};
 use crate::heatmap::HeatTable;
-use crate::row::Tally;
+use crate::row::{Counted, Tally};
 use crate::slices::{Dimension, Slicer, Sort};
 use crate::slowest::Slowest;
 use crate::split::{SplitTable, Stretch};
 use crate::summary::{Limit, Summary};
 use crate::timeline::{Intervals, Timeline, TimelineTable};
-use smbscope_model::{Command, Connection, Exchange, Group, Nanos, Outcome, Settled, Status, Subcommand, Timestamp};
+use smbscope_model::{Command, Connection, Exchange, Group, Nanos, Outcome, Settled, Subcommand, Timestamp};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -51,15 +51,6 @@ pub struct Aggregator {
 
 /// What a row of commands is about: the command, what it was used for, and where it is counted.
 pub type Kind = (Command, Option<Subcommand>, Group);
-
-/// What was counted of a kind of commands.
-#[derive(Debug, Clone, Copy)]
-pub struct Counted<'a> {
-    /// Response times of those that are complete.
-    pub response_time: &'a Summary,
-    /// Error responses by status, at most [`STATUSES_MAX`](crate::STATUSES_MAX) of them.
-    pub errors: &'a BTreeMap<Status, u64>,
-}
 
 fn kind_of(exchange: &Exchange) -> Kind {
     let subcommand = match exchange.outcome {

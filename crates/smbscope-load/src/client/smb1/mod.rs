@@ -13,9 +13,9 @@ mod raw;
 mod setup;
 mod watch;
 
+use super::facts::Facts;
 use super::options::Options;
 use super::sample::Samples;
-use super::session::Facts;
 use super::{Error, Handle};
 use connection::{About, Smb1Connection, malformed};
 use smbscope_model::FileId;

@@ -19,9 +19,9 @@ mod setup;
 mod watch;
 
 use super::Error;
+use super::facts::Facts;
 use super::options::{Options, SigningAlgorithm};
 use super::sample::Samples;
-use super::session::Facts;
 use breaks::Caching;
 use channels::Channels;
 use connection::{About, Smb2Connection};

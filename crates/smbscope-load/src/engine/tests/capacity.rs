@@ -1,7 +1,7 @@
 //! The search for the knee.
 
+use super::mock::{Answer, after_ms};
 use super::*;
-use crate::engine::mock::{Answer, after_ms};
 use crate::random::Random;
 use smbscope_wire::status::NtStatus;
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,7 @@
 //! Closed loops.
 
+use super::mock::{Answer, after_ms};
 use super::*;
-use crate::engine::mock::{Answer, after_ms};
 use smbscope_model::{Group, Nanos};
 use smbscope_wire::status::NtStatus;
 

@@ -1,8 +1,8 @@
 //! How load points begin and end.
 
+use super::mock::{Answer, Asked, after_ms};
 use super::*;
 use crate::engine::exchanges::Exchanges;
-use crate::engine::mock::{Answer, Asked, after_ms};
 use smbscope_model::{Group, Outcome};
 use smbscope_wire::status::NtStatus;
 

@@ -3,11 +3,12 @@
 mod capacity;
 mod closed;
 mod ends;
+mod mock;
 mod open;
 
 use super::load::{Engine, Surroundings, with_engine};
-use super::mock::{MockServer, Reads};
 use super::*;
+use mock::{MockServer, Reads};
 use result::Run;
 use std::num::NonZeroUsize;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Open loops.
 
+use super::mock::{Answer, after_ms};
 use super::*;
-use crate::engine::mock::{Answer, after_ms};
 use smbscope_wire::status::NtStatus;
 
 fn open(plan: Plan, rate: f64, arrivals: Arrivals) -> Plan {

@@ -1,7 +1,7 @@
 //! A share in memory.
 
-use super::share::{Connector, Content, Share};
 use crate::client::{Entry, Error};
+use crate::prepare::share::{Connector, Content, Share};
 use smbscope_model::Command;
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;

@@ -1,6 +1,8 @@
-use super::mock::{Memory, Node};
+mod mock;
+
 use super::*;
 use crate::workload::Sizes;
+use mock::{Memory, Node};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 

@@ -1,0 +1,208 @@
+use super::*;
+use smbscope_load::engine::result::{ClientCpu, Interval, Operation};
+use smbscope_model::{Command, Endpoints, Exchange, FlowId, Status, Timestamp};
+use smbscope_stats::Aggregator;
+use smbscope_wire::smb2;
+use smbscope_wire::status::NtStatus;
+use std::time::Duration;
+
+pub(crate) const READ: Command = Command::Smb2(smb2::Command::READ);
+
+/// A complete exchange of a client's connection: a port for each.
+pub(crate) fn exchange(client: u16, command: Command, id: u64, start: i64, length: i64) -> Exchange {
+    Exchange {
+        flow: FlowId(client.into()),
+        endpoints: Endpoints { client: ([127, 0, 0, 1], 40_000 + client).into(), server: ([127, 0, 0, 1], 445).into() },
+        command,
+        message_id: Some(id),
+        status: Some(Status::Nt(NtStatus::SUCCESS)),
+        ..smbscope_testkit::exchange::read(start, length)
+    }
+}
+
+fn summary(values: &[i64]) -> Summary {
+    let mut summary = Summary::new(Limit::ROW);
+    values.iter().for_each(|value| summary.record(Nanos(*value)));
+    summary
+}
+
+/// Two reads, a create that fails, a query of attributes and a listing, in ten seconds.
+pub(crate) fn run(users: u32) -> Run {
+    let missing = NtStatus::OBJECT_NAME_NOT_FOUND;
+    let started = Timestamp(871_291_800_000_000_000);
+    let mut counted = Aggregator::new();
+    let mut count = |code, group, length, status| {
+        let exchange = exchange(1, Command::Smb2(code), 1, started.0, length);
+        counted.record(&Exchange { group, status: Some(Status::Nt(status)), ..exchange });
+    };
+    count(smb2::Command::READ, Group::Read, 100, NtStatus::SUCCESS);
+    count(smb2::Command::READ, Group::Read, 300, NtStatus::SUCCESS);
+    count(smb2::Command::CREATE, Group::OpenClose, 50, missing);
+    count(smb2::Command::QUERY_INFO, Group::Attributes, 10, NtStatus::SUCCESS);
+    count(smb2::Command::QUERY_DIRECTORY, Group::Directory, 30, NtStatus::SUCCESS);
+    Run {
+        users,
+        started,
+        duration: Duration::from_secs(10),
+        warmup: Duration::from_secs(2),
+        counted,
+        due: Some(summary(&[150, 900])),
+        operations: vec![Operation {
+            name: "Read it".into(),
+            service: summary(&[150, 250]),
+            response: Some(summary(&[150, 900])),
+            unexpected: [(missing, 1)].into(),
+        }],
+        bytes_read: 8_192,
+        bytes_written: 0,
+        intervals: vec![Interval {
+            start: started,
+            users,
+            operations: 5,
+            errors: 1,
+            bytes_read: 8_192,
+            bytes_written: 0,
+            p50: Some(Nanos(50)),
+            p95: None,
+            max: Some(Nanos(300)),
+        }],
+        connects: summary(&[11_000_000]),
+        failures: BTreeMap::from([("connection refused".to_owned(), 2)]),
+        unanswered: 1,
+        stalls: Vec::new(),
+        client_cpu: ClientCpu {
+            user: Duration::from_millis(400),
+            system: Duration::from_millis(600),
+            busy_poll: false,
+            busiest: 0.25,
+            limited: false,
+            late_p99: Some(Nanos(90_000)),
+        },
+        ended: Ended::Stopped("enough".into()),
+        pace: Pace::Open { rate: 0.5, not_begun: 3 },
+    }
+}
+
+/// A ramp of such runs.
+pub(crate) fn document(users: &[u32]) -> bench::Document {
+    let runs: Vec<bench::Run> = users.iter().map(|users| of(&run(*users), Seen::NotAsked)).collect();
+    bench::Document {
+        generator: bench::Generator::new("0.1.0"),
+        title: None,
+        headline: String::new(),
+        target: bench::Target {
+            host: "127.0.0.1".into(),
+            port: 445,
+            share: "share".into(),
+            directory: None,
+            user: None,
+            dialect: Some("3.1.1".into()),
+            signing: "off".into(),
+            signing_algorithm: None,
+            encryption: "off".into(),
+            cipher: None,
+        },
+        workload: bench::Workload {
+            name: "echo".into(),
+            source: None,
+            seed: Some(1),
+            file_set: None,
+            sha256: None,
+            definition: None,
+        },
+        settings: bench::Settings {
+            schedule: bench::Schedule::Open { rate: 0.5, per_user: false, random: false },
+            users: users.to_vec(),
+            rates: Vec::new(),
+            duration_ns: Nanos(10_000_000_000),
+            warmup_ns: Nanos(2_000_000_000),
+            threads: 1,
+            sessions_per_user: 1,
+            connections_per_session: 1,
+            busy_poll: false,
+            connects_per_second: None,
+            capture: false,
+        },
+        started_ns: Timestamp(871_291_800_000_000_000),
+        environment: BTreeMap::new(),
+        runs,
+        capacity: None,
+        overall_response_time_ns: None,
+        warnings: Vec::new(),
+        invocation: None,
+        next: Vec::new(),
+    }
+    .completed()
+}
+
+#[test]
+fn figures_are_those_of_the_run() {
+    let found = of(&run(4), Seen::NotAsked);
+    assert_eq!((found.users, found.operations, found.operations_per_second), (4, 5, 0.5));
+    assert_eq!(found.errors, BTreeMap::from([("STATUS_OBJECT_NAME_NOT_FOUND".to_owned(), 1)]));
+    // The mean of 100, 300, 50, 10 and 30.
+    assert_eq!(found.total.client.mean, Some(Nanos(98)));
+    assert_eq!(found.total.wire, None);
+    // Two operations in ten seconds.
+    assert_eq!(found.pace, bench::Pace::Open { rate: 0.5, rate_kept: 0.2, not_begun: 3 });
+    let cpu = found.client_cpu.unwrap();
+    assert_eq!((cpu.percent, cpu.busiest_percent, cpu.per_operation_ns), (10.0, 25.0, Some(Nanos(200_000_000))));
+    assert_eq!(cpu.late_p99_ns, Some(Nanos(90_000)));
+    assert_eq!(found.ended, bench::Ended::Stopped { why: "enough".into() });
+    assert_eq!(found.workload_operations[0].response_time.unwrap().max, Some(Nanos(900)));
+    assert_eq!((found.unanswered, found.failures["connection refused"]), (1, 2));
+}
+
+#[test]
+fn other_is_the_sum_of_its_parts_and_stands_before_them() {
+    let found = of(&run(1), Seen::NotAsked);
+    let groups: Vec<(&str, Option<&str>, u64)> =
+        found.groups.iter().map(|group| (group.group.as_str(), group.part_of.as_deref(), group.operations)).collect();
+    let expected = [
+        ("Open/Close", None, 1),
+        ("Other", None, 2),
+        ("Attributes", Some("Other"), 1),
+        ("Directory", Some("Other"), 1),
+        ("Read", None, 2),
+    ];
+    assert_eq!(groups, expected);
+    assert_eq!(found.group("Other").unwrap().times.client.mean, Some(Nanos(20)));
+}
+
+#[test]
+fn the_wire_stands_beside_the_client() {
+    let run = run(1);
+    let begin = run.started.0;
+    let mut wire = Wire::new(&run, Some(&[exchange(1, READ, 7, begin, 300)]));
+    wire.record(&exchange(1, READ, 7, begin + 20, 240));
+    // What the client did not count stands there all the same.
+    let echo = Command::Smb2(smb2::Command::ECHO);
+    wire.record(&Exchange { group: Group::Session, ..exchange(1, echo, 8, begin + 1_000_000_000, 40) });
+    let facts = CaptureFacts { quality: "Fine.".into(), packets: 4, ..CaptureFacts::default() };
+    let found = of(&run, Seen::Made(&wire, facts));
+    let read = found.commands.iter().find(|command| command.command == "READ").unwrap();
+    assert_eq!(read.times.wire.unwrap().p50, Some(Nanos(240)));
+    assert_eq!(read.times.difference.unwrap().p50, Some(Nanos(60)));
+    let echo = found.commands.iter().find(|command| command.command == "ECHO").unwrap();
+    assert_eq!((echo.count, echo.times.wire.unwrap().count), (0, 1));
+    let Some(Capture::Made(made)) = &found.capture else { panic!("there is a capture") };
+    assert_eq!((made.client_commands, made.wire_commands, made.matched), (5, 2, Some(1)));
+}
+
+#[test]
+fn encrypted_frames_stand_for_the_commands_in_them() {
+    let run = run(1);
+    let mut wire = Wire::new(&run, None);
+    let frame = exchange(1, Command::EncryptedFrame, 0, run.started.0, 700);
+    wire.record(&Exchange { group: Group::Encrypted, message_id: None, ..frame });
+    let found = of(&run, Seen::Made(&wire, CaptureFacts::default()));
+    assert_eq!(found.total.wire.unwrap().p50, Some(Nanos(700)));
+}
+
+#[test]
+fn a_run_without_length_has_no_rates() {
+    let found = of(&Run { duration: Duration::ZERO, ..run(1) }, Seen::Skipped("not permitted".into()));
+    assert_eq!(found.operations_per_second, 0.0);
+    assert_eq!(found.client_cpu.unwrap().percent, 0.0);
+    assert_eq!(found.capture, Some(Capture::Skipped { why: "not permitted".into() }));
+}
