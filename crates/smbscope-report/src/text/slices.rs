@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// The name column, which holds paths and pairs of addresses.
-const NAMES: RangeInclusive<usize> = 35..=80;
+const NAMES: RangeInclusive<usize> = 32..=80;
 
 pub(crate) fn render(page: &mut Page, slices: &Slices, top: usize) {
     if slices.entries.is_empty() {
