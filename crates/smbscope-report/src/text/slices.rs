@@ -31,25 +31,27 @@ pub(crate) fn render(page: &mut Page, slices: &Slices, top: usize) {
         };
         lines.push(Line::new(name, cells(&others, waited)));
     }
-    let table = Table::new(columns()).names(NAMES).section(heading(&slices.by), lines);
+    let table = Table::new(columns(&slices.sort)).names(NAMES).section(heading(&slices.by), lines);
     let left_out = table.with_shorter(page.width(), shorten_path).render(page);
     note(page, slices, &left_out);
 }
 
-fn columns() -> Vec<Column> {
+/// The column that sorts stays on the narrowest page.
+fn columns(sort: &str) -> Vec<Column> {
+    let unless = |by: &str, expendable: u8| if sort == by { 0 } else { expendable };
     Column::list(&[
         ("Count", 0),
         ("Total wait", 0),
         ("Share", 0),
-        ("Errors", 4),
-        ("Read", 6),
-        ("Written", 7),
+        ("Errors", unless("errors", 4)),
+        ("Read", unless("bytes", 6)),
+        ("Written", unless("bytes", 7)),
         ("Median", 0),
-        ("Average", 1),
+        ("Average", unless("mean", 1)),
         ("p95", 0),
-        ("p99", 2),
+        ("p99", unless("p99", 2)),
         ("Slowest", 0),
-        ("Service", 3),
+        ("Service", unless("service_time", 3)),
     ])
 }
 

@@ -172,13 +172,13 @@ fn what_is_remembered_has_a_bound() {
 #[test]
 fn a_plain_line_says_what_the_dashboard_shows() {
     let line = plain::interval(&state(), &second(3)).unwrap();
-    let expected = "16 users measuring: 16/16 connected, 7,600 commands/s, 70.20 MB/s read, 19.50 written, p50 1.56ms, p95 \
-                    3.23ms, 19 errors (2 operations unexpected), 27 s left";
+    let expected = "16 users measuring: 16/16 connected, 7,600 commands/s, 70.20 MB/s read, 19.50 written, median 1.56 ms, p95 \
+                    3.23 ms, 19 errors (2 operations unexpected), 27 s left";
     assert_eq!(line, expected);
     let done = Finished { limited: true, ..state().finished[0] };
     assert_eq!(
         plain::point(&done),
-        "4 users done: 4,100 commands/s, p50 548µs, p95 820µs, 102 errors (none unexpected); the client was the limit"
+        "4 users done: 4,100 commands/s, median 548 µs, p95 820 µs, 102 errors (none unexpected); the client was the limit"
     );
 }
 
