@@ -237,7 +237,7 @@ fn finished_lines(state: &State, width: u16) -> Vec<Line<'static>> {
     let lines = state.finished.iter().map(|point| {
         let users = counted(point.users.into(), "user", "users");
         let (p50, p95) = (or_dash(point.p50), or_dash(point.p95));
-        let mut text = format!("{users:>12} {:>8}/s  median {p50:>7} p95 {p95:>7}", rate(point.per_second));
+        let mut text = format!("{users:>10} {:>8}/s  median {p50:>7}  p95 {p95:>7}", rate(point.per_second));
         if point.errors > 0 {
             text += &format!("  {} errors{}", point.errors, of_them(point.errors, point.unexpected));
         }
