@@ -105,21 +105,29 @@ async fn remove_own_directory<S: Share>(
         share.remove_file(&path).await.map_err(doing("remove", &path))?;
         cleaned.removed += 1;
     }
-    match share.remove_directory(directory).await {
-        Ok(()) => {
-            cleaned.removed += 1;
-            Ok(())
+    let is_gone = is_gone_once_removed(share, directory).await;
+    if let (Err(_) | Ok(false), Some(marker)) = (&is_gone, marker) {
+        write_marker(share, directory, marker).await?;
+    }
+    if is_gone? {
+        cleaned.removed += 1;
+    } else {
+        cleaned.left.add(format!("{directory}\\{HIDDEN}"));
+    }
+    Ok(())
+}
+
+/// Removes a directory that looks empty. `false` where it stays, because there is something in it that the server does
+/// not list.
+async fn is_gone_once_removed<S: Share>(share: &mut S, path: &str) -> Result<bool, Error> {
+    let Err(error) = share.remove_directory(path).await else { return Ok(true) };
+    match error.status() {
+        Some(NtStatus::DIRECTORY_NOT_EMPTY) => Ok(false),
+        // Samba with wide links says this of a link in the directory that leads nowhere, not of the directory.
+        Some(NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::OBJECT_PATH_NOT_FOUND) => {
+            Ok(share.list(path).await.map_err(doing("list", path))?.is_none())
         }
-        Err(error) => {
-            if let Some(marker) = marker {
-                write_marker(share, directory, marker).await?;
-            }
-            if error.status() != Some(NtStatus::DIRECTORY_NOT_EMPTY) {
-                return Err(doing("remove", directory)(error));
-            }
-            cleaned.left.add(format!("{directory}\\{HIDDEN}"));
-            Ok(())
-        }
+        _ => Err(doing("remove", path)(error)),
     }
 }
 
@@ -387,16 +395,14 @@ impl Removal<'_> {
                     }
                 }
                 Step::Remove(path) if todo.kept.contains(&path) => todo.keep(&path),
-                Step::Remove(path) => match share.remove_directory(&path).await {
-                    Err(error) if error.status() == Some(NtStatus::DIRECTORY_NOT_EMPTY) => {
+                Step::Remove(path) => {
+                    if is_gone_once_removed(share, &path).await? {
+                        self.count();
+                    } else {
                         self.leave(format!("{path}\\{HIDDEN}"), &mut todo);
                         todo.keep(&path);
                     }
-                    removed => {
-                        removed.map_err(doing("remove", &path))?;
-                        self.count();
-                    }
-                },
+                }
             }
         }
         Ok(())

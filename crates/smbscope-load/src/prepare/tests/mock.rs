@@ -26,17 +26,13 @@ pub(super) enum Node {
     Directory,
     File(Vec<u8>),
     ReparsePoint,
-    /// It is in no listing.
-    Hidden,
+    /// It is in no listing; who removes its directory is told this.
+    Hidden(NtStatus),
 }
 
 impl Memory {
     pub(super) fn put(&self, path: &str, node: Node) {
         self.0.borrow_mut().nodes.insert(path.to_owned(), node);
-    }
-
-    pub(super) fn hide(&self, path: &str) {
-        self.put(path, Node::Hidden);
     }
 
     pub(super) fn get(&self, path: &str) -> Option<Node> {
@@ -91,7 +87,8 @@ impl Share for Memory {
             return Ok(None);
         }
         let prefix = format!("{directory}\\");
-        let is_listed = |path: &String| !path[prefix.len()..].contains('\\') && self.get(path) != Some(Node::Hidden);
+        let is_listed =
+            |path: &String| !path[prefix.len()..].contains('\\') && !matches!(self.get(path), Some(Node::Hidden(_)));
         let entries = self.paths(&prefix).into_iter().filter(is_listed);
         let entry = |path: String| {
             let (size, attributes) = match self.get(&path) {
@@ -157,8 +154,11 @@ impl Share for Memory {
 
     async fn remove_directory(&mut self, path: &str) -> Result<(), Error> {
         assert_eq!(self.get(path), Some(Node::Directory), "{path}");
-        if !self.paths(&format!("{path}\\")).is_empty() {
-            return Err(refused(NtStatus::DIRECTORY_NOT_EMPTY));
+        if let Some(inside) = self.paths(&format!("{path}\\")).first() {
+            let Some(Node::Hidden(status)) = self.get(inside) else {
+                return Err(refused(NtStatus::DIRECTORY_NOT_EMPTY));
+            };
+            return Err(refused(status));
         }
         self.remove(path);
         Ok(())
