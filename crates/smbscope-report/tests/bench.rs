@@ -274,6 +274,11 @@ fn the_headline_says_where_throughput_peaks_and_what_more_users_pay() {
     let expected = "4,100 commands/s with 4 users, still rising, median 548 µs, p95 820 µs; p95 is 1.2 times as long as with \
                     1 user.";
     assert_eq!(upto(2), expected);
+    // After a dip nothing is known of more users.
+    let mut dipped = ramp();
+    dipped.runs.truncate(3);
+    dipped.runs[1].operations_per_second = 900.0;
+    assert!(plain(&dipped.completed().headline).starts_with("7,800 commands/s with 16 users, median"));
     assert_eq!(upto(0), "No command was answered.");
 }
 

@@ -46,8 +46,9 @@ pub(super) fn of(document: &Document) -> String {
     }
     let first = runs[0];
     let longer = longer(first, last).map_or_else(String::new, |longer| format!("; {longer} as {with} {}", name(first)));
-    // A rate is asked for: that it is kept says nothing about more.
-    let rising = if by_rate { "" } else { ", still rising" };
+    // A rate is asked for: that it is kept says nothing about more. Nor does throughput that dipped on the way.
+    let dipped = runs.windows(2).any(|pair| pair[1].operations_per_second < pair[0].operations_per_second * LEVEL);
+    let rising = if by_rate || dipped { "" } else { ", still rising" };
     format!("{} {with} {}{rising}{}{longer}.", rate(last), name(last), times(last))
 }
 
