@@ -389,3 +389,19 @@ fn the_verdict_on_a_load_point_goes_by_the_thresholds_of_captures() {
     assert_eq!(plain(&slow.sentences[0]), "Slow: p95 of Read 21.0 ms, above 20.0 ms.");
     assert_eq!(verdict(21, true).who, smbscope_report::Who::Client);
 }
+
+/// Against what the tables of the same document show.
+#[test]
+fn a_measure_has_the_value_that_the_tables_show() {
+    let document = ramp();
+    let run = &document.runs[0];
+    let value = |text: &str| run.value(&text.parse().expect("a measure"));
+    let seconds = |time: Option<Nanos>| time.map(Nanos::as_secs_f64);
+    let read = run.groups.iter().find(|group| group.group == "Read").expect("there are reads");
+    assert_eq!(value("p95(Read)"), seconds(read.times.client.p95));
+    assert_eq!(value("MEAN(total)"), seconds(run.total.client.mean));
+    assert_eq!(value("commands"), Some(run.operations_per_second));
+    let bytes = (run.bytes_read + run.bytes_written) as f64;
+    assert_eq!(value("throughput"), Some(bytes / run.duration_ns.as_secs_f64()));
+    assert_eq!([value("p50(nothing of that name)"), value("elapsed")], [None, None]);
+}

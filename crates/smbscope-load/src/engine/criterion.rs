@@ -16,7 +16,7 @@ use smbscope_model::units;
 use smbscope_model::{Command, Group, Nanos};
 use smbscope_stats::filter::tokens::{Cursor, Kind, Token, Wrong, tokens};
 use smbscope_stats::filter::{FilterError, Problem};
-use smbscope_stats::{Figures, Summary};
+use smbscope_stats::{Figures, Measure, Summary, TimeFigure};
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -32,7 +32,7 @@ pub struct Criterion {
 enum Condition {
     /// `place` is that of the name in the text.
     Time {
-        figure: Figure,
+        figure: TimeFigure,
         of: String,
         place: Range<usize>,
         below: Nanos,
@@ -50,27 +50,6 @@ enum Condition {
         above: f64,
     },
 }
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Figure {
-    Mean,
-    Max,
-    P50,
-    P90,
-    P95,
-    P99,
-    P999,
-}
-
-const FIGURES: [(&str, Figure); 7] = [
-    ("mean", Figure::Mean),
-    ("max", Figure::Max),
-    ("p50", Figure::P50),
-    ("p90", Figure::P90),
-    ("p95", Figure::P95),
-    ("p99", Figure::P99),
-    ("p999", Figure::P999),
-];
 
 /// What is wrong with a criterion, and where.
 pub type CriterionError = FilterError;
@@ -116,66 +95,29 @@ fn with_example((problem, place): Wrong) -> Wrong {
 }
 
 fn condition(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<Condition, Wrong> {
-    let Some(Token { kind: Kind::Word(name), place }) = cursor.peek() else {
-        return Err(with_example(cursor.expected("a figure")));
-    };
-    cursor.skip();
-    if let Some((name, figure)) = FIGURES.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
-        let (of, place) = of_what(text, name, cursor)?;
-        compared(cursor, "<")?;
-        let below = value(text, cursor, units::duration)?;
-        return Ok(Condition::Time { figure, below, of, place });
-    }
-    match name.to_ascii_lowercase().as_str() {
-        "errors" => {
+    let (measure, place) = Measure::take(text, cursor, &["errors", "ops", "throughput"], EXAMPLE)?;
+    Ok(match measure {
+        Measure::Time(figure, of) => {
+            compared(cursor, "<")?;
+            Condition::Time { figure, of, place, below: value(text, cursor, units::duration)? }
+        }
+        Measure::Errors => {
             compared(cursor, "<")?;
             value(text, cursor, |text| match text.ends_with('%') {
                 true => units::percentage(text).map(|below| Condition::ErrorShare { below }).map_err(Problem::from),
                 false => number(text).map(|below| Condition::Errors { below }),
-            })
+            })?
         }
-        "ops" | "operations" => {
+        Measure::Operations => {
             compared(cursor, ">")?;
-            Ok(Condition::Operations { above: value(text, cursor, units::rate)? })
+            Condition::Operations { above: value(text, cursor, units::rate)? }
         }
-        "throughput" => {
-            compared(cursor, ">")?;
-            Ok(Condition::Throughput { above: value(text, cursor, units::byte_rate)? as f64 })
-        }
+        // The only other one that is taken.
         _ => {
-            let known = FIGURES.map(|(name, _)| name).join(", ");
-            let problem = Problem::new(format!("`{name}` is none of {known}, errors, ops, throughput"));
-            Err(with_example((problem, place.clone())))
+            compared(cursor, ">")?;
+            Condition::Throughput { above: value(text, cursor, units::byte_rate)? as f64 }
         }
-    }
-}
-
-/// The name in parentheses behind a figure, and its bytes; it may hold blanks and parentheses of its own, and in quotes
-/// any signs.
-fn of_what(text: &str, figure: &str, cursor: &mut Cursor<'_, '_>) -> Result<(String, Range<usize>), Wrong> {
-    let open = cursor.place();
-    let opened = cursor.takes(&Kind::Open);
-    let inside = cursor.rest();
-    if !opened || inside.first().is_some_and(|token| token.kind == Kind::Close) {
-        let problem = Problem::new(format!("`{figure}` needs to say of what"));
-        return Err((problem.hint(format!("{figure}(total), {figure}(Read)")), open));
-    }
-    let mut depth = 1;
-    let count = inside.iter().take_while(|token| {
-        depth += i32::from(token.kind == Kind::Open) - i32::from(token.kind == Kind::Close);
-        depth > 0
-    });
-    let count = count.count();
-    if count == inside.len() {
-        return Err((Problem::new("the parenthesis is not closed").hint(EXAMPLE), open.start..text.len()));
-    }
-    (0..=count).for_each(|_| cursor.skip());
-    let place = inside[0].place.start..inside[count - 1].place.end;
-    let of = match &inside[0].kind {
-        Kind::Quoted(inner) if count == 1 => inner.to_string(),
-        _ => text[place.clone()].to_owned(),
-    };
-    Ok((of, place))
+    })
 }
 
 /// The one sign by which a figure is compared.
@@ -279,24 +221,6 @@ impl Condition {
     }
 }
 
-impl Figure {
-    fn name(self) -> &'static str {
-        FIGURES.iter().find(|(_, figure)| *figure == self).map_or("", |(name, _)| name)
-    }
-
-    fn of(self, figures: &Figures) -> Option<Nanos> {
-        match self {
-            Figure::Mean => figures.mean,
-            Figure::Max => figures.max,
-            Figure::P50 => figures.p50,
-            Figure::P90 => figures.p90,
-            Figure::P95 => figures.p95,
-            Figure::P99 => figures.p99,
-            Figure::P999 => figures.p999,
-        }
-    }
-}
-
 fn is_total(of: &str) -> bool {
     of.eq_ignore_ascii_case("total")
 }
@@ -339,7 +263,7 @@ mod tests {
     #[test]
     fn conditions_are_joined_by_and() {
         let expected = [
-            Condition::Time { figure: Figure::P95, of: "Read".to_owned(), place: 4..8, below: Nanos(20_000_000) },
+            Condition::Time { figure: TimeFigure::P95, of: "Read".to_owned(), place: 4..8, below: Nanos(20_000_000) },
             Condition::ErrorShare { below: 0.01 },
             Condition::Operations { above: 500.0 },
             Condition::Throughput { above: 1.5e6 },
@@ -349,10 +273,13 @@ mod tests {
             [Condition::Time { figure, of, below, .. }] => (*figure, of.clone(), below.0),
             other => panic!("{other:?}"),
         };
-        assert_eq!(of("mean(total)<250us"), (Figure::Mean, "total".to_owned(), 250_000));
-        assert_eq!(of("p999( Expand and copy ) < 1.5 s"), (Figure::P999, "Expand and copy".to_owned(), 1_500_000_000));
-        assert_eq!(of("p50('a = b') < 1s"), (Figure::P50, "a = b".to_owned(), 1_000_000_000));
-        assert_eq!(of("max(Copy (large)) < 2s"), (Figure::Max, "Copy (large)".to_owned(), 2_000_000_000));
+        assert_eq!(of("mean(total)<250us"), (TimeFigure::Mean, "total".to_owned(), 250_000));
+        assert_eq!(
+            of("p999( Expand and copy ) < 1.5 s"),
+            (TimeFigure::P999, "Expand and copy".to_owned(), 1_500_000_000)
+        );
+        assert_eq!(of("p50('a = b') < 1s"), (TimeFigure::P50, "a = b".to_owned(), 1_000_000_000));
+        assert_eq!(of("max(Copy (large)) < 2s"), (TimeFigure::Max, "Copy (large)".to_owned(), 2_000_000_000));
     }
 
     #[test]

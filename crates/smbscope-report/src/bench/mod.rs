@@ -11,6 +11,7 @@ mod counted;
 mod document;
 mod headline;
 pub mod histograms;
+mod measure;
 mod next;
 mod overall;
 pub mod tables;

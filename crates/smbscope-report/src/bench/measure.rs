@@ -1,0 +1,46 @@
+//! The value of a measure at a load point.
+
+use super::Run;
+use smbscope_model::Nanos;
+use smbscope_stats::{Figures, Measure};
+
+impl Run {
+    /// The value of a measure: seconds, a rate a second, or a count. Absent where the run has no such thing, or too few
+    /// commands support it.
+    pub fn value(&self, measure: &Measure) -> Option<f64> {
+        let rate = |count: u64| {
+            let seconds = self.duration_ns.as_secs_f64();
+            (seconds > 0.0).then(|| count as f64 / seconds)
+        };
+        match measure {
+            Measure::Time(figure, of) => figure.of(self.figures_of(of)?).map(Nanos::as_secs_f64),
+            Measure::Errors => {
+                let unexpected = self.workload_operations.iter().flat_map(|operation| operation.unexpected.values());
+                Some((unexpected.sum::<u64>() + self.failures.values().sum::<u64>()) as f64)
+            }
+            Measure::Operations => rate(self.workload_operations.iter().map(|done| done.service_time.count).sum()),
+            Measure::Commands => Some(self.operations_per_second),
+            Measure::Throughput => rate(self.bytes_read.saturating_add(self.bytes_written)),
+            // No load point has passes yet.
+            Measure::Elapsed => None,
+        }
+    }
+
+    /// Response times of what a name stands for, looked for as criteria do: total, groups, operations, commands. Of a
+    /// command with several uses (`QUERY_INFO`), whose percentiles can't be put together, nothing is known.
+    fn figures_of(&self, of: &str) -> Option<&Figures> {
+        let is = |name: &str| name.eq_ignore_ascii_case(of);
+        if is("total") {
+            return Some(self.due.as_ref().unwrap_or(&self.total.client));
+        }
+        let group = self.groups.iter().find(|group| is(&group.group));
+        let operation = self.workload_operations.iter().find(|operation| is(&operation.operation));
+        let mut commands = self.commands.iter().filter(|command| is(&command.command));
+        match (group, operation, commands.next(), commands.next()) {
+            (Some(group), ..) => Some(&group.times.client),
+            (None, Some(operation), ..) => Some(operation.response_time.as_ref().unwrap_or(&operation.service_time)),
+            (None, None, Some(only), None) => Some(&only.times.client),
+            _ => None,
+        }
+    }
+}

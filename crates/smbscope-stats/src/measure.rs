@@ -1,0 +1,202 @@
+//! What a condition, a study or a comparison is about, by name: `p95(Read)`, `mean(total)`, `throughput`.
+
+use crate::Figures;
+use crate::filter::tokens::{Cursor, Kind, Token, Wrong, tokens};
+use crate::filter::{FilterError, Problem};
+use smbscope_model::{Nanos, named};
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Measure {
+    /// A figure of the response times of a group, a command, an operation of the workload, or of all (`total`).
+    Time(TimeFigure, String),
+    /// Operations that did not end as expected.
+    Errors,
+    /// Operations of the workload a second.
+    Operations,
+    /// Commands a second.
+    Commands,
+    /// Bytes read and written a second.
+    Throughput,
+    /// How long a pass of the workload takes from its first command to its last, on average.
+    Elapsed,
+}
+
+named! {
+    /// A figure of response times.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum TimeFigure {
+        /// The average.
+        Mean = "mean",
+        /// The longest.
+        Max = "max",
+        /// The median.
+        P50 = "p50",
+        /// The 90th percentile.
+        P90 = "p90",
+        /// The 95th percentile.
+        P95 = "p95",
+        /// The 99th percentile.
+        P99 = "p99",
+        /// The 99.9th percentile.
+        P999 = "p999",
+    }
+}
+
+/// Those without parentheses, by name. One name may have several spellings; the first is the one that is shown.
+const OTHERS: [(&str, Measure); 6] = [
+    ("errors", Measure::Errors),
+    ("ops", Measure::Operations),
+    ("operations", Measure::Operations),
+    ("commands", Measure::Commands),
+    ("throughput", Measure::Throughput),
+    ("elapsed", Measure::Elapsed),
+];
+
+/// How measures look.
+const EXAMPLE: &str = "write measures such as p95(Read), mean(total), commands or throughput";
+
+impl TimeFigure {
+    /// This figure, where enough commands support it.
+    pub fn of(self, figures: &Figures) -> Option<Nanos> {
+        match self {
+            TimeFigure::Mean => figures.mean,
+            TimeFigure::Max => figures.max,
+            TimeFigure::P50 => figures.p50,
+            TimeFigure::P90 => figures.p90,
+            TimeFigure::P95 => figures.p95,
+            TimeFigure::P99 => figures.p99,
+            TimeFigure::P999 => figures.p999,
+        }
+    }
+}
+
+impl Measure {
+    /// The measure that a longer expression goes on with, and the bytes of the name in its parentheses. `known` are the
+    /// measures that have a meaning there, by name.
+    pub fn take(
+        text: &str,
+        cursor: &mut Cursor<'_, '_>,
+        known: &[&str],
+        example: &'static str,
+    ) -> Result<(Measure, Range<usize>), Wrong> {
+        let Some(Token { kind: Kind::Word(name), place }) = cursor.peek() else {
+            let (problem, place) = cursor.expected("a figure");
+            return Err((problem.hint(example), place));
+        };
+        cursor.skip();
+        if let Some(figure) = TimeFigure::ALL.into_iter().find(|figure| figure.name().eq_ignore_ascii_case(name)) {
+            let (of, place) = of_what(text, figure.name(), cursor, example)?;
+            return Ok((Measure::Time(figure, of), place));
+        }
+        let other = OTHERS.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        if let Some((_, measure)) = other.filter(|(_, measure)| known.contains(&measure.name())) {
+            return Ok((measure, place.clone()));
+        }
+        let all: Vec<&str> = TimeFigure::ALL.iter().map(|figure| figure.name()).chain(known.iter().copied()).collect();
+        let problem = Problem::new(format!("`{name}` is none of {}", all.join(", ")));
+        Err((problem.hint(example), place.clone()))
+    }
+
+    /// What it is called where it has no parentheses.
+    fn name(&self) -> &'static str {
+        OTHERS.iter().find(|(_, measure)| measure == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether more of it is better.
+    pub fn more_is_better(&self) -> bool {
+        matches!(self, Measure::Operations | Measure::Commands | Measure::Throughput)
+    }
+}
+
+/// The name in parentheses behind a figure, and its bytes; it may hold blanks and parentheses of its own, and in quotes
+/// any signs.
+fn of_what(
+    text: &str,
+    figure: &str,
+    cursor: &mut Cursor<'_, '_>,
+    example: &'static str,
+) -> Result<(String, Range<usize>), Wrong> {
+    let open = cursor.place();
+    let opened = cursor.takes(&Kind::Open);
+    let inside = cursor.rest();
+    if !opened || inside.first().is_some_and(|token| token.kind == Kind::Close) {
+        let problem = Problem::new(format!("`{figure}` needs to say of what"));
+        return Err((problem.hint(format!("{figure}(total), {figure}(Read)")), open));
+    }
+    let mut depth = 1;
+    let count = inside.iter().take_while(|token| {
+        depth += i32::from(token.kind == Kind::Open) - i32::from(token.kind == Kind::Close);
+        depth > 0
+    });
+    let count = count.count();
+    if count == inside.len() {
+        return Err((Problem::new("the parenthesis is not closed").hint(example), open.start..text.len()));
+    }
+    (0..=count).for_each(|_| cursor.skip());
+    let place = inside[0].place.start..inside[count - 1].place.end;
+    let of = match &inside[0].kind {
+        Kind::Quoted(inner) if count == 1 => inner.to_string(),
+        _ => text[place.clone()].to_owned(),
+    };
+    Ok((of, place))
+}
+
+impl FromStr for Measure {
+    type Err = FilterError;
+
+    fn from_str(text: &str) -> Result<Measure, FilterError> {
+        let all = ["errors", "ops", "commands", "throughput", "elapsed"];
+        let parsed = tokens(text).and_then(|tokens| {
+            let mut cursor = Cursor::new(text, &tokens);
+            let (measure, _) = Measure::take(text, &mut cursor, &all, EXAMPLE)?;
+            match cursor.peek() {
+                None => Ok(measure),
+                Some(_) => Err(cursor.expected("the end")),
+            }
+        });
+        parsed.map_err(|(problem, place)| problem.at(text, place))
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Measure::Time(figure, of) => write!(f, "{}({of})", figure.name()),
+            other => f.write_str(other.name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measures_are_read_as_they_are_written() {
+        for text in
+            ["p95(Read)", "mean(total)", "max(Copy (large))", "ops", "commands", "throughput", "elapsed", "errors"]
+        {
+            assert_eq!(text.parse::<Measure>().unwrap().to_string(), text);
+        }
+        assert_eq!("P50('a = b')".parse(), Ok(Measure::Time(TimeFigure::P50, "a = b".to_owned())));
+        assert_eq!("Operations".parse(), Ok(Measure::Operations));
+    }
+
+    #[test]
+    fn what_is_no_measure_is_told_with_an_example() {
+        let problem = |text: &str| text.parse::<Measure>().unwrap_err().to_string();
+        for (text, expected) in [
+            ("p95", "character 4: `p95` needs to say of what; p95(total), p95(Read)"),
+            ("p42(Read)", "character 1: `p42` is none of mean, max, p50, p90, p95, p99, p999, errors, ops, commands"),
+            ("p95(Read) < 1ms", "character 11: expected the end"),
+            ("p95(Read", "character 4: the parenthesis is not closed; write measures such as"),
+            ("", "character 1: expected a figure"),
+        ] {
+            assert!(problem(text).starts_with(expected), "{}", problem(text));
+        }
+    }
+}
