@@ -10,5 +10,4 @@ pub mod bounded;
 pub mod client;
 pub mod engine;
 pub mod prepare;
-mod random;
 pub mod workload;

@@ -3,9 +3,9 @@
 use super::connections::Connections;
 use super::session::{Connector, Identity, Performed, ServerSession};
 use crate::client::{self, Entry, Error, Handle, Info, Open, Options, Samples, SetInfo};
-use crate::random::Random;
 use crate::workload::{Action, Own, Slot};
 use smbscope_model::Endpoints;
+use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn new(options: &Options, connections: u32, seed: u64) -> Server {
         let mut random = Random::of_stream(seed, u64::from_le_bytes(*b"payload\0"));
-        let payload = (0..PAYLOAD / 8).flat_map(|_| random.next().to_le_bytes()).collect();
+        let payload = (0..PAYLOAD / 8).flat_map(|_| random.bits().to_le_bytes()).collect();
         let user = match &options.credentials {
             client::Credentials::Ntlm { domain, user, .. } if domain.is_empty() => Some(user.as_str().into()),
             client::Credentials::Ntlm { domain, user, .. } => Some(format!("{domain}\\{user}").into()),

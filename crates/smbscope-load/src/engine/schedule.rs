@@ -7,7 +7,7 @@
 //! in turn, or with Poisson arrivals each user has a stream of its own, which add up to one of the whole rate. A user who
 //! is late begins the next operation at once, and its response time runs from the intended start: no coordinated omission.
 
-use crate::random::Random;
+use smbscope_stats::Random;
 use std::time::{Duration, Instant};
 
 /// When operations begin.

@@ -1,7 +1,7 @@
 //! The few things that are done to a share, so that tests need no server.
 
 use crate::client::{self, Disposition, Entry, Info, Open, Options, Session, access, create_options};
-use crate::random::Random;
+use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
 use std::time::{Duration, Instant};
 

@@ -3,8 +3,8 @@
 
 use super::draw::Sizes;
 use super::seat::own_directory;
-use crate::random::Random;
 use serde::{Deserialize, Serialize};
+use smbscope_stats::Random;
 use std::fmt::Write;
 
 /// The files that must be there before the work begins.

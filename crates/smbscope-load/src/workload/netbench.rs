@@ -7,7 +7,7 @@
 //! creates it removes, and what it renames it renames back.
 
 use super::draw::Sizes;
-use crate::random::Random;
+use smbscope_stats::Random;
 use std::fmt::Write;
 
 /// Operations of the mix, by count.

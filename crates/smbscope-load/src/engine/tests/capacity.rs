@@ -2,7 +2,7 @@
 
 use super::mock::{Answer, after_ms};
 use super::*;
-use crate::random::Random;
+use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
 use std::sync::{Arc, Mutex};
 

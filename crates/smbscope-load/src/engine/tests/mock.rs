@@ -4,9 +4,9 @@
 use crate::client::{Error, Sample, Samples};
 use crate::engine::session::{Connector, Identity, Performed, ServerSession};
 use crate::engine::timers::now;
-use crate::random::Random;
 use crate::workload::{Action, Expected, Script, Slot, Step};
 use smbscope_model::{Command, Dialect, Endpoints, Group, Outcome};
+use smbscope_stats::Random;
 use smbscope_wire::smb2;
 use smbscope_wire::status::NtStatus;
 use std::io;
@@ -288,7 +288,7 @@ impl Script for Reads {
             self.pending = self.commands;
             self.left = self.left.map(|left| left - 1);
         }
-        let offset = self.random.next() % 1_000_000;
+        let offset = self.random.bits() % 1_000_000;
         let action = Action::Read { slot: Slot(0), offset, length: 4096 };
         Some(Step { action, operation: Some(0), expected: Expected::Success, completes, line: None })
     }

@@ -10,7 +10,7 @@ use super::super::path::{Last, below};
 use super::raw::{Raw, RawFiles, RawOperation, RawStep, Wrong, size, sizes, times};
 use super::{At, Choose, Directory, Line, Parsed, Synthetic, What};
 use crate::client::{Disposition, Info, access};
-use crate::random::Random;
+use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -610,5 +610,5 @@ impl Checker<'_> {
 /// A number for a name, so that two workloads do not draw the same.
 fn name_salt(name: &str) -> u64 {
     let parts: Vec<u64> = name.bytes().map(u64::from).collect();
-    Random::new(&parts).next()
+    Random::new(&parts).bits()
 }

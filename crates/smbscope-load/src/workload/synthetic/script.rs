@@ -6,7 +6,7 @@ use super::super::file_set::FileSet;
 use super::super::{Own, UserSeat};
 use super::{At, Choose, Directory, Line, Synthetic, What};
 use crate::client::{LockRange, Open};
-use crate::random::Random;
+use smbscope_stats::Random;
 use std::fmt::Write;
 use std::sync::Arc;
 

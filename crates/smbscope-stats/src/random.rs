@@ -3,27 +3,28 @@
 /// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014): 64 bits of state, and
 /// any seed is a good one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
     /// A generator of its own for each combination of the numbers.
-    pub(crate) fn new(parts: &[u64]) -> Random {
+    pub fn new(parts: &[u64]) -> Random {
         let mut random = Random(0x736d_6273_636f_7065);
         for part in parts {
-            random.0 = random.next() ^ part;
+            random.0 = random.bits() ^ part;
         }
         random
     }
 
     /// The stream of one of several users who share a seed.
-    pub(crate) fn of_stream(seed: u64, stream: u64) -> Random {
+    pub fn of_stream(seed: u64, stream: u64) -> Random {
         let mut random = Random(seed);
-        random.0 = random.next() ^ stream.wrapping_mul(0xd605_1a5c_3b3d_9b4d);
-        random.next();
+        random.0 = random.bits() ^ stream.wrapping_mul(0xd605_1a5c_3b3d_9b4d);
+        random.bits();
         random
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -32,24 +33,24 @@ impl Random {
     }
 
     /// A number below `end`; 0 where `end` is 0. The bias is `end` in 2^64.
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+    pub fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64
     }
 
     /// From 0 up to, and without, 1.
-    pub(crate) fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Exponentially distributed with mean 1.
-    pub(crate) fn exponential(&mut self) -> f64 {
+    pub fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }
 
     /// Fills with bytes that no server can compress.
-    pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
+    pub fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
-            let word = self.next().to_le_bytes();
+            let word = self.bits().to_le_bytes();
             chunk.copy_from_slice(&word[..chunk.len()]);
         }
     }
@@ -63,8 +64,8 @@ mod tests {
     fn the_generator_is_the_published_one() {
         // First outputs of SplitMix64 for seed 1234567, as in the reference implementation's test vectors.
         let mut random = Random(1_234_567);
-        assert_eq!(random.next(), 6_457_827_717_110_365_317);
-        assert_eq!(random.next(), 3_203_168_211_198_807_973);
-        assert_eq!(random.next(), 9_817_491_932_198_370_423);
+        assert_eq!(random.bits(), 6_457_827_717_110_365_317);
+        assert_eq!(random.bits(), 3_203_168_211_198_807_973);
+        assert_eq!(random.bits(), 9_817_491_932_198_370_423);
     }
 }
