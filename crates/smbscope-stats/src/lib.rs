@@ -16,6 +16,7 @@ pub mod filter;
 mod heatmap;
 mod measure;
 mod random;
+pub mod replication;
 mod row;
 mod sketch;
 mod slices;
