@@ -1,11 +1,11 @@
 //! How long the blocks of a stationary bootstrap must be.
 
 /// Autocorrelation is looked at until this many lags in a row (Politis and White: K_N) show none.
-const LAGS_MIN: usize = 5;
+const QUIET_LAGS: usize = 5;
 /// Standard errors below which an autocorrelation is none (their c).
 const INSIGNIFICANT: f64 = 2.0;
 /// Weight below which a lag adds nothing to the variance of resamples.
-const SEEN_MIN: f64 = 1e-3;
+const LEAST_SEEN: f64 = 1e-3;
 /// The most that resamples are taken to miss; the estimate of a short series can be anything.
 const MOST_MISSED: f64 = 4.0;
 /// Correlation of neighbours beyond which a series is none of independent blocks anyway.
@@ -34,7 +34,7 @@ pub fn block_length(series: &[f64]) -> f64 {
 
 pub(super) fn dependence(series: &[f64]) -> Dependence {
     let count = series.len();
-    if count < 2 * LAGS_MIN || series.iter().any(|value| !value.is_finite()) {
+    if count < 2 * QUIET_LAGS || series.iter().any(|value| !value.is_finite()) {
         return Dependence::NONE;
     }
     let n = count as f64;
@@ -47,7 +47,7 @@ pub(super) fn dependence(series: &[f64]) -> Dependence {
     if variance <= 0.0 {
         return Dependence::NONE;
     }
-    let quiet = LAGS_MIN.max(n.log10().sqrt().ceil() as usize);
+    let quiet = QUIET_LAGS.max(n.log10().sqrt().ceil() as usize);
     let lags_max = (n.sqrt().ceil() as usize + quiet).min(count - 1);
     let covariances: Vec<f64> = (0..=lags_max).map(covariance).collect();
     let bound = INSIGNIFICANT * (n.log10() / n).sqrt();
@@ -76,7 +76,7 @@ pub(super) fn dependence(series: &[f64]) -> Dependence {
     let length = length.clamp(1.0, most);
     // What the stationary bootstrap's variance tends to (Politis and Romano 1994, lemma 1).
     let kept = |lag: usize| (1.0 - lag as f64 / n) * (1.0 - 1.0 / length).powi(lag as i32);
-    let seen = (1..count).take_while(|lag| kept(*lag) > SEEN_MIN).map(|lag| 2.0 * kept(lag) * covariance(lag));
+    let seen = (1..count).take_while(|lag| kept(*lag) > LEAST_SEEN).map(|lag| 2.0 * kept(lag) * covariance(lag));
     let seen = variance + seen.sum::<f64>();
     // The window sees only what is significant; of a short series that is less than there is. An autoregressive process
     // with the same correlation of neighbours (corrected by Kendall for the length of the series) sees further.

@@ -11,7 +11,7 @@ use crate::random::Random;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// Resamples in a tail below which its share is not known.
-const TAIL_MIN: usize = 3;
+const RESOLVED_TAIL: usize = 3;
 
 /// The logarithm of a ratio, and how uncertain it is.
 #[derive(Debug, Clone)]
@@ -83,7 +83,7 @@ impl Estimate {
         let below = self.resampled.partition_point(|log| *log <= 0.0);
         let above = self.resampled.len() - self.resampled.partition_point(|log| *log < 0.0);
         let beyond = below.min(above);
-        if beyond < TAIL_MIN || self.deviation <= 0.0 {
+        if beyond < RESOLVED_TAIL || self.deviation <= 0.0 {
             return by_student;
         }
         let share = (beyond as f64 / self.resampled.len() as f64).min(0.5);
