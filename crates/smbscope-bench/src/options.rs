@@ -25,8 +25,6 @@ pub struct RunOptions {
     pub workload: Workload,
     /// How many, when and how long.
     pub plan: Plan,
-    /// A user ends after so many passes of a workload that has an end.
-    pub passes: Option<u32>,
     /// What must hold at the capacity, and where to look for it; absent where the load points are those of the plan.
     pub capacity: Option<(Criterion, Search)>,
     /// How long it may take to make the workload's files; absent where none are made.
@@ -52,7 +50,6 @@ impl RunOptions {
             connect,
             workload,
             plan: Plan::default(),
-            passes: None,
             capacity: None,
             prepare: Some(PREPARE_TIMEOUT),
             capture: false,

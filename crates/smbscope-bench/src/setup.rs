@@ -4,7 +4,7 @@ use crate::options::RunOptions;
 use crate::site::Site;
 use smbscope_load::client::Facts;
 use smbscope_load::engine::Plan;
-use smbscope_load::workload::{Script, Step, UserScript, UserSeat};
+use smbscope_load::workload::{Script, UserSeat};
 use smbscope_model::{Nanos, Timestamp};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -27,41 +27,9 @@ impl Setup {
 
     /// What the session of that number does.
     pub(crate) fn script(&self, number: u32) -> Box<dyn Script> {
-        let RunOptions { workload, plan, passes, .. } = &self.options;
+        let RunOptions { workload, plan, .. } = &self.options;
         let directory = self.site.directory.clone();
-        let script = workload.script(&UserSeat { number, of: self.sessions(), seed: plan.seed, directory });
-        match *passes {
-            Some(passes) => Box::new(Passes { script, passes }),
-            None => Box::new(script),
-        }
-    }
-}
-
-/// A script that ends after some passes.
-struct Passes {
-    script: UserScript,
-    passes: u32,
-}
-
-impl Script for Passes {
-    fn operations(&self) -> &[String] {
-        self.script.operations()
-    }
-
-    fn next(&mut self) -> Option<Step<'_>> {
-        if self.script.passes() >= self.passes { None } else { self.script.next() }
-    }
-
-    fn restart(&mut self) {
-        self.script.restart();
-    }
-
-    fn sets_up(&self) -> bool {
-        self.script.sets_up()
-    }
-
-    fn passes(&self) -> u32 {
-        self.script.passes()
+        Box::new(workload.script(&UserSeat { number, of: self.sessions(), seed: plan.seed, directory }))
     }
 }
 

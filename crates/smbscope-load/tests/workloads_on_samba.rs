@@ -39,7 +39,7 @@ impl Script for Once {
 
     fn next(&mut self) -> Option<Step<'_>> {
         self.left = self.left.checked_sub(1)?;
-        if self.script.passes() > 0 { None } else { self.script.next() }
+        if self.script.passes() > Some(0) { None } else { self.script.next() }
     }
 
     fn restart(&mut self) {

@@ -296,6 +296,53 @@ fn in_brief_a_ramp_fits_a_screen() {
 }
 
 #[test]
+fn jobs_stand_below_the_load_points_and_are_read_back() {
+    let mut document = ramp();
+    let second = 1_000_000_000;
+    let job = |elapsed: i64| bench::Job {
+        session: 1,
+        started_ns: Timestamp(871_291_800_000_000_000),
+        elapsed_ns: Nanos(elapsed * second),
+        waited_ns: Nanos(elapsed * second * 3 / 4),
+        files: 100,
+        bytes_read: 5_000_000,
+        bytes_written: 0,
+    };
+    let figures = smbscope_stats::Figures {
+        count: 2,
+        min: Some(Nanos(2 * second)),
+        max: Some(Nanos(4 * second)),
+        mean: Some(Nanos(3 * second)),
+        stddev: Some(Nanos(1_414_213_562)),
+        ..smbscope_stats::Figures::default()
+    };
+    let last = document.runs.last_mut().expect("a load point");
+    last.jobs = Some(bench::Jobs {
+        elapsed: figures,
+        unfinished: 1,
+        elapsed_sum_ns: Nanos(6 * second),
+        waited_sum_ns: Nanos(6 * second * 3 / 4),
+        files: 200,
+        bytes_read: 10_000_000,
+        bytes_written: 0,
+        list: vec![job(2), job(4)],
+    });
+    assert_eq!(problems(&value(&document)), Vec::<String>::new());
+    let read = Document::parse(&written(&document)).expect("it is a ramp");
+    assert_eq!(read.runs.last().map(|run| &run.jobs), document.runs.last().map(|run| &run.jobs));
+    // 200 files and 10 MB in 6 s.
+    for detail in [Detail::Brief, Detail::One] {
+        let text = bench::render(&document, &TextOptions { width: 100, detail, ..TextOptions::default() });
+        let line = text.lines().skip_while(|line| !line.starts_with("Jobs")).nth(1).expect("a line of jobs");
+        let cells: Vec<&str> = line.split_whitespace().skip(2).collect();
+        let expected = ["2", "3.00", "s", "1.41", "s", "2.00", "s", "4.00", "s", "33.3", "1.67", "75.0%"];
+        assert_eq!(cells, expected, "{text}");
+        assert!(text.contains("1 job was not finished"), "{text}");
+    }
+    assert!(!self::text(&ramp(), 100).contains("Jobs"));
+}
+
+#[test]
 fn slices_of_a_load_point_are_in_the_table_of_captures_and_are_read_back() {
     let mut document = ramp();
     let last = document.runs.last_mut().expect("a load point");

@@ -20,13 +20,14 @@ import type { SmbscopeBenchDocument } from "../types/bench";
 import { rampChart, sidesChart, throughputCurve } from "./charts";
 import { countedSections } from "./counted";
 import { byRate, headline, load, loadText } from "./load";
-import { capacityTable, runTable, sidesTable } from "./tables";
+import { capacityTable, jobsTable, runTable, sidesTable } from "./tables";
 
 export function benchPage(bench: SmbscopeBenchDocument): Page {
   const { runs, target } = bench;
   const several = runs.length > 1;
   const sides = sidesTable(bench);
   const tried = capacityTable(bench);
+  const jobs = jobsTable(bench);
   return {
     title: bench.title ? `SMB load: ${bench.title}` : `SMB load on ${target.host}`,
     facts: [
@@ -48,6 +49,7 @@ export function benchPage(bench: SmbscopeBenchDocument): Page {
         [
           runs.length > 0 && runTable(bench),
           several && part("Response time and throughput against the load", rampChart(bench)),
+          jobs && part("Jobs", jobs),
           tried && part("Loads tried for the capacity", tried),
         ],
         several ? "Load points" : "Run",
@@ -201,6 +203,10 @@ const METHOD: [string, string][] = [
   [
     "Added",
     "The client’s time less the wire’s: of each command that was seen from both places where they were matched one by one, otherwise the difference of the two percentiles.",
+  ],
+  [
+    "Job",
+    "A whole pass of a workload that has an end, from its first request to its last response, think time within it included. It counts where it began in the measured part and was completed.",
   ],
   [
     "Percentiles",

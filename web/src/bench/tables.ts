@@ -93,6 +93,45 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
   });
 }
 
+type JobRow = Run & { jobs: NonNullable<Run["jobs"]> };
+
+/** Whole passes of the workload by load point; nothing where none was completed. */
+export function jobsTable(bench: SmbscopeBenchDocument): HTMLElement | null {
+  const rows = bench.runs.filter((run): run is JobRow => (run.jobs?.elapsed.count ?? 0) > 0);
+  if (rows.length === 0) return null;
+  const perSecond = (value: (row: JobRow) => number) => (row: JobRow) =>
+    row.jobs.elapsed_sum_ns > 0 ? (value(row) * 1e9) / row.jobs.elapsed_sum_ns : null;
+  const columns: Column<JobRow>[] = [
+    textColumn("Load", (row) => loadText(bench, load(bench, row))),
+    countColumn("Jobs", (row) => row.jobs.elapsed.count, {
+      help: "That began in the measured part and were completed",
+    }),
+    countColumn("Unfinished", (row) => row.jobs.unfinished, {
+      help: "The load point or the session ended before; not counted",
+    }),
+    timeColumn("Mean", (row) => row.jobs.elapsed.mean, { help: "From the first request to the last response" }),
+    timeColumn("Std. deviation", (row) => row.jobs.elapsed.stddev),
+    timeColumn("Fastest", (row) => row.jobs.elapsed.min),
+    timeColumn("Slowest", (row) => row.jobs.elapsed.max),
+    numberColumn(
+      "Files/s",
+      perSecond(({ jobs }) => jobs.files),
+      (n) => n.toFixed(1),
+      { help: "Files opened in a second of a job" },
+    ),
+    numberColumn(
+      "Data",
+      perSecond(({ jobs }) => jobs.bytes_read + jobs.bytes_written),
+      rate,
+      { help: "Read and written in a second of a job", exported: "Data (bytes/s)" },
+    ),
+    shareColumn("Waited", ({ jobs }) => (jobs.elapsed_sum_ns > 0 ? jobs.waited_sum_ns / jobs.elapsed_sum_ns : null), {
+      help: "Share of the time in which a command was outstanding",
+    }),
+  ];
+  return table({ caption: "Jobs", columns, rows, filter: false });
+}
+
 interface SideRow extends Measured {
   run: Run;
   name: string;

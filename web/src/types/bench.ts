@@ -433,6 +433,10 @@ export interface Run {
    * Is anything slow, and whose is it, as far as the client knows; null where nothing was answered, and in documents of older versions.
    */
   verdict: PointVerdict | null;
+  /**
+   * Whole passes of the workload; null where it has no end, and in documents of older versions.
+   */
+  jobs: Jobs | null;
 }
 /**
  * Response times of the same commands, seen from two places.
@@ -1115,6 +1119,75 @@ export interface PointVerdict {
    * What supports it: the thresholds that were exceeded, and where the time went.
    */
   sentences: string[];
+}
+/**
+ * Whole passes of a workload that has an end. A job lasts from its first request to its last response. It counts where it began in the measured part and was completed.
+ */
+export interface Jobs {
+  elapsed: Times;
+  /**
+   * Jobs that began in the measured part and were not completed: the load point or their session ended before.
+   */
+  unfinished: number;
+  /**
+   * The elapsed times of all completed jobs, added up.
+   */
+  elapsed_sum_ns: number;
+  /**
+   * The part of them in which at least one command of the job was outstanding: what users waited for the server.
+   */
+  waited_sum_ns: number;
+  /**
+   * Files that completed jobs opened.
+   */
+  files: number;
+  /**
+   * Bytes that they read.
+   */
+  bytes_read: number;
+  /**
+   * Bytes that they wrote.
+   */
+  bytes_written: number;
+  /**
+   * Those that were completed, in the order in which they began; the first 1,000.
+   *
+   * @maxItems 1000
+   */
+  list: Job[];
+}
+/**
+ * A job that was completed.
+ */
+export interface Job {
+  /**
+   * The session that did it, from 1 over all sessions of all users.
+   */
+  session: number;
+  /**
+   * Its first request.
+   */
+  started_ns: number;
+  /**
+   * From there to its last response, think time between its operations included.
+   */
+  elapsed_ns: number;
+  /**
+   * The part of it in which at least one of its commands was outstanding.
+   */
+  waited_ns: number;
+  /**
+   * Files opened.
+   */
+  files: number;
+  /**
+   * Bytes read.
+   */
+  bytes_read: number;
+  /**
+   * Bytes written.
+   */
+  bytes_written: number;
 }
 /**
  * The highest load at which a criterion holds.

@@ -76,6 +76,29 @@ function counted(seed: number, start: number): Counted {
   };
 }
 
+/** A pass of the workload by each user. */
+function jobs(users: number, start: number): Run["jobs"] {
+  const list = Array.from({ length: users }, (_, session) => ({
+    session: session + 1,
+    started_ns: start,
+    elapsed_ns: 20e9 + session * 1e8,
+    waited_ns: 15e9,
+    files: 300,
+    bytes_read: 40_000_000,
+    bytes_written: 1_000_000,
+  }));
+  return {
+    elapsed: times(users, 20e9, true),
+    unfinished: users,
+    elapsed_sum_ns: list.reduce((sum, job) => sum + job.elapsed_ns, 0),
+    waited_sum_ns: users * 15e9,
+    files: users * 300,
+    bytes_read: users * 40_000_000,
+    bytes_written: users * 1_000_000,
+    list,
+  };
+}
+
 export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeBenchDocument {
   const duration = 30e9;
   const runs = steps.map((users, index): Run => {
@@ -128,6 +151,7 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
         },
       ],
       connects: times(users, 14e6, true),
+      jobs: index === 0 ? null : jobs(users, START + index * 40e9),
       failures: {},
       unanswered: 0,
       client_cpu: {

@@ -2,6 +2,7 @@
 
 use crate::wire::Wire;
 use smbscope_load::engine::result::{self, Ended, Pace, Run};
+use smbscope_load::engine::{Job, Jobs};
 use smbscope_model::{Group, Nanos};
 use smbscope_report::bench::{self, Capture, Captured, Measured, OTHER};
 use smbscope_stats::{Counted, Figures, Kind, Limit, Summary, is_apart};
@@ -69,6 +70,29 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
         counted: Some(bench::Counted::of(&run.counted.finish())),
         // What follows from the rest.
         verdict: None,
+        jobs: run.jobs.as_ref().map(jobs),
+    }
+}
+
+fn jobs(jobs: &Jobs) -> bench::Jobs {
+    let job = |job: &Job| bench::Job {
+        session: job.session.saturating_add(1),
+        started_ns: job.started,
+        elapsed_ns: job.elapsed.into(),
+        waited_ns: job.waited.into(),
+        files: job.files,
+        bytes_read: job.bytes_read,
+        bytes_written: job.bytes_written,
+    };
+    bench::Jobs {
+        elapsed: jobs.elapsed.figures(),
+        unfinished: jobs.unfinished,
+        elapsed_sum_ns: jobs.sum.elapsed.into(),
+        waited_sum_ns: jobs.sum.waited.into(),
+        files: jobs.sum.files,
+        bytes_read: jobs.sum.bytes_read,
+        bytes_written: jobs.sum.bytes_written,
+        list: jobs.list.iter().map(job).collect(),
     }
 }
 

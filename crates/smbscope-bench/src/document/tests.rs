@@ -1,4 +1,5 @@
 use super::*;
+use smbscope_load::engine;
 use smbscope_load::engine::result::{ClientCpu, Interval, Operation};
 use smbscope_model::{Command, Endpoints, Exchange, FlowId, Status, Timestamp};
 use smbscope_stats::Aggregator;
@@ -80,6 +81,7 @@ pub(crate) fn run(users: u32) -> Run {
         },
         ended: Ended::Stopped("enough".into()),
         pace: Pace::Open { rate: 0.5, not_begun: 3 },
+        jobs: None,
     }
 }
 
@@ -151,6 +153,32 @@ fn figures_are_those_of_the_run() {
     assert_eq!(found.ended, bench::Ended::Stopped { why: "enough".into() });
     assert_eq!(found.workload_operations[0].response_time.unwrap().max, Some(Nanos(900)));
     assert_eq!((found.unanswered, found.failures["connection refused"]), (1, 2));
+}
+
+#[test]
+fn jobs_are_those_of_the_run_one_by_one_and_together() {
+    let seconds = |seconds| Duration::from_secs(seconds);
+    let job = |session, elapsed| Job {
+        session,
+        started: Timestamp(871_291_800_000_000_000),
+        elapsed: seconds(elapsed),
+        waited: seconds(1),
+        files: 10,
+        bytes_read: 1_000_000,
+        bytes_written: 0,
+    };
+    let mut elapsed = Summary::new(Limit::ROW);
+    [2, 4].iter().for_each(|length| elapsed.record(Nanos::from(seconds(*length))));
+    let sum =
+        engine::Sum { elapsed: seconds(6), waited: seconds(2), files: 20, bytes_read: 2_000_000, bytes_written: 0 };
+    let jobs = Jobs { elapsed, sum, unfinished: 1, list: vec![job(0, 2), job(3, 4)] };
+    let found = of(&Run { jobs: Some(jobs), ..run(4) }, Seen::NotAsked).jobs.unwrap();
+    assert_eq!((found.elapsed.count, found.elapsed.mean, found.unfinished), (2, Some(Nanos(3_000_000_000)), 1));
+    // 20 files and 2 MB in 6 s of jobs, of which 2 were waiting.
+    assert_eq!((found.files_per_second(), found.waited_share()), (Some(20.0 / 6.0), Some(2.0 / 6.0)));
+    assert_eq!(found.bytes_per_second(), Some(2_000_000.0 / 6.0));
+    let list: Vec<_> = found.list.iter().map(|job| (job.session, job.elapsed_ns.0, job.waited_ns.0)).collect();
+    assert_eq!(list, [(1, 2_000_000_000, 1_000_000_000), (4, 4_000_000_000, 1_000_000_000)]);
 }
 
 #[test]

@@ -16,6 +16,13 @@ use std::time::Duration;
 /// The longest load point: as many seconds as the engine has room for.
 const DURATION_MAX: Duration = Duration::from_secs(100_000);
 
+/// Length of a load point where nobody says otherwise; with passes it ends with them, and this is the longest.
+const DURATION: Duration = Duration::from_secs(10);
+const DURATION_OF_PASSES: Duration = Duration::from_secs(3_600);
+
+/// What goes before a load point where nobody says otherwise.
+const WARMUP: Duration = Duration::from_secs(2);
+
 /// What passes before a user whose session broke connects again.
 const RECONNECT_DELAY: Duration = Duration::from_millis(500);
 
@@ -65,13 +72,13 @@ pub struct BenchArguments {
     #[arg(long, value_name = "USERS", help_heading = "Load")]
     pub users: Option<Users>,
 
-    /// Measure each load point for this time.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = units::time, help_heading = "Load")]
-    pub duration: Duration,
+    /// Measure each load point for this time. [default: 10s; with --passes at most 1h]
+    #[arg(long, value_name = "DURATION", value_parser = units::time, help_heading = "Load")]
+    pub duration: Option<Duration>,
 
-    /// Warm up for this time before it, without measuring.
-    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = units::time, help_heading = "Load")]
-    pub warmup: Duration,
+    /// Warm up for this time before it, without measuring. [default: 2s; with --passes none]
+    #[arg(long, value_name = "DURATION", value_parser = units::time, help_heading = "Load")]
+    pub warmup: Option<Duration>,
 
     /// Open loop: begin N operations a second of all users together (500/s) when they are due, however long the
     /// server takes.
@@ -139,8 +146,8 @@ pub struct BenchArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
     pub operations: Option<u64>,
 
-    /// Stop after each user completes N passes of the workload, a loadfile or one that has an end; --duration is the
-    /// longest a load point takes. [default: unlimited]
+    /// Measure N whole passes of each user at each load point: of a loadfile, or of a workload with order = "sequence";
+    /// --duration is the longest a load point takes. [default: unlimited]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "When to stop")]
     pub passes: Option<u32>,
 
@@ -236,15 +243,25 @@ impl BenchArguments {
         }
     }
 
+    /// Length of the measured part of a load point; with passes the longest.
+    pub(crate) fn duration(&self) -> Duration {
+        self.duration.unwrap_or(if self.passes.is_some() { DURATION_OF_PASSES } else { DURATION })
+    }
+
+    /// What goes before it.
+    pub(crate) fn warmup(&self) -> Duration {
+        self.warmup.unwrap_or(if self.passes.is_some() { Duration::ZERO } else { WARMUP })
+    }
+
     /// What clap can't see by itself.
     pub(super) fn check(&self) -> Result<(), clap::Error> {
         let connect = match &self.other {
             Some(BenchVerb::Clean(clean)) => &clean.connect,
             _ => &self.connect,
         };
-        let conflict = if self.duration.is_zero() {
+        let conflict = if self.duration().is_zero() {
             "--duration has to be longer than nothing"
-        } else if self.duration > DURATION_MAX || self.warmup > DURATION_MAX {
+        } else if self.duration() > DURATION_MAX || self.warmup() > DURATION_MAX {
             "--duration and --warmup are at most 100000s, a day and some hours"
         } else if let Some(conflict) = self.rate_conflict() {
             conflict

@@ -21,7 +21,6 @@ pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
     };
     Ok(RunOptions {
         plan: plan(arguments),
-        passes: arguments.passes,
         capacity: arguments.find_capacity.clone().map(|criterion| (criterion, search(arguments))),
         prepare: (!arguments.no_prepare).then_some(arguments.connect.prepare_timeout),
         capture: arguments.capture,
@@ -68,10 +67,10 @@ fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArgume
     if let Some(criterion) = &arguments.find_capacity {
         criterion.check(workload.operations()).map_err(|error| BadArguments(EngineError::from(error).to_string()))?;
     }
-    if arguments.passes.is_some() && workload.steps_of_a_pass().is_none() {
+    if arguments.passes.is_some() && !workload.has_end() {
         let name = workload.name();
         return Err(BadArguments(format!(
-            "--passes needs a workload that has an end, and {name} has none: use --operations"
+            "--passes needs a workload that has an end, and {name} has none: use --operations, or order = \"sequence\" in a TOML file"
         )));
     }
     Ok(())
@@ -107,13 +106,14 @@ fn plan(arguments: &BenchArguments) -> Plan {
         sessions_per_user: arguments.sessions_per_user.into(),
         connections_per_session: arguments.connections_per_session.into(),
         schedule,
-        warmup: arguments.warmup,
-        duration: arguments.duration,
+        warmup: arguments.warmup(),
+        duration: arguments.duration(),
         connects: Connects { rate: f64::from(arguments.connect_rate), ..Connects::default() },
         workers: arguments.threads.and_then(|threads| NonZeroUsize::new(threads.into())),
         seed: arguments.seed,
         on_failure: arguments.on_failure,
         limits: Limits {
+            passes: arguments.passes,
             operations: arguments.operations,
             errors: arguments.stop_on_errors.map(ErrorLimit::Count),
             ..Limits::default()

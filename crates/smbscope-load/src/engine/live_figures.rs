@@ -236,7 +236,7 @@ mod tests {
             worker.answered(Group::Read, Duration::from_millis(2), None);
         }
         worker.answered(Group::OpenClose, Duration::from_millis(1), Some(NtStatus::OBJECT_NAME_NOT_FOUND));
-        worker.moved(&Performed { status: NtStatus::SUCCESS, bytes_read: 4096, bytes_written: 0 });
+        worker.moved(&Performed { bytes_read: 4096, ..Performed::DONE });
         live.publish(&mut worker);
         live.enter(Phase::Measuring, 4);
         let first = live.look();

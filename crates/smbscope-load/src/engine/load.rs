@@ -73,6 +73,8 @@ pub(crate) struct Load {
 pub(crate) struct Engine<'a> {
     plan: Plan,
     names: Vec<String>,
+    /// Scripts have an end.
+    has_end: bool,
     orders: Vec<Sender<Order>>,
     replies: Receiver<Reply>,
     surroundings: Surroundings<'a>,
@@ -90,7 +92,9 @@ pub(crate) fn with_engine<C: Connector + Send + 'static, R>(
 ) -> Result<R, EngineError> {
     plan.check()?;
     let workers = plan.workers_for(most.saturating_mul(plan.sessions_per_user));
-    let names = scripts(0).operations().to_vec();
+    let first = scripts(0);
+    let (names, has_end) = (first.operations().to_vec(), first.passes().is_some());
+    drop(first);
     let common = Arc::new(Common {
         plan: plan.clone(),
         connector,
@@ -101,7 +105,7 @@ pub(crate) fn with_engine<C: Connector + Send + 'static, R>(
     let (reply, replies) = channel();
     let live = surroundings.live;
     std::thread::scope(|scope| {
-        let mut engine = Engine { plan: plan.clone(), names, orders: Vec::new(), replies, surroundings };
+        let mut engine = Engine { plan: plan.clone(), names, has_end, orders: Vec::new(), replies, surroundings };
         for (index, runtime) in runtimes.into_iter().enumerate() {
             let (order, orders) = channel();
             let (reply, common, operations) = (reply.clone(), common.clone(), engine.names.len());
@@ -265,6 +269,7 @@ impl Engine<'_> {
                 Schedule::Closed { .. } => Pace::Closed,
                 Schedule::Open { rate, .. } => Pace::Open { rate, not_begun: figures.not_begun },
             },
+            jobs: self.has_end.then_some(figures.jobs),
         };
         (run, exchanges)
     }

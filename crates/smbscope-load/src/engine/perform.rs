@@ -84,7 +84,8 @@ impl User {
         }
         let opened = self.connections.current().open(open).await?;
         self.open.push((slot, opened.handle));
-        Ok(Performed::DONE)
+        let is_file = open.options & client::create_options::DIRECTORY == 0;
+        Ok(Performed { files_opened: is_file.into(), ..Performed::DONE })
     }
 
     async fn close(&mut self, slot: Slot, handle: Handle) -> Result<Performed, Error> {
@@ -179,7 +180,7 @@ impl User {
             Action::RemoveTree(path, own) => return self.remove_tree(path, &own).await,
             Action::OpenReadClose { path, offset, length } => {
                 let read = self.connections.current().open_read_close(path, offset, length).await?;
-                return Ok(Performed { bytes_read: read as u64, ..Performed::DONE });
+                return Ok(Performed { bytes_read: read as u64, files_opened: 1, ..Performed::DONE });
             }
             Action::Flush(slot) => self.connections.current().flush(handle!(slot)).await?,
             Action::Lock(slot, range) => self.connections.current().lock(handle!(slot), range).await?,

@@ -111,6 +111,9 @@ pub enum OnFailure {
 /// What ends a load point before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
+    /// A user's work in a load point ends after so many whole passes of a script that has an end, all of them in the
+    /// measured part.
+    pub passes: Option<u32>,
     /// Operations of all users in the measured part; they end the load point, and the ramp goes on.
     pub operations: Option<u64>,
     /// Failed operations: those that ended with another status than the expected one, and those whose session broke.

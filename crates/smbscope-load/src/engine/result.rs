@@ -1,6 +1,7 @@
 //! What a load point yields. Times come from the client's own samples; the wire's are put beside them by whoever has a
 //! capture of the same run.
 
+use super::jobs::Jobs;
 use smbscope_model::{Group, Nanos, Timestamp};
 use smbscope_stats::{Aggregator, Summary};
 use smbscope_wire::status::NtStatus;
@@ -44,6 +45,8 @@ pub struct Run {
     pub ended: Ended,
     /// By schedule: see [`Pace`].
     pub pace: Pace,
+    /// Passes of the workload; absent where it has no end.
+    pub jobs: Option<Jobs>,
 }
 
 impl Run {

@@ -15,16 +15,19 @@ pub(crate) struct Performed {
     pub(crate) bytes_read: u64,
     /// File data that went.
     pub(crate) bytes_written: u64,
+    /// Files, and no directories, that were opened.
+    pub(crate) files_opened: u32,
 }
 
 impl Performed {
     /// An answer without data.
     pub(crate) fn with_status(status: NtStatus) -> Performed {
-        Performed { status, bytes_read: 0, bytes_written: 0 }
+        Performed { status, ..Performed::DONE }
     }
 
     /// An action that succeeded and moved no data.
-    pub(crate) const DONE: Performed = Performed { status: NtStatus::SUCCESS, bytes_read: 0, bytes_written: 0 };
+    pub(crate) const DONE: Performed =
+        Performed { status: NtStatus::SUCCESS, bytes_read: 0, bytes_written: 0, files_opened: 0 };
 }
 
 /// Who and where: what the exchanges of a session have in common.

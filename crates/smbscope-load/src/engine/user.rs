@@ -1,6 +1,7 @@
 //! One user at work: the steps of the script, begun by the schedule, performed on the session, and recorded.
 
 use super::exchanges::Origin;
+use super::jobs::{self, Pass};
 use super::load_point::{Left, LoadPoint};
 use super::plan::OnFailure;
 use super::recorder::Completed;
@@ -38,6 +39,13 @@ pub(crate) struct User<T> {
     appointments: Option<Appointments>,
     /// Since when a command is outstanding, or about to be.
     waiting: Option<Instant>,
+    /// Passes of the script before the current one, which is there from its first command on.
+    passes: Option<u32>,
+    pass: Option<Pass>,
+    /// Passes until the user's work is done, where that has an end.
+    passes_left: Option<u32>,
+    /// Room to work in.
+    spans: Vec<(Instant, Instant)>,
 }
 
 /// The current operation.
@@ -52,6 +60,7 @@ impl<T: ServerSession> User<T> {
     pub(crate) fn new(number: u32, script: Box<dyn Script>) -> User<T> {
         User {
             number,
+            passes: script.passes(),
             script,
             used: false,
             session: None,
@@ -60,6 +69,9 @@ impl<T: ServerSession> User<T> {
             paths: Vec::new(),
             appointments: None,
             waiting: None,
+            pass: None,
+            passes_left: None,
+            spans: Vec::new(),
         }
     }
 
@@ -82,6 +94,7 @@ impl<T: ServerSession> User<T> {
                 connections.clone().for_each(|connection| session.samples(connection).clear());
                 if std::mem::replace(&mut self.used, true) {
                     self.script.restart();
+                    self.passes = self.script.passes();
                 }
                 let at = now();
                 point.recorder.borrow_mut().connected(at, at - began);
@@ -132,12 +145,19 @@ impl<T: ServerSession> User<T> {
     pub(crate) async fn work<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>) -> Left {
         let open = point.plan.schedule.is_open();
         self.appointments = Some(point.appointments(self.number));
+        self.passes_left = point.plan.limits.passes;
+        if let Some(pass) = &mut self.pass {
+            pass.carried_over();
+        }
         // When the next operation should begin, once it is time; and the current operation.
         let mut due: Option<Instant> = None;
         let mut current: Option<Current> = None;
         let mut steps_without_command = 0;
         let mut time = self.wait_until(point, point.begin.get()).await;
         loop {
+            if self.script.passes() != self.passes && self.pass_ended(point) {
+                return Left::Done;
+            }
             if self.session.is_none() {
                 if let Some(left) = reconnect(self, point).await {
                     return left;
@@ -156,7 +176,17 @@ impl<T: ServerSession> User<T> {
             }
             // Nothing below is the user as a whole: the step borrows its script.
             let User {
-                script, session: Some(session), origins, paths, appointments: Some(appointments), waiting, ..
+                number,
+                script,
+                session: Some(session),
+                origins,
+                paths,
+                appointments: Some(appointments),
+                waiting,
+                passes,
+                pass,
+                spans,
+                ..
             } = &mut *self
             else {
                 return Left::Over;
@@ -191,7 +221,18 @@ impl<T: ServerSession> User<T> {
             *waiting = Some(time);
             let result = session.perform(&step.action).await;
             *waiting = None;
-            let span = point.recorder.borrow_mut().take(session.samples(connection), result.as_ref().ok(), origin);
+            let samples = session.samples(connection);
+            let waited = passes.map_or(Duration::ZERO, |_| jobs::waited(samples, spans));
+            let performed = result.as_ref().ok();
+            let mut recorder = point.recorder.borrow_mut();
+            let span = recorder.take(samples, performed, origin);
+            if passes.is_some()
+                && let Some((first, _)) = span
+            {
+                let pass = pass.get_or_insert_with(|| Pass::new(*number, first, recorder.timestamp(first)));
+                pass.add(span, waited, performed);
+            }
+            drop(recorder);
             if let Some((_, last)) = span {
                 time = last;
                 steps_without_command = 0;
@@ -243,8 +284,21 @@ impl<T: ServerSession> User<T> {
         if let Some(appointments) = &mut self.appointments {
             appointments.ended(time);
         }
+        // What comes after it is not known; the script begins again.
+        self.passes = self.script.passes();
+        let cut_off = self.pass.take().and_then(|pass| pass.job(&point.window.get()));
+        recorder.jobs.unfinished += u64::from(cut_off.is_some());
         self.session = None;
         self.trouble = Some(reason);
+    }
+
+    /// The script has been through the whole of the workload; whether that was the last time in this load point.
+    fn pass_ended<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>) -> bool {
+        self.passes = self.script.passes();
+        let Some(job) = self.pass.take().and_then(|pass| pass.job(&point.window.get())) else { return false };
+        point.recorder.borrow_mut().jobs.completed(job);
+        self.passes_left = self.passes_left.map(|left| left.saturating_sub(1));
+        self.passes_left == Some(0)
     }
 
     /// Waits as [`LoadPoint::wait_until`] does, and rests meanwhile.
@@ -323,6 +377,9 @@ impl<T: ServerSession> User<T> {
             let until = point.control.why().map_or(window.end, |(_, at)| at.min(window.end));
             recorder.not_begun(appointments.missed(window.start, until));
         }
+        // It goes on in the next load point, and counts in none.
+        let cut_off = self.pass.as_ref().and_then(|pass| pass.job(&point.window.get()));
+        recorder.jobs.unfinished += u64::from(cut_off.is_some());
         if let Some(since) = self.waiting.take() {
             recorder.given_up(since);
             drop(recorder);

@@ -173,8 +173,8 @@ pub trait Script {
         false
     }
 
-    /// How often the user has been through the whole of a workload that has an end: a loadfile.
-    fn passes(&self) -> u32 {
-        0
+    /// How often the user has been through the whole of a workload that has an end; absent where it has none.
+    fn passes(&self) -> Option<u32> {
+        None
     }
 }

@@ -205,11 +205,11 @@ impl Workload {
         }
     }
 
-    /// Steps of a pass, where there is an end: of a loadfile.
-    pub fn steps_of_a_pass(&self) -> Option<usize> {
+    /// Whether there is an end, after which users begin again: a pass.
+    pub fn has_end(&self) -> bool {
         match &self.kind {
-            Kind::Loadfile(loadfile) => Some(loadfile.len()),
-            Kind::Synthetic(_) => None,
+            Kind::Loadfile(_) => true,
+            Kind::Synthetic(synthetic) => synthetic.has_end(),
         }
     }
 
@@ -277,7 +277,7 @@ impl Script for UserScript {
         either!(self, script => script.sets_up())
     }
 
-    fn passes(&self) -> u32 {
+    fn passes(&self) -> Option<u32> {
         either!(self, script => script.passes())
     }
 }

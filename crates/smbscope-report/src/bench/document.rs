@@ -2,7 +2,7 @@
 //! page and a comparison are made from, and what `run.json` holds. Times are integers in nanoseconds; what is unknown or
 //! not supported by enough values is `null`. The order of keys and entries is fixed.
 
-use super::{Counted, PointVerdict};
+use super::{Counted, Jobs, PointVerdict};
 use crate::document::{self, Generator, Kind, ParseError};
 use crate::json::escaped::write_indented_above;
 use crate::next::Next;
@@ -248,6 +248,9 @@ pub struct Run {
     /// older versions.
     #[serde(default)]
     pub verdict: Option<PointVerdict>,
+    /// Whole passes of the workload; null where it has no end, and in documents of older versions.
+    #[serde(default)]
+    pub jobs: Option<Jobs>,
 }
 
 /// A time in which commands were outstanding and the server answered none: at least 200 ms, and 100 times the median

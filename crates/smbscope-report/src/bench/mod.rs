@@ -11,6 +11,7 @@ mod counted;
 mod document;
 mod headline;
 pub mod histograms;
+mod jobs;
 mod measure;
 mod next;
 mod overall;
@@ -27,6 +28,7 @@ pub use document::{
     Operation, Pace, Run, SCHEMA, Schedule, Settings, Stall, Target, Tried, Workload, write,
 };
 pub(crate) use document::{Whole, load_name};
+pub use jobs::{Job, Jobs};
 pub(crate) use next::{again, capture as capture_of};
 pub use overall::overall_response_time;
 pub use text::{Detail, TextOptions, render};

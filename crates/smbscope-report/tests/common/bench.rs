@@ -132,6 +132,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
         }),
         counted: Some(counted(started, typical, &[])),
         verdict: None,
+        jobs: None,
         capture: wire.then(|| {
             Capture::Made(Captured {
                 file: None,

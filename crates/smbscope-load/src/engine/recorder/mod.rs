@@ -9,6 +9,7 @@
 //! lie in it: an answer that takes long is not lost because of that.
 
 use super::exchanges::{Batch, Clock, Exchanges, Maker, Origin};
+use super::jobs::Jobs;
 use super::live_figures::{LiveFigures, LivePart};
 use super::result::{Interval, Operation};
 use super::session::Performed;
@@ -77,6 +78,7 @@ pub(crate) struct Recorder {
     unanswered: u64,
     not_begun: u64,
     silences: Silences,
+    pub(crate) jobs: Jobs,
     pub(crate) exchanges: Option<Exchanges>,
     pub(crate) live: LivePart,
 }
@@ -140,6 +142,7 @@ impl Recorder {
             unanswered: 0,
             not_begun: 0,
             silences: Silences::new(window.start),
+            jobs: Jobs::default(),
             exchanges,
             live: LivePart::default(),
         }
@@ -154,6 +157,11 @@ impl Recorder {
     /// One that has counted nothing, and keeps no exchanges.
     pub(crate) fn empty(&self) -> Recorder {
         Recorder::new(self.window, self.clock, 0, false, None)
+    }
+
+    /// By the clock of the system.
+    pub(crate) fn timestamp(&self, at: Instant) -> Timestamp {
+        self.clock.timestamp(at)
     }
 
     pub(crate) fn window(&self) -> Window {
@@ -339,6 +347,7 @@ impl Recorder {
         add(&mut self.failures, other.failures);
         self.unanswered += other.unanswered;
         self.not_begun += other.not_begun;
+        self.jobs.merge(other.jobs);
         if let (Some(mine), Some(theirs)) = (&mut self.exchanges, other.exchanges) {
             mine.merge(theirs);
         }
@@ -369,6 +378,7 @@ impl Recorder {
             failures: self.failures,
             unanswered: self.unanswered,
             not_begun: self.not_begun,
+            jobs: self.jobs,
         }
     }
 
@@ -418,6 +428,7 @@ pub(crate) struct Figures {
     pub(crate) failures: BTreeMap<String, u64>,
     pub(crate) unanswered: u64,
     pub(crate) not_begun: u64,
+    pub(crate) jobs: Jobs,
 }
 
 /// Adds counts to counts.

@@ -176,8 +176,12 @@ impl ServerSession for MockSession {
                 self.samples.push(self.sample(action, from, until, Some(status)));
                 let moved = |length: u32| if status.is_error() { 0 } else { length.into() };
                 Ok(match *action {
-                    Action::Read { length, .. } => Performed { status, bytes_read: moved(length), bytes_written: 0 },
-                    Action::Write { length, .. } => Performed { status, bytes_read: 0, bytes_written: moved(length) },
+                    Action::Read { length, .. } => {
+                        Performed { bytes_read: moved(length), ..Performed::with_status(status) }
+                    }
+                    Action::Write { length, .. } => {
+                        Performed { bytes_written: moved(length), ..Performed::with_status(status) }
+                    }
                     _ => Performed::with_status(status),
                 })
             }
@@ -240,12 +244,24 @@ pub(crate) struct Reads {
     /// Writes before the first operation, and how many of them are still to come.
     set_up: u32,
     writes: u32,
+    /// Operations of a pass, where there is an end; those of the current one so far; passes that are over.
+    pass: Option<u32>,
+    done: u32,
+    passes: u32,
 }
 
 impl Reads {
     pub(crate) fn new(seed: u64, number: u32) -> Reads {
         let random = Random::of_stream(seed, u64::from(number));
-        Reads { names: vec!["read".to_owned()], random, left: None, commands: 1, pending: 1, set_up: 0, writes: 0 }
+        let names = vec!["read".to_owned()];
+        let (commands, pending, set_up, writes) = (1, 1, 0, 0);
+        Reads { names, random, left: None, commands, pending, set_up, writes, pass: None, done: 0, passes: 0 }
+    }
+
+    /// A pass is so many operations.
+    pub(crate) fn in_passes_of(mut self, operations: u32) -> Reads {
+        self.pass = Some(operations);
+        self
     }
 
     /// Ends after so many operations.
@@ -287,6 +303,10 @@ impl Script for Reads {
         if completes {
             self.pending = self.commands;
             self.left = self.left.map(|left| left - 1);
+            self.done += 1;
+            if self.pass == Some(self.done) {
+                (self.done, self.passes) = (0, self.passes + 1);
+            }
         }
         let offset = self.random.bits() % 1_000_000;
         let action = Action::Read { slot: Slot(0), offset, length: 4096 };
@@ -296,13 +316,14 @@ impl Script for Reads {
     fn restart(&mut self) {
         self.pending = self.commands;
         self.writes = self.set_up;
+        self.done = 0;
     }
 
     fn sets_up(&self) -> bool {
         self.writes > 0
     }
 
-    fn passes(&self) -> u32 {
-        0
+    fn passes(&self) -> Option<u32> {
+        self.pass.map(|_| self.passes)
     }
 }

@@ -117,11 +117,6 @@ impl Loadfile {
         &self.made
     }
 
-    /// Steps of a pass.
-    pub(super) fn len(&self) -> usize {
-        self.lines.len()
-    }
-
     /// Bytes that the set-up writes.
     pub(super) fn set_up_bytes(&self) -> u64 {
         let lengths = self.lines[..self.set_up].iter().map(|line| match line.op {

@@ -50,8 +50,8 @@ impl Script for LoadfileScript {
         self.passes == 0 && self.position < self.loadfile.set_up
     }
 
-    fn passes(&self) -> u32 {
-        self.passes
+    fn passes(&self) -> Option<u32> {
+        Some(self.passes)
     }
 }
 

@@ -8,7 +8,7 @@ use super::super::error::{Location, suggest};
 use super::super::file_set::FileSet;
 use super::super::path::{Last, below};
 use super::raw::{Raw, RawFiles, RawOperation, RawStep, Wrong, size, sizes, times};
-use super::{At, Choose, Directory, Line, Parsed, Synthetic, What};
+use super::{At, Choose, Directory, Line, Order, Parsed, Synthetic, What};
 use crate::client::{Disposition, Info, access};
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
@@ -19,6 +19,8 @@ use toml::{Spanned, Value};
 
 /// Steps of one operation at most, repetitions included.
 const MOST_STEPS: usize = 100_000;
+/// How often an operation is performed in a row at most.
+const TIMES_MAX: i64 = 1_000_000_000;
 const MOST_FILES: i64 = 10_000_000;
 /// The largest transfer of one step; the client makes several commands of what a server does not take at once.
 const MOST_TRANSFER: u64 = 8 << 20;
@@ -87,6 +89,7 @@ const FILES: [(&str, Choose); 5] = [
     ("new", Choose::New),
     ("missing", Choose::Missing),
 ];
+const ORDERS: [(&str, Order); 2] = [("random", Order::Random), ("sequence", Order::Sequence)];
 const DIRECTORIES: [(&str, Directory); 2] = [("random", Directory::Random), ("new", Directory::New)];
 
 /// Reads and checks a file.
@@ -110,12 +113,14 @@ pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, Error> {
         Some(start) => checker.start(&start.steps)?,
         None => Vec::new(),
     };
+    let order = checker.named(raw.order.as_ref(), "order", &ORDERS)?;
     let mut choices = Vec::new();
     let mut total = 0;
     for operation in &raw.operation {
-        let (weight, lines) = checker.operation(operation)?;
-        total += weight;
-        choices.push((total, lines));
+        let lines = checker.operation(operation)?;
+        let count = checker.count(operation.get_ref(), order)?;
+        total += count;
+        choices.push((if order == Order::Random { total } else { count }, lines));
     }
     if total == 0 {
         return Err(source.error(
@@ -131,7 +136,8 @@ pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, Error> {
     let Checker { mut files, operations, slots, makes, .. } = checker;
     files.own_directories |= makes;
     let salt = name_salt(raw.name.get_ref());
-    let synthetic = Synthetic { operations, choices, start, think, files, slots, makes, made: Made::default(), salt };
+    let synthetic =
+        Synthetic { operations, choices, order, start, think, files, slots, makes, made: Made::default(), salt };
     Ok(Parsed { name: raw.name.into_inner(), description: raw.description, synthetic })
 }
 
@@ -236,9 +242,43 @@ impl Checker<'_> {
         Ok(lines)
     }
 
-    fn operation(&mut self, operation: &Spanned<RawOperation>) -> Result<(u64, Vec<Line>), Error> {
+    /// The weight of an operation, or how often it is performed in a row.
+    fn count(&self, raw: &RawOperation, order: Order) -> Result<u64, Error> {
+        let (weight, times) = (raw.weight.as_ref(), raw.times.as_ref());
+        match (order, weight, times) {
+            (Order::Random, _, Some(times)) => {
+                let hint = "write order = \"sequence\" at the top of the file, or weight instead of times";
+                Err(self.source.error(times.span(), "operations are drawn at random, so none has times", hint))
+            }
+            (Order::Sequence, Some(weight), _) => {
+                let hint = "write times = 3 to perform it three times in a row";
+                Err(self.source.error(
+                    weight.span(),
+                    "operations are performed in sequence, so none has a weight",
+                    hint,
+                ))
+            }
+            (Order::Random, weight, None) => {
+                Ok(weight.map_or(Ok(1), |weight| self.number(weight, "weight", 0, 1_000_000))? as u64)
+            }
+            (Order::Sequence, None, None) => Ok(1),
+            (Order::Sequence, None, Some(times)) => match times.get_ref() {
+                Value::Integer(number) if (1..=TIMES_MAX).contains(number) => Ok(*number as u64),
+                Value::String(text) if text == "files" && self.files.files > 0 => Ok(self.files.files.into()),
+                Value::String(text) if text == "files" => {
+                    let hint = "add [files] with count and size, or write a number";
+                    Err(self.source.error(times.span(), "the workload has no files", hint))
+                }
+                other => {
+                    let hint = format!("write a number from 1 to {TIMES_MAX}, or \"files\"");
+                    Err(self.source.error(times.span(), format!("times is {other}"), hint))
+                }
+            },
+        }
+    }
+
+    fn operation(&mut self, operation: &Spanned<RawOperation>) -> Result<Vec<Line>, Error> {
         let raw = operation.get_ref();
-        let weight = raw.weight.as_ref().map_or(Ok(1), |weight| self.number(weight, "weight", 0, 1_000_000))?;
         if raw.name.get_ref().trim().is_empty() {
             return Err(self.source.error(raw.name.span(), "an operation has no name", "results list it by its name"));
         }
@@ -270,7 +310,7 @@ impl Checker<'_> {
             lines[at].completes =
                 lines[at].operation.is_some() && next.is_none_or(|next| next.operation != lines[at].operation);
         }
-        Ok((weight as u64, lines))
+        Ok(lines)
     }
 
     fn operation_index(&mut self, name: &str) -> usize {

@@ -29,8 +29,9 @@ pub(super) struct Parsed {
 #[derive(Debug)]
 pub(super) struct Synthetic {
     operations: Vec<String>,
-    /// Each with the sum of the weights up to it.
+    /// Each with the sum of the weights up to it, or with how often it is performed in a row.
     choices: Vec<(u64, Vec<Line>)>,
+    order: Order,
     start: Vec<Line>,
     think: Times,
     files: FileSet,
@@ -41,6 +42,15 @@ pub(super) struct Synthetic {
     made: Made,
     /// Tells the random numbers of workloads apart.
     salt: u64,
+}
+
+/// In which order users perform operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Drawn by weight, without end.
+    Random,
+    /// In that of the file, each so often in a row; then a pass is over.
+    Sequence,
 }
 
 /// A step.
@@ -118,6 +128,11 @@ impl Synthetic {
 
     pub(super) fn file_set(&self) -> &FileSet {
         &self.files
+    }
+
+    /// Whether there is an end, after which users begin again.
+    pub(super) fn has_end(&self) -> bool {
+        self.order == Order::Sequence
     }
 }
 

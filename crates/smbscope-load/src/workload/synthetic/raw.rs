@@ -15,6 +15,7 @@ pub(super) struct Raw {
     pub(super) description: String,
     pub(super) files: Option<Spanned<RawFiles>>,
     pub(super) think: Option<Spanned<Value>>,
+    pub(super) order: Option<Spanned<String>>,
     pub(super) start: Option<RawStart>,
     #[serde(default)]
     pub(super) operation: Vec<Spanned<RawOperation>>,
@@ -45,6 +46,7 @@ pub(super) struct RawStart {
 pub(super) struct RawOperation {
     pub(super) name: Spanned<String>,
     pub(super) weight: Option<Spanned<i64>>,
+    pub(super) times: Option<Spanned<Value>>,
     pub(super) steps: Vec<Spanned<RawStep>>,
 }
 

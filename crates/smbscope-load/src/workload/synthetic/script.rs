@@ -4,7 +4,7 @@ use super::super::action::{Action, Expected, Script, Slot, Step};
 use super::super::draw::Sizes;
 use super::super::file_set::FileSet;
 use super::super::{Own, UserSeat};
-use super::{At, Choose, Directory, Line, Synthetic, What};
+use super::{At, Choose, Directory, Line, Order, Synthetic, What};
 use crate::client::{LockRange, Open};
 use smbscope_stats::Random;
 use std::fmt::Write;
@@ -26,6 +26,10 @@ pub(in super::super) struct SyntheticScript {
 struct User {
     random: Random,
     next: Next,
+    /// In a sequence: the current operation, and how often it was performed in a row before.
+    choice: usize,
+    round: u64,
+    passes: u32,
     file: Option<File>,
     /// What each slot has open.
     open: Vec<Opened>,
@@ -84,6 +88,9 @@ impl SyntheticScript {
         let user = User {
             random: Random::new(&[seat.seed, synthetic.salt, u64::from(seat.number)]),
             next: Next::first(&synthetic),
+            choice: 0,
+            round: 0,
+            passes: 0,
             file: None,
             open: vec![nothing; synthetic.slots as usize],
             made: 0,
@@ -110,7 +117,7 @@ impl Script for SyntheticScript {
             Next::Choose => user.choose(synthetic),
             next => next,
         };
-        user.next = next.after(synthetic);
+        user.next = user.after(next, synthetic);
         Some(match next {
             Next::Empty => {
                 user.path.clone_from(&user.own);
@@ -133,10 +140,15 @@ impl Script for SyntheticScript {
     fn restart(&mut self) {
         self.user.next = Next::first(&self.synthetic);
         self.user.file = None;
+        (self.user.round, self.user.choice) = (0, 0);
     }
 
     fn sets_up(&self) -> bool {
         matches!(self.user.next, Next::Empty | Next::Make | Next::Start(_))
+    }
+
+    fn passes(&self) -> Option<u32> {
+        self.synthetic.has_end().then_some(self.user.passes)
     }
 }
 
@@ -151,19 +163,6 @@ impl Next {
     fn start(synthetic: &Synthetic, step: usize) -> Next {
         if step < synthetic.start.len() { Next::Start(step) } else { Next::Choose }
     }
-
-    fn after(self, synthetic: &Synthetic) -> Next {
-        match self {
-            Next::Empty => Next::Make,
-            Next::Make => Next::start(synthetic, 0),
-            Next::Start(step) => Next::start(synthetic, step + 1),
-            Next::Operation { choice, step } if step + 1 < synthetic.choices[choice].1.len() => {
-                Next::Operation { choice, step: step + 1 }
-            }
-            Next::Operation { .. } if !synthetic.think.is_zero() => Next::Think,
-            Next::Operation { .. } | Next::Think | Next::Choose => Next::Choose,
-        }
-    }
 }
 
 fn uncounted(action: Action<'_>, expected: Expected) -> Step<'_> {
@@ -171,9 +170,43 @@ fn uncounted(action: Action<'_>, expected: Expected) -> Step<'_> {
 }
 
 impl User {
-    /// An operation by weight.
+    fn after(&mut self, next: Next, synthetic: &Synthetic) -> Next {
+        match next {
+            Next::Empty => Next::Make,
+            Next::Make => Next::start(synthetic, 0),
+            Next::Start(step) => Next::start(synthetic, step + 1),
+            Next::Operation { choice, step } if step + 1 < synthetic.choices[choice].1.len() => {
+                Next::Operation { choice, step: step + 1 }
+            }
+            Next::Operation { choice, .. } => {
+                self.performed(choice, synthetic);
+                if synthetic.think.is_zero() { Next::Choose } else { Next::Think }
+            }
+            Next::Think | Next::Choose => Next::Choose,
+        }
+    }
+
+    /// The last step of an operation is about to be performed: in a sequence this says which is next.
+    fn performed(&mut self, choice: usize, synthetic: &Synthetic) {
+        if synthetic.order == Order::Random {
+            return;
+        }
+        self.round += 1;
+        if self.round >= synthetic.choices[choice].0 {
+            (self.round, self.choice) = (0, choice + 1);
+        }
+        if self.choice == synthetic.choices.len() {
+            self.choice = 0;
+            self.passes += 1;
+        }
+    }
+
+    /// An operation by weight, or the next one.
     fn choose(&mut self, synthetic: &Synthetic) -> Next {
         self.file = None;
+        if synthetic.order == Order::Sequence {
+            return Next::Operation { choice: self.choice, step: 0 };
+        }
         let total = synthetic.choices.last().map_or(0, |(sum, _)| *sum);
         let drawn = self.random.below(total);
         let choice = synthetic.choices.partition_point(|(sum, _)| *sum <= drawn);

@@ -215,3 +215,86 @@ proptest! {
         }
     }
 }
+
+/// Actions of a sequence up to the end of so many passes, each with the passes that were over when it was handed out.
+fn passes(text: &str, passes: u32) -> Vec<(String, Option<u32>)> {
+    let mut script = script(text);
+    let mut actions = Vec::new();
+    while script.passes() < Some(passes) {
+        let before = script.passes();
+        let action = match script.next().unwrap().action {
+            Action::OpenReadClose { path, .. } => path.rsplit('\\').next().unwrap().to_owned(),
+            other => format!("{other:?}"),
+        };
+        actions.push((action, before));
+    }
+    actions
+}
+
+#[test]
+fn a_sequence_performs_its_operations_in_order_each_as_often_as_it_says_and_ends() {
+    let text = r#"
+        name = "w"
+        order = "sequence"
+        think = "5ms"
+        [files]
+        count = 2
+        size = 10
+        [[operation]]
+        name = "echo"
+        times = 2
+        steps = [{ do = "echo" }]
+        [[operation]]
+        name = "read"
+        times = "files"
+        steps = [{ do = "open_read_close", file = "next", length = 1 }]
+    "#;
+    let think = "Think(5ms)";
+    let pass = ["Echo", think, "Echo", think, "file000000.dat", think, "file000001.dat"];
+    // The user thinks between passes, too: that is a part of neither.
+    let expected: Vec<(&str, Option<u32>)> = pass
+        .iter()
+        .map(|action| (*action, Some(0)))
+        .chain([(think, Some(1))])
+        .chain(pass.iter().map(|action| (*action, Some(1))))
+        .collect();
+    let found = passes(text, 2);
+    assert_eq!(found.iter().map(|(action, passes)| (action.as_str(), *passes)).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_sequence_begins_again_with_a_new_session() {
+    let text = "name = \"w\"\norder = \"sequence\"\n[[operation]]\nname = \"a\"\ntimes = 3\nsteps = [{ do = \"echo\" }]\n\
+                [[operation]]\nname = \"b\"\nsteps = [{ do = \"query_file_system\" }]\n";
+    let mut script = script(text);
+    script.next();
+    script.next();
+    script.restart();
+    let actions: Vec<String> = (0..4).map(|_| format!("{:?}", script.next().unwrap().action)).collect();
+    assert_eq!(actions[..3], ["Echo", "Echo", "Echo"]);
+    assert!(actions[3].starts_with("QueryFileSystem") && script.passes() == Some(1), "{actions:?}");
+}
+
+#[test]
+fn what_does_not_go_with_the_order_is_refused_with_its_place() {
+    let with = |top: &str, operation: &str| {
+        error(&format!(
+            "name = \"w\"\n{top}\n[[operation]]\nname = \"o\"\n{operation}\nsteps = [{{ do = \"echo\" }}]\n"
+        ))
+    };
+    for (top, operation, said) in [
+        ("", "times = 2", "my.toml:5:9: operations are drawn at random, so none has times"),
+        (
+            "order = \"sequence\"",
+            "weight = 2",
+            "my.toml:5:10: operations are performed in sequence, so none has a weight",
+        ),
+        ("order = \"sequence\"", "times = 0", "my.toml:5:9: times is 0; write a number from 1 to"),
+        ("order = \"sequence\"", "times = \"files\"", "my.toml:5:9: the workload has no files"),
+        ("order = \"sequnece\"", "", "my.toml:2:9: there is no order \"sequnece\"; did you mean \"sequence\"?"),
+    ] {
+        let error = with(top, operation);
+        assert!(error.contains(said), "{error}");
+    }
+    assert!(script(&with_steps(r#"{ do = "echo" }"#)).passes().is_none());
+}

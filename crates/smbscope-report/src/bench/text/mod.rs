@@ -3,6 +3,7 @@
 
 mod capacity;
 mod counted;
+mod jobs;
 mod overview;
 mod point;
 mod ramp;
@@ -47,6 +48,7 @@ pub fn render(document: &Document, options: &TextOptions) -> String {
     let points = match options.detail {
         Detail::Brief => {
             ramp::brief(&mut page, document);
+            jobs::render(&mut page, document);
             document.shown().into_iter().for_each(|run| point::brief(&mut page, document, run));
             return page.into_text();
         }
@@ -54,6 +56,7 @@ pub fn render(document: &Document, options: &TextOptions) -> String {
         Detail::All => document.runs.iter().collect::<Vec<_>>(),
     };
     ramp::render(&mut page, document);
+    jobs::render(&mut page, document);
     capacity::render(&mut page, document);
     wire::ramp(&mut page, document);
     points.into_iter().for_each(|run| point::render(&mut page, document, run));
