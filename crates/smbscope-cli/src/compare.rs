@@ -14,7 +14,7 @@ use smbscope_report::html;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes at which a file is no saved report any more: they have bounded lists and take some ten megabytes at most.
 const SAVED_MAX: u64 = 256 << 20;
@@ -23,26 +23,26 @@ const HEAD: u64 = 64;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
-    let files: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
+    let sides = arguments.sides();
     // Said before anything is read.
-    for file in arguments.files.iter().filter(|file| file.as_os_str() != "-") {
+    for file in sides.iter().flatten().filter(|file| file.as_os_str() != "-") {
         file.metadata().with_context(|| format!("cannot open {}", file.display()))?;
     }
+    let files: Vec<Input> = sides.iter().flatten().map(|file| Input::from_argument(*file)).collect();
     let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(&files))?;
     if arguments.format() == CompareFormat::Html {
         output.refuse_terminal("HTML")?;
     }
-    let names = names(&arguments.files, &arguments.names);
+    let names = names(&sides.iter().map(|files| files[0]).collect::<Vec<_>>(), &arguments.names);
     let mut inputs = Vec::new();
-    for (file, name) in arguments.files.iter().zip(names) {
-        let source = file.display().to_string();
-        let content = read(arguments, file)?;
-        let by: Vec<&str> = arguments.by.iter().map(|by| by.name()).collect();
-        if !by.is_empty() && by != content.by() {
-            let by = by.join(",");
-            bail!("{source} has no slices by {by}: give the capture, or a report or run that was made with --by {by}");
+    for (files, name) in sides.iter().zip(names) {
+        let mut runs = Vec::new();
+        for file in files {
+            for place in repetitions(file)?.unwrap_or_else(|| vec![file.to_path_buf()]) {
+                runs.push((place.display().to_string(), content(arguments, &place)?));
+            }
         }
-        inputs.push(Given { name, source, content });
+        inputs.push(Given { name, runs });
     }
     let comparison = Comparison::of_all(arguments.title.clone(), &inputs);
     let result = match arguments.format() {
@@ -54,6 +54,35 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
         }
     };
     output.settle(result)
+}
+
+/// The run directories in a directory that is none itself, in the order of their numbers.
+fn repetitions(directory: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
+    if !directory.is_dir() || directory.join(RUN).exists() {
+        return Ok(None);
+    }
+    let unreadable = || format!("cannot read {}", directory.display());
+    let mut runs = Vec::new();
+    for entry in directory.read_dir().with_context(unreadable)? {
+        let place = entry.with_context(unreadable)?.path();
+        if place.join(RUN).is_file() {
+            runs.push(place);
+        }
+    }
+    let number = |place: &Path| place.file_name()?.to_str()?.parse::<u64>().ok();
+    runs.sort_by_cached_key(|place| (number(place), place.clone()));
+    Ok((!runs.is_empty()).then_some(runs))
+}
+
+/// A file, or what is in a directory; it has to have the slices that are asked for.
+fn content(arguments: &CompareArguments, file: &Path) -> anyhow::Result<Content> {
+    let content = read(arguments, file)?;
+    let by: Vec<&str> = arguments.by.iter().map(|by| by.name()).collect();
+    if !by.is_empty() && by != content.by() {
+        let (source, by) = (file.display(), by.join(","));
+        bail!("{source} has no slices by {by}: give the capture, or a report or run that was made with --by {by}");
+    }
+    Ok(content)
 }
 
 /// The report on a file, which may be one, or the ramp in it or in the directory.
@@ -156,7 +185,6 @@ mod tests {
     use clap::Parser;
     use serde_json::json;
     use std::fs;
-    use std::path::PathBuf;
 
     #[test]
     fn columns_are_called_by_their_files_and_never_the_same() {

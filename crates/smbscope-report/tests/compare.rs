@@ -98,7 +98,7 @@ fn lists_of_another_version_are_left_out_of_a_comparison() {
 }
 
 fn given(name: &str, content: Content) -> Given {
-    Given { name: name.to_owned(), source: format!("runs/{name}"), content }
+    Given { name: name.to_owned(), runs: vec![(format!("runs/{name}"), content)] }
 }
 
 fn ramp(name: &str, document: bench::Document) -> Given {
@@ -545,15 +545,123 @@ fn the_answer_says_what_got_slower_by_how_much_and_how_sure() {
     };
     // 200 READs of 5 instead of 2 ms: 3 ms more each. The median of all lies between those of CLOSE and READ.
     let (headline, sentences) = answer(5_000_000);
-    assert!(headline.starts_with("after is slower than before: p95 2.50 times (2.00 ms → 5.00 ms)"), "{headline}");
+    let expected = "after was slower than before in these runs: p95 2.50 times (2.00 ms → 5.00 ms; 2.50 to 2.50)";
+    assert!(headline.starts_with(expected), "{headline}");
     assert!(sentences.contains("READ 2.50 times (2.00 ms → 5.00 ms; 200 commands, 600 ms more)."), "{sentences}");
     assert!(!sentences.contains("CLOSE"), "{sentences}");
-    assert!(sentences.ends_with("repeat both before you act on small differences."), "{sentences}");
+    assert!(sentences.starts_with("Longer on average in these runs: READ"), "{sentences}");
+    assert!(
+        sentences.ends_with("One run each says nothing about the next: repeat both, at least 5 times."),
+        "{sentences}"
+    );
     // A fortieth is no change.
     let (headline, sentences) = answer(2_050_000);
-    assert!(headline.starts_with("after is about as fast as before: p95 1.02 times"), "{headline}");
+    assert!(headline.starts_with("after was as fast as before within 5% in these runs: p95 1.02 times"), "{headline}");
     assert!(
         sentences.starts_with("No command with at least 10 times on both sides changed by more than 5%"),
         "{sentences}"
     );
+}
+
+/// A ramp of one load point whose response times are so many times those of the example's.
+fn run_of(times: f64, minute: i64) -> (String, Content) {
+    let mut ramp = common::bench::ramp();
+    let typical = (1_000_000.0 * times) as i64;
+    ramp.runs = vec![common::bench::run(4, 2_000, typical, false)];
+    ramp.started_ns = smbscope_model::Timestamp(common::START + minute * 60_000_000_000);
+    ramp.warnings.clear();
+    (format!("runs/{minute}"), Content::Ramp(Box::new(ramp.completed())))
+}
+
+/// Runs that alternate, base first; each pair shares a disturbance.
+fn alternating(count: usize, ratio: f64, noise: f64) -> Comparison {
+    let mut random = smbscope_stats::Random::new(&[5]);
+    let mut sides = [Vec::new(), Vec::new()];
+    for block in 0..count as i64 {
+        let drift = 1.0 + random.unit();
+        for (side, factor) in [1.0, ratio].into_iter().enumerate() {
+            let disturbed = factor * drift * (1.0 + noise * (random.unit() - 0.5));
+            sides[side].push(run_of(disturbed, 2 * block + side as i64));
+        }
+    }
+    let [base, other] = sides;
+    Comparison::of_all(None, &[Given { name: "a".into(), runs: base }, Given { name: "b".into(), runs: other }])
+}
+
+fn first_line(comparison: &Comparison) -> String {
+    comparison.answers[0].headline.replace('\u{a0}', " ")
+}
+
+#[test]
+fn repeated_runs_have_intervals_and_one_of_three_answers() {
+    // Drift by up to a factor of two in common, and 2% of noise: only pairs show a tenth.
+    let slower = alternating(8, 1.1, 0.04);
+    assert!(first_line(&slower).starts_with("b is slower than a: p95 1.1"), "{}", first_line(&slower));
+    let ratio = slower.headline.cells[1].as_ref().and_then(|cell| cell.ratios?.p95).expect("a ratio");
+    let interval = ratio.interval.expect("eight runs have one");
+    assert!(interval.low > 1.05 && interval.high < 1.15, "{interval:?}");
+    assert!(ratio.certainty.is_some_and(|certainty| certainty.shown && certainty.repetitions == 8));
+    assert_eq!(slower.columns.iter().map(|column| column.runs).collect::<Vec<_>>(), [8, 8]);
+    assert_eq!(slower.columns.len(), 2);
+    assert!(slower.answers[0].sentences[0].starts_with("Slower on average: "), "{:?}", slower.answers);
+
+    let equal = alternating(8, 1.0, 0.04);
+    assert!(first_line(&equal).starts_with("b and a are equal within 5%: p95 "), "{}", first_line(&equal));
+
+    let undecided = alternating(6, 1.05, 0.6);
+    let said = first_line(&undecided);
+    assert!(said.starts_with("No difference between b and a that this data can show: p95 "), "{said}");
+    let sure = undecided.answers[0].sentences.join(" ").replace('\u{a0}', " ");
+    assert!(sure.contains("6 runs each, intervals of 95%. A difference of 1."), "{sure}");
+    assert!(sure.contains(" would settle whether they differ by 5%."), "{sure}");
+    assert!(!sure.contains("lower on average") && !sure.contains("aster on average"), "{sure}");
+
+    for comparison in [slower, equal, undecided, alternating(3, 1.2, 0.1)] {
+        assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn few_runs_have_a_range_and_no_claim() {
+    let three = alternating(3, 2.0, 0.1);
+    let said = first_line(&three);
+    assert!(said.starts_with("b against a, 3 runs each, too few for an interval: p95 "), "{said}");
+    assert!(said.contains("; range "), "{said}");
+    let sure = three.answers[0].sentences.join(" ").replace('\u{a0}', " ");
+    assert!(sure.contains("3 runs each: an interval needs 5."), "{sure}");
+    assert!(!sure.contains("Slower on average"), "{sure}");
+}
+
+#[test]
+fn runs_one_side_after_the_other_are_no_pairs() {
+    let side = |name: &str, first: i64, times: f64| {
+        let runs = (0..6).map(|at| run_of(times * (1.0 + 0.01 * at as f64), first + at)).collect();
+        Given { name: name.into(), runs }
+    };
+    let p95 = |given: &[Given]| {
+        let comparison = Comparison::of_all(None, given);
+        comparison.headline.cells[1].as_ref().and_then(|cell| cell.ratios?.p95?.interval).expect("six have one")
+    };
+    // The same runs in the same order within each side: as pairs they have exactly the same ratio.
+    let apart = p95(&[side("a", 0, 1.0), side("b", 100, 1.5)]);
+    assert!(apart.high - apart.low > 0.02, "{apart:?}");
+    let interleaved = |name: &str, first: i64, times: f64| {
+        let runs = (0..6).map(|at| run_of(times * (1.0 + 0.01 * at as f64), first + 2 * at)).collect();
+        Given { name: name.into(), runs }
+    };
+    let pairs = p95(&[interleaved("a", 0, 1.0), interleaved("b", 1, 1.5)]);
+    assert!(pairs.high - pairs.low < 0.01, "{pairs:?}");
+}
+
+#[test]
+fn repeated_runs_fit_80_and_120_columns() {
+    let comparison = alternating(6, 1.3, 0.1);
+    for width in [80, 120] {
+        let text = compare::render(&comparison, width, false);
+        let wide: Vec<&str> =
+            text.lines().filter(|line| line.chars().count() > width && !line.starts_with("  again ")).collect();
+        assert_eq!(wide, Vec::<&str>::new());
+    }
+    insta::assert_snapshot!("repeated_at_80_columns", compare::render(&comparison, 80, false));
+    insta::assert_snapshot!("repeated_at_120_columns", compare::render(&comparison, 120, false));
 }

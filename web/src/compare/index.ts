@@ -310,14 +310,15 @@ function entryTable(
   return table({ caption, columns, rows, filter: rows.length > 12 });
 }
 
-/** A ratio that is clearly one or the other says so by its weight, and in words when pointed at. */
+/** A difference that is shown, with all rows judged together, stands out; the interval is told when pointed at. */
 function ratioCell(cell: Cell | null, metric: Metric): Child {
   const found = cell?.ratios?.[metric];
   if (!found) return muted();
-  const { value, interval } = found;
-  const sure = interval ? interval.low > 1 || interval.high < 1 : Math.abs(Math.log(value)) > Math.log(1.1);
+  const { value, interval, certainty } = found;
+  const sure = certainty?.shown ?? false;
+  const within = certainty?.scope === "within_run" ? ", within these runs only" : "";
   const text = interval
-    ? `${ratio(interval.low)} to ${ratio(interval.high)} with ${interval.level * 100}% confidence`
+    ? `${ratio(interval.low)} to ${ratio(interval.high)} with ${interval.level * 100}% confidence${within}`
     : "";
   return h("span", { class: sure ? (value > 1 ? "worse" : "better") : "", title: text || undefined }, ratio(value));
 }
@@ -336,6 +337,9 @@ function overview({ columns }: SmbscopeComparisonDocument): HTMLElement {
       ? ([["Only", (_, column) => column.filter ?? "all of it"]] as typeof rows)
       : []),
     ["From (UTC)", (_, column) => date(column.captures[0]?.first_ns)],
+    ...(columns.some((column) => column.runs > 1)
+      ? ([["Runs", (_, column) => thousands(column.runs)]] as typeof rows)
+      : []),
     ["Length", (of) => span(of.elapsed_ns)],
     ["Commands", (of) => thousands(of.commands)],
     ["Timed", (of) => thousands(of.timed)],
@@ -382,7 +386,7 @@ const METHOD: [string, string][] = [
   ],
   [
     "Ratio",
-    "A column divided by the baseline, which is the first column: above one is slower, or more. Where it has a confidence interval, the interval is drawn, and only a ratio whose interval does not hold one stands out; without one, only a ratio of more than 1.1 either way does.",
+    "A column divided by the baseline, which is the first column: above one is slower, or more. Where it has a confidence interval, the interval is drawn. Only a difference that is left when all rows are judged together stands out; single runs of each have none.",
   ],
   ["Total", "The groups without expected waits and encrypted frames."],
   ["A dash", "The value is not known: too few commands, or none."],

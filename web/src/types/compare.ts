@@ -1,6 +1,14 @@
 // Made from schema/smbscope.compare-1.schema.json by scripts/types.mjs; do not edit.
 
 /**
+ * What an interval says.
+ */
+export type Conclusion = "higher" | "lower" | "equal" | "undecided";
+/**
+ * What an interval is about.
+ */
+export type Scope = "runs" | "within_run";
+/**
  * SMB1 (MS-CIFS, MS-SMB) or SMB2/3 (MS-SMB2).
  */
 export type Protocol = "SMB1" | "SMB2";
@@ -121,9 +129,13 @@ export interface Column {
    */
   name: string;
   /**
-   * The argument as given.
+   * The argument as given; of several runs, where the one comes from whose lists and pictures stand here.
    */
   source: string;
+  /**
+   * Runs that the column is made of. Of several, times and rates are geometric means, counts are means, and lists and pictures are those of the run whose mean response time is the middle one.
+   */
+  runs: number;
   /**
    * Title of the report.
    */
@@ -295,9 +307,13 @@ export interface Ratio {
    */
   value: number;
   /**
-   * How far chance alone may move the ratio. Not computed yet, and therefore null.
+   * In which the ratio lies with a confidence of `level`; null with fewer than five runs of each column, and of single runs but for the headline.
    */
   interval: Interval | null;
+  /**
+   * What can be concluded; null where each column is a single run, but for the headline.
+   */
+  certainty: Certainty | null;
 }
 /**
  * A confidence interval.
@@ -315,6 +331,40 @@ export interface Interval {
    * In how many of such intervals the truth lies, as 0.95.
    */
   level: number;
+}
+/**
+ * What can be concluded from a ratio.
+ */
+export interface Certainty {
+  answer: Conclusion;
+  /**
+   * Of what is undecided: runs of each column, in all, that would probably decide it.
+   */
+  repetitions_needed: number | null;
+  /**
+   * Of three or four runs of each column, which have no interval: the least and the greatest ratio.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  range: [number, number] | null;
+  /**
+   * The smallest ratio above 1 that such data would have shown in four of five tries.
+   */
+  detectable: number | null;
+  /**
+   * Runs of the column that has fewer, or pairs of runs next to each other.
+   */
+  repetitions: number;
+  scope: Scope;
+  /**
+   * Probability of at least this difference where there is none.
+   */
+  p_value: number | null;
+  /**
+   * A difference that is left when all rows of the table are judged together (Benjamini and Hochberg), or all figures of the headline (Holm).
+   */
+  shown: boolean;
 }
 /**
  * Response times over time; expected waits are left out.

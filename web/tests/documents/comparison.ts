@@ -81,7 +81,21 @@ function slices(reports: SmbscopeReportDocument[]): SmbscopeComparisonDocument["
 function ratio(value: number | null, base: number | null, interval = false): Ratio | null {
   if (value === null || base === null || base === 0) return null;
   const found = value / base;
-  return { value: found, interval: interval ? { low: found * 0.94, high: found * 1.07, level: 0.95 } : null };
+  if (!interval) return { value: found, interval: null, certainty: null };
+  const [low, high] = [found * 0.94, found * 1.07];
+  const shown = low > 1 || high < 1;
+  const answer = !shown ? "undecided" : found > 1 ? "higher" : "lower";
+  const certainty: Ratio["certainty"] = {
+    answer,
+    repetitions_needed: shown ? null : 12,
+    range: null,
+    detectable: 1.1,
+    repetitions: 6,
+    scope: "runs",
+    p_value: shown ? 0.001 : 0.3,
+    shown,
+  };
+  return { value: found, interval: { low, high, level: 0.95 }, certainty };
 }
 
 function cells(rows: (Row | undefined)[]): (Cell | null)[] {
@@ -129,6 +143,7 @@ function column(report: SmbscopeReportDocument, name: string, base: SmbscopeRepo
   return {
     name,
     source: `captures/${name}.pcapng`,
+    runs: 1,
     title: report.title,
     filter: null,
     version: "0.1.0",
@@ -170,7 +185,7 @@ export function comparedRamps(): SmbscopeComparisonDocument {
       found.slice(0, 2).map((cell, i) => {
         if (!cell || i >= columns) return null;
         const per_second = (1_000 * users * share) / (i + 1);
-        const per_second_ratio = i === 0 ? null : { value: 0.5, interval: null };
+        const per_second_ratio = i === 0 ? null : { value: 0.5, interval: null, certainty: null };
         return { per_second, per_second_ratio, ...cell, distribution: cell.distribution.map(() => 0) as Decades };
       });
     return {

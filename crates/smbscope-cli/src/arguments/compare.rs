@@ -14,6 +14,7 @@ Examples:
   smbscope compare before.pcapng after.pcapng
   smbscope compare --name signing-off --name signing-on off.json on.json
   smbscope compare runs/samba-4.17 runs/samba-4.22
+  smbscope compare old-1 old-2 old-3 old-4 old-5 vs new-1 new-2 new-3 new-4 new-5
 
 Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 130 interrupted.")]
 #[command(mut_arg("width", |arg| arg.help("Set the width of the text in columns. [default: the terminal's]")))]
@@ -22,10 +23,13 @@ Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 130 interrupte
 pub struct CompareArguments {
     /// Captures, reports saved as JSON, run directories of `bench` or their run.json: at least two. `-` is a capture on
     /// standard input.
+    ///
+    /// A directory of run directories is one side with that many runs. `vs` between files makes sides of several: `a1 a2
+    /// a3 vs b1 b2 b3`. With five runs or more of each side, ratios have a 95% interval.
     #[arg(required = true, num_args = 2.., value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Name the first file so in the comparison; repeat it for the next. [default: its file name]
+    /// Name the first side so in the comparison; repeat it for the next. [default: its file name]
     #[arg(long = "name", value_name = "NAME")]
     pub names: Vec<String>,
 
@@ -65,7 +69,12 @@ impl CompareArguments {
 
     /// What clap can't see by itself.
     pub(super) fn check(&self) -> Result<(), clap::Error> {
-        let conflict = if self.names.len() > self.files.len() {
+        let sides = self.sides();
+        let conflict = if sides.iter().any(Vec::is_empty) {
+            "`vs` stands between files"
+        } else if sides.len() < 2 {
+            "a comparison needs two sides"
+        } else if self.names.len() > sides.len() {
             "there are more names than files"
         } else if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
             "standard input (-) can be read only once"
@@ -73,6 +82,16 @@ impl CompareArguments {
             return Ok(());
         };
         Err(Arguments::command().error(ErrorKind::ArgumentConflict, conflict))
+    }
+
+    /// The files of each side: each its own, or those between `vs`.
+    pub(crate) fn sides(&self) -> Vec<Vec<&Path>> {
+        let files = || self.files.iter().map(PathBuf::as_path);
+        if !files().any(is_versus) {
+            return files().map(|file| vec![file]).collect();
+        }
+        let files: Vec<&Path> = files().collect();
+        files.split(|file| is_versus(file)).map(<[&Path]>::to_vec).collect()
     }
 
     /// The arguments with which `analyze` reads one of the files.
@@ -83,6 +102,11 @@ impl CompareArguments {
         };
         AnalyzeArguments { ports: self.ports.clone(), by: self.by.clone(), common: self.common.clone(), ..defaults }
     }
+}
+
+/// What stands between sides of several files.
+fn is_versus(file: &Path) -> bool {
+    file.as_os_str() == "vs"
 }
 
 /// How to write a comparison.

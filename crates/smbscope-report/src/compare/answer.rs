@@ -1,10 +1,11 @@
 //! What got slower, by how much, and how sure that is: one answer for each column that is compared with the baseline.
 
-use super::{Cell, Command, Comparison, FEW, NoteKind, Ratio, next};
+use super::{Cell, Command, Comparison, Conclusion, FEW, NoteKind, Ratio, next};
 use crate::format::{clean, counted, unbroken};
 use crate::next::Next;
 use serde::Serialize;
 use smbscope_model::Nanos;
+use smbscope_stats::replication::Scope;
 
 /// Changes of less than this are not called changes: a twentieth.
 const CHANGE: f64 = 1.05;
@@ -47,7 +48,7 @@ fn pair(cells: &[Option<Cell>], column: usize) -> Option<(&Cell, &Cell)> {
     Some((timed(0)?, timed(column)?))
 }
 
-/// `after is slower than before: p95 4.06 times (503 µs → 2.04 ms), median 1.43 times (219 µs → 313 µs).`
+/// `after is slower than before: p95 4.06 times (503 µs → 2.04 ms; 3.80 to 4.33), median 1.43 times (…).`
 fn headline(comparison: &Comparison, column: usize, name: &str, base: &str) -> String {
     let Some((old, new)) = pair(&comparison.headline.cells, column) else {
         return format!("{name} cannot be compared with {base}: one of them has no timed command.");
@@ -63,15 +64,35 @@ fn headline(comparison: &Comparison, column: usize, name: &str, base: &str) -> S
     let Some((_, Some(first), ..)) = known.first() else {
         return format!("{name} cannot be compared with {base}: a response time is 0.");
     };
-    let how = match direction(first.value) {
-        Some(direction) => format!("{direction} than"),
-        None => "about as fast as".to_owned(),
-    };
     let shown = known
         .iter()
         .take(2)
         .filter_map(|(name, ratio, old, new)| Some(format!("{name} {}", change((*ratio)?, *old, *new))));
-    format!("{name} is {how} {base}: {}{}.", shown.collect::<Vec<_>>().join(", "), load(comparison, column))
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    format!("{}: {shown}{}.", claim(first, name, base), load(comparison, column))
+}
+
+/// What the first line may say: slower or faster only where that is shown.
+fn claim(ratio: &Ratio, name: &str, base: &str) -> String {
+    let direction = if ratio.value > 1.0 { "slower" } else { "faster" };
+    let Some(certainty) = ratio.certainty else {
+        return format!("{name} against {base}, one run each");
+    };
+    let within = certainty.scope == Scope::WithinRun;
+    match certainty.answer {
+        Conclusion::Equal if within => format!("{name} was as fast as {base} within 5% in these runs"),
+        Conclusion::Equal => format!("{name} and {base} are equal within 5%"),
+        Conclusion::Higher | Conclusion::Lower if certainty.shown && within => {
+            format!("{name} was {direction} than {base} in these runs")
+        }
+        Conclusion::Higher | Conclusion::Lower if certainty.shown => format!("{name} is {direction} than {base}"),
+        _ if ratio.interval.is_none() => {
+            let runs = counted(certainty.repetitions.into(), "run", "runs");
+            format!("{name} against {base}, {runs} each, too few for an interval")
+        }
+        _ if within => format!("No difference between {name} and {base} that these runs can show"),
+        _ => format!("No difference between {name} and {base} that this data can show"),
+    }
 }
 
 /// The load point that a comparison of ramps is about, and the throughput there.
@@ -81,23 +102,37 @@ fn load(comparison: &Comparison, column: usize) -> String {
     let Some(users) = users else { return String::new() };
     let point = ramps.points.iter().find(|point| point.users == users);
     let ratio = point.and_then(|point| point.total.get(column)?.as_ref()?.per_second_ratio);
-    let throughput = ratio.map_or_else(String::new, |ratio| format!("{} of the throughput ", times(ratio)));
+    let throughput = ratio.map_or_else(String::new, |ratio| {
+        let between = between(&ratio);
+        let between = between.strip_prefix("; ").map_or_else(String::new, |between| format!(" ({between})"));
+        format!("{} of the throughput{between} ", times(ratio))
+    });
     format!("; {throughput}at {}", unbroken(counted(users.into(), "user", "users")))
 }
 
-/// Slower or faster, if the change is worth a word.
-fn direction(ratio: f64) -> Option<&'static str> {
-    match ratio {
-        ratio if ratio >= CHANGE => Some("slower"),
-        ratio if ratio <= 1.0 / CHANGE => Some("faster"),
-        _ => None,
-    }
+/// Whether the change is worth a word: of several runs, where it is shown.
+fn is_changed(ratio: &Ratio) -> bool {
+    let enough = ratio.value >= CHANGE || ratio.value <= 1.0 / CHANGE;
+    enough && ratio.certainty.is_none_or(|certainty| certainty.shown)
 }
 
-/// `4.06 times (503 µs → 2.04 ms)`.
+/// `4.06 times (503 µs → 2.04 ms)`, with its interval where it has one.
 fn change(ratio: Ratio, old: Option<Nanos>, new: Option<Nanos>) -> String {
     let [old, new] = [old, new].map(|time| time.map_or_else(|| "-".to_owned(), unbroken));
-    format!("{} ({old} → {new})", times(ratio))
+    format!("{} ({old} → {new}{})", times(ratio), between(&ratio))
+}
+
+/// `; 3.80 to 4.33`, or the range of few runs.
+fn between(ratio: &Ratio) -> String {
+    let shown = |low: f64, high: f64| {
+        let [low, high] = [low, high].map(|value| Ratio { value, ..*ratio }.to_string());
+        unbroken(format!("{low} to {high}"))
+    };
+    match (ratio.interval, ratio.certainty.and_then(|certainty| certainty.range)) {
+        (Some(interval), _) => format!("; {}", shown(interval.low, interval.high)),
+        (None, Some((low, high))) => format!("; range {}", shown(low, high)),
+        (None, None) => String::new(),
+    }
 }
 
 /// `4.06 times`.
@@ -120,7 +155,7 @@ struct Change<'a> {
 fn changes(comparison: &Comparison, column: usize) -> Vec<Change<'_>> {
     let changed = comparison.commands.iter().filter(|command| !command.waiting).filter_map(|command| {
         let (old, new) = pair(&command.cells, column).filter(|(old, new)| old.timed.min(new.timed) >= TIMED_MIN)?;
-        let ratio = new.ratios?.mean.filter(|ratio| direction(ratio.value).is_some())?;
+        let ratio = new.ratios?.mean.filter(is_changed)?;
         let (old, mean) = (old.response_time.mean?, new.response_time.mean?);
         let cost = i128::from(mean.0 - old.0) * i128::from(new.timed);
         Some(Change { command, ratio, old, new: mean, count: new.timed, cost })
@@ -137,6 +172,7 @@ pub(super) fn costliest(comparison: &Comparison, column: usize) -> Option<&Comma
 
 fn sentences(comparison: &Comparison, column: usize) -> Vec<String> {
     let changed = changes(comparison, column);
+    let repeated = is_repeated(comparison, column);
     let named = |slower: bool| {
         let of_kind = changed.iter().filter(|change| (change.cost > 0) == slower);
         let named: Vec<String> = of_kind.clone().take(NAMED_MAX).map(one).collect();
@@ -146,13 +182,19 @@ fn sentences(comparison: &Comparison, column: usize) -> Vec<String> {
         } else {
             String::new()
         };
-        let word = if slower { "Slower" } else { "Faster" };
-        (!named.is_empty()).then(|| format!("{word} on average: {}{more}.", named.join("; ")))
+        let word = match (repeated, slower) {
+            (true, true) => "Slower on average",
+            (true, false) => "Faster on average",
+            (false, true) => "Longer on average in these runs",
+            (false, false) => "Shorter on average in these runs",
+        };
+        (!named.is_empty()).then(|| format!("{word}: {}{more}.", named.join("; ")))
     };
     let mut sentences: Vec<String> = [named(true), named(false)].into_iter().flatten().collect();
     if changed.is_empty() {
+        let certainly = if repeated { ", shown by all runs together" } else { "" };
         sentences.push(format!(
-            "No command with at least {TIMED_MIN} times on both sides changed by more than {:.0}% on average.",
+            "No command with at least {TIMED_MIN} times on both sides changed by more than {:.0}% on average{certainly}.",
             (CHANGE - 1.0) * 100.0
         ));
     }
@@ -175,6 +217,11 @@ fn one(change: &Change<'_>) -> String {
     )
 }
 
+/// Several runs on a side.
+fn is_repeated(comparison: &Comparison, column: usize) -> bool {
+    [0, column].into_iter().any(|at| comparison.columns.get(at).is_some_and(|column| column.runs > 1))
+}
+
 /// How far the answer can be believed.
 fn certainty(comparison: &Comparison, column: usize) -> String {
     let about = |kinds: &[NoteKind]| {
@@ -188,6 +235,43 @@ fn certainty(comparison: &Comparison, column: usize) -> String {
         () if few => "Fewer than 100 commands on one side: differences may be noise.",
         () => "",
     };
-    let runs = "One measurement each gives no confidence interval: repeat both before you act on small differences.";
-    if like.is_empty() { runs.to_owned() } else { format!("{like} {runs}") }
+    let runs = if is_repeated(comparison, column) {
+        of_runs(comparison, column)
+    } else {
+        let intervals = primary(comparison, column).is_some_and(|ratio| ratio.interval.is_some());
+        let within = if intervals { "Intervals (95%) are about these runs only. " } else { "" };
+        format!("{within}One run each says nothing about the next: repeat both, at least 5 times.")
+    };
+    if like.is_empty() { runs } else { format!("{like} {runs}") }
+}
+
+/// The ratio that the first line is about.
+fn primary(comparison: &Comparison, column: usize) -> Option<Ratio> {
+    let ratios = comparison.headline.cells.get(column)?.as_ref()?.ratios?;
+    ratios.p95.or(ratios.p50).or(ratios.mean)
+}
+
+/// `20 runs each, intervals of 95%. They would have shown 1.12 times or more; about 37 runs each would settle …`
+fn of_runs(comparison: &Comparison, column: usize) -> String {
+    let Some((ratio, certainty)) = primary(comparison, column).and_then(|ratio| Some((ratio, ratio.certainty?))) else {
+        return String::new();
+    };
+    let each = |number: u32| unbroken(format!("{} each", counted(number.into(), "run", "runs")));
+    let mut text = match ratio.interval {
+        Some(_) => format!("{}, intervals of 95%.", each(certainty.repetitions)),
+        None => format!("{}: an interval needs 5.", each(certainty.repetitions)),
+    };
+    if certainty.answer != Conclusion::Undecided {
+        return text;
+    }
+    if let Some(detectable) = certainty.detectable {
+        let least = Ratio { value: detectable, ..ratio };
+        text += &format!(" A difference of {} or more would probably have shown.", times(least));
+    }
+    match certainty.repetitions_needed {
+        Some(needed) => text += &format!(" About {} would settle whether they differ by 5%.", each(needed)),
+        None if ratio.interval.is_some() => text += " They vary too much for any number of runs to settle 5%.",
+        None => {}
+    }
+    text
 }

@@ -5,6 +5,7 @@ use crate::json::slices::SliceFigures;
 use serde::Serialize;
 use smbscope_model::Nanos;
 use smbscope_stats::Figures;
+use smbscope_stats::replication::{Answer, Scope};
 use std::fmt;
 
 /// What a column says of a group or command.
@@ -75,8 +76,61 @@ pub struct Ratio {
     /// 2 is twice as much as the base.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub value: f64,
-    /// How far chance alone may move the ratio. Not computed yet, and therefore null.
+    /// In which the ratio lies with a confidence of `level`; null with fewer than five runs of each column, and of single
+    /// runs but for the headline.
     pub interval: Option<Interval>,
+    /// What can be concluded; null where each column is a single run, but for the headline.
+    pub certainty: Option<Certainty>,
+}
+
+/// What can be concluded from a ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Certainty {
+    /// What the interval says.
+    pub answer: Conclusion,
+    /// Of what is undecided: runs of each column, in all, that would probably decide it.
+    pub repetitions_needed: Option<u32>,
+    /// Of three or four runs of each column, which have no interval: the least and the greatest ratio.
+    pub range: Option<(f64, f64)>,
+    /// The smallest ratio above 1 that such data would have shown in four of five tries.
+    pub detectable: Option<f64>,
+    /// Runs of the column that has fewer, or pairs of runs next to each other.
+    pub repetitions: u32,
+    /// Whether this is about runs to come, or about these runs only.
+    pub scope: Scope,
+    /// Probability of at least this difference where there is none.
+    pub p_value: Option<f64>,
+    /// A difference that is left when all rows of the table are judged together (Benjamini and Hochberg), or all figures of
+    /// the headline (Holm).
+    pub shown: bool,
+}
+
+/// What an interval says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Conclusion {
+    /// More than the base's.
+    Higher,
+    /// Less than the base's.
+    Lower,
+    /// Equal within 5%.
+    Equal,
+    /// None of these is shown.
+    Undecided,
+}
+
+impl Conclusion {
+    /// And the repetitions that would decide it.
+    pub(super) fn of(answer: Answer) -> (Conclusion, Option<u32>) {
+        match answer {
+            Answer::Higher => (Conclusion::Higher, None),
+            Answer::Lower => (Conclusion::Lower, None),
+            Answer::Equal => (Conclusion::Equal, None),
+            Answer::Undecided { repetitions_needed } => (Conclusion::Undecided, repetitions_needed),
+        }
+    }
 }
 
 /// A confidence interval.
@@ -95,7 +149,7 @@ impl Ratio {
     /// Absent unless both values are known; nothing is a multiple of 0.
     pub(super) fn of(value: Option<f64>, base: Option<f64>) -> Option<Ratio> {
         let (value, base) = (value?, base?);
-        (value >= 0.0 && base > 0.0).then(|| Ratio { value: value / base, interval: None })
+        (value >= 0.0 && base > 0.0).then(|| Ratio { value: value / base, interval: None, certainty: None })
     }
 }
 
@@ -191,8 +245,8 @@ mod tests {
 
     #[test]
     fn multiples_have_three_digits() {
-        let shown =
-            [0.0, 0.001, 0.5, 1.0, 9.999, 25.04, 1_234.0, 1e9].map(|value| Ratio { value, interval: None }.to_string());
+        let shown = [0.0, 0.001, 0.5, 1.0, 9.999, 25.04, 1_234.0, 1e9]
+            .map(|value| Ratio { value, interval: None, certainty: None }.to_string());
         assert_eq!(shown, ["0.00", "<0.01", "0.50", "1.00", "10.0", "25.0", "1234", ">99999"]);
     }
 

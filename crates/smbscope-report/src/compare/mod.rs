@@ -5,18 +5,21 @@
 //! by the base's.
 
 mod actions;
+mod adjust;
 mod answer;
 mod cells;
 mod json;
 mod next;
 mod notes;
 mod ramps;
+mod repetitions;
 mod saved;
 mod slices;
 mod text;
+mod within;
 
 pub use answer::Answer;
-pub use cells::{Cell, Interval, Ratio, Ratios, ResponseTime};
+pub use cells::{Cell, Certainty, Conclusion, Interval, Ratio, Ratios, ResponseTime};
 pub(crate) use json::Document;
 pub use json::{SCHEMA, write};
 pub use notes::{FEW, MIX_PERCENT, Note, NoteKind, UNTIMED_PERCENT};
@@ -29,6 +32,8 @@ use crate::json::FileName;
 use crate::json::entries::Entity;
 use crate::json::waits::SlowExchange;
 use cells::row_of;
+use ramps::Single;
+use repetitions::Sides;
 use serde::Serialize;
 use smbscope_model::{CaptureInfo, Nanos, Protocol};
 use smbscope_stats::HeatMap;
@@ -78,8 +83,12 @@ pub struct Comparison {
 pub struct Column {
     /// Unique among the columns.
     pub name: String,
-    /// The argument as given.
+    /// The argument as given; of several runs, where the one comes from whose lists and pictures stand here.
     pub source: String,
+    /// Runs that the column is made of. Of several, times and rates are geometric means, counts are means, and lists and
+    /// pictures are those of the run whose mean response time is the middle one.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub runs: u32,
     /// Title of the report.
     pub title: Option<String>,
     /// The expression that chose the exchanges of the report; null where it is about all of them.
@@ -223,8 +232,11 @@ impl Comparison {
 
     /// Compares reports and ramps with the first of them.
     pub fn of_all(title: Option<String>, given: &[Given]) -> Comparison {
-        let (inputs, ramps) = ramps::resolved(given);
-        let mut comparison = Comparison { ramps, ..Comparison::of_inputs(title, &inputs) };
+        let singles: Vec<Single<'_>> = given.iter().flat_map(Given::singles).collect();
+        let (inputs, ramps) = ramps::resolved(&singles);
+        let sides =
+            Sides::new(given.iter().map(|given| given.runs.len()), singles.iter().map(Single::started).collect());
+        let mut comparison = sides.folded(Comparison { ramps, ..Comparison::of_inputs(title, &inputs) });
         let loads = ramps::differences(given).into_iter().map(|(column, kind, text)| Note { kind, column, text });
         // What was asked of the servers stands before what came of it.
         comparison.notes.extend(loads);
@@ -232,7 +244,9 @@ impl Comparison {
         comparison.answered()
     }
 
-    fn answered(self) -> Comparison {
+    fn answered(mut self) -> Comparison {
+        within::headline(&mut self);
+        adjust::rows(&mut self);
         Comparison { answers: answer::of(&self), ..self }
     }
 }
@@ -243,6 +257,7 @@ impl Column {
         Column {
             name: input.name.clone(),
             source: input.source.clone(),
+            runs: 1,
             title: report.title.clone(),
             filter: report.filter.clone(),
             version: report.version.clone(),

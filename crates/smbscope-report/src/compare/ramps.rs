@@ -10,7 +10,7 @@ use crate::bench::{self, Document, Run, Schedule};
 use crate::format::counted;
 use crate::json::entries::{self, Row};
 use serde::Serialize;
-use smbscope_model::{Group, Nanos, Protocol};
+use smbscope_model::{Group, Nanos, Protocol, Timestamp};
 use smbscope_stats::Figures;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,10 +19,33 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Given {
     /// Unique among them.
     pub name: String,
-    /// Where it comes from: the argument as given.
-    pub source: String,
-    /// What it is.
-    pub content: Content,
+    /// What it is, one run or several of the same, at least one; each with where it comes from: the argument as given, or
+    /// a directory in it.
+    pub runs: Vec<(String, Content)>,
+}
+
+/// One run of what is compared.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Single<'a> {
+    name: &'a str,
+    source: &'a str,
+    content: &'a Content,
+}
+
+impl Given {
+    pub(super) fn singles(&self) -> impl Iterator<Item = Single<'_>> {
+        self.runs.iter().map(|(source, content)| Single { name: &self.name, source, content })
+    }
+}
+
+impl Single<'_> {
+    /// When it began.
+    pub(super) fn started(&self) -> Option<Timestamp> {
+        match self.content {
+            Content::Ramp(document) => Some(document.started_ns),
+            Content::Report(_) => None,
+        }
+    }
 }
 
 /// What can be compared.
@@ -123,10 +146,10 @@ pub struct PointCell {
 }
 
 /// What is compared as reports, and the ramps among it.
-pub(super) fn resolved(given: &[Given]) -> (Vec<Input>, Option<Ramps>) {
+pub(super) fn resolved(given: &[Single<'_>]) -> (Vec<Input>, Option<Ramps>) {
     let ramps: Vec<Option<&Document>> = given
         .iter()
-        .map(|given| match &given.content {
+        .map(|given| match given.content {
             Content::Ramp(document) => Some(&**document),
             Content::Report(_) => None,
         })
@@ -137,11 +160,11 @@ pub(super) fn resolved(given: &[Given]) -> (Vec<Input>, Option<Ramps>) {
         at.or_else(|| document.runs.len().checked_sub(1))
     };
     let inputs = given.iter().map(|given| {
-        let report = match &given.content {
+        let report = match given.content {
             Content::Report(report) => (**report).clone(),
             Content::Ramp(document) => report_of(document, chosen(document).map(|at| &document.runs[at])),
         };
-        Input { name: given.name.clone(), source: given.source.clone(), report }
+        Input { name: given.name.to_owned(), source: given.source.to_owned(), report }
     });
     let columns: Vec<Option<Ramp>> = ramps
         .iter()
@@ -149,7 +172,7 @@ pub(super) fn resolved(given: &[Given]) -> (Vec<Input>, Option<Ramps>) {
         .map(|(document, given)| {
             let document = (*document)?;
             let run = chosen(document).map(|at| &document.runs[at]);
-            let directory = given.source.strip_suffix("run.json").unwrap_or(&given.source);
+            let directory = given.source.strip_suffix("run.json").unwrap_or(given.source);
             let directory = if directory.is_empty() { "." } else { directory };
             Some(Ramp {
                 again: run.and_then(|run| bench::again(document, run)),
@@ -192,7 +215,8 @@ pub(super) fn differences(given: &[Given]) -> Vec<(usize, NoteKind, String)> {
     let mut found = Vec::new();
     for (column, other) in (1..).zip(others) {
         let name = &base.name;
-        match (&base.content, &other.content) {
+        let (Some((_, base)), Some((_, other))) = (base.runs.first(), other.runs.first()) else { continue };
+        match (base, other) {
             (Content::Ramp(base), Content::Ramp(ramp)) => {
                 found.extend(load(ramp, base, name).map(|text| (column, NoteKind::Mix, text)));
             }

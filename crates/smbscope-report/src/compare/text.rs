@@ -24,6 +24,8 @@ const SLICES_SHOWN: usize = 20;
 const SLICE_NAMES: RangeInclusive<usize> = 20..=48;
 /// Head of the ratios.
 const TIMES: &str = "×";
+/// Head of their intervals.
+const INTERVAL: &str = "95%";
 
 /// The comparison in at most `width` columns.
 pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
@@ -64,7 +66,8 @@ fn labels(columns: &[Column]) -> Vec<String> {
 
 /// Facts of the captures side by side, as many on a line as fit.
 fn overview(page: &mut Page, comparison: &Comparison) {
-    let facts: Vec<Vec<(&str, String)>> = comparison.columns.iter().map(facts).collect();
+    let repeated = is_repeated(comparison);
+    let facts: Vec<Vec<(&str, String)>> = comparison.columns.iter().map(|column| facts(column, repeated)).collect();
     let names = labels(&comparison.columns);
     let cells = facts.iter().flatten().map(|(_, value)| value.chars().count());
     let widest = cells.chain(names.iter().map(|name| name.chars().count())).max().unwrap_or(0).min(FACT_MAX);
@@ -79,15 +82,24 @@ fn overview(page: &mut Page, comparison: &Comparison) {
     }
 }
 
+/// Whether a column is several runs.
+fn is_repeated(comparison: &Comparison) -> bool {
+    comparison.columns.iter().any(|column| column.runs > 1)
+}
+
+/// What figures of several runs are.
+const RUNS: &str = " Times and rates of several runs are geometric means, counts are means. 95% = interval of the ratio to \
+                    its left, of 3 or 4 runs its range; in parentheses where no difference is shown.";
+
 /// What is told of every column, in the same order.
-fn facts(column: &Column) -> Vec<(&'static str, String)> {
+fn facts(column: &Column, repeated: bool) -> Vec<(&'static str, String)> {
     let overview = &column.overview;
     let ratios = overview.ratios.as_ref();
     let with_ratio = |value: Option<f64>, ratio: Option<Ratio>, shown: fn(f64) -> String| {
         let value = value.map_or_else(|| "-".to_owned(), shown);
         ratio.map_or(value.clone(), |ratio| format!("{value}  {TIMES} {ratio}"))
     };
-    vec![
+    let mut facts = vec![
         ("Elapsed", overview.elapsed_ns.map_or_else(|| "-".to_owned(), span)),
         ("Connections", thousands(overview.connections)),
         ("Dialects", dialects(&overview.dialects)),
@@ -105,7 +117,15 @@ fn facts(column: &Column) -> Vec<(&'static str, String)> {
             let ratio = ratios.and_then(|ratios| ratios.bytes_per_second);
             with_ratio(overview.bytes_per_second, ratio, short_bytes)
         }),
-    ]
+    ];
+    if repeated {
+        let of_commands = interval(ratios.and_then(|ratios| ratios.commands_per_second));
+        let of_bytes = interval(ratios.and_then(|ratios| ratios.bytes_per_second));
+        facts.insert(8, ("  interval", of_commands));
+        facts.push(("  interval", of_bytes));
+        facts.insert(0, ("Runs", thousands(column.runs.into())));
+    }
+    facts
 }
 
 /// `3.1.1, 2.1 and 1 more`.
@@ -148,25 +168,31 @@ fn ramps(page: &mut Page, comparison: &Comparison) {
         }
         hanging(page, &names[at], &text, Paint::Plain);
     }
-    let columns = table::Column::list(&[
-        ("/s", 0),
-        (TIMES, 0),
-        ("Median", 0),
-        (TIMES, 0),
-        ("p95", 0),
-        (TIMES, 0),
-        ("p99", 2),
-        (TIMES, 2),
-        ("Average", 1),
-        (TIMES, 1),
-        ("Errors", 3),
-    ]);
-    let all = ramps.points.iter().flat_map(|point| point_lines(point.users, &names, &point.total));
+    let repeated = is_repeated(comparison);
+    let columns = of_runs(
+        repeated,
+        &[
+            ("/s", 0),
+            (TIMES, 0),
+            (INTERVAL, 1),
+            ("Median", 0),
+            (TIMES, 0),
+            ("p95", 0),
+            (TIMES, 0),
+            (INTERVAL, 0),
+            ("p99", 2),
+            (TIMES, 2),
+            ("Average", 1),
+            (TIMES, 1),
+            ("Errors", 3),
+        ],
+    );
+    let all = ramps.points.iter().flat_map(|point| point_lines(point.users, &names, &point.total, repeated));
     let mut table = Table::new(columns).section("All groups", all);
     for found in comparison.groups.iter().filter(|group| group.headline) {
         let lines = ramps.points.iter().flat_map(|point| {
             let group = point.groups.iter().find(|group| group.group == found.group);
-            group.map_or_else(Vec::new, |group| point_lines(point.users, &names, &group.cells))
+            group.map_or_else(Vec::new, |group| point_lines(point.users, &names, &group.cells, repeated))
         });
         table = table.section(whole_name(found), lines);
     }
@@ -183,9 +209,10 @@ fn ramps(page: &mut Page, comparison: &Comparison) {
 fn slices(page: &mut Page, comparison: &Comparison) {
     let Some(slices) = &comparison.slices else { return };
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
+    let repeated = is_repeated(comparison);
     let listed = slices.entries.iter().take(SLICES_SHOWN);
-    let lines = listed.flat_map(|slice| lines(&crate::slices::name(&slice.key), &names, &slice.cells));
-    let table = Table::new(columns()).names(SLICE_NAMES).section(crate::slices::heading(&slices.by), lines);
+    let lines = listed.flat_map(|slice| lines(&crate::slices::name(&slice.key), &names, &slice.cells, repeated));
+    let table = Table::new(columns(repeated)).names(SLICE_NAMES).section(crate::slices::heading(&slices.by), lines);
     let left_out = table.with_shorter(page.width(), shorten_path).render(page);
     let more = slices.entries.len().saturating_sub(SLICES_SHOWN) as u64 + slices.left_out;
     let more = match more {
@@ -201,22 +228,23 @@ fn whole_name(group: &Group) -> String {
 }
 
 /// A line that names the load, and below it a line a column.
-fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>]) -> Vec<Line> {
+fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>], repeated: bool) -> Vec<Line> {
     let heading = counted(users.into(), "user", "users");
     let mut lines = vec![Line::new(heading, Vec::new())];
     for (name, point) in names.iter().zip(cells) {
         let Some(PointCell { per_second, per_second_ratio, cell }) = point else { continue };
         let ratio = |ratio: Option<Ratio>| ratio.map_or_else(String::new, |ratio| ratio.to_string());
         let mut shown = vec![per_second.map_or_else(String::new, rate), ratio(*per_second_ratio)];
+        shown.extend(repeated.then(|| interval(*per_second_ratio)));
         if cell.timed > 0 {
             let (times, ratios) = (cell.response_time, cell.ratios.as_ref());
-            let pairs = [
-                (times.p50, ratios.and_then(|ratios| ratios.p50)),
-                (times.p95, ratios.and_then(|ratios| ratios.p95)),
-                (times.p99, ratios.and_then(|ratios| ratios.p99)),
-                (times.mean, ratios.and_then(|ratios| ratios.mean)),
-            ];
-            shown.extend(pairs.into_iter().flat_map(|(time, found)| [or_dash(time), ratio(found)]));
+            let p95 = ratios.and_then(|ratios| ratios.p95);
+            let pair = |time, found| [or_dash(time), ratio(found)];
+            shown.extend(pair(times.p50, ratios.and_then(|ratios| ratios.p50)));
+            shown.extend(pair(times.p95, p95));
+            shown.extend(repeated.then(|| interval(p95)));
+            shown.extend(pair(times.p99, ratios.and_then(|ratios| ratios.p99)));
+            shown.extend(pair(times.mean, ratios.and_then(|ratios| ratios.mean)));
             shown.push(if cell.errors > 0 { thousands(cell.errors) } else { String::new() });
         }
         lines.push(Line::part(name.clone(), shown));
@@ -227,34 +255,36 @@ fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>]) -> Vec
 /// Groups and commands: a line for each that names it, and below it a line a column.
 fn tables(page: &mut Page, comparison: &Comparison) {
     let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
+    let repeated = is_repeated(comparison);
     let mut groups: Vec<Line> = Vec::new();
     let mut all_above = Some(&comparison.headline.cells);
     for group in &comparison.groups {
         if !group.headline
             && let Some(cells) = all_above.take()
         {
-            groups.extend(lines("Total", &names, cells));
+            groups.extend(lines("Total", &names, cells, repeated));
         }
-        groups.extend(lines(&whole_name(group), &names, &group.cells));
+        groups.extend(lines(&whole_name(group), &names, &group.cells, repeated));
     }
     if let Some(cells) = all_above {
-        groups.extend(lines("Total", &names, cells));
+        groups.extend(lines("Total", &names, cells, repeated));
     }
     let both = comparison.commands.iter().filter(|command| command.members.is_some());
-    let both = both.flat_map(|command| lines(&paired_name(command), &names, &command.cells));
-    let mut table = Table::new(columns()).section("Groups", groups).section("SMB2 and SMB1 commands", both);
+    let both = both.flat_map(|command| lines(&paired_name(command), &names, &command.cells, repeated));
+    let mut table = Table::new(columns(repeated)).section("Groups", groups).section("SMB2 and SMB1 commands", both);
     for protocol in [Protocol::Smb1, Protocol::Smb2] {
         let commands = comparison.commands.iter().filter(|command| command.members.is_none());
         let commands = commands.filter(|command| section_of(command, comparison) == protocol);
-        let lines = commands.flat_map(|command| lines(&name_of(command, protocol), &names, &command.cells));
+        let lines = commands.flat_map(|command| lines(&name_of(command, protocol), &names, &command.cells, repeated));
         table = table.section(format!("{} commands", names::protocol(protocol)), lines);
     }
     table.render(page);
     let base = comparison.columns.first().map_or("", |column| column.name.as_str());
     let text = format!(
         "Times are response times; Total wait is their sum. {TIMES} = ratio to the baseline ({}, the first column). \
-         A capture without a line has no such command.",
-        clean(base)
+         A capture without a line has no such command.{}",
+        clean(base),
+        if repeated { RUNS } else { "" },
     );
     page.paragraph(Paint::Faint, &text);
 }
@@ -298,33 +328,58 @@ fn name_of(command: &Command, section: Protocol) -> String {
     }
 }
 
-fn columns() -> Vec<table::Column> {
-    table::Column::list(&[
-        ("Count", 0),
-        ("Errors", 5),
-        ("Median", 0),
-        (TIMES, 0),
-        ("p95", 0),
-        (TIMES, 0),
-        ("p99", 2),
-        (TIMES, 2),
-        ("Average", 3),
-        (TIMES, 3),
-        ("Slowest", 4),
-        ("Total wait", 1),
-        (TIMES, 1),
-    ])
+/// The interval of a ratio, or the range of few runs; of what is not shown as a difference in parentheses.
+fn interval(ratio: Option<Ratio>) -> String {
+    let Some((ratio, certainty)) = ratio.and_then(|ratio| Some((ratio, ratio.certainty?))) else {
+        return String::new();
+    };
+    let ends = ratio.interval.map(|interval| (interval.low, interval.high)).or(certainty.range);
+    let Some((low, high)) = ends else { return String::new() };
+    let [low, high] = [low, high].map(|value| Ratio { value, ..ratio }.to_string());
+    if certainty.shown { format!("{low}–{high}") } else { format!("({low}–{high})") }
 }
 
-fn lines(name: &str, names: &[String], cells: &[Option<Cell>]) -> Vec<Line> {
+/// The columns of a table; without intervals where every column of the comparison is a single run.
+fn of_runs(repeated: bool, columns: &[(&'static str, u8)]) -> Vec<table::Column> {
+    let kept: Vec<_> = columns.iter().copied().filter(|(head, _)| repeated || *head != INTERVAL).collect();
+    table::Column::list(&kept)
+}
+
+fn columns(repeated: bool) -> Vec<table::Column> {
+    of_runs(
+        repeated,
+        &[
+            ("Count", 0),
+            ("Errors", 5),
+            ("Median", 0),
+            (TIMES, 0),
+            ("p95", 0),
+            (TIMES, 0),
+            (INTERVAL, 0),
+            ("p99", 2),
+            (TIMES, 2),
+            ("Average", 3),
+            (TIMES, 3),
+            (INTERVAL, 3),
+            ("Slowest", 4),
+            ("Total wait", 1),
+            (TIMES, 1),
+        ],
+    )
+}
+
+fn lines(name: &str, names: &[String], cells: &[Option<Cell>], repeated: bool) -> Vec<Line> {
     let mut lines = vec![Line::new(clean(name), Vec::new())];
     lines.extend(
-        names.iter().zip(cells).filter_map(|(name, cell)| Some(Line::part(name.clone(), self::cells(cell.as_ref()?)))),
+        names
+            .iter()
+            .zip(cells)
+            .filter_map(|(name, cell)| Some(Line::part(name.clone(), self::cells(cell.as_ref()?, repeated)))),
     );
     lines
 }
 
-fn cells(cell: &Cell) -> Vec<String> {
+fn cells(cell: &Cell, repeated: bool) -> Vec<String> {
     let ResponseTime { mean, p50, p95, p99, max, sum } = cell.response_time;
     let errors = if cell.errors > 0 { thousands(cell.errors) } else { String::new() };
     let mut cells = vec![thousands(cell.count), errors];
@@ -336,10 +391,17 @@ fn cells(cell: &Cell) -> Vec<String> {
         cells.push(or_dash(time));
         cells.push(ratio.map_or_else(String::new, |ratio| ratio.to_string()));
     };
+    let [of_p95, of_mean] = [ratios.and_then(|ratios| ratios.p95), ratios.and_then(|ratios| ratios.mean)];
     add(p50, ratios.and_then(|ratios| ratios.p50));
-    add(p95, ratios.and_then(|ratios| ratios.p95));
+    add(p95, of_p95);
+    cells.extend(repeated.then(|| interval(of_p95)));
+    let mut add = |time: Option<Nanos>, ratio: Option<Ratio>| {
+        cells.push(or_dash(time));
+        cells.push(ratio.map_or_else(String::new, |ratio| ratio.to_string()));
+    };
     add(p99, ratios.and_then(|ratios| ratios.p99));
-    add(mean, ratios.and_then(|ratios| ratios.mean));
+    add(mean, of_mean);
+    cells.extend(repeated.then(|| interval(of_mean)));
     cells.push(or_dash(max));
     cells.push(or_dash(sum));
     cells.push(ratios.and_then(|ratios| ratios.sum).map_or_else(String::new, |ratio| ratio.to_string()));

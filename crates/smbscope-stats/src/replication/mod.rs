@@ -68,7 +68,7 @@ pub enum Scope {
 }
 
 /// A figure as a multiple of the baseline's.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figure {
     /// Value divided by the baseline's: of several runs, of the geometric means. Null where one of them is zero or

@@ -1,0 +1,285 @@
+//! Columns that are several runs: the figures of a column are those of a typical run, and their ratios have an interval.
+//!
+//! Every run is compared as a column of its own first; what comes of that is then folded, row by row. Times and rates of
+//! a column are geometric means of its runs (`smbscope_stats::replication` says why), counts are means.
+
+use super::cells::{Cell, Certainty, Conclusion, Interval, Ratio, Ratios, ResponseTime};
+use super::{Column, Comparison, LoadPoint, Note, NoteKind, Overview, OverviewRatios, PointCell, Ramps};
+use smbscope_model::{Nanos, Timestamp};
+use smbscope_stats::replication::{self, Figure, Settings};
+use std::ops::Range;
+
+/// Which runs make which column.
+#[derive(Debug, Clone)]
+pub(super) struct Sides {
+    /// Among all runs, in their order.
+    runs: Vec<Range<usize>>,
+    /// When each run began, where that is known.
+    started: Vec<Option<Timestamp>>,
+}
+
+impl Sides {
+    /// Columns of so many runs each.
+    pub(super) fn new(counts: impl Iterator<Item = usize>, started: Vec<Option<Timestamp>>) -> Sides {
+        let mut end = 0;
+        let runs = counts.map(|count| {
+            let begin = end;
+            end += count;
+            begin..end
+        });
+        Sides { runs: runs.collect(), started }
+    }
+
+    fn are_repeated(&self) -> bool {
+        self.runs.iter().any(|runs| runs.len() > 1)
+    }
+
+    /// The ratio of a figure of a column to the first one's.
+    fn ratio(&self, column: usize, value: &dyn Fn(usize) -> Option<f64>) -> Option<Ratio> {
+        let (base, other) = (self.runs.first()?, self.runs.get(column)?);
+        let of = |runs: &[usize]| -> Vec<f64> { runs.iter().map(|run| value(*run).unwrap_or(f64::NAN)).collect() };
+        let settings = Settings::default();
+        let figure = match self.blocks(base, other) {
+            Some((bases, others)) => {
+                let blocks: Vec<(f64, f64)> = of(&bases).into_iter().zip(of(&others)).collect();
+                replication::paired(&blocks, &settings)
+            }
+            None => {
+                let runs = |runs: &Range<usize>| of(&runs.clone().collect::<Vec<_>>());
+                replication::unpaired(&runs(base), &runs(other), &settings)
+            }
+        };
+        Ratio::of_figure(&figure)
+    }
+
+    /// Both sides' runs in the order of time, where they alternate: everything of a block is before the next one.
+    fn blocks(&self, base: &Range<usize>, other: &Range<usize>) -> Option<(Vec<usize>, Vec<usize>)> {
+        if base.len() != other.len() || base.len() < 2 {
+            return None;
+        }
+        let in_time = |runs: &Range<usize>| -> Option<Vec<(Timestamp, usize)>> {
+            let mut runs: Vec<_> = runs.clone().map(|run| Some((self.started[run]?, run))).collect::<Option<_>>()?;
+            runs.sort_unstable();
+            Some(runs)
+        };
+        let (base, other) = (in_time(base)?, in_time(other)?);
+        let alternate =
+            (1..base.len()).all(|block| base[block - 1].0.max(other[block - 1].0) < base[block].0.min(other[block].0));
+        let places = |runs: Vec<(Timestamp, usize)>| runs.into_iter().map(|(_, run)| run).collect();
+        alternate.then(|| (places(base), places(other)))
+    }
+
+    /// Cells of runs as cells of columns.
+    fn cells(&self, cells: &[Option<Cell>]) -> Vec<Option<Cell>> {
+        let timed = |run: usize| cells.get(run)?.as_ref().filter(|cell| cell.timed > 0);
+        let folded = self.runs.iter().enumerate().map(|(column, runs)| {
+            let cell = typical_cell(&cells[runs.clone()])?;
+            let base =
+                self.runs.first().filter(|base| column > 0 && cells[(*base).clone()].iter().any(Option::is_some));
+            let time = |figure: fn(&ResponseTime) -> Option<Nanos>| {
+                self.ratio(column, &|run| figure(&timed(run)?.response_time).map(|time| time.0 as f64))
+            };
+            let ratios = base.map(|_| Ratios {
+                count: self.ratio(column, &|run| Some(cells.get(run)?.as_ref()?.count as f64)),
+                mean: time(|times| times.mean),
+                p50: time(|times| times.p50),
+                p95: time(|times| times.p95),
+                p99: time(|times| times.p99),
+                max: time(|times| times.max),
+                sum: time(|times| times.sum),
+            });
+            Some(Cell { ratios, ..cell })
+        });
+        folded.collect()
+    }
+
+    fn points(&self, points: &[Option<PointCell>]) -> Vec<Option<PointCell>> {
+        let cells: Vec<Option<Cell>> = points.iter().map(|point| Some(point.as_ref()?.cell.clone())).collect();
+        let rate = |run: usize| points.get(run)?.as_ref()?.per_second;
+        let folded = self.cells(&cells).into_iter().enumerate().map(|(column, cell)| {
+            let known = cell.as_ref().is_some_and(|cell| cell.ratios.is_some());
+            Some(PointCell {
+                per_second: typical(self.runs[column].clone().filter_map(rate)),
+                per_second_ratio: known.then(|| self.ratio(column, &rate)).flatten(),
+                cell: cell?,
+            })
+        });
+        folded.collect()
+    }
+
+    /// The run of each column whose mean response time is the middle one: its pictures and lists stand for the others'.
+    fn typical_runs(&self, comparison: &Comparison) -> Vec<usize> {
+        let mean = |run: &usize| comparison.headline.cells[*run].as_ref().and_then(|cell| cell.response_time.mean);
+        let middle = |runs: &Range<usize>| {
+            let mut runs: Vec<usize> = runs.clone().collect();
+            runs.sort_by_key(mean);
+            runs[(runs.len() - 1) / 2]
+        };
+        self.runs.iter().map(middle).collect()
+    }
+
+    /// The comparison of runs as one of columns.
+    pub(super) fn folded(&self, mut runs: Comparison) -> Comparison {
+        if !self.are_repeated() {
+            return runs;
+        }
+        let typical = self.typical_runs(&runs);
+        runs.headline.cells = self.cells(&runs.headline.cells);
+        for group in &mut runs.groups {
+            group.cells = self.cells(&group.cells);
+            group.cumulative = typical.iter().map(|run| std::mem::take(&mut group.cumulative[*run])).collect();
+        }
+        for command in &mut runs.commands {
+            command.cells = self.cells(&command.cells);
+            if let Some(members) = &mut command.members {
+                *members = typical.iter().map(|run| std::mem::take(&mut members[*run])).collect();
+            }
+        }
+        for slice in runs.slices.iter_mut().flat_map(|slices| &mut slices.entries) {
+            slice.cells = self.cells(&slice.cells);
+        }
+        runs.ramps = runs.ramps.map(|ramps| self.ramps(ramps, &typical));
+        runs.notes = self.notes(runs.notes);
+        runs.columns = self.columns(runs.columns, &typical);
+        runs
+    }
+
+    fn ramps(&self, ramps: Ramps, typical: &[usize]) -> Ramps {
+        let points = ramps.points.into_iter().map(|mut point: LoadPoint| {
+            point.total = self.points(&point.total);
+            point.groups.iter_mut().for_each(|group| group.cells = self.points(&group.cells));
+            point
+        });
+        Ramps { columns: typical.iter().map(|run| ramps.columns[*run].clone()).collect(), points: points.collect() }
+    }
+
+    fn columns(&self, columns: Vec<Column>, typical: &[usize]) -> Vec<Column> {
+        let overviews: Vec<&Overview> = columns.iter().map(|column| &column.overview).collect();
+        let folded = typical.iter().zip(&self.runs).enumerate().map(|(at, (run, runs))| {
+            let overview = |run: usize| overviews[run];
+            let mean = |of: fn(&Overview) -> u64| mean(runs.clone().map(|run| of(overview(run))));
+            let rate = |of: fn(&Overview) -> Option<f64>| typical_of(runs, &|run| of(overview(run)));
+            let ratio = |of: fn(&Overview) -> Option<f64>| self.ratio(at, &|run| of(overview(run)));
+            let elapsed = |run: usize| overview(run).elapsed_ns.map(|elapsed| elapsed.0 as f64);
+            let ratios = (at > 0).then(|| OverviewRatios {
+                bytes_per_second: ratio(|overview| overview.bytes_per_second),
+                commands_per_second: ratio(|overview| overview.commands_per_second),
+            });
+            Column {
+                runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
+                overview: Overview {
+                    elapsed_ns: typical_of(runs, &elapsed).map(|nanos| Nanos(nanos.round() as i64)),
+                    commands: mean(|overview| overview.commands),
+                    timed: mean(|overview| overview.timed),
+                    untimed: mean(|overview| overview.untimed),
+                    errors: mean(|overview| overview.errors),
+                    connections: mean(|overview| overview.connections),
+                    bytes_read: mean(|overview| overview.bytes_read),
+                    bytes_written: mean(|overview| overview.bytes_written),
+                    bytes_per_second: rate(|overview| overview.bytes_per_second),
+                    commands_per_second: rate(|overview| overview.commands_per_second),
+                    dialects: overview(*run).dialects.clone(),
+                    ratios,
+                },
+                ..columns[*run].clone()
+            }
+        });
+        folded.collect()
+    }
+
+    /// What is said of several runs of a column alike is said once.
+    fn notes(&self, notes: Vec<Note>) -> Vec<Note> {
+        let mut kept: Vec<Note> = Vec::new();
+        for note in notes {
+            let Some(column) = self.runs.iter().position(|runs| runs.contains(&note.column)) else { continue };
+            let same = |other: &Note| {
+                let again = other.text == note.text || note.kind != NoteKind::Warning;
+                other.column == column && other.kind == note.kind && again
+            };
+            if !kept.iter().any(same) {
+                kept.push(Note { column, ..note });
+            }
+        }
+        kept
+    }
+}
+
+/// What a typical run of a column says of a row; runs without it count as nothing.
+fn typical_cell(cells: &[Option<Cell>]) -> Option<Cell> {
+    let known: Vec<&Cell> = cells.iter().flatten().collect();
+    let first = *known.first()?;
+    if cells.len() == 1 {
+        return Some(Cell { ratios: None, ..first.clone() });
+    }
+    let counts = |of: fn(&Cell) -> u64| mean(cells.iter().map(|cell| cell.as_ref().map_or(0, of)));
+    let time = |of: fn(&ResponseTime) -> Option<Nanos>| {
+        let times = known.iter().filter(|cell| cell.timed > 0).filter_map(|cell| of(&cell.response_time));
+        typical(times.map(|time| time.0 as f64)).map(|time| Nanos(time.round() as i64))
+    };
+    let mut distribution = [0; 10];
+    for (at, band) in distribution.iter_mut().enumerate() {
+        *band = mean(cells.iter().map(|cell| cell.as_ref().map_or(0, |cell| cell.distribution[at])));
+    }
+    Some(Cell {
+        count: counts(|cell| cell.count),
+        timed: counts(|cell| cell.timed),
+        errors: counts(|cell| cell.errors),
+        response_time: ResponseTime {
+            mean: time(|times| times.mean),
+            p50: time(|times| times.p50),
+            p95: time(|times| times.p95),
+            p99: time(|times| times.p99),
+            max: time(|times| times.max),
+            sum: time(|times| times.sum),
+        },
+        distribution,
+        ratios: None,
+    })
+}
+
+/// Rounded up, so that what is there in one run is not nothing.
+fn mean(counts: impl Iterator<Item = u64>) -> u64 {
+    let (mut sum, mut number) = (0u64, 0u64);
+    for count in counts {
+        sum = sum.saturating_add(count);
+        number += 1;
+    }
+    sum.div_ceil(number.max(1))
+}
+
+fn typical_of(runs: &Range<usize>, value: &dyn Fn(usize) -> Option<f64>) -> Option<f64> {
+    typical(runs.clone().filter_map(value))
+}
+
+/// The geometric mean; of values among which is a zero that of the others would be a lie.
+fn typical(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    match values.as_slice() {
+        [] => None,
+        [only] => Some(*only),
+        many if many.iter().any(|value| *value <= 0.0) => Some(many.iter().sum::<f64>() / many.len() as f64),
+        many => Some((many.iter().map(|value| value.ln()).sum::<f64>() / many.len() as f64).exp()),
+    }
+}
+
+impl Ratio {
+    /// With what is known of it; nothing where it has no value.
+    pub(super) fn of_figure(figure: &Figure) -> Option<Ratio> {
+        let level = Settings::default().confidence;
+        let (answer, repetitions_needed) = Conclusion::of(figure.answer);
+        Some(Ratio {
+            value: figure.ratio?,
+            interval: figure.interval.map(|(low, high)| Interval { low, high, level }),
+            certainty: Some(Certainty {
+                answer,
+                repetitions_needed,
+                range: figure.range,
+                detectable: figure.detectable,
+                repetitions: figure.repetitions,
+                scope: figure.scope,
+                p_value: figure.p_value,
+                shown: false,
+            }),
+        })
+    }
+}

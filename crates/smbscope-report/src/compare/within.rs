@@ -1,0 +1,138 @@
+//! Single runs: how much their own course makes the headline uncertain.
+//!
+//! A capture cannot be repeated, and of one run each nothing follows for the next. What the response times of these runs
+//! differ by from interval to interval is in their heat maps; the interval that comes of it is about these runs only.
+
+use super::cells::{Ratio, Ratios};
+use super::{Column, Comparison};
+use smbscope_stats::HeatMap;
+use smbscope_stats::replication::{Course, Settings, within_run};
+
+/// Resamples of the intervals of a run; each goes through its whole heat map.
+const RESAMPLES: u32 = 1_000;
+/// A figure of response times.
+type Figure = fn(&Histogram) -> Option<f64>;
+
+/// Puts intervals to the ratios of the headline where both columns are single runs.
+pub(super) fn headline(comparison: &mut Comparison) {
+    let Some((base, others)) = comparison.columns.split_first() else { return };
+    for (column, other) in (1..).zip(others) {
+        let ratios = comparison.headline.cells.get_mut(column).and_then(Option::as_mut);
+        let Some(ratios) = ratios.and_then(|cell| cell.ratios.as_mut()) else { continue };
+        if let (Some(before), Some(after)) = (single(base), single(other)) {
+            judge(ratios, &Intervals::of(before), &Intervals::of(after));
+        }
+    }
+}
+
+fn single(column: &Column) -> Option<&HeatMap> {
+    column.heatmap.as_ref().filter(|_| column.runs == 1)
+}
+
+fn judge(ratios: &mut Ratios, before: &Intervals<'_>, after: &Intervals<'_>) {
+    let figures: [(&mut Option<Ratio>, Figure); 3] = [
+        (&mut ratios.mean, |times| times.mean()),
+        (&mut ratios.p50, |times| times.quantile(0.5)),
+        (&mut ratios.p95, |times| times.quantile(0.95)),
+    ];
+    for (ratio, figure) in figures {
+        let Some(exact) = ratio.as_ref().map(|ratio| ratio.value).filter(|ratio| *ratio > 0.0) else { continue };
+        let (base, rough) = (before.course(figure), after.course(figure));
+        let Some((old, new)) = before.whole(&base).zip(after.whole(&rough)) else { continue };
+        // A bucket is 10% wide; the ratio itself is known exactly, and the interval goes with it.
+        let exact = |places: &[usize]| rough(places).map(|value| value * exact * old / new);
+        let settings = Settings { resamples: RESAMPLES, ..Settings::default() };
+        let (base, other) =
+            (Course { series: &before.means, figure: &base }, Course { series: &after.means, figure: &exact });
+        let found = within_run(&base, &other, &settings);
+        if found.interval.is_some() {
+            *ratio = Ratio::of_figure(&found);
+        }
+    }
+}
+
+/// A heat map as a series.
+struct Intervals<'a> {
+    map: &'a HeatMap,
+    /// Of each interval in which commands began.
+    histograms: Vec<&'a [(usize, u64)]>,
+    /// Their mean response times.
+    means: Vec<f64>,
+}
+
+impl Intervals<'_> {
+    fn of(map: &HeatMap) -> Intervals<'_> {
+        let histograms: Vec<_> = map.bins.iter().map(|bin| &*bin.counts).filter(|counts| !counts.is_empty()).collect();
+        let means = histograms.iter().map(|counts| {
+            let mut histogram = Histogram::new(map);
+            histogram.add(counts);
+            histogram.mean().unwrap_or(f64::NAN)
+        });
+        Intervals { map, means: means.collect(), histograms }
+    }
+
+    fn whole(&self, course: &impl Fn(&[usize]) -> Option<f64>) -> Option<f64> {
+        course(&(0..self.histograms.len()).collect::<Vec<_>>()).filter(|value| *value > 0.0)
+    }
+
+    /// The figure of a run that is made of these intervals.
+    fn course(&self, figure: Figure) -> impl Fn(&[usize]) -> Option<f64> {
+        move |places: &[usize]| {
+            let mut histogram = Histogram::new(self.map);
+            places.iter().for_each(|at| histogram.add(self.histograms[*at]));
+            figure(&histogram)
+        }
+    }
+}
+
+/// Commands by bucket of response time.
+struct Histogram<'a> {
+    map: &'a HeatMap,
+    counts: Vec<u64>,
+}
+
+impl Histogram<'_> {
+    fn new(map: &HeatMap) -> Histogram<'_> {
+        Histogram { map, counts: vec![0; map.edges_ns.len()] }
+    }
+
+    fn add(&mut self, counts: &[(usize, u64)]) {
+        for (bucket, count) in counts {
+            if let Some(sum) = self.counts.get_mut(*bucket) {
+                *sum = sum.saturating_add(*count);
+            }
+        }
+    }
+
+    /// From where to where a bucket goes; the last has no end, and is taken to be as wide as the one before.
+    fn bucket(&self, bucket: usize) -> (f64, f64) {
+        let edge = |at: usize| self.map.edges_ns.get(at).map(|edge| edge.0 as f64);
+        let low = edge(bucket).unwrap_or(0.0);
+        (low, edge(bucket + 1).unwrap_or(low * 1.1))
+    }
+
+    fn mean(&self) -> Option<f64> {
+        let all: u64 = self.counts.iter().sum();
+        let sum = self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(bucket, count)| {
+            let (low, high) = self.bucket(bucket);
+            (low + high) / 2.0 * *count as f64
+        });
+        (all > 0).then(|| sum.sum::<f64>() / all as f64)
+    }
+
+    /// Within a bucket in proportion.
+    fn quantile(&self, share: f64) -> Option<f64> {
+        let all: u64 = self.counts.iter().sum();
+        let wanted = share * all as f64;
+        let mut below = 0.0;
+        for (bucket, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let count = *count as f64;
+            if below + count >= wanted {
+                let (low, high) = self.bucket(bucket);
+                return Some(low + (high - low) * (wanted - below) / count);
+            }
+            below += count;
+        }
+        None
+    }
+}
