@@ -83,6 +83,7 @@ impl Setup {
                 Source::BuiltIn => None,
                 Source::File(name) => Some(name.clone()),
             },
+            parameters: workload.parameters().iter().cloned().collect(),
             seed: Some(plan.seed),
             file_set: (files.files > 0)
                 .then(|| bench::FileSet { files: sets * u64::from(files.files), bytes: sets * files.bytes() }),

@@ -95,3 +95,30 @@ fn a_pass_of_a_loadfile_is_a_job() {
     assert_eq!(found["runs"][0]["warmup_ns"], 0);
     assert!(jobs["files"].as_u64() > Some(1_000) && jobs["bytes_written"].as_u64() > Some(1_000_000), "{jobs}");
 }
+
+#[test]
+fn parameters_are_set_on_the_command_line_and_kept_with_the_run() {
+    let Some((_server, bench)) = on_samba() else { return };
+    let load = ["--workload", "ini", "--set", "settings=5", "--set", "read=100", "--passes", "3", "--users", "1", "-q"];
+    let found = document(&bench(&[&load[..], &["--format", "json"]].concat()));
+    let workload = &found["workload"];
+    assert_eq!(workload["parameters"], serde_json::json!({ "read": "100", "settings": "5", "size": "90KB" }));
+    assert!(workload["definition"].as_str().is_some_and(|text| text.contains("settings = 5\n")), "{workload}");
+    let run = &found["runs"][0];
+    as_expected(run);
+    assert_eq!(run["jobs"]["elapsed"]["count"], 3);
+    // Each of 5 settings is an open, a read of 100 bytes and a close.
+    assert_eq!((run["operations"].as_u64(), run["bytes_read"].as_u64()), (Some(3 * 15), Some(3 * 500)));
+    // What is proposed to do next does the same.
+    assert!(found["invocation"]["command"].as_str().is_some_and(|c| c.contains("--set 'settings=5'")), "{found}");
+    let text = bench(&[&load[..], &["--full"]].concat());
+    assert!(text.out.contains("settings=5"), "{}", text.out);
+    for (arguments, said) in [
+        (["--workload", "ini", "--set", "setings=5"], "the workload has no parameter \"setings\"; did you mean"),
+        (["--workload", "ini", "--set", "settings=many"], "settings is a number, and not \"many\""),
+        (["--workload", "netbench-like", "--set", "a=1"], "the workload has no parameter \"a\"; a loadfile has none"),
+    ] {
+        let found = bench(&arguments);
+        assert!(found.status == Some(1) && found.err.contains(said), "{}", found.err);
+    }
+}

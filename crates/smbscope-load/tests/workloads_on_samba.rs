@@ -49,6 +49,10 @@ impl Script for Once {
     fn sets_up(&self) -> bool {
         self.script.sets_up()
     }
+
+    fn passes(&self) -> Option<u32> {
+        self.script.passes()
+    }
 }
 
 /// A server, or a line that says why there is none.
@@ -144,11 +148,41 @@ fn debians_client_txt_is_answered_as_expected_in_every_dialect() {
     }
 }
 
+/// The same with less of everything, where it says how much there is.
+fn small(workload: Workload) -> Workload {
+    let less = |name: &str| match name {
+        "files" | "settings" | "opens" => Some("20"),
+        "folders" => Some("5"),
+        "bytes" => Some("100KB"),
+        "size" => Some("40000"),
+        _ => None,
+    };
+    let names: Vec<String> = workload.parameters().iter().map(|(name, _)| name.clone()).collect();
+    let set: Vec<(String, String)> =
+        names.into_iter().filter_map(|name| less(&name).map(|value| (name, value.to_owned()))).collect();
+    workload.set(&set).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_walk_reads_all_of_a_tree_and_the_tree_can_be_removed() {
+    let Some(server) = server() else { return };
+    let workload = small(Workload::builtin("logon").unwrap());
+    for dialect in DIALECTS {
+        let run = run(&server, dialect, &workload, 2, usize::MAX);
+        assert_as_expected(&run, dialect);
+        // Each user reads all files, and lists 5 folders.
+        assert_eq!(run.bytes_read, 2 * workload.file_set().bytes(), "{dialect}");
+        let jobs = run.jobs.expect("a walk has an end");
+        assert_eq!((jobs.elapsed.count(), jobs.sum.files), (2, 2 * 20), "{dialect}");
+        assert_eq!(run.operations[0].service.count(), 2 * (20 + 5), "{dialect}");
+    }
+}
+
 #[test]
 fn built_in_workloads_are_answered_as_expected() {
     let Some(server) = server() else { return };
     for (name, _) in Workload::built_in().into_iter().filter(|(name, _)| !name.starts_with("netbench")) {
-        let workload = Workload::builtin(name).unwrap();
+        let workload = small(Workload::builtin(name).unwrap());
         for dialect in [Dialect::NtLm012, Dialect::Smb2(0x0202), Dialect::Smb2(0x0311)] {
             let run = run(&server, dialect, &workload, 2, 300);
             assert_as_expected(&run, dialect);

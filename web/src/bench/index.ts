@@ -107,6 +107,7 @@ function workloadText({ workload }: SmbscopeBenchDocument): string {
   const set = workload.file_set;
   return [
     `${workload.name} (${workload.source ?? "built in"})`,
+    ...Object.entries(workload.parameters).map(([name, value]) => `${name}=${value}`),
     set ? `${counted(set.files, "file")}, ${bytes(set.bytes)}` : null,
     workload.seed === null ? null : `seed ${workload.seed}`,
   ]

@@ -260,6 +260,12 @@ export interface Workload {
    */
   source: string | null;
   /**
+   * The values of its parameters, by name; empty in documents of older versions.
+   */
+  parameters: {
+    [k: string]: string;
+  };
+  /**
    * What its random choices begin from.
    */
   seed: number | null;

@@ -227,6 +227,7 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
     workload: {
       name: "office",
       source: "workloads/office.toml",
+      parameters: { documents: "1200" },
       seed: 1,
       file_set: { files: 1_200, bytes: 24_600_000 },
     },

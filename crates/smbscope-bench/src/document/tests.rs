@@ -109,6 +109,7 @@ pub(crate) fn document(users: &[u32]) -> bench::Document {
             source: None,
             seed: Some(1),
             file_set: None,
+            parameters: BTreeMap::new(),
             sha256: None,
             definition: None,
         },

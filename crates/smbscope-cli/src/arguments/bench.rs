@@ -67,6 +67,10 @@ pub struct BenchArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "workload", help_heading = "Load")]
     pub loadfile: Option<PathBuf>,
 
+    /// Give a parameter of the workload another value: --set files=114. Can be given several times.
+    #[arg(hide_short_help = true, long, value_name = "NAME=VALUE", value_parser = setting, conflicts_with = "loadfile", help_heading = "Load")]
+    pub set: Vec<(String, String)>,
+
     /// Run load points with these numbers of users: 1,8,32 or 10..200:10.
     /// [default: 1,2,4,8,16,32; with --rate or --rates 32]
     #[arg(long, value_name = "USERS", help_heading = "Load")]
@@ -279,6 +283,12 @@ impl BenchArguments {
         let bench = command.find_subcommand_mut("bench").expect("there is a subcommand bench");
         Err(bench.error(ErrorKind::ArgumentConflict, conflict))
     }
+}
+
+/// `name=value`.
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected a name and a value, such as files=114")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// Other things to do with a target.

@@ -59,7 +59,9 @@ fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
     }
     let name = &arguments.workload;
     let file = Path::new(name);
-    if file.is_file() || name.contains(['/', '.']) { Ok(Workload::load(file)?) } else { Ok(Workload::builtin(name)?) }
+    let is_file = file.is_file() || name.contains(['/', '.']);
+    let workload = if is_file { Workload::load(file)? } else { Workload::builtin(name)? };
+    Ok(workload.set(&arguments.set)?)
 }
 
 /// Refuses what is asked of a workload that has no such thing, before anything is begun.

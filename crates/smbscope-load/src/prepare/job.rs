@@ -263,7 +263,11 @@ impl<'p> State<'p> {
                     share.make_directory(&own).await.map_err(doing("make", &own))?;
                 }
                 share.make_directory(&root).await.map_err(doing("make", &root))?;
-                share.make_directory(&path).await.map_err(doing("make", &path))?;
+                // Of a tree those above it, too, which another session may be making.
+                let ends = path.match_indices('\\').map(|(at, _)| at).filter(|at| *at > root.len()).chain([path.len()]);
+                for end in ends {
+                    share.make_directory(&path[..end]).await.map_err(doing("make", &path))?;
+                }
                 HashMap::new()
             }
         };

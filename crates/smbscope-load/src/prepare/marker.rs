@@ -67,7 +67,8 @@ mod tests {
         let sizes =
             [Sizes::Fixed(4096), Sizes::Uniform(1, 9), Sizes::Weighted(vec![(1, 2), (u64::from(u32::MAX) + 1, 4)])];
         for sizes in sizes {
-            let files = FileSet { own_directories: true, shared: false, directories: 2, files: 3, sizes, seed: 4 };
+            let files =
+                FileSet { own_directories: true, shared: false, directories: 2, nested: 0, files: 3, sizes, seed: 4 };
             let made = Made::new(["a\"b\\c"].into_iter());
             let marker = Marker::new("a \"name\"", 5, &files, &made);
             assert_eq!(marker.made(), made);

@@ -9,12 +9,21 @@ const NETBENCH: &str = "netbench-like";
 const NETBENCH_FULL: &str = "netbench-like-full";
 
 /// Name and text of each file.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 14] = [
     ("open-read-close", include_str!("../../../../workloads/open-read-close.toml")),
     ("echo", include_str!("../../../../workloads/echo.toml")),
     ("metadata", include_str!("../../../../workloads/metadata.toml")),
     ("read", include_str!("../../../../workloads/read.toml")),
     ("write", include_str!("../../../../workloads/write.toml")),
+    ("ini", include_str!("../../../../workloads/ini.toml")),
+    ("ini-once", include_str!("../../../../workloads/ini-once.toml")),
+    ("ini-write", include_str!("../../../../workloads/ini-write.toml")),
+    ("ini-create", include_str!("../../../../workloads/ini-create.toml")),
+    ("reopen", include_str!("../../../../workloads/reopen.toml")),
+    ("logon", include_str!("../../../../workloads/logon.toml")),
+    ("blocksweep", include_str!("../../../../workloads/blocksweep.toml")),
+    ("copy", include_str!("../../../../workloads/copy.toml")),
+    ("copy-small", include_str!("../../../../workloads/copy-small.toml")),
 ];
 
 /// Name and description of each; the first is the default.

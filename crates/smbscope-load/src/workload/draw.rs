@@ -14,7 +14,13 @@ pub enum Sizes {
     Uniform(u64, u64),
     /// One of a list, by weight.
     Weighted(Vec<(u64, u32)>),
+    /// Lognormal, by the median in thousandths of a byte: many small ones and few large ones, as the files of people are
+    /// (Downey, "The structural cause of file size distributions", 2001).
+    Lognormal(u64),
 }
+
+/// The standard deviation of the logarithm of a lognormal size.
+const SIGMA: f64 = 2.0;
 
 impl Sizes {
     pub(crate) fn draw(&self, random: &mut Random) -> u64 {
@@ -31,7 +37,19 @@ impl Sizes {
                 }
                 list.last().map_or(0, |(size, _)| *size)
             }
+            Sizes::Lognormal(median) => ((*median as f64 / 1e3 * lognormal(random)).round() as u64).max(1),
         }
+    }
+
+    /// Lognormal sizes of so many files of a seed that add up to so many bytes.
+    pub(crate) fn adding_up_to(bytes: u64, files: u32, seed: u64) -> Sizes {
+        let sum: f64 = (0..files).map(|file| lognormal(&mut Sizes::of_file(seed, file))).sum();
+        Sizes::Lognormal((bytes as f64 * 1e3 / sum).round() as u64)
+    }
+
+    /// What the size of a file is drawn from.
+    pub(crate) fn of_file(seed: u64, file: u32) -> Random {
+        Random::new(&[seed, u64::from(file)])
     }
 
     /// The smallest that can be drawn.
@@ -40,6 +58,7 @@ impl Sizes {
             Sizes::Fixed(size) => *size,
             Sizes::Uniform(least, _) => *least,
             Sizes::Weighted(list) => list.iter().map(|(size, _)| *size).min().unwrap_or(0),
+            Sizes::Lognormal(_) => 1,
         }
     }
 
@@ -49,8 +68,15 @@ impl Sizes {
             Sizes::Fixed(size) => *size,
             Sizes::Uniform(_, most) => *most,
             Sizes::Weighted(list) => list.iter().map(|(size, _)| *size).max().unwrap_or(0),
+            Sizes::Lognormal(_) => u64::MAX,
         }
     }
+}
+
+/// Lognormally distributed with the median 1 (Box and Muller's method).
+fn lognormal(random: &mut Random) -> f64 {
+    let radius = (2.0 * random.exponential()).sqrt();
+    (SIGMA * radius * (std::f64::consts::TAU * random.unit()).cos()).exp()
 }
 
 /// How long.
@@ -103,6 +129,24 @@ mod tests {
         let total: Duration = (0..10_000).map(|_| Times::Exponential(mean).draw(&mut random)).sum();
         // 10 ms with a standard error of 0.1 ms.
         assert!((total.as_secs_f64() / 10_000.0 - 0.010).abs() < 0.0005, "{total:?}");
+    }
+
+    #[test]
+    fn lognormal_sizes_add_up_and_most_are_small() {
+        let (bytes, files) = (151_000_000, 18_460);
+        let sizes = Sizes::adding_up_to(bytes, files, 1);
+        let drawn: Vec<u64> = (0..files).map(|file| sizes.draw(&mut Sizes::of_file(1, file))).collect();
+        // Each is rounded, and none is empty.
+        assert!(drawn.iter().sum::<u64>().abs_diff(bytes) < u64::from(files), "{}", drawn.iter().sum::<u64>());
+        let median = {
+            let mut sorted = drawn.clone();
+            sorted.sort_unstable();
+            sorted[sorted.len() / 2]
+        };
+        // The mean of a lognormal distribution is exp(2² / 2) = 7.4 times its median.
+        let mean = bytes / u64::from(files);
+        assert!((4..11).contains(&(mean / median)), "{mean} and {median}");
+        assert!(drawn.iter().all(|size| *size >= 1));
     }
 
     #[test]

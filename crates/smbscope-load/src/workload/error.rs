@@ -27,6 +27,15 @@ pub enum Error {
         hint: String,
     },
 
+    /// A parameter that the workload has not, or a value that it can't have.
+    #[error("{what}; {hint}")]
+    Parameter {
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        hint: String,
+    },
+
     /// There is no built-in workload of that name.
     #[error("no workload is called \"{name}\"; {hint}")]
     Unknown {

@@ -16,6 +16,9 @@ pub struct FileSet {
     pub shared: bool,
     /// Directories that the files are spread over; at least one where there are files.
     pub directories: u32,
+    /// Directories in each directory, where they are a tree with one at the top; 0 where all are beside each other.
+    #[serde(default)]
+    pub nested: u32,
     /// Files of a set.
     pub files: u32,
     /// How large they are.
@@ -36,7 +39,15 @@ pub enum Owner {
 impl FileSet {
     /// Nothing but a directory for all users to work in.
     pub fn none() -> FileSet {
-        FileSet { own_directories: false, shared: false, directories: 0, files: 0, sizes: Sizes::Fixed(0), seed: 0 }
+        FileSet {
+            own_directories: false,
+            shared: false,
+            directories: 0,
+            nested: 0,
+            files: 0,
+            sizes: Sizes::Fixed(0),
+            seed: 0,
+        }
     }
 
     /// Whose set a user works with.
@@ -46,7 +57,7 @@ impl FileSet {
 
     /// The size of a file; the same in every user's set.
     pub fn size(&self, file: u32) -> u64 {
-        self.sizes.draw(&mut Random::new(&[self.seed, u64::from(file)]))
+        self.sizes.draw(&mut Sizes::of_file(self.seed, file))
     }
 
     /// Bytes of one set.
@@ -68,8 +79,12 @@ impl FileSet {
         }
     }
 
-    /// The name of a directory in the set.
+    /// The path of a directory below the one that holds the set.
     pub fn directory_name(&self, path: &mut String, number: u32) {
+        if let Some(parent) = number.checked_sub(1).and_then(|before| before.checked_div(self.nested)) {
+            self.directory_name(path, parent);
+            path.push('\\');
+        }
         let _ = write!(path, "dir{number:04}");
     }
 
@@ -104,6 +119,7 @@ mod tests {
             own_directories: true,
             shared: false,
             directories: 3,
+            nested: 0,
             files: 10,
             sizes: Sizes::Uniform(1, 100),
             seed: 5,
@@ -117,6 +133,10 @@ mod tests {
         };
         assert_eq!(name(0), r"bench\user00001\files\dir0000\file000000.dat");
         assert_eq!(name(4), r"bench\user00001\files\dir0001\file000004.dat");
+        let nested = FileSet { nested: 2, directories: 7, ..set.clone() };
+        let mut path = String::new();
+        nested.file_name(&mut path, 12);
+        assert_eq!(path, r"dir0000\dir0002\dir0005\file000012.dat");
         assert_eq!(set.size(4), set.clone().size(4));
         assert_eq!(set.bytes(), (0..10).map(|file| set.size(file)).sum::<u64>());
     }

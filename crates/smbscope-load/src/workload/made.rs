@@ -90,11 +90,14 @@ impl std::fmt::Debug for Own<'_> {
     }
 }
 
-/// `dir0001`, `dir0001\file000003.dat`: see [`FileSet`](super::FileSet).
+/// `dir0001`, `dir0001\dir0002`, `dir0001\file000003.dat`: see [`FileSet`](super::FileSet).
 fn is_of_set(path: &str) -> bool {
-    match path.split_once('\\') {
-        None => is_numbered(path, "dir", 4, ""),
-        Some((directory, file)) => is_numbered(directory, "dir", 4, "") && is_numbered(file, "file", 6, ".dat"),
+    let is_directory = |name| is_numbered(name, "dir", 4, "");
+    match path.rsplit_once('\\') {
+        None => is_directory(path),
+        Some((directories, last)) => {
+            directories.split('\\').all(is_directory) && (is_directory(last) || is_numbered(last, "file", 6, ".dat"))
+        }
     }
 }
 
@@ -121,6 +124,8 @@ mod tests {
             "user00001",
             r"user00001\files\dir0000",
             r"user12345\files\dir0000\file123456.dat",
+            r"user00001\files\dir0000\dir0001\dir0010\file123456.dat",
+            r"user00001\files\dir0000\dir0001",
             r"user00001\new\file00000003.dat",
             r"user00001\new\dir00000003",
             r"user00001\~dmtmp",
@@ -136,6 +141,9 @@ mod tests {
             r"shared\dir0001\other",
             r"shared\dir0001\file000001.dat\x",
             r"shared\files",
+            r"shared\dir0001\link\dir0002",
+            r"shared\dir0001\link\file000001.dat",
+            r"shared\dir0001\file000001.dat\dir0001",
             r"user00001\link",
             r"user00001\files\link",
             r"user00001\user00001",

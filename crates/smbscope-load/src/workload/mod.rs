@@ -48,6 +48,9 @@ struct About {
     source: Source,
     file_set: FileSet,
     definition: Definition,
+    parameters: Vec<(String, String)>,
+    /// The text of a TOML file, by the name of the file in messages.
+    toml: Option<(String, String)>,
 }
 
 #[derive(Debug, Clone)]
@@ -147,13 +150,35 @@ impl Workload {
     fn toml(file: &str, text: &str, source: Source) -> Result<Workload, Error> {
         let synthetic::Parsed { name, description, synthetic } = synthetic::parse(file, text)?;
         let file_set = synthetic.file_set().clone();
-        let about = About { name, description, source, file_set, definition: Definition::of(text) };
+        let (parameters, toml) = (synthetic::parameters(file, text)?, Some((file.to_owned(), text.to_owned())));
+        let definition = Definition::of(text);
+        let about = About { name, description, source, file_set, definition, parameters, toml };
         Ok(Workload { about: Arc::new(about), kind: Kind::Synthetic(Arc::new(synthetic)) })
     }
 
     fn of_loadfile(name: String, description: String, source: Source, text: &str, loadfile: Loadfile) -> Workload {
-        let about = About { name, description, source, file_set: FileSet::none(), definition: Definition::of(text) };
+        let (definition, parameters) = (Definition::of(text), Vec::new());
+        let about = About { name, description, source, file_set: FileSet::none(), definition, parameters, toml: None };
         Workload { about: Arc::new(about), kind: Kind::Loadfile(Arc::new(loadfile)) }
+    }
+
+    /// The same with other values of its parameters, by name: its definition has them, too.
+    pub fn set(self, values: &[(String, String)]) -> Result<Workload, Error> {
+        let Some((name, _)) = values.first() else { return Ok(self) };
+        match &self.about.toml {
+            Some((file, text)) => {
+                Workload::toml(file, &synthetic::with_parameters(file, text, values)?, self.about.source.clone())
+            }
+            None => Err(Error::Parameter {
+                what: format!("the workload has no parameter \"{name}\""),
+                hint: "a loadfile has none".to_owned(),
+            }),
+        }
+    }
+
+    /// Names and values of its parameters.
+    pub fn parameters(&self) -> &[(String, String)] {
+        &self.about.parameters
     }
 
     /// What it is made from.

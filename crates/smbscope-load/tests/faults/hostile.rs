@@ -252,8 +252,15 @@ fn a_server_that_never_grants_a_credit_is_an_error_and_no_wait() {
 
 /// What a workload without files of its own needs, and with some of them.
 fn prepared(options: &Options, files: u32, within: Duration) -> Result<prepare::Prepared, prepare::Error> {
-    let set =
-        FileSet { own_directories: true, shared: false, directories: 1, files, sizes: Sizes::Fixed(100), seed: 1 };
+    let set = FileSet {
+        own_directories: true,
+        shared: false,
+        directories: 1,
+        nested: 0,
+        files,
+        sizes: Sizes::Fixed(100),
+        seed: 1,
+    };
     let request = Request {
         directory: "bench",
         workload: "w",

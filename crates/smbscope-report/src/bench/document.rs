@@ -101,6 +101,9 @@ pub struct Workload {
     pub name: String,
     /// The file that it comes from; null for one that is built in.
     pub source: Option<String>,
+    /// The values of its parameters, by name; empty in documents of older versions.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, String>,
     /// What its random choices begin from.
     pub seed: Option<u64>,
     /// The files that are there before the first run; null where there are none.

@@ -182,6 +182,7 @@ pub(crate) fn ramp() -> Document {
             source: None,
             seed: Some(1),
             file_set: Some(FileSet { files: 1_200, bytes: 24_600_000 }),
+            parameters: std::collections::BTreeMap::new(),
             sha256: Some("0".repeat(64)),
             definition: None,
         },

@@ -8,7 +8,15 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Two directories with five files of 100 to 200 bytes for each user.
 fn files() -> FileSet {
-    FileSet { own_directories: true, shared: false, directories: 2, files: 5, sizes: Sizes::Uniform(100, 200), seed: 3 }
+    FileSet {
+        own_directories: true,
+        shared: false,
+        directories: 2,
+        nested: 0,
+        files: 5,
+        sizes: Sizes::Uniform(100, 200),
+        seed: 3,
+    }
 }
 
 /// A workload that makes files of these names, too.

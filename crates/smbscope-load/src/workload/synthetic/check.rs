@@ -4,16 +4,16 @@ use super::super::Error;
 use super::super::Made;
 use super::super::action::Expected;
 use super::super::draw::{Sizes, Times};
-use super::super::error::{Location, suggest};
+use super::super::error::suggest;
 use super::super::file_set::FileSet;
 use super::super::path::{Last, below};
 use super::raw::{Raw, RawFiles, RawOperation, RawStep, Wrong, size, sizes, times};
-use super::{At, Choose, Directory, Line, Order, Parsed, Synthetic, What};
+use super::source::Source;
+use super::{At, Choose, Directory, Length, Line, Order, Parsed, Synthetic, Total, What};
 use crate::client::{Disposition, Info, access};
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::time::Duration;
 use toml::{Spanned, Value};
 
@@ -25,12 +25,17 @@ const MOST_FILES: i64 = 10_000_000;
 /// The largest transfer of one step; the client makes several commands of what a server does not take at once.
 const MOST_TRANSFER: u64 = 8 << 20;
 
+/// The largest transfer in blocks.
+const MOST_IN_BLOCKS: u64 = 1 << 40;
+/// Directories in one directory, where they are nested, at most.
+const NESTED_MAX: i64 = 10_000;
+
 /// `do`, and the keys that go with it.
-const STEPS: [(&str, &[&str]); 20] = [
+const STEPS: [(&str, &[&str]); 21] = [
     ("open", &["file", "access", "mode", "as"]),
     ("close", &["of"]),
-    ("read", &["of", "offset", "length"]),
-    ("write", &["of", "offset", "length"]),
+    ("read", &["of", "offset", "length", "block"]),
+    ("write", &["of", "offset", "length", "block"]),
     ("flush", &["of"]),
     ("lock", &["of", "offset", "length", "exclusive"]),
     ("unlock", &["of", "offset", "length"]),
@@ -45,6 +50,7 @@ const STEPS: [(&str, &[&str]); 20] = [
     ("make_directory", &[]),
     ("remove_directory", &[]),
     ("open_read_close", &["file", "offset", "length"]),
+    ("walk", &["block"]),
     ("echo", &[]),
     ("think", &["time"]),
 ];
@@ -92,10 +98,22 @@ const FILES: [(&str, Choose); 5] = [
 const ORDERS: [(&str, Order); 2] = [("random", Order::Random), ("sequence", Order::Sequence)];
 const DIRECTORIES: [(&str, Directory); 2] = [("random", Directory::Random), ("new", Directory::New)];
 
+/// Names and values of the parameters of a file.
+pub(in super::super) fn parameters(file: &str, text: &str) -> Result<Vec<(String, String)>, Error> {
+    Source::new(file, text).parameters()
+}
+
+/// The text of a file with other values of its parameters.
+pub(in super::super) fn with_parameters(file: &str, text: &str, set: &[(String, String)]) -> Result<String, Error> {
+    Source::new(file, text).with(set)
+}
+
 /// Reads and checks a file.
 pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, Error> {
-    let source = Source { file, text };
-    let raw: Raw = toml::from_str(text).map_err(|error| source.toml_error(&error))?;
+    let written = Source::new(file, text);
+    let expanded = written.expanded()?;
+    let source = written.of(&expanded);
+    let raw: Raw = toml::from_str(&expanded.text).map_err(|error| source.toml_error(&error))?;
     let mut checker = Checker {
         source,
         files: FileSet::none(),
@@ -130,7 +148,7 @@ pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, Error> {
         ));
     }
     let think = match &raw.think {
-        Some(value) => times(value.get_ref()).map_err(|wrong| source.wrong(value.span(), wrong))?,
+        Some(value) => times(value.get_ref()).map_err(|wrong| checker.wrong(value.span(), wrong))?,
         None => Times::Fixed(Duration::ZERO),
     };
     let Checker { mut files, operations, slots, makes, .. } = checker;
@@ -141,49 +159,29 @@ pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, Error> {
     Ok(Parsed { name: raw.name.into_inner(), description: raw.description, synthetic })
 }
 
-/// The text of a file, to say where in it something is.
-#[derive(Clone, Copy)]
-struct Source<'t> {
-    file: &'t str,
-    text: &'t str,
-}
-
-impl Source<'_> {
-    fn error(&self, span: Range<usize>, what: impl Into<String>, hint: impl Into<String>) -> Error {
-        let before = self.text.get(..span.start).unwrap_or(self.text);
-        let line = before.matches('\n').count() + 1;
-        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-        let place =
-            Location { file: self.file.to_owned(), line: u32::try_from(line).ok(), column: u32::try_from(column).ok() };
-        Error::invalid(place, what, hint)
-    }
-
-    fn wrong(&self, span: Range<usize>, (what, hint): Wrong) -> Error {
-        self.error(span, what, hint)
-    }
-
-    /// What the TOML parser says, with the nearest key for an unknown one.
-    fn toml_error(&self, error: &toml::de::Error) -> Error {
-        let message = error.message().trim().replace('\n', ", ");
-        let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-        let hint = match quoted.split_first() {
-            Some((given, known)) if message.starts_with("unknown field") && !known.is_empty() => suggest(given, known),
-            _ => "see docs/workloads.md for the keys and their values".to_owned(),
-        };
-        let what = match message.split_once(", expected one of") {
-            Some((what, _)) if message.starts_with("unknown field") => what.replace('`', "\""),
-            _ => message.clone(),
-        };
-        self.error(error.span().unwrap_or(0..0), what, hint)
-    }
-}
-
 /// A handle that is open at a step.
 #[derive(Debug, Clone, Copy)]
 struct OpenHandle {
     slot: u32,
     access: u32,
     file: Choose,
+}
+
+/// The size of files: also by what they come to together.
+fn file_sizes(value: &Value, files: u32, seed: u64) -> Result<Sizes, Wrong> {
+    let total = value.as_table().filter(|table| table.len() == 1).and_then(|table| table.get("total"));
+    let Some(total) = total else { return sizes(value) };
+    let bytes = size(total)?;
+    if bytes < u64::from(files) {
+        return Err((format!("{files} files come to {bytes} bytes"), "give each of them a byte at least".to_owned()));
+    }
+    Ok(Sizes::adding_up_to(bytes, files, seed))
+}
+
+/// A slot that nothing is open in.
+fn free_slot(known: &Known) -> u32 {
+    let taken: Vec<u32> = known.open.values().map(|open| open.slot).collect();
+    (0..).find(|slot| !taken.contains(slot)).unwrap_or(0)
 }
 
 struct Checker<'t> {
@@ -204,6 +202,10 @@ struct Known {
 }
 
 impl Checker<'_> {
+    fn wrong(&self, span: std::ops::Range<usize>, (what, hint): Wrong) -> Error {
+        self.source.error(span, what, hint)
+    }
+
     fn files(&mut self, raw: Option<&Spanned<RawFiles>>) -> Result<(), Error> {
         let Some(raw) = raw.map(Spanned::get_ref) else { return Ok(()) };
         let files = self.number(&raw.count, "count", 1, MOST_FILES)?;
@@ -212,11 +214,14 @@ impl Checker<'_> {
             None => 1,
         };
         let seed = raw.seed.as_ref().map_or(Ok(1), |seed| self.number(seed, "seed", 0, i64::MAX))?;
-        let sizes = sizes(raw.size.get_ref()).map_err(|wrong| self.source.wrong(raw.size.span(), wrong))?;
+        let nested = raw.nested.as_ref().map_or(Ok(0), |nested| self.number(nested, "nested", 2, NESTED_MAX))?;
+        let sizes = file_sizes(raw.size.get_ref(), files as u32, seed as u64)
+            .map_err(|wrong| self.wrong(raw.size.span(), wrong))?;
         self.files = FileSet {
             own_directories: !raw.shared,
             shared: raw.shared,
             directories: directories as u32,
+            nested: nested as u32,
             files: files as u32,
             sizes,
             seed: seed as u64,
@@ -375,11 +380,11 @@ impl Checker<'_> {
             "read" => {
                 let (_, handle) = self.handle(step, known, access::READ_DATA)?;
                 self.must_have_content(step, handle.file)?;
-                What::Read { slot: handle.slot, at: self.at(raw, true)?, length: self.transfer(step)? }
+                What::Read { slot: handle.slot, at: self.at(raw, true)?, length: self.length(step)? }
             }
             "write" => {
                 let (_, handle) = self.handle(step, known, access::WRITE_DATA)?;
-                What::Write { slot: handle.slot, at: self.at(raw, true)?, length: self.transfer(step)? }
+                What::Write { slot: handle.slot, at: self.at(raw, true)?, length: self.length(step)? }
             }
             "flush" => What::Flush { slot: self.handle(step, known, access::WRITE_DATA)?.1.slot },
             "lock" | "unlock" => {
@@ -452,11 +457,16 @@ impl Checker<'_> {
                 self.must_have_content(step, file)?;
                 What::OpenReadClose { file, at: self.at(raw, false)?, length: self.transfer(step)? }
             }
+            "walk" => {
+                self.must_have_files(step)?;
+                self.must_have_content(step, Choose::Next)?;
+                let slot = free_slot(known);
+                self.slots = self.slots.max(slot + 1);
+                What::Walk { slot, block: self.block(raw)? }
+            }
             "echo" => What::Echo,
             _ => match &raw.time {
-                Some(value) => {
-                    What::Think(times(value.get_ref()).map_err(|wrong| self.source.wrong(value.span(), wrong))?)
-                }
+                Some(value) => What::Think(times(value.get_ref()).map_err(|wrong| self.wrong(value.span(), wrong))?),
                 None => return Err(self.source.error(step.span(), "the step has no time", "add time = \"10ms\"")),
             },
         })
@@ -491,8 +501,7 @@ impl Checker<'_> {
             let hint = "close it first, or call this one something else: as = \"other\"";
             return Err(self.source.error(step.span(), format!("\"{handle}\" is open already"), hint));
         }
-        let taken: Vec<u32> = known.open.values().map(|open| open.slot).collect();
-        let slot = (0..).find(|slot| !taken.contains(slot)).unwrap_or(0);
+        let slot = free_slot(known);
         self.slots = self.slots.max(slot + 1);
         let fails = raw.expect.is_some() || file == Choose::Missing;
         if !fails {
@@ -588,14 +597,44 @@ impl Checker<'_> {
         }
     }
 
-    /// The length of a read or write.
+    /// How much a read or write moves: at once, or the whole file or more than fits in blocks.
+    fn length(&self, step: &Spanned<RawStep>) -> Result<Length, Error> {
+        let raw = step.get_ref();
+        let block = self.block(raw)?;
+        match raw.length.as_ref() {
+            Some(length) if length.get_ref().as_str() == Some("file") => Ok(Length::Blocks { of: Total::File, block }),
+            Some(length) if raw.block.is_some() => {
+                let sizes = sizes(length.get_ref()).map_err(|wrong| self.wrong(length.span(), wrong))?;
+                if sizes.least() == 0 || sizes.most() > MOST_IN_BLOCKS {
+                    let hint = format!("write 1 to {MOST_IN_BLOCKS} bytes, or \"file\"");
+                    return Err(self.source.error(length.span(), "the length is out of bounds", hint));
+                }
+                Ok(Length::Blocks { of: Total::Bytes(sizes), block })
+            }
+            _ => self.transfer(step).map(Length::Once),
+        }
+    }
+
+    /// The length of a block.
+    fn block(&self, raw: &RawStep) -> Result<u64, Error> {
+        let block = self.one_size(raw.block.as_ref(), MOST_TRANSFER)?;
+        match &raw.block {
+            Some(value) if block == 0 || block > MOST_TRANSFER => {
+                let hint = format!("write 1 to {MOST_TRANSFER} bytes");
+                Err(self.source.error(value.span(), "the block is out of bounds", hint))
+            }
+            _ => Ok(block),
+        }
+    }
+
+    /// The length of a read or write at once.
     fn transfer(&self, step: &Spanned<RawStep>) -> Result<Sizes, Error> {
         let Some(value) = &step.get_ref().length else {
             return Err(self.source.error(step.span(), "the step has no length", "add length = \"4KiB\""));
         };
-        let length = sizes(value.get_ref()).map_err(|wrong| self.source.wrong(value.span(), wrong))?;
+        let length = sizes(value.get_ref()).map_err(|wrong| self.wrong(value.span(), wrong))?;
         if length.least() == 0 || length.most() > MOST_TRANSFER {
-            let hint = format!("write 1 to {MOST_TRANSFER} bytes");
+            let hint = format!("write 1 to {MOST_TRANSFER} bytes, or add block = \"1MiB\" for more");
             return Err(self.source.error(value.span(), "the length is out of bounds", hint));
         }
         Ok(length)
@@ -603,7 +642,7 @@ impl Checker<'_> {
 
     fn one_size(&self, value: Option<&Spanned<Value>>, usual: u64) -> Result<u64, Error> {
         let Some(value) = value else { return Ok(usual) };
-        size(value.get_ref()).map_err(|wrong| self.source.wrong(value.span(), wrong))
+        size(value.get_ref()).map_err(|wrong| self.wrong(value.span(), wrong))
     }
 
     fn expected(&self, raw: &RawStep, what: &What) -> Result<Expected, Error> {

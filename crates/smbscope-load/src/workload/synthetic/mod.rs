@@ -4,12 +4,14 @@
 //! open, files that have been chosen, sizes that exist.
 
 mod check;
+mod parts;
 mod raw;
 mod script;
+mod source;
 #[cfg(test)]
 mod tests;
 
-pub(super) use check::parse;
+pub(super) use check::{parameters, parse, with_parameters};
 pub(super) use script::SyntheticScript;
 
 use super::Made;
@@ -44,6 +46,9 @@ pub(super) struct Synthetic {
     salt: u64,
 }
 
+/// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE.
+const SHARE_ALL: u32 = 0x7;
+
 /// In which order users perform operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
@@ -65,26 +70,95 @@ struct Line {
 
 #[derive(Debug, Clone)]
 enum What {
-    Open { slot: u32, file: Choose, access: u32, disposition: Disposition },
-    Close { slot: u32 },
-    Read { slot: u32, at: At, length: Sizes },
-    Write { slot: u32, at: At, length: Sizes },
-    Flush { slot: u32 },
-    Lock { slot: u32, offset: u64, length: u64, exclusive: bool },
-    Unlock { slot: u32, offset: u64, length: u64 },
-    QueryFile { slot: u32, info: Info },
-    QueryPath { file: Choose, info: Info },
-    QueryFileSystem { info: Info },
-    SetBasic { slot: u32 },
-    SetEnd { slot: u32, size: u64 },
-    List { directory: Directory, pattern: String, info: Info },
+    Open {
+        slot: u32,
+        file: Choose,
+        access: u32,
+        disposition: Disposition,
+    },
+    Close {
+        slot: u32,
+    },
+    Read {
+        slot: u32,
+        at: At,
+        length: Length,
+    },
+    Write {
+        slot: u32,
+        at: At,
+        length: Length,
+    },
+    Flush {
+        slot: u32,
+    },
+    Lock {
+        slot: u32,
+        offset: u64,
+        length: u64,
+        exclusive: bool,
+    },
+    Unlock {
+        slot: u32,
+        offset: u64,
+        length: u64,
+    },
+    QueryFile {
+        slot: u32,
+        info: Info,
+    },
+    QueryPath {
+        file: Choose,
+        info: Info,
+    },
+    QueryFileSystem {
+        info: Info,
+    },
+    SetBasic {
+        slot: u32,
+    },
+    SetEnd {
+        slot: u32,
+        size: u64,
+    },
+    List {
+        directory: Directory,
+        pattern: String,
+        info: Info,
+    },
     Remove,
     Rename,
     MakeDirectory,
     RemoveDirectory,
-    OpenReadClose { file: Choose, at: At, length: Sizes },
+    OpenReadClose {
+        file: Choose,
+        at: At,
+        length: Sizes,
+    },
+    /// Every directory of the set and every file in it, which is read in blocks.
+    Walk {
+        slot: u32,
+        block: u64,
+    },
     Echo,
     Think(Times),
+}
+
+/// How much is read or written.
+#[derive(Debug, Clone)]
+enum Length {
+    /// In one step.
+    Once(Sizes),
+    /// In blocks, one after the other.
+    Blocks { of: Total, block: u64 },
+}
+
+/// How much blocks come to.
+#[derive(Debug, Clone)]
+enum Total {
+    /// As much as the file has.
+    File,
+    Bytes(Sizes),
 }
 
 /// Which file.

@@ -15,6 +15,9 @@ pub(super) struct Raw {
     pub(super) description: String,
     pub(super) files: Option<Spanned<RawFiles>>,
     pub(super) think: Option<Spanned<Value>>,
+    /// What is in it was put into the text before.
+    #[serde(rename = "parameters")]
+    pub(super) _parameters: Option<toml::Table>,
     pub(super) order: Option<Spanned<String>>,
     pub(super) start: Option<RawStart>,
     #[serde(default)]
@@ -27,6 +30,7 @@ pub(super) struct Raw {
 pub(super) struct RawFiles {
     pub(super) count: Spanned<i64>,
     pub(super) directories: Option<Spanned<i64>>,
+    pub(super) nested: Option<Spanned<i64>>,
     pub(super) size: Spanned<Value>,
     #[serde(default)]
     pub(super) shared: bool,
@@ -64,6 +68,7 @@ pub(super) struct RawStep {
     pub(super) of: Option<Spanned<String>>,
     pub(super) offset: Option<Spanned<Value>>,
     pub(super) length: Option<Spanned<Value>>,
+    pub(super) block: Option<Spanned<Value>>,
     pub(super) size: Option<Spanned<Value>>,
     pub(super) exclusive: Option<Spanned<bool>>,
     pub(super) info: Option<Spanned<String>>,
@@ -84,7 +89,7 @@ impl RawStep {
                 $(if let Some(value) = &self.$field { keys.push(($name, value.span())); })*
             };
         }
-        note!(file "file", access "access", mode "mode", handle "as", of "of", offset "offset", length "length");
+        note!(file "file", access "access", mode "mode", handle "as", of "of", offset "offset", length "length", block "block");
         note!(size "size", exclusive "exclusive", info "info", directory "directory", pattern "pattern", time "time");
         keys
     }

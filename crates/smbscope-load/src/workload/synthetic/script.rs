@@ -4,14 +4,13 @@ use super::super::action::{Action, Expected, Script, Slot, Step};
 use super::super::draw::Sizes;
 use super::super::file_set::FileSet;
 use super::super::{Own, UserSeat};
-use super::{At, Choose, Directory, Line, Order, Synthetic, What};
+use super::parts::{Part, Place};
+use super::{At, Choose, Directory, Length, Line, Order, SHARE_ALL, Synthetic, What};
 use crate::client::{LockRange, Open};
 use smbscope_stats::Random;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// FILE_SHARE_READ, FILE_SHARE_WRITE and FILE_SHARE_DELETE.
-const SHARE_ALL: u32 = 0x7;
 /// Where a file that a user writes on and on begins again.
 const LARGEST_NEW_FILE: u64 = 1 << 30;
 
@@ -23,25 +22,27 @@ pub(in super::super) struct SyntheticScript {
 }
 
 #[derive(Debug)]
-struct User {
-    random: Random,
+pub(super) struct User {
+    pub(super) random: Random,
     next: Next,
     /// In a sequence: the current operation, and how often it was performed in a row before.
     choice: usize,
     round: u64,
     passes: u32,
     file: Option<File>,
+    /// In a step of several parts.
+    pub(super) place: Option<Place>,
     /// What each slot has open.
-    open: Vec<Opened>,
+    pub(super) open: Vec<Opened>,
     /// Files and directories made so far; each has a name of its own.
     made: u64,
     directory: u64,
     in_turn: u32,
     /// The directory of the set, and the one for what is made.
-    set: String,
+    pub(super) set: String,
     own: String,
     /// The paths of the current step.
-    path: String,
+    pub(super) path: String,
     other: String,
 }
 
@@ -62,22 +63,22 @@ enum Next {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct File {
-    name: Name,
-    size: u64,
+pub(super) struct File {
+    pub(super) name: Name,
+    pub(super) size: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Name {
+pub(super) enum Name {
     Set(u32),
     New(u64),
     Missing,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Opened {
-    file: File,
-    position: u64,
+pub(super) struct Opened {
+    pub(super) file: File,
+    pub(super) position: u64,
 }
 
 impl SyntheticScript {
@@ -92,6 +93,7 @@ impl SyntheticScript {
             round: 0,
             passes: 0,
             file: None,
+            place: None,
             open: vec![nothing; synthetic.slots as usize],
             made: 0,
             directory: 0,
@@ -117,7 +119,19 @@ impl Script for SyntheticScript {
             Next::Choose => user.choose(synthetic),
             next => next,
         };
-        user.next = user.after(next, synthetic);
+        let line = match next {
+            Next::Start(step) => Some(&synthetic.start[step]),
+            Next::Operation { choice, step } => Some(&synthetic.choices[choice].1[step]),
+            _ => None,
+        };
+        let (part, is_last, completes) =
+            line.map_or((Part::Whole, true, true), |line| user.part(&synthetic.files, &line.what));
+        user.next = if is_last { user.after(next, synthetic) } else { next };
+        if let Some(line) = line {
+            // The last part ends what the step ends.
+            let completes = if is_last { line.completes } else { completes };
+            return Some(Step { completes, ..user.step(synthetic, line, part) });
+        }
         Some(match next {
             Next::Empty => {
                 user.path.clone_from(&user.own);
@@ -129,17 +143,13 @@ impl Script for SyntheticScript {
                 user.path.clone_from(&user.own);
                 uncounted(Action::MakeDirectory(&user.path), Expected::Success)
             }
-            Next::Start(step) => user.step(synthetic, &synthetic.start[step]),
-            Next::Operation { choice, step } => user.step(synthetic, &synthetic.choices[choice].1[step]),
-            Next::Think | Next::Choose => {
-                uncounted(Action::Think(synthetic.think.draw(&mut user.random)), Expected::Anything)
-            }
+            _ => uncounted(Action::Think(synthetic.think.draw(&mut user.random)), Expected::Anything),
         })
     }
 
     fn restart(&mut self) {
         self.user.next = Next::first(&self.synthetic);
-        self.user.file = None;
+        (self.user.file, self.user.place) = (None, None);
         (self.user.round, self.user.choice) = (0, 0);
     }
 
@@ -213,12 +223,12 @@ impl User {
         Next::Operation { choice, step: 0 }
     }
 
-    fn step(&mut self, synthetic: &Synthetic, line: &Line) -> Step<'_> {
+    fn step(&mut self, synthetic: &Synthetic, line: &Line, part: Part) -> Step<'_> {
         let (operation, completes, expected) = (line.operation, line.completes, line.expected);
-        Step { action: self.action(&synthetic.files, &line.what), operation, expected, completes, line: None }
+        Step { action: self.action(&synthetic.files, &line.what, part), operation, expected, completes, line: None }
     }
 
-    fn action(&mut self, files: &FileSet, what: &What) -> Action<'_> {
+    fn action(&mut self, files: &FileSet, what: &What, part: Part) -> Action<'_> {
         match what {
             What::Open { slot, file, access, disposition } => {
                 let file = self.pick(files, *file);
@@ -236,11 +246,11 @@ impl User {
             }
             What::Close { slot } => Action::Close(Slot(*slot)),
             What::Read { slot, at, length } => {
-                let (offset, length) = self.transfer(*slot, *at, length, false);
+                let (offset, length) = self.transfer_part(*slot, *at, length, part, false);
                 Action::Read { slot: Slot(*slot), offset, length }
             }
             What::Write { slot, at, length } => {
-                let (offset, length) = self.transfer(*slot, *at, length, true);
+                let (offset, length) = self.transfer_part(*slot, *at, length, part, true);
                 Action::Write { slot: Slot(*slot), offset, length }
             }
             What::Flush { slot } => Action::Flush(Slot(*slot)),
@@ -311,6 +321,10 @@ impl User {
                 let (offset, length) = place(&mut self.random, Opened { file, position: 0 }, *at, length, false);
                 Action::OpenReadClose { path: &self.path, offset, length }
             }
+            What::Walk { slot, block } => match part {
+                Part::Walk { directory, stage } => self.walk_action(files, *slot, *block, directory, stage),
+                _ => Action::Echo,
+            },
             What::Echo => Action::Echo,
             What::Think(time) => Action::Think(time.draw(&mut self.random)),
         }
@@ -337,7 +351,7 @@ impl User {
         file
     }
 
-    fn write_path(&mut self, files: &FileSet, name: Name) {
+    pub(super) fn write_path(&mut self, files: &FileSet, name: Name) {
         self.path.clear();
         self.path.push_str(if matches!(name, Name::Set(_)) { &self.set } else { &self.own });
         self.path.push('\\');
@@ -357,8 +371,16 @@ impl User {
         let _ = write!(self.path, "{}\\dir{:08}", self.own, self.directory);
     }
 
+    fn transfer_part(&mut self, slot: u32, at: At, length: &Length, part: Part, writes: bool) -> (u64, u32) {
+        match (length, part) {
+            (Length::Once(length), _) => self.transfer(slot, at, length, writes),
+            (_, Part::Transfer { at, length }) => self.transfer(slot, at, &Sizes::Fixed(length), writes),
+            _ => (0, 0),
+        }
+    }
+
     /// Where a read or write of an open file goes, and how long it is.
-    fn transfer(&mut self, slot: u32, at: At, length: &Sizes, writes: bool) -> (u64, u32) {
+    pub(super) fn transfer(&mut self, slot: u32, at: At, length: &Sizes, writes: bool) -> (u64, u32) {
         let open = self.open[slot as usize];
         let (offset, length) = place(&mut self.random, open, at, length, writes);
         let end = offset + u64::from(length);

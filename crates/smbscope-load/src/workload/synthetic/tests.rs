@@ -298,3 +298,160 @@ fn what_does_not_go_with_the_order_is_refused_with_its_place() {
     }
     assert!(script(&with_steps(r#"{ do = "echo" }"#)).passes().is_none());
 }
+
+const PARAMETERS: &str = r#"name = "w"
+[parameters]
+count = 3 # of files
+size = "4KiB"
+[files]
+count = "$count"
+size = "$size"
+[[operation]]
+name = "o"
+steps = [{ do = "open", file = "next" }, { do = "read", length = "$size", repeat = "$count" }, { do = "close" }]
+"#;
+
+fn set(text: &str, values: &[(&str, &str)]) -> Result<String, String> {
+    let values: Vec<_> = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    with_parameters("my.toml", text, &values).map_err(|error| error.to_string())
+}
+
+#[test]
+fn parameters_stand_for_their_values_in_every_key() {
+    let parsed = parse("my.toml", PARAMETERS).unwrap_or_else(|error| panic!("{error}")).synthetic;
+    assert_eq!((parsed.files.files, parsed.files.size(0), parsed.choices[0].1.len()), (3, 4096, 5));
+    let found = parameters("my.toml", PARAMETERS).unwrap();
+    assert_eq!(found, [("count".to_owned(), "3".to_owned()), ("size".to_owned(), "4KiB".to_owned())]);
+    // What is set is written where the default was, and nothing else changes.
+    let changed = set(PARAMETERS, &[("size", "1 KB"), ("count", "12")]).unwrap();
+    assert_eq!(changed, PARAMETERS.replace("= 3", "= 12").replace("4KiB", "1 KB"));
+    let parsed = parse("my.toml", &changed).unwrap_or_else(|error| panic!("{error}")).synthetic;
+    assert_eq!((parsed.files.files, parsed.files.size(0), parsed.choices[0].1.len()), (12, 1000, 14));
+    // A text stays a text, whatever is in it.
+    let quoted = set(PARAMETERS, &[("size", "\"\n[files]\ncount = 1")]).unwrap();
+    assert_eq!(parameters("my.toml", &quoted).unwrap()[1].1, "\"\n[files]\ncount = 1");
+}
+
+#[test]
+fn what_is_wrong_with_a_parameter_is_said_with_its_place_in_the_file_as_it_was_written() {
+    for (from, to, said) in [
+        (
+            "count = \"$count\"",
+            "count = \"$cuont\"",
+            "my.toml:6:9: there is no parameter \"cuont\"; did you mean \"count\"?",
+        ),
+        ("count = 3 ", "count = 3.5 ", "my.toml:3:9: the parameter count is no number and no text"),
+        ("count = 3 ", "count = 0 ", "my.toml:6:9: count is 0; write a number from 1"),
+        ("count = 3 ", "\"a b\" = 3 ", "my.toml:3:1: \"a b\" is no name of a parameter"),
+        // Behind two values that are longer or shorter than their names.
+        ("repeat = \"$count\"", "repaet = 3", "my.toml:10:"),
+        (
+            "{ do = \"close\" }",
+            "{ do = \"clsoe\" }",
+            "my.toml:10:103: there is no step \"clsoe\"; did you mean \"close\"?",
+        ),
+    ] {
+        let text = PARAMETERS.replace(from, to);
+        assert_ne!(text, PARAMETERS);
+        let error = error(&text);
+        assert!(error.contains(said), "{error}");
+    }
+    let error = |values: &[(&str, &str)]| set(PARAMETERS, values).unwrap_err();
+    assert_eq!(
+        error(&[("cuont", "3")]),
+        "the workload has no parameter \"cuont\"; did you mean \"count\"? There are: count, size"
+    );
+    assert_eq!(error(&[("count", "4KiB")]), "count is a number, and not \"4KiB\"; write one, such as its default 3");
+    let none = with_steps(r#"{ do = "echo" }"#);
+    assert_eq!(set(&none, &[("a", "1")]).unwrap_err(), "the workload has no parameter \"a\"; it has none");
+}
+
+#[test]
+fn a_whole_file_is_read_in_blocks_each_a_step_and_together_one_operation() {
+    let mut script = script(&with_steps(
+        r#"{ do = "open", file = "next", access = "both" }, { do = "read", length = "file", block = "4KiB" },
+           { do = "write", length = "6KiB", offset = 1024, block = "4KiB" }, { do = "close" }"#,
+    ));
+    let mut steps = Vec::new();
+    for _ in 0..8 {
+        let step = script.next().unwrap();
+        steps.push((format!("{:?}", step.action), step.completes));
+    }
+    let (actions, completes): (Vec<String>, Vec<bool>) = steps.into_iter().unzip();
+    assert_eq!(completes, [false, false, false, false, false, false, true, false]);
+    let expected = [
+        "Read { slot: Slot(0), offset: 0, length: 4096 }",
+        "Read { slot: Slot(0), offset: 4096, length: 4096 }",
+        // The file has 10 KiB.
+        "Read { slot: Slot(0), offset: 8192, length: 2048 }",
+        "Write { slot: Slot(0), offset: 1024, length: 4096 }",
+        "Write { slot: Slot(0), offset: 5120, length: 2048 }",
+        "Close(Slot(0))",
+    ];
+    assert_eq!(actions[1..7], expected);
+}
+
+#[test]
+fn blocks_at_random_are_as_many_as_the_file_has() {
+    let mut script = script(&with_steps(
+        r#"{ do = "open", file = "next" }, { do = "read", offset = "random", length = "file", block = "1KiB" }, { do = "close" }"#,
+    ));
+    script.next();
+    for _ in 0..10 {
+        let Action::Read { offset, length, .. } = script.next().unwrap().action else { panic!("no read") };
+        assert!(offset % 1024 == 0 && offset + u64::from(length) <= 10_240, "{offset}");
+    }
+    assert!(matches!(script.next().unwrap().action, Action::Close(_)));
+}
+
+#[test]
+fn a_walk_lists_each_directory_and_reads_each_file_in_it() {
+    let text = "name = \"w\"\norder = \"sequence\"\n[files]\ncount = 3\nsize = \"3KiB\"\ndirectories = 2\nnested = 2\n\
+                [[operation]]\nname = \"o\"\nsteps = [{ do = \"walk\", block = \"2KiB\" }]\n";
+    let mut script = script(text);
+    let mut found = Vec::new();
+    while script.passes() == Some(0) {
+        let step = script.next().unwrap();
+        let what = match step.action {
+            Action::List { pattern, .. } => pattern.rsplit_once("files\\").unwrap().1.to_owned(),
+            Action::Open { path, .. } => path.rsplit_once("files\\").unwrap().1.to_owned(),
+            Action::Read { offset, length, .. } => format!("{offset}+{length}"),
+            other => format!("{other:?}"),
+        };
+        found.push((what, step.completes));
+    }
+    let file = |path: &str| {
+        [(path, false), ("0+2048", false), ("2048+1024", false), ("Close(Slot(0))", true)]
+            .map(|(what, completes)| (what.to_owned(), completes))
+    };
+    let list = |path: &str| (path.to_owned(), true);
+    let expected: Vec<(String, bool)> = [list(r"dir0000\*")]
+        .into_iter()
+        .chain(file(r"dir0000\file000000.dat"))
+        .chain(file(r"dir0000\file000002.dat"))
+        .chain([list(r"dir0000\dir0001\*")])
+        .chain(file(r"dir0000\dir0001\file000001.dat"))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_profile_of_a_logon_is_as_large_as_it_is_said_to_be() {
+    let logon = Workload::builtin("logon").unwrap();
+    let set = |values: &[(&str, &str)]| {
+        let values: Vec<_> = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        logon.clone().set(&values).unwrap_or_else(|error| panic!("{error}"))
+    };
+    for (workload, files, bytes) in [
+        (logon.clone(), 18_460, 151_000_000_u64),
+        (set(&[("files", "114"), ("folders", "14"), ("bytes", "4.69MB")]), 114, 4_690_000),
+        (set(&[("files", "1461"), ("folders", "175"), ("bytes", "19.9MB")]), 1_461, 19_900_000),
+    ] {
+        assert_eq!(workload.file_set().files, files);
+        let found = workload.file_set().bytes();
+        assert!(found.abs_diff(bytes) < u64::from(files), "{found}");
+    }
+    let small = set(&[("files", "114"), ("folders", "14")]);
+    assert_ne!(small.definition().sha256, logon.definition().sha256);
+    assert_eq!(small.parameters()[1], ("files".to_owned(), "114".to_owned()));
+}

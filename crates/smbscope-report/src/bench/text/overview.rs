@@ -87,6 +87,7 @@ fn facts(page: &mut Page, document: &Document, is_brief: bool) {
     fact("Protocol", &protocol(target));
     let source = workload.source.as_ref().map_or("built in", |source| source);
     let mut parts = vec![format!("{} ({source})", workload.name)];
+    parts.extend(workload.parameters.iter().map(|(name, value)| format!("{name}={}", clean(value))));
     parts.extend(workload.file_set.map(|set| format!("{}, {}", counted(set.files, "file", "files"), bytes(set.bytes))));
     parts.extend(workload.seed.map(|seed| format!("seed {seed}")));
     fact("Workload", &parts.join("; "));

@@ -1,0 +1,146 @@
+//! Steps that are several: a transfer in blocks, and a walk through the directories of the set. Each part is handed out by
+//! itself, so that it is a command with a response time of its own.
+
+use super::super::action::{Action, Slot};
+use super::super::draw::Sizes;
+use super::super::file_set::FileSet;
+use super::script::{File, Name, Opened, User};
+use super::{At, Length, SHARE_ALL, Total, What};
+use crate::client::{Disposition, Info, access, create_options};
+
+/// Where a user is in such a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// So many bytes of the transfer were handed out, of so many.
+    Transfer { done: u64, of: u64 },
+    /// The directory of a walk, and where in it.
+    Walk { directory: u32, stage: Stage },
+}
+
+/// What is next in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    List,
+    Open(u32),
+    Read { file: u32, done: u64 },
+    Close(u32),
+}
+
+/// A part of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The step is one.
+    Whole,
+    Transfer {
+        at: At,
+        length: u64,
+    },
+    Walk {
+        directory: u32,
+        stage: Stage,
+    },
+}
+
+impl User {
+    /// The next part of a step; whether it is the last one, and whether something ends with it that counts as an operation.
+    pub(super) fn part(&mut self, files: &FileSet, what: &What) -> (Part, bool, bool) {
+        match what {
+            What::Read { slot, at, length: Length::Blocks { of, block } }
+            | What::Write { slot, at, length: Length::Blocks { of, block } } => self.block(*slot, *at, of, *block),
+            What::Walk { block, .. } => self.walk(files, *block),
+            _ => (Part::Whole, true, true),
+        }
+    }
+
+    fn block(&mut self, slot: u32, at: At, of: &Total, block: u64) -> (Part, bool, bool) {
+        let (done, of) = match self.place.take() {
+            Some(Place::Transfer { done, of }) => (done, of),
+            _ => {
+                let of = match of {
+                    Total::File => self.open[slot as usize].file.size,
+                    Total::Bytes(sizes) => sizes.draw(&mut self.random),
+                };
+                // Of an empty file a byte is asked for, to which the server answers that there is none.
+                (0, of.max(1))
+            }
+        };
+        let length = block.min(of - done);
+        let at = match at {
+            At::Offset(offset) => At::Offset(offset + done),
+            other => other,
+        };
+        let is_last = done + length >= of;
+        if !is_last {
+            self.place = Some(Place::Transfer { done: done + length, of });
+        }
+        (Part::Transfer { at, length }, is_last, is_last)
+    }
+
+    fn walk(&mut self, files: &FileSet, block: u64) -> (Part, bool, bool) {
+        let (directory, stage) = match self.place.take() {
+            Some(Place::Walk { directory, stage }) => (directory, stage),
+            _ => (0, Stage::List),
+        };
+        let next_file = |file: u32| match file.checked_add(files.directories) {
+            Some(next) if next < files.files => Some((directory, Stage::Open(next))),
+            _ => None,
+        };
+        let next_directory = || (directory + 1 < files.directories).then_some((directory + 1, Stage::List));
+        let next = match stage {
+            Stage::List if directory < files.files => Some((directory, Stage::Open(directory))),
+            Stage::List => next_directory(),
+            Stage::Open(file) => Some((directory, Stage::Read { file, done: 0 })),
+            Stage::Read { file, done } => {
+                let done = done + block.min(files.size(file) - done);
+                let stage = if done < files.size(file) { Stage::Read { file, done } } else { Stage::Close(file) };
+                Some((directory, stage))
+            }
+            Stage::Close(file) => next_file(file).or_else(next_directory),
+        };
+        self.place = next.map(|(directory, stage)| Place::Walk { directory, stage });
+        let completes = matches!(stage, Stage::List | Stage::Close(_));
+        (Part::Walk { directory, stage }, next.is_none(), completes)
+    }
+
+    /// A part of a walk as an action.
+    pub(super) fn walk_action(
+        &mut self,
+        files: &FileSet,
+        slot: u32,
+        block: u64,
+        directory: u32,
+        stage: Stage,
+    ) -> Action<'_> {
+        let slot_of = Slot(slot);
+        match stage {
+            Stage::List => {
+                self.path.clone_from(&self.set);
+                self.path.push('\\');
+                files.directory_name(&mut self.path, directory);
+                self.path.push_str("\\*");
+                Action::List { pattern: &self.path, info: Info::FILE_BOTH_DIRECTORY_INFORMATION, most: 0 }
+            }
+            Stage::Open(file) => {
+                let opened = File { name: Name::Set(file), size: files.size(file) };
+                self.open[slot as usize] = Opened { file: opened, position: 0 };
+                self.write_path(files, opened.name);
+                Action::Open {
+                    slot: slot_of,
+                    path: &self.path,
+                    access: access::READ_DATA | access::READ_ATTRIBUTES,
+                    share: SHARE_ALL,
+                    disposition: Disposition::Open,
+                    options: create_options::NON_DIRECTORY,
+                    attributes: 0,
+                }
+            }
+            Stage::Read { done, .. } => {
+                let size = self.open[slot as usize].file.size;
+                let (offset, length) =
+                    self.transfer(slot, At::Offset(done), &Sizes::Fixed(block.min(size - done)), false);
+                Action::Read { slot: slot_of, offset, length }
+            }
+            Stage::Close(_) => Action::Close(slot_of),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The text of a TOML workload, to say where in it something is, and its parameters: `[parameters]` names values, which the
+//! rest of the file uses as `"$name"`.
+//!
+//! A value is put in the place of its name in the text, before anything is read of it: so every key that takes a value
+//! can have it from a parameter. What is wrong in that text is found again in the one that was written.
+
+use super::super::Error;
+use super::super::error::{Location, suggest};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A text, and what was put into it.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'t> {
+    pub(super) file: &'t str,
+    /// As it was written.
+    text: &'t str,
+    edits: &'t [Edit],
+}
+
+/// A piece of the text and what stands in its place.
+pub(super) struct Edit {
+    was: Range<usize>,
+    is: Range<usize>,
+}
+
+/// A text with the values of its parameters.
+pub(super) struct Expanded {
+    pub(super) text: String,
+    edits: Vec<Edit>,
+}
+
+/// Values by name, as TOML writes them.
+type Values = BTreeMap<String, (String, Range<usize>)>;
+
+const KINDS: &str = "write a number, or a text such as \"64KiB\", \"10ms\" or \"random\"";
+
+impl<'t> Source<'t> {
+    pub(super) fn new(file: &'t str, text: &'t str) -> Source<'t> {
+        Source { file, text, edits: &[] }
+    }
+
+    /// The same for places in the expanded text.
+    pub(super) fn of<'e>(self, expanded: &'e Expanded) -> Source<'e>
+    where
+        't: 'e,
+    {
+        Source { edits: &expanded.edits, ..self }
+    }
+
+    pub(super) fn error(&self, span: Range<usize>, what: impl Into<String>, hint: impl Into<String>) -> Error {
+        let before = self.text.get(..self.written(span.start)).unwrap_or(self.text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        let place =
+            Location { file: self.file.to_owned(), line: u32::try_from(line).ok(), column: u32::try_from(column).ok() };
+        Error::invalid(place, what, hint)
+    }
+
+    /// Where this was in the text as it was written.
+    fn written(&self, at: usize) -> usize {
+        match self.edits.iter().take_while(|edit| edit.is.start <= at).last() {
+            Some(edit) if at < edit.is.end => edit.was.start,
+            Some(edit) => at - edit.is.end + edit.was.end,
+            None => at,
+        }
+    }
+
+    /// What the TOML parser says, with the nearest key for an unknown one.
+    pub(super) fn toml_error(&self, error: &toml::de::Error) -> Error {
+        let message = error.message().trim().replace('\n', ", ");
+        let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+        let hint = match quoted.split_first() {
+            Some((given, known)) if message.starts_with("unknown field") && !known.is_empty() => suggest(given, known),
+            _ => "see docs/workloads.md for the keys and their values".to_owned(),
+        };
+        let what = match message.split_once(", expected one of") {
+            Some((what, _)) if message.starts_with("unknown field") => what.replace('`', "\""),
+            _ => message.clone(),
+        };
+        self.error(error.span().unwrap_or(0..0), what, hint)
+    }
+
+    fn table(&self) -> Result<DeTable<'t>, Error> {
+        DeTable::parse(self.text).map(Spanned::into_inner).map_err(|error| self.toml_error(&error))
+    }
+
+    /// What `[parameters]` says.
+    fn values(&self, table: &DeTable<'_>) -> Result<Values, Error> {
+        let Some((_, found)) = table.iter().find(|(key, _)| key.get_ref() == "parameters") else {
+            return Ok(Values::new());
+        };
+        let DeValue::Table(parameters) = found.get_ref() else {
+            return Err(self.error(
+                found.span(),
+                "the parameters are no table",
+                "write [parameters] in a line of its own",
+            ));
+        };
+        let mut values = Values::new();
+        for (key, value) in parameters {
+            let name = key.get_ref();
+            if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+                return Err(self.error(
+                    key.span(),
+                    format!("\"{name}\" is no name of a parameter"),
+                    "write letters and _",
+                ));
+            }
+            let written = match value.get_ref() {
+                DeValue::String(_) | DeValue::Integer(_) => self.text.get(value.span()).unwrap_or_default(),
+                _ => {
+                    return Err(self.error(
+                        value.span(),
+                        format!("the parameter {name} is no number and no text"),
+                        KINDS,
+                    ));
+                }
+            };
+            values.insert(name.to_string(), (written.to_owned(), value.span()));
+        }
+        Ok(values)
+    }
+
+    /// Names and values of the parameters, the values as they are given on the command line.
+    pub(super) fn parameters(&self) -> Result<Vec<(String, String)>, Error> {
+        let table = self.table()?;
+        let plain = |written: &str| match DeValue::parse(written).map(Spanned::into_inner) {
+            Ok(DeValue::String(text)) => text.into_owned(),
+            _ => written.to_owned(),
+        };
+        Ok(self.values(&table)?.into_iter().map(|(name, (written, _))| (name, plain(&written))).collect())
+    }
+
+    /// The text with other values in `[parameters]`.
+    pub(super) fn with(&self, set: &[(String, String)]) -> Result<String, Error> {
+        let known = self.values(&self.table()?)?;
+        let mut replaced = BTreeMap::new();
+        for (name, value) in set {
+            let Some((written, span)) = known.get(name) else {
+                let names: Vec<&str> = known.keys().map(String::as_str).collect();
+                let hint = match names.is_empty() {
+                    true => "it has none".to_owned(),
+                    false => suggest(name, &names),
+                };
+                return Err(Error::Parameter { what: format!("the workload has no parameter \"{name}\""), hint });
+            };
+            let text = if written.starts_with(['"', '\'']) {
+                toml::Value::String(value.clone()).to_string()
+            } else {
+                let number: i64 = value.trim().parse().map_err(|_| Error::Parameter {
+                    what: format!("{name} is a number, and not \"{value}\""),
+                    hint: format!("write one, such as its default {written}"),
+                })?;
+                number.to_string()
+            };
+            replaced.insert(span.start, (span.clone(), text));
+        }
+        Ok(edited(self.text, replaced.into_values()).text)
+    }
+
+    /// The text with values in the places of names.
+    pub(super) fn expanded(&self) -> Result<Expanded, Error> {
+        let table = self.table()?;
+        let values = self.values(&table)?;
+        let mut uses = BTreeMap::new();
+        for (key, value) in &table {
+            if key.get_ref() != "parameters" {
+                self.uses(value, &values, &mut uses)?;
+            }
+        }
+        Ok(edited(self.text, uses.into_values()))
+    }
+
+    /// Names of parameters in a value, with what is put in their places.
+    fn uses(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        values: &Values,
+        uses: &mut BTreeMap<usize, (Range<usize>, String)>,
+    ) -> Result<(), Error> {
+        match value.get_ref() {
+            DeValue::Array(array) => array.iter().try_for_each(|value| self.uses(value, values, uses)),
+            DeValue::Table(table) => table.iter().try_for_each(|(_, value)| self.uses(value, values, uses)),
+            DeValue::String(text) => {
+                let Some(name) = text.strip_prefix('$') else { return Ok(()) };
+                let Some((written, _)) = values.get(name) else {
+                    let names: Vec<&str> = values.keys().map(String::as_str).collect();
+                    let hint = match names.is_empty() {
+                        true => format!("add [parameters] with {name} and its value"),
+                        false => suggest(name, &names),
+                    };
+                    return Err(self.error(value.span(), format!("there is no parameter \"{name}\""), hint));
+                };
+                uses.insert(value.span().start, (value.span(), written.clone()));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A text with other pieces in the places of some, in their order.
+fn edited(text: &str, pieces: impl Iterator<Item = (Range<usize>, String)>) -> Expanded {
+    let mut expanded = Expanded { text: String::with_capacity(text.len()), edits: Vec::new() };
+    let mut at = 0;
+    for (was, piece) in pieces {
+        expanded.text.push_str(text.get(at..was.start).unwrap_or_default());
+        let start = expanded.text.len();
+        expanded.text.push_str(&piece);
+        at = was.end;
+        expanded.edits.push(Edit { was, is: start..expanded.text.len() });
+    }
+    expanded.text.push_str(text.get(at..).unwrap_or_default());
+    expanded
+}
