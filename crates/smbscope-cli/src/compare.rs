@@ -3,6 +3,7 @@
 use crate::analyze::{self, Done};
 use crate::arguments::{CompareArguments, CompareFormat};
 use crate::interrupt::Interrupted;
+use crate::junit;
 use crate::output::Output;
 use anyhow::{Context, bail};
 use smbscope_bench::RUN;
@@ -20,6 +21,25 @@ use std::path::{Path, PathBuf};
 const SAVED_MAX: u64 = 256 << 20;
 /// Bytes that tell a saved report from a capture.
 const HEAD: u64 = 64;
+
+/// What --fail-if found.
+#[derive(Debug)]
+pub struct LimitExceeded(String);
+
+impl LimitExceeded {
+    /// How the process ends.
+    pub fn status(&self) -> u8 {
+        3
+    }
+}
+
+impl std::fmt::Display for LimitExceeded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for LimitExceeded {}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
@@ -53,7 +73,25 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
             output.writer().write_all(compare::render(&comparison, width, color).as_bytes())
         }
     };
-    output.settle(result)
+    output.settle(result)?;
+    fail_if(arguments, &inputs, &files)
+}
+
+/// Ends with an error where a limit is exceeded; what is not shown is said.
+fn fail_if(arguments: &CompareArguments, inputs: &[Given], files: &[Input]) -> anyhow::Result<()> {
+    if arguments.fail_if.is_empty() {
+        return Ok(());
+    }
+    let judged = compare::judge(&arguments.fail_if, inputs, arguments.strict)?;
+    if let Some(path) = &arguments.junit {
+        let mut output = Output::open(Some(path), &Sources::of_inputs(files))?;
+        let result = junit::write(&judged, output.writer());
+        output.settle(result)?;
+    }
+    let doubtful = judged.iter().filter(|judged| judged.beyond && !judged.exceeded);
+    analyze::say(&doubtful.map(|judged| judged.text.clone()).collect::<Vec<_>>());
+    let exceeded: Vec<&str> = judged.iter().filter(|judged| judged.exceeded).map(|judged| &*judged.text).collect();
+    if exceeded.is_empty() { Ok(()) } else { Err(LimitExceeded(exceeded.join("; ")).into()) }
 }
 
 /// The run directories in a directory that is none itself, in the order of their numbers.
@@ -263,6 +301,29 @@ mod tests {
         // The same figures at 8 users in both.
         assert_eq!(ramps["points"][1]["total"][1]["ratios"]["p50"]["value"], 1.0);
         assert!(ramps["points"][2]["total"][0].is_null());
+    }
+
+    #[test]
+    fn a_directory_of_runs_is_one_side() {
+        let place = tempfile::tempdir().unwrap();
+        for (name, numbers) in [("old", [1, 2, 3, 10, 11]), ("new", [1, 2, 3, 4, 5])] {
+            for number in numbers {
+                let directory = place.path().join(name).join(number.to_string());
+                fs::create_dir_all(&directory).unwrap();
+                fs::write(directory.join(RUN), ramp(&[8]).to_string()).unwrap();
+            }
+        }
+        // What no run was kept in is none.
+        fs::create_dir(place.path().join("new/6")).unwrap();
+        let order: Vec<PathBuf> = repetitions(&place.path().join("old")).unwrap().expect("there are runs");
+        assert!(order[3].ends_with("old/10") && order[4].ends_with("old/11"), "{order:?}");
+        let found = compared(place.path(), ["old", "new"]).unwrap();
+        let columns = found["columns"].as_array().unwrap();
+        assert_eq!(columns.iter().map(|column| column["name"].as_str().unwrap()).collect::<Vec<_>>(), ["old", "new"]);
+        assert_eq!([&columns[0]["runs"], &columns[1]["runs"]], [5, 5]);
+        let ratio = &found["headline"]["cells"][1]["ratios"]["p50"];
+        assert_eq!(ratio["certainty"]["answer"], "equal");
+        assert_eq!(ratio["certainty"]["repetitions"], 5);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod bench;
 mod compare;
 mod completions;
 mod interrupt;
+mod junit;
 mod lab;
 mod manual;
 mod output;
@@ -27,6 +28,7 @@ pub use arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
     StatusArguments, UpArguments,
 };
+pub use compare::LimitExceeded;
 pub use interrupt::Interrupted;
 pub use lab::CommandEnded;
 pub use terminal::{exit, say};

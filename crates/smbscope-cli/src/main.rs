@@ -1,7 +1,7 @@
 //! The `smbscope` binary: arguments in, exit status out.
 
 use clap::Parser;
-use smbscope_cli::{Arguments, BadArguments, CommandEnded, Interrupted, exit, one_line, run, say};
+use smbscope_cli::{Arguments, BadArguments, CommandEnded, Interrupted, LimitExceeded, exit, one_line, run, say};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -24,6 +24,9 @@ fn status(error: &anyhow::Error) -> ExitCode {
         return ExitCode::from(interrupted.status());
     }
     say(&one_line(error));
+    if let Some(exceeded) = error.downcast_ref::<LimitExceeded>() {
+        return ExitCode::from(exceeded.status());
+    }
     if are_arguments_bad(error) { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 

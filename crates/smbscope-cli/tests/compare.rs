@@ -241,12 +241,16 @@ fn what_cannot_be_compared_is_said_in_one_line() {
 #[test]
 fn bad_arguments_have_exit_status_2() {
     let directory = directory("compare_arguments");
-    let bad: [&[&str]; 5] = [
+    let bad: [&[&str]; 9] = [
         &[],
         &["only-one.pcap"],
         &["a.pcap", "b.pcap", "--name", "a", "--name", "b", "--name", "c"],
         &["-", "-"],
         &["a.pcap", "b.pcap", "--format", "csv"],
+        &["a.pcap", "vs"],
+        &["a.pcap", "vs", "b.pcap", "vs"],
+        &["a.pcap", "b.pcap", "--fail-if", "p95(Read) > 20ms"],
+        &["a.pcap", "b.pcap", "--strict"],
     ];
     for arguments in bad {
         let said = compare(&directory, arguments);
@@ -266,6 +270,54 @@ fn what_is_wrong_with_a_capture_is_part_of_the_comparison() {
     let is_warning = |note: &&Value| note["kind"] == "warning" && note["column"] == 0;
     let text = notes.iter().find(is_warning).and_then(|note| note["text"].as_str()).expect("a warning");
     assert!(text.starts_with("cut.pcap: the file ends in the middle of a record"), "{text}");
+}
+
+/// Reports on what two users of a capture did, as `bob.json` and `alice.json`.
+fn users(name: &str) -> std::path::PathBuf {
+    let directory = directory(name);
+    for user in ["bob", "alice"] {
+        let (filter, out) = (format!("user == {user}"), format!("{user}.json"));
+        analyze(&directory, &["--filter", &filter, "-o", &out, &path(OFFICE)]).output();
+    }
+    directory
+}
+
+#[test]
+fn a_limit_ends_the_program_only_where_all_runs_show_it() {
+    let directory = users("compare_limits");
+    let limit = |files: &[&str], more: &[&str]| {
+        let options = ["--format", "json", "-o", "out.json", "--fail-if", "p95(total) > 1.5x"];
+        compare(&directory, &[files, &options[..], more].concat())
+    };
+    let (bob, alice) = (["bob.json"; 5], ["alice.json"; 5]);
+    let repeated = [&bob[..], &["vs"], &alice[..], &["--name", "bob", "--name", "alice"]].concat();
+    // 503 µs and 2.04 ms, five times each: they never vary.
+    let reason = "p95(total) > 1.5x: alice is 4.06 times bob (95% interval 4.06 to 4.06)";
+    assert_eq!(limit(&repeated, &["--junit", "junit.xml"]).error(3), reason);
+    assert!(directory.join("out.json").exists(), "the comparison is written all the same");
+    let xml = std::fs::read_to_string(directory.join("junit.xml")).unwrap();
+    assert!(
+        xml.contains("<testsuites name=\"smbscope compare\" tests=\"1\" skipped=\"0\" failures=\"1\" errors=\"0\">"),
+        "{xml}"
+    );
+    let escaped = reason.replace('>', "&gt;");
+    assert!(xml.contains(&format!("<failure message=\"{escaped}\"")), "{xml}");
+
+    // One run each shows nothing.
+    let single = limit(&["bob.json", "alice.json"], &["--junit", "junit.xml"]);
+    assert_eq!(single.status, Some(0), "{}", single.err);
+    let said = "p95(total) > 1.5x is not shown: alice is 4.06 times bob (no interval: it needs 5 runs of each side)";
+    assert!(single.err.contains(said), "{}", single.err);
+    let xml = std::fs::read_to_string(directory.join("junit.xml")).unwrap();
+    assert!(xml.contains("failures=\"0\"") && xml.contains("<skipped message="), "{xml}");
+    let strict = limit(&["bob.json", "alice.json"], &["--strict"]);
+    assert_eq!(strict.error(3), "p95(total) > 1.5x: alice is 4.06 times bob (no interval: --strict)");
+    assert_eq!(limit(&["alice.json", "bob.json"], &["--strict"]).output(), "");
+    // What can't be judged does not pass.
+    let missing = limit(&["alice.json", "bob.json"], &["--fail-if", "p95(Raed) > 2x"]);
+    let error =
+        "p95(Raed) cannot be compared between alice and bob: not in both, 0 there, or supported by too few commands";
+    assert_eq!(missing.error(1), error);
 }
 
 #[test]

@@ -21,8 +21,7 @@ impl Run {
             Measure::Operations => rate(self.workload_operations.iter().map(|done| done.service_time.count).sum()),
             Measure::Commands => Some(self.operations_per_second),
             Measure::Throughput => rate(self.bytes_read.saturating_add(self.bytes_written)),
-            // No load point has passes yet.
-            Measure::Elapsed => None,
+            Measure::Elapsed => Some(self.jobs.as_ref()?.elapsed.mean?.as_secs_f64()),
         }
     }
 

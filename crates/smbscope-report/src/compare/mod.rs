@@ -9,6 +9,7 @@ mod adjust;
 mod answer;
 mod cells;
 mod json;
+mod limit;
 mod next;
 mod notes;
 mod ramps;
@@ -22,6 +23,7 @@ pub use answer::Answer;
 pub use cells::{Cell, Certainty, Conclusion, Interval, Ratio, Ratios, ResponseTime};
 pub(crate) use json::Document;
 pub use json::{SCHEMA, write};
+pub use limit::{Judgement, Limit, NoFigure, judge};
 pub use notes::{FEW, MIX_PERCENT, Note, NoteKind, UNTIMED_PERCENT};
 pub use ramps::{Content, Given, LoadPoint, PointCell, PointGroup, Ramp, Ramps};
 pub use saved::Summary;
@@ -234,8 +236,7 @@ impl Comparison {
     pub fn of_all(title: Option<String>, given: &[Given]) -> Comparison {
         let singles: Vec<Single<'_>> = given.iter().flat_map(Given::singles).collect();
         let (inputs, ramps) = ramps::resolved(&singles);
-        let sides =
-            Sides::new(given.iter().map(|given| given.runs.len()), singles.iter().map(Single::started).collect());
+        let sides = Sides::of(given, &singles);
         let mut comparison = sides.folded(Comparison { ramps, ..Comparison::of_inputs(title, &inputs) });
         let loads = ramps::differences(given).into_iter().map(|(column, kind, text)| Note { kind, column, text });
         // What was asked of the servers stands before what came of it.

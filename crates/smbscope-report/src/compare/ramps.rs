@@ -38,7 +38,31 @@ impl Given {
     }
 }
 
-impl Single<'_> {
+/// The load point of each ramp that is compared: the highest that all of them have, otherwise the last.
+fn chosen(document: &Document, common: Option<u32>) -> Option<&Run> {
+    document.runs.iter().rfind(|run| Some(run.users) == common).or(document.runs.last())
+}
+
+/// The same of what is compared; nothing of reports.
+pub(super) fn compared_runs<'a>(singles: &[Single<'a>]) -> Vec<Option<&'a Run>> {
+    let ramps: Vec<Option<&Document>> = singles.iter().map(Single::ramp).collect();
+    let common = highest_common(&ramps);
+    ramps.into_iter().map(|document| chosen(document?, common)).collect()
+}
+
+impl<'a> Single<'a> {
+    /// What it says.
+    pub(super) fn content(&self) -> &'a Content {
+        self.content
+    }
+
+    fn ramp(&self) -> Option<&'a Document> {
+        match self.content {
+            Content::Ramp(document) => Some(document),
+            Content::Report(_) => None,
+        }
+    }
+
     /// When it began.
     pub(super) fn started(&self) -> Option<Timestamp> {
         match self.content {
@@ -147,22 +171,12 @@ pub struct PointCell {
 
 /// What is compared as reports, and the ramps among it.
 pub(super) fn resolved(given: &[Single<'_>]) -> (Vec<Input>, Option<Ramps>) {
-    let ramps: Vec<Option<&Document>> = given
-        .iter()
-        .map(|given| match given.content {
-            Content::Ramp(document) => Some(&**document),
-            Content::Report(_) => None,
-        })
-        .collect();
+    let ramps: Vec<Option<&Document>> = given.iter().map(Single::ramp).collect();
     let common = highest_common(&ramps);
-    let chosen = |document: &Document| -> Option<usize> {
-        let at = document.runs.iter().rposition(|run| Some(run.users) == common);
-        at.or_else(|| document.runs.len().checked_sub(1))
-    };
     let inputs = given.iter().map(|given| {
         let report = match given.content {
             Content::Report(report) => (**report).clone(),
-            Content::Ramp(document) => report_of(document, chosen(document).map(|at| &document.runs[at])),
+            Content::Ramp(document) => report_of(document, chosen(document, common)),
         };
         Input { name: given.name.to_owned(), source: given.source.to_owned(), report }
     });
@@ -171,7 +185,7 @@ pub(super) fn resolved(given: &[Single<'_>]) -> (Vec<Input>, Option<Ramps>) {
         .zip(given)
         .map(|(document, given)| {
             let document = (*document)?;
-            let run = chosen(document).map(|at| &document.runs[at]);
+            let run = chosen(document, common);
             let directory = given.source.strip_suffix("run.json").unwrap_or(given.source);
             let directory = if directory.is_empty() { "." } else { directory };
             Some(Ramp {

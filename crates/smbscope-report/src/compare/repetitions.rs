@@ -4,7 +4,8 @@
 //! a column are geometric means of its runs (`smbscope_stats::replication` says why), counts are means.
 
 use super::cells::{Cell, Certainty, Conclusion, Interval, Ratio, Ratios, ResponseTime};
-use super::{Column, Comparison, LoadPoint, Note, NoteKind, Overview, OverviewRatios, PointCell, Ramps};
+use super::ramps::Single;
+use super::{Column, Comparison, Given, LoadPoint, Note, NoteKind, Overview, OverviewRatios, PointCell, Ramps};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::replication::{self, Figure, Settings};
 use std::ops::Range;
@@ -19,15 +20,15 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// Columns of so many runs each.
-    pub(super) fn new(counts: impl Iterator<Item = usize>, started: Vec<Option<Timestamp>>) -> Sides {
+    /// What is given, and the runs of all of it one after the other.
+    pub(super) fn of(given: &[Given], singles: &[Single<'_>]) -> Sides {
         let mut end = 0;
-        let runs = counts.map(|count| {
+        let runs = given.iter().map(|given| {
             let begin = end;
-            end += count;
+            end += given.runs.len();
             begin..end
         });
-        Sides { runs: runs.collect(), started }
+        Sides { runs: runs.collect(), started: singles.iter().map(Single::started).collect() }
     }
 
     fn are_repeated(&self) -> bool {
@@ -35,7 +36,7 @@ impl Sides {
     }
 
     /// The ratio of a figure of a column to the first one's.
-    fn ratio(&self, column: usize, value: &dyn Fn(usize) -> Option<f64>) -> Option<Ratio> {
+    pub(super) fn ratio(&self, column: usize, value: &dyn Fn(usize) -> Option<f64>) -> Option<Ratio> {
         let (base, other) = (self.runs.first()?, self.runs.get(column)?);
         let of = |runs: &[usize]| -> Vec<f64> { runs.iter().map(|run| value(*run).unwrap_or(f64::NAN)).collect() };
         let settings = Settings::default();

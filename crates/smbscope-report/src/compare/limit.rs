@@ -1,0 +1,233 @@
+//! What a comparison must not show: `p95(Read) > 1.10x`, for a pipeline that has to stop.
+//!
+//! A limit is a measure, `<` or `>`, and a multiple of the baseline. It is exceeded where the whole interval of the ratio is
+//! beyond it; without an interval only the ratio itself could be judged, which is what `strict` asks for.
+
+use super::ramps::{self, Single};
+use super::repetitions::Sides;
+use super::saved::Summary;
+use super::{Content, Given, Ratio};
+use crate::bench::Run;
+use crate::format::clean;
+use crate::json::entries::Row;
+use smbscope_model::Nanos;
+use smbscope_stats::Measure;
+use smbscope_stats::filter::tokens::{Cursor, Kind, Token, Wrong, tokens};
+use smbscope_stats::filter::{FilterError, Problem};
+use std::fmt;
+use std::str::FromStr;
+
+/// How limits look.
+const EXAMPLE: &str = "write limits such as 'p95(Read) > 1.10x' or 'throughput < 0.9x'";
+/// Measures without parentheses that have multiples; errors are often none at all.
+const KNOWN: [&str; 4] = ["ops", "commands", "throughput", "elapsed"];
+
+/// A ratio that must not be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    measure: Measure,
+    /// Exceeded by what is higher; otherwise by what is lower.
+    above: bool,
+    times: f64,
+}
+
+/// What came of a limit for a column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The limit.
+    pub limit: String,
+    /// The column.
+    pub name: String,
+    /// It is exceeded.
+    pub exceeded: bool,
+    /// The ratio itself is beyond the limit.
+    pub beyond: bool,
+    /// What was found, in one line.
+    pub text: String,
+}
+
+/// A figure that cannot be compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoFigure(String);
+
+impl fmt::Display for NoFigure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoFigure {}
+
+impl FromStr for Limit {
+    type Err = FilterError;
+
+    fn from_str(text: &str) -> Result<Limit, FilterError> {
+        tokens(text).and_then(|tokens| limit(text, &tokens)).map_err(|(problem, place)| problem.at(text, place))
+    }
+}
+
+fn limit(text: &str, tokens: &[Token<'_>]) -> Result<Limit, Wrong> {
+    let with_example = |(problem, place): Wrong| (problem.hint(EXAMPLE), place);
+    let mut cursor = Cursor::new(text, tokens);
+    let (measure, _) = Measure::take(text, &mut cursor, &KNOWN, EXAMPLE)?;
+    let above = cursor.sign(">");
+    if !above && !cursor.sign("<") {
+        return Err(with_example(cursor.expected("`>` or `<`")));
+    }
+    let Some(Token { kind: Kind::Word(word), place }) = cursor.peek() else {
+        return Err(with_example(cursor.expected("a multiple of the baseline")));
+    };
+    let number = word.strip_suffix(['x', 'X', '×']).and_then(|number| number.parse().ok());
+    let Some(times) = number.filter(|times: &f64| times.is_finite() && *times > 0.0) else {
+        let problem = Problem::new(format!("`{word}` is no multiple of the baseline"));
+        return Err(with_example((problem, place.clone())));
+    };
+    cursor.skip();
+    match cursor.peek() {
+        None => Ok(Limit { measure, above, times }),
+        Some(_) => Err(with_example(cursor.expected("the end"))),
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}x", self.measure, if self.above { '>' } else { '<' }, self.times)
+    }
+}
+
+impl Limit {
+    fn is_beyond(&self, ratio: f64) -> bool {
+        if self.above { ratio > self.times } else { ratio < self.times }
+    }
+
+    /// What came of it for a column.
+    fn judged(&self, ratio: &Ratio, name: &str, base: &str, strict: bool) -> Judgement {
+        let beyond = self.is_beyond(ratio.value);
+        let nearest = ratio.interval.map(|interval| if self.above { interval.low } else { interval.high });
+        let shown = nearest.is_some_and(|end| self.is_beyond(end));
+        let exceeded = if strict { beyond } else { shown };
+        let times = |value: f64| Ratio { value, ..*ratio }.to_string();
+        let between = ratio.interval.map(|interval| format!("{} to {}", times(interval.low), times(interval.high)));
+        let how = match (between, strict) {
+            (Some(between), _) => format!(" (95% interval {between})"),
+            (None, _) if exceeded => " (no interval: --strict)".to_owned(),
+            (None, _) => " (no interval: it needs 5 runs of each side)".to_owned(),
+        };
+        let found = format!("{name} is {} times {base}{how}", times(ratio.value));
+        let needed = ratio.certainty.and_then(|certainty| certainty.repetitions_needed);
+        let text = match (exceeded, beyond) {
+            (true, _) => format!("{self}: {found}"),
+            (false, true) => {
+                let runs =
+                    needed.map_or_else(String::new, |runs| format!("; about {runs} runs of each would settle 5%"));
+                format!("{self} is not shown: {found}{runs}")
+            }
+            (false, false) => format!("{self} does not hold: {found}"),
+        };
+        Judgement { limit: self.to_string(), name: name.to_owned(), exceeded, beyond, text }
+    }
+}
+
+/// What came of each limit, for each column but the first.
+pub fn judge(limits: &[Limit], given: &[Given], strict: bool) -> Result<Vec<Judgement>, NoFigure> {
+    let singles: Vec<Single<'_>> = given.iter().flat_map(Given::singles).collect();
+    let sides = Sides::of(given, &singles);
+    let runs = ramps::compared_runs(&singles);
+    let names: Vec<String> = given.iter().map(|given| clean(&given.name)).collect();
+    let mut judgements = Vec::new();
+    for limit in limits {
+        let value = |at: usize| match singles.get(at)?.content() {
+            Content::Ramp(_) => runs.get(at).copied().flatten().and_then(|run: &Run| run.value(&limit.measure)),
+            Content::Report(report) => report.value(&limit.measure),
+        };
+        for (column, name) in names.iter().enumerate().skip(1) {
+            let ratio = sides.ratio(column, &value).ok_or_else(|| {
+                let why = "not in both, 0 there, or supported by too few commands";
+                NoFigure(format!("{} cannot be compared between {} and {name}: {why}", limit.measure, names[0]))
+            })?;
+            judgements.push(limit.judged(&ratio, name, &names[0], strict));
+        }
+    }
+    Ok(judgements)
+}
+
+impl Summary {
+    /// The value of a measure, as a run has it.
+    fn value(&self, measure: &Measure) -> Option<f64> {
+        match measure {
+            Measure::Time(figure, of) => figure.of(&self.row(of)?.response_time).map(Nanos::as_secs_f64),
+            Measure::Commands => self.overview.commands_per_second,
+            Measure::Throughput => self.overview.bytes_per_second,
+            Measure::Errors | Measure::Operations | Measure::Elapsed => None,
+        }
+    }
+
+    /// Looked for as in runs: total, groups, commands.
+    fn row(&self, of: &str) -> Option<&Row> {
+        let is = |name: &str| name.eq_ignore_ascii_case(of);
+        if is("total") {
+            return Some(&self.headline);
+        }
+        let name = crate::names::groups().map(|(name, ..)| name).find(|name| is(name));
+        let group = name.and_then(|name| self.group(name)).map(|group| &group.row);
+        let command = || self.commands.iter().find(|command| is(&command.command) && !command.is_waiting());
+        group.or_else(|| Some(&command()?.row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Interval;
+
+    fn problem(text: &str) -> String {
+        text.parse::<Limit>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn limits_are_read_as_they_are_written() {
+        for text in ["p95(Read) > 1.1x", "throughput < 0.9x", "mean(Open/Close) > 2x", "elapsed > 1.25x"] {
+            assert_eq!(text.parse::<Limit>().unwrap().to_string(), text);
+        }
+        assert_eq!("p50(total)>1.10X".parse::<Limit>().unwrap().times, 1.1);
+        for (text, expected) in [
+            ("p95(Read) > 20ms", "character 13: `20ms` is no multiple of the baseline; write limits such as"),
+            ("p95(Read) > 1.1", "character 13: `1.1` is no multiple"),
+            ("p95(Read) > -1x", "character 13: `-1x` is no multiple"),
+            ("p95(Read) >= 1.1x", "character 11: expected `>` or `<`, found `>=`"),
+            ("p95(Read) >", "character 12: expected a multiple of the baseline, found the end"),
+            ("p95(Read) > 1.1x and more", "character 18: expected the end"),
+            ("latency > 2x", "character 1: `latency` is none of"),
+            ("", "character 1: expected a figure"),
+        ] {
+            assert!(problem(text).starts_with(expected), "{}", problem(text));
+        }
+    }
+
+    #[test]
+    fn only_the_whole_interval_beyond_the_limit_exceeds_it() {
+        let limit: Limit = "p95(Read) > 1.1x".parse().unwrap();
+        let ratio = |value: f64, interval: Option<(f64, f64)>| {
+            let interval = interval.map(|(low, high)| Interval { low, high, level: 0.95 });
+            Ratio { value, interval, certainty: None }
+        };
+        let exceeded = |ratio: &Ratio, strict| limit.judged(ratio, "b", "a", strict).exceeded;
+        let (shown, doubtful) = (ratio(1.3, Some((1.2, 1.4))), ratio(1.3, Some((1.05, 1.6))));
+        let (single, fine) = (ratio(1.3, None), ratio(1.05, Some((1.0, 1.09))));
+        assert_eq!(
+            [&shown, &doubtful, &single, &fine].map(|ratio| exceeded(ratio, false)),
+            [true, false, false, false]
+        );
+        assert_eq!([&shown, &doubtful, &single, &fine].map(|ratio| exceeded(ratio, true)), [true, true, true, false]);
+        let text = |ratio: &Ratio| limit.judged(ratio, "b", "a", false).text;
+        assert_eq!(text(&shown), "p95(Read) > 1.1x: b is 1.30 times a (95% interval 1.20 to 1.40)");
+        assert_eq!(text(&doubtful), "p95(Read) > 1.1x is not shown: b is 1.30 times a (95% interval 1.05 to 1.60)");
+        assert_eq!(
+            text(&single),
+            "p95(Read) > 1.1x is not shown: b is 1.30 times a (no interval: it needs 5 runs of each side)"
+        );
+        let less: Limit = "throughput < 0.9x".parse().unwrap();
+        assert!(less.judged(&ratio(0.8, Some((0.75, 0.85))), "b", "a", false).exceeded);
+        assert!(!less.judged(&ratio(0.8, Some((0.75, 0.95))), "b", "a", false).exceeded);
+    }
+}
