@@ -64,6 +64,14 @@ pub struct Location {
 }
 
 impl Location {
+    /// Of a byte in the text of a file.
+    pub fn at(file: &str, text: &str, byte: usize) -> Location {
+        let before = text.get(..byte).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        Location { file: file.to_owned(), line: u32::try_from(line).ok(), column: u32::try_from(column).ok() }
+    }
+
     pub(super) fn line(file: &str, line: u32) -> Location {
         Location { file: file.to_owned(), line: Some(line), column: None }
     }

@@ -51,11 +51,7 @@ impl<'t> Source<'t> {
     }
 
     pub(super) fn error(&self, span: Range<usize>, what: impl Into<String>, hint: impl Into<String>) -> Error {
-        let before = self.text.get(..self.written(span.start)).unwrap_or(self.text);
-        let line = before.matches('\n').count() + 1;
-        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-        let place =
-            Location { file: self.file.to_owned(), line: u32::try_from(line).ok(), column: u32::try_from(column).ok() };
+        let place = Location::at(self.file, self.text, self.written(span.start));
         Error::invalid(place, what, hint)
     }
 
