@@ -2,7 +2,7 @@
 
 use crate::files::Sources;
 use crate::target::Target;
-use smbscope_lab::Launcher;
+use smbscope_lab::{Launcher, Settings};
 use smbscope_load::client::{Options, Secret};
 use smbscope_load::engine::{Criterion, Plan, Search};
 use smbscope_load::workload::Workload;
@@ -66,8 +66,17 @@ impl RunOptions {
 pub enum Server {
     /// The server of a share.
     Named(Target),
-    /// A private one, which is started like this for the time of the run.
-    Private(Launcher),
+    /// A private one, which is started for the time of the run.
+    Private(Private),
+}
+
+/// A private server.
+#[derive(Debug, Default)]
+pub struct Private {
+    /// Where, and who takes care of it.
+    pub launcher: Launcher,
+    /// How it is to be; it signs and lets guests in as the users need it.
+    pub settings: Settings,
 }
 
 /// How users connect, and as whom.

@@ -1,9 +1,9 @@
 //! The server that is loaded: one that the target names, or a private one for the time of the run.
 
 use crate::Error;
-use crate::options::{Connect, Login, Server as Wanted};
+use crate::options::{Connect, Login, Private, Server as Wanted};
 use crate::target::Target;
-use smbscope_lab::{Launcher, Server, Settings, StateFolder};
+use smbscope_lab::{Server, Settings, StateFolder};
 use smbscope_load::client::{Credentials, Facts, Options, Secret, Signing, Transport};
 use smbscope_load::prepare;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ impl Site {
     pub(crate) fn open(server: &Wanted, connect: &Connect) -> Result<Site, Error> {
         match server {
             Wanted::Named(target) => Site::named(target, connect),
-            Wanted::Private(launcher) => Site::private(launcher, connect),
+            Wanted::Private(private) => Site::private(private, connect),
         }
     }
 
@@ -66,7 +66,7 @@ impl Site {
         servers.find(|server| server.address() == self.options.address)?.link?.caveat()
     }
 
-    fn private(launcher: &Launcher, connect: &Connect) -> Result<Site, Error> {
+    fn private(wanted: &Private, connect: &Connect) -> Result<Site, Error> {
         if connect.options.transport == Transport::NetBios {
             let text = "the private server takes no NetBIOS sessions: leave --transport out, or name a target";
             return Err(Error::Unavailable(text.to_owned()));
@@ -77,13 +77,14 @@ impl Site {
             )));
         }
         let signing = match connect.options.signing {
+            _ if wanted.settings.signing != smbscope_lab::Signing::default() => wanted.settings.signing,
             Signing::Off => smbscope_lab::Signing::Off,
             Signing::On => smbscope_lab::Signing::On,
             Signing::Required => smbscope_lab::Signing::Required,
         };
-        let guests = matches!(connect.login, Login::Guest | Login::Anonymous);
-        let settings = Settings { signing, guests, ..Settings::default() };
-        let server = launcher.start(&settings).map_err(Error::Lab)?;
+        let guests = wanted.settings.guests || matches!(connect.login, Login::Guest | Login::Anonymous);
+        let settings = Settings { signing, guests, ..wanted.settings.clone() };
+        let server = wanted.launcher.start(&settings).map_err(Error::Lab)?;
         let address = server.address();
         let credentials = match connect.login {
             Login::Password => Credentials::Ntlm {

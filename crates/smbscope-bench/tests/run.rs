@@ -25,7 +25,7 @@ fn options(users: &str, duration: Duration) -> Option<RunOptions> {
     let workload = Workload::builtin("echo").expect("it is built in");
     let users = users.parse().expect("load points");
     let plan = Plan { users, duration, warmup: Duration::ZERO, ..Plan::default() };
-    Some(RunOptions { plan, ..RunOptions::new(Server::Private(Launcher::new()), connect, workload) })
+    Some(RunOptions { plan, ..RunOptions::new(Server::Private(Private::default()), connect, workload) })
 }
 
 /// Writes down what it hears.

@@ -80,7 +80,7 @@ impl Running {
             running.children.push(antivirus::start(clamd, signatures.as_deref(), &running.record.folder)?);
         }
         running.connect(&tools)?;
-        running.busy = settings.cpu_load.map(Busy::start).transpose()?;
+        running.busy = settings.cpu_load.filter(|percent| *percent > 0).map(Busy::start).transpose()?;
         running.record.write()?;
         Ok(running)
     }

@@ -59,7 +59,7 @@ impl Default for Settings {
         Settings {
             min_dialect: Dialect::Nt1,
             max_dialect: Dialect::Smb311,
-            signing: Signing::On,
+            signing: Signing::default(),
             encrypt: false,
             leases: true,
             read_only: false,
@@ -95,8 +95,8 @@ impl Settings {
         if self.loss.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
             return Err(Error::Settings("a loss of packets is a share from 0 to 1".to_owned()));
         }
-        if self.cpu_load.is_some_and(|percent| !(1..=100).contains(&percent)) {
-            return Err(Error::Settings("a load of the processor is 1 to 100 percent of every core".to_owned()));
+        if self.cpu_load.is_some_and(|percent| percent > 100) {
+            return Err(Error::Settings("a load of the processor is 0 to 100 percent of every core".to_owned()));
         }
         if self.guests && self.share_folder.is_some() {
             let text = "guests and a folder to share exclude each other: everybody on this machine would be let in";
@@ -185,12 +185,13 @@ impl FromStr for Dialect {
 
 named! {
     /// Server signing policy.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Signing {
         /// SMB1 can't be signed; SMB2 and later are where the client requires it, as the protocol demands.
         Off = "off",
         /// Where the client wants it.
+        #[default]
         On = "on",
         /// Always.
         Required = "required",

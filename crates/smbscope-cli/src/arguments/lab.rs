@@ -207,7 +207,7 @@ pub struct ServerArguments {
     pub signatures: Option<PathBuf>,
 
     /// Keep every core busy for this percentage of its time.
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100),
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100),
         help_heading = "What makes it slow")]
     pub cpu_load: Option<u8>,
 

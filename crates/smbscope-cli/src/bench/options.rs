@@ -4,7 +4,7 @@ use super::{command, password};
 use crate::arguments::{BenchArguments, ConnectArguments};
 use crate::{BadArguments, lab};
 use smbscope_bench::files::Sources;
-use smbscope_bench::{Connect, RunOptions, Server};
+use smbscope_bench::{Connect, Private, RunOptions, Server};
 use smbscope_load::client::Options;
 use smbscope_load::engine::{Connects, EngineError, ErrorLimit, Limits, Plan, Schedule, Search, Users};
 use smbscope_load::workload::Workload;
@@ -12,12 +12,12 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 /// All of it, with the workload read.
-pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
+pub(crate) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
     let workload = workload(arguments)?;
     fits(arguments, &workload)?;
     let server = match &arguments.target {
         Some(target) => Server::Named(target.clone()),
-        None => Server::Private(lab::kept()?),
+        None => Server::Private(Private { launcher: lab::kept()?, ..Private::default() }),
     };
     Ok(RunOptions {
         plan: plan(arguments),
