@@ -45,6 +45,17 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }
 
+/// A ratio in three digits or so.
+pub(crate) fn ratio(value: f64) -> String {
+    match value {
+        value if value > 0.0 && value < 0.005 => "<0.01".to_owned(),
+        value if value < 9.995 => format!("{value:.2}"),
+        value if value < 99.95 => format!("{value:.1}"),
+        value if value < 99_999.5 => format!("{value:.0}"),
+        _ => ">99999".to_owned(),
+    }
+}
+
 /// A duration, or `-`.
 pub fn or_dash(time: Option<Nanos>) -> String {
     time.map_or_else(|| "-".to_owned(), |time| time.to_string())
@@ -67,7 +78,7 @@ pub(crate) fn clock(time: Nanos) -> String {
 }
 
 /// A span of time for a sentence: `4.21 s`, `10 min 52 s`, `3 h 05 min`, `12 days 7 h`.
-pub(crate) fn span(time: Nanos) -> String {
+pub fn span(time: Nanos) -> String {
     let total = (time.0.unsigned_abs() + 500_000_000) / 1_000_000_000;
     match total {
         0..120 => time.to_string(),

@@ -8,6 +8,7 @@
 //! | [`html`] | one self-contained page that shows a JSON document | people |
 //! | [`mod@bench`] | a ramp of load points as text and JSON, `smbscope.bench/1` | people and programs |
 //! | [`compare`] | several of them side by side, `smbscope.compare/1` | people and programs |
+//! | [`study`] | the runs of a study and their results, `smbscope.study/1` | people and programs |
 //! | [`csv`] | a row an exchange, streamed | checking every match from outside |
 //! | [`parquet`] | the same rows, typed and compressed | data frames, SQL |
 //! | [`slice_table`] | a row a slice, as CSV | spreadsheets |
@@ -20,6 +21,7 @@ pub mod html;
 pub mod json;
 pub mod parquet;
 pub mod slice_table;
+pub mod study;
 pub mod table;
 pub mod text;
 
@@ -40,7 +42,7 @@ mod warnings;
 mod whole;
 
 pub use document::{Generator, ParseError, schema_of};
-pub use format::{clean, counted, or_dash, rate};
+pub use format::{clean, counted, or_dash, rate, span};
 pub use next::{Next, quoted};
 pub use text::style::STYLES;
 pub use text::table::listed;

@@ -28,6 +28,7 @@ pub fn published() -> Vec<Published> {
         of::<crate::json::Document<'_>>(crate::json::SCHEMA, "smbscope report"),
         of::<crate::bench::Whole<'_>>(crate::bench::SCHEMA, "smbscope bench"),
         of::<crate::compare::Document<'_>>(crate::compare::SCHEMA, "smbscope comparison"),
+        of::<crate::study::Whole<'_>>(crate::study::SCHEMA, "smbscope study"),
     ]
 }
 
@@ -36,6 +37,7 @@ fn of<T: JsonSchema>(schema: &str, title: &str) -> Published {
     let file = format!("{}.schema.json", schema.replace('/', "-"));
     let mut root = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
     RecursiveTransform(exact).transform(&mut root);
+    RecursiveTransform(flattened).transform(&mut root);
     root.insert("$id".to_owned(), format!("https://github.com/smbscope/smbscope/schema/{file}").into());
     root.insert("title".to_owned(), title.into());
     let mut text = serde_json::to_string_pretty(&Ordered(root.as_value())).expect("a schema has text for keys");
@@ -65,6 +67,20 @@ fn exact(schema: &mut Schema) {
     if let Some(Value::String(text)) = schema.get_mut("description") {
         *text = text.replace('\n', " ");
     }
+}
+
+/// Says of an object with alternatives among its keys that it has no further ones: it and its alternatives together.
+fn flattened(schema: &mut Schema) {
+    let Some(schema) = schema.as_object_mut() else { return };
+    if !schema.contains_key("properties") {
+        return;
+    }
+    let Some(Value::Array(alternatives)) = schema.get_mut("oneOf") else { return };
+    alternatives.iter_mut().filter_map(Value::as_object_mut).for_each(|one| {
+        one.remove("additionalProperties");
+    });
+    schema.remove("additionalProperties");
+    schema.insert("unevaluatedProperties".to_owned(), json!(false));
 }
 
 /// A schema in the order in which people read: what something is before its parts, and these as the type has them.

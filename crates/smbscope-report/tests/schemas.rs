@@ -29,6 +29,12 @@ fn every_object_of_a_schema_is_closed() {
 fn find_open(node: &serde_json::Value, path: &str, open: &mut Vec<String>) {
     if let Some(keys) = node.as_object() {
         let named = keys.get("properties").is_some_and(serde_json::Value::is_object);
+        // Alternatives among the keys of an object are closed together with it.
+        if keys.get("unevaluatedProperties") == Some(&false.into()) {
+            return keys.iter().filter(|(key, _)| *key != "oneOf").for_each(|(key, value)| {
+                find_open(value, &format!("{path}/{key}"), open);
+            });
+        }
         if named && (keys.get("additionalProperties") != Some(&false.into()) || keys.contains_key("$ref")) {
             open.push(path.to_owned());
         }

@@ -1,5 +1,6 @@
 //! What a column says of a group or command, and how that relates to the base.
 
+use crate::format::ratio;
 use crate::json::entries::Row;
 use crate::json::slices::SliceFigures;
 use serde::Serialize;
@@ -156,13 +157,7 @@ impl Ratio {
 /// How often the base's value, in three digits or so.
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.value {
-            value if value > 0.0 && value < 0.005 => f.write_str("<0.01"),
-            value if value < 9.995 => write!(f, "{value:.2}"),
-            value if value < 99.95 => write!(f, "{value:.1}"),
-            value if value < 99_999.5 => write!(f, "{value:.0}"),
-            _ => f.write_str(">99999"),
-        }
+        f.write_str(&ratio(self.value))
     }
 }
 

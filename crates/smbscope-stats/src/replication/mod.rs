@@ -27,7 +27,7 @@ pub use within::{Course, within_run};
 
 use crate::random::Random;
 use estimate::Estimate;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Runs of each side, or blocks, that an interval needs.
 pub const REPETITIONS_MIN: usize = 5;
@@ -57,7 +57,7 @@ impl Default for Settings {
 }
 
 /// What an interval is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -68,7 +68,7 @@ pub enum Scope {
 }
 
 /// A figure as a multiple of the baseline's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figure {
     /// Value divided by the baseline's: of several runs, of the geometric means. Null where one of them is zero or
@@ -93,7 +93,7 @@ pub struct Figure {
 }
 
 /// What the data shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {

@@ -1,0 +1,89 @@
+//! What the rows of a study say, in words.
+
+use super::{Document, Row};
+use crate::bench::load_name;
+use crate::format::{ratio, thousands};
+use smbscope_stats::Measure;
+use smbscope_stats::replication::{Answer, Figure, holm};
+
+/// Variants that the headline tells of, those that differ most first.
+const CLAIMS: usize = 2;
+
+/// Differences that chance alone makes more often than this are none.
+const CHANCE: f64 = 0.05;
+
+impl Row {
+    /// `slower`, `equal within 5%`, `undecided, 12 repetitions` …; empty for the baseline.
+    pub(super) fn answer(&self) -> String {
+        let Some(factor) = &self.factor else { return String::new() };
+        match factor.answer {
+            Answer::Equal => "equal within 5%".to_owned(),
+            _ if factor.interval.is_none() => "too few repetitions".to_owned(),
+            Answer::Higher | Answer::Lower if self.adjusted_p_value.is_some_and(|p| p <= CHANCE) => {
+                self.direction(factor).to_owned()
+            }
+            Answer::Undecided { repetitions_needed: Some(needed) } => {
+                format!("undecided, {} repetitions", thousands(needed.into()))
+            }
+            // One of many rows that differ by chance.
+            _ => "undecided".to_owned(),
+        }
+    }
+
+    /// What a ratio other than 1 means for a user.
+    fn direction(&self, factor: &Figure) -> &'static str {
+        let higher = factor.ratio.is_some_and(|ratio| ratio > 1.0);
+        match self.measure.parse() {
+            Ok(Measure::Errors) if higher => "more",
+            Ok(Measure::Errors) => "fewer",
+            Ok(measure) if measure.more_is_better() == higher => "faster",
+            _ => "slower",
+        }
+    }
+}
+
+/// The answer of the study: the first measure that has one, at the highest load.
+pub fn headline(document: &Document) -> String {
+    let Some(first) = document.results.first() else { return String::new() };
+    let highest = |row: &Row| (row.users, row.rate.map_or(0, f64::to_bits));
+    let of_measure = || document.results.iter().filter(|row| row.measure == first.measure);
+    let Some(load) = of_measure().map(highest).max() else { return String::new() };
+    let rows: Vec<&Row> = of_measure().filter(|row| highest(row) == load && row.factor.is_some()).collect();
+    let p_values: Vec<Option<f64>> =
+        rows.iter().map(|row| row.factor.as_ref().and_then(|factor| factor.p_value)).collect();
+    let mut claims: Vec<(f64, String)> = rows
+        .iter()
+        .zip(holm(&p_values))
+        .filter_map(|(row, p)| {
+            let size = row.factor.as_ref()?.ratio?.ln().abs();
+            Some((size, claim(document, row, p.is_some_and(|p| p <= CHANCE))?))
+        })
+        .collect();
+    claims.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let more = claims.len().saturating_sub(CLAIMS);
+    let said: Vec<&str> = claims.iter().take(CLAIMS).map(|(_, claim)| claim.as_str()).collect();
+    let more = if more > 0 { format!("; {more} more below") } else { String::new() };
+    match said.as_slice() {
+        [] => String::new(),
+        said => format!("{}, {}: {}{more}.", first.measure, load_name(load.0, rows[0].rate), said.join("; ")),
+    }
+}
+
+/// What a row says, by whether chance is ruled out.
+fn claim(document: &Document, row: &Row, is_sure: bool) -> Option<String> {
+    let factor = row.factor.as_ref()?;
+    let (name, baseline) = (document.name_of(row.variant), document.name_of(document.baseline_of(row)));
+    let times = ratio(factor.ratio?);
+    Some(match (factor.answer, factor.interval, factor.detectable) {
+        (Answer::Equal, ..) => format!("{name} is equal to {baseline} within 5%"),
+        (Answer::Higher | Answer::Lower, Some((low, high)), _) if is_sure => {
+            let direction = row.direction(factor);
+            format!("{name} is {direction} than {baseline}, {times} times ({} to {})", ratio(low), ratio(high))
+        }
+        (_, _, Some(least)) => format!(
+            "no difference between {name} and {baseline} that this data can show (it would have shown {} times)",
+            ratio(least)
+        ),
+        _ => format!("{name} has {times} times the figure of {baseline}, by too few repetitions for an interval"),
+    })
+}

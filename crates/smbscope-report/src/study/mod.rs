@@ -1,0 +1,13 @@
+//! What `smbscope study` shows and keeps: the runs of a study and their results as one [`Document`].
+
+mod answer;
+mod document;
+mod results;
+mod text;
+
+pub use answer::headline;
+#[cfg(feature = "schema")]
+pub(crate) use document::Whole;
+pub use document::{Definition, Document, Row, Run, SCHEMA, Variant, write};
+pub use results::Results;
+pub use text::render;

@@ -1,0 +1,119 @@
+//! From the runs of a study to its results.
+
+use super::Row;
+use crate::bench;
+use smbscope_stats::Measure;
+use smbscope_stats::replication::{self, Figure, Settings, benjamini_hochberg};
+use std::collections::BTreeMap;
+
+/// Values of a measure at a load, by variant and repetition.
+type Values = BTreeMap<usize, BTreeMap<u32, f64>>;
+
+/// Collects the values of runs.
+#[derive(Debug, Clone)]
+pub struct Results {
+    measures: Vec<Measure>,
+    repetitions: u32,
+    seed: u64,
+    /// What each variant is compared with.
+    baselines: Vec<usize>,
+    /// In the order of the measures; a load is its users and its rate.
+    by_measure: Vec<BTreeMap<(u32, Option<u64>), Values>>,
+    environments: Vec<BTreeMap<String, String>>,
+}
+
+impl Results {
+    /// Without a run.
+    pub fn new(
+        measures: &[Measure],
+        repetitions: u32,
+        seed: u64,
+        baselines: impl IntoIterator<Item = usize>,
+    ) -> Results {
+        Results {
+            measures: measures.to_vec(),
+            repetitions,
+            seed,
+            baselines: baselines.into_iter().collect(),
+            by_measure: vec![BTreeMap::new(); measures.len()],
+            environments: Vec::new(),
+        }
+    }
+
+    /// Takes a run of this variant.
+    pub fn add(&mut self, variant: usize, repetition: u32, document: &bench::Document) {
+        let by_rate = document.is_ramp_of_rates();
+        for run in &document.runs {
+            let load = (run.users, run.rate().filter(|_| by_rate).map(f64::to_bits));
+            for (measure, loads) in self.measures.iter().zip(&mut self.by_measure) {
+                if let Some(value) = run.value(measure).filter(|value| value.is_finite()) {
+                    loads.entry(load).or_default().entry(variant).or_default().insert(repetition, value);
+                }
+            }
+        }
+        self.environments.push(document.environment.clone());
+    }
+
+    /// What is the same in the environments of all runs.
+    pub fn environment(&self) -> BTreeMap<String, String> {
+        let Some((first, others)) = self.environments.split_first() else { return BTreeMap::new() };
+        let is_common =
+            |(name, value): &(&String, &String)| others.iter().all(|other| other.get(*name) == Some(*value));
+        first.iter().filter(is_common).map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// A repetition has every variant once, close to each other: they are compared within it.
+    fn factor(&self, baseline: &BTreeMap<u32, f64>, values: &BTreeMap<u32, f64>) -> Figure {
+        let pairs = values.iter().filter_map(|(repetition, value)| Some((*baseline.get(repetition)?, *value)));
+        replication::paired(&pairs.collect::<Vec<_>>(), &Settings { seed: self.seed, ..Settings::default() })
+    }
+
+    /// All rows: by measure, load and variant. A measure that no run has a value of has none.
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (measure, loads) in self.measures.iter().zip(&self.by_measure) {
+            for ((users, rate), variants) in loads {
+                for (variant, values) in variants {
+                    let baseline = self.baselines.get(*variant).filter(|baseline| *baseline != variant);
+                    let baseline = baseline.and_then(|baseline| variants.get(baseline));
+                    let (mean, stddev) = mean_and_deviation(values.values().copied());
+                    rows.push(Row {
+                        measure: measure.to_string(),
+                        unit: unit(measure).to_owned(),
+                        users: *users,
+                        rate: rate.map(f64::from_bits),
+                        variant: *variant,
+                        values: (1..=self.repetitions).map(|at| values.get(&at).copied()).collect(),
+                        mean,
+                        stddev,
+                        factor: baseline.map(|baseline| self.factor(baseline, values)),
+                        adjusted_p_value: None,
+                    });
+                }
+            }
+        }
+        let p_values: Vec<Option<f64>> =
+            rows.iter().map(|row| row.factor.as_ref().and_then(|factor| factor.p_value)).collect();
+        for (row, adjusted) in rows.iter_mut().zip(benjamini_hochberg(&p_values)) {
+            row.adjusted_p_value = adjusted;
+        }
+        rows
+    }
+}
+
+/// The average, and the sample standard deviation (divisor n − 1) of two values or more.
+fn mean_and_deviation(values: impl Iterator<Item = f64> + Clone) -> (f64, Option<f64>) {
+    let count = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / count.max(1.0);
+    let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
+    (mean, (count > 1.0).then(|| (squares / (count - 1.0)).sqrt()))
+}
+
+fn unit(measure: &Measure) -> &'static str {
+    match measure {
+        Measure::Time(..) | Measure::Elapsed => "s",
+        Measure::Operations | Measure::Commands => "1/s",
+        Measure::Throughput => "B/s",
+        Measure::Errors => "",
+    }
+}

@@ -1,0 +1,128 @@
+//! The results of a study for a terminal.
+
+use super::{Document, Row};
+use crate::bench::load_name;
+use crate::format::{bytes, counted, rate, ratio};
+use crate::text::page::Page;
+use crate::text::style::Paint;
+use crate::text::table::{Column, Line, Table};
+use smbscope_model::Nanos;
+use smbscope_stats::replication::Figure;
+
+/// The whole report.
+pub fn render(document: &Document, width: usize, color: bool) -> String {
+    let mut page = Page::new(width, color);
+    page.title(&format!("Study {}", document.name), false);
+    if !document.question.is_empty() {
+        page.paragraph(Paint::Plain, &document.question);
+    }
+    if !document.headline.is_empty() {
+        page.paragraph(Paint::Heading, &document.headline);
+    }
+    for warning in &document.warnings {
+        page.paragraph(Paint::Warning, warning);
+    }
+    page.blank();
+    facts(&mut page, document);
+    let mut rows = document.results.as_slice();
+    while let Some(first) = rows.first() {
+        let same = rows.iter().take_while(|row| is_beside(first, row)).count();
+        let (table, rest) = rows.split_at(same);
+        results(document, first, table).render(&mut page);
+        rows = rest;
+    }
+    if !document.results.is_empty() {
+        let mut baselines: Vec<&str> =
+            document.variants.iter().map(|variant| document.name_of(variant.baseline)).collect();
+        baselines.sort_unstable();
+        baselines.dedup();
+        let baseline = match baselines.as_slice() {
+            [one] => format!("the baseline ({one})"),
+            _ => "the baseline above it".to_owned(),
+        };
+        page.note(
+            &format!(
+                "Mean: of the repetitions; Spread: their standard deviation in percent of it. × = ratio to {baseline} \
+                 within the same repetitions, with its 95% interval; in brackets the least and the \
+                 greatest ratio of too few repetitions for an interval. Answers are adjusted for the number of rows."
+            ),
+            &[],
+        );
+    }
+    page.into_text()
+}
+
+/// What was run.
+fn facts(page: &mut Page, document: &Document) {
+    let (variants, repetitions) = (document.variants.len() as u64, document.repetitions);
+    let done = document.runs.iter().filter(|run| run.failed.is_none()).count() as u64;
+    let planned = variants * u64::from(repetitions);
+    let short = if document.definition.quick { ", short form (--quick)" } else { "" };
+    let runs = match done == planned {
+        true => counted(done, "run", "runs"),
+        false => format!("{done} of {planned} runs"),
+    };
+    let text = format!(
+        "{} × {}, {runs} in random order (seed {}){short}",
+        counted(variants, "variant", "variants"),
+        counted(repetitions.into(), "repetition", "repetitions"),
+        document.seed
+    );
+    page.fact(Paint::Plain, "Runs", &text);
+    page.fact(Paint::Plain, "File", &format!("{}, SHA-256 {}", document.definition.source, sha(document)));
+    let environment: Vec<&str> = document.environment.values().map(String::as_str).collect();
+    if !environment.is_empty() {
+        page.fact(Paint::Plain, "Client", &environment.join(", "));
+    }
+}
+
+/// As much of it as tells two files apart.
+fn sha(document: &Document) -> &str {
+    document.definition.sha256.get(..12).unwrap_or(&document.definition.sha256)
+}
+
+/// Whether two rows stand in the same table.
+fn is_beside(one: &Row, other: &Row) -> bool {
+    (&one.measure, one.users, one.rate) == (&other.measure, other.users, other.rate)
+}
+
+fn results(document: &Document, first: &Row, rows: &[Row]) -> Table {
+    let columns = vec![
+        Column::new("Mean"),
+        Column::new("Spread"),
+        Column::new("×"),
+        Column::new("95% interval").set_off(),
+        Column::new("Answer").left_aligned().set_off(),
+    ];
+    let line = |row: &Row| {
+        let factor = row.factor.as_ref();
+        let name = document.name_of(row.variant);
+        let spread = row.stddev.filter(|_| row.mean > 0.0);
+        let cells = vec![
+            value(row.mean, &row.unit),
+            spread.map_or_else(String::new, |stddev| format!("{:.1}%", 100.0 * stddev / row.mean)),
+            factor.and_then(|factor| factor.ratio).map_or_else(String::new, ratio),
+            factor.and_then(interval).unwrap_or_default(),
+            row.answer(),
+        ];
+        Line::new(name, cells)
+    };
+    let heading = format!("{}, {}", first.measure, load_name(first.users, first.rate));
+    Table::new(columns).section(heading, rows.iter().map(line))
+}
+
+/// The interval of a factor; of three or four runs the least and the greatest factor, in brackets.
+fn interval(factor: &Figure) -> Option<String> {
+    let range = factor.range.map(|(low, high)| format!("[{} to {}]", ratio(low), ratio(high)));
+    factor.interval.map(|(low, high)| format!("{} to {}", ratio(low), ratio(high))).or(range)
+}
+
+/// A value with its unit.
+fn value(value: f64, unit: &str) -> String {
+    match unit {
+        "s" => Nanos((value * 1e9).round() as i64).to_string(),
+        "B/s" => format!("{}/s", bytes(value.round() as u64)),
+        "1/s" => format!("{}/s", rate(value)),
+        _ => rate(value),
+    }
+}
