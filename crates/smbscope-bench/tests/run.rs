@@ -1,8 +1,7 @@
 //! A measurement as a program makes it: by options, without a command line. On private Samba servers.
 
 use smbscope_bench::progress::{Progress, Snapshot, Wish};
-use smbscope_bench::{Bench, Connect, Login, Outcome, RUN, RunOptions, Server};
-use smbscope_lab::Launcher;
+use smbscope_bench::{Bench, Connect, Login, Outcome, Private, RUN, RunOptions, Server};
 use smbscope_load::engine::Plan;
 use smbscope_load::workload::Workload;
 use smbscope_report::bench::{self, Document, Ended};

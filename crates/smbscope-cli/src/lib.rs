@@ -17,6 +17,7 @@ mod manual;
 mod output;
 mod progress;
 mod recorder;
+mod study;
 mod terminal;
 
 pub use arguments::{
@@ -28,6 +29,7 @@ pub use arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
     StatusArguments, UpArguments,
 };
+pub use arguments::{StudyArguments, StudyFormat};
 pub use compare::LimitExceeded;
 pub use interrupt::Interrupted;
 pub use lab::CommandEnded;
@@ -62,6 +64,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Verb::Bench(arguments) => bench::run(arguments),
         Verb::Compare(arguments) => compare::run(arguments),
         Verb::Lab(arguments) => lab::run(arguments),
+        Verb::Study(arguments) => study::run(arguments),
         Verb::Completions(arguments) => completions::run(arguments),
         Verb::Man(arguments) => manual::run(arguments),
     }

@@ -5,6 +5,7 @@ mod compare;
 mod install;
 mod lab;
 mod one_of;
+mod study;
 
 pub use bench::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, WorkloadsArguments};
 use clap::builder::TypedValueParser;
@@ -23,6 +24,7 @@ use smbscope_report::Thresholds;
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, Sort};
 use std::path::{Path, PathBuf};
+pub use study::{StudyArguments, StudyFormat};
 
 /// See what an SMB file server makes its users wait for, and why.
 #[derive(Debug, Parser)]
@@ -40,7 +42,7 @@ impl Arguments {
             Verb::Analyze(arguments) => arguments,
             Verb::Bench(arguments) => return arguments.check(),
             Verb::Compare(arguments) => return arguments.check(),
-            Verb::Lab(_) | Verb::Completions(_) | Verb::Man(_) => return Ok(()),
+            Verb::Lab(_) | Verb::Study(_) | Verb::Completions(_) | Verb::Man(_) => return Ok(()),
         };
         let conflict = if arguments.classic && arguments.format() != Format::Text {
             "--classic is a layout of the text report; it goes with --format text"
@@ -86,6 +88,12 @@ pub enum Verb {
     /// Each one is an ordinary process with a folder of its own, listens on the loopback interface only, and leaves
     /// nothing behind. Root is not needed. docs/lab.md has more.
     Lab(LabArguments),
+
+    /// Run a study: variants of a load, repeated in random order, and compared.
+    ///
+    /// A file names what differs between variants: dialect, signing, servers, block size, a virus scanner, anything that
+    /// bench or a lab server can be told. An interrupted study goes on where it ended. docs/studies.md has more.
+    Study(StudyArguments),
 
     /// Print the script with which a shell completes smbscope's command line.
     Completions(CompletionsArguments),

@@ -1,0 +1,170 @@
+//! What a study remembers: `study.json` in its directory, written after each run, from which it goes on.
+
+use super::{Study, Turn, Variant};
+use crate::Error;
+use crate::directory::RUN;
+use crate::files::{Replacement, Sources, is_left_over};
+use smbscope_load::bounded;
+use smbscope_report::bench;
+use smbscope_report::study::{self, Document, Results};
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The document of a study in its directory.
+pub const STUDY: &str = "study.json";
+
+/// Bytes of a file that a study reads again: its own document, and those of its runs.
+const STUDY_MAX: u64 = 256 << 20;
+
+/// The runs so far.
+pub(super) struct Memory {
+    file: PathBuf,
+    done: HashSet<Turn>,
+    results: Results,
+    document: Document,
+}
+
+impl Memory {
+    /// Of a directory that is new or empty, or in which the same study was begun.
+    pub(super) fn open(
+        directory: &Path,
+        study: &Study,
+        variants: &[Variant],
+        sources: &Sources,
+    ) -> Result<Memory, Error> {
+        let file = directory.join(STUDY);
+        if let Some(source) = fs::metadata(&file).ok().and_then(|found| sources.name_of(&found).map(str::to_owned)) {
+            let text = format!("cannot write {}: it is the input {source}; choose another directory", file.display());
+            return Err(Error::Unavailable(text));
+        }
+        fs::create_dir_all(directory).map_err(Error::file("make the directory of the study", directory))?;
+        let others = look(directory)?;
+        let earlier = match bounded::read(&file, STUDY_MAX) {
+            Ok(text) => Some(earlier(&file, &text, study)?),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::file("read", &file)(error));
+            }
+            Err(_) if others => {
+                return Err(Error::Unavailable(format!(
+                    "{} holds something, and no {STUDY} of a study: name a new or empty directory for the results",
+                    directory.display()
+                )));
+            }
+            Err(_) => None,
+        };
+        let mut memory = Memory {
+            file,
+            done: HashSet::new(),
+            results: Results::new(
+                &study.measures,
+                study.repetitions,
+                study.seed,
+                variants.iter().map(|variant| variant.baseline),
+            ),
+            document: document(study, variants),
+        };
+        for run in earlier.into_iter().flat_map(|earlier| earlier.runs) {
+            let turn = Turn { repetition: run.repetition, variant: run.variant };
+            // What failed is tried again.
+            if run.failed.is_some() {
+                continue;
+            }
+            let path = directory.join(&run.directory).join(RUN);
+            let text = bounded::read(&path, STUDY_MAX).map_err(Error::file("read", &path))?;
+            let result = bench::Document::parse(&text)
+                .map_err(|error| Error::Unavailable(format!("{}: {error}", path.display())))?;
+            memory.note(turn, run, Some(&result));
+        }
+        Ok(memory)
+    }
+
+    /// Whether a run has its result.
+    pub(super) fn is_done(&self, turn: Turn) -> bool {
+        self.done.contains(&turn)
+    }
+
+    /// A run is over.
+    pub(super) fn note(&mut self, turn: Turn, run: study::Run, result: Option<&bench::Document>) {
+        self.done.insert(turn);
+        if let Some(result) = result {
+            self.results.add(turn.variant, turn.repetition, result);
+        }
+        self.document.runs.push(run);
+    }
+
+    /// Writes all that is known.
+    pub(super) fn keep(&mut self) -> Result<(), Error> {
+        self.document.started_ns = self.document.runs.iter().map(|run| run.started_ns).min();
+        self.document.environment = self.results.environment();
+        self.document.results = self.results.rows();
+        self.document.headline = study::headline(&self.document);
+        let written = Replacement::of(&self.file).and_then(|mut file| {
+            file.write(|out| study::write(&self.document, out))?;
+            file.finish()
+        });
+        written.map_err(Error::file("write", &self.file))
+    }
+
+    /// All that is known.
+    pub(super) fn into_document(self) -> Document {
+        self.document
+    }
+}
+
+/// What is remembered of the same study.
+fn earlier(file: &Path, text: &[u8], study: &Study) -> Result<Document, Error> {
+    let shown = file.display();
+    let earlier = Document::parse(text).map_err(|error| Error::Unavailable(format!("{shown}: {error}")))?;
+    if earlier.definition.sha256 != study.definition.sha256 || earlier.repetitions != study.repetitions {
+        return Err(Error::Unavailable(format!(
+            "{shown} is of another study, or of this one with other targets or repetitions or before its file was changed: \
+             name a new directory for the results"
+        )));
+    }
+    Ok(earlier)
+}
+
+/// Whether the directory holds anything; what a killed process left of `study.json` is removed.
+fn look(directory: &Path) -> Result<bool, Error> {
+    let mut others = false;
+    for entry in fs::read_dir(directory).map_err(Error::file("look into", directory))? {
+        let entry = entry.map_err(Error::file("look into", directory))?;
+        match is_left_over(&entry.file_name().to_string_lossy(), |name| name == STUDY) {
+            true => fs::remove_file(entry.path()).map_err(Error::file("remove", &entry.path()))?,
+            false => others = true,
+        }
+    }
+    Ok(others)
+}
+
+/// Without a run.
+fn document(study: &Study, variants: &[Variant]) -> Document {
+    let variant = |variant: &Variant| study::Variant {
+        name: variant.name.clone(),
+        baseline: variant.baseline,
+        settings: variant.settings.iter().cloned().collect(),
+        folder: variant.folder.clone(),
+    };
+    Document {
+        generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
+        name: study.name.clone(),
+        question: study.question.clone(),
+        headline: String::new(),
+        definition: study::Definition {
+            source: study.definition.source.clone(),
+            sha256: study.definition.sha256.clone(),
+            text: study.definition.text.clone(),
+            quick: study.definition.quick,
+            targets: study.definition.targets.clone(),
+        },
+        started_ns: None,
+        repetitions: study.repetitions,
+        seed: study.seed,
+        environment: Default::default(),
+        variants: variants.iter().map(variant).collect(),
+        runs: Vec::new(),
+        results: Vec::new(),
+        warnings: Vec::new(),
+    }
+}

@@ -1,0 +1,112 @@
+//! Options of `smbscope bench` and `smbscope lab up`, as a study's file names them.
+
+use super::definition::plain;
+use std::collections::BTreeMap;
+use toml::{Table, Value};
+
+/// Options by name, each with its values.
+type Named = BTreeMap<String, Vec<String>>;
+
+/// Options of bench that a study sets itself.
+const OWN: [&str; 10] =
+    ["output", "format", "title", "quiet", "plain", "full", "color", "width", "set", "find-capacity"];
+
+/// What a run is made from: options as on the command line, in which later ones replace earlier ones.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    bench: Named,
+    /// Absent where nothing asks for a private server by its options.
+    lab: Named,
+    /// Parameters of the workload.
+    set: BTreeMap<String, String>,
+}
+
+impl Options {
+    /// From the tables of a file.
+    pub(super) fn of(bench: &Table, lab: Option<&Table>, set: &Table) -> Result<Options, String> {
+        if let Some(own) = bench.keys().find(|key| OWN.contains(&key.as_str())) {
+            return Err(match own.as_str() {
+                "set" => "parameters of the workload are in the table [set], not in [bench]".to_owned(),
+                own => format!("a study decides about --{own} itself: leave it out"),
+            });
+        }
+        let parameter = |(name, value): (&String, &Value)| match value {
+            Value::Array(_) | Value::Table(_) => Err(format!("the parameter {name} has one value")),
+            value => Ok((name.clone(), plain(value))),
+        };
+        Ok(Options {
+            bench: named(bench)?,
+            lab: lab.map(named).transpose()?.unwrap_or_default(),
+            set: set.iter().map(parameter).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// These with others, which replace them where both have one.
+    pub fn with(&self, others: &Options) -> Options {
+        let mut all = self.clone();
+        all.bench.extend(others.bench.clone());
+        all.lab.extend(others.lab.clone());
+        all.set.extend(others.set.clone());
+        all
+    }
+
+    /// These for another target: a server that is there already.
+    pub fn at(&self, target: &str) -> Options {
+        let mut all = self.clone();
+        all.bench.insert("target".to_owned(), vec![target.to_owned()]);
+        all
+    }
+
+    /// These without those of a private server.
+    pub(super) fn without_lab(&self) -> Options {
+        Options { lab: Named::new(), ..self.clone() }
+    }
+
+    /// The server that is there already; a private one where none is named.
+    pub fn target(&self) -> Option<&str> {
+        self.bench.get("target").and_then(|target| target.first()).map(String::as_str)
+    }
+
+    /// An option of the private server that is set.
+    pub fn lab_option(&self) -> Option<&str> {
+        self.lab.keys().next().map(String::as_str)
+    }
+
+    /// Behind `smbscope bench`.
+    pub fn bench_arguments(&self) -> Vec<String> {
+        let target = self.target().map(str::to_owned);
+        let options = self.bench.iter().filter(|(name, _)| *name != "target");
+        let set = self.set.iter().map(|(name, value)| format!("--set={name}={value}"));
+        options.flat_map(written).chain(set).chain(target).collect()
+    }
+
+    /// Behind `smbscope lab up`.
+    pub fn lab_arguments(&self) -> Vec<String> {
+        self.lab.iter().flat_map(written).collect()
+    }
+}
+
+fn named(table: &Table) -> Result<Named, String> {
+    let values = |(name, value): (&String, &Value)| {
+        let values = match value {
+            Value::Table(_) => return Err(format!("the option {name} has a value or a list of values")),
+            Value::Array(values) => values.iter().map(plain).collect(),
+            value => vec![plain(value)],
+        };
+        match name.strip_prefix("--") {
+            Some(bare) => Err(format!("options are written without --: {bare}")),
+            None => Ok((name.replace('_', "-"), values)),
+        }
+    };
+    table.iter().map(values).collect()
+}
+
+/// An option as on the command line: a switch that is on stands alone, one that is off is left out.
+fn written((name, values): (&String, &Vec<String>)) -> Vec<String> {
+    let one = |value: &String| match value.as_str() {
+        "true" => Some(format!("--{name}")),
+        "false" => None,
+        value => Some(format!("--{name}={value}")),
+    };
+    values.iter().filter_map(one).collect()
+}

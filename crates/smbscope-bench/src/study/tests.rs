@@ -1,0 +1,273 @@
+use super::*;
+use crate::directory::RUN;
+use crate::document::tests::document;
+use std::collections::BTreeMap;
+use std::fs;
+
+const TWO: &str = "
+name = 'two'
+repetitions = 5
+measures = ['commands']
+
+[bench]
+users = 4
+
+[[axis]]
+name = 'server'
+[[axis.setting]]
+name = 'old'
+[[axis.setting]]
+name = 'new'
+lab.delay = '1ms'
+
+[[axis]]
+bench.dialect = ['2.1', '3.1.1']
+";
+
+fn study(text: &str) -> Study {
+    Study::parse("two.toml", text, false).unwrap()
+}
+
+/// Runs whose commands a second are those of the variant, with what differs between repetitions.
+#[derive(Default)]
+struct Made {
+    /// The study is interrupted after so many runs.
+    most: Option<usize>,
+    /// How often runs of this variant fail, from the first one on.
+    failing: Option<(&'static str, usize)>,
+    begun: Vec<(String, u32)>,
+    said: Vec<String>,
+}
+
+impl Conductor for Made {
+    fn run(&mut self, variant: &Variant, directory: &Path) -> Result<bench::Document, String> {
+        self.begun.push((variant.name.clone(), directory.file_name().unwrap().to_str().unwrap().parse().unwrap()));
+        if let Some((name, times)) = &mut self.failing
+            && variant.name.starts_with(*name)
+            && *times > 0
+        {
+            *times -= 1;
+            return Err("no such server".to_owned());
+        }
+        let mut made = document(&[4]);
+        let repetition = self.begun.last().unwrap().1;
+        made.runs[0].operations_per_second =
+            (if variant.name.starts_with("new") { 50.0 } else { 100.0 }) + f64::from(repetition);
+        fs::create_dir_all(directory).unwrap();
+        let mut text = Vec::new();
+        bench::write(&made, &mut text).unwrap();
+        fs::write(directory.join(RUN), text).unwrap();
+        Ok(made)
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.most.is_some_and(|most| self.begun.len() >= most)
+    }
+
+    fn begins(&mut self, _place: &Place<'_>) {}
+
+    fn ended(&mut self, place: &Place<'_>, result: Result<&bench::Document, (&str, bool)>) {
+        if let Err((why, again)) = result {
+            self.said.push(format!("{}: {why}, {again}", place.variant.name));
+        }
+    }
+}
+
+#[test]
+fn every_setting_goes_with_every_other_and_later_ones_replace_earlier_ones() {
+    let variants = study(TWO).variants();
+    let names: Vec<&str> = variants.iter().map(|variant| variant.name.as_str()).collect();
+    assert_eq!(names, ["old, dialect 2.1", "old, dialect 3.1.1", "new, dialect 2.1", "new, dialect 3.1.1"]);
+    assert_eq!(variants[3].folder, "04-new-dialect-3.1.1");
+    assert_eq!(variants[3].options.bench_arguments(), ["--dialect=3.1.1", "--users=4"]);
+    assert_eq!(variants[3].options.lab_arguments(), ["--delay=1ms"]);
+    assert_eq!(variants[0].options.lab_arguments(), Vec::<String>::new());
+}
+
+#[test]
+fn variants_are_compared_with_the_first_or_along_an_axis() {
+    let baselines = |along: &str| -> Vec<usize> {
+        let study = study(&TWO.replace("measures", &format!("{along}\nmeasures")));
+        study.variants().iter().map(|variant| variant.baseline).collect()
+    };
+    assert_eq!(baselines(""), [0, 0, 0, 0]);
+    assert_eq!(baselines("compare_along = 'dialect'"), [0, 0, 2, 2]);
+    assert_eq!(baselines("compare_along = 'server'"), [0, 1, 0, 1]);
+}
+
+#[test]
+fn a_repetition_has_every_variant_once_in_an_order_of_its_own() {
+    let study = study(TWO);
+    let turns = study.turns(4);
+    assert_eq!(turns, study.turns(4));
+    let blocks: Vec<Vec<usize>> =
+        turns.chunks(4).map(|block| block.iter().map(|turn| turn.variant).collect()).collect();
+    for (at, block) in blocks.iter().enumerate() {
+        let mut sorted = block.clone();
+        sorted.sort_unstable();
+        assert_eq!((sorted, turns[4 * at].repetition), (vec![0, 1, 2, 3], at as u32 + 1));
+    }
+    assert!(blocks.iter().any(|block| *block != blocks[0]));
+    assert_ne!(Study { seed: 2, ..study }.turns(4), turns);
+}
+
+#[test]
+fn the_short_form_keeps_some_settings_and_changes_options() {
+    let text = TWO.replace("[bench]", "[quick]\nrepetitions = 2\nbench.users = 1\n[bench]")
+        + "quick = ['3.1.1']\n[[axis]]\nset.block = [4096, '64KiB']\n";
+    let quick = Study::parse("two.toml", &text, true).unwrap();
+    assert_eq!((quick.repetitions, quick.variants().len()), (2, 4));
+    let arguments = quick.variants()[0].options.bench_arguments();
+    assert_eq!(arguments, ["--dialect=3.1.1", "--users=1", "--set=block=4096"]);
+    assert_ne!(quick.definition.sha256, study(&text).definition.sha256);
+    assert_eq!(study(&text).repetitions, 5);
+}
+
+#[test]
+fn targets_stand_for_the_servers_of_the_file() {
+    let mut named = study(TWO);
+    named.at_targets(&["a=smb://ann@a/s".to_owned(), "smb://b.example/s".to_owned()]).unwrap();
+    let variants = named.variants();
+    assert_eq!(variants[0].name, "a, dialect 2.1");
+    assert_eq!(variants[2].name, "b.example, dialect 2.1");
+    assert_eq!(variants[2].options.target(), Some("smb://b.example/s"));
+    assert_eq!(variants[2].options.lab_option(), None);
+    assert_ne!(named.definition.sha256, study(TWO).definition.sha256);
+    // One target for a study without servers makes no axis.
+    let mut one = study("name = 'one'\n[lab]\ndelay = '1ms'\n");
+    one.at_targets(&["smb://a/s".to_owned()]).unwrap();
+    assert_eq!((one.variants().len(), one.variants()[0].options.lab_option()), (1, None));
+    let error = one.at_targets(&["a=smb://x/s".to_owned(), "a=smb://y/s".to_owned()]).unwrap_err();
+    assert!(error.contains("two targets are called \"a\""), "{error}");
+    assert!(one.at_targets(&["\\\\x\\s".to_owned()]).unwrap_err().contains("--target"));
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    for (text, expected) in [
+        ("", "two.toml:1:1: missing field `name`"),
+        ("name = 'x'\nrepetition = 3", "two.toml:2:1: unknown field `repetition`"),
+        ("name = 'x'\nrepetitions = 0", "two.toml:2:15: repetitions are 1 to 1000"),
+        ("name = 'x'\nmeasures = ['p42(Read)']", "two.toml:2:13: `p42` is none of"),
+        ("name = 'x'\n[[axis]]\n", "two.toml:2:1: an axis has either one option"),
+        ("name = 'x'\n[[axis]]\nbench.users = 5", "two.toml:2:1: an axis has either one option"),
+        ("name = 'x'\n[[axis]]\nbench.users = [5, 5]", "two.toml:2:1: the axis users has two settings \"5\""),
+        ("name = 'x'\n[[axis]]\n[[axis.setting]]\nname='a'", "two.toml:2:1: an axis with settings needs a name"),
+        (
+            "name = 'x'\n[[axis]]\nbench.users = [5]\n[[axis]]\nname = 'users'\nlab.users = [1]",
+            "two.toml:4:1: two axes are called \"users\"",
+        ),
+        ("name = 'x'\n[bench]\noutput = 'there'", "two.toml:1:8: a study decides about --output itself"),
+        ("name = 'x'\n[bench]\nset = ['a=1']", "two.toml:1:8: parameters of the workload are in the table [set]"),
+        ("name = 'x'\n[bench]\n\"--users\" = 1", "two.toml:1:8: options are written without --: users"),
+        ("name = 'x'\n[[axis", "two.toml:2:7: "),
+        (
+            "name = 'x'\ncompare_along = 'dialekt'\n[[axis]]\nbench.dialect = ['2.1']",
+            "two.toml:2:17: no axis is called \"dialekt\"; there are: dialect",
+        ),
+    ] {
+        let error = Study::parse("two.toml", text, false).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+    let many = "[[axis]]\nname = 'NAME'\nbench.users = [1,2,3,4,5,6,7,8,9,10,11]\n";
+    let many: String = ["a", "b", "c"].map(|name| many.replace("NAME", name)).concat();
+    let error = Study::parse("two.toml", &format!("name = 'x'\n{many}"), false).unwrap_err().to_string();
+    assert!(error.ends_with("more than 1000 variants together"), "{error}");
+}
+
+#[test]
+fn an_interrupted_study_goes_on_and_repeats_or_loses_nothing() {
+    let (study, place) = (study(TWO), tempfile::tempdir().unwrap());
+    let path = place.path().join("results");
+    let mut begun = Vec::new();
+    let mut last = None;
+    // The last session has nothing to do.
+    for most in [3, 1, 7, 100, 100] {
+        let mut session = Made { most: Some(most), ..Made::default() };
+        let document = run(&study, &path, &mut session).unwrap();
+        begun.append(&mut session.begun);
+        let kept = fs::read(path.join(STUDY)).unwrap();
+        let mut told = Vec::new();
+        study::write(&document, &mut told).unwrap();
+        assert_eq!(String::from_utf8(kept).unwrap(), String::from_utf8(told).unwrap());
+        assert_eq!(document.runs.len(), begun.len());
+        last = Some(document);
+    }
+    let mut once: BTreeMap<(String, u32), u32> = BTreeMap::new();
+    begun.iter().for_each(|run| *once.entry(run.clone()).or_default() += 1);
+    assert_eq!((once.len(), once.values().max()), (20, Some(&1)));
+    // As if it had never been interrupted.
+    let whole = run(&study, &place.path().join("whole"), &mut Made::default()).unwrap();
+    let last = last.unwrap();
+    assert_eq!(last.results, whole.results);
+    // 51 to 55 against 101 to 105 commands a second: half, and nothing near an error of five percent.
+    let new = last.results.iter().find(|row| row.variant == 2).unwrap();
+    let factor = new.factor.as_ref().unwrap();
+    assert!((factor.ratio.unwrap() - 0.514).abs() < 0.001, "{factor:?}");
+    assert!(factor.answer.differs());
+    let said = "commands, 4 users: new, dialect 2.1 is slower than old, dialect 2.1, 0.51 times (0.51 to 0.52)";
+    assert!(last.headline.starts_with(said) && last.headline.ends_with("; 1 more below."), "{}", last.headline);
+    assert_eq!(last.results[1].factor.as_ref().unwrap().answer, smbscope_stats::replication::Answer::Equal);
+}
+
+#[test]
+fn a_failed_run_is_tried_once_more_and_then_left_out_until_the_next_time() {
+    let (study, place) = (study(TWO), tempfile::tempdir().unwrap());
+    let mut once = Made { failing: Some(("old, dialect 3", 1)), ..Made::default() };
+    let document = run(&study, &place.path().join("once"), &mut once).unwrap();
+    assert_eq!(once.said, ["old, dialect 3.1.1: no such server, true"]);
+    assert_eq!((once.begun.len(), document.runs.len()), (21, 20));
+    assert_eq!(document.runs.iter().map(|run| run.attempts).max(), Some(2));
+
+    let path = place.path().join("twice");
+    let mut twice = Made { failing: Some(("old, dialect 3", 2)), ..Made::default() };
+    let document = run(&study, &path, &mut twice).unwrap();
+    let failed: Vec<_> = document.runs.iter().filter_map(|run| run.failed.as_deref()).collect();
+    assert_eq!((failed.as_slice(), document.runs.len()), (&["no such server"][..], 20));
+    let mut next = Made::default();
+    let document = run(&study, &path, &mut next).unwrap();
+    assert_eq!((next.begun.len(), document.runs.len()), (1, 20));
+    assert!(document.runs.iter().all(|run| run.failed.is_none()));
+}
+
+#[test]
+fn commands_stand_around_each_run_and_one_that_fails_is_a_failed_run() {
+    let place = tempfile::tempdir().unwrap();
+    let log = place.path().join("log");
+    let text = format!(
+        "name = 'x'\nrepetitions = 1\n[[axis]]\nname = 'power'\n[[axis.setting]]\nname = 'a'\n\
+         before = ['echo before $SMBSCOPE_VARIANT >>{log}']\nafter = ['echo after $SMBSCOPE_REPETITION >>{log}']\n\
+         [[axis.setting]]\nname = 'b'\nbefore = ['echo no such profile >&2; exit 4']\nafter = ['echo after b >>{log}']\n",
+        log = log.display()
+    );
+    let mut made = Made::default();
+    let document = run(&study(&text), &place.path().join("results"), &mut made).unwrap();
+    assert_eq!(made.begun, [("a".to_owned(), 1)]);
+    let mut said: Vec<String> = fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
+    said.sort();
+    assert_eq!(said, ["after 1", "after b", "after b", "before a"]);
+    let failed = document.runs.iter().find_map(|run| run.failed.as_deref()).unwrap();
+    assert!(failed.starts_with("the command before the run failed (exit status: 4)"), "{failed}");
+    assert!(failed.ends_with("no such profile"), "{failed}");
+}
+
+#[test]
+fn the_directory_of_another_study_or_of_somebody_else_is_left_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let foreign = place.path().join("foreign");
+    fs::create_dir(&foreign).unwrap();
+    fs::write(foreign.join("letter.txt"), "dear").unwrap();
+    let refused = |study: &Study, path: &Path| run(study, path, &mut Made::default()).unwrap_err().to_string();
+    assert!(refused(&study(TWO), &foreign).contains("name a new or empty directory"));
+    let path = place.path().join("mine");
+    run(&study(TWO), &path, &mut Made { most: Some(1), ..Made::default() }).unwrap();
+    let kept = fs::read(path.join(STUDY)).unwrap();
+    let changed = study(&TWO.replace("users = 4", "users = 8"));
+    assert!(refused(&changed, &path).contains("is of another study"));
+    assert!(refused(&Study { repetitions: 6, ..study(TWO) }, &path).contains("is of another study"));
+    assert_eq!(fs::read(path.join(STUDY)).unwrap(), kept);
+    // Half a document of a process that was killed.
+    fs::write(path.join(STUDY), &kept[..kept.len() / 2]).unwrap();
+    assert!(refused(&study(TWO), &path).contains("study.json: not JSON, or not all of it"));
+}

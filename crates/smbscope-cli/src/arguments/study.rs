@@ -1,0 +1,67 @@
+//! Arguments of `smbscope study`.
+
+use super::ColorChoice;
+use clap::{Args, ValueEnum};
+use smbscope_bench::study::RUNS_OF_A_VARIANT_MAX;
+use std::path::PathBuf;
+
+/// Arguments of `smbscope study`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope study studies/ini-dialects.toml --quick -o ini
+  smbscope study studies/ini-dialects.toml -o ini       goes on where it was interrupted
+  smbscope study studies/netbench-two-servers.toml --target old=smb://ann@old/share --target new=smb://ann@new/share -o two
+
+Exit status: 0 done, 1 a failed run or unusable input, 2 bad arguments, 130 interrupted (finished runs are kept).")]
+pub struct StudyArguments {
+    /// File of the study. docs/studies.md describes it.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Keep the runs in this directory; the same command goes on with them after an interruption.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+
+    /// Run the short form that the file describes: a first look, in minutes.
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Load this server instead of those that the file names, or instead of a private one; NAME stands for it in the
+    /// results. Several are compared with each other.
+    #[arg(long = "target", value_name = "[NAME=]TARGET")]
+    pub targets: Vec<String>,
+
+    /// Run each variant N times. [default: that of the file, or 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(RUNS_OF_A_VARIANT_MAX)))]
+    pub repetitions: Option<u32>,
+
+    /// List the runs and end.
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Print the results in this format.
+    #[arg(long, value_enum, default_value_t = StudyFormat::Text)]
+    pub format: StudyFormat,
+
+    /// Use colour.
+    #[arg(hide_short_help = true, long, value_enum, default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
+
+    /// Set the width of the text in columns. [default: the terminal's]
+    #[arg(hide_short_help = true, long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400))]
+    pub width: Option<u16>,
+
+    /// Print no progress.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// How to print the results of a study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StudyFormat {
+    /// Tables for a terminal.
+    Text,
+    /// One object, `smbscope.study/1`.
+    Json,
+}

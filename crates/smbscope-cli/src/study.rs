@@ -1,0 +1,200 @@
+//! `smbscope study`: the runs of a study, one after the other, and their results.
+
+use crate::arguments::{Arguments, BenchArguments, LabVerb, StudyArguments, StudyFormat, Verb};
+use crate::interrupt::{self, Interrupted};
+use crate::output::Output;
+use crate::{BadArguments, bench, terminal};
+use anyhow::bail;
+use clap::Parser;
+use smbscope_bench::study::{self, Conductor, Place, Study, Variant};
+use smbscope_bench::{Bench, RunOptions, Server};
+use smbscope_lab::Settings;
+use smbscope_load::client::Secret;
+use smbscope_model::Nanos;
+use smbscope_report::bench::Document;
+use smbscope_report::{listed, quoted, span};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Runs the command.
+pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
+    let mut study = Study::load(&arguments.file, arguments.quick)?;
+    if let Some(repetitions) = arguments.repetitions {
+        study.repetitions = repetitions;
+    }
+    study.at_targets(&arguments.targets).map_err(BadArguments)?;
+    let variants = study.variants();
+    // A mistake in the last variant is not told after hours.
+    for variant in &variants {
+        options(variant, Path::new("")).map_err(|error| {
+            BadArguments(format!("{}: {}: {}", arguments.file.display(), variant.name, crate::one_line(&error)))
+        })?;
+    }
+    if arguments.dry_run {
+        return Output::stdout()?.print(&plan(&study, &variants));
+    }
+    let mut output = Output::stdout()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    interrupt::any_end_sets(&stop);
+    let mut runs = Runs { stop, quiet: arguments.quiet, passwords: Arc::default() };
+    let document = study::run(&study, &arguments.output, &mut runs)?;
+    let printed = match arguments.format {
+        StudyFormat::Json => smbscope_report::study::write(&document, output.writer()),
+        StudyFormat::Text => {
+            let (width, color) = (output.width(arguments.width), output.takes_color(arguments.color));
+            output.writer().write_all(smbscope_report::study::render(&document, width, color).as_bytes())
+        }
+    };
+    output.settle(printed)?;
+    if runs.is_interrupted() {
+        let done = document.runs.iter().filter(|run| run.failed.is_none()).count();
+        let of = variants.len() * study.repetitions as usize;
+        return Err(
+            Interrupted::with(format!("interrupted after {done} of {of} runs; the same command goes on")).into()
+        );
+    }
+    match document.runs.iter().filter(|run| run.failed.is_some()).count() {
+        0 => Ok(()),
+        failed => bail!("{failed} of {} runs failed; the same command tries them again", document.runs.len()),
+    }
+}
+
+/// The runs in their order.
+fn plan(study: &Study, variants: &[Variant]) -> String {
+    let turns = study.turns(variants.len());
+    let rows = turns.iter().map(|turn| {
+        let variant = &variants[turn.variant];
+        [format!("{}/{}", variant.folder, turn.repetition), command(variant)]
+    });
+    listed(&rows.collect::<Vec<_>>())
+}
+
+/// The command line that does the same.
+fn command(variant: &Variant) -> String {
+    let bench = format!("smbscope bench{}", words(&variant.options.bench_arguments()));
+    match (variant.options.target(), words(&variant.options.lab_arguments())) {
+        (None, lab) if !lab.is_empty() => format!("{bench} (lab{lab})"),
+        _ => bench,
+    }
+}
+
+/// Arguments as a person writes them, each behind a blank.
+fn words(arguments: &[String]) -> String {
+    let parts = arguments.iter().flat_map(|argument| match argument.split_once('=') {
+        Some((name, value)) if name.starts_with("--") => vec![name, value],
+        _ => vec![argument.as_str()],
+    });
+    parts.map(|word| format!(" {}", quoted(word))).collect()
+}
+
+/// What a run of a variant is made from: the options of its file, read as those of the command line are.
+fn options(variant: &Variant, directory: &Path) -> anyhow::Result<RunOptions> {
+    let line = ["smbscope".to_owned(), "bench".to_owned()].into_iter().chain(variant.options.bench_arguments());
+    let parsed = parsed(line)?;
+    let Verb::Bench(arguments) = parsed else { bail!("the options are not those of bench") };
+    if arguments.other.is_some() {
+        bail!("a target is written as smb://[user@]host/share");
+    }
+    let arguments = BenchArguments { output: Some(directory.to_owned()), quiet: true, ..*arguments };
+    let mut options = bench::options(&arguments)?;
+    options.title = Some(variant.name.clone());
+    options.command = Some(command(variant));
+    match (&mut options.server, variant.options.lab_option()) {
+        (Server::Private(private), _) => private.settings = settings(variant)?,
+        (Server::Named(target), Some(option)) => {
+            bail!("{option} is an option of a private server, and the load is put on {target}")
+        }
+        (Server::Named(_), None) => {}
+    }
+    Ok(options)
+}
+
+/// How the private server of a variant is to be.
+fn settings(variant: &Variant) -> anyhow::Result<Settings> {
+    let line = ["smbscope", "lab", "up"].into_iter().map(str::to_owned).chain(variant.options.lab_arguments());
+    match parsed(line)? {
+        Verb::Lab(arguments) => match arguments.verb {
+            LabVerb::Up(arguments) => Ok(arguments.server.settings()),
+            _ => bail!("the options are not those of lab up"),
+        },
+        _ => bail!("the options are not those of lab up"),
+    }
+}
+
+/// What a command line asks for, or what is wrong with it in one line.
+fn parsed(line: impl Iterator<Item = String>) -> anyhow::Result<Verb> {
+    let arguments = Arguments::try_parse_from(line).and_then(|arguments| arguments.check().map(|()| arguments));
+    match arguments {
+        Ok(arguments) => Ok(arguments.verb),
+        Err(error) => {
+            let text = error.to_string();
+            // Up to the usage, which is that of another command.
+            let said = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+            let said: Vec<&str> = said.map(str::trim).filter(|line| !line.is_empty()).collect();
+            bail!("{}", said.join("; ").trim_start_matches("error: "))
+        }
+    }
+}
+
+/// The runs of a study, each as `smbscope bench` does it.
+struct Runs {
+    stop: Arc<AtomicBool>,
+    quiet: bool,
+    /// By user, so that nobody is asked twice.
+    passwords: Arc<Mutex<HashMap<String, Secret>>>,
+}
+
+impl Runs {
+    /// The options of a run, which asks for a password that no run before it asked for.
+    fn options(&self, variant: &Variant, directory: &Path) -> anyhow::Result<RunOptions> {
+        let mut options = options(variant, directory)?;
+        let (known, ask) = (Arc::clone(&self.passwords), options.connect.password);
+        options.connect.password = Box::new(move |user| {
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(password) = known.get(user) {
+                return Ok(password.clone());
+            }
+            let password = ask(user)?;
+            known.insert(user.to_owned(), password.clone());
+            Ok(password)
+        });
+        Ok(options)
+    }
+
+    fn say(&self, text: &str) {
+        if !self.quiet {
+            terminal::say(text);
+        }
+    }
+}
+
+impl Conductor for Runs {
+    fn run(&mut self, variant: &Variant, directory: &Path) -> Result<Document, String> {
+        let run = || -> anyhow::Result<Document> {
+            let outcome = Bench::open(self.options(variant, directory)?)?.run(&mut (), &self.stop)?;
+            outcome.kept?;
+            Ok(outcome.document)
+        };
+        run().map_err(|error| crate::one_line(&error))
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn begins(&mut self, place: &Place<'_>) {
+        let Place { number, of, variant, repetition, left } = place;
+        let left = left.map_or_else(String::new, |left| format!(", about {} left", span(Nanos::from(left))));
+        self.say(&format!("run {number} of {of}: {}, repetition {repetition}{left}", variant.name));
+    }
+
+    fn ended(&mut self, place: &Place<'_>, result: Result<&Document, (&str, bool)>) {
+        if let Err((why, again)) = result {
+            let then = if again { "it is tried again" } else { "the study goes on without it" };
+            // Also of a quiet study: what is missing is to be known.
+            terminal::say(&format!("run {}: {} failed: {why}; {then}", place.number, place.variant.name));
+        }
+    }
+}

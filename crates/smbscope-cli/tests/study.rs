@@ -1,0 +1,206 @@
+//! `smbscope study` as a user runs it, on a scripted server.
+
+mod common;
+
+use common::{Said, directory, said, write};
+use serde_json::Value;
+use smbscope_testkit::server::{Script, ScriptedServer};
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Two dialects, three times each, for a moment.
+const STUDY: &str = "
+name = 'echoes'
+question = 'How long does an echo take in each dialect?'
+repetitions = 3
+measures = ['mean(total)', 'commands']
+
+[bench]
+workload = 'echo'
+users = 1
+duration = '200ms'
+warmup = '0s'
+no-prepare = true
+
+[[axis]]
+bench.dialect = ['2.1', '3.1.1']
+";
+
+fn command(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    command.current_dir(directory).arg("study").args(arguments).env_remove("NO_COLOR");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn study(directory: &Path, arguments: &[&str]) -> Said {
+    common::finish(command(directory, arguments))
+}
+
+fn scripted() -> (ScriptedServer, String) {
+    let server = ScriptedServer::start(Script::new()).expect("a port is free");
+    let target = format!("here=smb://{}/share", server.address());
+    (server, target)
+}
+
+fn document(directory: &Path) -> Value {
+    let text = std::fs::read(directory.join("out/study.json")).expect("the study is kept");
+    serde_json::from_slice(&text).expect("it is JSON")
+}
+
+/// Those that a study remembers; none while there is no study.
+fn runs(directory: &Path) -> Vec<Value> {
+    let there = directory.join("out/study.json").is_file();
+    there.then(|| document(directory)["runs"].as_array().expect("there are runs").clone()).unwrap_or_default()
+}
+
+fn conforms(document: &Value) {
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/smbscope.study-1.schema.json");
+    let schema = serde_json::from_slice(&std::fs::read(schema).expect("the schema is there")).expect("it is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let complaints: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn a_study_runs_every_variant_as_often_as_asked_and_shows_the_factors() {
+    let (place, (_server, target)) = (directory("study-whole"), scripted());
+    write(&place, "echoes.toml", STUDY);
+    let done = study(&place, &["echoes.toml", "--target", &target, "-o", "out"]);
+    assert_eq!(done.status, Some(0), "{}", done.err);
+    assert!(done.out.starts_with("Study echoes\nHow long does an echo take"), "{}", done.out);
+    for line in ["mean(total), 1 user", "dialect 2.1", "dialect 3.1.1", "2 variants × 3 repetitions, 6 runs"] {
+        assert!(done.out.contains(line), "{line}: {}", done.out);
+    }
+    assert!(done.err.contains("run 6 of 6: dialect "), "{}", done.err);
+    let kept = document(&place);
+    conforms(&kept);
+    let runs = kept["runs"].as_array().expect("there are runs");
+    let directories: HashSet<&str> = runs.iter().filter_map(|run| run["directory"].as_str()).collect();
+    assert_eq!((runs.len(), directories.len()), (6, 6));
+    assert!(directories.iter().all(|run| place.join("out").join(run).join("run.json").is_file()));
+    // Three repetitions give a range, and no interval.
+    let factor = &kept["results"][1]["factor"];
+    assert!(factor["range"].is_array() && factor["interval"].is_null(), "{factor}");
+    // There is nothing left to do, and the server is not asked again.
+    let again = study(&place, &["echoes.toml", "--target", &target, "-o", "out", "-q", "--format", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(again.output()).expect("it is JSON"), kept);
+}
+
+/// As a power cut would, at any moment: of a run, and of what is written between two.
+#[test]
+fn a_killed_study_goes_on_and_repeats_or_loses_no_finished_run() {
+    let (place, (_server, target)) = (directory("study-killed"), scripted());
+    write(&place, "echoes.toml", STUDY);
+    let arguments = ["echoes.toml", "--target", &target, "-o", "out", "--repetitions", "10"];
+    let mut finished = Vec::new();
+    for milliseconds in [30, 130, 230, 330] {
+        let mut child =
+            command(&place, &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+        let runs = loop {
+            let runs = runs(&place);
+            if runs.len() > finished.len() {
+                break runs;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        assert_eq!(runs[..finished.len()], finished, "finished runs stay as they are");
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        child.kill().expect("it is there");
+        child.wait().expect("it ends");
+        finished = self::runs(&place);
+    }
+    assert!((1..20).contains(&finished.len()), "{} runs", finished.len());
+    let done = study(&place, &arguments);
+    assert_eq!(done.status, Some(0), "{}", done.err);
+    let kept = document(&place);
+    conforms(&kept);
+    let runs = kept["runs"].as_array().expect("there are runs");
+    assert_eq!((runs.len(), &runs[..finished.len()]), (20, &finished[..]));
+    let directories: HashSet<&str> = runs.iter().filter_map(|run| run["directory"].as_str()).collect();
+    assert_eq!(directories.len(), 20);
+    // Six runs of each at least: an interval.
+    assert!(kept["results"][1]["factor"]["interval"].is_array(), "{}", kept["results"][1]);
+}
+
+#[test]
+fn an_interrupt_ends_the_study_after_what_is_finished() {
+    let (place, (_server, target)) = (directory("study-interrupted"), scripted());
+    write(&place, "echoes.toml", STUDY.replace("200ms", "30s"));
+    let child = command(&place, &["echoes.toml", "--target", &target, "-o", "out"]).spawn().expect("it runs");
+    std::thread::sleep(Duration::from_secs(2));
+    let begun = Instant::now();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(child.id() as i32).expect("it is there"),
+        rustix::process::Signal::INT,
+    )
+    .expect("it takes signals");
+    let said = said(child.wait_with_output().expect("it ends"));
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert_eq!(said.status, Some(130), "{}", said.err);
+    assert!(said.err.contains("interrupted after 0 of 6 runs; the same command goes on"), "{}", said.err);
+    assert_eq!(document(&place)["runs"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn mistakes_are_told_in_one_line_before_anything_is_run() {
+    let place = directory("study-mistakes");
+    let refused = |text: &str, arguments: &[&str], status| -> String {
+        write(&place, "wrong.toml", text);
+        let said = study(&place, &[&["wrong.toml", "-o", "out"], arguments].concat());
+        assert!(!place.join("out").exists(), "{}", said.err);
+        said.error(status).to_owned()
+    };
+    let other = |from: &str, to: &str| STUDY.replace(from, to);
+    for (text, expected) in [
+        (other("bench.dialect", "bench.dialekt"), "unexpected argument '--dialekt' found"),
+        (other("'3.1.1']", "'3.1.2']"), "dialect 3.1.2: invalid value '3.1.2' for '--dialect"),
+        (other("'echo'", "'ecko'"), "no workload is called \"ecko\""),
+        (other("users = 1", "users = 0"), "--users"),
+        (other("[[axis]]", "[lab]\nspeed = 3\n[[axis]]"), "unexpected argument '--speed'"),
+    ] {
+        let error = refused(&text, &[], 2);
+        assert!(error.starts_with("wrong.toml: ") && error.contains(expected), "{error}");
+    }
+    let error = refused(&other("name = 'echoes'", "nmae = 'x'"), &[], 1);
+    assert!(error.starts_with("wrong.toml:2:1: unknown field `nmae`"), "{error}");
+    let error =
+        refused(&other("[[axis]]", "[[axis]]\nlab.cpu-load = [0, 50]\n[[axis]]"), &["--target", "smb://a/s"], 2);
+    assert!(error.contains("cpu-load is an option of a private server, and the load is put on smb://a/s"), "{error}");
+    assert!(refused(STUDY, &["--target", "a/s"], 2).contains("--target a/s: expected smb://"));
+    let missing = study(&place, &["none.toml", "-o", "out"]);
+    assert!(missing.error(1).starts_with("cannot read none.toml: No such file"), "{}", missing.err);
+}
+
+#[test]
+fn a_server_that_is_not_there_fails_its_runs_and_not_the_others() {
+    let (place, (_server, target)) = (directory("study-unreachable"), scripted());
+    write(&place, "echoes.toml", STUDY);
+    let nowhere = "gone=smb://127.0.0.1:1/share";
+    let arguments = ["echoes.toml", "--target", &target, "--target", nowhere, "-o", "out", "--repetitions", "1"];
+    let said = study(&place, &arguments);
+    assert_eq!(said.status, Some(1), "{}", said.err);
+    assert!(said.err.contains("gone, dialect 2.1 failed: "), "{}", said.err);
+    assert!(said.err.trim_end().ends_with("2 of 4 runs failed; the same command tries them again"), "{}", said.err);
+    let runs = document(&place)["runs"].clone();
+    let failed: Vec<bool> = runs.as_array().expect("runs").iter().map(|run| run["failed"].is_string()).collect();
+    assert_eq!((failed.len(), failed.iter().filter(|failed| **failed).count()), (4, 2));
+}
+
+#[test]
+fn a_dry_run_lists_the_runs_as_command_lines() {
+    let place = directory("study-dry");
+    write(&place, "echoes.toml", STUDY);
+    let listed = study(&place, &["echoes.toml", "-o", "out", "--dry-run"]);
+    assert_eq!(listed.output().lines().count(), 6);
+    assert!(listed.out.contains("01-dialect-2.1/1    smbscope bench --dialect 2.1 --duration 200ms"), "{}", listed.out);
+    assert!(!place.join("out").exists());
+}
+
+#[test]
+fn help_of_study() {
+    let place = directory("study-help");
+    insta::assert_snapshot!("help_of_study", study(&place, &["--help"]).output());
+}
