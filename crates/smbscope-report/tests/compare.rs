@@ -622,6 +622,74 @@ fn repeated_runs_have_intervals_and_one_of_three_answers() {
 }
 
 #[test]
+fn what_differs_besides_the_servers_stands_first() {
+    let mut other = common::bench::ramp();
+    other.environment.insert("kernel".into(), "Linux 6.8".into());
+    other.environment.insert("cores".into(), "4".into());
+    other.target.dialect = Some("2.1".into());
+    other.workload.sha256 = Some("0123456789abcdef".repeat(4));
+    let text = |second: bench::Document| {
+        let comparison = Comparison::of_all(None, &[ramp("a", common::bench::ramp()), ramp("b", second)]);
+        assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
+        compare::render(&comparison, 500, false)
+    };
+    assert!(!text(common::bench::ramp()).contains("otherwise"));
+    let text = text(other);
+    let second = text.lines().nth(1).expect("a line after the title");
+    assert!(second.starts_with("b was measured otherwise than a: cores 4 (there 2); "), "{second}");
+    for fact in
+        ["dialect 2.1 (there 3.1.1)", "kernel Linux 6.8 (there -)", "definition of the workload 01234567 (there "]
+    {
+        assert!(second.contains(fact), "{second}");
+    }
+    let mut newer = run_of(1.0, 2);
+    let Content::Ramp(document) = &mut newer.1 else { panic!("a ramp") };
+    document.environment.insert("server".into(), "Samba 4.22".into());
+    let given = [
+        Given { name: "a".into(), runs: vec![run_of(1.0, 0), newer] },
+        Given { name: "b".into(), runs: vec![run_of(1.0, 1), run_of(1.0, 3)] },
+    ];
+    let text = compare::render(&Comparison::of_all(None, &given), 500, false);
+    assert!(text.contains("the runs of a are not alike: server Samba 4.17.12 and Samba 4.22."), "{text}");
+}
+
+#[test]
+fn the_elapsed_time_of_jobs_is_compared_and_can_be_limited() {
+    let run = |seconds: f64, minute: i64| {
+        let (source, mut content) = run_of(1.0, minute);
+        let Content::Ramp(document) = &mut content else { panic!("a ramp") };
+        let elapsed = Nanos((seconds * 1e9) as i64);
+        document.runs[0].jobs = Some(bench::Jobs {
+            elapsed: smbscope_stats::Figures { count: 1, mean: Some(elapsed), ..Default::default() },
+            unfinished: 0,
+            elapsed_sum_ns: elapsed,
+            waited_sum_ns: elapsed,
+            files: 1,
+            bytes_read: 0,
+            bytes_written: 0,
+            list: Vec::new(),
+        });
+        (source, content)
+    };
+    let side = |name: &str, seconds: f64, first: i64| Given {
+        name: name.into(),
+        runs: (0..6).map(|at| run(seconds * (1.0 + 0.01 * (at % 3) as f64), first + 2 * at)).collect(),
+    };
+    let given = [side("a", 10.0, 0), side("b", 12.0, 1)];
+    let comparison = Comparison::of_all(None, &given);
+    assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
+    let ratio = comparison.columns[1].overview.ratios.as_ref().and_then(|ratios| ratios.job_elapsed).expect("jobs");
+    assert!((ratio.value - 1.2).abs() < 1e-6 && ratio.certainty.is_some_and(|certainty| certainty.shown), "{ratio:?}");
+    let text = compare::render(&comparison, 100, false);
+    assert!(text.lines().any(|line| line.starts_with("Job ") && line.contains("12.1 s  × 1.20")), "{text}");
+    let exceeded = |limit: &str| {
+        let judged = compare::judge(&[limit.parse().unwrap()], &given, false).expect("both have jobs");
+        judged.iter().map(|judged| judged.exceeded).collect::<Vec<_>>()
+    };
+    assert_eq!([exceeded("elapsed > 1.1x"), exceeded("elapsed > 1.3x")], [[true], [false]]);
+}
+
+#[test]
 fn few_runs_have_a_range_and_no_claim() {
     let three = alternating(3, 2.0, 0.1);
     let said = first_line(&three);

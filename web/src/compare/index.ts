@@ -151,6 +151,7 @@ function filesSection({ columns }: SmbscopeComparisonDocument): Section | null {
 }
 
 const KINDS: Record<SmbscopeComparisonDocument["notes"][number]["kind"], string> = {
+  setup: "Measured otherwise",
   few: "Few commands",
   mix: "Different work",
   place: "Measured elsewhere",
@@ -366,6 +367,9 @@ function overview({ columns }: SmbscopeComparisonDocument): HTMLElement {
           ? ABSENT
           : withRatio(thousands(Math.round(of.commands_per_second)), of.ratios?.commands_per_second?.value),
     ],
+    ...(columns.some((column) => column.overview.job_elapsed_ns !== null)
+      ? ([["Job", (of) => withRatio(duration(of.job_elapsed_ns), of.ratios?.job_elapsed?.value)]] as typeof rows)
+      : []),
     ["Made by", (_, column) => `smbscope ${column.version}`],
   ];
   return scrollingGrid(

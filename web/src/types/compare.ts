@@ -29,7 +29,7 @@ export type GroupName =
 /**
  * What a note is about.
  */
-export type NoteKind = "few" | "mix" | "place" | "damage" | "encrypted" | "filter" | "warning";
+export type NoteKind = "setup" | "few" | "mix" | "place" | "damage" | "encrypted" | "filter" | "warning";
 
 /**
  * What `smbscope compare --format json` prints: captures, saved reports and ramps side by side. All times are integers in nanoseconds, points in time since the Unix epoch; null is unknown or, for a statistic, not supported by enough values. Cells stand in the order of `columns`; the first column is the base, and ratios are those of a column to it.
@@ -264,6 +264,10 @@ export interface Overview {
    */
   commands_per_second: number | null;
   /**
+   * What a job took, a whole pass of a workload that has an end: the mean; null where there is none.
+   */
+  job_elapsed_ns: number | null;
+  /**
    * Connections by dialect, the most first; what was not seen after what was.
    */
   dialects: Dialect[];
@@ -297,6 +301,10 @@ export interface OverviewRatios {
    * Of `commands_per_second`.
    */
   commands_per_second: Ratio | null;
+  /**
+   * Of `job_elapsed_ns`.
+   */
+  job_elapsed: Ratio | null;
 }
 /**
  * A value divided by the base's. Null where a value is missing or the base's is 0.

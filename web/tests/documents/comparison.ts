@@ -163,6 +163,7 @@ function column(report: SmbscopeReportDocument, name: string, base: SmbscopeRepo
       bytes_written: report.totals.headline.request_bytes,
       bytes_per_second: own.bytes,
       commands_per_second: own.commands,
+      job_elapsed_ns: null,
       dialects: [
         { dialect: "SMB 3.1.1", connections: 10 },
         { dialect: null, connections: 2 },
@@ -171,6 +172,7 @@ function column(report: SmbscopeReportDocument, name: string, base: SmbscopeRepo
         ? {
             bytes_per_second: ratio(own.bytes, rates(base).bytes),
             commands_per_second: ratio(own.commands, rates(base).commands),
+            job_elapsed: null,
           }
         : null,
     },

@@ -20,8 +20,8 @@ pub(super) fn rows(comparison: &mut Comparison) {
         let headline = ratios_of(comparison.headline.cells.get_mut(column));
         // The mean is in the headline only where there is neither a median nor a p95; count it all the same.
         let overview = comparison.columns[column].overview.ratios.as_mut().map(|ratios| {
-            let OverviewRatios { bytes_per_second, commands_per_second } = ratios;
-            [bytes_per_second, commands_per_second].into_iter().flatten()
+            let OverviewRatios { bytes_per_second, commands_per_second, job_elapsed } = ratios;
+            [bytes_per_second, commands_per_second, job_elapsed].into_iter().flatten()
         });
         let times = headline.into_iter().flat_map(|ratios| [&mut ratios.p50, &mut ratios.p95, &mut ratios.mean]);
         mark(times.flatten().chain(overview.into_iter().flatten()).collect(), holm);

@@ -15,6 +15,7 @@ mod notes;
 mod ramps;
 mod repetitions;
 mod saved;
+mod setup;
 mod slices;
 mod text;
 mod within;
@@ -135,6 +136,8 @@ pub struct Overview {
     pub bytes_per_second: Option<f64>,
     /// Commands of every group.
     pub commands_per_second: Option<f64>,
+    /// What a job took, a whole pass of a workload that has an end: the mean; null where there is none.
+    pub job_elapsed_ns: Option<Nanos>,
     /// Connections by dialect, the most first; what was not seen after what was.
     pub dialects: Vec<Dialect>,
     /// To the base; null in the base itself.
@@ -159,6 +162,8 @@ pub struct OverviewRatios {
     pub bytes_per_second: Option<Ratio>,
     /// Of `commands_per_second`.
     pub commands_per_second: Option<Ratio>,
+    /// Of `job_elapsed_ns`.
+    pub job_elapsed: Option<Ratio>,
 }
 
 /// The sum of the headline groups.
@@ -241,7 +246,11 @@ impl Comparison {
         let loads = ramps::differences(given).into_iter().map(|(column, kind, text)| Note { kind, column, text });
         // What was asked of the servers stands before what came of it.
         comparison.notes.extend(loads);
-        comparison.notes.sort_by_key(|note| (note.column, !matches!(note.kind, NoteKind::Mix | NoteKind::Place)));
+        comparison.notes.extend(setup::differences(given));
+        comparison.notes.sort_by_key(|note| {
+            let asked = matches!(note.kind, NoteKind::Mix | NoteKind::Place);
+            (note.kind != NoteKind::Setup, note.column, !asked)
+        });
         comparison.answered()
     }
 
@@ -273,10 +282,15 @@ impl Column {
 }
 
 impl Overview {
+    fn job_elapsed(&self) -> Option<f64> {
+        self.job_elapsed_ns.map(|elapsed| elapsed.0 as f64)
+    }
+
     fn compare(&mut self, base: &Overview) {
         self.ratios = Some(OverviewRatios {
             bytes_per_second: Ratio::of(self.bytes_per_second, base.bytes_per_second),
             commands_per_second: Ratio::of(self.commands_per_second, base.commands_per_second),
+            job_elapsed: Ratio::of(self.job_elapsed(), base.job_elapsed()),
         });
     }
 }

@@ -28,6 +28,8 @@ pub struct Note {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
+    /// What differs besides the servers: workload, environment, protocol; of ramps.
+    Setup,
     /// Too few timed commands.
     Few,
     /// Other work than the base's.

@@ -210,7 +210,7 @@ fn highest_common(ramps: &[Option<&Document>]) -> Option<u32> {
     loads.reduce(|common, loads| &common & &loads)?.last().copied()
 }
 
-fn schedule(document: &Document) -> String {
+pub(super) fn schedule(document: &Document) -> String {
     match document.settings.schedule {
         Schedule::Closed { think_ns: Nanos(0) } => "closed loop".to_owned(),
         Schedule::Closed { think_ns } => format!("closed loop, {think_ns} between operations"),
@@ -330,6 +330,7 @@ fn report_of(document: &Document, run: Option<&Run>) -> Summary {
         errors: super::sum(groups.iter().map(|group| group.row.errors())),
         bytes_read: runs().map(|run| run.bytes_read).sum(),
         bytes_written: runs().map(|run| run.bytes_written).sum(),
+        job_elapsed_ns: run.and_then(|run| run.jobs.as_ref()?.elapsed.mean),
         ..Overview::default()
     };
     // Every user has as many connections, of the same dialect.

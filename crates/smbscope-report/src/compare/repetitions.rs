@@ -165,6 +165,7 @@ impl Sides {
             let ratios = (at > 0).then(|| OverviewRatios {
                 bytes_per_second: ratio(|overview| overview.bytes_per_second),
                 commands_per_second: ratio(|overview| overview.commands_per_second),
+                job_elapsed: ratio(Overview::job_elapsed),
             });
             Column {
                 runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
@@ -179,6 +180,7 @@ impl Sides {
                     bytes_written: mean(|overview| overview.bytes_written),
                     bytes_per_second: rate(|overview| overview.bytes_per_second),
                     commands_per_second: rate(|overview| overview.commands_per_second),
+                    job_elapsed_ns: rate(Overview::job_elapsed).map(|nanos| Nanos(nanos.round() as i64)),
                     dialects: overview(*run).dialects.clone(),
                     ratios,
                 },

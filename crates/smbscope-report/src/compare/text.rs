@@ -1,6 +1,6 @@
 //! The comparison for a terminal: the captures side by side, then groups and commands with a line a column.
 
-use super::{Cell, Column, Command, Comparison, Dialect, Group, Note, PointCell, Ratio, ResponseTime};
+use super::{Cell, Column, Command, Comparison, Dialect, Group, Note, NoteKind, PointCell, Ratio, ResponseTime};
 use crate::format::{clean, counted, or_dash, rate, shorten, shorten_path, span, thousands, unbroken};
 use crate::names;
 use crate::text::page::Page;
@@ -35,6 +35,7 @@ pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
         None => "SMB response times compared".to_owned(),
     };
     page.title(&title, false);
+    setup(&mut page, comparison);
     answers(&mut page, comparison);
     notes(&mut page, comparison);
     overview(&mut page, comparison);
@@ -43,6 +44,15 @@ pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
     slices(&mut page, comparison);
     tables(&mut page, comparison);
     page.into_text()
+}
+
+/// What differs besides the servers.
+fn setup(page: &mut Page, comparison: &Comparison) {
+    for note in comparison.notes.iter().filter(|note| note.kind == NoteKind::Setup) {
+        let mut text = note.text.clone();
+        text.push('.');
+        page.paragraph(Paint::Warning, &text);
+    }
 }
 
 /// What got slower, by how much, and how sure that is.
@@ -67,7 +77,10 @@ fn labels(columns: &[Column]) -> Vec<String> {
 /// Facts of the captures side by side, as many on a line as fit.
 fn overview(page: &mut Page, comparison: &Comparison) {
     let repeated = is_repeated(comparison);
-    let facts: Vec<Vec<(&str, String)>> = comparison.columns.iter().map(|column| facts(column, repeated)).collect();
+    let job = comparison.columns.iter().any(|column| column.overview.job_elapsed_ns.is_some());
+    let facts: Vec<Vec<(&str, String)>> =
+        comparison.columns.iter().map(|column| facts(column, repeated, job)).collect();
+
     let names = labels(&comparison.columns);
     let cells = facts.iter().flatten().map(|(_, value)| value.chars().count());
     let widest = cells.chain(names.iter().map(|name| name.chars().count())).max().unwrap_or(0).min(FACT_MAX);
@@ -92,7 +105,7 @@ const RUNS: &str = " Times and rates of several runs are geometric means, counts
                     its left, of 3 or 4 runs its range; in parentheses where no difference is shown.";
 
 /// What is told of every column, in the same order.
-fn facts(column: &Column, repeated: bool) -> Vec<(&'static str, String)> {
+fn facts(column: &Column, repeated: bool, job: bool) -> Vec<(&'static str, String)> {
     let overview = &column.overview;
     let ratios = overview.ratios.as_ref();
     let with_ratio = |value: Option<f64>, ratio: Option<Ratio>, shown: fn(f64) -> String| {
@@ -118,11 +131,19 @@ fn facts(column: &Column, repeated: bool) -> Vec<(&'static str, String)> {
             with_ratio(overview.bytes_per_second, ratio, short_bytes)
         }),
     ];
+    if job {
+        let ratio = ratios.and_then(|ratios| ratios.job_elapsed);
+        let elapsed = overview.job_elapsed_ns.map(|elapsed| elapsed.0 as f64);
+        facts.push(("Job", with_ratio(elapsed, ratio, |elapsed| Nanos(elapsed as i64).to_string())));
+        if repeated {
+            facts.push(("  interval", interval(ratio)));
+        }
+    }
     if repeated {
         let of_commands = interval(ratios.and_then(|ratios| ratios.commands_per_second));
         let of_bytes = interval(ratios.and_then(|ratios| ratios.bytes_per_second));
+        facts.insert(11, ("  interval", of_bytes));
         facts.insert(8, ("  interval", of_commands));
-        facts.push(("  interval", of_bytes));
         facts.insert(0, ("Runs", thousands(column.runs.into())));
     }
     facts
@@ -409,12 +430,13 @@ fn cells(cell: &Cell, repeated: bool) -> Vec<String> {
 }
 
 fn notes(page: &mut Page, comparison: &Comparison) {
-    if comparison.notes.is_empty() {
+    let caveats: Vec<&Note> = comparison.notes.iter().filter(|note| note.kind != NoteKind::Setup).collect();
+    if caveats.is_empty() {
         return;
     }
     page.heading("Caveats");
     let names = labels(&comparison.columns);
-    for Note { column, text, .. } in &comparison.notes {
+    for Note { column, text, .. } in caveats {
         let name = names.get(*column).map_or("", String::as_str);
         hanging(page, &shorten(name, NAME_MAX), text, Paint::Warning);
     }
