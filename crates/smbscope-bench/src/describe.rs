@@ -110,6 +110,7 @@ impl Setup {
             sessions_per_user: self.options.plan.sessions_per_user,
             connections_per_session: self.options.plan.connections_per_session,
             busy_poll: self.options.plan.busy_poll,
+            passes: self.options.plan.limits.passes,
             connects_per_second: Some(connects.rate),
             capture: self.options.capture,
         }

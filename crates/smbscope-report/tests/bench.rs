@@ -343,6 +343,19 @@ fn jobs_stand_below_the_load_points_and_are_read_back() {
 }
 
 #[test]
+fn a_queue_that_was_never_full_is_a_warning() {
+    let warned = |reached| {
+        let mut document = ramp();
+        document.warnings.clear();
+        document.runs[0].queue = Some(bench::Queue { asked: 8, reached });
+        let document = document.completed();
+        assert_eq!(problems(&value(&document)), Vec::<String>::new());
+        document.warnings.iter().any(|warning| warning.contains("wants 8 commands outstanding"))
+    };
+    assert!(warned(3) && !warned(8));
+}
+
+#[test]
 fn slices_of_a_load_point_are_in_the_table_of_captures_and_are_read_back() {
     let mut document = ramp();
     let last = document.runs.last_mut().expect("a load point");

@@ -126,7 +126,11 @@ function scheduleText({ settings }: SmbscopeBenchDocument): string {
     settings.connections_per_session > 1 ? `; ${settings.connections_per_session} connections a session` : "";
   const polling = settings.busy_poll ? "; busy polling" : "";
   const warmup = settings.warmup_ns > 0 ? `after ${span(settings.warmup_ns)} of warm-up` : "without warm-up";
-  const length = `${span(settings.duration_ns)} at each load point ${warmup}`;
+  const lasts =
+    settings.passes === null
+      ? span(settings.duration_ns)
+      : `${counted(settings.passes, "pass", "passes")} of each user`;
+  const length = `${lasts} at each load point ${warmup}`;
   return `${how}; ${length}${sessions}${connections}${polling}; ${counted(settings.threads, "thread")}`;
 }
 

@@ -125,9 +125,13 @@ export function jobsTable(bench: SmbscopeBenchDocument): HTMLElement | null {
       rate,
       { help: "Read and written in a second of a job", exported: "Data (bytes/s)" },
     ),
-    shareColumn("Waited", ({ jobs }) => (jobs.elapsed_sum_ns > 0 ? jobs.waited_sum_ns / jobs.elapsed_sum_ns : null), {
-      help: "Share of the time in which a command was outstanding",
-    }),
+    shareColumn(
+      "Wait share",
+      ({ jobs }) => (jobs.elapsed_sum_ns > 0 ? jobs.waited_sum_ns / jobs.elapsed_sum_ns : null),
+      {
+        help: "Share of the time in which a command was outstanding",
+      },
+    ),
   ];
   return table({ caption: "Jobs", columns, rows, filter: false });
 }

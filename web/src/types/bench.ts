@@ -337,6 +337,10 @@ export interface Settings {
    */
   connects_per_second: number | null;
   /**
+   * Whole passes of each user at each load point, which end it; null where its time does.
+   */
+  passes: number | null;
+  /**
    * Whether a capture was asked for.
    */
   capture: boolean;
@@ -443,6 +447,10 @@ export interface Run {
    * Whole passes of the workload; null where it has no end, and in documents of older versions.
    */
   jobs: Jobs | null;
+  /**
+   * Commands that each user had outstanding together; null where the workload wants one at a time, and in documents of older versions.
+   */
+  queue: Queue | null;
 }
 /**
  * Response times of the same commands, seen from two places.
@@ -1194,6 +1202,19 @@ export interface Job {
    * Bytes written.
    */
   bytes_written: number;
+}
+/**
+ * Commands outstanding together.
+ */
+export interface Queue {
+  /**
+   * As many as the workload wants.
+   */
+  asked: number;
+  /**
+   * The most there were: the server's credits may allow no more.
+   */
+  reached: number;
 }
 /**
  * The highest load at which a criterion holds.

@@ -151,6 +151,7 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
         },
       ],
       connects: times(users, 14e6, true),
+      queue: null,
       jobs: index === 0 ? null : jobs(users, START + index * 40e9),
       failures: {},
       unanswered: 0,
@@ -233,6 +234,7 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
     },
     settings: {
       schedule: { loop: "closed", think_ns: 5e6 },
+      passes: null,
       users: steps,
       rates: [],
       duration_ns: duration,

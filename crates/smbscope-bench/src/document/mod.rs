@@ -71,6 +71,7 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
         // What follows from the rest.
         verdict: None,
         jobs: run.jobs.as_ref().map(jobs),
+        queue: run.queue.map(|queue| bench::Queue { asked: queue.asked, reached: queue.reached }),
     }
 }
 

@@ -82,6 +82,7 @@ pub(crate) fn run(users: u32) -> Run {
         ended: Ended::Stopped("enough".into()),
         pace: Pace::Open { rate: 0.5, not_begun: 3 },
         jobs: None,
+        queue: None,
     }
 }
 
@@ -124,6 +125,7 @@ pub(crate) fn document(users: &[u32]) -> bench::Document {
             connections_per_session: 1,
             busy_poll: false,
             connects_per_second: None,
+            passes: None,
             capture: false,
         },
         started_ns: Timestamp(871_291_800_000_000_000),

@@ -177,3 +177,41 @@ impl Entry {
         self.attributes & 0x10 != 0
     }
 }
+
+/// Bytes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// The first.
+    pub offset: u64,
+    /// How many.
+    pub length: u32,
+}
+
+impl Range {
+    /// In pieces of so many bytes at most.
+    pub(super) fn cut(self, most: u32) -> impl Iterator<Item = Range> {
+        let most = most.max(1);
+        (0..self.length.div_ceil(most)).map(move |piece| Range {
+            offset: self.offset.saturating_add(u64::from(piece) * u64::from(most)),
+            length: most.min(self.length - piece * most),
+        })
+    }
+}
+
+/// Which way data goes.
+#[derive(Debug, Clone, Copy)]
+pub enum Direction<'a> {
+    /// From the server.
+    Read,
+    /// To it: each range gets the beginning of these bytes, in commands that are no longer than they are.
+    Write(&'a [u8]),
+}
+
+/// What many reads or writes came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moved {
+    /// Bytes.
+    pub bytes: u64,
+    /// The most commands that were outstanding.
+    pub outstanding: u32,
+}

@@ -21,7 +21,10 @@ mod transport;
 
 pub use error::Error;
 pub use facts::Facts;
-pub use file::{Disposition, Entry, Handle, Info, LockRange, Open, Opened, SetInfo, access, options as create_options};
+pub use file::{
+    Direction, Disposition, Entry, Handle, Info, LockRange, Moved, Open, Opened, Range, SetInfo, access,
+    options as create_options,
+};
 pub use foreign::Foreign;
 pub use options::{Cipher, Credentials, Encryption, Options, Secret, Signing, SigningAlgorithm, Transport};
 pub use sample::{Sample, Samples};

@@ -3,7 +3,7 @@
 //! Each operation is the commands that a client of the dialect would send for it, one after the other; a sample of each
 //! is kept in [`Session::samples`]. A refusal by the server is [`Error::Status`], and the session goes on.
 
-use super::file::{Entry, Handle, Info, LockRange, Open, Opened, SetInfo};
+use super::file::{Direction, Entry, Handle, Info, LockRange, Moved, Open, Opened, Range, SetInfo};
 use super::limits::CONNECT_TIMEOUTS;
 use super::options::Options;
 use super::sample::Samples;
@@ -73,6 +73,18 @@ impl Session {
     /// Writes all of it, in several commands where the server allows less at once.
     pub async fn write(&mut self, handle: Handle, offset: u64, data: &[u8]) -> Result<(), Error> {
         either!(self, session => session.write(handle, offset, data).await)
+    }
+
+    /// Reads or writes all of these ranges with so many commands outstanding, as long as the server grants credits for
+    /// them; with SMB1 one after the other.
+    pub async fn transfer_many(
+        &mut self,
+        handle: Handle,
+        ranges: &[Range],
+        depth: u32,
+        direction: Direction<'_>,
+    ) -> Result<Moved, Error> {
+        either!(self, session => session.transfer_many(handle, ranges, depth, direction).await)
     }
 
     /// Asks for what was written to be on disk.

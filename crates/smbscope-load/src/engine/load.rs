@@ -270,6 +270,7 @@ impl Engine<'_> {
                 Schedule::Open { rate, .. } => Pace::Open { rate, not_begun: figures.not_begun },
             },
             jobs: self.has_end.then_some(figures.jobs),
+            queue: Some(figures.queue).filter(|queue| queue.asked > 1),
         };
         (run, exchanges)
     }

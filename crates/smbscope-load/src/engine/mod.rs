@@ -42,6 +42,7 @@ pub use live_figures::{LiveFigures, LiveGroup, Phase, Snapshot};
 pub use load::Hooks;
 pub use plan::{Connects, EngineError, ErrorLimit, Limits, OnFailure, Plan};
 pub use schedule::{Arrivals, Schedule};
+pub use session::Queue;
 pub use silences::{STALL_MIN, STALL_TIMES_MEDIAN, STALLS_MAX};
 pub use users::{LOAD_POINTS_MAX, RATE_MAX, Rates, USERS_MAX, Users, UsersError};
 

@@ -1,8 +1,8 @@
 //! Actions as calls on a session of the SMB client, with the user's table of open files.
 
 use super::connections::Connections;
-use super::session::{Connector, Identity, Performed, ServerSession};
-use crate::client::{self, Entry, Error, Handle, Info, Open, Options, Samples, SetInfo};
+use super::session::{Connector, Identity, Performed, Queue, ServerSession};
+use crate::client::{self, Direction, Entry, Error, Handle, Info, Open, Options, Samples, SetInfo};
 use crate::workload::{Action, Own, Slot};
 use smbscope_model::Endpoints;
 use smbscope_stats::Random;
@@ -177,6 +177,16 @@ impl User {
                 return Ok(Performed { bytes_read: read as u64, ..Performed::DONE });
             }
             Action::Write { slot, offset, length } => return self.write(handle!(slot), offset, length).await,
+            Action::Queue { slot, ranges, depth, writes } => {
+                let (handle, data) = (handle!(slot), &self.payload[..WRITE_MAX]);
+                let direction = if writes { Direction::Write(data) } else { Direction::Read };
+                let moved = self.connections.current().transfer_many(handle, ranges, depth, direction).await?;
+                let (read, written) = if writes { (0, moved.bytes) } else { (moved.bytes, 0) };
+                // A file may have fewer blocks.
+                let asked = depth.min(u32::try_from(ranges.len()).unwrap_or(u32::MAX));
+                let queue = Queue { asked, reached: moved.outstanding };
+                return Ok(Performed { bytes_read: read, bytes_written: written, queue, ..Performed::DONE });
+            }
             Action::RemoveTree(path, own) => return self.remove_tree(path, &own).await,
             Action::OpenReadClose { path, offset, length } => {
                 let read = self.connections.current().open_read_close(path, offset, length).await?;

@@ -2,6 +2,7 @@
 //! capture of the same run.
 
 use super::jobs::Jobs;
+use super::session::Queue;
 use smbscope_model::{Group, Nanos, Timestamp};
 use smbscope_stats::{Aggregator, Summary};
 use smbscope_wire::status::NtStatus;
@@ -47,6 +48,8 @@ pub struct Run {
     pub pace: Pace,
     /// Passes of the workload; absent where it has no end.
     pub jobs: Option<Jobs>,
+    /// Commands that users had outstanding together; absent where the workload wants one at a time.
+    pub queue: Option<Queue>,
 }
 
 impl Run {

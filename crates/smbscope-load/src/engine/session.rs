@@ -17,6 +17,24 @@ pub(crate) struct Performed {
     pub(crate) bytes_written: u64,
     /// Files, and no directories, that were opened.
     pub(crate) files_opened: u32,
+    /// Commands that should have been outstanding together, and that were; 0 where one was enough.
+    pub(crate) queue: Queue,
+}
+
+/// Commands outstanding together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Queue {
+    /// As many as the workload wants.
+    pub asked: u32,
+    /// The most there were.
+    pub reached: u32,
+}
+
+impl Queue {
+    /// The most of both.
+    pub(crate) fn add(&mut self, other: Queue) {
+        *self = Queue { asked: self.asked.max(other.asked), reached: self.reached.max(other.reached) };
+    }
 }
 
 impl Performed {
@@ -26,8 +44,13 @@ impl Performed {
     }
 
     /// An action that succeeded and moved no data.
-    pub(crate) const DONE: Performed =
-        Performed { status: NtStatus::SUCCESS, bytes_read: 0, bytes_written: 0, files_opened: 0 };
+    pub(crate) const DONE: Performed = Performed {
+        status: NtStatus::SUCCESS,
+        bytes_read: 0,
+        bytes_written: 0,
+        files_opened: 0,
+        queue: Queue { asked: 0, reached: 0 },
+    };
 }
 
 /// Who and where: what the exchanges of a session have in common.

@@ -224,15 +224,13 @@ impl<T: ServerSession> User<T> {
             let samples = session.samples(connection);
             let waited = passes.map_or(Duration::ZERO, |_| jobs::waited(samples, spans));
             let performed = result.as_ref().ok();
-            let mut recorder = point.recorder.borrow_mut();
-            let span = recorder.take(samples, performed, origin);
+            let span = point.recorder.borrow_mut().take(samples, performed, origin);
             if passes.is_some()
                 && let Some((first, _)) = span
             {
-                let pass = pass.get_or_insert_with(|| Pass::new(*number, first, recorder.timestamp(first)));
-                pass.add(span, waited, performed);
+                let started = || point.recorder.borrow().timestamp(first);
+                pass.get_or_insert_with(|| Pass::new(*number, first, started())).add(span, waited, performed);
             }
-            drop(recorder);
             if let Some((_, last)) = span {
                 time = last;
                 steps_without_command = 0;
@@ -473,6 +471,7 @@ fn subject(action: &Action<'_>, paths: &mut Vec<(Slot, Arc<str>)>) -> Option<Arc
         }
         Action::Read { slot, .. }
         | Action::Write { slot, .. }
+        | Action::Queue { slot, .. }
         | Action::Flush(slot)
         | Action::Lock(slot, _)
         | Action::Unlock { slot, .. }

@@ -1,7 +1,7 @@
 //! The steps of a user, as data: the engine performs them on a session.
 
 use super::Own;
-use crate::client::{Disposition, Info, LockRange};
+use crate::client::{Disposition, Info, LockRange, Range};
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
 
@@ -49,6 +49,17 @@ pub enum Action<'a> {
         offset: u64,
         /// Bytes.
         length: u32,
+    },
+    /// Reads or writes ranges with several commands outstanding.
+    Queue {
+        /// The open file.
+        slot: Slot,
+        /// Which bytes, in this order.
+        ranges: &'a [Range],
+        /// How many commands.
+        depth: u32,
+        /// They are written.
+        writes: bool,
     },
     /// Flushes.
     Flush(Slot),

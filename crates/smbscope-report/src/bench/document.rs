@@ -160,6 +160,9 @@ pub struct Settings {
     /// Sessions made a second; null where they were not held back.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub connects_per_second: Option<f64>,
+    /// Whole passes of each user at each load point, which end it; null where its time does.
+    #[serde(default)]
+    pub passes: Option<u32>,
     /// Whether a capture was asked for.
     pub capture: bool,
 }
@@ -254,6 +257,20 @@ pub struct Run {
     /// Whole passes of the workload; null where it has no end, and in documents of older versions.
     #[serde(default)]
     pub jobs: Option<Jobs>,
+    /// Commands that each user had outstanding together; null where the workload wants one at a time, and in documents of
+    /// older versions.
+    #[serde(default)]
+    pub queue: Option<Queue>,
+}
+
+/// Commands outstanding together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Queue {
+    /// As many as the workload wants.
+    pub asked: u32,
+    /// The most there were: the server's credits may allow no more.
+    pub reached: u32,
 }
 
 /// A time in which commands were outstanding and the server answered none: at least 200 ms, and 100 times the median

@@ -56,6 +56,18 @@ pub(crate) fn of(document: &Document) -> Vec<String> {
             format!("the server answered {percent}% of the commands with an error ({}).", thousands(errors))
         },
     );
+    found.where_so(
+        |run| run.queue.is_some_and(|queue| queue.reached < queue.asked),
+        |runs| {
+            let queues = || runs.iter().filter_map(|run| run.queue);
+            let asked = queues().map(|queue| queue.asked).max().unwrap_or(0);
+            let reached = queues().map(|queue| queue.reached).min().unwrap_or(0);
+            format!(
+                "the workload wants {asked} commands outstanding for each user, and there were {reached} at most: SMB1 \
+                 has one at a time here, and the server's credits limit SMB2 and 3."
+            )
+        },
+    );
     runs.iter().for_each(|run| found.sessions(run));
     found.unanswered();
     runs.iter().for_each(|run| found.shortfall(run));

@@ -133,6 +133,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
         counted: Some(counted(started, typical, &[])),
         verdict: None,
         jobs: None,
+        queue: None,
         capture: wire.then(|| {
             Capture::Made(Captured {
                 file: None,
@@ -196,6 +197,7 @@ pub(crate) fn ramp() -> Document {
             sessions_per_user: 1,
             connections_per_session: 1,
             busy_poll: false,
+            passes: None,
             connects_per_second: None,
             capture: true,
         },

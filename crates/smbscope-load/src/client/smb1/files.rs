@@ -1,6 +1,6 @@
 //! Open, close, read, write, flush, lock (MS-CIFS 3.2.4.5 to 3.2.4.24).
 
-use super::super::file::{Handle, LockRange, Open, Opened, access, options};
+use super::super::file::{Direction, Handle, LockRange, Moved, Open, Opened, Range, access, options};
 use super::super::limits::Allowance;
 use super::super::{Disposition, Error};
 use super::connection::{About, PID, malformed};
@@ -167,6 +167,30 @@ impl Session {
             let timeout = self.connection.timeout;
             allowance.get_or_insert_with(|| Allowance::of_operation("a write", timeout)).check()?;
         }
+    }
+
+    /// Reads or writes all of these ranges, one after the other.
+    pub async fn transfer_many(
+        &mut self,
+        handle: Handle,
+        ranges: &[Range],
+        _depth: u32,
+        direction: Direction<'_>,
+    ) -> Result<Moved, Error> {
+        let mut moved = Moved { bytes: 0, outstanding: 1 };
+        for range in ranges {
+            moved.bytes += match direction {
+                Direction::Read => self.read(handle, range.offset, range.length).await?.len() as u64,
+                Direction::Write(data) => {
+                    for part in range.cut(u32::try_from(data.len()).unwrap_or(u32::MAX)) {
+                        let data = data.get(..part.length as usize).unwrap_or_default();
+                        self.write(handle, part.offset, data).await?;
+                    }
+                    range.length.into()
+                }
+            };
+        }
+        Ok(moved)
     }
 
     /// One command; how many bytes it wrote.

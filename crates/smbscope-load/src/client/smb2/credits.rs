@@ -3,6 +3,9 @@
 /// Bytes that a credit pays for (3.1.5.2).
 pub(super) const BYTES_PER_CREDIT: usize = 65_536;
 
+/// Credits that are asked for at most: as many as Windows and Samba grant by default.
+const CREDITS_MAX: u32 = 8_192;
+
 /// The client's account.
 #[derive(Debug)]
 pub(super) struct Credits {
@@ -39,6 +42,11 @@ impl Credits {
     /// The most bytes that one request can carry now, if it may have all the credits.
     pub(super) fn largest(&self) -> usize {
         if self.multi { self.available.max(1) as usize * BYTES_PER_CREDIT } else { BYTES_PER_CREDIT }
+    }
+
+    /// More are needed than so far.
+    pub(super) fn want(&mut self, credits: u32) {
+        self.target = self.target.max(credits.min(CREDITS_MAX));
     }
 
     /// Pays for a request: its message id, and how many credits it asks for.

@@ -243,7 +243,7 @@ impl Session {
     }
 
     /// The most bytes of one READ or WRITE: what the server allows and the credits at hand can pay for.
-    fn largest(&self, allowed: u32) -> u32 {
+    pub(super) fn largest(&self, allowed: u32) -> u32 {
         u32::try_from(self.connection.credits.largest()).unwrap_or(u32::MAX).min(allowed)
     }
 
@@ -255,13 +255,13 @@ impl Session {
     }
 
     /// Whether another part can go out now; the first one always can, it waits for its credits.
-    fn has_room(&self, part: usize, under_way: usize) -> bool {
+    pub(super) fn has_room(&self, part: usize, under_way: usize) -> bool {
         let credits = &self.connection.credits;
         under_way == 0 || credits.affords(credits.charge(part).into())
     }
 
     /// Checks that all was written.
-    fn written(&self, reply: &Reply, length: usize) -> Result<(), Error> {
+    pub(super) fn written(&self, reply: &Reply, length: usize) -> Result<(), Error> {
         let response = write::Response::parse(self.connection.message(reply)).ok_or_else(|| reply.malformed())?;
         if response.count as usize == length {
             return Ok(());

@@ -13,6 +13,7 @@ mod listing;
 mod negotiate;
 mod paths;
 mod protection;
+mod queue;
 mod replies;
 mod server_side;
 mod setup;

@@ -12,7 +12,7 @@ use super::exchanges::{Batch, Clock, Exchanges, Maker, Origin};
 use super::jobs::Jobs;
 use super::live_figures::{LiveFigures, LivePart};
 use super::result::{Interval, Operation};
-use super::session::Performed;
+use super::session::{Performed, Queue};
 use super::silences::Silences;
 use crate::client::{Sample, Samples};
 use smbscope_model::{Nanos, Outcome, Timestamp};
@@ -79,6 +79,7 @@ pub(crate) struct Recorder {
     not_begun: u64,
     silences: Silences,
     pub(crate) jobs: Jobs,
+    queue: Queue,
     pub(crate) exchanges: Option<Exchanges>,
     pub(crate) live: LivePart,
 }
@@ -143,6 +144,7 @@ impl Recorder {
             not_begun: 0,
             silences: Silences::new(window.start),
             jobs: Jobs::default(),
+            queue: Queue::default(),
             exchanges,
             live: LivePart::default(),
         }
@@ -201,6 +203,7 @@ impl Recorder {
         if let (Some(performed), Some((first, _))) = (performed, span) {
             self.live.moved(performed);
             if self.window.contains(first) {
+                self.queue.add(performed.queue);
                 let cell = self.cell(first);
                 cell.bytes_read += performed.bytes_read;
                 cell.bytes_written += performed.bytes_written;
@@ -348,6 +351,7 @@ impl Recorder {
         self.unanswered += other.unanswered;
         self.not_begun += other.not_begun;
         self.jobs.merge(other.jobs);
+        self.queue.add(other.queue);
         if let (Some(mine), Some(theirs)) = (&mut self.exchanges, other.exchanges) {
             mine.merge(theirs);
         }
@@ -379,6 +383,7 @@ impl Recorder {
             unanswered: self.unanswered,
             not_begun: self.not_begun,
             jobs: self.jobs,
+            queue: self.queue,
         }
     }
 
@@ -429,6 +434,7 @@ pub(crate) struct Figures {
     pub(crate) unanswered: u64,
     pub(crate) not_begun: u64,
     pub(crate) jobs: Jobs,
+    pub(crate) queue: Queue,
 }
 
 /// Adds counts to counts.

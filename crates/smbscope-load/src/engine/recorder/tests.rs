@@ -62,7 +62,7 @@ fn feed(recorder: &mut Recorder, begin: Instant, (at, took, kind, status): Event
     let command = [smb2::Command::READ, smb2::Command::WRITE, smb2::Command::CREATE][usize::from(kind) % 3];
     let status = [0, 0, 0xc000_0034, 0x8000_0005][usize::from(status) % 4];
     let mut samples = vec![sample(from, Duration::from_micros(took), command, status)];
-    let performed = Performed { status: NtStatus(status), bytes_read: took, bytes_written: at, files_opened: 0 };
+    let performed = Performed { status: NtStatus(status), bytes_read: took, bytes_written: at, ..Performed::DONE };
     let span = recorder.take(&mut samples, Some(&performed), &mut origin());
     let unexpected = (status != 0).then_some(NtStatus(status));
     let operation = usize::from(kind) % 2;

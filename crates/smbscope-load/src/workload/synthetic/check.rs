@@ -27,6 +27,8 @@ const MOST_TRANSFER: u64 = 8 << 20;
 
 /// The largest transfer in blocks.
 const MOST_IN_BLOCKS: u64 = 1 << 40;
+/// Commands of a step that are outstanding at most.
+const QUEUE_MAX: i64 = 256;
 /// Directories in one directory, where they are nested, at most.
 const NESTED_MAX: i64 = 10_000;
 
@@ -34,8 +36,8 @@ const NESTED_MAX: i64 = 10_000;
 const STEPS: [(&str, &[&str]); 21] = [
     ("open", &["file", "access", "mode", "as"]),
     ("close", &["of"]),
-    ("read", &["of", "offset", "length", "block"]),
-    ("write", &["of", "offset", "length", "block"]),
+    ("read", &["of", "offset", "length", "block", "depth"]),
+    ("write", &["of", "offset", "length", "block", "depth"]),
     ("flush", &["of"]),
     ("lock", &["of", "offset", "length", "exclusive"]),
     ("unlock", &["of", "offset", "length"]),
@@ -601,15 +603,22 @@ impl Checker<'_> {
     fn length(&self, step: &Spanned<RawStep>) -> Result<Length, Error> {
         let raw = step.get_ref();
         let block = self.block(raw)?;
+        let depth = raw.depth.as_ref().map_or(Ok(1), |depth| self.number(depth, "depth", 1, QUEUE_MAX))? as u32;
         match raw.length.as_ref() {
-            Some(length) if length.get_ref().as_str() == Some("file") => Ok(Length::Blocks { of: Total::File, block }),
+            Some(length) if length.get_ref().as_str() == Some("file") => {
+                Ok(Length::Blocks { of: Total::File, block, depth })
+            }
             Some(length) if raw.block.is_some() => {
                 let sizes = sizes(length.get_ref()).map_err(|wrong| self.wrong(length.span(), wrong))?;
                 if sizes.least() == 0 || sizes.most() > MOST_IN_BLOCKS {
                     let hint = format!("write 1 to {MOST_IN_BLOCKS} bytes, or \"file\"");
                     return Err(self.source.error(length.span(), "the length is out of bounds", hint));
                 }
-                Ok(Length::Blocks { of: Total::Bytes(sizes), block })
+                Ok(Length::Blocks { of: Total::Bytes(sizes), block, depth })
+            }
+            _ if depth > 1 => {
+                let hint = "write length = \"file\", or add block = \"64KiB\" to a length of several blocks";
+                Err(self.source.error(step.span(), "a single transfer has no depth", hint))
             }
             _ => self.transfer(step).map(Length::Once),
         }

@@ -54,7 +54,7 @@ const SHARE_ALL: u32 = 0x7;
 enum Order {
     /// Drawn by weight, without end.
     Random,
-    /// In that of the file, each so often in a row; then a pass is over.
+    /// In that of the file, each N times in a row; then a pass is over.
     Sequence,
 }
 
@@ -149,8 +149,8 @@ enum What {
 enum Length {
     /// In one step.
     Once(Sizes),
-    /// In blocks, one after the other.
-    Blocks { of: Total, block: u64 },
+    /// In blocks, with so many of them outstanding.
+    Blocks { of: Total, block: u64, depth: u32 },
 }
 
 /// How much blocks come to.

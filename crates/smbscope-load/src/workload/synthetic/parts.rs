@@ -6,7 +6,7 @@ use super::super::draw::Sizes;
 use super::super::file_set::FileSet;
 use super::script::{File, Name, Opened, User};
 use super::{At, Length, SHARE_ALL, Total, What};
-use crate::client::{Disposition, Info, access, create_options};
+use crate::client::{Disposition, Info, Range, access, create_options};
 
 /// Where a user is in such a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,12 +41,39 @@ pub(super) enum Part {
     },
 }
 
+impl Part {
+    /// Where a part of a transfer goes, and how long it is.
+    pub(super) fn transfer(self) -> (At, u64) {
+        match self {
+            Part::Transfer { at, length } => (at, length),
+            _ => (At::Offset(0), 1),
+        }
+    }
+}
+
+/// Blocks for each place in a queue that are handed out together: its end, where fewer and fewer are outstanding, is a
+/// hundredth of the time.
+const BLOCKS_A_PLACE: u64 = 64;
+/// Bytes that are handed out together, more where the queue would not be full: a load point ends between two parts.
+const BYTES_AT_ONCE: u64 = 64 << 20;
+
+/// Bytes of a transfer that are handed out together.
+fn at_once(block: u64, depth: u32) -> u64 {
+    let places = u64::from(depth);
+    match depth {
+        0 | 1 => block,
+        _ => (BYTES_AT_ONCE / block).clamp(4 * places, BLOCKS_A_PLACE * places) * block,
+    }
+}
+
 impl User {
     /// The next part of a step; whether it is the last one, and whether something ends with it that counts as an operation.
     pub(super) fn part(&mut self, files: &FileSet, what: &What) -> (Part, bool, bool) {
         match what {
-            What::Read { slot, at, length: Length::Blocks { of, block } }
-            | What::Write { slot, at, length: Length::Blocks { of, block } } => self.block(*slot, *at, of, *block),
+            What::Read { slot, at, length: Length::Blocks { of, block, depth } }
+            | What::Write { slot, at, length: Length::Blocks { of, block, depth } } => {
+                self.block(*slot, *at, of, at_once(*block, *depth))
+            }
             What::Walk { block, .. } => self.walk(files, *block),
             _ => (Part::Whole, true, true),
         }
@@ -100,6 +127,28 @@ impl User {
         self.place = next.map(|(directory, stage)| Place::Walk { directory, stage });
         let completes = matches!(stage, Stage::List | Stage::Close(_));
         (Part::Walk { directory, stage }, next.is_none(), completes)
+    }
+
+    /// A part of a transfer with several blocks outstanding.
+    pub(super) fn queue(
+        &mut self,
+        slot: u32,
+        (at, bytes): (At, u64),
+        (block, depth): (u64, u32),
+        writes: bool,
+    ) -> Action<'_> {
+        self.ranges.clear();
+        let mut done = 0;
+        while done < bytes {
+            let at = match at {
+                At::Offset(offset) => At::Offset(offset + done),
+                other => other,
+            };
+            let (offset, length) = self.transfer(slot, at, &Sizes::Fixed(block.min(bytes - done)), writes);
+            self.ranges.push(Range { offset, length });
+            done += block;
+        }
+        Action::Queue { slot: Slot(slot), ranges: &self.ranges, depth, writes }
     }
 
     /// A part of a walk as an action.

@@ -69,6 +69,7 @@ pub(super) struct RawStep {
     pub(super) offset: Option<Spanned<Value>>,
     pub(super) length: Option<Spanned<Value>>,
     pub(super) block: Option<Spanned<Value>>,
+    pub(super) depth: Option<Spanned<i64>>,
     pub(super) size: Option<Spanned<Value>>,
     pub(super) exclusive: Option<Spanned<bool>>,
     pub(super) info: Option<Spanned<String>>,
@@ -89,7 +90,7 @@ impl RawStep {
                 $(if let Some(value) = &self.$field { keys.push(($name, value.span())); })*
             };
         }
-        note!(file "file", access "access", mode "mode", handle "as", of "of", offset "offset", length "length", block "block");
+        note!(file "file", access "access", mode "mode", handle "as", of "of", offset "offset", length "length", block "block", depth "depth");
         note!(size "size", exclusive "exclusive", info "info", directory "directory", pattern "pattern", time "time");
         keys
     }

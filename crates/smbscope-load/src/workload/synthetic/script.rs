@@ -6,7 +6,7 @@ use super::super::file_set::FileSet;
 use super::super::{Own, UserSeat};
 use super::parts::{Part, Place};
 use super::{At, Choose, Directory, Length, Line, Order, SHARE_ALL, Synthetic, What};
-use crate::client::{LockRange, Open};
+use crate::client::{LockRange, Open, Range};
 use smbscope_stats::Random;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub(super) struct User {
     file: Option<File>,
     /// In a step of several parts.
     pub(super) place: Option<Place>,
+    /// Of a step with several commands outstanding.
+    pub(super) ranges: Vec<Range>,
     /// What each slot has open.
     pub(super) open: Vec<Opened>,
     /// Files and directories made so far; each has a name of its own.
@@ -94,6 +96,7 @@ impl SyntheticScript {
             passes: 0,
             file: None,
             place: None,
+            ranges: Vec::new(),
             open: vec![nothing; synthetic.slots as usize],
             made: 0,
             directory: 0,
@@ -245,6 +248,12 @@ impl User {
                 Action::Open { slot: Slot(*slot), path, access, share, disposition, options, attributes }
             }
             What::Close { slot } => Action::Close(Slot(*slot)),
+            What::Read { slot, length: Length::Blocks { block, depth: depth @ 2.., .. }, .. } => {
+                self.queue(*slot, part.transfer(), (*block, *depth), false)
+            }
+            What::Write { slot, length: Length::Blocks { block, depth: depth @ 2.., .. }, .. } => {
+                self.queue(*slot, part.transfer(), (*block, *depth), true)
+            }
             What::Read { slot, at, length } => {
                 let (offset, length) = self.transfer_part(*slot, *at, length, part, false);
                 Action::Read { slot: Slot(*slot), offset, length }
@@ -372,10 +381,12 @@ impl User {
     }
 
     fn transfer_part(&mut self, slot: u32, at: At, length: &Length, part: Part, writes: bool) -> (u64, u32) {
-        match (length, part) {
-            (Length::Once(length), _) => self.transfer(slot, at, length, writes),
-            (_, Part::Transfer { at, length }) => self.transfer(slot, at, &Sizes::Fixed(length), writes),
-            _ => (0, 0),
+        match length {
+            Length::Once(length) => self.transfer(slot, at, length, writes),
+            Length::Blocks { .. } => {
+                let (at, length) = part.transfer();
+                self.transfer(slot, at, &Sizes::Fixed(length), writes)
+            }
         }
     }
 

@@ -455,3 +455,35 @@ fn the_profile_of_a_logon_is_as_large_as_it_is_said_to_be() {
     assert_ne!(small.definition().sha256, logon.definition().sha256);
     assert_eq!(small.parameters()[1], ("files".to_owned(), "114".to_owned()));
 }
+
+#[test]
+fn a_depth_hands_out_many_blocks_together_and_all_of_the_file() {
+    let text = |offset: &str| {
+        format!(
+            "name = \"w\"\n[files]\ncount = 1\nsize = \"2MiB\"\n[[operation]]\nname = \"o\"\nsteps = [\
+             {{ do = \"open\", file = \"next\" }}, \
+             {{ do = \"read\", offset = {offset}, length = \"file\", block = \"4KiB\", depth = 3 }}, {{ do = \"close\" }}]"
+        )
+    };
+    for offset in ["\"sequential\"", "0", "\"random\""] {
+        let mut script = script(&text(offset));
+        script.next();
+        let mut offsets = Vec::new();
+        let mut parts = 0;
+        loop {
+            let step = script.next().unwrap();
+            let Action::Queue { ranges, depth: 3, writes: false, .. } = step.action else { break };
+            assert!(ranges.len() <= 64 * 3 && ranges.iter().all(|range| range.length == 4096), "{offset}");
+            offsets.extend(ranges.iter().map(|range| range.offset));
+            parts += 1;
+        }
+        // 512 blocks, 192 at once.
+        assert_eq!((parts, offsets.len()), (3, 512), "{offset}");
+        let in_order: Vec<u64> = (0..512).map(|block| block * 4096).collect();
+        assert_eq!(offsets == in_order, offset != "\"random\"", "{offset}");
+        assert!(offsets.iter().all(|at| at % 4096 == 0 && *at < 2 << 20), "{offset}");
+    }
+    let single =
+        with_steps(r#"{ do = "open", file = "next" }, { do = "read", length = 10, depth = 2 }, { do = "close" }"#);
+    assert!(error(&single).contains("a single transfer has no depth"), "{}", error(&single));
+}

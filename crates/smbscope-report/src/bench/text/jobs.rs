@@ -22,12 +22,12 @@ pub(super) fn render(page: &mut Page, document: &Document) {
         ("Slowest", 0),
         ("Files/s", 3),
         ("MB/s", 2),
-        ("Waited", 0),
+        ("Wait share", 0),
     ]);
     let left_out = Table::new(columns).section("Jobs", lines).render(page);
     let mut text =
         "A job is a whole pass of the workload, from its first request to its last response; rates are of one \
-                    job. Waited: a command was outstanding."
+                    job. Wait share: the part of its time in which a command was outstanding."
             .to_owned();
     if unfinished > 0 {
         text += &format!(" {} not finished, and not counted.", counted(unfinished, "job was", "jobs were"));

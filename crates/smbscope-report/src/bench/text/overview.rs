@@ -108,7 +108,11 @@ fn facts(page: &mut Page, document: &Document, is_brief: bool) {
         Nanos(0) => "without warm-up".to_owned(),
         length => format!("after {} of warm-up", unbroken(span(length))),
     };
-    let mut load = format!("{schedule}; {} at each load point {warmup}", unbroken(span(settings.duration_ns)));
+    let length = match settings.passes {
+        Some(passes) => format!("{} of each user", counted(passes.into(), "pass", "passes")),
+        None => unbroken(span(settings.duration_ns)),
+    };
+    let mut load = format!("{schedule}; {length} at each load point {warmup}");
     if settings.sessions_per_user > 1 {
         load += &format!("; {} sessions a user", settings.sessions_per_user);
     }

@@ -1,0 +1,253 @@
+// Made from schema/smbscope.study-1.schema.json by scripts/types.mjs; do not edit.
+
+/**
+ * A figure as a multiple of the baseline's.
+ */
+export type Figure = {
+  /**
+   * Value divided by the baseline's: of several runs, of the geometric means. Null where one of them is zero or missing.
+   */
+  ratio: number | null;
+  /**
+   * The 95% interval of the ratio; null with fewer than five runs of each side, or with too short a run.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  interval: [number, number] | null;
+  /**
+   * The least and the greatest ratio, where there are three or four runs of each side and so no interval.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  range: [number, number] | null;
+  /**
+   * The smallest ratio above 1 that data like these would show in four of five tries; null without an interval.
+   */
+  detectable: number | null;
+  /**
+   * Runs of the side that has fewer, or blocks.
+   */
+  repetitions: number;
+  scope: Scope;
+  /**
+   * The probability of at least this difference where there is none; for tables of many rows, see [`benjamini_hochberg`].
+   */
+  p_value: number | null;
+} & Figure1;
+/**
+ * What an interval is about.
+ */
+export type Scope = "runs" | "within_run";
+export type Figure1 =
+  | {
+      answer: "higher";
+    }
+  | {
+      answer: "lower";
+    }
+  | {
+      answer: "equal";
+    }
+  | {
+      answer: "undecided";
+      /**
+       * Runs of each side, or blocks, in all that would probably decide it; null where the spread is not known or more than [`REPETITIONS_MAX`] would be needed.
+       */
+      repetitions_needed: number | null;
+    };
+
+/**
+ * What `study.json` of a study's directory holds, and `smbscope study --format json` prints: its runs and what came out. Points in time are nanoseconds since the Unix epoch; values have the unit that stands beside them.
+ */
+export interface SmbscopeStudyDocument {
+  schema: "smbscope.study/1";
+  generator: Generator;
+  /**
+   * What the study is called.
+   */
+  name: string;
+  /**
+   * What it answers; empty where the file does not say.
+   */
+  question: string;
+  /**
+   * The answer, in one sentence.
+   */
+  headline: string;
+  definition: StudyDefinition;
+  /**
+   * When its first run began.
+   */
+  started_ns: number | null;
+  /**
+   * Runs of each variant.
+   */
+  repetitions: number;
+  /**
+   * What the order of the runs begins from.
+   */
+  seed: number;
+  /**
+   * What the runs were made on, name by name, where that is the same for all.
+   */
+  environment: {
+    [k: string]: string;
+  };
+  /**
+   * Every setting of every axis with every one of the others.
+   */
+  variants: Variant[];
+  /**
+   * The runs, in the order in which they were made.
+   */
+  runs: StudyRun[];
+  /**
+   * By measure, load and variant.
+   */
+  results: StudyRow[];
+  /**
+   * What weakens the results, a sentence each.
+   */
+  warnings: string[];
+}
+/**
+ * The program that made a document.
+ */
+export interface Generator {
+  /**
+   * `smbscope`
+   */
+  name: "smbscope";
+  /**
+   * Its version.
+   */
+  version: string;
+}
+/**
+ * What a study was made from.
+ */
+export interface StudyDefinition {
+  /**
+   * The file, as it was named.
+   */
+  source: string;
+  /**
+   * SHA-256 of the text and of what `--quick` and `--target` make of it, in hexadecimal.
+   */
+  sha256: string;
+  /**
+   * The text.
+   */
+  text: string;
+  /**
+   * The short form.
+   */
+  quick: boolean;
+  /**
+   * The servers that stand for those of the file, in their order.
+   */
+  targets: string[];
+}
+/**
+ * One setting of each axis.
+ */
+export interface Variant {
+  /**
+   * What it is called: the names of its settings.
+   */
+  name: string;
+  /**
+   * Index of the variant that it is compared with; its own for one that others are compared with.
+   */
+  baseline: number;
+  /**
+   * Setting by axis.
+   */
+  settings: {
+    [k: string]: string;
+  };
+  /**
+   * Where its runs are, below the directory of the study.
+   */
+  folder: string;
+}
+/**
+ * A run of a variant.
+ */
+export interface StudyRun {
+  /**
+   * Index into the variants.
+   */
+  variant: number;
+  /**
+   * From 1.
+   */
+  repetition: number;
+  /**
+   * Its run directory, below that of the study.
+   */
+  directory: string;
+  /**
+   * When it began.
+   */
+  started_ns: number;
+  /**
+   * How long it took, preparation included.
+   */
+  duration_ns: number;
+  /**
+   * How often it was begun: twice where the first attempt failed.
+   */
+  attempts: number;
+  /**
+   * Why it has no result; null where it has one.
+   */
+  failed: string | null;
+}
+/**
+ * One measure of one variant at one load.
+ */
+export interface StudyRow {
+  /**
+   * `p95(Read)`, `elapsed`, `throughput` …
+   */
+  measure: string;
+  /**
+   * Of the values: `s`, `1/s`, `B/s` or empty.
+   */
+  unit: string;
+  /**
+   * Users of the load point.
+   */
+  users: number;
+  /**
+   * Operations a second of the load point; null where load points differ in their users.
+   */
+  rate: number | null;
+  /**
+   * Index into the variants.
+   */
+  variant: number;
+  /**
+   * The value of each repetition, in their order; null where there is none.
+   */
+  values: (number | null)[];
+  /**
+   * Their average.
+   */
+  mean: number;
+  /**
+   * Their sample standard deviation; null for a single one.
+   */
+  stddev: number | null;
+  /**
+   * Against its baseline at the same load, repetition by repetition; null for a baseline itself, and where that has no value.
+   */
+  factor: Figure | null;
+  /**
+   * The probability of at least this difference where there is none, adjusted for the number of rows (Benjamini and Hochberg); null without an interval.
+   */
+  adjusted_p_value: number | null;
+}
