@@ -2,7 +2,7 @@
 import { curve, lines, ratePanel, type Series, timePanel } from "../charts/lines";
 import type { Child } from "../lib/dom";
 import { counted, duration, ratio, thousands } from "../lib/format";
-import { facts, lead, part } from "../lib/page";
+import { Choice, facts, lead, part } from "../lib/page";
 import { type Column, countColumn, numberColumn, speedColumn, textColumn, timeColumn } from "../table/columns";
 import { table } from "../table/table";
 import type { PointCell, Ramps, SmbscopeComparisonDocument } from "../types/compare";
@@ -24,21 +24,31 @@ export function rampsContent({ ramps, columns }: SmbscopeComparisonDocument): Ch
   const shown = ramps.columns.flatMap((ramp, i) => (ramp ? [`${names[i]} at ${counted(ramp.users, "user")}`] : []));
   return [
     facts(known),
-    ramps.points.length > 1 ? chart(ramps, names) : null,
+    ramps.points.length > 1 ? chosenGroup(ramps).place((group) => [chart(ramps, names, group)]) : null,
     part("Load points", pointTable(ramps, names)),
     lead(`Everything else on this page is about one load point of each ramp: ${shown.join(", ")}.`),
   ];
 }
 
-function chart(ramps: Ramps, names: readonly string[]): HTMLElement {
+/** All groups together, or one of those that any load point has. */
+function chosenGroup(ramps: Ramps): Choice<string | null> {
+  const groups = new Set(ramps.points.flatMap((point) => point.groups.map(({ group }) => group)));
+  const options = [...groups].map((group) => ({ name: group, value: group }));
+  return new Choice("Group", [{ name: "Total", value: null }, ...options], 0);
+}
+
+function chart(ramps: Ramps, names: readonly string[], group: string | null): HTMLElement {
+  const cells = (point: Ramps["points"][number]) =>
+    group === null ? point.total : (point.groups.find((found) => found.group === group)?.cells ?? []);
   const series = (value: (cell: PointCell) => number | null): Series[] =>
     names.flatMap((name, i) => {
       const of = (point: Ramps["points"][number]) => {
-        const cell = point.total[i];
+        const cell = cells(point)[i];
         return cell ? value(cell) : null;
       };
       return ramps.columns[i] ? [curve(name, i, ramps.points, (point) => point.users, of)] : [];
     });
+  const mean = (cell: PointCell) => cell.response_time.mean;
   const speed = (cell: PointCell) => cell.per_second;
   const p50 = (cell: PointCell) => cell.response_time.p50;
   const p95 = (cell: PointCell) => cell.response_time.p95;
@@ -53,7 +63,8 @@ function chart(ramps: Ramps, names: readonly string[]): HTMLElement {
     },
     panels: [
       ratePanel(170, series(speed)),
-      timePanel("Median response time", 150, series(p50)),
+      timePanel("Mean response time", 150, series(mean)),
+      timePanel("Median", 150, series(p50)),
       timePanel("p95", 150, series(p95)),
     ],
     interpolate: true,
