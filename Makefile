@@ -65,11 +65,11 @@ setup-all: ## the same, and tshark for `make accuracy` and `make bench`
 build: setup-build ## the release binary, with Rust and a C compiler only; FEATURES=kerberos for `bench --login kerberos`
 	$(CARGO) build --release --locked -p smbscope-cli $(if $(FEATURES),--features '$(FEATURES)')
 
-install: ## the binary, manual pages, completions, documents, workloads and demo captures into PREFIX (/usr/local)
+install: ## the binary, manual pages, completions, documents, workloads, studies and demo captures into PREFIX (/usr/local)
 	@test -x $(SMBSCOPE) || $(MAKE) build
 	install -D -m 755 $(SMBSCOPE) $(INSTALLED)/bin/smbscope
 	$(SMBSCOPE) man --output $(INSTALLED)/share/man/man1
-	install -d $(addprefix $(INSTALLED)/share/,$(dir $(COMPLETIONS)) doc/smbscope/docs smbscope/captures smbscope/workloads)
+	install -d $(addprefix $(INSTALLED)/share/,$(dir $(COMPLETIONS)) doc/smbscope/docs smbscope/captures smbscope/workloads smbscope/studies)
 	$(SMBSCOPE) completions bash >$(INSTALLED)/share/$(word 1,$(COMPLETIONS))
 	$(SMBSCOPE) completions zsh >$(INSTALLED)/share/$(word 2,$(COMPLETIONS))
 	$(SMBSCOPE) completions fish >$(INSTALLED)/share/$(word 3,$(COMPLETIONS))
@@ -77,6 +77,7 @@ install: ## the binary, manual pages, completions, documents, workloads and demo
 	install -m 644 docs/*.md docs/*.svg docs/*.png $(INSTALLED)/share/doc/smbscope/docs
 	install -m 644 tests/data/demo-*.pcap.zst $(INSTALLED)/share/smbscope/captures
 	install -m 644 workloads/*.toml $(INSTALLED)/share/smbscope/workloads
+	install -m 644 studies/*.toml $(INSTALLED)/share/smbscope/studies
 
 uninstall: ## take away what `make install` put into PREFIX
 	rm -f $(INSTALLED)/bin/smbscope $(INSTALLED)/share/man/man1/smbscope.1 $(INSTALLED)/share/man/man1/smbscope-*.1

@@ -204,3 +204,24 @@ fn help_of_study() {
     let place = directory("study-help");
     insta::assert_snapshot!("help_of_study", study(&place, &["--help"]).output());
 }
+
+/// Every study that is shipped, in both forms: its options are taken, and its measures are known.
+#[test]
+fn shipped_studies_are_ones() {
+    let place = directory("study-shipped");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&folder).expect("the studies are there") {
+        let file = entry.expect("an entry").path();
+        let file = file.to_str().expect("a name");
+        let runs = |form: &[&str]| {
+            let listed = study(&place, &[&[file, "-o", "out", "--dry-run"], form].concat());
+            listed.output().lines().count()
+        };
+        assert!(runs(&["--quick"]) <= runs(&[]), "{file}");
+        names.push(Path::new(file).file_name().expect("a name").to_string_lossy().into_owned());
+    }
+    let page = std::fs::read_to_string(folder.join("../docs/studies.md")).expect("the page is there");
+    let missing: Vec<&String> = names.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty() && names.len() >= 8, "{missing:?} of {names:?} are not on docs/studies.md");
+}

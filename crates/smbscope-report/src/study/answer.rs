@@ -84,6 +84,6 @@ fn claim(document: &Document, row: &Row, is_sure: bool) -> Option<String> {
             "no difference between {name} and {baseline} that this data can show (it would have shown {} times)",
             ratio(least)
         ),
-        _ => format!("{name} has {times} times the figure of {baseline}, by too few repetitions for an interval"),
+        _ => format!("{name} {times} times {baseline} (too few repetitions for an interval)"),
     })
 }
