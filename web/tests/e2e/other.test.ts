@@ -199,9 +199,9 @@ test("the distributions of a comparison lie over each other, a chart for each gr
 test("ramps are compared load point by load point", async ({ open }) => {
   const document = comparedRamps();
   const page = await open(document);
-  // Three panels, two ramps: three load points of the one, two of the other.
-  await expect(page.locator('#ramps [data-series="before"] circle')).toHaveCount(9);
-  await expect(page.locator('#ramps [data-series="after"] circle')).toHaveCount(6);
+  // Four panels, two ramps: three load points of the one, two of the other.
+  await expect(page.locator('#ramps [data-series="before"] circle')).toHaveCount(12);
+  await expect(page.locator('#ramps [data-series="after"] circle')).toHaveCount(8);
   const row = page.locator("#ramps tbody tr").filter({ hasText: "after" }).first();
   await expect(row).toContainText("0.50×");
   await expect(page.locator("#ramps")).toContainText("capacity 12");
