@@ -10,6 +10,8 @@ pub(crate) fn of_client() -> BTreeMap<String, String> {
     let mut facts = facts(&read("/etc/os-release"), &read("/proc/cpuinfo"), &read("/proc/meminfo"));
     let kernel = read("/proc/sys/kernel/osrelease").trim().to_owned();
     facts.push(("kernel", Some(format!("Linux {kernel}")).filter(|_| !kernel.is_empty())));
+    let governor = read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").trim().to_owned();
+    facts.push(("governor", Some(governor).filter(|governor| !governor.is_empty())));
     facts.push(("cores", thread::available_parallelism().ok().map(|cores| cores.to_string())));
     facts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()
 }

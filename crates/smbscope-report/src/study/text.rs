@@ -24,13 +24,7 @@ pub fn render(document: &Document, width: usize, color: bool) -> String {
     }
     page.blank();
     facts(&mut page, document);
-    let mut rows = document.results.as_slice();
-    while let Some(first) = rows.first() {
-        let same = rows.iter().take_while(|row| is_beside(first, row)).count();
-        let (table, rest) = rows.split_at(same);
-        results(document, first, table).render(&mut page);
-        rows = rest;
-    }
+    let left_out = results(document).render(&mut page);
     if !document.results.is_empty() {
         let mut baselines: Vec<&str> =
             document.variants.iter().map(|variant| document.name_of(variant.baseline)).collect();
@@ -46,7 +40,7 @@ pub fn render(document: &Document, width: usize, color: bool) -> String {
                  within the same repetitions, with its 95% interval; in brackets the least and the \
                  greatest ratio of too few repetitions for an interval. Answers are adjusted for the number of rows."
             ),
-            &[],
+            &left_out,
         );
     }
     page.into_text()
@@ -70,9 +64,14 @@ fn facts(page: &mut Page, document: &Document) {
     );
     page.fact(Paint::Plain, "Runs", &text);
     page.fact(Paint::Plain, "File", &format!("{}, SHA-256 {}", document.definition.source, sha(document)));
-    let environment: Vec<&str> = document.environment.values().map(String::as_str).collect();
+    let client = |name: &str| document.environment.get(name).cloned();
+    let cores = client("cores").map(|cores| format!("{cores} cores"));
+    let governor = client("governor").map(|governor| format!("governor {governor}"));
+    let facts =
+        [client("processor"), cores, governor, client("memory"), client("system"), client("kernel"), client("server")];
+    let environment: Vec<String> = facts.into_iter().flatten().collect();
     if !environment.is_empty() {
-        page.fact(Paint::Plain, "Client", &environment.join(", "));
+        page.fact(Paint::Plain, "Made on", &environment.join(", "));
     }
 }
 
@@ -81,12 +80,8 @@ fn sha(document: &Document) -> &str {
     document.definition.sha256.get(..12).unwrap_or(&document.definition.sha256)
 }
 
-/// Whether two rows stand in the same table.
-fn is_beside(one: &Row, other: &Row) -> bool {
-    (&one.measure, one.users, one.rate) == (&other.measure, other.users, other.rate)
-}
-
-fn results(document: &Document, first: &Row, rows: &[Row]) -> Table {
+/// A block of lines for each measure and load.
+fn results(document: &Document) -> Table {
     let columns = vec![
         Column::new("Mean"),
         Column::new("Spread"),
@@ -96,7 +91,6 @@ fn results(document: &Document, first: &Row, rows: &[Row]) -> Table {
     ];
     let line = |row: &Row| {
         let factor = row.factor.as_ref();
-        let name = document.name_of(row.variant);
         let spread = row.stddev.filter(|_| row.mean > 0.0);
         let cells = vec![
             value(row.mean, &row.unit),
@@ -105,10 +99,19 @@ fn results(document: &Document, first: &Row, rows: &[Row]) -> Table {
             factor.and_then(interval).unwrap_or_default(),
             row.answer(),
         ];
-        Line::new(name, cells)
+        Line::part(document.name_of(row.variant), cells)
     };
-    let heading = format!("{}, {}", first.measure, load_name(first.users, first.rate));
-    Table::new(columns).section(heading, rows.iter().map(line))
+    let mut lines = Vec::new();
+    let mut block = None;
+    for row in &document.results {
+        let load = Some((&row.measure, row.users, row.rate));
+        if block != load {
+            lines.push(Line::across(Paint::Heading, format!("{}, {}", row.measure, load_name(row.users, row.rate))));
+            block = load;
+        }
+        lines.push(line(row));
+    }
+    Table::new(columns).section("", lines)
 }
 
 /// The interval of a factor; of three or four runs the least and the greatest factor, in brackets.

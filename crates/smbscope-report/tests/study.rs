@@ -1,0 +1,83 @@
+//! The text of a study.
+
+mod common;
+
+use common::bench::ramp;
+use smbscope_model::{Nanos, Timestamp};
+use smbscope_report::bench::Generator;
+use smbscope_report::study::{Definition, Document, Results, Run, Variant, headline, render, write};
+
+/// Two variants, five times each, at one and four users: the second takes half as long again at four users, and about as
+/// long as the first with one.
+fn document() -> Document {
+    let measures = ["mean(total)", "throughput"].map(|name| name.parse().expect("a measure"));
+    let mut results = Results::new(&measures, 5, 1, [0, 0]);
+    let mut runs = Vec::new();
+    for (repetition, noise) in (1..=5).zip([0.97, 1.02, 1.0, 1.04, 0.98]) {
+        for (variant, factors) in [[1.0, 1.0], [1.01, 1.5]].into_iter().enumerate() {
+            let mut made = ramp();
+            made.runs.truncate(2);
+            for (run, factor) in made.runs.iter_mut().zip(factors) {
+                let mean = run.total.client.mean.map_or(0, |mean| mean.0) as f64;
+                // What drifts hits both; the rest of the noise is that of the variant.
+                let own = if variant == 0 { 1.0 } else { 1.0 + (noise - 1.0) / 4.0 };
+                run.total.client.mean = Some(Nanos((mean * noise * factor * own) as i64));
+                run.due = None;
+            }
+            results.add(variant, repetition, &made);
+            runs.push(Run {
+                variant,
+                repetition,
+                directory: format!("0{}-x/{repetition}", variant + 1),
+                started_ns: Timestamp(0),
+                duration_ns: Nanos(1_000_000_000),
+                attempts: 1,
+                failed: None,
+            });
+        }
+    }
+    let variant = |name: &str| Variant {
+        name: name.to_owned(),
+        baseline: 0,
+        settings: [("scanner".to_owned(), name.to_owned())].into(),
+        folder: String::new(),
+    };
+    let mut document = Document {
+        generator: Generator::new("0.0.0"),
+        name: "antivirus".to_owned(),
+        question: "What does a virus scanner add?".to_owned(),
+        headline: String::new(),
+        definition: Definition {
+            source: "antivirus.toml".to_owned(),
+            sha256: "0123456789abcdef".repeat(4),
+            text: String::new(),
+            quick: true,
+            targets: Vec::new(),
+        },
+        started_ns: Some(Timestamp(0)),
+        repetitions: 5,
+        seed: 1,
+        environment: results.environment(),
+        variants: vec![variant("no scanner"), variant("ClamAV on access")],
+        runs,
+        results: results.rows(),
+        warnings: Vec::new(),
+    };
+    document.headline = headline(&document);
+    document
+}
+
+#[test]
+fn a_study_at_80_columns() {
+    insta::assert_snapshot!(render(&document(), 80, false));
+}
+
+#[test]
+fn a_study_is_read_as_it_was_written() {
+    let mut text = Vec::new();
+    write(&document(), &mut text).expect("memory takes it");
+    let read = Document::parse(&text).expect("it is a study");
+    assert_eq!(render(&read, 100, false), render(&document(), 100, false));
+    let error = Document::parse(b"{\"schema\": \"smbscope.bench/1\"}").expect_err("a load").to_string();
+    assert!(error.contains("give the study.json that study wrote"), "{error}");
+}
