@@ -23,6 +23,10 @@ pub enum Measure {
     Throughput,
     /// How long a pass of the workload takes from its first command to its last, on average.
     Elapsed,
+    /// Processor time of the server, in percent of all its processors.
+    ServerCpu,
+    /// Processor time of a private server's Samba, in percent of one processor.
+    SambaCpu,
 }
 
 named! {
@@ -47,13 +51,15 @@ named! {
 }
 
 /// Those without parentheses, by name. One name may have several spellings; the first is the one that is shown.
-const OTHERS: [(&str, Measure); 6] = [
+const OTHERS: [(&str, Measure); 8] = [
     ("errors", Measure::Errors),
     ("ops", Measure::Operations),
     ("operations", Measure::Operations),
     ("commands", Measure::Commands),
     ("throughput", Measure::Throughput),
     ("elapsed", Measure::Elapsed),
+    ("server_cpu", Measure::ServerCpu),
+    ("samba_cpu", Measure::SambaCpu),
 ];
 
 /// How measures look.
@@ -149,7 +155,7 @@ impl FromStr for Measure {
     type Err = FilterError;
 
     fn from_str(text: &str) -> Result<Measure, FilterError> {
-        let all = ["errors", "ops", "commands", "throughput", "elapsed"];
+        let all = ["errors", "ops", "commands", "throughput", "elapsed", "server_cpu", "samba_cpu"];
         let parsed = tokens(text).and_then(|tokens| {
             let mut cursor = Cursor::new(text, &tokens);
             let (measure, _) = Measure::take(text, &mut cursor, &all, EXAMPLE)?;
@@ -177,9 +183,17 @@ mod tests {
 
     #[test]
     fn measures_are_read_as_they_are_written() {
-        for text in
-            ["p95(Read)", "mean(total)", "max(Copy (large))", "ops", "commands", "throughput", "elapsed", "errors"]
-        {
+        for text in [
+            "p95(Read)",
+            "mean(total)",
+            "max(Copy (large))",
+            "ops",
+            "commands",
+            "throughput",
+            "elapsed",
+            "errors",
+            "server_cpu",
+        ] {
             assert_eq!(text.parse::<Measure>().unwrap().to_string(), text);
         }
         assert_eq!("P50('a = b')".parse(), Ok(Measure::Time(TimeFigure::P50, "a = b".to_owned())));

@@ -20,7 +20,7 @@ import type { SmbscopeBenchDocument } from "../types/bench";
 import { rampChart, sidesChart, throughputCurve } from "./charts";
 import { countedSections } from "./counted";
 import { byRate, headline, load, loadText } from "./load";
-import { capacityTable, jobsTable, runTable, sidesTable } from "./tables";
+import { capacityTable, jobsTable, runTable, serverTable, sidesTable } from "./tables";
 
 export function benchPage(bench: SmbscopeBenchDocument): Page {
   const { runs, target } = bench;
@@ -28,6 +28,7 @@ export function benchPage(bench: SmbscopeBenchDocument): Page {
   const sides = sidesTable(bench);
   const tried = capacityTable(bench);
   const jobs = jobsTable(bench);
+  const server = serverTable(bench);
   return {
     title: bench.title ? `SMB load: ${bench.title}` : `SMB load on ${target.host}`,
     facts: [
@@ -50,6 +51,7 @@ export function benchPage(bench: SmbscopeBenchDocument): Page {
           runs.length > 0 && runTable(bench),
           several && part("Response time and throughput against the load", rampChart(bench)),
           jobs && part("Jobs", jobs),
+          server && part("What it cost the server", server),
           tried && part("Loads tried for the capacity", tried),
         ],
         several ? "Load points" : "Run",

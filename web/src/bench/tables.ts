@@ -1,6 +1,6 @@
 // The tables of a ramp.
 import { h } from "../lib/dom";
-import { ABSENT, percent, rate } from "../lib/format";
+import { ABSENT, bytes, percent, rate } from "../lib/format";
 import { part } from "../lib/page";
 import { type ErrorEntry, errorCount, total, waited } from "../report/figures";
 import { type CommandFigures, commandTable, errorTable } from "../report/tables";
@@ -134,6 +134,47 @@ export function jobsTable(bench: SmbscopeBenchDocument): HTMLElement | null {
     ),
   ];
   return table({ caption: "Jobs", columns, rows, filter: false });
+}
+
+type ServerRow = Run & { server: NonNullable<Run["server"]> };
+
+/** What each load point cost the server; nothing where nobody looked. */
+export function serverTable(bench: SmbscopeBenchDocument): HTMLElement | null {
+  const rows = bench.runs.filter((run): run is ServerRow => run.server !== null && run.server !== undefined);
+  const source = rows[0]?.server.source;
+  if (source === undefined) return null;
+  const metric =
+    (name: string, of: "mean" | "max" = "mean") =>
+    (row: ServerRow) =>
+      row.server.metrics.find((series) => series.metric === name)?.[of] ?? null;
+  const share =
+    (name: string, of: "mean" | "max" = "mean") =>
+    (row: ServerRow) => {
+      const value = metric(name, of)(row);
+      return value === null ? null : value / 100;
+    };
+  const has = (name: string) => rows.some((row) => metric(name)(row) !== null);
+  const bytesPerSecond = (title: string, name: string) =>
+    numberColumn(title, metric(name), rate, { exported: `${title} (bytes/s)` });
+  const columns: Column<ServerRow>[] = [
+    textColumn("Load", (row) => loadText(bench, load(bench, row))),
+    shareColumn("CPU", share("cpu"), { help: "Of all processors together" }),
+    shareColumn("CPU, maximum", share("cpu", "max"), { help: "Of a second" }),
+    shareColumn("Busiest processor", share("cpu_busiest")),
+    ...(has("samba_cpu") ? [shareColumn("Samba", share("samba_cpu"), { help: "Of one processor" })] : []),
+    ...(has("scanner_cpu") ? [shareColumn("Scanner", share("scanner_cpu"), { help: "Of one processor" })] : []),
+    numberColumn("Memory", metric("memory"), bytes, { help: "Not available", exported: "Memory (bytes)" }),
+    bytesPerSecond("Disk read", "disk_read"),
+    bytesPerSecond("Disk written", "disk_written"),
+    numberColumn("IOPS", metric("disk_operations"), (n) => n.toFixed(0)),
+    numberColumn("Disk queue", metric("disk_queue"), (n) => n.toFixed(1), {
+      help: "Transfers that wait or are served",
+    }),
+    shareColumn("Disk busy", share("disk_busiest"), { help: "The busiest disk" }),
+    bytesPerSecond("Received", "network_received"),
+    bytesPerSecond("Sent", "network_sent"),
+  ];
+  return table({ caption: `Server (${source}; means of a sample a second)`, columns, rows, filter: false });
 }
 
 interface SideRow extends Measured {

@@ -448,6 +448,10 @@ export interface Run {
    */
   jobs: Jobs | null;
   /**
+   * What the load cost the server; null where nothing is known of its side, and in documents of older versions.
+   */
+  server: ServerLoad | null;
+  /**
    * Commands that each user had outstanding together; null where the workload wants one at a time, and in documents of older versions.
    */
   queue: Queue | null;
@@ -1202,6 +1206,48 @@ export interface Job {
    * Bytes written.
    */
   bytes_written: number;
+}
+/**
+ * Metrics of the server, a sample a second.
+ */
+export interface ServerLoad {
+  /**
+   * Where they come from: `this machine`, or the URL of an exporter.
+   */
+  source: string;
+  /**
+   * When the samples were taken; each is about the second before.
+   */
+  times_ns: number[];
+  /**
+   * Each metric.
+   */
+  metrics: ServerSeries[];
+}
+/**
+ * A metric of the server.
+ */
+export interface ServerSeries {
+  /**
+   * What: `cpu`, `cpu_busiest`, `disk_queue` …
+   */
+  metric: string;
+  /**
+   * In what: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
+   */
+  unit: string;
+  /**
+   * The average of the samples.
+   */
+  mean: number;
+  /**
+   * The greatest sample.
+   */
+  max: number;
+  /**
+   * A value for each time; null where there is none.
+   */
+  values: (number | null)[];
 }
 /**
  * Commands outstanding together.

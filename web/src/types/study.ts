@@ -215,7 +215,7 @@ export interface StudyRow {
    */
   measure: string;
   /**
-   * Of the values: `s`, `1/s`, `B/s` or empty.
+   * Of the values: `s`, `1/s`, `B/s`, `percent` or empty.
    */
   unit: string;
   /**

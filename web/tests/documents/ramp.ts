@@ -77,6 +77,29 @@ function counted(seed: number, start: number): Counted {
 }
 
 /** A pass of the workload by each user. */
+/** Two samples: the processors of the server get busier with the users. */
+function server(users: number, start: number): Run["server"] {
+  const series = (metric: string, unit: string, first: number, second: number) => ({
+    metric,
+    unit,
+    mean: (first + second) / 2,
+    max: Math.max(first, second),
+    values: [first, second],
+  });
+  return {
+    source: "this machine",
+    times_ns: [start + 1e9, start + 2e9],
+    metrics: [
+      series("cpu", "percent", 2 * users, 3 * users),
+      series("cpu_busiest", "percent", 3 * users, 3 * users),
+      series("samba_cpu", "percent", users, users),
+      series("memory", "bytes", 2e9, 2.1e9),
+      series("disk_read", "bytes/s", 0, 1e6),
+      series("disk_operations", "1/s", 100, 120),
+    ],
+  };
+}
+
 function jobs(users: number, start: number): Run["jobs"] {
   const list = Array.from({ length: users }, (_, session) => ({
     session: session + 1,
@@ -153,6 +176,7 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
       connects: times(users, 14e6, true),
       queue: null,
       jobs: index === 0 ? null : jobs(users, START + index * 40e9),
+      server: index === 0 ? null : server(users, START + index * 40e9),
       failures: {},
       unanswered: 0,
       client_cpu: {

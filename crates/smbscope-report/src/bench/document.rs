@@ -2,7 +2,7 @@
 //! page and a comparison are made from, and what `run.json` holds. Times are integers in nanoseconds; what is unknown or
 //! not supported by enough values is `null`. The order of keys and entries is fixed.
 
-use super::{Counted, Jobs, PointVerdict};
+use super::{Counted, Jobs, PointVerdict, ServerLoad};
 use crate::document::{self, Generator, Kind, ParseError};
 use crate::json::escaped::write_indented_above;
 use crate::next::Next;
@@ -257,6 +257,9 @@ pub struct Run {
     /// Whole passes of the workload; null where it has no end, and in documents of older versions.
     #[serde(default)]
     pub jobs: Option<Jobs>,
+    /// What the load cost the server; null where nothing is known of its side, and in documents of older versions.
+    #[serde(default)]
+    pub server: Option<ServerLoad>,
     /// Commands that each user had outstanding together; null where the workload wants one at a time, and in documents of
     /// older versions.
     #[serde(default)]

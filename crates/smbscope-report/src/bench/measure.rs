@@ -21,6 +21,8 @@ impl Run {
             Measure::Operations => rate(self.workload_operations.iter().map(|done| done.service_time.count).sum()),
             Measure::Commands => Some(self.operations_per_second),
             Measure::Throughput => rate(self.bytes_read.saturating_add(self.bytes_written)),
+            Measure::ServerCpu => Some(self.server.as_ref()?.metric("cpu")?.mean),
+            Measure::SambaCpu => Some(self.server.as_ref()?.metric("samba_cpu")?.mean),
             Measure::Elapsed => Some(self.jobs.as_ref()?.elapsed.mean?.as_secs_f64()),
         }
     }

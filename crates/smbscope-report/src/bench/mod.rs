@@ -15,6 +15,7 @@ mod jobs;
 mod measure;
 mod next;
 mod overall;
+mod server;
 pub mod tables;
 mod text;
 mod verdict;
@@ -31,6 +32,7 @@ pub(crate) use document::{Whole, load_name};
 pub use jobs::{Job, Jobs};
 pub(crate) use next::{again, capture as capture_of};
 pub use overall::overall_response_time;
+pub use server::{ServerLoad, ServerSeries};
 pub use text::{Detail, TextOptions, render};
 pub use verdict::PointVerdict;
 

@@ -34,8 +34,8 @@ impl Row {
     fn direction(&self, factor: &Figure) -> &'static str {
         let higher = factor.ratio.is_some_and(|ratio| ratio > 1.0);
         match self.measure.parse() {
-            Ok(Measure::Errors) if higher => "more",
-            Ok(Measure::Errors) => "fewer",
+            Ok(Measure::Errors | Measure::ServerCpu | Measure::SambaCpu) if higher => "more",
+            Ok(Measure::Errors | Measure::ServerCpu | Measure::SambaCpu) => "less",
             Ok(measure) if measure.more_is_better() == higher => "faster",
             _ => "slower",
         }

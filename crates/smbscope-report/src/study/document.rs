@@ -105,7 +105,7 @@ pub struct Run {
 pub struct Row {
     /// `p95(Read)`, `elapsed`, `throughput` …
     pub measure: String,
-    /// Of the values: `s`, `1/s`, `B/s` or empty.
+    /// Of the values: `s`, `1/s`, `B/s`, `percent` or empty.
     pub unit: String,
     /// Users of the load point.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]

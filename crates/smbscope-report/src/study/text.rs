@@ -125,6 +125,7 @@ fn value(value: f64, unit: &str) -> String {
     match unit {
         "s" => Nanos((value * 1e9).round() as i64).to_string(),
         "B/s" => format!("{}/s", bytes(value.round() as u64)),
+        "percent" => format!("{value:.0}%"),
         "1/s" => format!("{}/s", rate(value)),
         _ => rate(value),
     }

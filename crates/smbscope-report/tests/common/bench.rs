@@ -133,6 +133,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
         counted: Some(counted(started, typical, &[])),
         verdict: None,
         jobs: None,
+        server: None,
         queue: None,
         capture: wire.then(|| {
             Capture::Made(Captured {

@@ -7,6 +7,7 @@ mod jobs;
 mod overview;
 mod point;
 mod ramp;
+mod server;
 mod wire;
 
 use super::Document;
@@ -57,6 +58,7 @@ pub fn render(document: &Document, options: &TextOptions) -> String {
     };
     ramp::render(&mut page, document);
     jobs::render(&mut page, document);
+    server::render(&mut page, document);
     capacity::render(&mut page, document);
     wire::ramp(&mut page, document);
     points.into_iter().for_each(|run| point::render(&mut page, document, run));

@@ -48,6 +48,9 @@ pub(super) fn brief(page: &mut Page, document: &Document, run: &Run) {
         _ => page.heading(&format!("At {}", document.load_name(run))),
     }
     verdict(page, run, true);
+    if let Some(server) = run.server.as_ref().and_then(super::server::sentence) {
+        page.beside(Paint::Plain, "- ", &server);
+    }
     slices(page, run);
     let mut most = COMMANDS_MAX;
     let mut below = page.like();

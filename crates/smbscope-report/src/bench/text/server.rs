@@ -1,0 +1,77 @@
+//! What the load cost the server: processors, memory, disks and network, a line a load point.
+
+use crate::bench::{Document, Run, ServerLoad};
+use crate::format::{bytes, clean, rate};
+use crate::text::page::Page;
+use crate::text::table::{Column, Line, Table};
+
+pub(super) fn render(page: &mut Page, document: &Document) {
+    let mut runs: Vec<(&Run, &ServerLoad)> =
+        document.runs.iter().filter_map(|run| Some((run, run.server.as_ref()?))).collect();
+    let Some((_, first)) = runs.first() else { return };
+    let source = first.source.clone();
+    runs.sort_by(|(a, _), (b, _)| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
+    let lines = runs.iter().map(|(run, server)| Line::new(document.load_name(run), cells(server)));
+    let columns = Column::list(&[
+        ("CPU", 0),
+        ("Max", 0),
+        ("Busiest", 1),
+        ("Samba", 2),
+        ("Scanner", 2),
+        ("Memory", 3),
+        ("Read/s", 5),
+        ("Written/s", 5),
+        ("IOPS", 4),
+        ("Queue", 4),
+        ("Disk busy", 3),
+        ("Received/s", 6),
+        ("Sent/s", 6),
+    ]);
+    let left_out = Table::new(columns).section("Server", lines).render(page);
+    page.note(
+        &format!(
+            "Means of a sample a second, from {}. CPU: all processors, and its maximum; Busiest: the busiest processor; \
+             Samba and Scanner: their processes, in percent of one processor.",
+            clean(&source)
+        ),
+        &left_out,
+    );
+}
+
+/// The same of one load point in a sentence, for the first screen.
+pub(super) fn sentence(server: &ServerLoad) -> Option<String> {
+    let mean = |name: &str| server.metric(name).map(|series| series.mean);
+    let mut text = format!("Server ({}): CPU {:.0}%", clean(&server.source), mean("cpu")?);
+    if let Some(max) = server.metric("cpu").map(|series| series.max) {
+        text += &format!(", at most {max:.0}%");
+    }
+    if let Some(samba) = mean("samba_cpu") {
+        text += &format!("; Samba {samba:.0}% of one processor");
+    }
+    if let Some(busy) = mean("disk_busiest") {
+        text += &format!("; busiest disk {busy:.0}%");
+    }
+    Some(text + ".")
+}
+
+fn cells(server: &ServerLoad) -> Vec<String> {
+    let mean = |name: &str| server.metric(name).map(|series| series.mean);
+    let percent = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.0}%"));
+    let size = |value: Option<f64>| value.map_or_else(String::new, |value| bytes(value.round() as u64));
+    let number = |value: Option<f64>| value.map_or_else(String::new, rate);
+    vec![
+        percent(mean("cpu")),
+        percent(server.metric("cpu").map(|series| series.max)),
+        percent(mean("cpu_busiest")),
+        percent(mean("samba_cpu")),
+        percent(mean("scanner_cpu")),
+        size(mean("memory")),
+        size(mean("disk_read")),
+        size(mean("disk_written")),
+        number(mean("disk_operations")),
+        number(mean("disk_queue")),
+        percent(mean("disk_busiest")),
+        size(mean("network_received")),
+        size(mean("network_sent")),
+    ]
+}
