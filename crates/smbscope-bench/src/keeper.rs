@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// Keeps a run while it goes on.
 pub(crate) struct Keeper<'a> {
     setup: &'a Setup,
-    metrics: &'a Metrics<'a>,
+    metrics: &'a Metrics,
     store: Store,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Keeper<'a> {
     pub(crate) fn new(
         setup: &'a Setup,
         directory: Option<RunDirectory>,
-        metrics: &'a Metrics<'a>,
+        metrics: &'a Metrics,
     ) -> Result<Keeper<'a>, Error> {
         let passing = || {
             tempfile::Builder::new().prefix("smbscope-bench-").tempdir().map_err(Error::system("temporary directory"))

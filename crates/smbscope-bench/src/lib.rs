@@ -47,6 +47,7 @@ mod wire;
 pub use clean::clean;
 pub use directory::RUN;
 pub use error::{Error, one_line};
+pub use metrics::Exporter;
 pub use options::{Connect, Login, Passwords, Private, RunOptions, Server};
 pub use run::{Bench, Outcome};
 pub use target::Target;

@@ -1,6 +1,7 @@
 //! What is asked of a run.
 
 use crate::files::Sources;
+use crate::metrics::Exporter;
 use crate::target::Target;
 use smbscope_lab::{Launcher, Settings};
 use smbscope_load::client::{Options, Secret};
@@ -31,6 +32,8 @@ pub struct RunOptions {
     pub prepare: Option<Duration>,
     /// Take a packet capture of each load point, and hold the client's times against it.
     pub capture: bool,
+    /// Where the server's own metrics are; absent where they are this machine's, if the server is here.
+    pub server_metrics: Option<Exporter>,
     /// Where the run is kept.
     pub directory: Option<PathBuf>,
     /// What the run is made from: none of it is written over.
@@ -53,6 +56,7 @@ impl RunOptions {
             capacity: None,
             prepare: Some(PREPARE_TIMEOUT),
             capture: false,
+            server_metrics: None,
             directory: None,
             sources: Sources::default(),
             title: None,

@@ -25,13 +25,13 @@ pub(crate) fn run(
     setup: &Setup,
     captures: Captures,
     keeper: &mut Keeper<'_>,
-    metrics: &Metrics<'_>,
+    metrics: &Metrics,
     progress: &mut dyn Progress,
     stop: &AtomicBool,
 ) -> Result<Measured, Error> {
     let (live, ends) = (LiveFigures::default(), Stop::new());
     let (sender, events) = channel();
-    let mut follower = Follower { captures, keeper, measured: Measured::default(), events: sender };
+    let mut follower = Follower { captures, keeper, metrics, measured: Measured::default(), events: sender };
     let capacity = thread::scope(|scope| {
         let (follower, shared, ends) = (&mut follower, &live, &ends);
         let engine = thread::Builder::new()
@@ -41,7 +41,6 @@ pub(crate) fn run(
         let mut watch = Watch::new(setup, &live, events);
         while !engine.is_finished() {
             watch.tell(progress);
-            metrics.look();
             let wish = progress.wait(Instant::now() + REFRESH);
             if wish == Wish::Stop || stop.load(Ordering::Relaxed) {
                 ends.stop();
@@ -51,6 +50,7 @@ pub(crate) fn run(
         engine.join().map_err(|_| Error::Broken)?
     })?;
     let mut measured = follower.measured;
+    measured.losses.extend(metrics.trouble().map(|why| format!("The server's metrics are incomplete: {why}.")));
     if let Some(capacity) = capacity {
         let by_rate = !setup.options.plan.rates.is_empty();
         measured.losses.extend(names::reservation(&capacity, by_rate));
@@ -87,6 +87,7 @@ enum Event {
 struct Follower<'a, 'k> {
     captures: Captures,
     keeper: &'a mut Keeper<'k>,
+    metrics: &'a Metrics,
     measured: Measured,
     events: Sender<Event>,
 }
@@ -118,7 +119,8 @@ impl Hooks for Follower<'_, '_> {
 
     fn point_ends(&mut self, run: &Run, exchanges: Option<Exchanges>) {
         let name = self.capture_name(run.users);
-        let shown = self.captures.held_against(run, exchanges.as_ref(), name);
+        let mut shown = self.captures.held_against(run, exchanges.as_ref(), name);
+        shown.server = self.metrics.within(run.started, run.duration);
         self.tell(Event::Done(Box::new(shown.clone())));
         self.measured.runs.push(shown);
         if let Err(error) = self.keeper.point(run, exchanges.as_ref(), &self.measured) {

@@ -59,7 +59,8 @@ impl Bench {
         if let Some(why) = captures.why_not() {
             progress.note(&format!("no capture: {why}"));
         }
-        let metrics = Metrics::of(setup.site.lab.as_ref());
+        let (address, lab) = (setup.site.options.address, setup.site.lab.as_ref());
+        let metrics = Metrics::of(address, lab, setup.options.server_metrics.as_ref());
         let mut keeper = Keeper::new(&setup, directory, &metrics)?;
         let measured = ramp::run(&setup, captures, &mut keeper, &metrics, progress, stop)?;
         let document = setup.document(measured);

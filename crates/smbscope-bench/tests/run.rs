@@ -79,3 +79,19 @@ fn whoever_watches_ends_a_run() {
     let ends: Vec<&Ended> = outcome.document.runs.iter().map(|run| &run.ended).collect();
     assert_eq!((ends, watcher.done), (vec![&Ended::Interrupted], vec![1]));
 }
+
+#[test]
+fn a_load_point_has_what_it_cost_this_machine_and_the_private_server() {
+    let Some(options) = options("1", Duration::from_secs(4)) else { return };
+    let bench = Bench::open(options).expect("a server that answers");
+    let Outcome { document, .. } = bench.run(&mut (), &AtomicBool::new(false)).expect("a run");
+    let server = document.runs[0].server.as_ref().expect("samples");
+    assert_eq!(server.source, "this machine");
+    for metric in ["cpu", "cpu_busiest", "samba_cpu", "memory", "network_received"] {
+        let series = server.metric(metric).unwrap_or_else(|| panic!("{metric} of {server:?}"));
+        assert!(series.mean > 0.0 && series.mean <= series.max, "{series:?}");
+        assert_eq!(series.values.len(), server.times_ns.len());
+    }
+    let cpu = server.metric("cpu").expect("processors");
+    assert!(cpu.max <= 100.0 && server.metric("cpu_busiest").is_some_and(|busiest| busiest.max >= cpu.max), "{cpu:?}");
+}

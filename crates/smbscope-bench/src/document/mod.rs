@@ -71,6 +71,8 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
         // What follows from the rest.
         verdict: None,
         jobs: run.jobs.as_ref().map(jobs),
+        // Whoever looked at the server adds it.
+        server: None,
         queue: run.queue.map(|queue| bench::Queue { asked: queue.asked, reached: queue.reached }),
     }
 }

@@ -4,7 +4,7 @@ use super::one_of::{Table, one_of};
 use super::{Arguments, ColorChoice, dimension};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
-use smbscope_bench::{Login, Target};
+use smbscope_bench::{Exporter, Login, Target};
 use smbscope_load::client::{Cipher, Encryption, Signing, SigningAlgorithm, Transport};
 use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, OnFailure, Rates, Users};
 use smbscope_model::Dialect;
@@ -168,6 +168,12 @@ pub struct BenchArguments {
     /// Needs tcpdump or dumpcap, and the right to capture.
     #[arg(long, help_heading = "Results")]
     pub capture: bool,
+
+    /// Take the server's processor, memory, disk and network figures from this node_exporter or windows_exporter.
+    ///
+    /// Without it they are those of this machine, where the server is here too.
+    #[arg(long, value_name = "URL", help_heading = "Results")]
+    pub server_metrics: Option<Exporter>,
 
     /// Group the commands of each load point by these fields, separated by commas or repeated, as in `analyze`.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension(), help_heading = "Results")]

@@ -24,6 +24,7 @@ pub(crate) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
         capacity: arguments.find_capacity.clone().map(|criterion| (criterion, search(arguments))),
         prepare: (!arguments.no_prepare).then_some(arguments.connect.prepare_timeout),
         capture: arguments.capture,
+        server_metrics: arguments.server_metrics.clone(),
         directory: arguments.output.clone(),
         sources: sources(arguments),
         title: arguments.title.clone(),

@@ -1,0 +1,191 @@
+//! What a system counts since its start, and what follows from two looks at it.
+
+use smbscope_model::named;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+named! {
+    /// A metric of the server's side.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Metric {
+        /// Processor time in use, of all processors together.
+        Cpu = "cpu",
+        /// The same of the busiest processor.
+        CpuBusiest = "cpu_busiest",
+        /// Processor time of Samba's processes, in percent of one processor.
+        SambaCpu = "samba_cpu",
+        /// Processor time of the virus scanner, in percent of one processor.
+        ScannerCpu = "scanner_cpu",
+        /// Memory that is not available.
+        Memory = "memory",
+        /// Read from disks.
+        DiskRead = "disk_read",
+        /// Written to disks.
+        DiskWritten = "disk_written",
+        /// Transfers of all disks.
+        DiskOperations = "disk_operations",
+        /// Transfers that wait or are served, of all disks.
+        DiskQueue = "disk_queue",
+        /// The share of the time in which the busiest disk had something to do.
+        DiskBusiest = "disk_busiest",
+        /// Received from the network, loopback included.
+        Received = "network_received",
+        /// Sent to the network, loopback included.
+        Sent = "network_sent",
+    }
+}
+
+impl Metric {
+    /// Of its values.
+    pub(crate) fn unit(self) -> &'static str {
+        match self {
+            Metric::Cpu | Metric::CpuBusiest | Metric::SambaCpu | Metric::ScannerCpu | Metric::DiskBusiest => "percent",
+            Metric::Memory => "bytes",
+            Metric::DiskRead | Metric::DiskWritten | Metric::Received | Metric::Sent => "bytes/s",
+            Metric::DiskOperations => "1/s",
+            Metric::DiskQueue => "count",
+        }
+    }
+}
+
+/// What was counted until a moment. Times are in seconds.
+#[derive(Debug, Clone)]
+pub(crate) struct Counters {
+    pub(crate) at: Instant,
+    /// Busy time and all time, by processor.
+    pub(crate) processors: BTreeMap<String, (f64, f64)>,
+    pub(crate) samba_cpu: Option<f64>,
+    pub(crate) scanner_cpu: Option<f64>,
+    /// Bytes in use, now.
+    pub(crate) memory: Option<f64>,
+    pub(crate) disks: BTreeMap<String, Disk>,
+    /// Bytes received and sent.
+    pub(crate) network: Option<(f64, f64)>,
+}
+
+/// What a disk did.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Disk {
+    pub(crate) read: f64,
+    pub(crate) written: f64,
+    pub(crate) operations: f64,
+    /// Time of each transfer, added up.
+    pub(crate) weighted: f64,
+    /// Time in which there was any.
+    pub(crate) busy: f64,
+}
+
+impl Counters {
+    /// Nothing, at this moment.
+    pub(crate) fn now() -> Counters {
+        Counters {
+            at: Instant::now(),
+            processors: BTreeMap::new(),
+            samba_cpu: None,
+            scanner_cpu: None,
+            memory: None,
+            disks: BTreeMap::new(),
+            network: None,
+        }
+    }
+
+    /// What happened since an earlier look, a second. What began anew in between is left out.
+    pub(crate) fn since(&self, before: &Counters) -> Vec<(Metric, f64)> {
+        let seconds = (self.at - before.at).as_secs_f64();
+        if seconds <= 0.0 {
+            return Vec::new();
+        }
+        let mut values = Vec::new();
+        let mut add = |metric, value: Option<f64>| {
+            values.extend(value.filter(|value| value.is_finite() && *value >= 0.0).map(|value| (metric, value)));
+        };
+        let shares: Vec<(f64, f64)> = self
+            .processors
+            .iter()
+            .filter_map(|(name, (busy, all))| {
+                let (busy_before, all_before) = before.processors.get(name)?;
+                Some((busy - busy_before, all - all_before)).filter(|(busy, all)| *busy >= 0.0 && *all > 0.0)
+            })
+            .collect();
+        let (busy, all) = shares.iter().fold((0.0, 0.0), |sums, share| (sums.0 + share.0, sums.1 + share.1));
+        add(Metric::Cpu, (all > 0.0).then(|| 100.0 * busy / all));
+        add(Metric::CpuBusiest, shares.iter().map(|(busy, all)| 100.0 * busy / all).reduce(f64::max));
+        let percent = |now: Option<f64>, before: Option<f64>| Some(100.0 * (now? - before?).max(0.0) / seconds);
+        add(Metric::SambaCpu, percent(self.samba_cpu, before.samba_cpu));
+        add(Metric::ScannerCpu, percent(self.scanner_cpu, before.scanner_cpu));
+        add(Metric::Memory, self.memory);
+        let disks: Vec<Disk> = self
+            .disks
+            .iter()
+            .filter_map(|(name, now)| {
+                let before = before.disks.get(name)?;
+                let disk = Disk {
+                    read: now.read - before.read,
+                    written: now.written - before.written,
+                    operations: now.operations - before.operations,
+                    weighted: now.weighted - before.weighted,
+                    busy: now.busy - before.busy,
+                };
+                Some(disk).filter(|disk| disk.read >= 0.0 && disk.written >= 0.0)
+            })
+            .collect();
+        let sum = |of: fn(&Disk) -> f64| (!disks.is_empty()).then(|| disks.iter().map(of).sum::<f64>() / seconds);
+        add(Metric::DiskRead, sum(|disk| disk.read));
+        add(Metric::DiskWritten, sum(|disk| disk.written));
+        add(Metric::DiskOperations, sum(|disk| disk.operations));
+        add(Metric::DiskQueue, sum(|disk| disk.weighted));
+        let busiest = disks.iter().map(|disk| 100.0 * disk.busy / seconds).reduce(f64::max);
+        add(Metric::DiskBusiest, busiest.map(|percent| percent.min(100.0)));
+        if let (Some((received, sent)), Some((received_before, sent_before))) = (self.network, before.network) {
+            add(Metric::Received, Some((received - received_before) / seconds));
+            add(Metric::Sent, Some((sent - sent_before) / seconds));
+        }
+        values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn two_looks_make_rates_and_shares() {
+        let before = Counters {
+            processors: [("0".to_owned(), (10.0, 100.0)), ("1".to_owned(), (50.0, 100.0))].into(),
+            samba_cpu: Some(1.0),
+            memory: Some(1e9),
+            disks: [("sda".to_owned(), Disk { read: 100.0, written: 0.0, operations: 5.0, weighted: 1.0, busy: 1.0 })]
+                .into(),
+            network: Some((1_000.0, 500.0)),
+            ..Counters::now()
+        };
+        // Two seconds later: one processor was busy for 1.5 of 2 s, the other for 0.5.
+        let mut now = before.clone();
+        now.at += Duration::from_secs(2);
+        now.processors = [("0".to_owned(), (11.5, 102.0)), ("1".to_owned(), (50.5, 102.0))].into();
+        now.samba_cpu = Some(2.0);
+        now.disks
+            .insert("sda".to_owned(), Disk { read: 300.0, written: 50.0, operations: 25.0, weighted: 5.0, busy: 1.5 });
+        // A disk that was not there before tells nothing yet.
+        now.disks.insert("sdb".to_owned(), Disk::default());
+        now.network = Some((3_000.0, 500.0));
+        let expected = [
+            (Metric::Cpu, 50.0),
+            (Metric::CpuBusiest, 75.0),
+            (Metric::SambaCpu, 50.0),
+            (Metric::Memory, 1e9),
+            (Metric::DiskRead, 100.0),
+            (Metric::DiskWritten, 25.0),
+            (Metric::DiskOperations, 10.0),
+            (Metric::DiskQueue, 2.0),
+            (Metric::DiskBusiest, 25.0),
+            (Metric::Received, 1_000.0),
+            (Metric::Sent, 0.0),
+        ];
+        assert_eq!(now.since(&before), expected);
+        // The system was started again in between.
+        let anew = before.since(&Counters { at: before.at - Duration::from_secs(1), ..now });
+        assert_eq!(anew, [(Metric::SambaCpu, 0.0), (Metric::Memory, 1e9), (Metric::Sent, 0.0)]);
+    }
+}

@@ -1,0 +1,228 @@
+//! What is known of the server's side while it is loaded: a sample a second, on the clock of the run.
+
+mod counters;
+mod exporter;
+mod host;
+
+use counters::Counters;
+pub use exporter::Exporter;
+use smbscope_lab::{Server, ServerRecord};
+use smbscope_model::Timestamp;
+use smbscope_report::bench::tables::ServerMetric;
+use smbscope_report::bench::{ServerLoad, ServerSeries};
+use std::net::SocketAddr;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Values of the server's side that are kept: a day of seconds, of twelve metrics.
+const METRICS_MAX: usize = 12 * 86_400;
+
+/// How often the server's side is looked at.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Looks at the server's side for as long as the value lives, on a thread of its own.
+pub(crate) struct Metrics {
+    source: Option<String>,
+    seen: Arc<Mutex<Seen>>,
+    thread: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+/// What was seen so far.
+#[derive(Default)]
+struct Seen {
+    metrics: Vec<ServerMetric>,
+    /// Why the last look saw nothing.
+    trouble: Option<String>,
+}
+
+/// Where a look goes.
+struct Eyes {
+    exporter: Option<Exporter>,
+    /// The private server, whose processes are its own metric.
+    lab: Option<ServerRecord>,
+}
+
+impl Metrics {
+    /// Of the server at this address: by its exporter where one is named, otherwise by this machine where it is the server's.
+    pub(crate) fn of(address: SocketAddr, lab: Option<&Server>, exporter: Option<&Exporter>) -> Metrics {
+        let lab = lab.map(|server| server.record().clone());
+        let is_here = lab.is_some() || address.ip().is_loopback();
+        let source = match exporter {
+            Some(exporter) => Some(exporter.to_string()),
+            None => is_here.then(|| "this machine".to_owned()),
+        };
+        let seen = Arc::<Mutex<Seen>>::default();
+        let thread = source.as_ref().and_then(|_| {
+            let eyes = Eyes { exporter: exporter.cloned(), lab };
+            let (stop, stopped) = mpsc::channel();
+            let seen = Arc::clone(&seen);
+            let look = move || eyes.follow(&seen, &stopped);
+            let thread = thread::Builder::new().name("server metrics".to_owned()).spawn(look).ok()?;
+            Some((stop, thread))
+        });
+        Metrics { source, seen, thread }
+    }
+
+    /// All that was noted.
+    pub(crate) fn so_far(&self) -> Vec<ServerMetric> {
+        self.seen().metrics.clone()
+    }
+
+    /// Why nothing is seen, where that is so.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.seen().trouble.clone()
+    }
+
+    /// What was noted from then on for so long.
+    pub(crate) fn within(&self, started: Timestamp, duration: Duration) -> Option<ServerLoad> {
+        let end = Timestamp(started.0.saturating_add(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)));
+        let seen = self.seen();
+        // A value is of the second before it.
+        let noted: Vec<&ServerMetric> =
+            seen.metrics.iter().filter(|metric| metric.time > started && metric.time <= end).collect();
+        let mut times: Vec<Timestamp> = noted.iter().map(|metric| metric.time).collect();
+        times.dedup();
+        let series = |first: &&ServerMetric| {
+            let is_same = |metric: &&&ServerMetric| metric.metric == first.metric;
+            let at = |time: &Timestamp| noted.iter().filter(is_same).find(|metric| metric.time == *time);
+            let values: Vec<Option<f64>> = times.iter().map(|time| at(time).map(|metric| metric.value)).collect();
+            ServerSeries::of(&first.metric, &first.unit, values)
+        };
+        let mut metrics: Vec<ServerSeries> = Vec::new();
+        for metric in &noted {
+            if metrics.iter().all(|known| known.metric != metric.metric) {
+                metrics.push(series(metric));
+            }
+        }
+        let source = self.source.clone().filter(|_| !metrics.is_empty())?;
+        Some(ServerLoad { source, times_ns: times, metrics })
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Metrics {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.thread.take() {
+            drop(stop);
+            let _ended = thread.join();
+        }
+    }
+}
+
+impl Eyes {
+    /// Looks every second until nobody wants to know any more.
+    fn follow(&self, seen: &Mutex<Seen>, stopped: &mpsc::Receiver<()>) {
+        let mut before: Option<Counters> = None;
+        let mut due = Instant::now();
+        loop {
+            let looked = self.look();
+            let time = crate::setup::now();
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            match looked {
+                Ok(now) => {
+                    let values = before.as_ref().map_or_else(Vec::new, |before| now.since(before));
+                    let room = METRICS_MAX.saturating_sub(seen.metrics.len());
+                    seen.metrics.extend(values.into_iter().take(room).map(|(metric, value)| ServerMetric {
+                        time,
+                        metric: metric.name().to_owned(),
+                        value,
+                        unit: metric.unit().to_owned(),
+                    }));
+                    (before, seen.trouble) = (Some(now), None);
+                }
+                Err(why) => (before, seen.trouble) = (None, Some(why)),
+            }
+            drop(seen);
+            due = (due + EVERY).max(Instant::now());
+            match stopped.recv_timeout(due.saturating_duration_since(Instant::now())) {
+                Err(RecvTimeoutError::Timeout) => {}
+                _ => return,
+            }
+        }
+    }
+
+    fn look(&self) -> Result<Counters, String> {
+        let mut counters = match &self.exporter {
+            Some(exporter) => exporter.counters()?,
+            None => host::counters()?,
+        };
+        if let Some(lab) = &self.lab {
+            counters.samba_cpu = Some(lab.cpu_time().as_secs_f64());
+            counters.scanner_cpu = lab.scanner_cpu_time().map(|time| time.as_secs_f64());
+        }
+        Ok(counters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::{Ipv4Addr, TcpListener};
+
+    /// Somewhere else.
+    const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 445);
+
+    /// An exporter on which a quarter of all processor time is used between two answers.
+    fn exporter() -> Exporter {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        thread::spawn(move || {
+            for (number, stream) in listener.incoming().enumerate() {
+                let mut stream = stream.expect("a client");
+                let mut lines = BufReader::new(stream.try_clone().expect("a handle")).lines();
+                while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+                let (idle, user) = (3 * number, number);
+                let body = format!(
+                    "node_cpu_seconds_total{{cpu=\"0\",mode=\"idle\"}} {idle}\n\
+                     node_cpu_seconds_total{{cpu=\"0\",mode=\"user\"}} {user}\n"
+                );
+                let length = body.len();
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+                let _gone = stream.write_all((head + &body).as_bytes());
+            }
+        });
+        format!("http://{address}/metrics").parse().expect("it is a URL")
+    }
+
+    fn within(metrics: &Metrics, begun: Timestamp) -> Option<ServerLoad> {
+        let end = Instant::now() + Duration::from_secs(30);
+        loop {
+            match metrics.within(begun, Duration::from_secs(60)) {
+                None if Instant::now() < end => thread::sleep(Duration::from_millis(20)),
+                found => return found,
+            }
+        }
+    }
+
+    #[test]
+    fn an_exporter_is_asked_every_second() {
+        let (begun, exporter) = (crate::setup::now(), exporter());
+        let metrics = Metrics::of(SERVER, None, Some(&exporter));
+        let load = within(&metrics, begun).expect("there are samples");
+        assert_eq!(load.source, exporter.to_string());
+        let cpu = load.metric("cpu").expect("processors");
+        assert_eq!((cpu.mean, cpu.max, cpu.unit.as_str()), (25.0, 25.0, "percent"));
+        assert_eq!(cpu.values.len(), load.times_ns.len());
+        assert!(metrics.within(Timestamp(0), Duration::from_secs(1)).is_none());
+    }
+
+    #[test]
+    fn an_exporter_that_is_not_there_is_told_and_a_server_elsewhere_without_one_has_no_metrics() {
+        let gone: Exporter = "http://127.0.0.1:1/metrics".parse().expect("it is a URL");
+        let metrics = Metrics::of(SERVER, None, Some(&gone));
+        let end = Instant::now() + Duration::from_secs(30);
+        while metrics.trouble().is_none() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let trouble = metrics.trouble().expect("nobody answers");
+        assert!(trouble.starts_with("http://127.0.0.1:1/metrics can't be read: "), "{trouble}");
+        let elsewhere = Metrics::of(SERVER, None, None);
+        assert!(elsewhere.thread.is_none() && elsewhere.within(Timestamp(0), Duration::MAX).is_none());
+    }
+}
