@@ -93,5 +93,7 @@ fn a_load_point_has_what_it_cost_this_machine_and_the_private_server() {
         assert_eq!(series.values.len(), server.times_ns.len());
     }
     let cpu = server.metric("cpu").expect("processors");
-    assert!(cpu.max <= 100.0 && server.metric("cpu_busiest").is_some_and(|busiest| busiest.max >= cpu.max), "{cpu:?}");
+    // Where all are busy, what is added up may differ in the last digit.
+    let busiest = server.metric("cpu_busiest").expect("processors").max + 1e-6;
+    assert!(cpu.max <= 100.0 && busiest >= cpu.max, "{cpu:?} {busiest}");
 }

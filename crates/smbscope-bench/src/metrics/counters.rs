@@ -108,8 +108,9 @@ impl Counters {
             })
             .collect();
         let (busy, all) = shares.iter().fold((0.0, 0.0), |sums, share| (sums.0 + share.0, sums.1 + share.1));
-        add(Metric::Cpu, (all > 0.0).then(|| 100.0 * busy / all));
-        add(Metric::CpuBusiest, shares.iter().map(|(busy, all)| 100.0 * busy / all).reduce(f64::max));
+        let share = |busy: f64, all: f64| (100.0 * busy / all).min(100.0);
+        add(Metric::Cpu, (all > 0.0).then(|| share(busy, all)));
+        add(Metric::CpuBusiest, shares.iter().map(|(busy, all)| share(*busy, *all)).reduce(f64::max));
         let percent = |now: Option<f64>, before: Option<f64>| Some(100.0 * (now? - before?).max(0.0) / seconds);
         add(Metric::SambaCpu, percent(self.samba_cpu, before.samba_cpu));
         add(Metric::ScannerCpu, percent(self.scanner_cpu, before.scanner_cpu));

@@ -132,7 +132,7 @@ pub struct BenchArguments {
     pub connect_rate: u32,
 
     /// Seed the random numbers: runs with the same seed do the same operations at the same offsets with the same sizes.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Load")]
+    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, help_heading = "Load")]
     pub seed: u64,
 
     /// Poll for responses instead of sleeping: each thread takes a whole processor, and response times exclude the time
@@ -147,7 +147,7 @@ pub struct BenchArguments {
     pub threads: Option<u16>,
 
     /// End a load point after N operations. [default: unlimited]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
     pub operations: Option<u64>,
 
     /// Measure N whole passes of each user at each load point: of a loadfile, or of a workload with order = "sequence";
@@ -363,7 +363,7 @@ pub struct ConnectArguments {
     pub password_file: Option<PathBuf>,
 
     /// Wait this long for the response to a command.
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = units::time)]
+    #[arg(hide_short_help = true, long, value_name = "DURATION", default_value = "30s", value_parser = units::time)]
     pub timeout: Duration,
 
     /// Abort the preparation or removal of files after this time.
