@@ -611,6 +611,8 @@ fn a_capture_ends_with_a_program_that_is_killed_and_its_run_directory_serves_aga
     assert_eq!(again.status, Some(0), "{}", again.err);
     let mut left = names_in(&folder.join("run"));
     left.sort();
+    // Of a run that is no second long there may be a sample of the server's side, or none.
+    left.retain(|name| name != "server.parquet");
     let all = [
         "exchanges.parquet",
         "histograms.hgrm",
