@@ -158,8 +158,8 @@ export function serverTable(bench: SmbscopeBenchDocument): HTMLElement | null {
     numberColumn(title, metric(name), rate, { exported: `${title} (bytes/s)` });
   const columns: Column<ServerRow>[] = [
     textColumn("Load", (row) => loadText(bench, load(bench, row))),
-    shareColumn("CPU", share("cpu"), { help: "Of all processors together" }),
-    shareColumn("CPU, maximum", share("cpu", "max"), { help: "Of a second" }),
+    shareColumn("Server CPU", share("cpu"), { help: "Of all processors together" }),
+    shareColumn("Server CPU, maximum", share("cpu", "max"), { help: "Of a second" }),
     shareColumn("Busiest processor", share("cpu_busiest")),
     ...(has("samba_cpu") ? [shareColumn("Samba", share("samba_cpu"), { help: "Of one processor" })] : []),
     ...(has("scanner_cpu") ? [shareColumn("Scanner", share("scanner_cpu"), { help: "Of one processor" })] : []),

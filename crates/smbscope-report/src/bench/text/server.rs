@@ -13,7 +13,7 @@ pub(super) fn render(page: &mut Page, document: &Document) {
     runs.sort_by(|(a, _), (b, _)| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
     let lines = runs.iter().map(|(run, server)| Line::new(document.load_name(run), cells(server)));
     let columns = Column::list(&[
-        ("CPU", 0),
+        ("Server CPU", 0),
         ("Max", 0),
         ("Busiest", 1),
         ("Samba", 2),
@@ -30,8 +30,8 @@ pub(super) fn render(page: &mut Page, document: &Document) {
     let left_out = Table::new(columns).section("Server", lines).render(page);
     page.note(
         &format!(
-            "Means of a sample a second, from {}. CPU: all processors, and its maximum; Busiest: the busiest processor; \
-             Samba and Scanner: their processes, in percent of one processor.",
+            "Means of a sample a second, from {}. Server CPU: all processors, and its maximum; Busiest: the busiest \
+             processor; Samba and Scanner: their processes, in percent of one processor.",
             clean(&source)
         ),
         &left_out,
