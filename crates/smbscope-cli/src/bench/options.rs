@@ -70,6 +70,7 @@ fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArgume
     if let Some(criterion) = &arguments.find_capacity {
         criterion.check(workload.operations()).map_err(|error| BadArguments(EngineError::from(error).to_string()))?;
     }
+    workload.check_dialect(arguments.connect.dialect).map_err(|error| BadArguments(error.to_string()))?;
     if arguments.passes.is_some() && !workload.has_end() {
         let name = workload.name();
         return Err(BadArguments(format!(

@@ -5,6 +5,7 @@
 //! (SPNEGO, NTLMv2), `crypto` (signing, encryption, key derivation) and `transport` (TCP, NetBIOS session service).
 
 pub mod auth;
+mod control;
 pub mod crypto;
 mod error;
 mod facts;
@@ -19,6 +20,7 @@ pub mod smb1;
 pub mod smb2;
 mod transport;
 
+pub use control::{Control, Tree};
 pub use error::Error;
 pub use facts::Facts;
 pub use file::{

@@ -3,6 +3,7 @@
 //! Each operation is the commands that a client of the dialect would send for it, one after the other; a sample of each
 //! is kept in [`Session::samples`]. A refusal by the server is [`Error::Status`], and the session goes on.
 
+use super::control::{Control, Tree};
 use super::file::{Direction, Entry, Handle, Info, LockRange, Moved, Open, Opened, Range, SetInfo};
 use super::limits::CONNECT_TIMEOUTS;
 use super::options::Options;
@@ -179,6 +180,21 @@ impl Session {
             Session::Smb1(_) => Err(Error::Unsupported("several connections a session need SMB 3".to_owned())),
             Session::Smb2(session) => Ok(Session::Smb2(Box::new(session.bind(options).await?))),
         }
+    }
+
+    /// Sends a control code, about an open file or, without one, about the server; its output is not kept.
+    pub async fn control(&mut self, control: &Control, handle: Option<Handle>) -> Result<(), Error> {
+        either!(self, session => session.control(control, handle).await)
+    }
+
+    /// Authenticates again on the session: its share, its open files and its keys stay.
+    pub async fn reauthenticate(&mut self) -> Result<(), Error> {
+        either!(self, session => session.reauthenticate().await)
+    }
+
+    /// Connects to a share once more and disconnects from it; open files stay with the first tree connect.
+    pub async fn connect_again(&mut self, tree: Tree) -> Result<(), Error> {
+        either!(self, session => session.connect_again(tree).await)
     }
 
     /// Nothing but a round trip.

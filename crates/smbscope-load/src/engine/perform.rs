@@ -219,6 +219,15 @@ impl User {
             Action::Rename { from, to } => self.connections.current().rename(from, to).await?,
             Action::MakeDirectory(path) => self.connections.current().make_directory(path).await?,
             Action::RemoveDirectory(path) => self.connections.current().remove_directory(path).await?,
+            Action::Control { control, slot } => {
+                let handle = match slot {
+                    Some(slot) => Some(handle!(slot)),
+                    None => None,
+                };
+                self.connections.current().control(control, handle).await?
+            }
+            Action::SessionSetup => self.connections.current().reauthenticate().await?,
+            Action::TreeConnect(tree) => self.connections.current().connect_again(tree).await?,
             Action::Echo => self.connections.current().echo().await?,
             Action::Think(_) => {}
         }

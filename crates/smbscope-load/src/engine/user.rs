@@ -478,7 +478,8 @@ fn subject(action: &Action<'_>, paths: &mut Vec<(Slot, Arc<str>)>) -> Option<Arc
         | Action::QueryFile(slot, _)
         | Action::SetBasic(slot)
         | Action::SetEnd(slot, _)
-        | Action::SetDelete(slot, _) => {
+        | Action::SetDelete(slot, _)
+        | Action::Control { slot: Some(slot), .. } => {
             paths.iter().rev().find(|(open, _)| *open == slot).map(|(_, path)| path.clone())
         }
         Action::QueryPath(path, _)
@@ -489,7 +490,12 @@ fn subject(action: &Action<'_>, paths: &mut Vec<(Slot, Arc<str>)>) -> Option<Arc
         | Action::OpenReadClose { path, .. }
         | Action::List { pattern: path, .. }
         | Action::Rename { from: path, .. } => Some(path.into()),
-        Action::QueryFileSystem(_) | Action::Echo | Action::Think(_) => None,
+        Action::QueryFileSystem(_)
+        | Action::Control { slot: None, .. }
+        | Action::SessionSetup
+        | Action::TreeConnect(_)
+        | Action::Echo
+        | Action::Think(_) => None,
     }
 }
 

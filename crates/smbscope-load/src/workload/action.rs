@@ -1,7 +1,8 @@
 //! The steps of a user, as data: the engine performs them on a session.
 
 use super::Own;
-use crate::client::{Disposition, Info, LockRange, Range};
+use crate::client::{Control, Disposition, Info, LockRange, Range, Tree};
+use smbscope_wire::names::Fsctl;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
 
@@ -119,6 +120,17 @@ pub enum Action<'a> {
         /// Bytes.
         length: u32,
     },
+    /// Sends a control code, about an open file or about the server.
+    Control {
+        /// Which.
+        control: &'static Control,
+        /// The open file, where it is about one.
+        slot: Option<Slot>,
+    },
+    /// Authenticates again on the session; open files stay open.
+    SessionSetup,
+    /// Connects to a share once more, and disconnects from it.
+    TreeConnect(Tree),
     /// A round trip.
     Echo,
     /// Nothing, for a time: the user thinks.
@@ -148,6 +160,8 @@ pub enum Expected {
     Success,
     /// This status; where it is STATUS_SUCCESS, anything that is no error.
     Status(NtStatus),
+    /// Anything that is no error, or what any server says to this control code that has nothing of the kind.
+    SuccessOrRefusalOf(Fsctl),
     /// Any error.
     Failure,
     /// It does not matter.
@@ -160,6 +174,9 @@ impl Expected {
         match self {
             Expected::Success | Expected::Status(NtStatus::SUCCESS) => !status.is_error(),
             Expected::Status(expected) => status == expected,
+            Expected::SuccessOrRefusalOf(code) => {
+                !status.is_error() || Control::of(code).is_some_and(|control| control.refusals.contains(&status))
+            }
             Expected::Failure => status.is_error(),
             Expected::Anything => true,
         }

@@ -29,6 +29,7 @@ pub(crate) use seat::own_directory;
 use crate::bounded::{self, WORKLOAD_MAX, WORKLOAD_TABLE_MAX};
 use loadfile::{Loadfile, LoadfileScript};
 use sha2::{Digest, Sha256};
+use smbscope_model::Dialect;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -236,6 +237,17 @@ impl Workload {
             Kind::Loadfile(_) => true,
             Kind::Synthetic(synthetic) => synthetic.has_end(),
         }
+    }
+
+    /// Refuses a dialect in which a step of it can't be done.
+    pub fn check_dialect(&self, dialect: Dialect) -> Result<(), Error> {
+        let unsupported = match &self.kind {
+            Kind::Loadfile(_) => None,
+            Kind::Synthetic(synthetic) => synthetic.unsupported_in(dialect),
+        };
+        let Some((step, why)) = unsupported else { return Ok(()) };
+        let what = format!("the workload {} sends {step}, which can't be done in {dialect}: {why}", self.name());
+        Err(Error::Parameter { what, hint: "choose another --dialect".to_owned() })
     }
 
     /// Lines of a loadfile that cannot be performed, because the file itself never opens their handle.

@@ -17,6 +17,8 @@ use smbscope_wire::status::NtStatus;
 use std::io;
 use std::time::{Duration, Instant};
 
+/// No tree connect: what requests have that need none.
+pub(super) const NO_TREE: u16 = 0xffff;
 /// The process that all requests come from; locks belong to it.
 pub(super) const PID: u16 = 0x5353;
 /// Bytes of parameters and of data that a transaction is allowed to bring: what its counts can say.
@@ -126,7 +128,7 @@ impl Smb1Connection {
                 status: 0,
                 flags: flags::CASE_INSENSITIVE | flags::CANONICALIZED_PATHS,
                 flags2: flags2 | flags2::EXTENDED_SECURITY,
-                tid: 0xffff,
+                tid: NO_TREE,
                 pid: PID,
                 uid: 0,
                 mid: 0,
@@ -152,6 +154,17 @@ impl Smb1Connection {
         let pending = self.send(request, about).await?;
         let header = self.answer(&pending, &[pending.command]).await?;
         // Of answers that say nothing else, nobody would see that they are cut off.
+        parse_empty(self.message(), pending.command).map_err(malformed)?;
+        Ok(header)
+    }
+
+    /// Likewise, in another tree connect than that of the session.
+    pub(super) async fn call_in_tree<R: Message>(&mut self, tid: u16, request: &R) -> Result<Header, Error> {
+        let own = std::mem::replace(&mut self.header.tid, tid);
+        let sent = self.send(request, About::default()).await;
+        self.header.tid = own;
+        let pending = sent?;
+        let header = self.answer(&pending, &[pending.command]).await?;
         parse_empty(self.message(), pending.command).map_err(malformed)?;
         Ok(header)
     }

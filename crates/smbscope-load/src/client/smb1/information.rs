@@ -1,16 +1,17 @@
 //! Information about files, paths and the file system, and changing it (MS-CIFS 3.2.4.9 to 3.2.4.14).
 
-use super::super::Error;
 use super::super::file::{Handle, Info, SetInfo};
-use super::connection::About;
+use super::super::{Control, Error};
+use super::connection::{About, malformed};
 use super::{MAX_TRANSACT, Session, fid_of, rooted};
+use smbscope_model::Subcommand;
 use smbscope_wire::fscc::Data;
 use smbscope_wire::names::InfoLevel;
-use smbscope_wire::smb1::messages::capabilities;
 use smbscope_wire::smb1::messages::trans2::{
     InformationLevel, QueryFileInformation, QueryFsInformation, QueryPathInformation, SetFileInformation,
     SetPathInformation, query_file_level, query_fs_level, set_level,
 };
+use smbscope_wire::smb1::messages::{NtTransactIoctl, NtTransactResponse, capabilities};
 
 impl Session {
     /// Information about an open file; the bytes of the level.
@@ -56,6 +57,21 @@ impl Session {
         self.connection.transact(&SetPathInformation { information, file_name }, About::default()).await
     }
 
+    /// Sends a control code about an open file; its output is not kept.
+    pub async fn control(&mut self, control: &Control, handle: Option<Handle>) -> Result<(), Error> {
+        let Some(handle) = handle else {
+            return Err(Error::Unsupported(format!("SMB1: {} without an open file", control.code)));
+        };
+        let fid = fid_of(handle);
+        let input = control.input(&self.options.host, &self.options.share);
+        let max_data_count = control.max_output.min(MAX_TRANSACT.into());
+        let ioctl = NtTransactIoctl { fid, code: control.code, input: &input, max_data_count };
+        let about = About { subcommand: Some(Subcommand::Fsctl(control.code)), ..About::file(fid) };
+        self.connection.call(&ioctl, about).await?;
+        NtTransactResponse::parse(self.connection.message()).map_err(malformed)?;
+        Ok(())
+    }
+
     fn change<'a>(&self, set: SetInfo<'a>) -> Result<Data<'a>, Error> {
         match set {
             SetInfo::Rename { path, .. } if path.contains('\\') => {
@@ -79,7 +95,7 @@ impl Session {
     }
 
     fn allowed(&self, level: InformationLevel, info: Info) -> Result<InformationLevel, Error> {
-        if level.is_pass_through() && self.capabilities & capabilities::INFOLEVEL_PASSTHRU == 0 {
+        if level.is_pass_through() && self.server.capabilities & capabilities::INFOLEVEL_PASSTHRU == 0 {
             let what = "SMB1 has no level for it, and the server passes no classes through";
             return Err(Error::Unsupported(format!("{info}: {what}")));
         }

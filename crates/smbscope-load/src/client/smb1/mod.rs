@@ -18,6 +18,7 @@ use super::options::Options;
 use super::sample::Samples;
 use super::{Error, Handle};
 use connection::{About, Smb1Connection, malformed};
+use setup::Server;
 use smbscope_model::FileId;
 use smbscope_wire::smb1::messages::{Echo, EchoResponse, LogoffAndx, TreeDisconnect};
 use std::io;
@@ -31,8 +32,8 @@ const MAX_TRANSACT: u16 = 0x4000;
 pub struct Session {
     connection: Smb1Connection,
     facts: Facts,
-    capabilities: u32,
-    max_mpx_count: u16,
+    server: Server,
+    options: Box<Options>,
     /// Ask for an oplock with every open of a file.
     oplocks: bool,
     /// Read and write in raw mode.
@@ -50,18 +51,12 @@ pub struct Session {
 }
 
 impl Session {
-    fn new(
-        connection: Smb1Connection,
-        facts: Facts,
-        capabilities: u32,
-        max_mpx_count: u16,
-        options: &Options,
-    ) -> Session {
+    fn new(connection: Smb1Connection, facts: Facts, server: Server, options: &Options) -> Session {
         Session {
             connection,
             facts,
-            capabilities,
-            max_mpx_count,
+            server,
+            options: Box::new(options.clone()),
             oplocks: options.leases,
             raw: options.raw,
             raw_answer: false,

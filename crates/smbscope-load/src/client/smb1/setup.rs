@@ -2,18 +2,19 @@
 //! MS-SMB 3.2.4.2).
 
 use super::super::auth::Authenticator;
+use super::super::control::Tree;
 use super::super::crypto::Smb1Signer;
 use super::super::limits::SMB1_BUFFER_MIN;
 use super::super::transport::Link;
 use super::super::{Credentials, Encryption, Error, Facts, Options, Signing, SigningAlgorithm};
-use super::connection::{About, Smb1Connection, malformed};
+use super::connection::{About, NO_TREE, Smb1Connection, malformed};
 use super::{MAX_TRANSACT, Session, raw};
 use smbscope_model::Dialect;
 use smbscope_wire::smb1::flags2;
 use smbscope_wire::smb1::messages::{
     NT_LM_0_12, Negotiate, NegotiateResponse, Security, SessionSetupAndx, SessionSetupAndxPlain,
-    SessionSetupAndxPlainResponse, SessionSetupAndxResponse, TreeConnectAndx, TreeConnectAndxResponse, WriteAndx,
-    capabilities, security_mode,
+    SessionSetupAndxPlainResponse, SessionSetupAndxResponse, TreeConnectAndx, TreeConnectAndxResponse, TreeDisconnect,
+    WriteAndx, capabilities, security_mode,
 };
 use smbscope_wire::status::NtStatus;
 
@@ -37,12 +38,12 @@ const NATIVE_LAN_MAN: &str = "smbscope";
 
 /// What the server said of itself, without what it lent.
 #[derive(Debug, Clone, Copy)]
-struct Server {
-    max_mpx_count: u16,
+pub(super) struct Server {
+    pub(super) max_mpx_count: u16,
     max_buffer_size: u32,
     max_raw_size: u32,
     session_key: u32,
-    capabilities: u32,
+    pub(super) capabilities: u32,
     extended_security: bool,
     /// Whether the session is to be signed, once there is a key.
     sign: bool,
@@ -84,7 +85,25 @@ impl Session {
             max_transact: MAX_TRANSACT.into(),
             guest,
         };
-        Ok(Session::new(connection, facts, server.capabilities, server.max_mpx_count, options))
+        Ok(Session::new(connection, facts, server, options))
+    }
+
+    /// Authenticates again on the session, by its UID (MS-SMB 3.3.5.3): its share, its open files and its key stay.
+    pub async fn reauthenticate(&mut self) -> Result<(), Error> {
+        let (connection, server, options) = (&mut self.connection, &self.server, &self.options);
+        if !server.extended_security {
+            let what = "authenticating again on a session needs a server with extended security";
+            return Err(Error::Unsupported(format!("SMB1: {what}")));
+        }
+        authenticate(connection, server, options).await.map(drop)
+    }
+
+    /// Connects to a share once more and disconnects from it; open files stay with the first tree connect.
+    pub async fn connect_again(&mut self, tree: Tree) -> Result<(), Error> {
+        let path = tree.path(&self.options.host, &self.options.share);
+        let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.as_str().into(), service: "?????".into() };
+        let connected = self.connection.call_in_tree(NO_TREE, &connect).await?;
+        self.connection.call_in_tree(connected.tid, &TreeDisconnect {}).await.map(drop)
     }
 }
 
@@ -155,6 +174,19 @@ async fn negotiate(connection: &mut Smb1Connection, options: &Options) -> Result
 
 /// Logs on with SPNEGO tokens; whether as a guest.
 async fn log_on(connection: &mut Smb1Connection, server: &Server, options: &Options) -> Result<bool, Error> {
+    let (authenticator, guest) = authenticate(connection, server, options).await?;
+    // All of it signs, also where Kerberos makes it longer than 16 bytes.
+    let key = if guest { None } else { authenticator.full_session_key() };
+    start_signing(connection, server, key, options)?;
+    Ok(guest)
+}
+
+/// The legs of a session setup, one after the other; what came of it, and whether the user is a guest.
+async fn authenticate(
+    connection: &mut Smb1Connection,
+    server: &Server,
+    options: &Options,
+) -> Result<(Authenticator, bool), Error> {
     let mut authenticator = Authenticator::new(&options.credentials, &options.host)?;
     let mut token = authenticator.first();
     // NTLM takes two legs, other mechanisms some more.
@@ -181,10 +213,7 @@ async fn log_on(connection: &mut Smb1Connection, server: &Server, options: &Opti
         if !guest {
             authenticator.finish(answer.blob)?;
         }
-        // All of it signs, also where Kerberos makes it longer than 16 bytes.
-        let key = if guest { None } else { authenticator.full_session_key() };
-        start_signing(connection, server, key, options)?;
-        return Ok(guest);
+        return Ok((authenticator, guest));
     }
     Err(Error::Protocol("the server asks for one security token after the other".to_owned()))
 }
@@ -267,7 +296,7 @@ fn refused_logon(error: Error, options: &Options) -> Error {
 
 /// Connects to the share.
 async fn connect_tree(connection: &mut Smb1Connection, options: &Options) -> Result<(), Error> {
-    let path = format!(r"\\{}\{}", options.host, options.share);
+    let path = Tree::Own.path(&options.host, &options.share);
     let connect = TreeConnectAndx { flags: 0, password: &[0], path: path.as_str().into(), service: "?????".into() };
     let said = connection.call(&connect, About::default()).await;
     let header = said.map_err(|error| refused_tree(error, options))?;

@@ -40,7 +40,7 @@ impl Session {
         if self.connection.watch.is_some() {
             return Err(Error::Unsupported("SMB1: one watch at a time".to_owned()));
         }
-        if self.max_mpx_count < 2 {
+        if self.server.max_mpx_count < 2 {
             return Err(Error::Unsupported("the server takes one request at a time: it cannot watch".to_owned()));
         }
         let fid = fid_of(handle);

@@ -3,7 +3,7 @@
 
 use super::connection::Smb2Connection;
 use super::negotiate::{self, Negotiated};
-use super::{Session, setup};
+use super::{Origin, Session, setup};
 use crate::client::crypto::SessionKeys;
 use crate::client::{Cipher, Error, Options};
 
@@ -70,6 +70,7 @@ impl Session {
             parts: Vec::new(),
             watch: None,
             channels: Channels::further(&self.channels),
+            origin: Box::new(Origin { options: options.clone(), negotiated }),
         })
     }
 }

@@ -134,6 +134,17 @@ impl Smb2Connection {
         self.reply(id).await
     }
 
+    /// Likewise, in another tree connect than that of the session. Breaks that come in between are acknowledged in its own.
+    pub(super) async fn call_in_tree<B: Body>(&mut self, tree_id: u32, body: &B) -> Result<Reply, Error> {
+        self.afford(self.credits.charge(body.payload().max(body.expected())).into()).await?;
+        self.begin();
+        let own = std::mem::replace(&mut self.tree_id, tree_id);
+        let id = self.add(body, About::default(), Chain::Own);
+        self.tree_id = own;
+        self.flush().await?;
+        self.reply(id).await
+    }
+
     /// Sends a request whose answer is asked for later, or never.
     pub(super) async fn post<B: Body>(&mut self, body: &B, about: About) -> Result<u64, Error> {
         let charge = self.credits.charge(body.payload().max(body.expected()));

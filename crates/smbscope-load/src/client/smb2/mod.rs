@@ -20,6 +20,7 @@ mod setup;
 mod watch;
 
 use super::Error;
+use super::control::Tree;
 use super::facts::Facts;
 use super::options::{Options, SigningAlgorithm};
 use super::sample::Samples;
@@ -53,6 +54,14 @@ pub struct Session {
     watch: Option<u64>,
     /// What further channels need.
     channels: Channels,
+    origin: Box<Origin>,
+}
+
+/// What a session was made from.
+#[derive(Debug)]
+struct Origin {
+    options: Options,
+    negotiated: Negotiated,
 }
 
 impl Session {
@@ -76,6 +85,7 @@ impl Session {
             parts: Vec::new(),
             watch: None,
             channels,
+            origin: Box::new(Origin { options: options.clone(), negotiated }),
         })
     }
 
@@ -103,6 +113,21 @@ impl Session {
     /// Nothing but a round trip.
     pub async fn echo(&mut self) -> Result<(), Error> {
         self.connection.call(&plain::Echo {}, About::default()).await?.ok()?;
+        Ok(())
+    }
+
+    /// Authenticates again on the session: its share, its open files and its keys stay.
+    pub async fn reauthenticate(&mut self) -> Result<(), Error> {
+        setup::reauthenticate(&mut self.connection, &self.origin.negotiated, &self.origin.options).await
+    }
+
+    /// Connects to a share once more and disconnects from it; open files stay with the first tree connect.
+    pub async fn connect_again(&mut self, tree: Tree) -> Result<(), Error> {
+        let Origin { options, negotiated } = &*self.origin;
+        let path = tree.path(&options.host, &options.share);
+        let connected = setup::call_tree(&mut self.connection, negotiated, &path).await?.ok()?;
+        let tree_id = connected.header.tree_id.unwrap_or(0);
+        self.connection.call_in_tree(tree_id, &plain::TreeDisconnect {}).await?.ok()?;
         Ok(())
     }
 

@@ -5,7 +5,8 @@ use super::Session;
 use super::connection::About;
 use super::files::reference;
 use super::replies::Reply;
-use crate::client::{Error, Handle};
+use super::{Origin, negotiate};
+use crate::client::{Control, Error, Handle};
 use smbscope_model::Subcommand;
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::smb2::FileReference;
@@ -43,6 +44,21 @@ impl Session {
         let max_output = INTERFACES.min(self.facts.max_transact);
         let reply = self.ioctl(Fsctl::QUERY_NETWORK_INTERFACE_INFO, FileReference::NONE, &[], max_output).await?;
         Ok(interfaces(self.output(&reply)?).collect())
+    }
+
+    /// Sends a control code, about an open file or, without one, about the server; its output is not kept.
+    pub async fn control(&mut self, control: &Control, handle: Option<Handle>) -> Result<(), Error> {
+        let Origin { options, negotiated } = &*self.origin;
+        if control.code == Fsctl::VALIDATE_NEGOTIATE_INFO {
+            if self.connection.protection.signer.is_none() {
+                return Err(Error::Unsupported(format!("{} is signed, and a guest has no key for it", control.code)));
+            }
+            return negotiate::validate(&mut self.connection, negotiated).await;
+        }
+        let file = handle.map_or(Ok(FileReference::NONE), reference)?;
+        let input = control.input(&options.host, &options.share);
+        let max_output = control.max_output.min(self.facts.max_transact);
+        self.ioctl(control.code, file, &input, max_output).await.map(drop)
     }
 
     async fn ioctl(&mut self, code: Fsctl, file: FileReference, input: &[u8], max_output: u32) -> Result<Reply, Error> {

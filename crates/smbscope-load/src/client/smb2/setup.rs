@@ -6,6 +6,7 @@ use super::negotiate::Negotiated;
 use super::protection::{Mode, Protection};
 use super::replies::Reply;
 use crate::client::auth::Authenticator;
+use crate::client::control::Tree;
 use crate::client::crypto::{PreauthHash, Sealer, SessionKeys, Signer};
 use crate::client::{Credentials, Encryption, Error, Options, Signing};
 use smbscope_model::Command;
@@ -29,7 +30,7 @@ pub(super) async fn session(
     negotiated: &Negotiated,
     options: &Options,
 ) -> Result<Established, Error> {
-    let leg = authenticate(connection, negotiated, options, None).await?;
+    let leg = authenticate(connection, negotiated, options, Whom::New).await?;
     let guest = leg.session_flags & (session_setup::Response::GUEST | session_setup::Response::NULL) != 0;
     let keys = leg.keys.filter(|_| !guest);
     let mut protection = Protection::none();
@@ -64,7 +65,7 @@ pub(super) async fn bind(
     connection.protection.signer = Some(session_signer);
     connection.protection.mode = Mode::Signed;
     connection.protection.checked_later = true;
-    let leg = authenticate(connection, negotiated, options, Some(session_id)).await?;
+    let leg = authenticate(connection, negotiated, options, Whom::OfAnotherConnection(session_id)).await?;
     let keys = leg
         .keys
         .ok_or_else(|| Error::Unsupported("another channel needs a session of a user with a password".to_owned()))?;
@@ -82,6 +83,26 @@ pub(super) async fn bind(
     Ok(())
 }
 
+/// Authenticates once more on a session that there is, as a client does whose ticket expired (3.2.4.2.3, 3.2.5.3.2): the
+/// server looks at the user again, and its keys, tree connects and opens stay.
+pub(super) async fn reauthenticate(
+    connection: &mut Smb2Connection,
+    negotiated: &Negotiated,
+    options: &Options,
+) -> Result<(), Error> {
+    let session_id = connection.session_id;
+    authenticate(connection, negotiated, options, Whom::OfThisConnection(session_id)).await.map(drop)
+}
+
+/// The session of a session setup.
+#[derive(Debug, Clone, Copy)]
+enum Whom {
+    New,
+    /// The connection is to be bound to it.
+    OfAnotherConnection(u64),
+    OfThisConnection(u64),
+}
+
 /// What the last leg of an authentication gave.
 struct LastLeg {
     reply: Reply,
@@ -89,13 +110,18 @@ struct LastLeg {
     keys: Option<SessionKeys>,
 }
 
-/// The legs of a session setup, one after the other; for a session that there is, where the connection is to be bound.
+/// The legs of a session setup, one after the other.
 async fn authenticate(
     connection: &mut Smb2Connection,
     negotiated: &Negotiated,
     options: &Options,
-    bound_to: Option<u64>,
+    whom: Whom,
 ) -> Result<LastLeg, Error> {
+    let (known, flags) = match whom {
+        Whom::New => (None, 0),
+        Whom::OfAnotherConnection(id) => (Some(id), session_setup::Request::BINDING),
+        Whom::OfThisConnection(id) => (Some(id), 0),
+    };
     let mut authenticator = Authenticator::new(&options.credentials, &options.host)?;
     let mut preauth = negotiated.preauth.clone();
     let mut token = authenticator.first();
@@ -106,7 +132,7 @@ async fn authenticate(
             return Err(Error::Protocol(format!("an authentication of more than {MOST_LEGS} steps")));
         }
         let request = session_setup::Request {
-            flags: if bound_to.is_some() { session_setup::Request::BINDING } else { 0 },
+            flags,
             security_mode: negotiated.client_security_mode as u8,
             capabilities: 0,
             previous_session_id: 0,
@@ -114,7 +140,7 @@ async fn authenticate(
         };
         let reply = connection.call(&request, About::default()).await?;
         preauth.update(connection.sent());
-        connection.session_id = bound_to.or(reply.header.session_id).unwrap_or(0);
+        connection.session_id = known.or(reply.header.session_id).unwrap_or(0);
         match reply.status() {
             NtStatus::MORE_PROCESSING_REQUIRED => {
                 let message = connection.message(&reply);
@@ -133,22 +159,30 @@ async fn authenticate(
     Ok(LastLeg { reply, session_flags, keys })
 }
 
+/// Asks for a tree connect.
+pub(super) async fn call_tree(
+    connection: &mut Smb2Connection,
+    negotiated: &Negotiated,
+    path: &str,
+) -> Result<Reply, Error> {
+    let request = tree_connect::Request { path: path.into() };
+    // 3.2.4.1.1: 3.1.1 signs it in any case, so that nobody can have changed what came before.
+    let mode = connection.protection.mode;
+    if negotiated.is_3_1_1() && mode == Mode::Plain && connection.protection.signer.is_some() {
+        connection.protection.mode = Mode::Signed;
+    }
+    let reply = connection.call_in_tree(0, &request).await;
+    connection.protection.mode = mode;
+    reply
+}
+
 /// Connects to the share.
 pub(super) async fn tree(
     connection: &mut Smb2Connection,
     negotiated: &Negotiated,
     options: &Options,
 ) -> Result<(), Error> {
-    let path = format!(r"\\{}\{}", options.host, options.share);
-    let request = tree_connect::Request { path: path.as_str().into() };
-    // 3.2.4.1.1: 3.1.1 signs it in any case, so that nobody can have changed what came before.
-    let mode = connection.protection.mode;
-    if negotiated.is_3_1_1() && mode == Mode::Plain && connection.protection.signer.is_some() {
-        connection.protection.mode = Mode::Signed;
-    }
-    let reply = connection.call(&request, About::default()).await;
-    connection.protection.mode = mode;
-    let reply = reply?;
+    let reply = call_tree(connection, negotiated, &Tree::Own.path(&options.host, &options.share)).await?;
     if reply.status().is_error() {
         return Err(Error::Refused {
             what: format!(r"share \\{}\{}", options.host, options.share),

@@ -308,6 +308,7 @@ impl<'a> Parser<'a> {
         let succeeds = match expected {
             Expected::Success | Expected::Anything => true,
             Expected::Status(status) => !status.is_error(),
+            Expected::SuccessOrRefusalOf(_) => true,
             Expected::Failure => false,
         };
         if succeeds && let Some(slot) = self.open.remove(&key) {

@@ -10,7 +10,7 @@ use super::super::path::{Last, below};
 use super::raw::{Raw, RawFiles, RawOperation, RawStep, Wrong, size, sizes, times};
 use super::source::Source;
 use super::{At, Choose, Directory, Length, Line, Order, Parsed, Synthetic, Total, What};
-use crate::client::{Disposition, Info, access};
+use crate::client::{Control, Disposition, Info, Tree, access};
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ const QUEUE_MAX: i64 = 256;
 const NESTED_MAX: i64 = 10_000;
 
 /// `do`, and the keys that go with it.
-const STEPS: [(&str, &[&str]); 21] = [
+const STEPS: [(&str, &[&str]); 24] = [
     ("open", &["file", "access", "mode", "as"]),
     ("close", &["of"]),
     ("read", &["of", "offset", "length", "block", "depth"]),
@@ -53,6 +53,9 @@ const STEPS: [(&str, &[&str]); 21] = [
     ("remove_directory", &[]),
     ("open_read_close", &["file", "offset", "length"]),
     ("walk", &["block"]),
+    ("ioctl", &["code", "of"]),
+    ("session_setup", &[]),
+    ("tree_connect", &["share"]),
     ("echo", &[]),
     ("think", &["time"]),
 ];
@@ -98,6 +101,7 @@ const FILES: [(&str, Choose); 5] = [
     ("missing", Choose::Missing),
 ];
 const ORDERS: [(&str, Order); 2] = [("random", Order::Random), ("sequence", Order::Sequence)];
+const TREES: [(&str, Tree); 2] = [("own", Tree::Own), ("IPC$", Tree::Ipc)];
 const DIRECTORIES: [(&str, Directory); 2] = [("random", Directory::Random), ("new", Directory::New)];
 
 /// Names and values of the parameters of a file.
@@ -466,12 +470,47 @@ impl Checker<'_> {
                 self.slots = self.slots.max(slot + 1);
                 What::Walk { slot, block: self.block(raw)? }
             }
+            "ioctl" => {
+                let control = self.control(step)?;
+                let slot = match control.of_file {
+                    true => Some(self.handle(step, known, control.access())?.1.slot),
+                    false => None,
+                };
+                What::Control { control, slot }
+            }
+            "session_setup" => What::SessionSetup,
+            "tree_connect" => What::TreeConnect(self.named(raw.share.as_ref(), "share", &TREES)?),
             "echo" => What::Echo,
             _ => match &raw.time {
                 Some(value) => What::Think(times(value.get_ref()).map_err(|wrong| self.wrong(value.span(), wrong))?),
                 None => return Err(self.source.error(step.span(), "the step has no time", "add time = \"10ms\"")),
             },
         })
+    }
+
+    /// The control code that a step names, and that it can send.
+    fn control(&self, step: &Spanned<RawStep>) -> Result<&'static Control, Error> {
+        let raw = step.get_ref();
+        let Some(code) = &raw.code else {
+            return Err(self.source.error(step.span(), "the step has no code", "add code = \"GET_REPARSE_POINT\""));
+        };
+        let names: Vec<String> =
+            Control::ALL.iter().map(|control| control.code.to_string().replacen("FSCTL_", "", 1)).collect();
+        let given = code.get_ref().strip_prefix("FSCTL_").unwrap_or(code.get_ref());
+        let Some(control) =
+            names.iter().position(|name| name == given).and_then(|at| Control::of(Control::ALL[at].code))
+        else {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let what = format!("there is no step with the control code \"{}\"", code.get_ref());
+            return Err(self.source.error(code.span(), what, suggest(given, &names)));
+        };
+        match &raw.of {
+            Some(of) if !control.of_file => {
+                let what = format!("{} is about the server, and not about a file", control.code);
+                Err(self.source.error(of.span(), what, "remove of"))
+            }
+            _ => Ok(control),
+        }
     }
 
     fn open(&mut self, step: &Spanned<RawStep>, known: &mut Known) -> Result<What, Error> {
@@ -671,7 +710,11 @@ impl Checker<'_> {
                 | What::QueryPath { file: Choose::Missing, .. }
                 | What::OpenReadClose { file: Choose::Missing, .. }
         );
-        Ok(if missing { Expected::Status(NtStatus::OBJECT_NAME_NOT_FOUND) } else { Expected::Success })
+        Ok(match what {
+            _ if missing => Expected::Status(NtStatus::OBJECT_NAME_NOT_FOUND),
+            What::Control { control, .. } => Expected::SuccessOrRefusalOf(control.code),
+            _ => Expected::Success,
+        })
     }
 
     /// One of a list of names; the first where there is none.

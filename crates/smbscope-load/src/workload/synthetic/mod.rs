@@ -18,7 +18,8 @@ use super::Made;
 use super::action::Expected;
 use super::draw::{Sizes, Times};
 use super::file_set::FileSet;
-use crate::client::{Disposition, Info};
+use crate::client::{Control, Disposition, Info, Tree};
+use smbscope_model::Dialect;
 
 /// What a file says.
 pub(super) struct Parsed {
@@ -140,6 +141,13 @@ enum What {
         slot: u32,
         block: u64,
     },
+    Control {
+        control: &'static Control,
+        /// Of a code that is about an open file.
+        slot: Option<u32>,
+    },
+    SessionSetup,
+    TreeConnect(Tree),
     Echo,
     Think(Times),
 }
@@ -202,6 +210,17 @@ impl Synthetic {
 
     pub(super) fn file_set(&self) -> &FileSet {
         &self.files
+    }
+
+    /// What can't be done in a dialect: what it is, and why.
+    pub(super) fn unsupported_in(&self, dialect: Dialect) -> Option<(String, &'static str)> {
+        let lines = self.choices.iter().flat_map(|(_, lines)| lines).chain(&self.start);
+        lines
+            .filter_map(|line| match line.what {
+                What::Control { control, .. } => Some(control),
+                _ => None,
+            })
+            .find_map(|control| Some((control.code.to_string(), control.unsupported_in(dialect)?)))
     }
 
     /// Whether there is an end, after which users begin again.

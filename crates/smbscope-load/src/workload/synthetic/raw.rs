@@ -75,6 +75,8 @@ pub(super) struct RawStep {
     pub(super) info: Option<Spanned<String>>,
     pub(super) directory: Option<Spanned<String>>,
     pub(super) pattern: Option<Spanned<String>>,
+    pub(super) code: Option<Spanned<String>>,
+    pub(super) share: Option<Spanned<String>>,
     pub(super) time: Option<Spanned<Value>>,
     pub(super) expect: Option<Spanned<String>>,
     pub(super) counts_as: Option<Spanned<String>>,
@@ -91,7 +93,8 @@ impl RawStep {
             };
         }
         note!(file "file", access "access", mode "mode", handle "as", of "of", offset "offset", length "length", block "block", depth "depth");
-        note!(size "size", exclusive "exclusive", info "info", directory "directory", pattern "pattern", time "time");
+        note!(size "size", exclusive "exclusive", info "info", directory "directory", pattern "pattern", code "code", share "share",
+            time "time");
         keys
     }
 }

@@ -334,6 +334,9 @@ impl User {
                 Part::Walk { directory, stage } => self.walk_action(files, *slot, *block, directory, stage),
                 _ => Action::Echo,
             },
+            What::Control { control, slot } => Action::Control { control, slot: slot.map(Slot) },
+            What::SessionSetup => Action::SessionSetup,
+            What::TreeConnect(tree) => Action::TreeConnect(*tree),
             What::Echo => Action::Echo,
             What::Think(time) => Action::Think(time.draw(&mut self.random)),
         }

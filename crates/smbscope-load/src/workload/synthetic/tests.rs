@@ -1,6 +1,7 @@
-use super::super::{Action, Script, UserSeat, Workload};
+use super::super::{Action, Script, Source, UserSeat, Workload};
 use super::*;
 use proptest::prelude::*;
+use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -158,6 +159,46 @@ fn errors_say_where_and_what_is_allowed() {
     assert!(error("name = ").starts_with("my.toml:1:"));
     let bare = "name = \"w\"\n[[operation]]\nname = \"a\"\nsteps = [{ do = \"query\", file = \"random\" }]";
     assert!(error(bare).contains("the workload has no files"));
+}
+
+#[test]
+fn control_codes_are_known_by_name_and_belong_to_dialects() {
+    let controls = r#"{ do = "open", file = "next" }, { do = "ioctl", code = "FSCTL_GET_REPARSE_POINT" },
+        { do = "ioctl", code = "DFS_GET_REFERRALS" }, { do = "close" }, { do = "session_setup" },
+        { do = "tree_connect" }, { do = "tree_connect", share = "IPC$" }"#;
+    let mut script = script(&with_steps(controls));
+    let steps: Vec<(String, Expected)> = (0..7)
+        .map(|_| {
+            let step = script.next().unwrap();
+            let action = match step.action {
+                Action::Control { control, slot } => format!("{} {}", control.code, slot.is_some()),
+                other => format!("{other:?}"),
+            };
+            (action, step.expected)
+        })
+        .collect();
+    let names: Vec<&str> = steps.iter().map(|(action, _)| action.as_str()).collect();
+    assert_eq!(names[1..3], ["FSCTL_GET_REPARSE_POINT true", "FSCTL_DFS_GET_REFERRALS false"]);
+    assert_eq!(names[4..], ["SessionSetup", "TreeConnect(Own)", "TreeConnect(Ipc)"]);
+    let refused = steps[1].1;
+    assert!(refused.is_met_by(NtStatus::NOT_A_REPARSE_POINT) && refused.is_met_by(NtStatus::SUCCESS));
+    assert!(!refused.is_met_by(NtStatus::ACCESS_DENIED));
+
+    let workload = Workload::toml("w.toml", &with_steps(controls), Source::BuiltIn).unwrap();
+    assert!(workload.check_dialect(Dialect::Smb2(0x0202)).is_ok());
+    let refused = workload.check_dialect(Dialect::NtLm012).unwrap_err().to_string();
+    assert!(refused.contains("sends FSCTL_DFS_GET_REFERRALS, which can't be done in NT LM 0.12"), "{refused}");
+
+    let error = |step: &str| error(&with_steps(step));
+    for (step, expected) in [
+        (r#"{ do = "ioctl" }"#, "the step has no code; add code"),
+        (r#"{ do = "ioctl", code = "SET_REPARSE_POINT" }"#, "did you mean \"GET_REPARSE_POINT\""),
+        (r#"{ do = "ioctl", code = "GET_REPARSE_POINT" }"#, "\"file\" is not open here"),
+        (r#"{ do = "ioctl", code = "DFS_GET_REFERRALS", of = "file" }"#, "is about the server, and not about a file"),
+        (r#"{ do = "tree_connect", share = "C$" }"#, "there is no share \"C$\""),
+    ] {
+        assert!(error(step).contains(expected), "{}", error(step));
+    }
 }
 
 #[test]

@@ -46,7 +46,8 @@ pub use negotiate::{
 };
 pub use nt_create_andx::{IMPERSONATE, NtCreateAndx, NtCreateAndxResponse, create_flags};
 pub use nt_transact::{
-    Fields as NtTransactFields, NtTransactNotifyChange, NtTransactResponse, ResponseFields as NtTransactResponseFields,
+    Fields as NtTransactFields, NtTransactIoctl, NtTransactNotifyChange, NtTransactResponse,
+    ResponseFields as NtTransactResponseFields,
 };
 pub use open_andx::{OpenAndx, OpenAndxResponse};
 pub use open_file::{Close, FindClose2, Flush, LogoffAndx, NtCancel, TreeDisconnect};

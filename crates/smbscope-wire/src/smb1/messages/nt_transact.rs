@@ -1,10 +1,11 @@
-//! SMB_COM_NT_TRANSACT (MS-CIFS 2.2.4.62), with the function NT_TRANSACT_NOTIFY_CHANGE (2.2.7.4).
+//! SMB_COM_NT_TRANSACT (MS-CIFS 2.2.4.62), with the functions NT_TRANSACT_IOCTL (2.2.7.2) and NT_TRANSACT_NOTIFY_CHANGE
+//! (2.2.7.4).
 
 use super::super::Command;
 use super::message::message;
 use super::transaction::part;
 use super::{Malformed, Message, View, Writer};
-use crate::names::NtTransact;
+use crate::names::{Fsctl, NtTransact};
 
 message! {
     /// The words of a request with the setup words of NT_TRANSACT_NOTIFY_CHANGE, or of NT_TRANSACT_IOCTL (2.2.7.2).
@@ -89,6 +90,41 @@ impl Message for NtTransactNotifyChange {
     }
 }
 
+/// A control code of the file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NtTransactIoctl<'a> {
+    /// The open.
+    pub fid: u16,
+    /// The code.
+    pub code: Fsctl,
+    /// What it takes.
+    pub input: &'a [u8],
+    /// Bytes of the answer at most.
+    pub max_data_count: u32,
+}
+
+impl Message for NtTransactIoctl<'_> {
+    const COMMAND: Command = Command::NT_TRANSACT;
+
+    fn body(&self, writer: &mut Writer<'_>) {
+        let fields = Fields {
+            max_data_count: self.max_data_count,
+            setup_count: 4,
+            function: NtTransact::IOCTL.0,
+            code: self.code.0,
+            fid: self.fid,
+            flag: 1,
+            ..Fields::default()
+        };
+        fields.body(writer);
+        let [(parameter_offset, _), (data_offset, data_count)] =
+            [writer.part(|_| {}), writer.part(|writer| writer.bytes(self.input))]
+                .map(|(offset, count)| (offset as u32, count as u32));
+        let fields = Fields { total_data_count: data_count, parameter_offset, data_count, data_offset, ..fields };
+        writer.set_words(&fields.words());
+    }
+}
+
 part! {
     /// An answer without setup words, or a part of it.
     NtTransactResponse: NT_TRANSACT, 18 {
@@ -116,5 +152,20 @@ mod tests {
         }
         expected.extend([4, 4, 0, 0x0f, 0, 0, 0, 0x34, 0x12, 1, 0, 0, 0]);
         assert_eq!(emitted(&watch), expected);
+    }
+
+    #[test]
+    fn the_input_of_a_control_code_stands_behind_its_setup_words() {
+        let code = Fsctl::QUERY_ALLOCATED_RANGES;
+        let ioctl = NtTransactIoctl { fid: 0x1234, code, input: b"range", max_data_count: 0x4000 };
+        let mut expected = vec![23, 0, 0, 0];
+        // ByteCount ends at 81, and the data begin at the next multiple of four.
+        for value in [0u32, 5, 0, 0x4000, 0, 84, 5, 84] {
+            expected.extend(value.to_le_bytes());
+        }
+        // FSCTL_QUERY_ALLOCATED_RANGES is 0x000940cf (MS-FSCC 2.3).
+        expected.extend([4, 2, 0, 0xcf, 0x40, 9, 0, 0x34, 0x12, 1, 0, 8, 0, 0, 0, 0]);
+        expected.extend(b"range");
+        assert_eq!(emitted(&ioctl), expected);
     }
 }

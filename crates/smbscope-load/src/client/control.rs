@@ -1,0 +1,136 @@
+//! Control codes that a user of a workload can send (MS-SMB2 2.2.31, MS-FSCC 2.3), each with the input that clients give it.
+
+use super::access;
+use smbscope_model::Dialect;
+use smbscope_wire::names::Fsctl;
+use smbscope_wire::status::NtStatus;
+
+/// A control code, what it is sent with, and what servers say to it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Control {
+    /// The code.
+    pub code: Fsctl,
+    /// It is about an open file; otherwise about the server.
+    pub of_file: bool,
+    /// Answers that refuse it and are no failure: what any server says that has nothing of the kind.
+    pub refusals: &'static [NtStatus],
+    /// Bytes of its output at most.
+    pub(super) max_output: u32,
+}
+
+/// MS-SMB2 3.3.5.15: what a server answers to a code that it, or its file system, does not have.
+const UNKNOWN: [NtStatus; 2] = [NtStatus::INVALID_DEVICE_REQUEST, NtStatus::NOT_SUPPORTED];
+
+/// The highest version of referrals that clients ask for (MS-DFSC 2.2.2).
+const REFERRAL_LEVEL: u16 = 4;
+/// Behind the end of any file.
+const WHOLE_FILE: u64 = 1 << 40;
+
+impl Control {
+    /// All that there are.
+    pub const ALL: [Control; 7] = [
+        Control { code: Fsctl::CREATE_OR_GET_OBJECT_ID, of_file: true, refusals: &UNKNOWN, max_output: 64 },
+        Control {
+            code: Fsctl::GET_REPARSE_POINT,
+            of_file: true,
+            refusals: &[NtStatus::NOT_A_REPARSE_POINT, UNKNOWN[0], UNKNOWN[1]],
+            max_output: 16 << 10,
+        },
+        Control { code: Fsctl::QUERY_ALLOCATED_RANGES, of_file: true, refusals: &UNKNOWN, max_output: 16 << 10 },
+        Control { code: Fsctl::SRV_REQUEST_RESUME_KEY, of_file: true, refusals: &UNKNOWN, max_output: 32 },
+        Control {
+            code: Fsctl::DFS_GET_REFERRALS,
+            of_file: false,
+            // MS-SMB2 3.3.5.15.2 and MS-DFSC 3.2.5.1: no DFS, or nothing of it at this path.
+            refusals: &[NtStatus::FS_DRIVER_REQUIRED, NtStatus::NOT_FOUND, UNKNOWN[0], UNKNOWN[1]],
+            max_output: 8 << 10,
+        },
+        Control { code: Fsctl::QUERY_NETWORK_INTERFACE_INFO, of_file: false, refusals: &UNKNOWN, max_output: 64 << 10 },
+        Control { code: Fsctl::VALIDATE_NEGOTIATE_INFO, of_file: false, refusals: &[], max_output: 24 },
+    ];
+
+    /// The one with this code.
+    pub fn of(code: Fsctl) -> Option<&'static Control> {
+        const ALL: &[Control] = &Control::ALL;
+        ALL.iter().find(|control| control.code == code)
+    }
+
+    /// What an open file must be open for.
+    pub fn access(&self) -> u32 {
+        if self.code == Fsctl::QUERY_ALLOCATED_RANGES { access::READ_DATA } else { 0 }
+    }
+
+    /// Why it can't be sent in a dialect, where it can't.
+    pub fn unsupported_in(&self, dialect: Dialect) -> Option<&'static str> {
+        let smb2 = match dialect {
+            Dialect::Smb2(dialect) => Some(dialect),
+            _ => None,
+        };
+        match (self.code, smb2) {
+            (_, None) if !self.of_file => Some("SMB1 sends control codes for open files only"),
+            // 3.2.5.5: older dialects have none, and a server of 3.1.1 ends the connection (3.3.5.15.12).
+            (Fsctl::VALIDATE_NEGOTIATE_INFO, Some(dialect)) if !matches!(dialect, 0x0300 | 0x0302) => {
+                Some("it belongs to 3.0 and 3.0.2")
+            }
+            (Fsctl::QUERY_NETWORK_INTERFACE_INFO, Some(..0x0300)) => Some("it belongs to 3.0 and later"),
+            _ => None,
+        }
+    }
+
+    /// What it is sent with.
+    pub(super) fn input(&self, host: &str, share: &str) -> Vec<u8> {
+        match self.code {
+            Fsctl::QUERY_ALLOCATED_RANGES => [0, WHOLE_FILE].iter().flat_map(|value| value.to_le_bytes()).collect(),
+            Fsctl::DFS_GET_REFERRALS => {
+                let path = format!("\\{host}\\{share}\0");
+                let path = path.encode_utf16().flat_map(u16::to_le_bytes);
+                REFERRAL_LEVEL.to_le_bytes().into_iter().chain(path).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Which share a user connects to once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tree {
+    /// That of the session.
+    Own,
+    /// IPC$, for pipes and referrals.
+    Ipc,
+}
+
+impl Tree {
+    /// Its UNC path.
+    pub(super) fn path(self, host: &str, share: &str) -> String {
+        let share = match self {
+            Tree::Own => share,
+            Tree::Ipc => "IPC$",
+        };
+        format!(r"\\{host}\{share}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_refused_in_dialects_that_do_not_have_it() {
+        let refused = |code, dialect| Control::of(code).unwrap().unsupported_in(dialect).is_some();
+        let smb2 = Dialect::Smb2;
+        assert!(!refused(Fsctl::GET_REPARSE_POINT, Dialect::NtLm012));
+        assert!(refused(Fsctl::DFS_GET_REFERRALS, Dialect::NtLm012));
+        assert!(!refused(Fsctl::DFS_GET_REFERRALS, smb2(0x0202)));
+        assert!(refused(Fsctl::VALIDATE_NEGOTIATE_INFO, smb2(0x0311)));
+        assert!(!refused(Fsctl::VALIDATE_NEGOTIATE_INFO, smb2(0x0302)));
+        assert!(refused(Fsctl::QUERY_NETWORK_INTERFACE_INFO, smb2(0x0210)));
+    }
+
+    #[test]
+    fn a_referral_is_asked_for_by_a_path_that_begins_with_one_backslash() {
+        let input = Control::of(Fsctl::DFS_GET_REFERRALS).unwrap().input("h", "s");
+        // MS-DFSC 2.2.2: MaxReferralLevel, then the name in UTF-16 with its end.
+        assert_eq!(input, b"\x04\0\\\0h\0\\\0s\0\0\0");
+    }
+}
