@@ -50,4 +50,4 @@ pub use error::{Error, one_line};
 pub use metrics::Exporter;
 pub use options::{Connect, Login, Passwords, Private, RunOptions, Server};
 pub use run::{Bench, Outcome};
-pub use target::Target;
+pub use target::{Share, Target};

@@ -68,7 +68,7 @@ impl RunOptions {
 /// Whom the load is put on.
 #[derive(Debug)]
 pub enum Server {
-    /// The server of a share.
+    /// The server of a share, or a local folder.
     Named(Target),
     /// A private one, which is started for the time of the run.
     Private(Private),

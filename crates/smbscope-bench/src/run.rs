@@ -11,9 +11,14 @@ use crate::setup::{Setup, now};
 use crate::site::Site;
 use crate::{prepare, ramp};
 use smbscope_load::client::{self, Facts, Options, Session};
+use smbscope_load::engine::Plan;
 use smbscope_report::bench::Document;
+use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 use tokio::runtime::Builder;
+
+/// Threads at most for the users of a local folder; further users share them.
+const FOLDER_THREADS_MAX: usize = 256;
 
 /// A run that can begin: its server has answered, and its results have a place.
 pub struct Bench {
@@ -33,11 +38,14 @@ pub struct Outcome {
 impl Bench {
     /// Finds a place for the results, finds or starts the server, and connects to it once. Whatever fails here leaves
     /// nothing behind.
-    pub fn open(options: RunOptions) -> Result<Bench, Error> {
+    pub fn open(mut options: RunOptions) -> Result<Bench, Error> {
         let started = now();
         let open = |path| RunDirectory::open(path, &options.sources);
         let directory = options.directory.as_deref().map(open).transpose()?;
         let site = Site::open(&options.server, &options.connect)?;
+        if site.options.folder.is_some() {
+            suit_a_folder(&mut options)?;
+        }
         let facts = look(&site.options)?;
         Ok(Bench { setup: Setup { options, started, site, facts }, directory })
     }
@@ -67,6 +75,22 @@ impl Bench {
         let kept = keeper.finish(&document);
         Ok(Outcome { document, kept })
     }
+}
+
+/// Each user of a folder has a thread, because a call on the file system holds up the thread that makes it.
+fn suit_a_folder(options: &mut RunOptions) -> Result<(), Error> {
+    let Plan { users, sessions_per_user, connections_per_session, workers, .. } = &mut options.plan;
+    let of_smb = match (options.capture, *connections_per_session) {
+        (true, _) => Some("--capture needs packets"),
+        (_, 2..) => Some("several connections a session are of SMB 3"),
+        _ => None,
+    };
+    if let Some(what) = of_smb {
+        return Err(Error::Unavailable(format!("{what}, and the target is a local folder: leave it out")));
+    }
+    let sessions = users.most().saturating_mul(*sessions_per_user) as usize;
+    *workers = workers.or(NonZeroUsize::new(sessions.min(FOLDER_THREADS_MAX)));
+    Ok(())
 }
 
 /// Connects once, so that a wrong password or a missing share is said before anything is begun.

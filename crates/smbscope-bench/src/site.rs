@@ -1,11 +1,12 @@
-//! The server that is loaded: one that the target names, or a private one for the time of the run.
+//! The server that is loaded: one that the target names, a private one for the time of the run, or none: a local folder.
 
 use crate::Error;
 use crate::options::{Connect, Login, Private, Server as Wanted};
-use crate::target::Target;
+use crate::target::{Share, Target};
 use smbscope_lab::{Server, Settings, StateFolder};
-use smbscope_load::client::{Credentials, Facts, Options, Secret, Signing, Transport};
+use smbscope_load::client::{Credentials, Encryption, Facts, Options, Secret, Signing, Transport};
 use smbscope_load::prepare;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 /// Port of direct TCP (MS-SMB2 2.1) and of the NetBIOS session service (RFC 1002 4.3).
@@ -33,8 +34,42 @@ impl Site {
         }
     }
 
-    /// The server of a target.
+    /// What a target names.
     pub(crate) fn named(target: &Target, connect: &Connect) -> Result<Site, Error> {
+        match target {
+            Target::Share(share) => Site::share(target, share, connect),
+            Target::Folder(folder) => Site::folder(target, folder, connect),
+        }
+    }
+
+    /// A local folder. What says how a server is to be spoken to is refused, and not left out.
+    fn folder(target: &Target, folder: &Path, connect: &Connect) -> Result<Site, Error> {
+        let Options { signing, encryption, compound, raw, leases, .. } = connect.options;
+        let of_smb = [
+            ("--signing required", signing == Signing::Required),
+            ("--encryption", encryption != Encryption::Off),
+            ("--compound", compound),
+            ("--raw", raw),
+            ("--leases", leases),
+        ];
+        if let Some((option, _)) = of_smb.into_iter().find(|(_, asked)| *asked) {
+            let text = format!("{option} is of SMB, and {target} is a local folder: leave it out");
+            return Err(Error::Unavailable(text));
+        }
+        let options = Options {
+            host: "this machine".to_owned(),
+            share: folder.display().to_string(),
+            folder: Some(folder.to_owned()),
+            address: (Ipv4Addr::LOCALHOST, 0).into(),
+            credentials: Credentials::Anonymous,
+            ..connect.options.clone()
+        };
+        let directory = prepare::DEFAULT_DIRECTORY.to_owned();
+        Ok(Site { options, directory, target: Some(target.clone()), lab: None })
+    }
+
+    /// The server of a share.
+    fn share(named: &Target, target: &Share, connect: &Connect) -> Result<Site, Error> {
         let port = PORTS[usize::from(connect.options.transport == Transport::NetBios)];
         let address = target.resolve(port)?;
         let options = Options {
@@ -45,12 +80,13 @@ impl Site {
             ..connect.options.clone()
         };
         let directory = prepare::directory_below(&target.directory)?;
-        Ok(Site { options, directory, target: Some(target.clone()), lab: None })
+        Ok(Site { options, directory, target: Some(named.clone()), lab: None })
     }
 
     /// What is shown while it runs.
     pub(crate) fn heading(&self, facts: &Facts) -> String {
         match (&self.target, &self.lab) {
+            (Some(target @ Target::Folder(_)), _) => target.to_string(),
             (Some(target), _) => format!("{target}, SMB {}", facts.dialect),
             (None, _) => format!("a private Samba at {}, SMB {}", self.options.address, facts.dialect),
         }
@@ -111,7 +147,7 @@ impl Site {
 }
 
 /// Who connects to a target.
-fn credentials(target: &Target, connect: &Connect) -> Result<Credentials, Error> {
+fn credentials(target: &Share, connect: &Connect) -> Result<Credentials, Error> {
     Ok(match (connect.login, &target.user) {
         (Login::Guest, _) | (Login::Password, None) => Credentials::Guest,
         (Login::Anonymous, _) => Credentials::Anonymous,

@@ -1,17 +1,54 @@
-//! Where a benchmark goes: `smb://[[DOMAIN;]user@]host[:port]/share[/dir]` (after the Internet-Draft of the smb scheme).
+//! Where a benchmark goes: `smb://[[DOMAIN;]user@]host[:port]/share[/dir]` (after the Internet-Draft of the smb scheme), or
+//! `file:DIR` for a local folder, the baseline.
 
 use crate::Error;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::str::FromStr;
 use url::Url;
 
 /// What is expected, for messages.
 const SHAPE: &str = "expected smb://[user@]host[:port]/share[/dir]";
 
+/// What the load is put on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A share of a server.
+    Share(Share),
+    /// A folder of this machine: what the same work takes without a server.
+    Folder(PathBuf),
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Target, String> {
+        let Some(folder) = text.strip_prefix("file:") else { return text.parse().map(Target::Share) };
+        // file:///srv/data is how a browser writes file:/srv/data.
+        let folder = folder.strip_prefix("//").filter(|rest| rest.starts_with('/')).unwrap_or(folder);
+        match folder {
+            "" => Err("no folder; expected file:DIR, such as file:/srv/data".to_owned()),
+            _ if folder.starts_with("//") => {
+                Err(format!("{text} names another machine; expected file:DIR, such as file:/srv/data"))
+            }
+            _ => Ok(Target::Folder(PathBuf::from(folder))),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Share(share) => share.fmt(f),
+            Target::Folder(folder) => write!(f, "file:{}", folder.display()),
+        }
+    }
+}
+
 /// A share, and a directory in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct Share {
     /// The domain of the user, where one is given.
     pub domain: Option<String>,
     /// Who connects; a guest where nobody is named.
@@ -26,10 +63,10 @@ pub struct Target {
     pub directory: String,
 }
 
-impl FromStr for Target {
+impl FromStr for Share {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Target, String> {
+    fn from_str(text: &str) -> Result<Share, String> {
         let Some(rest) = text.strip_prefix("smb:").or_else(|| text.strip_prefix("SMB:")) else {
             return Err(unc(text).map_or_else(
                 || SHAPE.to_owned(),
@@ -68,7 +105,7 @@ impl FromStr for Target {
             Some((domain, user)) => (Some(domain.to_owned()), user.to_owned()),
             None => (None, login),
         };
-        Ok(Target {
+        Ok(Share {
             domain,
             user: Some(user).filter(|user| !user.is_empty()),
             host: host.trim_matches(['[', ']']).to_owned(),
@@ -80,7 +117,7 @@ impl FromStr for Target {
     }
 }
 
-impl Target {
+impl Share {
     /// The address of the server; `default_port` is that of the transport.
     pub(crate) fn resolve(&self, default_port: u16) -> Result<SocketAddr, Error> {
         let port = self.port.unwrap_or(default_port);
@@ -90,7 +127,7 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for Share {
     /// As a URL, for results.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("smb://")?;
@@ -164,8 +201,8 @@ mod tests {
 
     #[test]
     fn every_part_of_a_target_is_read() {
-        let target: Target = "smb://LAB;ann%20e@[::1]:14450/data%24/a/b%23c".parse().expect("a target");
-        let expected = Target {
+        let target: Share = "smb://LAB;ann%20e@[::1]:14450/data%24/a/b%23c".parse().expect("a target");
+        let expected = Share {
             domain: Some("LAB".to_owned()),
             user: Some("ann e".to_owned()),
             host: "::1".to_owned(),
@@ -179,10 +216,19 @@ mod tests {
 
     #[test]
     fn what_is_left_out_has_its_default() {
-        let target: Target = "smb://files/share/".parse().expect("a target");
+        let target: Share = "smb://files/share/".parse().expect("a target");
         assert_eq!((target.user.as_deref(), target.port, target.directory.as_str()), (None, None, ""));
-        assert_eq!("smb://127.0.0.1/s".parse::<Target>().unwrap().resolve(445).unwrap().port(), 445);
-        assert_eq!("smb://127.0.0.1:21/s".parse::<Target>().unwrap().resolve(445).unwrap().port(), 21);
+        assert_eq!("smb://127.0.0.1/s".parse::<Share>().unwrap().resolve(445).unwrap().port(), 445);
+        assert_eq!("smb://127.0.0.1:21/s".parse::<Share>().unwrap().resolve(445).unwrap().port(), 21);
+    }
+
+    #[test]
+    fn a_folder_is_a_target() {
+        let folder = |text: &str| text.parse::<Target>().map(|target| matches!(target, Target::Folder(_)));
+        assert_eq!(folder("file:/srv"), Ok(true));
+        assert_eq!("file:///srv/a".parse(), Ok(Target::Folder("/srv/a".into())));
+        assert!(folder("file:").unwrap_err().contains("no folder"));
+        assert!(folder("file://host/srv").unwrap_err().contains("another machine"));
     }
 
     #[test]
@@ -209,7 +255,8 @@ mod tests {
 
     #[test]
     fn a_target_prints_as_it_is_written() {
-        for text in ["smb://files/share", "smb://ann@[::1]:1445/share/a/b", "smb://LAB;ann@files/share"] {
+        let shares = ["smb://files/share", "smb://ann@[::1]:1445/share/a/b", "smb://LAB;ann@files/share"];
+        for text in shares.into_iter().chain(["file:/srv/data", "file:.", "file:my data"]) {
             assert_eq!(text.parse::<Target>().expect(text).to_string(), text);
         }
     }

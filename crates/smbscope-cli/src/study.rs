@@ -7,7 +7,7 @@ use crate::{BadArguments, bench, terminal};
 use anyhow::bail;
 use clap::Parser;
 use smbscope_bench::study::{self, Conductor, Place, Study, Variant};
-use smbscope_bench::{Bench, RunOptions, Server};
+use smbscope_bench::{Bench, RunOptions, Server, Target};
 use smbscope_lab::Settings;
 use smbscope_load::client::Secret;
 use smbscope_model::Nanos;
@@ -95,7 +95,7 @@ fn options(variant: &Variant, directory: &Path) -> anyhow::Result<RunOptions> {
     let parsed = parsed(line)?;
     let Verb::Bench(arguments) = parsed else { bail!("the options are not those of bench") };
     if arguments.other.is_some() {
-        bail!("a target is written as smb://[user@]host/share");
+        bail!("a target is written as smb://[user@]host/share or file:DIR");
     }
     let arguments = BenchArguments { output: Some(directory.to_owned()), quiet: true, ..*arguments };
     let mut options = bench::options(&arguments)?;
@@ -103,10 +103,11 @@ fn options(variant: &Variant, directory: &Path) -> anyhow::Result<RunOptions> {
     options.command = Some(command(variant));
     match (&mut options.server, variant.options.lab_option()) {
         (Server::Private(private), _) => private.settings = settings(variant)?,
-        (Server::Named(target), Some(option)) => {
+        (Server::Named(target @ Target::Share(_)), Some(option)) => {
             bail!("{option} is an option of a private server, and the load is put on {target}")
         }
-        (Server::Named(_), None) => {}
+        // A folder stands beside private servers, as their baseline.
+        (Server::Named(_), _) => {}
     }
     Ok(options)
 }

@@ -707,3 +707,31 @@ fn a_disk_that_is_full_is_counted_by_its_status() {
     assert_eq!(clean(&server).status, Some(0));
     assert!(on_share(&server).is_empty(), "{:?}", on_share(&server));
 }
+
+/// 20 settings, each opened, read and closed: 60 calls (`bench workloads ini`).
+#[test]
+fn a_local_folder_is_the_baseline_with_the_same_document() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let target = format!("file:{}", folder.path().display());
+    let load = ["--workload", "ini", "--set", "settings=20", "--users", "2", "--passes", "1", "-q", "--format", "json"];
+    let document = document(&bench(&[&load[..], &[&target]].concat()));
+    conforms(&document);
+    let counts: Vec<_> = document["runs"][0]["commands"].as_array().expect("commands").iter().collect();
+    let count = |name: &str| counts.iter().find(|c| c["command"] == name).map(|c| c["client"]["count"].as_u64());
+    assert_eq!(["CREATE", "READ", "CLOSE"].map(count), [Some(Some(40)); 3], "{counts:?}");
+    assert_eq!((&document["target"]["dialect"], &document["settings"]["threads"]), (&"local".into(), &2.into()));
+    assert_eq!(names_in(folder.path()), ["smbscope-bench"]);
+    let text = bench(&["-q", "--workload", "ini", "--set", "settings=20", "--users", "1", "--passes", "1", &target]);
+    assert!(text.out.contains("none: calls on the file system") && !text.out.contains("--capture"), "{}", text.out);
+    assert_eq!(bench(&["clean", &target]).status, Some(0));
+    assert!(names_in(folder.path()).is_empty());
+    for (options, why) in [
+        (&["--capture"][..], "--capture needs packets"),
+        (&["--encryption", "required"], "--encryption is of SMB"),
+        (&["--leases"], "--leases is of SMB"),
+    ] {
+        let refused = bench(&[options, &["-q", "--users", "1", &target]].concat());
+        assert!(refused.error(1).contains(why), "{}", refused.err);
+    }
+    assert!(bench(&["-q", "file:/nowhere/at all"]).error(1).contains("cannot use the folder /nowhere/at all"));
+}

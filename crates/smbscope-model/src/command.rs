@@ -140,6 +140,8 @@ pub enum Dialect {
     OtherSmb1,
     /// SMB2/3 by its dialect revision, 0x0202 to 0x0311.
     Smb2(u16),
+    /// None: a local folder in the place of a share. Its calls count under the SMB2 commands that they stand for.
+    Local,
 }
 
 impl Dialect {
@@ -163,7 +165,7 @@ impl Dialect {
     /// The protocol of the dialect.
     pub fn protocol(self) -> Protocol {
         match self {
-            Dialect::Smb2(_) => Protocol::Smb2,
+            Dialect::Smb2(_) | Dialect::Local => Protocol::Smb2,
             _ => Protocol::Smb1,
         }
     }
@@ -185,6 +187,7 @@ impl fmt::Display for Dialect {
             Dialect::Smb2(0x0300) => "3.0",
             Dialect::Smb2(0x0302) => "3.0.2",
             Dialect::Smb2(0x0311) => "3.1.1",
+            Dialect::Local => "local",
             Dialect::Smb2(other) => return write!(f, "0x{other:04x}"),
         })
     }

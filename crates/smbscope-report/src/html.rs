@@ -43,11 +43,7 @@ pub fn write_comparison(comparison: &Comparison, version: &str, out: impl Write)
 
 /// Writes a ramp as a page.
 pub fn write_bench(document: &bench::Document, out: impl Write) -> io::Result<()> {
-    let title = match &document.title {
-        Some(title) => format!("SMB load: {title}"),
-        None => format!("SMB load on {}", document.target.host),
-    };
-    write(&bench::Whole::of(document), &title, out)
+    write(&bench::Whole::of(document), &document.heading(), out)
 }
 
 /// Writes a page that shows the document, which has to be one that serialises to a JSON object with a key `schema`.

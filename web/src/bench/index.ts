@@ -30,7 +30,11 @@ export function benchPage(bench: SmbscopeBenchDocument): Page {
   const jobs = jobsTable(bench);
   const server = serverTable(bench);
   return {
-    title: bench.title ? `SMB load: ${bench.title}` : `SMB load on ${target.host}`,
+    title: bench.title
+      ? `SMB load: ${bench.title}`
+      : target.dialect === "local"
+        ? "Load on a local folder"
+        : `SMB load on ${target.host}`,
     facts: [
       facts([
         ["Target", targetText(bench)],
@@ -92,6 +96,9 @@ function capital(text: string): string {
 }
 
 function targetText({ target }: SmbscopeBenchDocument): string {
+  if (target.dialect === "local") {
+    return `local folder ${target.share}, directory ${target.directory}`;
+  }
   const directory = target.directory === null ? "" : `, directory ${target.directory}`;
   const host = target.host.includes(":") ? `[${target.host}]` : target.host;
   return `${host}:${target.port}, share ${target.share}${directory}${target.user === null ? "" : `, as ${target.user}`}`;
@@ -99,6 +106,9 @@ function targetText({ target }: SmbscopeBenchDocument): string {
 
 function protocolText({ target }: SmbscopeBenchDocument): string {
   const { dialect } = target;
+  if (dialect === "local") {
+    return "none: calls on the file system, counted as the SMB2 commands that they stand for";
+  }
   const name = dialect === null ? "not negotiated" : /^\d/.test(dialect) ? `SMB ${dialect}` : dialect;
   const found = (asked: string, algorithm: string | null) => (algorithm ? `${asked} (${algorithm})` : asked);
   const signing = found(target.signing, target.signing_algorithm);

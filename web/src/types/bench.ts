@@ -207,15 +207,15 @@ export interface Generator {
  */
 export interface Target {
   /**
-   * As the user named it.
+   * As the user named it; `this machine` where the load was put on a local folder.
    */
   host: string;
   /**
-   * TCP port.
+   * TCP port; 0 for a local folder.
    */
   port: number;
   /**
-   * Name of the share.
+   * Name of the share; the path of a local folder.
    */
   share: string;
   /**
@@ -227,7 +227,7 @@ export interface Target {
    */
   user: string | null;
   /**
-   * As negotiated: `3.1.1`, `NT LM 0.12`; null where no run got so far.
+   * As negotiated: `3.1.1`, `NT LM 0.12`; `local` for a local folder; null where no run got so far.
    */
   dialect: string | null;
   /**

@@ -285,14 +285,18 @@ impl Study {
     }
 }
 
-/// `[NAME=]smb://…`
+/// `[NAME=]smb://…` or `[NAME=]file:DIR`
 fn at_target(text: &str) -> Result<Setting, String> {
     let (name, target) = match text.split_once('=') {
         Some((name, target)) if !name.contains([':', '/']) && !name.is_empty() => (Some(name), target),
         _ => (None, text),
     };
     let url: Target = target.parse().map_err(|error| format!("--target {text}: {error}"))?;
-    let name = name.map_or_else(|| url.host.clone(), str::to_owned);
+    let own = match url {
+        Target::Share(share) => share.host,
+        Target::Folder(_) => "local".to_owned(),
+    };
+    let name = name.map_or(own, str::to_owned);
     Ok(Setting { name, options: Options::default().at(target), ..Setting::default() })
 }
 

@@ -48,9 +48,9 @@ pub struct BenchArguments {
     #[command(subcommand)]
     pub other: Option<BenchVerb>,
 
-    /// Load this share: `smb://[user@]host[:port]/share[/dir]`.
+    /// Load this share: `smb://[user@]host[:port]/share[/dir]`, or a local folder: `file:DIR`.
     ///
-    /// Without it, bench starts a private Samba server for the run. It works in one directory of the share,
+    /// The same work on a local folder shows what the server and the network add. Without a target, bench starts a private Samba server for the run. It works in one directory of the share,
     /// smbscope-bench.
     #[arg(value_name = "TARGET")]
     pub target: Option<Target>,
@@ -313,7 +313,7 @@ pub enum BenchVerb {
 Examples:
   smbscope bench clean smb://ann@files/projects")]
 pub struct CleanArguments {
-    /// Target of the runs: `smb://[user@]host[:port]/share[/dir]`.
+    /// Target of the runs: `smb://[user@]host[:port]/share[/dir]` or `file:DIR`.
     #[arg(value_name = "TARGET")]
     pub target: Target,
 

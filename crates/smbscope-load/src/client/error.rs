@@ -5,6 +5,7 @@ use smbscope_model::Command;
 use smbscope_wire::status::NtStatus;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Why an operation, or the connection under it, failed.
@@ -67,6 +68,16 @@ pub enum Error {
     Unreachable {
         /// Where to.
         address: SocketAddr,
+        /// What the system says.
+        #[source]
+        error: io::Error,
+    },
+
+    /// There is no such folder, or this user may not work in it.
+    #[error("cannot use the folder {}: {error}", .folder.display())]
+    Folder {
+        /// As it was given.
+        folder: PathBuf,
         /// What the system says.
         #[source]
         error: io::Error,

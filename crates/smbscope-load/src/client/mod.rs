@@ -3,6 +3,7 @@
 //!
 //! [`Session`] is what a workload works with; behind it `smb1` and `smb2` put operations into commands. Both use `auth`
 //! (SPNEGO, NTLMv2), `crypto` (signing, encryption, key derivation) and `transport` (TCP, NetBIOS session service).
+//! `local` does the same on a folder of this machine.
 
 pub mod auth;
 mod control;
@@ -12,6 +13,7 @@ mod facts;
 mod file;
 mod foreign;
 mod limits;
+pub mod local;
 mod netbios;
 mod options;
 mod sample;

@@ -3,6 +3,7 @@
 use smbscope_model::Dialect;
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Everything that a session is made from.
@@ -14,6 +15,8 @@ pub struct Options {
     pub host: String,
     /// The share to connect to.
     pub share: String,
+    /// A folder of this machine in the place of the server and its share: of all the others, only `timeout` counts then.
+    pub folder: Option<PathBuf>,
     /// How frames are carried.
     pub transport: Transport,
     /// The dialect to speak, exactly: a server that chooses another is refused.
@@ -45,6 +48,7 @@ impl Options {
             address,
             host: host.to_owned(),
             share: share.to_owned(),
+            folder: None,
             transport: Transport::DirectTcp,
             dialect: Dialect::Smb2(0x0311),
             signing: Signing::On,

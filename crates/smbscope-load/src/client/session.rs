@@ -8,7 +8,7 @@ use super::file::{Direction, Entry, Handle, Info, LockRange, Moved, Open, Opened
 use super::limits::CONNECT_TIMEOUTS;
 use super::options::Options;
 use super::sample::Samples;
-use super::{Error, Facts, smb1, smb2};
+use super::{Error, Facts, local, smb1, smb2};
 use smbscope_model::Dialect;
 use std::time::Instant;
 
@@ -19,14 +19,17 @@ pub enum Session {
     Smb1(Box<smb1::Session>),
     /// 2.0.2 to 3.1.1
     Smb2(Box<smb2::Session>),
+    /// A folder of this machine
+    Local(Box<local::Session>),
 }
 
-/// The same call on either protocol.
+/// The same call on each of them.
 macro_rules! either {
     ($self:expr, $session:ident => $call:expr) => {
         match $self {
             Session::Smb1($session) => $call,
             Session::Smb2($session) => $call,
+            Session::Local($session) => $call,
         }
     };
 }
@@ -34,6 +37,9 @@ macro_rules! either {
 impl Session {
     /// Connects, negotiates, authenticates, and connects to the share.
     pub async fn connect(options: &Options) -> Result<Session, Error> {
+        if let Some(folder) = &options.folder {
+            return Ok(Session::Local(Box::new(local::Session::open_folder(folder, options)?)));
+        }
         let connecting = async {
             match options.dialect {
                 Dialect::Smb2(_) => Ok(Session::Smb2(Box::new(smb2::Session::connect(options).await?))),
@@ -177,7 +183,9 @@ impl Session {
     /// with the same handles, and has samples of its own.
     pub async fn bind(&mut self, options: &Options) -> Result<Session, Error> {
         match self {
-            Session::Smb1(_) => Err(Error::Unsupported("several connections a session need SMB 3".to_owned())),
+            Session::Smb1(_) | Session::Local(_) => {
+                Err(Error::Unsupported("several connections a session need SMB 3".to_owned()))
+            }
             Session::Smb2(session) => Ok(Session::Smb2(Box::new(session.bind(options).await?))),
         }
     }

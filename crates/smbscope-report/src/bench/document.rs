@@ -69,18 +69,17 @@ pub struct Invocation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
-    /// As the user named it.
+    /// As the user named it; `this machine` where the load was put on a local folder.
     pub host: String,
-    /// TCP port.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    /// TCP port; 0 for a local folder.
     pub port: u16,
-    /// Name of the share.
+    /// Name of the share; the path of a local folder.
     pub share: String,
     /// Directory on the share below which everything happens.
     pub directory: Option<String>,
     /// The name that users log on with; null for guests and where there are several.
     pub user: Option<String>,
-    /// As negotiated: `3.1.1`, `NT LM 0.12`; null where no run got so far.
+    /// As negotiated: `3.1.1`, `NT LM 0.12`; `local` for a local folder; null where no run got so far.
     pub dialect: Option<String>,
     /// As asked for: `off`, `on` or `required`.
     pub signing: String,
@@ -90,6 +89,13 @@ pub struct Target {
     pub encryption: String,
     /// As negotiated: `AES-128-GCM`; null where messages are not encrypted.
     pub cipher: Option<String>,
+}
+
+impl Target {
+    /// A local folder in the place of a share.
+    pub(crate) fn is_local(&self) -> bool {
+        self.dialect.as_deref() == Some("local")
+    }
 }
 
 /// What users do.

@@ -37,6 +37,15 @@ pub use text::{Detail, TextOptions, render};
 pub use verdict::PointVerdict;
 
 impl Document {
+    /// What stands above the report.
+    pub(crate) fn heading(&self) -> String {
+        match &self.title {
+            Some(title) => format!("SMB load: {title}"),
+            None if self.target.is_local() => "Load on a local folder".to_owned(),
+            None => format!("SMB load on {}", self.target.host),
+        }
+    }
+
     /// The document with what follows from its runs: their verdicts, the headline, what to look at next, the overall
     /// response time, and their warnings before those that it has.
     pub fn completed(mut self) -> Document {

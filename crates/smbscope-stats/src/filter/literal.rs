@@ -95,6 +95,7 @@ pub(super) fn rank(dialect: Dialect) -> i128 {
         Dialect::Lanman21 => 4,
         Dialect::NtLm012 => 5,
         Dialect::OtherSmb1 => 6,
+        Dialect::Local => 7,
         // From 0x0202 on.
         Dialect::Smb2(revision) => revision.into(),
     }

@@ -11,11 +11,7 @@ use smbscope_model::Nanos;
 const WARNINGS_MAX: usize = 3;
 
 pub(super) fn render(page: &mut Page, document: &Document, is_brief: bool) {
-    let title = match &document.title {
-        Some(title) => format!("SMB load: {}", clean(title)),
-        None => format!("SMB load on {}", clean(&document.target.host)),
-    };
-    page.title(&title, is_brief);
+    page.title(&clean(&document.heading()), is_brief);
     if let Some(behind) = far_below_its_rate(document) {
         page.paragraph(Paint::Alarm, &behind);
     }
@@ -142,7 +138,10 @@ fn facts(page: &mut Page, document: &Document, is_brief: bool) {
 
 fn where_to(target: &Target) -> String {
     let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
-    let mut text = format!("{host}:{}, share {}", target.port, target.share);
+    let mut text = match target.is_local() {
+        true => format!("local folder {}", target.share),
+        false => format!("{host}:{}, share {}", target.port, target.share),
+    };
     if let Some(directory) = &target.directory {
         text += &format!(", directory {directory}");
     }
@@ -153,6 +152,9 @@ fn where_to(target: &Target) -> String {
 }
 
 fn protocol(target: &Target) -> String {
+    if target.is_local() {
+        return "none: calls on the file system, counted as the SMB2 commands that they stand for".to_owned();
+    }
     let dialect = match &target.dialect {
         Some(dialect) if dialect.starts_with(|c: char| c.is_ascii_digit()) => format!("SMB {dialect}"),
         Some(dialect) => format!("SMB1 ({dialect})"),
