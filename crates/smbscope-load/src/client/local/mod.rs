@@ -15,7 +15,7 @@ mod paths;
 mod tests;
 
 use super::sample::Samples;
-use super::{Error, Facts, Options};
+use super::{Control, Error, Facts, Handle, Options, Tree};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use files::OpenFile;
@@ -94,6 +94,21 @@ impl Session {
 
     /// There is no way to anywhere.
     pub async fn echo(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Control codes are for servers: nothing is to be done.
+    pub async fn control(&mut self, _control: &Control, _handle: Option<Handle>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Nobody is to be authenticated.
+    pub async fn reauthenticate(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// There is one folder.
+    pub async fn connect_again(&mut self, _tree: Tree) -> Result<(), Error> {
         Ok(())
     }
 
