@@ -12,7 +12,7 @@ use smbscope_lab::Settings;
 use smbscope_load::client::Secret;
 use smbscope_model::Nanos;
 use smbscope_report::bench::Document;
-use smbscope_report::{listed, quoted, span};
+use smbscope_report::{listed, span};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,27 +66,9 @@ fn plan(study: &Study, variants: &[Variant]) -> String {
     let turns = study.turns(variants.len());
     let rows = turns.iter().map(|turn| {
         let variant = &variants[turn.variant];
-        [format!("{}/{}", variant.folder, turn.repetition), command(variant)]
+        [format!("{}/{}", variant.folder, turn.repetition), variant.command()]
     });
     listed(&rows.collect::<Vec<_>>())
-}
-
-/// The command line that does the same.
-fn command(variant: &Variant) -> String {
-    let bench = format!("smbscope bench{}", words(&variant.options.bench_arguments()));
-    match (variant.options.target(), words(&variant.options.lab_arguments())) {
-        (None, lab) if !lab.is_empty() => format!("{bench} (lab{lab})"),
-        _ => bench,
-    }
-}
-
-/// Arguments as a person writes them, each behind a blank.
-fn words(arguments: &[String]) -> String {
-    let parts = arguments.iter().flat_map(|argument| match argument.split_once('=') {
-        Some((name, value)) if name.starts_with("--") => vec![name, value],
-        _ => vec![argument.as_str()],
-    });
-    parts.map(|word| format!(" {}", quoted(word))).collect()
 }
 
 /// What a run of a variant is made from: the options of its file, read as those of the command line are.
@@ -100,7 +82,7 @@ fn options(variant: &Variant, directory: &Path) -> anyhow::Result<RunOptions> {
     let arguments = BenchArguments { output: Some(directory.to_owned()), quiet: true, ..*arguments };
     let mut options = bench::options(&arguments)?;
     options.title = Some(variant.name.clone());
-    options.command = Some(command(variant));
+    options.command = Some(variant.command());
     match (&mut options.server, variant.options.lab_option()) {
         (Server::Private(private), _) => private.settings = settings(variant)?,
         (Server::Named(target @ Target::Share(_)), Some(option)) => {

@@ -4,6 +4,7 @@ mod common;
 
 use common::{Said, directory, said, write};
 use serde_json::Value;
+use smbscope_report::quoted;
 use smbscope_testkit::server::{Script, ScriptedServer};
 use std::collections::HashSet;
 use std::path::Path;
@@ -83,6 +84,16 @@ fn a_study_runs_every_variant_as_often_as_asked_and_shows_the_factors() {
     let directories: HashSet<&str> = runs.iter().filter_map(|run| run["directory"].as_str()).collect();
     assert_eq!((runs.len(), directories.len()), (6, 6));
     assert!(directories.iter().all(|run| place.join("out").join(run).join("run.json").is_file()));
+    // The page holds the same document.
+    let page = std::fs::read_to_string(place.join("out/study.html")).expect("the page is kept");
+    let (_, rest) = page.split_once(r#"id="smbscope-data">"#).expect("it has a document");
+    let embedded: Value = serde_json::from_str(rest.split("</script").next().expect("it ends")).expect("it is JSON");
+    assert_eq!(embedded, kept);
+    assert!(page.contains("<title>SMB study: echoes</title>"));
+    assert_eq!(
+        kept["command"],
+        format!("smbscope study echoes.toml --target {} --repetitions 3 -o out", quoted(&target))
+    );
     // Three repetitions give a range, and no interval.
     let factor = &kept["results"][1]["factor"];
     assert!(factor["range"].is_array() && factor["interval"].is_null(), "{factor}");
@@ -188,6 +199,7 @@ fn a_server_that_is_not_there_fails_its_runs_and_not_the_others() {
     assert!(said.err.trim_end().ends_with("2 of 4 runs failed; the same command tries them again"), "{}", said.err);
     let runs = document(&place)["runs"].clone();
     let failed: Vec<bool> = runs.as_array().expect("runs").iter().map(|run| run["failed"].is_string()).collect();
+    assert!(place.join("out/study.html").is_file());
     assert_eq!((failed.len(), failed.iter().filter(|failed| **failed).count()), (4, 2));
 }
 

@@ -10,6 +10,7 @@ use crate::compare::{self, Comparison};
 use crate::format::clean;
 use crate::json::Document;
 use crate::json::escaped::write_for_html;
+use crate::study;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -44,6 +45,11 @@ pub fn write_comparison(comparison: &Comparison, version: &str, out: impl Write)
 /// Writes a ramp as a page.
 pub fn write_bench(document: &bench::Document, out: impl Write) -> io::Result<()> {
     write(&bench::Whole::of(document), &document.heading(), out)
+}
+
+/// Writes a study as a page.
+pub fn write_study(document: &study::Document, out: impl Write) -> io::Result<()> {
+    write(&study::Whole::of(document), &format!("SMB study: {}", document.name), out)
 }
 
 /// Writes a page that shows the document, which has to be one that serialises to a JSON object with a key `schema`.

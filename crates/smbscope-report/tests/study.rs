@@ -4,8 +4,8 @@ mod common;
 
 use common::bench::ramp;
 use smbscope_model::{Nanos, Timestamp};
-use smbscope_report::bench::Generator;
-use smbscope_report::study::{Definition, Document, Results, Run, Variant, headline, render, write};
+use smbscope_report::bench::{Generator, ServerLoad, ServerSeries};
+use smbscope_report::study::{Definition, Document, Results, Run, Variant, Verdict, headline, render, write};
 
 /// Two variants, five times each, at one and four users: the second takes half as long again at four users, and about as
 /// long as the first with one.
@@ -41,6 +41,9 @@ fn document() -> Document {
         baseline: 0,
         settings: [("scanner".to_owned(), name.to_owned())].into(),
         folder: String::new(),
+        command: String::new(),
+        before: Vec::new(),
+        after: Vec::new(),
     };
     let mut document = Document {
         generator: Generator::new("0.0.0"),
@@ -54,6 +57,7 @@ fn document() -> Document {
             quick: true,
             targets: Vec::new(),
         },
+        command: String::new(),
         started_ns: Some(Timestamp(0)),
         repetitions: 5,
         seed: 1,
@@ -61,6 +65,7 @@ fn document() -> Document {
         variants: vec![variant("no scanner"), variant("ClamAV on access")],
         runs,
         results: results.rows(),
+        server: results.server(),
         warnings: Vec::new(),
     };
     document.headline = headline(&document);
@@ -80,4 +85,35 @@ fn a_study_is_read_as_it_was_written() {
     assert_eq!(render(&read, 100, false), render(&document(), 100, false));
     let error = Document::parse(b"{\"schema\": \"smbscope.bench/1\"}").expect_err("a load").to_string();
     assert!(error.contains("give the study.json that study wrote"), "{error}");
+}
+
+#[test]
+fn the_server_of_a_variant_has_a_value_for_each_repetition_that_looked() {
+    let mut results = Results::new(&[], 3, 1, [0]);
+    for repetition in [1, 3] {
+        let mut made = ramp();
+        made.runs.truncate(1);
+        let values = vec![Some(10.0 * f64::from(repetition)), Some(20.0)];
+        made.runs[0].server = Some(ServerLoad {
+            source: "this machine".to_owned(),
+            times_ns: vec![Timestamp(0), Timestamp(1_000_000_000)],
+            metrics: vec![ServerSeries::of("cpu", "percent", values)],
+        });
+        results.add(0, repetition, &made);
+    }
+    let rows = results.server();
+    assert_eq!(rows.len(), 1);
+    assert_eq!((rows[0].metric.as_str(), rows[0].unit.as_str(), rows[0].variant), ("cpu", "percent", 0));
+    assert_eq!(rows[0].means, [Some(15.0), None, Some(25.0)]);
+    assert_eq!(rows[0].maxima, [Some(20.0), None, Some(30.0)]);
+}
+
+#[test]
+fn the_verdict_of_a_row_is_what_its_factor_means_once_all_rows_are_judged() {
+    let document = document();
+    let verdicts = |measure: &str| -> Vec<Option<Verdict>> {
+        document.results.iter().filter(|row| row.measure == measure).map(|row| row.verdict).collect()
+    };
+    // Baseline and variant with one user, and with four.
+    assert_eq!(verdicts("mean(total)"), [None, Some(Verdict::Equal), None, Some(Verdict::Slower)]);
 }

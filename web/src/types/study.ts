@@ -57,6 +57,10 @@ export type Figure1 =
        */
       repetitions_needed: number | null;
     };
+/**
+ * What a factor means for a user.
+ */
+export type StudyVerdict = "slower" | "faster" | "more" | "less" | "equal" | "undecided" | "too_few";
 
 /**
  * What `study.json` of a study's directory holds, and `smbscope study --format json` prints: its runs and what came out. Points in time are nanoseconds since the Unix epoch; values have the unit that stands beside them.
@@ -77,6 +81,10 @@ export interface SmbscopeStudyDocument {
    */
   headline: string;
   definition: StudyDefinition;
+  /**
+   * The command that makes it, from the directory in which it was made.
+   */
+  command: string;
   /**
    * When its first run began.
    */
@@ -107,6 +115,10 @@ export interface SmbscopeStudyDocument {
    * By measure, load and variant.
    */
   results: StudyRow[];
+  /**
+   * What the load cost the server, by metric, load and variant; empty where nothing is known of its side.
+   */
+  server: StudyServerRow[];
   /**
    * What weakens the results, a sentence each.
    */
@@ -172,6 +184,18 @@ export interface Variant {
    * Where its runs are, below the directory of the study.
    */
   folder: string;
+  /**
+   * The command line that does what one of its runs did.
+   */
+  command: string;
+  /**
+   * Commands for the shell, before each of its runs.
+   */
+  before: string[];
+  /**
+   * Commands for the shell, after each of its runs.
+   */
+  after: string[];
 }
 /**
  * A run of a variant.
@@ -250,4 +274,41 @@ export interface StudyRow {
    * The probability of at least this difference where there is none, adjusted for the number of rows (Benjamini and Hochberg); null without an interval.
    */
   adjusted_p_value: number | null;
+  /**
+   * What the factor means for a user; null without one.
+   */
+  verdict: StudyVerdict | null;
+}
+/**
+ * A metric of the server at one load of one variant.
+ */
+export interface StudyServerRow {
+  /**
+   * What: `cpu`, `disk_busiest` …, as in the document of a run.
+   */
+  metric: string;
+  /**
+   * In what: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
+   */
+  unit: string;
+  /**
+   * Users of the load point.
+   */
+  users: number;
+  /**
+   * Operations a second of the load point; null where load points differ in their users.
+   */
+  rate: number | null;
+  /**
+   * Index into the variants.
+   */
+  variant: number;
+  /**
+   * The average of each repetition, in their order; null where there is none.
+   */
+  means: (number | null)[];
+  /**
+   * The greatest sample of each repetition.
+   */
+  maxima: (number | null)[];
 }

@@ -5,21 +5,25 @@ use crate::Error;
 use crate::directory::RUN;
 use crate::files::{Replacement, Sources, is_left_over};
 use smbscope_load::bounded;
-use smbscope_report::bench;
 use smbscope_report::study::{self, Document, Results};
+use smbscope_report::{bench, html, quoted};
 use std::collections::HashSet;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The document of a study in its directory.
 pub const STUDY: &str = "study.json";
+
+/// The same as a page, beside it.
+pub const PAGE: &str = "study.html";
 
 /// Bytes of a file that a study reads again: its own document, and those of its runs.
 const STUDY_MAX: u64 = 256 << 20;
 
 /// The runs so far.
 pub(super) struct Memory {
-    file: PathBuf,
+    directory: PathBuf,
     done: HashSet<Turn>,
     results: Results,
     document: Document,
@@ -34,9 +38,13 @@ impl Memory {
         sources: &Sources,
     ) -> Result<Memory, Error> {
         let file = directory.join(STUDY);
-        if let Some(source) = fs::metadata(&file).ok().and_then(|found| sources.name_of(&found).map(str::to_owned)) {
-            let text = format!("cannot write {}: it is the input {source}; choose another directory", file.display());
-            return Err(Error::Unavailable(text));
+        for file in [STUDY, PAGE].map(|name| directory.join(name)) {
+            if let Some(source) = fs::metadata(&file).ok().and_then(|found| sources.name_of(&found).map(str::to_owned))
+            {
+                let shown = file.display();
+                let text = format!("cannot write {shown}: it is the input {source}; choose another directory");
+                return Err(Error::Unavailable(text));
+            }
         }
         fs::create_dir_all(directory).map_err(Error::file("make the directory of the study", directory))?;
         let others = look(directory)?;
@@ -54,7 +62,7 @@ impl Memory {
             Err(_) => None,
         };
         let mut memory = Memory {
-            file,
+            directory: directory.to_owned(),
             done: HashSet::new(),
             results: Results::new(
                 &study.measures,
@@ -62,7 +70,7 @@ impl Memory {
                 study.seed,
                 variants.iter().map(|variant| variant.baseline),
             ),
-            document: document(study, variants),
+            document: document(study, variants, directory),
         };
         for run in earlier.into_iter().flat_map(|earlier| earlier.runs) {
             let turn = Turn { repetition: run.repetition, variant: run.variant };
@@ -98,12 +106,20 @@ impl Memory {
         self.document.started_ns = self.document.runs.iter().map(|run| run.started_ns).min();
         self.document.environment = self.results.environment();
         self.document.results = self.results.rows();
+        self.document.server = self.results.server();
         self.document.headline = study::headline(&self.document);
-        let written = Replacement::of(&self.file).and_then(|mut file| {
-            file.write(|out| study::write(&self.document, out))?;
+        let document = &self.document;
+        self.write(STUDY, |out| study::write(document, out))?;
+        self.write(PAGE, |out| html::write_study(document, out))
+    }
+
+    fn write(&self, name: &str, content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Error> {
+        let file = self.directory.join(name);
+        let written = Replacement::of(&file).and_then(|mut file| {
+            file.write(|out| content(out))?;
             file.finish()
         });
-        written.map_err(Error::file("write", &self.file))
+        written.map_err(Error::file("write", &file))
     }
 
     /// All that is known.
@@ -125,12 +141,12 @@ fn earlier(file: &Path, text: &[u8], study: &Study) -> Result<Document, Error> {
     Ok(earlier)
 }
 
-/// Whether the directory holds anything; what a killed process left of `study.json` is removed.
+/// Whether the directory holds anything; what a killed process left of our files is removed.
 fn look(directory: &Path) -> Result<bool, Error> {
     let mut others = false;
     for entry in fs::read_dir(directory).map_err(Error::file("look into", directory))? {
         let entry = entry.map_err(Error::file("look into", directory))?;
-        match is_left_over(&entry.file_name().to_string_lossy(), |name| name == STUDY) {
+        match is_left_over(&entry.file_name().to_string_lossy(), |name| [STUDY, PAGE].contains(&name)) {
             true => fs::remove_file(entry.path()).map_err(Error::file("remove", &entry.path()))?,
             false => others = true,
         }
@@ -139,12 +155,15 @@ fn look(directory: &Path) -> Result<bool, Error> {
 }
 
 /// Without a run.
-fn document(study: &Study, variants: &[Variant]) -> Document {
+fn document(study: &Study, variants: &[Variant], directory: &Path) -> Document {
     let variant = |variant: &Variant| study::Variant {
         name: variant.name.clone(),
         baseline: variant.baseline,
         settings: variant.settings.iter().cloned().collect(),
         folder: variant.folder.clone(),
+        command: variant.command(),
+        before: variant.before.clone(),
+        after: variant.after.clone(),
     };
     Document {
         generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
@@ -158,6 +177,7 @@ fn document(study: &Study, variants: &[Variant]) -> Document {
             quick: study.definition.quick,
             targets: study.definition.targets.clone(),
         },
+        command: command(study, directory),
         started_ns: None,
         repetitions: study.repetitions,
         seed: study.seed,
@@ -165,6 +185,18 @@ fn document(study: &Study, variants: &[Variant]) -> Document {
         variants: variants.iter().map(variant).collect(),
         runs: Vec::new(),
         results: Vec::new(),
+        server: Vec::new(),
         warnings: Vec::new(),
     }
+}
+
+/// The command that makes the study.
+fn command(study: &Study, directory: &Path) -> String {
+    let definition = &study.definition;
+    let (repetitions, directory) = (study.repetitions.to_string(), directory.display().to_string());
+    let mut words = vec!["smbscope", "study", &definition.source];
+    words.extend(definition.quick.then_some("--quick"));
+    words.extend(definition.targets.iter().flat_map(|target| ["--target", target]));
+    words.extend(["--repetitions", &repetitions, "-o", &directory]);
+    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
 }

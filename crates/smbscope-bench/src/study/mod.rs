@@ -10,7 +10,7 @@ mod tests;
 mod variant;
 
 pub use definition::{Axis, Definition, DefinitionError, RUNS_OF_A_VARIANT_MAX, Setting, Study, VARIANTS_MAX};
-pub use memory::STUDY;
+pub use memory::{PAGE, STUDY};
 pub use options::Options;
 pub use variant::{Turn, Variant};
 

@@ -3,6 +3,7 @@
 use super::definition::{Axis, Setting, Study};
 use super::options::Options;
 use sha2::{Digest, Sha256};
+use smbscope_report::quoted;
 
 /// One setting of each axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,26 @@ pub struct Variant {
     pub before: Vec<String>,
     /// Commands for the shell, after each run: those of the last axis first.
     pub after: Vec<String>,
+}
+
+impl Variant {
+    /// The command line that does what one of its runs does.
+    pub fn command(&self) -> String {
+        let bench = format!("smbscope bench{}", words(&self.options.bench_arguments()));
+        match (self.options.target(), words(&self.options.lab_arguments())) {
+            (None, lab) if !lab.is_empty() => format!("{bench} (lab{lab})"),
+            _ => bench,
+        }
+    }
+}
+
+/// Arguments as a person writes them, each behind a blank.
+fn words(arguments: &[String]) -> String {
+    let parts = arguments.iter().flat_map(|argument| match argument.split_once('=') {
+        Some((name, value)) if name.starts_with("--") => vec![name, value],
+        _ => vec![argument.as_str()],
+    });
+    parts.map(|word| format!(" {}", quoted(word))).collect()
 }
 
 /// A run of a variant.

@@ -1,6 +1,6 @@
 //! What the rows of a study say, in words.
 
-use super::{Document, Row};
+use super::{Document, Row, Verdict};
 use crate::bench::load_name;
 use crate::format::{ratio, thousands};
 use smbscope_stats::Measure;
@@ -13,31 +13,53 @@ const CLAIMS: usize = 2;
 const CHANCE: f64 = 0.05;
 
 impl Row {
+    /// Once its probability is adjusted.
+    pub(super) fn judged(&self) -> Option<Verdict> {
+        let factor = self.factor.as_ref()?;
+        Some(match factor.answer {
+            Answer::Equal => Verdict::Equal,
+            _ if factor.interval.is_none() => Verdict::TooFew,
+            Answer::Higher | Answer::Lower if self.adjusted_p_value.is_some_and(|p| p <= CHANCE) => {
+                self.direction(factor)
+            }
+            // Also one of many rows that differ by chance.
+            _ => Verdict::Undecided,
+        })
+    }
+
     /// `slower`, `equal within 5%`, `undecided, 12 repetitions` …; empty for the baseline.
     pub(super) fn answer(&self) -> String {
-        let Some(factor) = &self.factor else { return String::new() };
-        match factor.answer {
-            Answer::Equal => "equal within 5%".to_owned(),
-            _ if factor.interval.is_none() => "too few repetitions".to_owned(),
-            Answer::Higher | Answer::Lower if self.adjusted_p_value.is_some_and(|p| p <= CHANCE) => {
-                self.direction(factor).to_owned()
+        let (Some(verdict), Some(factor)) = (self.verdict, &self.factor) else { return String::new() };
+        match (verdict, factor.answer) {
+            (Verdict::Undecided, Answer::Undecided { repetitions_needed: Some(needed) }) => {
+                format!("{}, {} repetitions", verdict.words(), thousands(needed.into()))
             }
-            Answer::Undecided { repetitions_needed: Some(needed) } => {
-                format!("undecided, {} repetitions", thousands(needed.into()))
-            }
-            // One of many rows that differ by chance.
-            _ => "undecided".to_owned(),
+            _ => verdict.words().to_owned(),
         }
     }
 
     /// What a ratio other than 1 means for a user.
-    fn direction(&self, factor: &Figure) -> &'static str {
+    fn direction(&self, factor: &Figure) -> Verdict {
         let higher = factor.ratio.is_some_and(|ratio| ratio > 1.0);
         match self.measure.parse() {
-            Ok(Measure::Errors | Measure::ServerCpu | Measure::SambaCpu) if higher => "more",
-            Ok(Measure::Errors | Measure::ServerCpu | Measure::SambaCpu) => "less",
-            Ok(measure) if measure.more_is_better() == higher => "faster",
-            _ => "slower",
+            Ok(Measure::Errors | Measure::ServerCpu | Measure::SambaCpu) if higher => Verdict::More,
+            Ok(Measure::Errors | Measure::ServerCpu | Measure::SambaCpu) => Verdict::Less,
+            Ok(measure) if measure.more_is_better() == higher => Verdict::Faster,
+            _ => Verdict::Slower,
+        }
+    }
+}
+
+impl Verdict {
+    fn words(self) -> &'static str {
+        match self {
+            Verdict::Slower => "slower",
+            Verdict::Faster => "faster",
+            Verdict::More => "more",
+            Verdict::Less => "less",
+            Verdict::Equal => "equal within 5%",
+            Verdict::Undecided => "undecided",
+            Verdict::TooFew => "too few repetitions",
         }
     }
 }
@@ -77,7 +99,7 @@ fn claim(document: &Document, row: &Row, is_sure: bool) -> Option<String> {
     Some(match (factor.answer, factor.interval, factor.detectable) {
         (Answer::Equal, ..) => format!("{name} is equal to {baseline} within 5%"),
         (Answer::Higher | Answer::Lower, Some((low, high)), _) if is_sure => {
-            let direction = row.direction(factor);
+            let direction = row.direction(factor).words();
             format!("{name} is {direction} than {baseline}, {times} times ({} to {})", ratio(low), ratio(high))
         }
         (_, _, Some(least)) => format!(

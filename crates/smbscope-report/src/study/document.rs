@@ -28,6 +28,9 @@ pub struct Document {
     pub headline: String,
     /// The file that it was made from.
     pub definition: Definition,
+    /// The command that makes it, from the directory in which it was made.
+    #[serde(default)]
+    pub command: String,
     /// When its first run began.
     pub started_ns: Option<Timestamp>,
     /// Runs of each variant.
@@ -43,6 +46,9 @@ pub struct Document {
     pub runs: Vec<Run>,
     /// By measure, load and variant.
     pub results: Vec<Row>,
+    /// What the load cost the server, by metric, load and variant; empty where nothing is known of its side.
+    #[serde(default)]
+    pub server: Vec<ServerRow>,
     /// What weakens the results, a sentence each.
     pub warnings: Vec<String>,
 }
@@ -75,6 +81,15 @@ pub struct Variant {
     pub settings: BTreeMap<String, String>,
     /// Where its runs are, below the directory of the study.
     pub folder: String,
+    /// The command line that does what one of its runs did.
+    #[serde(default)]
+    pub command: String,
+    /// Commands for the shell, before each of its runs.
+    #[serde(default)]
+    pub before: Vec<String>,
+    /// Commands for the shell, after each of its runs.
+    #[serde(default)]
+    pub after: Vec<String>,
 }
 
 /// A run of a variant.
@@ -126,6 +141,51 @@ pub struct Row {
     /// The probability of at least this difference where there is none, adjusted for the number of rows (Benjamini and
     /// Hochberg); null without an interval.
     pub adjusted_p_value: Option<f64>,
+    /// What the factor means for a user; null without one.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
+}
+
+/// What a factor means for a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StudyVerdict"))]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Takes longer, or gets less done in a second.
+    Slower,
+    /// Takes less time, or gets more done in a second.
+    Faster,
+    /// More errors, or more processor time of the server.
+    More,
+    /// Fewer errors, or less processor time of the server.
+    Less,
+    /// The same within 5%.
+    Equal,
+    /// Neither a difference nor that there is none is shown.
+    Undecided,
+    /// Too few repetitions for an interval.
+    TooFew,
+}
+
+/// A metric of the server at one load of one variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StudyServerRow"))]
+pub struct ServerRow {
+    /// What: `cpu`, `disk_busiest` …, as in the document of a run.
+    pub metric: String,
+    /// In what: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
+    pub unit: String,
+    /// Users of the load point.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub users: u32,
+    /// Operations a second of the load point; null where load points differ in their users.
+    pub rate: Option<f64>,
+    /// Index into the variants.
+    pub variant: usize,
+    /// The average of each repetition, in their order; null where there is none.
+    pub means: Vec<Option<f64>>,
+    /// The greatest sample of each repetition.
+    pub maxima: Vec<Option<f64>>,
 }
 
 /// Levels of a document that are written one entry a line: what lies deeper is short.
@@ -142,9 +202,15 @@ pub(crate) struct Whole<'a> {
     document: &'a Document,
 }
 
+impl<'a> Whole<'a> {
+    pub(crate) fn of(document: &'a Document) -> Whole<'a> {
+        Whole { schema: SCHEMA, document }
+    }
+}
+
 /// Writes the document.
 pub fn write(document: &Document, out: impl Write) -> io::Result<()> {
-    write_indented_above(LEVELS, &Whole { schema: SCHEMA, document }, out)
+    write_indented_above(LEVELS, &Whole::of(document), out)
 }
 
 impl Document {

@@ -6,8 +6,7 @@ mod results;
 mod text;
 
 pub use answer::headline;
-#[cfg(feature = "schema")]
 pub(crate) use document::Whole;
-pub use document::{Definition, Document, Row, Run, SCHEMA, Variant, write};
+pub use document::{Definition, Document, Row, Run, SCHEMA, ServerRow, Variant, Verdict, write};
 pub use results::Results;
 pub use text::render;

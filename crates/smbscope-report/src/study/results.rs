@@ -1,7 +1,7 @@
 //! From the runs of a study to its results.
 
-use super::Row;
-use crate::bench;
+use super::{Row, ServerRow};
+use crate::bench::{self, ServerSeries};
 use smbscope_stats::Measure;
 use smbscope_stats::replication::{self, Figure, Settings, benjamini_hochberg};
 use std::collections::BTreeMap;
@@ -20,6 +20,18 @@ pub struct Results {
     /// In the order of the measures; a load is its users and its rate.
     by_measure: Vec<BTreeMap<(u32, Option<u64>), Values>>,
     environments: Vec<BTreeMap<String, String>>,
+    server: BTreeMap<Place, Metric>,
+}
+
+/// Metric of the server, users, rate and variant.
+type Place = (String, u32, Option<u64>, usize);
+
+/// A metric of the server at one load of one variant.
+#[derive(Debug, Clone, Default)]
+struct Metric {
+    unit: String,
+    /// Average and maximum by repetition.
+    values: BTreeMap<u32, (f64, f64)>,
 }
 
 impl Results {
@@ -37,6 +49,7 @@ impl Results {
             baselines: baselines.into_iter().collect(),
             by_measure: vec![BTreeMap::new(); measures.len()],
             environments: Vec::new(),
+            server: BTreeMap::new(),
         }
     }
 
@@ -49,6 +62,11 @@ impl Results {
                 if let Some(value) = run.value(measure).filter(|value| value.is_finite()) {
                     loads.entry(load).or_default().entry(variant).or_default().insert(repetition, value);
                 }
+            }
+            for ServerSeries { metric, unit, mean, max, .. } in run.server.iter().flat_map(|server| &server.metrics) {
+                let found = self.server.entry((metric.clone(), load.0, load.1, variant)).or_default();
+                found.unit.clone_from(unit);
+                found.values.insert(repetition, (*mean, *max));
             }
         }
         self.environments.push(document.environment.clone());
@@ -88,6 +106,7 @@ impl Results {
                         stddev,
                         factor: baseline.map(|baseline| self.factor(baseline, values)),
                         adjusted_p_value: None,
+                        verdict: None,
                     });
                 }
             }
@@ -96,8 +115,27 @@ impl Results {
             rows.iter().map(|row| row.factor.as_ref().and_then(|factor| factor.p_value)).collect();
         for (row, adjusted) in rows.iter_mut().zip(benjamini_hochberg(&p_values)) {
             row.adjusted_p_value = adjusted;
+            row.verdict = row.judged();
         }
         rows
+    }
+
+    /// What the load cost the server: by metric, load and variant.
+    pub fn server(&self) -> Vec<ServerRow> {
+        let row = |((metric, users, rate, variant), found): (&Place, &Metric)| {
+            let each =
+                |of: fn(&(f64, f64)) -> f64| (1..=self.repetitions).map(|at| found.values.get(&at).map(of)).collect();
+            ServerRow {
+                metric: metric.clone(),
+                unit: found.unit.clone(),
+                users: *users,
+                rate: rate.map(f64::from_bits),
+                variant: *variant,
+                means: each(|(mean, _)| *mean),
+                maxima: each(|(_, max)| *max),
+            }
+        };
+        self.server.iter().map(row).collect()
     }
 }
 
