@@ -5,6 +5,7 @@ import { comparePage } from "./compare/index";
 import { h } from "./lib/dom";
 import { type Page, page } from "./lib/page";
 import { reportPage } from "./report/index";
+import { studyPage } from "./study/index";
 import "./styles/base.css";
 import "./styles/charts.css";
 import "./styles/tables.css";
@@ -12,11 +13,13 @@ import "./styles/print.css";
 import type { SmbscopeBenchDocument } from "./types/bench";
 import type { SmbscopeComparisonDocument } from "./types/compare";
 import type { SmbscopeReportDocument } from "./types/report";
+import type { SmbscopeStudyDocument } from "./types/study";
 
 const VIEWS: Record<string, (document: unknown) => Page> = {
   "smbscope.report/1": (document) => reportPage(document as SmbscopeReportDocument),
   "smbscope.bench/1": (document) => benchPage(document as SmbscopeBenchDocument),
   "smbscope.compare/1": (document) => comparePage(document as SmbscopeComparisonDocument),
+  "smbscope.study/1": (document) => studyPage(document as SmbscopeStudyDocument),
 };
 
 function show(): HTMLElement[] {

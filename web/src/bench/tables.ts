@@ -143,26 +143,37 @@ export function serverTable(bench: SmbscopeBenchDocument): HTMLElement | null {
   const rows = bench.runs.filter((run): run is ServerRow => run.server !== null && run.server !== undefined);
   const source = rows[0]?.server.source;
   if (source === undefined) return null;
-  const metric =
-    (name: string, of: "mean" | "max" = "mean") =>
-    (row: ServerRow) =>
-      row.server.metrics.find((series) => series.metric === name)?.[of] ?? null;
-  const share =
-    (name: string, of: "mean" | "max" = "mean") =>
-    (row: ServerRow) => {
-      const value = metric(name, of)(row);
-      return value === null ? null : value / 100;
-    };
-  const has = (name: string) => rows.some((row) => metric(name)(row) !== null);
-  const bytesPerSecond = (title: string, name: string) =>
-    numberColumn(title, metric(name), rate, { exported: `${title} (bytes/s)` });
   const columns: Column<ServerRow>[] = [
     textColumn("Load", (row) => loadText(bench, load(bench, row))),
+    ...serverColumns<ServerRow>(
+      (row, name, of) => row.server.metrics.find(({ metric }) => metric === name)?.[of] ?? null,
+    ),
+  ];
+  return table({ caption: `Server (${source}; means of a sample a second)`, columns, rows, filter: false });
+}
+
+/** Metrics of a server; those that no row has are no columns. */
+export function serverColumns<Row>(
+  value: (row: Row, metric: string, of: "mean" | "max") => number | null,
+): Column<Row>[] {
+  const metric =
+    (name: string, of: "mean" | "max" = "mean") =>
+    (row: Row) =>
+      value(row, name, of);
+  const share =
+    (name: string, of: "mean" | "max" = "mean") =>
+    (row: Row) => {
+      const found = value(row, name, of);
+      return found === null ? null : found / 100;
+    };
+  const bytesPerSecond = (title: string, name: string) =>
+    numberColumn(title, metric(name), rate, { exported: `${title} (bytes/s)` });
+  return [
     shareColumn("Server CPU", share("cpu"), { help: "Of all processors together" }),
     shareColumn("Server CPU, maximum", share("cpu", "max"), { help: "Of a second" }),
     shareColumn("Busiest processor", share("cpu_busiest")),
-    ...(has("samba_cpu") ? [shareColumn("Samba", share("samba_cpu"), { help: "Of one processor" })] : []),
-    ...(has("scanner_cpu") ? [shareColumn("Scanner", share("scanner_cpu"), { help: "Of one processor" })] : []),
+    shareColumn("Samba", share("samba_cpu"), { help: "Of one processor" }),
+    shareColumn("Scanner", share("scanner_cpu"), { help: "Of one processor" }),
     numberColumn("Memory", metric("memory"), bytes, { help: "Not available", exported: "Memory (bytes)" }),
     bytesPerSecond("Disk read", "disk_read"),
     bytesPerSecond("Disk written", "disk_written"),
@@ -174,7 +185,6 @@ export function serverTable(bench: SmbscopeBenchDocument): HTMLElement | null {
     bytesPerSecond("Received", "network_received"),
     bytesPerSecond("Sent", "network_sent"),
   ];
-  return table({ caption: `Server (${source}; means of a sample a second)`, columns, rows, filter: false });
 }
 
 interface SideRow extends Measured {

@@ -1,6 +1,6 @@
 // A chart of lines over a common axis: cumulative distributions, and response time and throughput against load.
 import { scaleLinear, scaleLog } from "d3-scale";
-import { line } from "d3-shape";
+import { area, line } from "d3-shape";
 import { announce } from "../lib/clipboard";
 import { h, s } from "../lib/dom";
 import { ABSENT, duration, perSecond, rate, short, tickDuration, tickRate } from "../lib/format";
@@ -13,6 +13,8 @@ export interface Series {
   name: string;
   stroke: Stroke;
   points: [number, number][];
+  /** From where to where values lie at a position. */
+  band?: readonly (readonly [x: number, low: number, high: number])[];
   /** With a dot at each point. */
   dots?: boolean;
   /** What is said at each point, where there is room. */
@@ -51,9 +53,28 @@ export function curve<Item>(
   return { name, stroke: typeof stroke === "number" ? seriesStroke(stroke) : stroke, points, ...more };
 }
 
+/** From the least to the greatest of several values of each item; none where no item has two. */
+export function bandOf<Item>(
+  items: readonly Item[],
+  x: (item: Item) => number,
+  ends: (item: Item) => readonly [low: number, high: number] | null | undefined,
+): Pick<Series, "band"> {
+  const band = items.flatMap((item): [number, number, number][] => {
+    const found = ends(item);
+    return found ? [[x(item), ...found]] : [];
+  });
+  return band.length > 0 ? { band } : {};
+}
+
 /** A panel of durations. */
 export function timePanel(title: string, height: number, series: Series[], logarithmic = false): Panel {
   return { title, height, text: duration, tickText: tickDuration, series, logarithmic };
+}
+
+/** A panel of percentages. */
+export function percentPanel(title: string, height: number, series: Series[]): Panel {
+  const text = (value: number) => `${Number(value.toFixed(value < 9.95 ? 1 : 0))}%`;
+  return { title, height, text, series };
 }
 
 /** A panel of commands in a second. */
@@ -203,12 +224,28 @@ class Lines {
       ([, value]) => y(value),
     );
     const group = s("g", { class: "line", "data-series": series.name, style: `--colour: ${colour}` });
+    if (series.band) group.append(...this.bandOf(series.band, y));
     group.append(s("path", { d: path(series.points) ?? "", "stroke-dasharray": dashes }));
     if (series.dots) {
       for (const [x, value] of series.points) group.append(s("circle", { cx: this.x(x), cy: y(value), r: 3 }));
     }
     group.append(...this.labels(series, y));
     return group;
+  }
+
+  /** An area; where it would have no width, a line. */
+  private bandOf(band: NonNullable<Series["band"]>, y: Scale): SVGElement[] {
+    const [only] = band;
+    if (band.length === 1 && only) {
+      const x = this.x(only[0]);
+      return [s("path", { class: "whisker", d: `M${x} ${y(only[1])}V${y(only[2])}` })];
+    }
+    const within = area<NonNullable<Series["band"]>[number]>(
+      ([x]) => this.x(x),
+      ([, low]) => y(low),
+      ([, , high]) => y(high),
+    );
+    return [s("path", { class: "spread-band", d: within(band) ?? "" })];
   }
 
   /** What is said at points, left above them where a rising line is not, and never over each other. */
@@ -231,9 +268,11 @@ class Lines {
     const all = panels.flatMap((panel) => panel.series.map((series) => ({ panel, series })));
     const twice = new Set(all.map(({ series }) => series.name)).size < all.length;
     const positions = [...new Set(all.flatMap(({ series }) => series.points.map(([position]) => position)))];
-    const text = (panel: Panel, { points }: Series, position: number) => {
+    const text = (panel: Panel, { points, band }: Series, position: number) => {
       const point = points.find(([at]) => at === position);
-      return point ? panel.text(point[1]) : ABSENT;
+      const ends = band?.find(([at]) => at === position);
+      const within = ends ? ` (${panel.text(ends[1])} to ${panel.text(ends[2])})` : "";
+      return point ? `${panel.text(point[1])}${within}` : ABSENT;
     };
     return {
       headings: [x.title, ...all.map(({ panel, series }) => (twice ? `${series.name}: ${panel.title}` : series.name))],
@@ -328,7 +367,10 @@ function ends(values: readonly number[], logarithmic: boolean): [number, number]
 }
 
 function scaleOf(panel: Panel, box: Box): Scale {
-  const values = panel.series.flatMap(({ points }) => points.map(([, y]) => y));
+  const values = panel.series.flatMap(({ points, band }) => [
+    ...points.map(([, y]) => y),
+    ...(band ?? []).flatMap(([, low, high]) => [low, high]),
+  ]);
   const high = panel.to ?? Math.max(...values, Number.MIN_VALUE);
   if (panel.logarithmic) {
     const positive = values.filter((value) => value > 0);

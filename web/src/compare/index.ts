@@ -1,5 +1,6 @@
 // The page of a comparison, `smbscope.compare/1`: captures or reports side by side, each against the first.
 import { type DotRow, dots } from "../charts/dots";
+import { type FactorPanel, factors } from "../charts/factors";
 import { overTime } from "../charts/overtime";
 import { seriesStroke } from "../charts/palette";
 import { type Child, h, muted } from "../lib/dom";
@@ -26,6 +27,7 @@ import { type Column, countColumn, numberColumn, pathColumn, textColumn } from "
 import { scrollingGrid } from "../table/grid";
 import { table } from "../table/table";
 import type { Cell, ComparedSlices as Slices, SmbscopeComparisonDocument } from "../types/compare";
+import { factorOf } from "./factor";
 import { rampsContent } from "./ramps";
 
 type Metric = keyof Cell["response_time"];
@@ -69,6 +71,7 @@ export function comparePage(document: SmbscopeComparisonDocument): Page {
         [
           metric.place((of) => [
             groupDots(groups, of, names),
+            groupFactors(groups, of, names),
             part("Response times by group", entryTable("Groups", "Group", groups, of, names)),
           ]),
           distributions(document),
@@ -223,7 +226,7 @@ function commandEntries({ commands }: SmbscopeComparisonDocument): Entry[] {
 function groupDots(groups: Entry[], metric: Metric, names: string[]): HTMLElement {
   const title = METRICS.find(([key]) => key === metric)?.[1] ?? "";
   return dots({
-    label: `${title} of the response times by group, and the ratio to ${names[0] ?? "the baseline"}`,
+    label: `${title} of the response times by group`,
     title,
     columns: names,
     rows: groups
@@ -254,6 +257,21 @@ function distributions({ groups, columns }: SmbscopeComparisonDocument): HTMLEle
   return charts.length > 0 ? part("Latency distribution", h("div", { class: "multiples" }, ...charts)) : null;
 }
 
+/** The factors of the groups: a panel for each column but the baseline. */
+function groupFactors(groups: Entry[], metric: Metric, names: string[]): HTMLElement | null {
+  const panels = names.slice(1).map((name, i): FactorPanel => {
+    const rows = groups.flatMap(({ name, part, cells }) => {
+      const factor = factorOf(cells[i + 1]?.ratios?.[metric] ?? null, metric === "sum");
+      return factor ? [{ name, part, factor }] : [];
+    });
+    return { title: `${name}, of ${names[0]}`, rows };
+  });
+  const shown = panels.filter(({ rows }) => rows.length > 0);
+  if (shown.length === 0) return null;
+  const title = METRICS.find(([key]) => key === metric)?.[1] ?? "";
+  return factors({ label: `${title} of the response times by group: factors against ${names[0]}`, panels: shown });
+}
+
 function dotRow(entry: Entry, metric: Metric, names: string[]): DotRow {
   return {
     name: entry.name,
@@ -261,13 +279,7 @@ function dotRow(entry: Entry, metric: Metric, names: string[]): DotRow {
     dots: entry.cells.map((cell, i) => {
       if (!cell) return null;
       const value = cell.response_time[metric];
-      const found = cell.ratios?.[metric] ?? null;
-      return {
-        value,
-        ratio: found?.value ?? null,
-        interval: found?.interval ?? null,
-        text: `${names[i]}: ${duration(value)}`,
-      };
+      return { value, text: `${names[i]}: ${duration(value)}` };
     }),
   };
 }

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { comparison } from "../documents/comparison";
 import { ramp } from "../documents/ramp";
 import { simulate } from "../documents/simulate";
+import { study } from "../documents/study";
 import { embedded, expect, test } from "./page";
 
 const report = simulate({ exchanges: 4_000 });
@@ -161,6 +162,7 @@ for (const colorScheme of ["light", "dark"] as const) {
     ["report", report],
     ["ramp", ramp()],
     ["comparison", comparison()],
+    ["study", study()],
   ] as const) {
     test(`a ${name} breaks no rule of accessibility in ${colorScheme} colours`, async ({ open, page }) => {
       await page.emulateMedia({ colorScheme });

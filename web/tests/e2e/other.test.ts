@@ -2,7 +2,8 @@
 import { comparedRamps, comparison } from "../documents/comparison";
 import { ramp } from "../documents/ramp";
 import { simulate } from "../documents/simulate";
-import { expect, test } from "./page";
+import { study } from "../documents/study";
+import { expect, type Page, test } from "./page";
 
 const NONSENSE = /\b(NaN|undefined|Infinity|\[object)/;
 
@@ -144,28 +145,103 @@ test("a comparison says first what got slower, and its caveats after the figures
   expect(order).toEqual(["time", "slices", "groups", "commands", "slowest", "files", "overview", "caveats", "method"]);
 });
 
-test("a comparison has a dot for each column and group, at its ratio", async ({ open }) => {
+test("a comparison has a dot for each column and group, and a panel of factors for each but the baseline", async ({
+  open,
+}) => {
   const document = comparison();
   const page = await open(document);
   const groups = document.groups.length + 1;
-  for (const column of [1, 2]) {
-    // Once for the value and once for the ratio.
-    await expect(page.locator(`#groups .dot[data-column="${column}"]`)).toHaveCount(2 * groups);
+  for (const column of [0, 1, 2]) {
+    await expect(page.locator(`#groups .dot[data-column="${column}"]`)).toHaveCount(groups);
   }
-  await expect(page.locator('#groups .dot[data-column="0"]')).toHaveCount(groups);
-  const one = Number(await page.locator("#groups .one").getAttribute("x1"));
-  const dots = await page.locator('#groups .dot[data-column="1"]').evaluateAll((found) =>
-    found.map((dot) => ({
-      x: Number(/translate\(([\d.]+)/.exec(dot.getAttribute("transform") ?? "")?.[1]),
-      text: dot.textContent ?? "",
-    })),
+  await expect(page.locator("#groups .chart g.factor")).toHaveCount(2 * groups);
+  const dots = await placesOfFactors(page, "#groups");
+  expect(dots.length).toBe(2 * groups);
+  for (const { x, one, factor } of dots) {
+    if (Math.abs(factor - 1) > 0.01) expect(Math.sign(x - one)).toBe(Math.sign(factor - 1));
+  }
+});
+
+/** Where the factors of a part of a page are drawn, and where the baseline is. */
+async function placesOfFactors(page: Page, part: string): Promise<{ x: number; one: number; factor: number }[]> {
+  return page.locator(`${part} .chart`).evaluateAll((charts) =>
+    charts.flatMap((chart) => {
+      const one = Number(chart.querySelector(".one")?.getAttribute("x1"));
+      return [...chart.querySelectorAll("g.factor:not(.baseline)")].map((found) => ({
+        x: Number(/translate\(([\d.]+)/.exec(found.querySelector(".dot")?.getAttribute("transform") ?? "")?.[1]),
+        one,
+        factor: Number(/([\d.]+)×/.exec(found.querySelector("title")?.textContent ?? "")?.[1]),
+      }));
+    }),
   );
-  const ratios = dots.filter((dot) => dot.text.includes("×"));
-  expect(ratios.length).toBe(groups);
-  for (const dot of ratios) {
-    const ratio = Number(/([\d.]+)×/.exec(dot.text)?.[1]);
-    if (Math.abs(ratio - 1) > 0.01) expect(Math.sign(dot.x - one)).toBe(Math.sign(ratio - 1));
+}
+
+test("a study has its answer first, and every factor on one logarithmic axis with its interval and its word", async ({
+  open,
+}) => {
+  const document = study();
+  const page = await open(document);
+  await expect(page.locator("h1")).toHaveText("SMB study: processor-load");
+  await expect(page.locator(".head .question")).toHaveText(document.question);
+  await expect(page.locator(".head .verdict .headline")).toHaveText(document.headline);
+  await expect(page.locator(".head .verdict li")).toHaveText(
+    "No result of dialect nt1, cpu-load 100, repetition 2: the command before failed: exit status 1.",
+  );
+  await expect(page.locator(".head")).toContainText("12\u00a0variants × 7\u00a0repetitions: 83 of 84\u00a0runs");
+  // Four measures of twelve variants, one of them the baseline.
+  const charts = page.locator("#factors .chart:not(.chart-sample)");
+  await expect(charts.locator("g.factor")).toHaveCount(4 * 12);
+  await expect(charts.locator("g.factor.baseline")).toHaveCount(4);
+  await expect(charts.locator("path.interval")).toHaveCount(4 * 11);
+  const most = charts.locator('g.factor[data-name="dialect nt1, cpu-load 100"]').first();
+  await expect(most).toContainText("541× (525× to 558×)");
+  await expect(most.locator(".word")).toHaveText("slower");
+  await expect(most).toHaveClass(/worse/);
+  const words = await charts.locator(".word").allTextContents();
+  expect(new Set(words)).toEqual(new Set(["slower", "faster", "equal within 5%", "undecided, 31\u00a0repetitions"]));
+  // The same distance for the same multiple: the axis is logarithmic.
+  const places = await placesOfFactors(page, "#factors");
+  const far = places.filter(({ factor }) => Math.abs(Math.log(factor)) > 0.4);
+  const scale = far.map(({ x, one, factor }) => (x - one) / Math.log(factor));
+  expect(Math.max(...scale) / Math.min(...scale)).toBeLessThan(1.02);
+  expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
+});
+
+test("a study has curves with bands against its axis of numbers and against users, and the server below", async ({
+  open,
+}) => {
+  const page = await open(study());
+  // Four measures, and four panels of the server: a line for each dialect.
+  for (const dialect of ["3.1.1", "2.1", "nt1"]) {
+    await expect(page.locator(`#curves [data-series="${dialect}"] .spread-band`)).toHaveCount(8);
+    await expect(page.locator(`#curves [data-series="${dialect}"] circle`)).toHaveCount(8 * 4);
   }
+  const users = [1, 8, 32];
+  await open(study(users, 3));
+  const lines = page.locator("#curves figure").first().locator('[data-series="dialect nt1, cpu-load 50"]');
+  await expect(lines.locator("circle")).toHaveCount(8 * users.length);
+  // Three repetitions have a range and no interval, and the load can be chosen: the heaviest at first.
+  await expect(page.locator("#factors select")).toHaveValue("2");
+  await expect(page.locator("#factors .legend")).toContainText("too few repetitions");
+  await expect(page.locator("#factors .chart path.interval.range").first()).toBeVisible();
+});
+
+test("a study has every value of every repetition, and all that is needed to make it again", async ({ open }) => {
+  const document = study();
+  const page = await open(document);
+  const table = page.locator(".table").filter({ has: page.getByRole("table", { name: "Every repetition" }) });
+  const values = document.results.reduce((sum, row) => sum + row.values.filter((value) => value !== null).length, 0);
+  await expect(table.locator(".table-status")).toHaveText(`${values}\u00a0rows`);
+  await expect(page.locator("#setup")).toContainText("stress-ng --cpu 0 &");
+  await expect(page.locator("#reproduce .command code")).toHaveText(document.command);
+  expect(await page.locator("#reproduce pre").textContent()).toBe(document.definition.text);
+  await expect(page.locator("#reproduce")).toContainText("exchanges.parquet");
+  await expect(page.locator("#reproduce tbody")).toContainText("01-dialect-3.1.1-cpu-load-0/1");
+  // Before its first run.
+  await open({ ...document, runs: [], results: [], server: [], headline: "", started_ns: null });
+  await expect(page.locator(".head .verdict .headline")).toHaveText("No result yet.");
+  await expect(page.locator("#factors, #curves, #results")).toHaveCount(0);
+  expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
 });
 
 test("a comparison has the heat map of each capture that has one, to be chosen", async ({ open }) => {
@@ -218,9 +294,11 @@ test("the statistic of a comparison can be chosen", async ({ open }) => {
   await page.locator("#groups select").selectOption({ label: "Slowest" });
   await expect(row).toContainText(value("max"));
   // Only the mean has intervals in this document.
-  await expect(page.locator("#groups .interval")).toHaveCount(0);
+  await expect(page.locator("#groups .factor path.interval")).toHaveCount(0);
   await page.locator("#groups select").selectOption({ label: "Mean" });
-  await expect(page.locator("#groups .interval")).toHaveCount(2 * (document.groups.length + 1));
+  await expect(page.locator("#groups .chart:not(.chart-sample) path.interval")).toHaveCount(
+    2 * (document.groups.length + 1),
+  );
 });
 
 test("a comparison with hostile names stays text", async ({ open }) => {
@@ -236,6 +314,8 @@ for (const [name, document] of [
   ["ramp", ramp()],
   ["comparison", comparison()],
   ["comparison of ramps", comparedRamps()],
+  ["study", study()],
+  ["study of several loads", study([1, 8, 32, 64], 3)],
 ] as const) {
   test(`a ${name} fits a narrow window and paper, and no label is on another or cut`, async ({ open, page }) => {
     for (const width of [360, 390, 1440]) {

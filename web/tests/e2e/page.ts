@@ -72,4 +72,4 @@ export async function heatMapCounts(page: Page): Promise<number[]> {
   return texts.map((text) => Number(text.replaceAll(",", "")));
 }
 
-export { expect };
+export { expect, type Page };

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { spaced } from "../../src/bench/charts";
 import { logTicks, timeText, timeTicks } from "../../src/charts/axes";
 import { bucketHigh, bucketLow, cells, classes, classOf, latencyRange, quantile } from "../../src/charts/bins";
-import { ratioTicks } from "../../src/charts/dots";
+import { factorDomain, factorText, ratioTicks, verdictText, wrapped } from "../../src/charts/factors";
 import { valueAt } from "../../src/charts/lines";
 import { splitShares, waitedTime } from "../../src/charts/split";
 import { levelOf } from "../../src/report/groups";
@@ -120,7 +120,7 @@ describe("axes", () => {
 
   it("of ratios are the same factors up and down", () => {
     for (const widest of [1.2, 2.2, 5, 30, 5_000]) {
-      const ticks = ratioTicks(widest, 9);
+      const ticks = ratioTicks(1 / widest, widest, 9);
       expect(ticks).toContain(1);
       expect(
         ticks
@@ -132,8 +132,46 @@ describe("axes", () => {
     }
   });
 
+  it("of factors go as far as there are any, and have 1", () => {
+    expect(ratioTicks(0.9, 600, 9)).toEqual([1, 2, 5, 10, 20, 50, 100, 200, 500]);
+    expect(ratioTicks(0.9, 600, 6)).toEqual([1, 10, 100]);
+    expect(ratioTicks(0.001, 1.1, 6)).toEqual([0.001, 0.01, 0.1, 1]);
+    expect(ratioTicks(0.98, 1.03, 9)).toEqual([1 / 1.02, 1, 1.02]);
+  });
+
   it("of users leave out load points that would crowd", () => {
     expect(spaced([1, 2, 3, 100, 200, 240])).toEqual([1, 100, 200, 240]);
+  });
+});
+
+describe("factors", () => {
+  const factor = (ratio: number, interval: [number, number] | null = null) => ({
+    ratio,
+    interval,
+    range: null,
+    verdict: "slower" as const,
+    needed: null,
+  });
+
+  it("are all on the axis with the baseline, and intervals as far as they say something", () => {
+    const [low, high] = factorDomain([factor(541, [530, 1e9]), factor(1.14)]);
+    expect(low).toBeLessThan(1);
+    expect(low).toBeGreaterThan(0.5);
+    // An interval without an end does not squeeze the factors: five times the greatest factor, and a little air.
+    expect(high).toBeGreaterThan(5 * 541);
+    expect(high).toBeLessThan(6.5 * 541);
+  });
+
+  it("stand with their interval, or in brackets with their range, and what they mean", () => {
+    expect(factorText(factor(541, [530, 552]))).toBe("541× (530× to 552×)");
+    expect(factorText({ ...factor(1.5), range: [1.4, 1.6] })).toBe("1.50× [1.40× to 1.60×]");
+    expect(verdictText({ verdict: "undecided", needed: 12 })).toBe("undecided, 12\u00a0repetitions");
+    expect([verdictText(factor(2)), verdictText({ verdict: null, needed: null })]).toEqual(["slower", ""]);
+  });
+
+  it("have names in lines that fit", () => {
+    expect(wrapped("server old, dialect nt1", 12)).toEqual(["server old,", "dialect nt1"]);
+    expect(wrapped("x".repeat(25), 10)).toEqual(["x".repeat(10), "x".repeat(10), "x".repeat(5)]);
   });
 });
 

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { comparedRamps, comparison } from "../documents/comparison";
 import { ramp } from "../documents/ramp";
 import { simulate } from "../documents/simulate";
+import { study } from "../documents/study";
 
 const schema = (name: string) =>
   JSON.parse(readFileSync(new URL(`../../../schema/smbscope.${name}-1.schema.json`, import.meta.url), "utf8"));
@@ -20,6 +21,14 @@ describe("the documents of the tests", () => {
   it("are ramps by the schema", () => {
     const validate = new Ajv2020({ strict: false }).compile(schema("bench"));
     for (const document of [ramp(), ramp([5]), ramp([])]) {
+      validate(document);
+      expect(validate.errors).toBeNull();
+    }
+  });
+
+  it("are studies by the schema", () => {
+    const validate = new Ajv2020({ strict: false }).compile(schema("study"));
+    for (const document of [study(), study([1, 8, 32], 3), { ...study(), runs: [], results: [], server: [] }]) {
       validate(document);
       expect(validate.errors).toBeNull();
     }

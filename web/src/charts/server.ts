@@ -1,0 +1,66 @@
+// Panels of what a load cost the server: beneath those of response time and throughput, on the same axis.
+import { bytesPanel, type Panel, percentPanel, type Series } from "./lines";
+
+/** A figure of a metric, as documents name it. */
+export interface ServerFigure {
+  name: string;
+  metric: string;
+  of: "mean" | "max";
+}
+
+interface Part {
+  title: string;
+  panel(title: string, height: number, series: Series[]): Panel;
+  figures: readonly ServerFigure[];
+}
+
+const PARTS: readonly Part[] = [
+  {
+    title: "Processors of the server",
+    panel: percentPanel,
+    figures: [
+      { name: "Server CPU", metric: "cpu", of: "mean" },
+      { name: "Server CPU, maximum", metric: "cpu", of: "max" },
+    ],
+  },
+  {
+    title: "Samba, of one processor",
+    panel: percentPanel,
+    figures: [{ name: "Samba CPU", metric: "samba_cpu", of: "mean" }],
+  },
+  {
+    title: "Disks of the server",
+    panel: bytesPanel,
+    figures: [
+      { name: "Disk read", metric: "disk_read", of: "mean" },
+      { name: "Disk written", metric: "disk_written", of: "mean" },
+    ],
+  },
+  {
+    title: "Busiest disk",
+    panel: percentPanel,
+    figures: [{ name: "Disk busy", metric: "disk_busiest", of: "mean" }],
+  },
+];
+
+const HEIGHT = 100;
+
+/** Of one server: the figures of a panel are its lines. */
+export function serverPanels(series: (figure: ServerFigure, index: number) => Series): Panel[] {
+  let index = 0;
+  return PARTS.map(({ title, panel, figures }) =>
+    panel(title, HEIGHT, figures.map((figure) => series(figure, index++)).filter(isSomething)),
+  ).filter((panel) => panel.series.length > 0);
+}
+
+/** Of several servers, whose lines have the same names in every panel: a panel for each figure that any of them has. */
+export function serversPanels(series: (figure: ServerFigure) => Series[]): Panel[] {
+  return PARTS.flatMap(({ panel, figures }) =>
+    figures.map((figure) => panel(figure.name, HEIGHT, series(figure))),
+  ).filter((panel) => panel.series.some(isSomething));
+}
+
+/** A disk that nothing was read from needs no line. */
+function isSomething({ points }: Series): boolean {
+  return points.some(([, value]) => value > 0);
+}
