@@ -2,7 +2,8 @@
 // same axis of users, and response time by group.
 import { bytesPanel, curve, lines, type Panel, ratePanel, timePanel } from "../charts/lines";
 import { groupStroke } from "../charts/palette";
-import { perSecond, short, thousands } from "../lib/format";
+import { serverPanels } from "../charts/server";
+import { elapsed, perSecond, short, thousands } from "../lib/format";
 import type { Run, SmbscopeBenchDocument, Times } from "../types/bench";
 import { byRate, headline, load, loadText } from "./load";
 
@@ -84,7 +85,8 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
   const open = runs.some((run) => run.due !== null);
   const seconds = (run: Run) => Math.max(run.duration_ns, 1) / 1e9;
   const at = (run: Run) => load(bench, run);
-  const line = (name: string, index: number, value: (run: Run) => number | null) => curve(name, index, runs, at, value);
+  const line = (name: string, index: number, value: (run: Run) => number | null | undefined) =>
+    curve(name, index, runs, at, value);
   const panels = [
     timePanel(open ? "Response time of operations, from when they were due" : "Response time in the client", 230, [
       line("Median", 2, (run) => headline(run).p50),
@@ -97,8 +99,36 @@ export function rampChart(bench: SmbscopeBenchDocument): HTMLElement {
       line("Read", 5, (run) => run.bytes_read / seconds(run)),
       line("Written", 4, (run) => run.bytes_written / seconds(run)),
     ]),
+    ...serverPanels(({ name, metric, of }, index) =>
+      line(name, index, (run) => run.server?.metrics.find((series) => series.metric === metric)?.[of]),
+    ),
   ];
   return overLoad(bench, runs, "Response time and throughput", panels);
+}
+
+/** The server's side of a load point, sample by sample; nothing where nobody looked. */
+export function serverOverTime({ server, started_ns }: Run): HTMLElement | null {
+  if (!server || server.times_ns.length < 2) return null;
+  const panels = serverPanels(({ name, metric, of }, index) => {
+    const values = of === "mean" ? server.metrics.find((series) => series.metric === metric)?.values : undefined;
+    const samples = server.times_ns.map((time, i) => ({ at: time - started_ns, value: values?.[i] }));
+    return curve(
+      name,
+      index,
+      samples,
+      ({ at }) => at,
+      ({ value }) => value,
+      {},
+    );
+  });
+  if (panels.length === 0) return null;
+  return lines({
+    label: "Processor and disks of the server over time",
+    at: "After",
+    x: { title: "Since the beginning of the load point", text: (at) => elapsed(at), logarithmic: false },
+    panels,
+    interpolate: true,
+  });
 }
 
 /** Response time and throughput of each group; the parts of a group are there when asked for. */

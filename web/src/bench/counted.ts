@@ -11,7 +11,7 @@ import { slowestTable } from "../report/slowest";
 import { entities } from "../report/tables";
 import { pathColumn, textColumn } from "../table/columns";
 import type { Counted, Run, SmbscopeBenchDocument } from "../types/bench";
-import { groupChart } from "./charts";
+import { groupChart, serverOverTime } from "./charts";
 import { load, loadText } from "./load";
 import { errorsPart, operationTable, runCommands } from "./tables";
 
@@ -29,12 +29,18 @@ export function countedSections(bench: SmbscopeBenchDocument): (Section | null)[
     const curve = loadCurve(counted.concurrency);
     return curve && part("Response time under load", curve);
   };
+  const server = (run: Shown) => {
+    const chart = serverOverTime(run);
+    return chart && part("The server over time", chart);
+  };
   const spread = ({ counted }: Shown) => {
     const chart = cumulative(counted.groups);
     return chart && part("Latency distribution", chart);
   };
   return [
-    section("time", "Over time", [chosen.place((run) => [pointVerdict(run), ...timeContent(run), underLoad(run)])]),
+    section("time", "Over time", [
+      chosen.place((run) => [pointVerdict(run), ...timeContent(run), server(run), underLoad(run)]),
+    ]),
     section("slices", "Breakdown", [
       options.some(({ value }) => value.counted.slices) &&
         chosen.place(({ counted: { slices } }) => [slices && slicesTable(slices)]),

@@ -82,6 +82,20 @@ test("a load point has what a capture has, in the same order, and can be chosen"
   await expect(page.locator("#groups tbody tr").last()).toContainText("Total");
 });
 
+test("a ramp has the server's processor and disks below its throughput, and over time", async ({ open }) => {
+  const bench = ramp();
+  const page = await open(bench);
+  // Nobody looked at the server during the first run.
+  for (const name of ["Server CPU", "Server CPU, maximum", "Samba CPU", "Disk read"]) {
+    await expect(page.locator(`#ramp [data-series="${name}"] circle`)).toHaveCount(bench.runs.length - 1);
+  }
+  // No disk was written to.
+  await expect(page.locator('#ramp [data-series="Disk written"]')).toHaveCount(0);
+  // Two samples of the load point that is shown.
+  const samples = await page.locator('#time [data-series="Server CPU"] path').getAttribute("d");
+  expect(samples?.match(/L/g)?.length).toBe(1);
+});
+
 test("a server that stands still is set off in the run over time", async ({ open }) => {
   const page = await open(ramp());
   // From 18 s to 20 s, the run of 32 users alone.
