@@ -163,6 +163,12 @@ fn a_ramp_on_a_private_server_is_whole_and_leaves_nothing_behind() {
         let counts = slices.iter().map(|slice| slice["count"].as_u64().expect("a count"));
         assert_eq!(Some(counts.sum()), run["operations"].as_u64());
     }
+    // The second user connects, the first one stays. NTLM takes two legs (MS-NLMP 1.3.1.1).
+    let connects = |command: &str| -> u64 {
+        let runs = document["runs"].as_array().expect("runs").iter();
+        runs.map(|run| run["connect_commands"][command].as_u64().unwrap_or(0)).sum()
+    };
+    assert_eq!(["NEGOTIATE", "SESSION_SETUP", "TREE_CONNECT"].map(connects), [2, 4, 2]);
     let next = common::commands(&document["next"]);
     assert!(!next.is_empty() && next.len() <= 2, "{next:?}");
     next.iter().for_each(|command| common::is_a_command(command));

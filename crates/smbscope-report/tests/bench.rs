@@ -463,5 +463,8 @@ fn a_measure_has_the_value_that_the_tables_show() {
     assert_eq!(value("commands"), Some(run.operations_per_second));
     let bytes = (run.bytes_read + run.bytes_written) as f64;
     assert_eq!(value("throughput"), Some(bytes / run.duration_ns.as_secs_f64()));
+    assert_eq!(value("count(read)"), Some(read.times.client.count as f64));
+    // In the table of commands there is none: these are of connects.
+    assert_eq!([value("count(NEGOTIATE)"), value("count(LOGOFF)")], [Some(f64::from(run.users)), Some(0.0)]);
     assert_eq!([value("p50(nothing of that name)"), value("elapsed")], [None, None]);
 }

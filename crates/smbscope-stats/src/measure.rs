@@ -13,6 +13,8 @@ use std::str::FromStr;
 pub enum Measure {
     /// A figure of the response times of a group, a command, an operation of the workload, or of all (`total`).
     Time(TimeFigure, String),
+    /// How many commands of a name there were, connects included.
+    Count(String),
     /// Operations that did not end as expected.
     Errors,
     /// Operations of the workload a second.
@@ -62,6 +64,9 @@ const OTHERS: [(&str, Measure); 8] = [
     ("samba_cpu", Measure::SambaCpu),
 ];
 
+/// The one that counts commands of a name.
+const COUNT: &str = "count";
+
 /// How measures look.
 const EXAMPLE: &str = "write measures such as p95(Read), mean(total), commands or throughput";
 
@@ -97,6 +102,10 @@ impl Measure {
         if let Some(figure) = TimeFigure::ALL.into_iter().find(|figure| figure.name().eq_ignore_ascii_case(name)) {
             let (of, place) = of_what(text, figure.name(), cursor, example)?;
             return Ok((Measure::Time(figure, of), place));
+        }
+        if known.contains(&COUNT) && COUNT.eq_ignore_ascii_case(name) {
+            let (of, place) = of_what(text, COUNT, cursor, example)?;
+            return Ok((Measure::Count(of), place));
         }
         let other = OTHERS.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         if let Some((_, measure)) = other.filter(|(_, measure)| known.contains(&measure.name())) {
@@ -155,7 +164,7 @@ impl FromStr for Measure {
     type Err = FilterError;
 
     fn from_str(text: &str) -> Result<Measure, FilterError> {
-        let all = ["errors", "ops", "commands", "throughput", "elapsed", "server_cpu", "samba_cpu"];
+        let all = [COUNT, "errors", "ops", "commands", "throughput", "elapsed", "server_cpu", "samba_cpu"];
         let parsed = tokens(text).and_then(|tokens| {
             let mut cursor = Cursor::new(text, &tokens);
             let (measure, _) = Measure::take(text, &mut cursor, &all, EXAMPLE)?;
@@ -172,6 +181,7 @@ impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Measure::Time(figure, of) => write!(f, "{}({of})", figure.name()),
+            Measure::Count(of) => write!(f, "{COUNT}({of})"),
             other => f.write_str(other.name()),
         }
     }
@@ -187,6 +197,7 @@ mod tests {
             "p95(Read)",
             "mean(total)",
             "max(Copy (large))",
+            "count(NEGOTIATE)",
             "ops",
             "commands",
             "throughput",
@@ -205,7 +216,10 @@ mod tests {
         let problem = |text: &str| text.parse::<Measure>().unwrap_err().to_string();
         for (text, expected) in [
             ("p95", "character 4: `p95` needs to say of what; p95(total), p95(Read)"),
-            ("p42(Read)", "character 1: `p42` is none of mean, max, p50, p90, p95, p99, p999, errors, ops, commands"),
+            (
+                "p42(Read)",
+                "character 1: `p42` is none of mean, max, p50, p90, p95, p99, p999, count, errors, ops, commands",
+            ),
             ("p95(Read) < 1ms", "character 11: expected the end"),
             ("p95(Read", "character 4: the parenthesis is not closed; write measures such as"),
             ("", "character 1: expected a figure"),

@@ -418,6 +418,12 @@ export interface Run {
   intervals: Interval[];
   connects: Times;
   /**
+   * Commands that these connects took, and how often; they are in no other count. Empty in documents of older versions.
+   */
+  connect_commands: {
+    [k: string]: number;
+  };
+  /**
    * Sessions that could not be made or broke, by reason, and how often.
    */
   failures: {

@@ -63,6 +63,7 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
         workload_operations: run.operations.iter().map(operation).collect(),
         intervals: run.intervals.iter().map(interval).collect(),
         connects: run.connects.figures(),
+        connect_commands: run.connect_commands.iter().map(|(command, count)| (command.to_string(), *count)).collect(),
         failures: run.failures.iter().filter(|(_, count)| **count > 0).map(|(why, n)| (why.clone(), *n)).collect(),
         unanswered: run.unanswered,
         client_cpu: Some(client_cpu(run, answered)),

@@ -68,6 +68,7 @@ pub(crate) fn run(users: u32) -> Run {
             max: Some(Nanos(300)),
         }],
         connects: summary(&[11_000_000]),
+        connect_commands: BTreeMap::from([(Command::Smb2(smb2::Command::NEGOTIATE), 1)]),
         failures: BTreeMap::from([("connection refused".to_owned(), 2)]),
         unanswered: 1,
         stalls: Vec::new(),

@@ -253,6 +253,7 @@ impl Engine<'_> {
             bytes_written: figures.bytes_written,
             intervals: figures.intervals,
             connects: figures.connects,
+            connect_commands: figures.connect_commands,
             failures: figures.failures,
             unanswered: figures.unanswered,
             stalls,

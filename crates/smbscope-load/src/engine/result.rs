@@ -3,7 +3,7 @@
 
 use super::jobs::Jobs;
 use super::session::Queue;
-use smbscope_model::{Group, Nanos, Timestamp};
+use smbscope_model::{Command, Group, Nanos, Timestamp};
 use smbscope_stats::{Aggregator, Summary};
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
@@ -34,6 +34,8 @@ pub struct Run {
     pub intervals: Vec<Interval>,
     /// Time from the start of a connect to a session that can be used.
     pub connects: Summary,
+    /// Commands that these connects took, and how often; they are in no other count.
+    pub connect_commands: BTreeMap<Command, u64>,
     /// Sessions that could not be made or broke, by reason in words, and how often.
     pub failures: BTreeMap<String, u64>,
     /// Commands that were outstanding when their connection ended.

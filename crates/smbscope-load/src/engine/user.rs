@@ -11,7 +11,7 @@ use super::session::{Connector, Performed, ServerSession};
 use super::timers::now;
 use crate::client::Error;
 use crate::workload::{Action, Script, Slot, Step};
-use smbscope_model::FlowId;
+use smbscope_model::{Command, FlowId};
 use smbscope_wire::status::NtStatus;
 use std::future::Future;
 use std::pin::pin;
@@ -91,13 +91,16 @@ impl<T: ServerSession> User<T> {
         match point.connector.connect().await {
             Ok(mut session) => {
                 let connections = 0..session.connections();
-                connections.clone().for_each(|connection| session.samples(connection).clear());
+                let mut commands: Vec<Command> = Vec::new();
+                for connection in connections.clone() {
+                    commands.extend(session.samples(connection).drain(..).map(|sample| sample.command));
+                }
                 if std::mem::replace(&mut self.used, true) {
                     self.script.restart();
                     self.passes = self.script.passes();
                 }
                 let at = now();
-                point.recorder.borrow_mut().connected(at, at - began);
+                point.recorder.borrow_mut().connected(at, at - began, &commands);
                 self.paths.clear();
                 self.origins = connections
                     .map(|connection| Origin::new(FlowId(point.next_flow()), session.identity(connection)))

@@ -245,6 +245,9 @@ pub struct Run {
     pub intervals: Vec<Interval>,
     /// Time from the start of a connect to a session that can be used.
     pub connects: Figures,
+    /// Commands that these connects took, and how often; they are in no other count. Empty in documents of older versions.
+    #[serde(default)]
+    pub connect_commands: BTreeMap<String, u64>,
     /// Sessions that could not be made or broke, by reason, and how often.
     pub failures: BTreeMap<String, u64>,
     /// Commands that were outstanding when their connection ended.

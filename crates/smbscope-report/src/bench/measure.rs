@@ -23,8 +23,23 @@ impl Run {
             Measure::Throughput => rate(self.bytes_read.saturating_add(self.bytes_written)),
             Measure::ServerCpu => Some(self.server.as_ref()?.metric("cpu")?.mean),
             Measure::SambaCpu => Some(self.server.as_ref()?.metric("samba_cpu")?.mean),
+            Measure::Count(of) => Some(self.count_of(of) as f64),
             Measure::Elapsed => Some(self.jobs.as_ref()?.elapsed.mean?.as_secs_f64()),
         }
+    }
+
+    /// Commands of a group or of a name, those of connects too; NEGOTIATE is also SMB_COM_NEGOTIATE.
+    fn count_of(&self, of: &str) -> u64 {
+        if let Some(group) = self.groups.iter().find(|group| group.group.eq_ignore_ascii_case(of)) {
+            return group.times.client.count;
+        }
+        let is = |name: &str| {
+            name.eq_ignore_ascii_case(of)
+                || name.strip_prefix("SMB_COM_").is_some_and(|name| name.eq_ignore_ascii_case(of))
+        };
+        let connects = self.connect_commands.iter().filter(|(name, _)| is(name)).map(|(_, count)| *count);
+        let commands = self.commands.iter().filter(|command| is(&command.command));
+        connects.chain(commands.map(|command| command.times.client.count)).sum()
     }
 
     /// Response times of what a name stands for, looked for as criteria do: total, groups, operations, commands. Of a

@@ -158,7 +158,12 @@ impl Summary {
             Measure::Time(figure, of) => figure.of(&self.row(of)?.response_time).map(Nanos::as_secs_f64),
             Measure::Commands => self.overview.commands_per_second,
             Measure::Throughput => self.overview.bytes_per_second,
-            Measure::Errors | Measure::Operations | Measure::Elapsed | Measure::ServerCpu | Measure::SambaCpu => None,
+            Measure::Errors
+            | Measure::Count(_)
+            | Measure::Operations
+            | Measure::Elapsed
+            | Measure::ServerCpu
+            | Measure::SambaCpu => None,
         }
     }
 

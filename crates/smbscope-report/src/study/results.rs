@@ -94,6 +94,8 @@ impl Results {
                 for (variant, values) in variants {
                     let baseline = self.baselines.get(*variant).filter(|baseline| *baseline != variant);
                     let baseline = baseline.and_then(|baseline| variants.get(baseline));
+                    // Nothing is so many times nothing.
+                    let baseline = baseline.filter(|baseline| baseline.values().any(|value| *value > 0.0));
                     let (mean, stddev) = mean_and_deviation(values.values().copied());
                     rows.push(Row {
                         measure: measure.to_string(),
@@ -153,6 +155,6 @@ fn unit(measure: &Measure) -> &'static str {
         Measure::Operations | Measure::Commands => "1/s",
         Measure::Throughput => "B/s",
         Measure::ServerCpu | Measure::SambaCpu => "percent",
-        Measure::Errors => "",
+        Measure::Errors | Measure::Count(_) => "",
     }
 }

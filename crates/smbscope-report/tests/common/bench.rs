@@ -119,6 +119,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
         }],
         intervals: intervals.collect(),
         connects: times(users.into(), 14_000_000),
+        connect_commands: [("NEGOTIATE".to_owned(), users.into())].into(),
         failures: counts([]),
         unanswered: 0,
         client_cpu: Some(ClientCpu {

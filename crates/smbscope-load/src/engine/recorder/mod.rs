@@ -15,7 +15,7 @@ use super::result::{Interval, Operation};
 use super::session::{Performed, Queue};
 use super::silences::Silences;
 use crate::client::{Sample, Samples};
-use smbscope_model::{Nanos, Outcome, Timestamp};
+use smbscope_model::{Command, Nanos, Outcome, Timestamp};
 use smbscope_stats::{Aggregator, Bin, Dimension, Intervals, Limit, Sort, Summary};
 use smbscope_wire::status::NtStatus;
 use std::collections::{BTreeMap, HashMap};
@@ -74,6 +74,7 @@ pub(crate) struct Recorder {
     operations: Vec<Counts>,
     cells: Vec<Cell>,
     connects: Summary,
+    connect_commands: BTreeMap<Command, u64>,
     failures: BTreeMap<String, u64>,
     unanswered: u64,
     not_begun: u64,
@@ -139,6 +140,7 @@ impl Recorder {
             operations: vec![counts; operations],
             cells: Vec::new(),
             connects: Summary::new(Limit::ROW),
+            connect_commands: BTreeMap::new(),
             failures: BTreeMap::new(),
             unanswered: 0,
             not_begun: 0,
@@ -275,9 +277,12 @@ impl Recorder {
         true
     }
 
-    /// A session can be used, after this time.
-    pub(crate) fn connected(&mut self, at: Instant, took: Duration) {
+    /// A session can be used, after this time and these commands.
+    pub(crate) fn connected(&mut self, at: Instant, took: Duration, commands: &[Command]) {
         self.connects.record(Nanos::from(took));
+        for command in commands {
+            *self.connect_commands.entry(*command).or_default() += 1;
+        }
         self.sessions(at, 1);
     }
 
@@ -347,6 +352,7 @@ impl Recorder {
             mine.sessions += theirs.sessions;
         }
         self.connects.merge(&other.connects);
+        add(&mut self.connect_commands, other.connect_commands);
         add(&mut self.failures, other.failures);
         self.unanswered += other.unanswered;
         self.not_begun += other.not_begun;
@@ -379,6 +385,7 @@ impl Recorder {
             bytes_written: intervals.iter().map(|interval| interval.bytes_written).sum(),
             intervals,
             connects: self.connects,
+            connect_commands: self.connect_commands,
             failures: self.failures,
             unanswered: self.unanswered,
             not_begun: self.not_begun,
@@ -430,6 +437,7 @@ pub(crate) struct Figures {
     pub(crate) bytes_written: u64,
     pub(crate) intervals: Vec<Interval>,
     pub(crate) connects: Summary,
+    pub(crate) connect_commands: BTreeMap<Command, u64>,
     pub(crate) failures: BTreeMap<String, u64>,
     pub(crate) unanswered: u64,
     pub(crate) not_begun: u64,

@@ -68,7 +68,7 @@ fn feed(recorder: &mut Recorder, begin: Instant, (at, took, kind, status): Event
     let operation = usize::from(kind) % 2;
     recorder.completed(&Completed { operation, intended: from - Duration::from_millis(3), span, unexpected });
     if kind == 7 {
-        recorder.connected(from, Duration::from_micros(took));
+        recorder.connected(from, Duration::from_micros(took), &[Command::Smb2(command)]);
         recorder.failure(if status == 0 { "reset" } else { "refused" });
     }
 }
@@ -99,6 +99,7 @@ proptest! {
         prop_assert_eq!(whole.counted.finish(), merged.counted.finish());
         prop_assert_eq!(total(&whole), total(&merged));
         prop_assert_eq!(&whole.connects, &merged.connects);
+        prop_assert_eq!(&whole.connect_commands, &merged.connect_commands);
         prop_assert_eq!(&whole.failures, &merged.failures);
         prop_assert_eq!(&whole.intervals, &merged.intervals);
         for (mine, theirs) in whole.operations.iter().zip(&merged.operations) {
