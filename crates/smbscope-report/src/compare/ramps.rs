@@ -3,9 +3,9 @@
 //! The rest of a comparison is about one load point of each ramp, the highest that all of them have: there a ramp is
 //! compared as a capture is, and with captures.
 
-use super::cells::row_of;
+use super::points::{LoadPoint, points};
 use super::saved::{LISTED_MAX, Summary};
-use super::{Cell, Column, Input, NoteKind, Overview, Ratio};
+use super::{Column, Input, NoteKind, Overview};
 use crate::bench::{self, Document, Run, Schedule};
 use crate::format::counted;
 use crate::json::entries::{self, Row};
@@ -128,47 +128,6 @@ pub struct Ramp {
     pub(super) capture: Option<String>,
 }
 
-/// Load points of as many users.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LoadPoint {
-    /// Users at the same time.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
-    pub users: u32,
-    /// All groups of the headline. One for each column; null where it has no such load point.
-    pub total: Vec<Option<PointCell>>,
-    /// By group; *Other* is followed by its parts.
-    pub groups: Vec<PointGroup>,
-}
-
-/// A group at a load point.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PointGroup {
-    /// Its name.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::group"))]
-    pub group: String,
-    /// The group that it is a part of, and is counted in as well.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::part_of"))]
-    pub part_of: Option<String>,
-    /// One for each column; null where it has no such load point or group.
-    pub cells: Vec<Option<PointCell>>,
-}
-
-/// What a ramp says of a group at a load point.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PointCell {
-    /// Commands answered a second.
-    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
-    pub per_second: Option<f64>,
-    /// That as a multiple of the first ramp's.
-    pub per_second_ratio: Option<Ratio>,
-    /// Counts and times, with multiples of the first ramp's.
-    #[serde(flatten)]
-    pub cell: Cell,
-}
-
 /// What is compared as reports, and the ramps among it.
 pub(super) fn resolved(given: &[Single<'_>]) -> (Vec<Input>, Option<Ramps>) {
     let ramps: Vec<Option<&Document>> = given.iter().map(Single::ramp).collect();
@@ -272,46 +231,7 @@ fn load(ramp: &Document, base: &Document, name: &str) -> Option<String> {
     }
 }
 
-fn points(ramps: &[Option<&Document>]) -> Vec<LoadPoint> {
-    let loads: BTreeSet<u32> =
-        ramps.iter().flatten().flat_map(|document| &document.runs).map(|run| run.users).collect();
-    let point = |users: u32| {
-        // Where a load was run several times, the last one counts.
-        let runs: Vec<Option<&Run>> = ramps
-            .iter()
-            .map(|document| document.and_then(|document| document.runs.iter().rev().find(|run| run.users == users)))
-            .collect();
-        let cells = |of: &dyn Fn(&Run) -> Option<Row>| -> Vec<Option<PointCell>> {
-            let rows: Vec<Option<Row>> = runs.iter().map(|run| run.and_then(of)).collect();
-            with_rates(row_of(rows.iter().map(Option::as_ref)), &runs)
-        };
-        let groups = crate::names::groups().map(|(name, part_of, _)| PointGroup {
-            group: name.to_owned(),
-            part_of: part_of.map(str::to_owned),
-            cells: cells(&|run| run.group(name).map(|group| row_of_group(run, group))),
-        });
-        LoadPoint {
-            users,
-            total: cells(&|run| Some(row(run.headline().count, run.errors.clone(), run.headline()))),
-            groups: groups.filter(|group| group.cells.iter().any(Option::is_some)).collect(),
-        }
-    };
-    loads.into_iter().map(point).collect()
-}
-
-/// The cells with rates; multiples are of the first column's, as all are.
-fn with_rates(cells: Vec<Option<Cell>>, runs: &[Option<&Run>]) -> Vec<Option<PointCell>> {
-    let rates: Vec<Option<f64>> =
-        cells.iter().zip(runs).map(|(cell, run)| Some(cell.as_ref()?.count as f64 / (*run)?.seconds()?)).collect();
-    let base = rates.first().copied().flatten();
-    let made = cells.into_iter().zip(&rates).enumerate().map(|(at, (cell, rate))| {
-        let ratio = if at == 0 { None } else { Ratio::of(*rate, base) };
-        Some(PointCell { per_second: *rate, per_second_ratio: ratio, cell: cell? })
-    });
-    made.collect()
-}
-
-fn row(count: u64, errors: BTreeMap<String, u64>, times: &Figures) -> Row {
+pub(super) fn row(count: u64, errors: BTreeMap<String, u64>, times: &Figures) -> Row {
     Row { count, timed: times.count, errors, response_time: *times, ..Row::default() }
 }
 
@@ -360,7 +280,7 @@ fn report_of(document: &Document, run: Option<&Run>) -> Summary {
 }
 
 /// A group, or the sum of its parts; errors are those of its commands.
-fn row_of_group(run: &Run, group: &bench::Group) -> Row {
+pub(super) fn row_of_group(run: &Run, group: &bench::Group) -> Row {
     let is_part = |name: &str| run.group(name).is_some_and(|part| part.part_of.as_ref() == Some(&group.group));
     let members = run.commands.iter().filter(|command| command.group == group.group || is_part(&command.group));
     row(group.operations, add_up(members.map(|command| &command.errors)), &group.times.client)
