@@ -5,8 +5,8 @@ mod common;
 use serde_json::{Value, json};
 use smbscope_model::{Dialect, Exchange, Group, Half, Nanos, Outcome, Quality, Subcommand};
 use smbscope_report::Report;
-use smbscope_report::bench;
-use smbscope_report::compare::{self, Comparison, Content, Given, Input, NoteKind, Summary};
+use smbscope_report::bench::{self, ServerLoad, ServerSeries};
+use smbscope_report::compare::{self, Comparison, Content, Given, Input, NoteKind, PointCell, Summary};
 use smbscope_wire::names::Trans2;
 
 fn input(name: &str, report: &Report) -> Input {
@@ -128,6 +128,16 @@ fn ramps_are_compared_load_point_by_load_point() {
     assert!((1.9..2.1).contains(&p95), "{p95}");
     let read = ramps.points[1].groups.iter().find(|group| group.group == "Read").expect("there are reads");
     assert_eq!(read.cells[1].as_ref().and_then(|cell| cell.per_second), Some(615.0));
+    // Reads move what was read, and all groups what was read and written: 9,000 and 2,500 bytes a command.
+    let bytes = |cell: &Option<PointCell>| cell.as_ref().and_then(|cell| cell.bytes_per_second);
+    assert_eq!(
+        (bytes(&read.cells[1]), bytes(&ramps.points[1].total[1])),
+        (Some(2_050.0 * 9_000.0), Some(2_050.0 * 11_500.0))
+    );
+    let open = ramps.points[1].groups.iter().find(|group| group.group == "Open/Close").expect("there are opens");
+    assert_eq!(bytes(&open.cells[1]), None);
+    let of_base = slow.bytes_per_second_ratio.map(|ratio| ratio.value);
+    assert_eq!((of_base, slow.spread.as_ref()), (Some(0.5), None));
     // 32 users are in one of them only; the rest is about 16, the most that both have.
     assert!(ramps.points[3].total[1].is_none());
     assert!(ramps.columns.iter().flatten().all(|ramp| ramp.users == 16));
@@ -571,6 +581,41 @@ fn run_of(times: f64, minute: i64) -> (String, Content) {
     ramp.started_ns = smbscope_model::Timestamp(common::START + minute * 60_000_000_000);
     ramp.warnings.clear();
     (format!("runs/{minute}"), Content::Ramp(Box::new(ramp.completed())))
+}
+
+/// With what it cost the server, a second of each.
+fn with_cpu((source, content): (String, Content), percent: f64) -> (String, Content) {
+    let Content::Ramp(mut ramp) = content else { panic!("it is a ramp") };
+    ramp.runs[0].server = Some(ServerLoad {
+        source: "this machine".to_owned(),
+        times_ns: vec![smbscope_model::Timestamp(0), smbscope_model::Timestamp(1)],
+        metrics: vec![ServerSeries::of("cpu", "percent", vec![Some(percent), Some(percent + 10.0)])],
+    });
+    (source, Content::Ramp(ramp))
+}
+
+#[test]
+fn load_points_of_several_runs_say_from_where_to_where_they_go_and_what_they_cost_the_server() {
+    let base = [(1.0, 20.0), (1.5, 30.0), (2.0, 40.0)];
+    let base = base.iter().zip(0..).map(|((times, cpu), minute)| with_cpu(run_of(*times, minute), *cpu)).collect();
+    let other = vec![run_of(3.0, 10)];
+    let given = [Given { name: "a".into(), runs: base }, Given { name: "b".into(), runs: other }];
+    let comparison = Comparison::of_all(None, &given);
+    assert_eq!(problems(&document(&comparison)), Vec::<String>::new());
+    let point = &comparison.ramps.as_ref().expect("there are ramps").points[0];
+    let [Some(a), Some(b)] = point.total.as_slice() else { panic!("both have the load point") };
+    let spread = a.spread.as_ref().expect("three runs");
+    assert_eq!((spread.per_second, spread.bytes_per_second), (Some((2_000.0, 2_000.0)), Some((23e6, 23e6))));
+    // The slowest run takes twice as long as the fastest, and the typical one is between them.
+    let (low, high) = spread.mean.expect("three means");
+    let mean = a.cell.response_time.mean.expect("a mean");
+    assert!((low.0 * 2 - high.0).abs() <= 2 && low < mean && mean < high, "{low} {mean} {high}");
+    assert_eq!(b.spread, None);
+    let [cpu] = point.server.as_slice() else { panic!("one metric") };
+    let found = cpu.cells[0].expect("three runs looked");
+    assert_eq!((cpu.metric.as_str(), found.mean, found.max), ("cpu", 35.0, 40.0));
+    assert_eq!((found.mean_range, found.max_range), (Some((25.0, 45.0)), Some((30.0, 50.0))));
+    assert_eq!(cpu.cells[1], None);
 }
 
 /// Runs that alternate, base first; each pair shares a disturbance.

@@ -261,10 +261,10 @@ function distributions({ groups, columns }: SmbscopeComparisonDocument): HTMLEle
 function groupFactors(groups: Entry[], metric: Metric, names: string[]): HTMLElement | null {
   const panels = names.slice(1).map((name, i): FactorPanel => {
     const rows = groups.flatMap(({ name, part, cells }) => {
-      const factor = factorOf(cells[i + 1]?.ratios?.[metric] ?? null, metric === "sum");
+      const factor = factorOf(cells[i + 1]?.ratios?.[metric] ?? null, metric === "sum" ? "amount" : "time");
       return factor ? [{ name, part, factor }] : [];
     });
-    return { title: `${name}, of ${names[0]}`, rows };
+    return { title: `${name} against ${names[0]}`, rows };
   });
   const shown = panels.filter(({ rows }) => rows.length > 0);
   if (shown.length === 0) return null;

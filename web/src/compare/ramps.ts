@@ -1,11 +1,15 @@
 // Ramps side by side: throughput and response time of each against users, and a table of every load point and group.
-import { curve, lines, ratePanel, type Series, timePanel } from "../charts/lines";
+import { spaced } from "../bench/charts";
+import { type FactorPanel, factors } from "../charts/factors";
+import { bandOf, bytesPanel, curve, lines, ratePanel, type Series, timePanel } from "../charts/lines";
+import { serversPanels } from "../charts/server";
 import type { Child } from "../lib/dom";
-import { counted, duration, ratio, thousands } from "../lib/format";
+import { counted, duration, rate, ratio, thousands } from "../lib/format";
 import { Choice, facts, lead, part } from "../lib/page";
 import { type Column, countColumn, numberColumn, speedColumn, textColumn, timeColumn } from "../table/columns";
 import { table } from "../table/table";
-import type { PointCell, Ramps, SmbscopeComparisonDocument } from "../types/compare";
+import type { PointCell, Ramps, Ratio, SmbscopeComparisonDocument } from "../types/compare";
+import { factorOf } from "./factor";
 
 /** Nothing where no column is a ramp. */
 export function rampsContent({ ramps, columns }: SmbscopeComparisonDocument): Child[] | null {
@@ -22,9 +26,20 @@ export function rampsContent({ ramps, columns }: SmbscopeComparisonDocument): Ch
     return [[names[i] ?? "", text.filter((found) => found !== null).join("; ")]];
   });
   const shown = ramps.columns.flatMap((ramp, i) => (ramp ? [`${names[i]} at ${counted(ramp.users, "user")}`] : []));
+  const repeated = columns.some((column) => column.runs > 1);
+  // With at least two sides.
+  const compared = ramps.points
+    .filter((point) => point.total.filter((cell) => cell !== null).length > 1)
+    .map((point) => ({ name: counted(point.users, "user"), value: point }));
   return [
     facts(known),
+    repeated && lead("Bands reach from the least to the greatest run of a column."),
     ramps.points.length > 1 ? chosenGroup(ramps).place((group) => [chart(ramps, names, group)]) : null,
+    compared.length > 0 &&
+      part(
+        "Factors against the baseline",
+        new Choice("Load", compared, compared.length - 1).place((point) => [pointFactors(point, names)]),
+      ),
     part("Load points", pointTable(ramps, names)),
     lead(`Everything else on this page is about one load point of each ramp: ${shown.join(", ")}.`),
   ];
@@ -37,38 +52,80 @@ function chosenGroup(ramps: Ramps): Choice<string | null> {
   return new Choice("Group", [{ name: "Total", value: null }, ...options], 0);
 }
 
+/** Figures of a load point that have a curve, and what they go by among the runs of a side. */
+type Figure = "per_second" | "bytes_per_second" | "mean" | "p50" | "p95";
+
+function figureOf(cell: PointCell, figure: Figure): number | null {
+  return figure === "per_second" || figure === "bytes_per_second" ? cell[figure] : cell.response_time[figure];
+}
+
 function chart(ramps: Ramps, names: readonly string[], group: string | null): HTMLElement {
-  const cells = (point: Ramps["points"][number]) =>
+  type Point = Ramps["points"][number];
+  const cells = (point: Point) =>
     group === null ? point.total : (point.groups.find((found) => found.group === group)?.cells ?? []);
-  const series = (value: (cell: PointCell) => number | null): Series[] =>
-    names.flatMap((name, i) => {
-      const of = (point: Ramps["points"][number]) => {
-        const cell = cells(point)[i];
-        return cell ? value(cell) : null;
+  const users = (point: Point) => point.users;
+  const sides = names.flatMap((name, side) => (ramps.columns[side] ? [{ name, side }] : []));
+  const series = (figure: Figure): Series[] =>
+    sides.map(({ name, side }) => {
+      const of = (point: Point) => {
+        const cell = cells(point)[side];
+        return cell ? figureOf(cell, figure) : null;
       };
-      return ramps.columns[i] ? [curve(name, i, ramps.points, (point) => point.users, of)] : [];
+      const band = bandOf(ramps.points, users, (point) => cells(point)[side]?.spread?.[figure]);
+      return curve(name, side, ramps.points, users, of, { dots: true, ...band });
     });
-  const mean = (cell: PointCell) => cell.response_time.mean;
-  const speed = (cell: PointCell) => cell.per_second;
-  const p50 = (cell: PointCell) => cell.response_time.p50;
-  const p95 = (cell: PointCell) => cell.response_time.p95;
+  const server = serversPanels(({ metric, of }) =>
+    sides.map(({ name, side }) => {
+      const found = (point: Point) => point.server.find((row) => row.metric === metric)?.cells[side];
+      const band = bandOf(ramps.points, users, (point) => found(point)?.[`${of}_range`]);
+      return curve(name, side, ramps.points, users, (point) => found(point)?.[of], { dots: true, ...band });
+    }),
+  );
+  const bytes = series("bytes_per_second");
   return lines({
     label: "Throughput and response time of the ramps against the number of users",
     at: "At",
     x: {
       title: "Users",
       text: (n) => counted(n, "user"),
-      tickText: (n) => (Number.isInteger(n) ? thousands(n) : ""),
+      tickText: thousands,
       logarithmic: false,
+      ticks: spaced(ramps.points.map(users)),
     },
     panels: [
-      ratePanel(170, series(speed)),
-      timePanel("Mean response time", 150, series(mean)),
-      timePanel("Median", 150, series(p50)),
-      timePanel("p95", 150, series(p95)),
+      ratePanel(170, series("per_second")),
+      ...(bytes.some(({ points }) => points.length > 0) ? [bytesPanel("Bytes each second", 150, bytes)] : []),
+      timePanel("Mean response time", 150, series("mean")),
+      timePanel("Median", 150, series("p50")),
+      timePanel("p95", 150, series("p95")),
+      ...server,
     ],
     interpolate: true,
   });
+}
+
+/** The factors of a load point: all groups and each, a panel for each figure and side. */
+function pointFactors(point: Ramps["points"][number], names: readonly string[]): HTMLElement | null {
+  const rows = [{ group: "Total", part_of: null, cells: point.total }, ...point.groups];
+  const figures: [string, (cell: PointCell) => Ratio | null, boolean][] = [
+    ["commands each second", (cell) => cell.per_second_ratio, true],
+    ["bytes each second", (cell) => cell.bytes_per_second_ratio, true],
+    ["mean response time", (cell) => cell.ratios?.mean ?? null, false],
+    ["p95", (cell) => cell.ratios?.p95 ?? null, false],
+  ];
+  const panels = names.flatMap((name, side) =>
+    figures.map(([figure, ratio, moreIsBetter]): FactorPanel => {
+      const found = rows.flatMap(({ group, part_of, cells }) => {
+        const cell = side > 0 ? cells[side] : null;
+        const factor = cell ? factorOf(ratio(cell), moreIsBetter ? "throughput" : "time") : null;
+        return factor ? [{ name: group, part: part_of !== null, factor }] : [];
+      });
+      return { title: `${name}: ${figure}`, rows: found };
+    }),
+  );
+  const shown = panels.filter(({ rows }) => rows.length > 0);
+  const label = `Factors of the groups against ${names[0]} at ${counted(point.users, "user")}`;
+  return shown.length > 0 ? factors({ label, panels: shown }) : null;
 }
 
 interface Row {
@@ -95,6 +152,11 @@ function pointTable(ramps: Ramps, names: readonly string[]): HTMLElement {
     textColumn("Ramp", (row) => row.name),
     speedColumn((row) => row.cell.per_second),
     times("Commands/s", (row) => row.cell.per_second_ratio),
+    numberColumn("Data", (row) => row.cell.bytes_per_second, rate, {
+      exported: "Data (bytes/s)",
+      help: "Read and written in a second",
+    }),
+    times("Data", (row) => row.cell.bytes_per_second_ratio),
     timeColumn("p50", (row) => row.cell.response_time.p50),
     times("p50", (row) => row.cell.ratios?.p50),
     timeColumn("p95", (row) => row.cell.response_time.p95),

@@ -843,6 +843,10 @@ export interface LoadPoint {
    * By group; *Other* is followed by its parts.
    */
   groups: PointGroup[];
+  /**
+   * What the load cost the servers, by metric; empty where nothing is known of their side.
+   */
+  server: PointMetric[];
 }
 /**
  * What a ramp says of a group at a load point.
@@ -856,6 +860,18 @@ export interface PointCell {
    * That as a multiple of the first ramp's.
    */
   per_second_ratio: Ratio | null;
+  /**
+   * Bytes read and written a second; of Read those read, of Write those written, and null of other groups.
+   */
+  bytes_per_second: number | null;
+  /**
+   * That as a multiple of the first ramp's.
+   */
+  bytes_per_second_ratio: Ratio | null;
+  /**
+   * The least and the greatest of several runs of the column; null of a single one.
+   */
+  spread: Spread | null;
   /**
    * Commands, timed or not.
    */
@@ -880,6 +896,46 @@ export interface PointCell {
    * To the base; null in the base itself, and where the base has no cell.
    */
   ratios: Ratios | null;
+}
+/**
+ * From where to where the values of several runs go.
+ */
+export interface Spread {
+  /**
+   * Of `per_second`.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  per_second: [number, number] | null;
+  /**
+   * Of `bytes_per_second`.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  bytes_per_second: [number, number] | null;
+  /**
+   * Of the mean response time.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  mean: [number, number] | null;
+  /**
+   * Of the median.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  p50: [number, number] | null;
+  /**
+   * Of the 95th percentile.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  p95: [number, number] | null;
 }
 /**
  * A group at a load point.
@@ -908,6 +964,50 @@ export interface PointGroup {
    * One for each column; null where it has no such load point or group.
    */
   cells: (PointCell | null)[];
+}
+/**
+ * A metric of the servers at a load point.
+ */
+export interface PointMetric {
+  /**
+   * What: `cpu`, `disk_busiest` …, as in the document of a run.
+   */
+  metric: string;
+  /**
+   * In what: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
+   */
+  unit: string;
+  /**
+   * One for each column; null where its server's side is not known.
+   */
+  cells: (MetricCell | null)[];
+}
+/**
+ * A metric of one server at a load point.
+ */
+export interface MetricCell {
+  /**
+   * The average of the samples; of several runs, of their averages.
+   */
+  mean: number;
+  /**
+   * The greatest sample; of several runs, the average of theirs.
+   */
+  max: number;
+  /**
+   * The least and the greatest average of several runs; null of a single one.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  mean_range: [number, number] | null;
+  /**
+   * The least and the greatest maximum of several runs.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  max_range: [number, number] | null;
 }
 /**
  * A caveat of the comparison.

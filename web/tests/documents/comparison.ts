@@ -183,24 +183,60 @@ function column(report: SmbscopeReportDocument, name: string, base: SmbscopeRepo
 export function comparedRamps(): SmbscopeComparisonDocument {
   const document = comparison(["before", "after"]);
   const point = (users: number, columns: number) => {
-    const cells = (found: SmbscopeComparisonDocument["headline"]["cells"], share: number) =>
+    const cells = (found: SmbscopeComparisonDocument["headline"]["cells"], share: number, bytes: boolean) =>
       found.slice(0, 2).map((cell, i) => {
         if (!cell || i >= columns) return null;
         const per_second = (1_000 * users * share) / (i + 1);
-        const per_second_ratio = i === 0 ? null : { value: 0.5, interval: null, certainty: null };
-        return { per_second, per_second_ratio, ...cell, distribution: cell.distribution.map(() => 0) as Decades };
+        const half = i === 0 ? null : { value: 0.5, interval: null, certainty: null };
+        const around = (value: number | null): [number, number] | null =>
+          value === null ? null : [Math.round(value * 0.9), Math.round(value * 1.2)];
+        const { mean, p50, p95 } = cell.response_time;
+        const spread = {
+          per_second: around(per_second),
+          bytes_per_second: around(per_second * 15_000),
+          mean: around(mean),
+          p50: around(p50),
+          p95: around(p95),
+        };
+        return {
+          per_second,
+          per_second_ratio: half,
+          bytes_per_second: bytes ? per_second * 15_000 : null,
+          bytes_per_second_ratio: bytes ? half : null,
+          // The first column is several runs.
+          spread: i === 0 ? spread : null,
+          ...cell,
+          distribution: cell.distribution.map(() => 0) as Decades,
+        };
       });
+    const metric = (metric: string, unit: string, mean: number) => ({
+      metric,
+      unit,
+      cells: [0, 1].map((i) => {
+        if (i >= columns) return null;
+        const mean_range: [number, number] | null = i === 0 ? [mean * 0.9, mean * 1.1] : null;
+        return { mean, max: 1.3 * mean, mean_range, max_range: null };
+      }),
+    });
     return {
       users,
-      total: cells(document.headline.cells, 1),
-      groups: document.groups.map(({ group, part_of, cells: found }) => ({ group, part_of, cells: cells(found, 0.2) })),
+      total: cells(document.headline.cells, 1, true),
+      groups: document.groups.map(({ group, part_of, cells: found }) => ({
+        group,
+        part_of,
+        cells: cells(found, 0.2, group === "Read" || group === "Write"),
+      })),
+      server: [metric("cpu", "percent", 2 * users), metric("disk_busiest", "percent", users)],
     };
   };
   const ramp = { workload: "office", schedule: "closed loop", overall_response_time_ns: 2_340_000, capacity: 12 };
   return {
     ...document,
     // As of an older version, which did not count so.
-    columns: document.columns.map(uncounted) as SmbscopeComparisonDocument["columns"],
+    columns: document.columns.map((column, i) => ({
+      ...uncounted(column),
+      runs: i === 0 ? 3 : 1,
+    })) as SmbscopeComparisonDocument["columns"],
     headline: {
       cells: document.headline.cells.map(
         (cell) => cell && { ...cell, distribution: cell.distribution.map(() => 0) as Decades },

@@ -289,9 +289,22 @@ test("the distributions of a comparison lie over each other, a chart for each gr
 test("ramps are compared load point by load point", async ({ open }) => {
   const document = comparedRamps();
   const page = await open(document);
-  // Four panels, two ramps: three load points of the one, two of the other.
-  await expect(page.locator('#ramps [data-series="before"] circle')).toHaveCount(12);
-  await expect(page.locator('#ramps [data-series="after"] circle')).toHaveCount(8);
+  // Five panels and three of the server, two ramps: three load points of the one, two of the other.
+  await expect(page.locator('#ramps [data-series="before"] circle')).toHaveCount(8 * 3);
+  await expect(page.locator('#ramps [data-series="after"] circle')).toHaveCount(8 * 2);
+  // Several runs of the one have bands, but for the maximum of its processors.
+  await expect(page.locator('#ramps [data-series="before"] .spread-band')).toHaveCount(7);
+  await expect(page.locator('#ramps [data-series="after"] .spread-band')).toHaveCount(0);
+  // Of groups, only reads and writes move bytes.
+  await page.locator("#ramps select").first().selectOption({ label: "Read" });
+  await expect(page.locator("#ramps svg.chart").first()).toContainText("Bytes each second");
+  await page.locator("#ramps select").first().selectOption({ label: "Open/Close" });
+  await expect(page.locator("#ramps svg.chart").first()).not.toContainText("Bytes each second");
+  // Factors of the highest load point that both have: all groups and each, of four figures.
+  const moving = document.groups.filter(({ group }) => group === "Read" || group === "Write").length;
+  const rows = document.groups.length + 1;
+  await expect(page.locator("#ramps .chart g.factor")).toHaveCount(3 * rows + 1 + moving);
+  await expect(page.locator("#ramps .chart g.factor").first()).toContainText("0.50×");
   const row = page.locator("#ramps tbody tr").filter({ hasText: "after" }).first();
   await expect(row).toContainText("0.50×");
   await expect(page.locator("#ramps")).toContainText("capacity 12");

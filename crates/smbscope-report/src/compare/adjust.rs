@@ -37,7 +37,7 @@ pub(super) fn rows(comparison: &mut Comparison) {
         });
         let ratios = points.filter_map(|cells| cells.get_mut(column)?.as_mut()).flat_map(|point| {
             let times = point.cell.ratios.as_mut().into_iter().flat_map(Ratios::judged);
-            point.per_second_ratio.as_mut().into_iter().chain(times)
+            [&mut point.per_second_ratio, &mut point.bytes_per_second_ratio].into_iter().flatten().chain(times)
         });
         mark(ratios.collect(), benjamini_hochberg);
     }

@@ -27,7 +27,7 @@ pub(crate) use json::Document;
 pub use json::{SCHEMA, write};
 pub use limit::{Judgement, Limit, NoFigure, judge};
 pub use notes::{FEW, MIX_PERCENT, Note, NoteKind, UNTIMED_PERCENT};
-pub use points::{LoadPoint, PointCell, PointGroup};
+pub use points::{LoadPoint, MetricCell, PointCell, PointGroup, PointMetric, Spread};
 pub use ramps::{Content, Given, Ramp, Ramps};
 pub use saved::Summary;
 pub use slices::{Slice, Slices};

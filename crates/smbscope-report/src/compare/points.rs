@@ -1,4 +1,4 @@
-//! Load points of several ramps with as many users: throughput and response time by group.
+//! Load points of several ramps with as many users: throughput and response time by group, and what it cost the server.
 
 use super::cells::row_of;
 use super::ramps::{row, row_of_group};
@@ -6,6 +6,7 @@ use super::{Cell, Ratio};
 use crate::bench::{Document, Run};
 use crate::json::entries::Row;
 use serde::Serialize;
+use smbscope_model::{Group, Nanos};
 use std::collections::BTreeSet;
 
 /// Load points of as many users.
@@ -19,6 +20,8 @@ pub struct LoadPoint {
     pub total: Vec<Option<PointCell>>,
     /// By group; *Other* is followed by its parts.
     pub groups: Vec<PointGroup>,
+    /// What the load cost the servers, by metric; empty where nothing is known of their side.
+    pub server: Vec<PointMetric>,
 }
 
 /// A group at a load point.
@@ -44,9 +47,68 @@ pub struct PointCell {
     pub per_second: Option<f64>,
     /// That as a multiple of the first ramp's.
     pub per_second_ratio: Option<Ratio>,
+    /// Bytes read and written a second; of Read those read, of Write those written, and null of other groups.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
+    pub bytes_per_second: Option<f64>,
+    /// That as a multiple of the first ramp's.
+    pub bytes_per_second_ratio: Option<Ratio>,
+    /// The least and the greatest of several runs of the column; null of a single one.
+    pub spread: Option<Spread>,
     /// Counts and times, with multiples of the first ramp's.
     #[serde(flatten)]
     pub cell: Cell,
+}
+
+/// From where to where the values of several runs go.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Spread {
+    /// Of `per_second`.
+    pub per_second: Option<(f64, f64)>,
+    /// Of `bytes_per_second`.
+    pub bytes_per_second: Option<(f64, f64)>,
+    /// Of the mean response time.
+    pub mean: Option<(Nanos, Nanos)>,
+    /// Of the median.
+    pub p50: Option<(Nanos, Nanos)>,
+    /// Of the 95th percentile.
+    pub p95: Option<(Nanos, Nanos)>,
+}
+
+/// A metric of the servers at a load point.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PointMetric {
+    /// What: `cpu`, `disk_busiest` …, as in the document of a run.
+    pub metric: String,
+    /// In what: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
+    pub unit: String,
+    /// One for each column; null where its server's side is not known.
+    pub cells: Vec<Option<MetricCell>>,
+}
+
+/// A metric of one server at a load point.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MetricCell {
+    /// The average of the samples; of several runs, of their averages.
+    pub mean: f64,
+    /// The greatest sample; of several runs, the average of theirs.
+    pub max: f64,
+    /// The least and the greatest average of several runs; null of a single one.
+    pub mean_range: Option<(f64, f64)>,
+    /// The least and the greatest maximum of several runs.
+    pub max_range: Option<(f64, f64)>,
+}
+
+/// The least and the greatest of two values or more.
+pub(super) fn range<T: Copy>(
+    values: impl Iterator<Item = T>,
+    before: fn(&T, &T) -> std::cmp::Ordering,
+) -> Option<(T, T)> {
+    let values: Vec<T> = values.collect();
+    let (least, most) = (values.iter().copied().min_by(before)?, values.iter().copied().max_by(before)?);
+    (values.len() > 1).then_some((least, most))
 }
 
 pub(super) fn points(ramps: &[Option<&Document>]) -> Vec<LoadPoint> {
@@ -58,32 +120,76 @@ pub(super) fn points(ramps: &[Option<&Document>]) -> Vec<LoadPoint> {
             .iter()
             .map(|document| document.and_then(|document| document.runs.iter().rev().find(|run| run.users == users)))
             .collect();
-        let cells = |of: &dyn Fn(&Run) -> Option<Row>| -> Vec<Option<PointCell>> {
+        let cells = |of: &dyn Fn(&Run) -> Option<Row>, bytes: &dyn Fn(&Run) -> Option<u64>| -> Vec<Option<PointCell>> {
             let rows: Vec<Option<Row>> = runs.iter().map(|run| run.and_then(of)).collect();
-            with_rates(row_of(rows.iter().map(Option::as_ref)), &runs)
+            with_rates(row_of(rows.iter().map(Option::as_ref)), &runs, bytes)
         };
         let groups = crate::names::groups().map(|(name, part_of, _)| PointGroup {
             group: name.to_owned(),
             part_of: part_of.map(str::to_owned),
-            cells: cells(&|run| run.group(name).map(|group| row_of_group(run, group))),
+            cells: cells(&|run| run.group(name).map(|group| row_of_group(run, group)), &|run| match name {
+                name if name == Group::Read.name() => Some(run.bytes_read),
+                name if name == Group::Write.name() => Some(run.bytes_written),
+                _ => None,
+            }),
         });
         LoadPoint {
             users,
-            total: cells(&|run| Some(row(run.headline().count, run.errors.clone(), run.headline()))),
+            total: cells(&|run| Some(row(run.headline().count, run.errors.clone(), run.headline())), &|run| {
+                Some(run.bytes_read.saturating_add(run.bytes_written))
+            }),
             groups: groups.filter(|group| group.cells.iter().any(Option::is_some)).collect(),
+            server: metrics(&runs),
         }
     };
     loads.into_iter().map(point).collect()
 }
 
 /// The cells with rates; multiples are of the first column's, as all are.
-fn with_rates(cells: Vec<Option<Cell>>, runs: &[Option<&Run>]) -> Vec<Option<PointCell>> {
-    let rates: Vec<Option<f64>> =
-        cells.iter().zip(runs).map(|(cell, run)| Some(cell.as_ref()?.count as f64 / (*run)?.seconds()?)).collect();
-    let base = rates.first().copied().flatten();
-    let made = cells.into_iter().zip(&rates).enumerate().map(|(at, (cell, rate))| {
-        let ratio = if at == 0 { None } else { Ratio::of(*rate, base) };
-        Some(PointCell { per_second: *rate, per_second_ratio: ratio, cell: cell? })
+fn with_rates(
+    cells: Vec<Option<Cell>>,
+    runs: &[Option<&Run>],
+    bytes: &dyn Fn(&Run) -> Option<u64>,
+) -> Vec<Option<PointCell>> {
+    let rates = |of: &dyn Fn(usize, &Run) -> Option<u64>| -> Vec<Option<f64>> {
+        let rate = |(at, run): (usize, &Option<&Run>)| Some(of(at, (*run)?)? as f64 / (*run)?.seconds()?);
+        runs.iter().enumerate().map(rate).collect()
+    };
+    let commands = rates(&|at, _| Some(cells[at].as_ref()?.count));
+    let bytes = rates(&|_, run| bytes(run));
+    let ratio = |rates: &[Option<f64>], at: usize| {
+        if at == 0 { None } else { Ratio::of(rates[at], rates.first().copied().flatten()) }
+    };
+    let made = cells.into_iter().enumerate().map(|(at, cell)| {
+        Some(PointCell {
+            per_second: commands[at],
+            per_second_ratio: ratio(&commands, at),
+            bytes_per_second: bytes[at],
+            bytes_per_second_ratio: ratio(&bytes, at),
+            spread: None,
+            cell: cell?,
+        })
     });
     made.collect()
+}
+
+/// Metrics that any of the runs has, in their order.
+fn metrics(runs: &[Option<&Run>]) -> Vec<PointMetric> {
+    let all = || runs.iter().flatten().flat_map(|run| &run.server).flat_map(|server| &server.metrics);
+    let mut known: Vec<(&str, &str)> = Vec::new();
+    for series in all() {
+        if known.iter().all(|(metric, _)| *metric != series.metric) {
+            known.push((&series.metric, &series.unit));
+        }
+    }
+    let cell = |run: &Option<&Run>, metric: &str| {
+        let series = (*run)?.server.as_ref()?.metric(metric)?;
+        Some(MetricCell { mean: series.mean, max: series.max, mean_range: None, max_range: None })
+    };
+    let metric = |(metric, unit): (&str, &str)| PointMetric {
+        metric: metric.to_owned(),
+        unit: unit.to_owned(),
+        cells: runs.iter().map(|run| cell(run, metric)).collect(),
+    };
+    known.into_iter().map(metric).collect()
 }

@@ -4,8 +4,10 @@
 //! a column are geometric means of its runs (`smbscope_stats::replication` says why), counts are means.
 
 use super::cells::{Cell, Certainty, Conclusion, Interval, Ratio, Ratios, ResponseTime};
+use super::points::range;
 use super::ramps::Single;
-use super::{Column, Comparison, Given, LoadPoint, Note, NoteKind, Overview, OverviewRatios, PointCell, Ramps};
+use super::{Column, Comparison, Given, LoadPoint, MetricCell, Note, NoteKind, Overview, OverviewRatios};
+use super::{PointCell, Ramps, Spread};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::replication::{self, Figure, Settings};
 use std::ops::Range;
@@ -96,13 +98,34 @@ impl Sides {
 
     fn points(&self, points: &[Option<PointCell>]) -> Vec<Option<PointCell>> {
         let cells: Vec<Option<Cell>> = points.iter().map(|point| Some(point.as_ref()?.cell.clone())).collect();
-        let rate = |run: usize| points.get(run)?.as_ref()?.per_second;
+        let commands = |run: usize| points.get(run)?.as_ref()?.per_second;
+        let bytes = |run: usize| points.get(run)?.as_ref()?.bytes_per_second;
         let folded = self.cells(&cells).into_iter().enumerate().map(|(column, cell)| {
             let known = cell.as_ref().is_some_and(|cell| cell.ratios.is_some());
+            let ratio = |value: &dyn Fn(usize) -> Option<f64>| known.then(|| self.ratio(column, value)).flatten();
             Some(PointCell {
-                per_second: typical(self.runs[column].clone().filter_map(rate)),
-                per_second_ratio: known.then(|| self.ratio(column, &rate)).flatten(),
+                per_second: typical(self.runs[column].clone().filter_map(commands)),
+                per_second_ratio: ratio(&commands),
+                bytes_per_second: typical(self.runs[column].clone().filter_map(bytes)),
+                bytes_per_second_ratio: ratio(&bytes),
+                spread: spread(&points[self.runs[column].clone()]),
                 cell: cell?,
+            })
+        });
+        folded.collect()
+    }
+
+    /// A metric of the servers of runs as one of columns.
+    fn metrics(&self, cells: &[Option<MetricCell>]) -> Vec<Option<MetricCell>> {
+        let folded = self.runs.iter().map(|runs| {
+            let known: Vec<&MetricCell> = cells[runs.clone()].iter().flatten().collect();
+            let mean = |of: fn(&MetricCell) -> f64| known.iter().map(|cell| of(cell)).sum::<f64>() / known.len() as f64;
+            let ends = |of: fn(&MetricCell) -> f64| range(known.iter().map(|cell| of(cell)), f64::total_cmp);
+            (!known.is_empty()).then(|| MetricCell {
+                mean: mean(|cell| cell.mean),
+                max: mean(|cell| cell.max),
+                mean_range: ends(|cell| cell.mean),
+                max_range: ends(|cell| cell.max),
             })
         });
         folded.collect()
@@ -149,6 +172,7 @@ impl Sides {
         let points = ramps.points.into_iter().map(|mut point: LoadPoint| {
             point.total = self.points(&point.total);
             point.groups.iter_mut().for_each(|group| group.cells = self.points(&group.cells));
+            point.server.iter_mut().for_each(|metric| metric.cells = self.metrics(&metric.cells));
             point
         });
         Ramps { columns: typical.iter().map(|run| ramps.columns[*run].clone()).collect(), points: points.collect() }
@@ -205,6 +229,23 @@ impl Sides {
         }
         kept
     }
+}
+
+/// From where to where the runs of a column go; nothing of a single one.
+fn spread(points: &[Option<PointCell>]) -> Option<Spread> {
+    let known: Vec<&PointCell> = points.iter().flatten().collect();
+    let rates = |of: fn(&PointCell) -> Option<f64>| range(known.iter().filter_map(|point| of(point)), f64::total_cmp);
+    let times = |of: fn(&ResponseTime) -> Option<Nanos>| {
+        let timed = known.iter().filter(|point| point.cell.timed > 0);
+        range(timed.filter_map(|point| of(&point.cell.response_time)), Nanos::cmp)
+    };
+    (known.len() > 1).then(|| Spread {
+        per_second: rates(|point| point.per_second),
+        bytes_per_second: rates(|point| point.bytes_per_second),
+        mean: times(|times| times.mean),
+        p50: times(|times| times.p50),
+        p95: times(|times| times.p95),
+    })
 }
 
 /// What a typical run of a column says of a row; runs without it count as nothing.

@@ -1,7 +1,7 @@
 //! The comparison for a terminal: the captures side by side, then groups and commands with a line a column.
 
 use super::{Cell, Column, Command, Comparison, Dialect, Group, Note, NoteKind, PointCell, Ratio, ResponseTime};
-use crate::format::{clean, counted, or_dash, rate, shorten, shorten_path, span, thousands, unbroken};
+use crate::format::{bytes, clean, counted, or_dash, rate, shorten, shorten_path, span, thousands, unbroken};
 use crate::names;
 use crate::text::page::Page;
 use crate::text::style::Paint;
@@ -196,6 +196,8 @@ fn ramps(page: &mut Page, comparison: &Comparison) {
             ("/s", 0),
             (TIMES, 0),
             (INTERVAL, 1),
+            ("Data", 0),
+            (TIMES, 4),
             ("Median", 0),
             (TIMES, 0),
             ("p95", 0),
@@ -253,10 +255,12 @@ fn point_lines(users: u32, names: &[String], cells: &[Option<PointCell>], repeat
     let heading = counted(users.into(), "user", "users");
     let mut lines = vec![Line::new(heading, Vec::new())];
     for (name, point) in names.iter().zip(cells) {
-        let Some(PointCell { per_second, per_second_ratio, cell }) = point else { continue };
+        let Some(PointCell { per_second, per_second_ratio, bytes_per_second, cell, .. }) = point else { continue };
         let ratio = |ratio: Option<Ratio>| ratio.map_or_else(String::new, |ratio| ratio.to_string());
         let mut shown = vec![per_second.map_or_else(String::new, rate), ratio(*per_second_ratio)];
         shown.extend(repeated.then(|| interval(*per_second_ratio)));
+        shown.push(bytes_per_second.map_or_else(String::new, |data| format!("{}/s", bytes(data.round() as u64))));
+        shown.push(ratio(point.as_ref().and_then(|point| point.bytes_per_second_ratio)));
         if cell.timed > 0 {
             let (times, ratios) = (cell.response_time, cell.ratios.as_ref());
             let p95 = ratios.and_then(|ratios| ratios.p95);
