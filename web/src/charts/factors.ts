@@ -56,7 +56,7 @@ export function factorText({ ratio, interval, range }: Pick<Factor, "ratio" | "i
   return `${ratioText(ratio)}${interval ? ` (${ends(interval)})` : range ? ` [${ends(range)}]` : ""}`;
 }
 
-const TOP = 26;
+const TOP = 10;
 const AXIS = 40;
 /** About how wide a character is, in pixels. */
 const CHARACTER = 6.7;
@@ -87,7 +87,7 @@ export function factors(options: {
   const rowHeight = (row: FactorRow, layout: Layout) =>
     layout.stacked ? LINE * wrapped(row.name, layout.characters).length + 40 : 28;
   const panelHeight = (panel: FactorPanel, layout: Layout) =>
-    panel.rows.reduce((sum, row) => sum + rowHeight(row, layout), TOP + AXIS);
+    panel.rows.reduce((sum, row) => sum + rowHeight(row, layout), TOP + titleOf(panel, layout).length * LINE + AXIS);
   const layoutOf = (width: number) => layout(panels, width);
   const { element } = figure({
     label,
@@ -117,22 +117,30 @@ function layout(panels: readonly FactorPanel[], width: number): Layout {
   return { stacked, names, axis, characters: Math.max(16, Math.floor(width / CHARACTER)) };
 }
 
+/** In bold, which is wider. */
+function titleOf({ title }: FactorPanel, { characters }: Layout): string[] {
+  return wrapped(title, Math.floor(0.85 * characters));
+}
+
 function drawPanel(
   svg: Element,
-  { title, rows }: FactorPanel,
+  panel: FactorPanel,
   heights: readonly number[],
-  { stacked, axis, characters }: Layout,
+  layout: Layout,
   domain: [number, number],
   from: number,
   width: number,
 ): void {
-  const top = from + TOP;
+  const { rows } = panel;
+  const { stacked, axis, characters } = layout;
+  const title = titleOf(panel, layout);
+  const top = from + TOP + title.length * LINE;
   const box: Box = { left: axis[0], right: axis[1], top, bottom: top + heights.reduce((a, b) => a + b, 0) };
   const x: Scale = scaleLog(domain, axis);
   const ticks = ratioTicks(...domain, Math.max(3, Math.floor((box.right - box.left) / 58)));
   svg.append(
     xAxis(box, x, { ticks, text: (n) => `${Number(n.toPrecision(n < 1 ? 2 : 3))}×` }),
-    s("text", { class: "title", x: 0, y: top - 10 }, title),
+    ...title.map((text, i) => s("text", { class: "title", x: 0, y: from + (i + 1) * LINE }, text)),
     s("line", { class: "one", x1: x(1), x2: x(1), y1: box.top, y2: box.bottom }),
   );
   let y = top;
@@ -188,13 +196,13 @@ function mark(group: Element, factor: Factor, x: Scale, y: number): void {
 const CIRCLE = "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z";
 const SQUARE = "M-4 -4h8v8h-8z";
 const DIAMOND = "M0 -5.5L5.5 0L0 5.5L-5.5 0z";
-const LEFT = "M-6 0L3.5 -5v10z";
-const RIGHT = "M6 0L-3.5 -5v10z";
+const UP = "M0 -5.5L5.5 4h-11z";
+const DOWN = "M0 5.5L5.5 -4h-11z";
 
-/** So that no meaning rests on the colour: worse and better point away from each other. */
+/** So that no meaning rests on the colour: better points up, worse points down. */
 function shapeOf(verdict: Verdict | null): string {
   const kind = verdict && VERDICTS[verdict][1];
-  return kind === "worse" ? RIGHT : kind === "better" ? LEFT : kind === "equal" ? SQUARE : CIRCLE;
+  return kind === "worse" ? DOWN : kind === "better" ? UP : kind === "equal" ? SQUARE : CIRCLE;
 }
 
 function kindOf(factor: Factor | null): string {

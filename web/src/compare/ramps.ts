@@ -1,5 +1,6 @@
 // Ramps side by side: throughput and response time of each against users, and a table of every load point and group.
 import { spaced } from "../bench/charts";
+import { serverColumns } from "../bench/tables";
 import { type FactorPanel, factors } from "../charts/factors";
 import { bandOf, bytesPanel, curve, lines, ratePanel, type Series, timePanel } from "../charts/lines";
 import { serversPanels } from "../charts/server";
@@ -26,6 +27,7 @@ export function rampsContent({ ramps, columns }: SmbscopeComparisonDocument): Ch
     return [[names[i] ?? "", text.filter((found) => found !== null).join("; ")]];
   });
   const shown = ramps.columns.flatMap((ramp, i) => (ramp ? [`${names[i]} at ${counted(ramp.users, "user")}`] : []));
+  const several = ramps.points.length > 1;
   const repeated = columns.some((column) => column.runs > 1);
   // With at least two sides.
   const compared = ramps.points
@@ -33,14 +35,15 @@ export function rampsContent({ ramps, columns }: SmbscopeComparisonDocument): Ch
     .map((point) => ({ name: counted(point.users, "user"), value: point }));
   return [
     facts(known),
-    repeated && lead("Bands reach from the least to the greatest run of a column."),
-    ramps.points.length > 1 ? chosenGroup(ramps).place((group) => [chart(ramps, names, group)]) : null,
+    several && repeated && lead("Bands reach from the least to the greatest run of a column."),
+    several && chosenGroup(ramps).place((group) => [chart(ramps, names, group)]),
     compared.length > 0 &&
       part(
         "Factors against the baseline",
         new Choice("Load", compared, compared.length - 1).place((point) => [pointFactors(point, names)]),
       ),
     part("Load points", pointTable(ramps, names)),
+    ramps.points.some(({ server }) => server.length > 0) && part("What it cost the servers", serverTable(ramps, names)),
     lead(`Everything else on this page is about one load point of each ramp: ${shown.join(", ")}.`),
   ];
 }
@@ -126,6 +129,21 @@ function pointFactors(point: Ramps["points"][number], names: readonly string[]):
   const shown = panels.filter(({ rows }) => rows.length > 0);
   const label = `Factors of the groups against ${names[0]} at ${counted(point.users, "user")}`;
   return shown.length > 0 ? factors({ label, panels: shown }) : null;
+}
+
+function serverTable(ramps: Ramps, names: readonly string[]): HTMLElement {
+  type Row = { point: Ramps["points"][number]; side: number };
+  const rows = ramps.points.flatMap((point) =>
+    names.flatMap((_, side): Row[] => (point.server.some(({ cells }) => cells[side]) ? [{ point, side }] : [])),
+  );
+  const columns: Column<Row>[] = [
+    countColumn("Users", ({ point }) => point.users),
+    textColumn("Ramp", ({ side }) => names[side] ?? null),
+    ...serverColumns<Row>(
+      ({ point, side }, metric, of) => point.server.find((row) => row.metric === metric)?.cells[side]?.[of] ?? null,
+    ),
+  ];
+  return table({ caption: "What it cost the servers", columns, rows, filter: false });
 }
 
 interface Row {

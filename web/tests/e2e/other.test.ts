@@ -308,6 +308,10 @@ test("ramps are compared load point by load point", async ({ open }) => {
   const row = page.locator("#ramps tbody tr").filter({ hasText: "after" }).first();
   await expect(row).toContainText("0.50×");
   await expect(page.locator("#ramps")).toContainText("capacity 12");
+  // Three load points of the one, two of the other.
+  const server = page.locator(".table").filter({ has: page.getByRole("table", { name: "What it cost the servers" }) });
+  await expect(server.locator("tbody tr")).toHaveCount(5);
+  await expect(server.locator("tbody tr").first()).toContainText("2.0%");
   expect(await page.locator("body").innerText()).not.toMatch(NONSENSE);
 });
 
