@@ -468,3 +468,25 @@ fn a_measure_has_the_value_that_the_tables_show() {
     assert_eq!([value("count(NEGOTIATE)"), value("count(LOGOFF)")], [Some(f64::from(run.users)), Some(0.0)]);
     assert_eq!([value("p50(nothing of that name)"), value("elapsed")], [None, None]);
 }
+
+#[test]
+fn overload_stands_in_the_load_curve_and_is_explained_at_the_load_point() {
+    let mut document = ramp();
+    let text = |document: &bench::Document| {
+        bench::render(document, &TextOptions { detail: Detail::All, ..TextOptions::default() })
+    };
+    assert!(!text(&document).contains("Overload"));
+    let (late_ns, budget_ns) = (Nanos(1_000_000_000), Some(Nanos(10_000_000_000)));
+    // 5 of 40 are 12.5%.
+    document.runs[0].overload =
+        Some(bench::Overload { scenarios: 40, late: 2, exceeded: 2, not_begun: 1, percent: 12.5, late_ns, budget_ns });
+    assert_eq!(problems(&value(&document)), Vec::<String>::new());
+    let text = text(&document);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence =
+        "Overload 12.5%: of 40 scenarios 2 began more than 1.00 s late, 2 took longer than 10.0 s, 1 did not begin.";
+    assert!(flat.contains(sentence), "{text}");
+    assert!(flat.contains("Client CPU Overload"), "{text}");
+    assert_eq!(document.runs[0].value(&"overload".parse().unwrap()), Some(12.5));
+    assert_eq!(document.runs[1].value(&"overload".parse().unwrap()), None);
+}

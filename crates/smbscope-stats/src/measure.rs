@@ -17,6 +17,8 @@ pub enum Measure {
     Count(String),
     /// Operations that did not end as expected.
     Errors,
+    /// Scenarios of an open loop that were too slow for their users, in percent of those that were due.
+    Overload,
     /// Operations of the workload a second.
     Operations,
     /// Commands a second.
@@ -53,8 +55,9 @@ named! {
 }
 
 /// Those without parentheses, by name. One name may have several spellings; the first is the one that is shown.
-const OTHERS: [(&str, Measure); 8] = [
+const OTHERS: [(&str, Measure); 9] = [
     ("errors", Measure::Errors),
+    ("overload", Measure::Overload),
     ("ops", Measure::Operations),
     ("operations", Measure::Operations),
     ("commands", Measure::Commands),
@@ -164,7 +167,7 @@ impl FromStr for Measure {
     type Err = FilterError;
 
     fn from_str(text: &str) -> Result<Measure, FilterError> {
-        let all = [COUNT, "errors", "ops", "commands", "throughput", "elapsed", "server_cpu", "samba_cpu"];
+        let all = [COUNT, "errors", "overload", "ops", "commands", "throughput", "elapsed", "server_cpu", "samba_cpu"];
         let parsed = tokens(text).and_then(|tokens| {
             let mut cursor = Cursor::new(text, &tokens);
             let (measure, _) = Measure::take(text, &mut cursor, &all, EXAMPLE)?;
@@ -203,6 +206,7 @@ mod tests {
             "throughput",
             "elapsed",
             "errors",
+            "overload",
             "server_cpu",
         ] {
             assert_eq!(text.parse::<Measure>().unwrap().to_string(), text);
@@ -218,7 +222,7 @@ mod tests {
             ("p95", "character 4: `p95` needs to say of what; p95(total), p95(Read)"),
             (
                 "p42(Read)",
-                "character 1: `p42` is none of mean, max, p50, p90, p95, p99, p999, count, errors, ops, commands",
+                "character 1: `p42` is none of mean, max, p50, p90, p95, p99, p999, count, errors, overload, ops, commands",
             ),
             ("p95(Read) < 1ms", "character 11: expected the end"),
             ("p95(Read", "character 4: the parenthesis is not closed; write measures such as"),

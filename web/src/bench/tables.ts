@@ -80,6 +80,13 @@ export function runTable(bench: SmbscopeBenchDocument): HTMLElement {
           }),
         ]
       : []),
+    ...(bench.runs.some((run) => run.overload != null)
+      ? [
+          shareColumn<Run>("Overload", (row) => (row.overload ? row.overload.percent / 100 : null), {
+            help: "Scenarios that began late, took longer than their budget or did not begin, of those that were due",
+          }),
+        ]
+      : []),
     ...(bench.runs.some((run) => run.ended.how !== "done")
       ? [textColumn<Run>("Ended", (row) => ("why" in row.ended ? row.ended.why : row.ended.how))]
       : []),

@@ -461,6 +461,10 @@ export interface Run {
    * Commands that each user had outstanding together; null where the workload wants one at a time, and in documents of older versions.
    */
   queue: Queue | null;
+  /**
+   * Scenarios that were too slow for their users; null where the workload has none or the loop is closed, and in documents of older versions.
+   */
+  overload: Overload | null;
 }
 /**
  * Response times of the same commands, seen from two places.
@@ -1267,6 +1271,39 @@ export interface Queue {
    * The most there were: the server's credits may allow no more.
    */
   reached: number;
+}
+/**
+ * Scenarios of an open loop that were too slow, each counted once.
+ */
+export interface Overload {
+  /**
+   * Scenarios that were due in the measured part.
+   */
+  scenarios: number;
+  /**
+   * They began later than `late_ns` after they were due.
+   */
+  late: number;
+  /**
+   * They began in time, and took longer than `budget_ns` or had no end.
+   */
+  exceeded: number;
+  /**
+   * They did not begin until the end.
+   */
+  not_begun: number;
+  /**
+   * All three in percent of those that were due.
+   */
+  percent: number;
+  /**
+   * How late a scenario may begin.
+   */
+  late_ns: number;
+  /**
+   * How long it may take; null where it may take any time.
+   */
+  budget_ns: number | null;
 }
 /**
  * The highest load at which a criterion holds.

@@ -176,6 +176,7 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
       connects: times(users, 14e6, true),
       connect_commands: { NEGOTIATE: users, SESSION_SETUP: 2 * users, TREE_CONNECT: users },
       queue: null,
+      overload: null,
       jobs: index === 0 ? null : jobs(users, START + index * 40e9),
       server: index === 0 ? null : server(users, START + index * 40e9),
       failures: {},

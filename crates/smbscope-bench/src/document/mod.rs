@@ -2,7 +2,7 @@
 
 use crate::wire::Wire;
 use smbscope_load::engine::result::{self, Ended, Pace, Run};
-use smbscope_load::engine::{Job, Jobs};
+use smbscope_load::engine::{Job, Jobs, Overload};
 use smbscope_model::{Group, Nanos};
 use smbscope_report::bench::{self, Capture, Captured, Measured, OTHER};
 use smbscope_stats::{Counted, Figures, Kind, Limit, Summary, is_apart};
@@ -74,7 +74,21 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
         jobs: run.jobs.as_ref().map(jobs),
         // Whoever looked at the server adds it.
         server: None,
+        overload: run.overload.as_ref().map(overload),
         queue: run.queue.map(|queue| bench::Queue { asked: queue.asked, reached: queue.reached }),
+    }
+}
+
+fn overload(overload: &Overload) -> bench::Overload {
+    let Overload { limits, scenarios, late, exceeded, not_begun } = *overload;
+    bench::Overload {
+        scenarios,
+        late,
+        exceeded,
+        not_begun,
+        percent: overload.share() * 100.0,
+        late_ns: limits.late.into(),
+        budget_ns: limits.budget.map(Into::into),
     }
 }
 

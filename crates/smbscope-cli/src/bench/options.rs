@@ -6,8 +6,8 @@ use crate::{BadArguments, lab};
 use smbscope_bench::files::Sources;
 use smbscope_bench::{Connect, Private, RunOptions, Server};
 use smbscope_load::client::Options;
-use smbscope_load::engine::{Connects, EngineError, ErrorLimit, Limits, Plan, Schedule, Search, Users};
-use smbscope_load::workload::Workload;
+use smbscope_load::engine::{Connects, EngineError, ErrorLimit, Limits, OverloadLimits, Plan, Schedule, Search, Users};
+use smbscope_load::workload::{Scenarios, Workload};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(crate) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
         None => Server::Private(Private { launcher: lab::kept()?, ..Private::default() }),
     };
     Ok(RunOptions {
-        plan: plan(arguments),
+        plan: plan(arguments, &workload),
         capacity: arguments.find_capacity.clone().map(|criterion| (criterion, search(arguments))),
         prepare: (!arguments.no_prepare).then_some(arguments.connect.prepare_timeout),
         capture: arguments.capture,
@@ -69,6 +69,11 @@ fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
 fn fits(arguments: &BenchArguments, workload: &Workload) -> Result<(), BadArguments> {
     if let Some(criterion) = &arguments.find_capacity {
         criterion.check(workload.operations()).map_err(|error| BadArguments(EngineError::from(error).to_string()))?;
+        let has_scenarios = workload.scenarios().is_some() && schedule(arguments, workload).is_open();
+        if criterion.needs_scenarios() && !has_scenarios {
+            let what = "overload is a share of scenarios: it needs a workload with [scenarios], and no --think";
+            return Err(BadArguments(what.to_owned()));
+        }
     }
     workload.check_dialect(arguments.connect.dialect).map_err(|error| BadArguments(error.to_string()))?;
     if arguments.passes.is_some() && !workload.has_end() {
@@ -89,15 +94,10 @@ fn sources(arguments: &BenchArguments) -> Sources {
     sources
 }
 
-fn plan(arguments: &BenchArguments) -> Plan {
-    let arrivals = arguments.arrivals;
+fn plan(arguments: &BenchArguments, workload: &Workload) -> Plan {
     let rates = arguments.rates.as_ref().map_or_else(Vec::new, |rates| rates.points().to_vec());
-    let schedule = match (arguments.rate, arguments.rate_per_user, rates.first()) {
-        (Some(rate), _, _) => Schedule::Open { rate, per_user: false, arrivals },
-        (_, Some(rate), _) => Schedule::Open { rate, per_user: true, arrivals },
-        (_, _, Some(rate)) => Schedule::Open { rate: f64::from(*rate), per_user: false, arrivals },
-        _ => Schedule::Closed { think: arguments.think.unwrap_or_default() },
-    };
+    let schedule = schedule(arguments, workload);
+    let overload = workload.scenarios().filter(|_| schedule.is_open());
     // A search makes its own load points, from the least to the most.
     let (users, rates) = match (&arguments.find_capacity, rates.is_empty()) {
         (None, _) => (arguments.users(), rates),
@@ -110,6 +110,7 @@ fn plan(arguments: &BenchArguments) -> Plan {
         sessions_per_user: arguments.sessions_per_user.into(),
         connections_per_session: arguments.connections_per_session.into(),
         schedule,
+        overload: overload.map(|Scenarios { late, budget, .. }| OverloadLimits { late, budget }),
         warmup: arguments.warmup(),
         duration: arguments.duration(),
         connects: Connects { rate: f64::from(arguments.connect_rate), ..Connects::default() },
@@ -126,6 +127,21 @@ fn plan(arguments: &BenchArguments) -> Plan {
         exchanges: arguments.capture || arguments.output.is_some(),
         by: arguments.by.clone(),
         ..Plan::default()
+    }
+}
+
+/// When operations begin: as the arguments say, otherwise as the workload does.
+fn schedule(arguments: &BenchArguments, workload: &Workload) -> Schedule {
+    let arrivals = arguments.arrivals;
+    let rates = arguments.rates.as_ref().and_then(|rates| rates.points().first());
+    match (arguments.rate, arguments.rate_per_user, rates, workload.scenarios()) {
+        (Some(rate), ..) => Schedule::Open { rate, per_user: false, arrivals },
+        (_, Some(rate), ..) => Schedule::Open { rate, per_user: true, arrivals },
+        (_, _, Some(rate), _) => Schedule::Open { rate: f64::from(*rate), per_user: false, arrivals },
+        (.., Some(Scenarios { rate, .. })) if arguments.think.is_none() => {
+            Schedule::Open { rate, per_user: true, arrivals }
+        }
+        _ => Schedule::Closed { think: arguments.think.unwrap_or_default() },
     }
 }
 

@@ -8,9 +8,12 @@
 //!   then, and operations are measured from their intended start; groups and commands are times in the server. TIME is a number with `ns`, `us`, `ms` or `s`.
 //! - `errors < 1%` or `errors < 10`: operations that failed, with another status than the expected one or because their
 //!   session broke, as a share of all or as a number.
+//! - `overload < 1%`: scenarios that began late, took longer than their budget or did not begin, as a share of those that were
+//!   due; of workloads with `[scenarios]` in an open loop.
 //! - `ops > 500`: operations of the workload a second.
 //! - `throughput > 100MB/s`: bytes read and written a second, with `B`, `KB`, `MB`, `GB`, `KiB`, `MiB` or `GiB`.
 
+use super::overload::Overload;
 use super::result::Run;
 use smbscope_model::units;
 use smbscope_model::{Command, Group, Nanos};
@@ -41,6 +44,9 @@ enum Condition {
         below: f64,
     },
     Errors {
+        below: f64,
+    },
+    Overload {
         below: f64,
     },
     Operations {
@@ -95,7 +101,7 @@ fn with_example((problem, place): Wrong) -> Wrong {
 }
 
 fn condition(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<Condition, Wrong> {
-    let (measure, place) = Measure::take(text, cursor, &["errors", "ops", "throughput"], EXAMPLE)?;
+    let (measure, place) = Measure::take(text, cursor, &["errors", "overload", "ops", "throughput"], EXAMPLE)?;
     Ok(match measure {
         Measure::Time(figure, of) => {
             compared(cursor, "<")?;
@@ -107,6 +113,10 @@ fn condition(text: &str, cursor: &mut Cursor<'_, '_>) -> Result<Condition, Wrong
                 true => units::percentage(text).map(|below| Condition::ErrorShare { below }).map_err(Problem::from),
                 false => number(text).map(|below| Condition::Errors { below }),
             })?
+        }
+        Measure::Overload => {
+            compared(cursor, "<")?;
+            Condition::Overload { below: value(text, cursor, units::percentage)? }
         }
         Measure::Operations => {
             compared(cursor, ">")?;
@@ -175,6 +185,11 @@ impl Criterion {
         Ok(())
     }
 
+    /// Whether it asks for the overload of scenarios.
+    pub fn needs_scenarios(&self) -> bool {
+        self.conditions.iter().any(|condition| matches!(condition, Condition::Overload { .. }))
+    }
+
     /// What a run came to. A figure that too few commands support is no proof, so its condition does not hold.
     pub fn judge(&self, run: &Run) -> CriterionResult {
         let judged: Vec<(bool, String)> = self.conditions.iter().map(|condition| condition.judge(run)).collect();
@@ -206,6 +221,11 @@ impl Condition {
                 (share < *below, format!("errors < {}%: {:.2}%", below * 100.0, share * 100.0))
             }
             Condition::Errors { below } => ((failed as f64) < *below, format!("errors < {below}: {failed}")),
+            Condition::Overload { below } => {
+                let share = run.overload.as_ref().map(Overload::share);
+                let found = share.map_or_else(|| "no scenarios".to_owned(), |share| format!("{:.2}%", share * 100.0));
+                (share.is_some_and(|share| share < *below), format!("overload < {}%: {found}", below * 100.0))
+            }
             Condition::Operations { above } => {
                 let rate = operations as f64 / seconds;
                 (rate > *above, format!("ops > {above}: {rate:.1}"))
@@ -265,10 +285,14 @@ mod tests {
         let expected = [
             Condition::Time { figure: TimeFigure::P95, of: "Read".to_owned(), place: 4..8, below: Nanos(20_000_000) },
             Condition::ErrorShare { below: 0.01 },
+            Condition::Overload { below: 0.005 },
             Condition::Operations { above: 500.0 },
             Condition::Throughput { above: 1.5e6 },
         ];
-        assert_eq!(parsed("p95(Read) < 20ms and errors < 1% and ops > 500/s AND throughput > 1.5 MB/s"), expected);
+        assert_eq!(
+            parsed("p95(Read) < 20ms and errors < 1% and overload < 0.5% and ops > 500/s AND throughput > 1.5 MB/s"),
+            expected
+        );
         let of = |text: &str| match parsed(text).as_slice() {
             [Condition::Time { figure, of, below, .. }] => (*figure, of.clone(), below.0),
             other => panic!("{other:?}"),
@@ -293,11 +317,12 @@ mod tests {
         for (text, expected) in [
             ("p95 < 20ms", "character 5: `p95` needs to say of what; p95(total), p95(Read)"),
             ("p95() < 20ms", "character 4: `p95` needs to say of what; p95(total), p95(Read)"),
-            ("p42(Read) < 20ms", "character 1: `p42` is none of mean, max, p50, p90, p95, p99, p999, errors, ops"),
+            ("p42(Read) < 20ms", "character 1: `p42` is none of mean, max, p50, p90, p95, p99, p999, errors, overload"),
             ("p95(Read < 20ms", "character 4: the parenthesis is not closed; write conditions such as p95(Read)"),
             ("p95(Read) > 20ms", "character 11: expected `<`, found `>`; write conditions such as"),
             ("p95(Read) <= 20ms", "character 11: expected `<`, found `<=`"),
             ("ops < 5", "character 5: expected `>`, found `<`"),
+            ("overload < 5", "character 12: expected a percentage, such as 80% or 0.5%"),
             ("errors < few", "character 10: `few` is no number; errors < 10, errors < 1%"),
             ("errors <", "character 9: expected a value, found the end"),
             ("p95(Read)", "character 10: expected `<`, found the end"),

@@ -212,7 +212,8 @@ impl Engine<'_> {
     ) -> (Run, Option<Exchanges>) {
         let open = self.plan.schedule.is_open();
         let exchanges = self.plan.exchanges.then(|| Exchanges::new(0));
-        let mut whole = Recorder::new(window, *clock, self.names.len(), open, exchanges).sliced(&self.plan.by);
+        let whole = Recorder::new(window, *clock, self.names.len(), open, exchanges).sliced(&self.plan.by);
+        let mut whole = whole.limited(self.plan.overload);
         let mut late = Summary::new(Limit::ROW);
         let busiest = parts.iter().map(|part| part.on_cpu).max().unwrap_or_default();
         let last = parts.iter().map(|part| part.ended).max().unwrap_or(window.end);
@@ -271,6 +272,7 @@ impl Engine<'_> {
                 Schedule::Open { rate, .. } => Pace::Open { rate, not_begun: figures.not_begun },
             },
             jobs: self.has_end.then_some(figures.jobs),
+            overload: figures.overload,
             queue: Some(figures.queue).filter(|queue| queue.asked > 1),
         };
         (run, exchanges)

@@ -1,5 +1,6 @@
 //! What the engine is told to do.
 
+use super::overload::OverloadLimits;
 use super::schedule::Schedule;
 use super::users::Users;
 use smbscope_stats::Dimension;
@@ -27,6 +28,8 @@ pub struct Plan {
     pub connections_per_session: u32,
     /// When operations begin.
     pub schedule: Schedule,
+    /// In an open loop: when an operation was too slow for its user.
+    pub overload: Option<OverloadLimits>,
     /// What is not counted at the beginning of each load point.
     pub warmup: Duration,
     /// The measured part of each load point.
@@ -64,6 +67,7 @@ impl Default for Plan {
             sessions_per_user: 1,
             connections_per_session: 1,
             schedule: Schedule::Closed { think: Duration::ZERO },
+            overload: None,
             warmup: Duration::from_secs(5),
             duration: Duration::from_secs(30),
             interval: Duration::from_secs(1),

@@ -2,6 +2,7 @@
 //! capture of the same run.
 
 use super::jobs::Jobs;
+use super::overload::Overload;
 use super::session::Queue;
 use smbscope_model::{Command, Group, Nanos, Timestamp};
 use smbscope_stats::{Aggregator, Summary};
@@ -50,6 +51,8 @@ pub struct Run {
     pub pace: Pace,
     /// Passes of the workload; absent where it has no end.
     pub jobs: Option<Jobs>,
+    /// Scenarios that were too slow; absent where the plan does not say what that is.
+    pub overload: Option<Overload>,
     /// Commands that users had outstanding together; absent where the workload wants one at a time.
     pub queue: Option<Queue>,
 }

@@ -117,7 +117,7 @@ impl<C: Connector + 'static> Worker<'_, C> {
         let window = Window { start: begin + FAR, end: begin + FAR + FAR, interval: plan.interval };
         let exchanges = plan.exchanges.then(|| Exchanges::new(EXCHANGES_MAX / self.workers as usize));
         let recorder = Recorder::new(window, clock, self.operations, plan.schedule.is_open(), exchanges);
-        let recorder = recorder.sliced(&plan.by);
+        let recorder = recorder.sliced(&plan.by).limited(plan.overload);
         let point = Rc::new(LoadPoint::new(common.clone(), control, timers.clone(), recorder, sessions));
         let numbers = (self.index..sessions).step_by(self.workers as usize);
         let wanted = numbers.len();

@@ -33,6 +33,7 @@ use smbscope_model::Dialect;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use synthetic::{Synthetic, SyntheticScript};
 
 /// What users do. Cheap to clone: all clones share what was read.
@@ -86,6 +87,17 @@ fn read(path: &Path) -> Result<(String, Vec<u8>), Error> {
         Ok(bytes) => Ok((name, bytes)),
         Err(error) => Err(Error::Unreadable { path: name, error }),
     }
+}
+
+/// Operations that users begin at a rate, in an open loop, as those of FSCT do (`[scenarios]`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scenarios {
+    /// How many each user begins a second.
+    pub rate: f64,
+    /// How late one may begin.
+    pub late: Duration,
+    /// How long one may take; any time where it is absent.
+    pub budget: Option<Duration>,
 }
 
 /// Where a workload comes from.
@@ -248,6 +260,14 @@ impl Workload {
         let Some((step, why)) = unsupported else { return Ok(()) };
         let what = format!("the workload {} sends {step}, which can't be done in {dialect}: {why}", self.name());
         Err(Error::Parameter { what, hint: "choose another --dialect".to_owned() })
+    }
+
+    /// Whether its operations are scenarios, and how they begin.
+    pub fn scenarios(&self) -> Option<Scenarios> {
+        match &self.kind {
+            Kind::Loadfile(_) => None,
+            Kind::Synthetic(synthetic) => synthetic.scenarios(),
+        }
     }
 
     /// Lines of a loadfile that cannot be performed, because the file itself never opens their handle.

@@ -273,6 +273,38 @@ pub struct Run {
     /// older versions.
     #[serde(default)]
     pub queue: Option<Queue>,
+    /// Scenarios that were too slow for their users; null where the workload has none or the loop is closed, and in documents of
+    /// older versions.
+    #[serde(default)]
+    pub overload: Option<Overload>,
+}
+
+/// Scenarios of an open loop that were too slow, each counted once.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Overload {
+    /// Scenarios that were due in the measured part.
+    pub scenarios: u64,
+    /// They began later than `late_ns` after they were due.
+    pub late: u64,
+    /// They began in time, and took longer than `budget_ns` or had no end.
+    pub exceeded: u64,
+    /// They did not begin until the end.
+    pub not_begun: u64,
+    /// All three in percent of those that were due.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 100)))]
+    pub percent: f64,
+    /// How late a scenario may begin.
+    pub late_ns: Nanos,
+    /// How long it may take; null where it may take any time.
+    pub budget_ns: Option<Nanos>,
+}
+
+impl Overload {
+    /// Scenarios that were too slow.
+    pub fn count(&self) -> u64 {
+        self.late + self.exceeded + self.not_begun
+    }
 }
 
 /// Commands outstanding together.

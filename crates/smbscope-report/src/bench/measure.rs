@@ -18,6 +18,7 @@ impl Run {
                 let unexpected = self.workload_operations.iter().flat_map(|operation| operation.unexpected.values());
                 Some((unexpected.sum::<u64>() + self.failures.values().sum::<u64>()) as f64)
             }
+            Measure::Overload => Some(self.overload.as_ref()?.percent),
             Measure::Operations => rate(self.workload_operations.iter().map(|done| done.service_time.count).sum()),
             Measure::Commands => Some(self.operations_per_second),
             Measure::Throughput => rate(self.bytes_read.saturating_add(self.bytes_written)),

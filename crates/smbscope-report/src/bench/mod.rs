@@ -26,7 +26,7 @@ pub use crate::document::{Generator, ParseError, schema_of};
 pub use counted::Counted;
 pub use document::{
     Capacity, Capture, Captured, ClientCpu, Command, Document, Ended, FileSet, Group, Interval, Invocation, Measured,
-    Operation, Pace, Queue, Run, SCHEMA, Schedule, Settings, Stall, Target, Tried, Workload, write,
+    Operation, Overload, Pace, Queue, Run, SCHEMA, Schedule, Settings, Stall, Target, Tried, Workload, write,
 };
 pub(crate) use document::{Whole, load_name};
 pub use jobs::{Job, Jobs};

@@ -160,6 +160,7 @@ impl Summary {
             Measure::Throughput => self.overview.bytes_per_second,
             Measure::Errors
             | Measure::Count(_)
+            | Measure::Overload
             | Measure::Operations
             | Measure::Elapsed
             | Measure::ServerCpu

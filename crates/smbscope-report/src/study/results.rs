@@ -154,7 +154,7 @@ fn unit(measure: &Measure) -> &'static str {
         Measure::Time(..) | Measure::Elapsed => "s",
         Measure::Operations | Measure::Commands => "1/s",
         Measure::Throughput => "B/s",
-        Measure::ServerCpu | Measure::SambaCpu => "percent",
+        Measure::Overload | Measure::ServerCpu | Measure::SambaCpu => "percent",
         Measure::Errors | Measure::Count(_) => "",
     }
 }

@@ -11,6 +11,7 @@
 use super::exchanges::{Batch, Clock, Exchanges, Maker, Origin};
 use super::jobs::Jobs;
 use super::live_figures::{LiveFigures, LivePart};
+use super::overload::{Overload, OverloadLimits};
 use super::result::{Interval, Operation};
 use super::session::{Performed, Queue};
 use super::silences::Silences;
@@ -81,6 +82,7 @@ pub(crate) struct Recorder {
     silences: Silences,
     pub(crate) jobs: Jobs,
     queue: Queue,
+    overload: Option<Overload>,
     pub(crate) exchanges: Option<Exchanges>,
     pub(crate) live: LivePart,
 }
@@ -147,6 +149,7 @@ impl Recorder {
             silences: Silences::new(window.start),
             jobs: Jobs::default(),
             queue: Queue::default(),
+            overload: None,
             exchanges,
             live: LivePart::default(),
         }
@@ -156,6 +159,11 @@ impl Recorder {
     pub(crate) fn sliced(self, by: &[Dimension]) -> Recorder {
         let aggregator = self.window.aggregator(&self.clock, by);
         Recorder { by: by.to_vec(), aggregator, ..self }
+    }
+
+    /// The same with operations held against limits, where there are some.
+    pub(crate) fn limited(self, limits: Option<OverloadLimits>) -> Recorder {
+        Recorder { overload: limits.map(Overload::new), ..self }
     }
 
     /// One that has counted nothing, and keeps no exchanges.
@@ -266,6 +274,9 @@ impl Recorder {
             return false;
         };
         if let Some((first, last)) = span {
+            if let Some(overload) = &mut self.overload {
+                overload.completed(intended, (first, last));
+            }
             counts.service.record(Nanos::from(last.saturating_duration_since(first)));
             if let Some(response) = &mut counts.response {
                 response.record(Nanos::from(last.saturating_duration_since(intended)));
@@ -311,12 +322,18 @@ impl Recorder {
     pub(crate) fn given_up(&mut self, since: Instant) {
         self.count_waiting();
         self.unanswered += 1;
+        if let Some(overload) = &mut self.overload {
+            overload.given_up(since, &self.window);
+        }
         self.silences.unanswered(since, self.window.end);
     }
 
     /// Operations were due and did not begin.
     pub(crate) fn not_begun(&mut self, operations: u64) {
         self.not_begun += operations;
+        if let Some(overload) = &mut self.overload {
+            overload.not_begun(operations);
+        }
     }
 
     /// Shows what was counted so far.
@@ -358,6 +375,9 @@ impl Recorder {
         self.not_begun += other.not_begun;
         self.jobs.merge(other.jobs);
         self.queue.add(other.queue);
+        if let (Some(mine), Some(theirs)) = (&mut self.overload, &other.overload) {
+            mine.merge(theirs);
+        }
         if let (Some(mine), Some(theirs)) = (&mut self.exchanges, other.exchanges) {
             mine.merge(theirs);
         }
@@ -391,6 +411,7 @@ impl Recorder {
             not_begun: self.not_begun,
             jobs: self.jobs,
             queue: self.queue,
+            overload: self.overload,
         }
     }
 
@@ -443,6 +464,7 @@ pub(crate) struct Figures {
     pub(crate) not_begun: u64,
     pub(crate) jobs: Jobs,
     pub(crate) queue: Queue,
+    pub(crate) overload: Option<Overload>,
 }
 
 /// Adds counts to counts.

@@ -94,6 +94,23 @@ fn a_single_bad_try_does_not_decide() {
 }
 
 #[test]
+fn overload_says_how_many_users_a_server_carries() {
+    // 10 ms of service, and each user begins 2 scenarios a second: 50 users take all of the server's time and none waits for
+    // another; with more the queue grows, and nobody is done within 50 ms.
+    let server = queue(|| Duration::from_millis(10));
+    let limits = OverloadLimits { late: Duration::from_secs(1), budget: Some(Duration::from_millis(50)) };
+    let plan = Plan {
+        schedule: Schedule::Open { rate: 2.0, per_user: true, arrivals: Arrivals::Constant },
+        overload: Some(limits),
+        ..thinking(20, 0)
+    };
+    let capacity = find(&plan, "overload < 1%", Search { precision: 0.0, ..Search::default() }, &server);
+    assert_eq!(capacity.users, Knee::At(50), "{:?}", points(&capacity));
+    let found = &capacity.tried.last().unwrap().verdict.found;
+    assert_eq!(found, &["overload < 1%: 0.00%"]);
+}
+
+#[test]
 fn a_server_that_carries_nobody_is_below_the_first() {
     let server = MockServer::new(|_| after_ms(200));
     let capacity = find(&thinking(10, 90), "max(Read) < 100ms", Search { first: 4, ..Search::default() }, &server);
@@ -122,6 +139,8 @@ fn every_kind_of_condition_is_judged_by_the_run() {
         assert!(!judge(text).met, "{:?}", judge(text));
     }
     assert!(!judge("errors < 11% and ops > 101").met);
+    assert_eq!(judge("overload < 1%").found, ["overload < 1%: no scenarios"]);
+    assert!(!judge("overload < 1%").met);
     assert_eq!(judge("p50(Write) < 1s").found, ["p50(Write) < 1.00 s: too few commands to tell (0)"]);
 }
 

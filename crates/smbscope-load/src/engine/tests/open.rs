@@ -62,3 +62,31 @@ fn what_was_due_and_did_not_begin_is_counted() {
     assert_eq!(begun + not_begun, 100);
     assert!((19..=21).contains(&begun), "{begun}");
 }
+
+#[test]
+fn scenarios_that_begin_late_take_too_long_or_do_not_begin_are_overload() {
+    let limits = |budget| Some(OverloadLimits { late: Duration::from_secs(1), budget });
+    let overload = |rate, takes_ms, budget| {
+        let plan = Plan { overload: limits(budget), ..open(plan(1, 10), rate, Arrivals::Constant) };
+        run_one(&plan, &MockServer::new(move |_| after_ms(takes_ms))).overload.unwrap()
+    };
+    // 10/s, and each takes 0.5 s: the k-th is due at 0.1·k and begins at 0.5·k, more than 1 s late from k = 3 on; in 10 s
+    // there is time for 20.
+    let found = overload(10.0, 500, Some(Duration::from_millis(400)));
+    assert_eq!((found.scenarios, found.exceeded), (100, 3), "{found:?}");
+    assert!((16..=18).contains(&found.late) && found.late + found.not_begun == 97, "{found:?}");
+    assert_eq!(found.share(), 1.0);
+    assert_eq!(overload(10.0, 500, None).exceeded, 0);
+    // With time to spare there is none.
+    let found = overload(2.0, 300, Some(Duration::from_millis(400)));
+    assert_eq!((found.scenarios, found.share()), (20, 0.0), "{found:?}");
+    // A scenario that is never answered has no end; the others do not begin.
+    let plan = Plan { overload: limits(None), ..open(plan(1, 10), 1.0, Arrivals::Constant) };
+    let found = run_one(&plan, &MockServer::new(|_| Answer::Never)).overload.unwrap();
+    assert_eq!((found.scenarios, found.exceeded, found.not_begun), (10, 1, 9), "{found:?}");
+    // Nothing is overload where nobody says what that is.
+    assert_eq!(
+        run_one(&open(self::plan(1, 1), 1.0, Arrivals::Constant), &MockServer::new(|_| after_ms(1))).overload,
+        None
+    );
+}

@@ -1,16 +1,17 @@
 //! From the shape of a TOML workload to one that can be performed, or an error that says where and what to do.
 
 use super::super::Error;
-use super::super::Made;
 use super::super::action::Expected;
 use super::super::draw::{Sizes, Times};
 use super::super::error::suggest;
 use super::super::file_set::FileSet;
 use super::super::path::{Last, below};
-use super::raw::{Raw, RawFiles, RawOperation, RawStep, Wrong, size, sizes, times};
+use super::super::{Made, Scenarios};
+use super::raw::{Raw, RawFiles, RawOperation, RawScenarios, RawStep, Wrong, size, sizes, time, times};
 use super::source::Source;
 use super::{At, Choose, Directory, Length, Line, Order, Parsed, Synthetic, Total, What};
 use crate::client::{Control, Disposition, Info, Tree, access};
+use smbscope_model::units;
 use smbscope_stats::Random;
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
@@ -31,6 +32,9 @@ const MOST_IN_BLOCKS: u64 = 1 << 40;
 const QUEUE_MAX: i64 = 256;
 /// Directories in one directory, where they are nested, at most.
 const NESTED_MAX: i64 = 10_000;
+
+/// How late a scenario may begin where the workload does not say.
+const LATE: Duration = Duration::from_secs(1);
 
 /// `do`, and the keys that go with it.
 const STEPS: [(&str, &[&str]); 24] = [
@@ -157,11 +161,23 @@ pub(in super::super) fn parse(file: &str, text: &str) -> Result<Parsed, Error> {
         Some(value) => times(value.get_ref()).map_err(|wrong| checker.wrong(value.span(), wrong))?,
         None => Times::Fixed(Duration::ZERO),
     };
+    let scenarios = raw.scenarios.as_ref().map(|scenarios| checker.scenarios(scenarios, order)).transpose()?;
     let Checker { mut files, operations, slots, makes, .. } = checker;
     files.own_directories |= makes;
     let salt = name_salt(raw.name.get_ref());
-    let synthetic =
-        Synthetic { operations, choices, order, start, think, files, slots, makes, made: Made::default(), salt };
+    let synthetic = Synthetic {
+        operations,
+        choices,
+        order,
+        start,
+        think,
+        scenarios,
+        files,
+        slots,
+        makes,
+        made: Made::default(),
+        salt,
+    };
     Ok(Parsed { name: raw.name.into_inner(), description: raw.description, synthetic })
 }
 
@@ -233,6 +249,32 @@ impl Checker<'_> {
             seed: seed as u64,
         };
         Ok(())
+    }
+
+    /// How operations begin, and when they are too slow.
+    fn scenarios(&self, raw: &RawScenarios, order: Order) -> Result<Scenarios, Error> {
+        if order == Order::Sequence {
+            let hint = "remove order = \"sequence\", or [scenarios]";
+            return Err(self.source.error(
+                raw.rate.span(),
+                "scenarios are drawn at random, and a sequence is not",
+                hint,
+            ));
+        }
+        let rate = units::rate(raw.rate.get_ref()).ok().filter(|rate| *rate > 0.0 && rate.is_finite());
+        let rate = rate.ok_or_else(|| {
+            let hint = "write how many each user begins a second, such as \"0.085/s\" or \"5/min\"";
+            self.source.error(raw.rate.span(), format!("\"{}\" is no rate", raw.rate.get_ref()), hint)
+        })?;
+        let limit = |value: &Spanned<Value>| match time(value.get_ref()) {
+            Ok(limit) if limit.is_zero() => {
+                Err(self.source.error(value.span(), "the limit is 0", "write a time above it, such as \"1s\""))
+            }
+            Ok(limit) => Ok(limit),
+            Err(wrong) => Err(self.wrong(value.span(), wrong)),
+        };
+        let late = raw.late.as_ref().map_or(Ok(LATE), limit)?;
+        Ok(Scenarios { rate, late, budget: raw.budget.as_ref().map(limit).transpose()? })
     }
 
     /// What is done once: nothing of it is counted, and what it opens stays open.

@@ -14,10 +14,10 @@ mod tests;
 pub(super) use check::{parameters, parse, with_parameters};
 pub(super) use script::SyntheticScript;
 
-use super::Made;
 use super::action::Expected;
 use super::draw::{Sizes, Times};
 use super::file_set::FileSet;
+use super::{Made, Scenarios};
 use crate::client::{Control, Disposition, Info, Tree};
 use smbscope_model::Dialect;
 
@@ -37,6 +37,7 @@ pub(super) struct Synthetic {
     order: Order,
     start: Vec<Line>,
     think: Times,
+    scenarios: Option<Scenarios>,
     files: FileSet,
     slots: u32,
     /// Users make files or directories of their own.
@@ -210,6 +211,10 @@ impl Synthetic {
 
     pub(super) fn file_set(&self) -> &FileSet {
         &self.files
+    }
+
+    pub(super) fn scenarios(&self) -> Option<Scenarios> {
+        self.scenarios
     }
 
     /// What can't be done in a dialect: what it is, and why.

@@ -18,10 +18,20 @@ pub(super) struct Raw {
     /// What is in it was put into the text before.
     #[serde(rename = "parameters")]
     pub(super) _parameters: Option<toml::Table>,
+    pub(super) scenarios: Option<RawScenarios>,
     pub(super) order: Option<Spanned<String>>,
     pub(super) start: Option<RawStart>,
     #[serde(default)]
     pub(super) operation: Vec<Spanned<RawOperation>>,
+}
+
+/// `[scenarios]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawScenarios {
+    pub(super) rate: Spanned<String>,
+    pub(super) late: Option<Spanned<Value>>,
+    pub(super) budget: Option<Spanned<Value>>,
 }
 
 /// `[files]`
@@ -186,7 +196,7 @@ pub(super) fn times(value: &Value) -> Result<Times, Wrong> {
 const TIME_MAX: Duration = Duration::from_secs(86_400);
 
 /// `"10ms"`
-fn time(value: &Value) -> Result<Duration, Wrong> {
+pub(super) fn time(value: &Value) -> Result<Duration, Wrong> {
     let wrong = || (format!("{value} is no time"), TIME_HINT.to_owned());
     let text = value.as_str().ok_or_else(wrong)?;
     if text.trim() == "0" {

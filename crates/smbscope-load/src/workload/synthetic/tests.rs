@@ -1,9 +1,10 @@
-use super::super::{Action, Script, Source, UserSeat, Workload};
+use super::super::{Action, Scenarios, Script, Source, UserSeat, Workload};
 use super::*;
 use proptest::prelude::*;
 use smbscope_wire::status::NtStatus;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn seat(number: u32, seed: u64) -> UserSeat {
     UserSeat { number, of: 4, seed, directory: "bench".to_owned() }
@@ -159,6 +160,34 @@ fn errors_say_where_and_what_is_allowed() {
     assert!(error("name = ").starts_with("my.toml:1:"));
     let bare = "name = \"w\"\n[[operation]]\nname = \"a\"\nsteps = [{ do = \"query\", file = \"random\" }]";
     assert!(error(bare).contains("the workload has no files"));
+}
+
+#[test]
+fn scenarios_have_a_rate_and_limits() {
+    let with = |scenarios: &str| {
+        let text = format!(
+            "name = \"w\"\n[parameters]\nrate = \"5/min\"\n[scenarios]\n{scenarios}\n[[operation]]\nname = \"o\"\n\
+             steps = [{{ do = \"echo\" }}]\n"
+        );
+        Workload::toml("my.toml", &text, Source::BuiltIn).map(|workload| workload.scenarios())
+    };
+    let expected = Scenarios { rate: 5.0 / 60.0, late: Duration::from_secs(1), budget: None };
+    assert_eq!(with("rate = \"$rate\"").unwrap(), Some(expected));
+    let expected = Scenarios { rate: 2.0, late: Duration::from_millis(500), budget: Some(Duration::from_secs(10)) };
+    assert_eq!(with("rate = \"2/s\"\nlate = \"500ms\"\nbudget = \"10s\"").unwrap(), Some(expected));
+    for (scenarios, said) in [
+        ("rate = \"0/s\"", "my.toml:5:8: \"0/s\" is no rate; write how many each user begins a second"),
+        ("rate = \"2/s\"\nbudget = \"0\"", "my.toml:6:10: the limit is 0"),
+        ("rate = \"2/s\"\nlate = \"soon\"", "my.toml:6:8: \"soon\" is no time"),
+        ("late = \"1s\"", "missing field `rate`"),
+    ] {
+        let error = with(scenarios).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    let sequence = "name = \"w\"\norder = \"sequence\"\n[scenarios]\nrate = \"2/s\"\n[[operation]]\nname = \"o\"\n\
+                    steps = [{ do = \"echo\" }]\n";
+    assert!(error(sequence).contains("scenarios are drawn at random, and a sequence is not"), "{}", error(sequence));
+    assert_eq!(Workload::builtin("read").unwrap().scenarios(), None);
 }
 
 #[test]

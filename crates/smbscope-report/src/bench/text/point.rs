@@ -1,8 +1,8 @@
 //! What happened at one load point: commands, errors, operations of the workload, and how it went from second to second.
 
 use super::wire;
-use crate::bench::{Command, Document, Ended, Operation, Pace, Run};
-use crate::format::{clean, counted, or_dash, rate, span, thousands, unbroken, visible_percent};
+use crate::bench::{Command, Document, Ended, Operation, Overload, Pace, Run};
+use crate::format::{clean, counted, or_dash, percent, rate, span, thousands, unbroken, visible_percent};
 use crate::text::page::Page;
 use crate::text::style::Paint;
 use crate::text::table::{Column, Line, Table};
@@ -101,6 +101,20 @@ fn how_it_went(run: &Run) -> String {
         } else {
             ".".to_owned()
         };
+    }
+    if let Some(overload) = run.overload {
+        let Overload { scenarios, late, exceeded, not_begun, late_ns, budget_ns, .. } = overload;
+        text += &format!(
+            " Overload {}%: of {} scenarios {} began more than {} late",
+            percent(overload.count(), scenarios),
+            thousands(scenarios),
+            thousands(late),
+            unbroken(late_ns)
+        );
+        if let Some(budget) = budget_ns {
+            text += &format!(", {} took longer than {}", thousands(exceeded), unbroken(budget));
+        }
+        text += &format!(", {} did not begin.", thousands(not_begun));
     }
     if let (count, Some(p50)) = (run.connects.count, run.connects.p50) {
         let slowest = run.connects.max.map(|max| format!(", slowest {}", unbroken(max)));

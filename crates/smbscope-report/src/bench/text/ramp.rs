@@ -1,7 +1,7 @@
 //! Throughput and response time against users, of all commands and of each group.
 
 use crate::bench::{Document, Run};
-use crate::format::{or_dash, rate, thousands};
+use crate::format::{or_dash, percent, rate, thousands};
 use crate::text::bars::bar;
 use crate::text::page::Page;
 use crate::text::table::{Column, Line, Table};
@@ -42,6 +42,7 @@ pub(super) fn render(page: &mut Page, document: &Document) {
 pub(super) fn brief(page: &mut Page, document: &Document) {
     let mut runs: Vec<&Run> = document.runs.iter().collect();
     runs.sort_by(|a, b| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
+    let has_overload = has_overload(&runs);
     let most = most(runs.iter().map(|run| run.operations_per_second));
     let lines = runs.iter().map(|run| {
         let unexpected = run.unexpected_count();
@@ -52,11 +53,13 @@ pub(super) fn brief(page: &mut Page, document: &Document) {
             megabytes(run.written_per_second()),
             if unexpected > 0 { thousands(unexpected) } else { String::new() },
         ]);
+        cells.extend(has_overload.then(|| overload(run)));
         Line::new(document.load_name(run), cells)
     });
     let mut columns = vec![Column::new("/s"), bars(BAR.1)];
     columns.extend(times_columns());
     columns.extend(Column::list(&[("MB/s read", 4), ("written", 4), ("Errors", 0)]));
+    columns.extend(has_overload.then(|| Column::new("Overload")));
     Table::new(columns).section("Load curve", lines).render(page);
 }
 
@@ -65,12 +68,23 @@ fn is_open(runs: &[&Run]) -> bool {
     runs.iter().any(|run| run.due.is_some())
 }
 
+/// The workload has scenarios.
+fn has_overload(runs: &[&Run]) -> bool {
+    runs.iter().any(|run| run.overload.is_some())
+}
+
+/// The share of scenarios that were too slow.
+fn overload(run: &Run) -> String {
+    run.overload.map_or_else(String::new, |overload| format!("{}%", percent(overload.count(), overload.scenarios)))
+}
+
 /// Figure 2 of Swartz (1997): throughput against clients.
 fn throughput(document: &Document, runs: &[&Run]) -> Table {
+    let has_overload = has_overload(runs);
     let most = most(runs.iter().map(|run| run.operations_per_second));
     let lines = runs.iter().map(|run| {
         let errors = run.error_count();
-        let cells = vec![
+        let mut cells = vec![
             thousands(run.operations),
             rate(run.operations_per_second),
             megabytes(run.read_per_second()),
@@ -80,12 +94,14 @@ fn throughput(document: &Document, runs: &[&Run]) -> Table {
                 let limited = if cpu.limited { "!" } else { "" };
                 format!("{limited}{:.0}%", cpu.percent)
             }),
-            bar(run.operations_per_second, most, BAR.0),
         ];
+        cells.extend(has_overload.then(|| overload(run)));
+        cells.push(bar(run.operations_per_second, most, BAR.0));
         Line::new(document.load_name(run), cells)
     });
     let mut columns =
         Column::list(&[("Commands", 2), ("/s", 0), ("MB/s read", 0), ("written", 0), ("Errors", 0), ("Client CPU", 1)]);
+    columns.extend(has_overload.then(|| Column::new("Overload")));
     columns.push(bars(BAR.0));
     Table::new(columns).section("Throughput", lines)
 }
