@@ -9,7 +9,7 @@ use smbscope_load::engine::result::{Ended, Run};
 use smbscope_load::engine::{self, LiveFigures, Plan, Stop, Users};
 use smbscope_load::prepare::{self, Request};
 use smbscope_load::workload::{Made, NetbenchLike, Script, Step, UserSeat, Workload};
-use smbscope_model::Dialect;
+use smbscope_model::{Command, Dialect};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -188,6 +188,37 @@ fn built_in_workloads_are_answered_as_expected() {
             assert_as_expected(&run, dialect);
             let done: u64 = run.operations.iter().map(|operation| operation.service.count()).sum();
             assert!(done > 0, "{name} over {dialect}");
+        }
+    }
+}
+
+#[test]
+fn home_folders_send_the_published_mix_of_commands() {
+    use smbscope_wire::smb2::Command as Smb2;
+    let Some(server) = server() else { return };
+    let workload = Workload::builtin("homefolders").unwrap();
+    for dialect in [Dialect::Smb2(0x0210), Dialect::Smb2(0x0311)] {
+        let run = run(&server, dialect, &workload, 4, 5_000);
+        assert_as_expected(&run, dialect);
+        let count = |of: Smb2| -> u64 {
+            let kinds = run.counted.kinds().filter(|((command, _, _), _)| *command == Command::Smb2(of));
+            kinds.map(|(_, counted)| counted.response_time.count()).sum()
+        };
+        let all = run.answered() as f64;
+        for (command, published) in [
+            (Smb2::CREATE, 22.0),
+            (Smb2::CLOSE, 19.0),
+            (Smb2::READ, 14.0),
+            (Smb2::QUERY_INFO, 13.0),
+            (Smb2::QUERY_DIRECTORY, 10.0),
+            (Smb2::WRITE, 7.0),
+            (Smb2::IOCTL, 4.0),
+            (Smb2::SESSION_SETUP, 3.0),
+            (Smb2::TREE_CONNECT, 2.0),
+        ] {
+            let share = 100.0 * count(command) as f64 / all;
+            println!("{command} {share:.1}% of {all}");
+            assert!((share - published).abs() <= 2.0, "{dialect}: {command} {share:.1}% instead of {published}%");
         }
     }
 }

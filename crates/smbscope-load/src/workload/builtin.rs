@@ -9,7 +9,7 @@ const NETBENCH: &str = "netbench-like";
 const NETBENCH_FULL: &str = "netbench-like-full";
 
 /// Name and text of each file.
-const FILES: [(&str, &str); 14] = [
+const FILES: [(&str, &str); 15] = [
     ("open-read-close", include_str!("../../../../workloads/open-read-close.toml")),
     ("echo", include_str!("../../../../workloads/echo.toml")),
     ("metadata", include_str!("../../../../workloads/metadata.toml")),
@@ -24,6 +24,7 @@ const FILES: [(&str, &str); 14] = [
     ("blocksweep", include_str!("../../../../workloads/blocksweep.toml")),
     ("copy", include_str!("../../../../workloads/copy.toml")),
     ("copy-small", include_str!("../../../../workloads/copy-small.toml")),
+    ("homefolders", include_str!("../../../../workloads/homefolders.toml")),
 ];
 
 /// Name and description of each; the first is the default.
