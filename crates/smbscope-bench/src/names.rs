@@ -56,6 +56,8 @@ pub(crate) fn capacity(capacity: &engine::Capacity, by_rate: bool) -> bench::Cap
         criterion: capacity.criterion.to_string(),
         users: if by_rate { users } else { found },
         rate: found.filter(|_| by_rate),
+        always: capacity.range.and_then(|range| range.always),
+        never: capacity.range.and_then(|range| range.never),
         tried: capacity
             .tried
             .iter()

@@ -160,13 +160,22 @@ function captures({ runs }: SmbscopeBenchDocument): HTMLElement | null {
   return said.size > 0 ? lead(unbroken([...said].join(" "))) : null;
 }
 
+/** Between which loads the capacity is certain. */
+function certain(bench: SmbscopeBenchDocument): string {
+  const { always = null, never = null } = bench.capacity ?? {};
+  const held = always === null ? [] : [`it held in all of 3 tries at ${loadText(bench, always)}`];
+  const missed = never === null ? [] : [`${held.length > 0 ? "and" : "it held"} in none at ${loadText(bench, never)}`];
+  const parts = [...held, ...missed];
+  return parts.length > 0 ? `; ${parts.join(", ")}` : "";
+}
+
 /** What the ramp answers; then the capacity that was asked for, and what weakens the figures. */
 function verdict(bench: SmbscopeBenchDocument): HTMLElement {
   const { capacity: found, warnings } = bench;
   const answered = byRate(bench) ? found?.rate : found?.users;
   const capacity =
     typeof answered === "number"
-      ? `The server serves ${loadText(bench, answered)} with ${found?.criterion}.`
+      ? `The server serves ${loadText(bench, answered)} with ${found?.criterion}${certain(bench)}.`
       : `No load that was tried holds ${found?.criterion}.`;
   const sentences = [...(found ? [capacity] : []), ...warnings];
   return answer(

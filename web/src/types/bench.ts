@@ -1322,6 +1322,14 @@ export interface Capacity {
    */
   rate: number | null;
   /**
+   * The largest load near it at which the criterion held in all of three tries: a search on another day finds no less; null where none is known.
+   */
+  always: number | null;
+  /**
+   * The smallest load near it at which it held in none of three; null where none is known.
+   */
+  never: number | null;
+  /**
    * The loads tried, in the order in which they were.
    */
   tried: Tried[];

@@ -279,6 +279,8 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
       criterion: "p95 < 10ms",
       users: 12,
       rate: null,
+      always: 11,
+      never: 14,
       tried: [
         { users: 8, rate: null, found: "6.1 ms", holds: true },
         { users: 16, rate: null, found: "13.9 ms", holds: false },

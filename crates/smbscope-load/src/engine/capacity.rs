@@ -3,7 +3,9 @@
 //!
 //! The number of users grows twofold until the criterion is not met, then the knee is closed in on by halves. Chance must
 //! not decide: where a load point does not meet the criterion it is tried again, and the answer too is tried once more;
-//! where tries of the same load differ, most of three count.
+//! where tries of the same load differ, most of three count. A search on another day may end at a neighbour all the same, so
+//! the answer comes with its range: loads around it are tried until there is one below that met the criterion in all of
+//! three tries, and one above that did in none.
 
 use super::criterion::{Criterion, CriterionResult};
 use super::load::Engine;
@@ -35,6 +37,11 @@ impl Search {
     fn kind_max(&self) -> u32 {
         if self.rates { RATE_MAX } else { USERS_MAX }
     }
+
+    /// How exact the answer is where it is about this.
+    fn step(&self, load: u32) -> u32 {
+        ((f64::from(load) * self.precision) as u32).max(1)
+    }
 }
 
 /// The answer.
@@ -44,8 +51,19 @@ pub struct Capacity {
     pub criterion: Criterion,
     /// The most users with which it was.
     pub users: Knee,
+    /// Where a search on another day may end; absent where there is no knee.
+    pub range: Option<Range>,
     /// Every load point, in the order in which they were run.
     pub tried: Vec<Tried>,
+}
+
+/// The loads around a knee between which the answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// The most users near the knee with whom the criterion was met in all tries; absent where there are none.
+    pub always: Option<u32>,
+    /// The fewest users near the knee with whom it was met in none; absent where that is further off.
+    pub never: Option<u32>,
 }
 
 /// What a search found.
@@ -73,6 +91,12 @@ pub struct Tried {
 /// Tries of one load that decide: the first two that agree.
 const MAJORITY: u32 = 2;
 
+/// Tries of one load that make it certain, where they all agree.
+const SURE: u32 = 3;
+
+/// Loads on each side of the knee that are tried for the range.
+const RANGE_STEPS_MAX: u32 = 4;
+
 /// Searches on an engine.
 pub(crate) fn search(engine: &mut Engine<'_>, criterion: &Criterion, search: Search) -> Capacity {
     let mut trials = Trials { engine, criterion, tried: Vec::new(), votes: BTreeMap::new() };
@@ -80,7 +104,11 @@ pub(crate) fn search(engine: &mut Engine<'_>, criterion: &Criterion, search: Sea
         Ok(knee) => knee,
         Err(Interrupted) => Knee::Unfinished(trials.best()),
     };
-    Capacity { criterion: criterion.clone(), users, tried: trials.tried }
+    let range = match users {
+        Knee::At(knee) => trials.range(knee, search).ok(),
+        _ => None,
+    };
+    Capacity { criterion: criterion.clone(), users, range, tried: trials.tried }
 }
 
 /// The caller wants to end.
@@ -108,7 +136,7 @@ impl Trials<'_, '_> {
             high = high.saturating_mul(2).min(most);
         }
         loop {
-            let precision = ((f64::from(low) * search.precision) as u32).max(1);
+            let precision = search.step(low);
             while high - low > precision {
                 let middle = low + (high - low) / 2;
                 if self.carries(middle)? {
@@ -125,6 +153,49 @@ impl Trials<'_, '_> {
             }
             high = low;
             low = self.best_below(high).unwrap_or(0);
+        }
+    }
+
+    /// What is certain around a knee.
+    fn range(&mut self, knee: u32, search: Search) -> Result<Range, Interrupted> {
+        let (step, most) = (search.step(knee), search.most.clamp(1, search.kind_max()));
+        let mut range = Range { always: None, never: None };
+        for steps in 0..=RANGE_STEPS_MAX {
+            let Some(below) = knee.checked_sub(steps * step).filter(|load| *load > 0) else { break };
+            if self.always(below)? {
+                range.always = Some(below);
+                break;
+            }
+        }
+        for steps in 1..=RANGE_STEPS_MAX {
+            let Some(above) = knee.checked_add(steps * step).filter(|load| *load <= most) else { break };
+            if self.never(above)? {
+                range.never = Some(above);
+                break;
+            }
+        }
+        Ok(range)
+    }
+
+    /// Whether a load meets the criterion in all tries.
+    fn always(&mut self, users: u32) -> Result<bool, Interrupted> {
+        loop {
+            match self.votes.get(&users).copied().unwrap_or_default() {
+                (_, 1..) => return Ok(false),
+                (SURE.., _) => return Ok(true),
+                _ => self.try_with(users)?,
+            }
+        }
+    }
+
+    /// Whether a load meets it in no try.
+    fn never(&mut self, users: u32) -> Result<bool, Interrupted> {
+        loop {
+            match self.votes.get(&users).copied().unwrap_or_default() {
+                (1.., _) => return Ok(false),
+                (_, SURE..) => return Ok(true),
+                _ => self.try_with(users)?,
+            }
         }
     }
 

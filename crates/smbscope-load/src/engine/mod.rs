@@ -33,7 +33,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-pub use capacity::{Capacity, Knee, Search, Tried};
+pub use capacity::{Capacity, Knee, Range, Search, Tried};
 pub use control::Stop;
 pub use cpu::{LATE_ABOVE, LIMITED_ABOVE};
 pub use criterion::{Criterion, CriterionError, CriterionResult};

@@ -529,6 +529,13 @@ pub struct Capacity {
     /// Its rate, operations a second, where loads differ in that; otherwise null.
     #[serde(default)]
     pub rate: Option<u32>,
+    /// The largest load near it at which the criterion held in all of three tries: a search on another day finds no less;
+    /// null where none is known.
+    #[serde(default)]
+    pub always: Option<u32>,
+    /// The smallest load near it at which it held in none of three; null where none is known.
+    #[serde(default)]
+    pub never: Option<u32>,
     /// The loads tried, in the order in which they were.
     pub tried: Vec<Tried>,
 }

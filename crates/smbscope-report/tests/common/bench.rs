@@ -213,6 +213,8 @@ pub(crate) fn ramp() -> Document {
             criterion: "p95(Read) < 5ms".to_owned(),
             users: Some(16),
             rate: None,
+            always: Some(15),
+            never: Some(18),
             tried: points
                 .map(|(users, _, typical)| Tried {
                     users,
@@ -240,8 +242,14 @@ pub(crate) fn trouble() -> Document {
     document.settings.schedule = Schedule::Open { rate: 1_500.0, per_user: false, random: true };
     document.target = Target { dialect: Some("NT LM 0.12".to_owned()), user: None, ..document.target };
     document.workload.source = Some("office.toml".to_owned());
-    document.capacity =
-        Some(Capacity { criterion: "errors < 1%".to_owned(), users: None, rate: None, tried: Vec::new() });
+    document.capacity = Some(Capacity {
+        criterion: "errors < 1%".to_owned(),
+        users: None,
+        rate: None,
+        always: None,
+        never: None,
+        tried: Vec::new(),
+    });
     document.warnings = Vec::new();
     let mut first = run(2, 1_500, 500_000, false);
     let mut second = run(8, 900, 9_000_000, false);

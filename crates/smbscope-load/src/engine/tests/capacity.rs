@@ -43,10 +43,40 @@ fn the_knee_of_a_queue_is_where_arithmetic_puts_it() {
     let capacity =
         find(&thinking(20, 90), "mean(Read) < 45ms", Search { precision: 0.0, ..Search::default() }, &server);
     assert_eq!(capacity.users, Knee::At(13), "{:?}", points(&capacity));
-    // Growth, the miss twice, halves with each miss twice, and the answer twice.
+    // Growth, the miss twice, halves with each miss twice, the answer twice; it and its neighbour a third time.
     let shown = points(&capacity);
-    let expected = [1, 2, 4, 8, 16, 16, 12, 14, 14, 13, 13].to_vec();
+    let expected = [1, 2, 4, 8, 16, 16, 12, 14, 14, 13, 13, 13, 14].to_vec();
     assert_eq!(shown.iter().map(|(users, _)| *users).collect::<Vec<_>>(), expected, "{shown:?}");
+}
+
+/// Ten searches on the same server, in load points so short that chance moves the knee: no two of their ranges say that it
+/// was another server.
+#[test]
+fn searches_on_the_same_server_differ_and_their_ranges_overlap() {
+    let found = (0..10).map(|seed| {
+        let server = queue({
+            let mut random = Random::of_stream(seed, 0);
+            move || Duration::from_secs_f64(0.020 * random.exponential())
+        });
+        let capacity = find(&thinking(20, 400), "mean(total) < 120ms", Search::default(), &server);
+        let Knee::At(knee) = capacity.users else { panic!("{:?}", capacity.users) };
+        let range = capacity.range.expect("there is a knee");
+        let (always, never) = (range.always.unwrap_or(0), range.never.unwrap_or(u32::MAX));
+        assert!(always <= knee && knee < never, "{knee}, {range:?}");
+        let of = |load: u32| points(&capacity).into_iter().filter(move |(users, _)| *users == load);
+        assert!(always == 0 || of(always).count() == 3 && of(always).all(|(_, met)| met), "{:?}", points(&capacity));
+        assert!(
+            never == u32::MAX || of(never).count() == 3 && of(never).all(|(_, met)| !met),
+            "{:?}",
+            points(&capacity)
+        );
+        (knee, always, never)
+    });
+    let found: Vec<_> = found.collect();
+    assert!(found.iter().any(|(knee, ..)| *knee != found[0].0), "chance decides nothing here: {found:?}");
+    let apart = found.iter().flat_map(|one| found.iter().map(move |other| (one, other)));
+    let apart: Vec<_> = apart.filter(|((_, _, never), (_, always, _))| never <= always).collect();
+    assert!(apart.is_empty(), "{apart:?}");
 }
 
 /// Mean response time of N users who think for a constant time at a server with exponential service times, by exact mean

@@ -72,7 +72,17 @@ fn capacity(document: &Document) -> Option<String> {
         Some(found) if most <= Some(found) => {
             format!("Capacity: at least {}; {criterion} holds at every load.", name(found))
         }
-        Some(found) => format!("Capacity: {}, the most for which {criterion}.", name(found)),
+        Some(found) => {
+            let certain = match (capacity.always, capacity.never) {
+                (Some(always), Some(never)) => {
+                    format!("; it held in all of 3 tries at {}, and in none at {}", name(always), name(never))
+                }
+                (Some(always), None) => format!("; it held in all of 3 tries at {}", name(always)),
+                (None, Some(never)) => format!("; it held in none of 3 tries at {}", name(never)),
+                (None, None) => String::new(),
+            };
+            format!("Capacity: {}, the most for which {criterion}{certain}.", name(found))
+        }
     })
 }
 
