@@ -616,6 +616,14 @@ fn load_points_of_several_runs_say_from_where_to_where_they_go_and_what_they_cos
     assert_eq!((cpu.metric.as_str(), found.mean, found.max), ("cpu", 35.0, 40.0));
     assert_eq!((found.mean_range, found.max_range), (Some((25.0, 45.0)), Some((30.0, 50.0))));
     assert_eq!(cpu.cells[1], None);
+    let text = compare::render(&comparison, 100, false);
+    let servers: Vec<&str> =
+        text.lines().skip_while(|line| !line.starts_with("Servers")).take(4).map(str::trim).collect();
+    assert!(servers[0].contains("Server CPU"), "{servers:?}");
+    let figures: Vec<&str> = servers[2].split_whitespace().collect();
+    assert_eq!((servers[1], figures), ("4 users", vec!["a", "35%", "40%"]), "{text}");
+    // The other side's server was not looked at.
+    assert!(servers[3].starts_with("Means of a sample a second. Server CPU: all processors"), "{text}");
 }
 
 /// Runs that alternate, base first; each pair shares a disturbance.

@@ -33,6 +33,7 @@ pub use jobs::{Job, Jobs};
 pub(crate) use next::{again, capture as capture_of};
 pub use overall::overall_response_time;
 pub use server::{ServerLoad, ServerSeries};
+pub(crate) use text::server as server_text;
 pub use text::{Detail, TextOptions, render};
 pub use verdict::PointVerdict;
 

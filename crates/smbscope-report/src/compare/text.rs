@@ -1,6 +1,7 @@
 //! The comparison for a terminal: the captures side by side, then groups and commands with a line a column.
 
 use super::{Cell, Column, Command, Comparison, Dialect, Group, Note, NoteKind, PointCell, Ratio, ResponseTime};
+use crate::bench::server_text;
 use crate::format::{bytes, clean, counted, or_dash, rate, shorten, shorten_path, span, thousands, unbroken};
 use crate::names;
 use crate::text::page::Page;
@@ -41,6 +42,7 @@ pub fn render(comparison: &Comparison, width: usize, color: bool) -> String {
     overview(&mut page, comparison);
     quality(&mut page, comparison);
     ramps(&mut page, comparison);
+    servers(&mut page, comparison);
     slices(&mut page, comparison);
     tables(&mut page, comparison);
     page.into_text()
@@ -226,6 +228,27 @@ fn ramps(page: &mut Page, comparison: &Comparison) {
         .collect();
     let text = format!("What follows, and stands above, is about one load point of each ramp: {}.", loads.join(", "));
     page.paragraph(Paint::Faint, &text);
+}
+
+/// What the load points cost the servers, where that is known.
+fn servers(page: &mut Page, comparison: &Comparison) {
+    let Some(ramps) = &comparison.ramps else { return };
+    let names: Vec<String> = labels(&comparison.columns).iter().map(|name| shorten(name, NAME_MAX)).collect();
+    let lines = ramps.points.iter().filter(|point| !point.server.is_empty()).flat_map(|point| {
+        let metric = |column: usize, name: &str| {
+            let found = point.server.iter().find(|metric| metric.metric == name)?.cells[column]?;
+            Some((found.mean, found.max))
+        };
+        let known = |column: &usize| point.server.iter().any(|metric| metric.cells[*column].is_some());
+        let part = |column: usize| Line::part(names[column].clone(), server_text::cells(&|name| metric(column, name)));
+        let heading = Line::new(counted(point.users.into(), "user", "users"), Vec::new());
+        std::iter::once(heading).chain((0..names.len()).filter(known).map(part)).collect::<Vec<_>>()
+    });
+    let lines: Vec<Line> = lines.collect();
+    if !lines.is_empty() {
+        let left_out = Table::new(server_text::columns()).section("Servers", lines).render(page);
+        page.note(&format!("Means of a sample a second. {}", server_text::MEANINGS), &left_out);
+    }
 }
 
 /// The commands of each column divided by the same, those that were waited for longest in any of them first.

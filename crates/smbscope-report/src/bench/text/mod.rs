@@ -7,7 +7,7 @@ mod jobs;
 mod overview;
 mod point;
 mod ramp;
-mod server;
+pub(crate) mod server;
 mod wire;
 
 use super::Document;

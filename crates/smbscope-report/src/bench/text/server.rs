@@ -11,8 +11,20 @@ pub(super) fn render(page: &mut Page, document: &Document) {
     let Some((_, first)) = runs.first() else { return };
     let source = first.source.clone();
     runs.sort_by(|(a, _), (b, _)| a.load(document.is_ramp_of_rates()).total_cmp(&b.load(document.is_ramp_of_rates())));
+    let metric = |server: &ServerLoad, name: &str| server.metric(name).map(|series| (series.mean, series.max));
+    let cells = |server| cells(&|name| metric(server, name));
     let lines = runs.iter().map(|(run, server)| Line::new(document.load_name(run), cells(server)));
-    let columns = Column::list(&[
+    let left_out = Table::new(columns()).section("Server", lines).render(page);
+    page.note(&format!("Means of a sample a second, from {}. {MEANINGS}", clean(&source)), &left_out);
+}
+
+/// What the columns hold.
+pub(crate) const MEANINGS: &str = "Server CPU: all processors, and its maximum; Busiest: the busiest processor; Samba \
+                                   and Scanner: their processes, in percent of one processor.";
+
+/// The figures of a server at a load point.
+pub(crate) fn columns() -> Vec<Column> {
+    Column::list(&[
         ("Server CPU", 0),
         ("Max", 0),
         ("Busiest", 1),
@@ -26,16 +38,7 @@ pub(super) fn render(page: &mut Page, document: &Document) {
         ("Disk busy", 3),
         ("Received/s", 6),
         ("Sent/s", 6),
-    ]);
-    let left_out = Table::new(columns).section("Server", lines).render(page);
-    page.note(
-        &format!(
-            "Means of a sample a second, from {}. Server CPU: all processors, and its maximum; Busiest: the busiest \
-             processor; Samba and Scanner: their processes, in percent of one processor.",
-            clean(&source)
-        ),
-        &left_out,
-    );
+    ])
 }
 
 /// The same of one load point in a sentence, for the first screen.
@@ -54,14 +57,15 @@ pub(super) fn sentence(server: &ServerLoad) -> Option<String> {
     Some(text + ".")
 }
 
-fn cells(server: &ServerLoad) -> Vec<String> {
-    let mean = |name: &str| server.metric(name).map(|series| series.mean);
+/// The same of one, from the average and the maximum of each metric.
+pub(crate) fn cells(metric: &dyn Fn(&str) -> Option<(f64, f64)>) -> Vec<String> {
+    let mean = |name: &str| metric(name).map(|(mean, _)| mean);
     let percent = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.0}%"));
     let size = |value: Option<f64>| value.map_or_else(String::new, |value| bytes(value.round() as u64));
     let number = |value: Option<f64>| value.map_or_else(String::new, rate);
     vec![
         percent(mean("cpu")),
-        percent(server.metric("cpu").map(|series| series.max)),
+        percent(metric("cpu").map(|(_, max)| max)),
         percent(mean("cpu_busiest")),
         percent(mean("samba_cpu")),
         percent(mean("scanner_cpu")),
