@@ -117,3 +117,21 @@ fn the_verdict_of_a_row_is_what_its_factor_means_once_all_rows_are_judged() {
     // Baseline and variant with one user, and with four.
     assert_eq!(verdicts("mean(total)"), [None, Some(Verdict::Equal), None, Some(Verdict::Slower)]);
 }
+
+#[test]
+fn load_points_at_which_the_client_was_the_limit_are_said_with_their_variants() {
+    let mut results = Results::new(&[], 1, 1, [0, 0]);
+    for (variant, limited) in [(0, [true, false]), (1, [true, true])] {
+        let mut made = ramp();
+        made.runs.truncate(2);
+        for (run, limited) in made.runs.iter_mut().zip(limited) {
+            run.client_cpu.as_mut().expect("the client was watched").limited = limited;
+            run.workload_operations.clear();
+            run.failures.clear();
+        }
+        results.add(variant, 1, &made);
+    }
+    let expected = "In 3 of 4 load points (near; far), the client was the limit: their figures say nothing about the \
+                    server. Use a faster client, or fewer users.";
+    assert_eq!(results.warnings(&["near", "far"]), [expected]);
+}

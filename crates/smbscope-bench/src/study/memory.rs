@@ -107,6 +107,8 @@ impl Memory {
         self.document.environment = self.results.environment();
         self.document.results = self.results.rows();
         self.document.server = self.results.server();
+        let names: Vec<&str> = self.document.variants.iter().map(|variant| variant.name.as_str()).collect();
+        self.document.warnings = self.results.warnings(&names);
         self.document.headline = study::headline(&self.document);
         let document = &self.document;
         self.write(STUDY, |out| study::write(document, out))?;

@@ -1,7 +1,8 @@
 //! From the runs of a study to its results.
 
 use super::{Row, ServerRow};
-use crate::bench::{self, ServerSeries};
+use crate::bench::{self, Run, ServerSeries};
+use crate::format::counted;
 use smbscope_stats::Measure;
 use smbscope_stats::replication::{self, Figure, Settings, benjamini_hochberg};
 use std::collections::BTreeMap;
@@ -21,7 +22,23 @@ pub struct Results {
     by_measure: Vec<BTreeMap<(u32, Option<u64>), Values>>,
     environments: Vec<BTreeMap<String, String>>,
     server: BTreeMap<Place, Metric>,
+    /// Load points of all runs.
+    points: u64,
+    /// How many of each variant have which weakness.
+    weak: BTreeMap<(usize, usize), u64>,
 }
+
+/// Why the figures of a load point may be none of the server's, each as the end of a sentence.
+const WEAKNESSES: [(fn(&Run) -> bool, &str); 2] = [
+    (
+        |run| run.client_cpu.is_some_and(|cpu| cpu.limited),
+        "the client was the limit: their figures say nothing about the server. Use a faster client, or fewer users.",
+    ),
+    (|run| run.unexpected_count() > 0, "operations ended otherwise than the workload expects."),
+];
+
+/// Variants that a warning names.
+const NAMED_MAX: usize = 4;
 
 /// Metric of the server, users, rate and variant.
 type Place = (String, u32, Option<u64>, usize);
@@ -50,6 +67,8 @@ impl Results {
             by_measure: vec![BTreeMap::new(); measures.len()],
             environments: Vec::new(),
             server: BTreeMap::new(),
+            points: 0,
+            weak: BTreeMap::new(),
         }
     }
 
@@ -62,6 +81,10 @@ impl Results {
                 if let Some(value) = run.value(measure).filter(|value| value.is_finite()) {
                     loads.entry(load).or_default().entry(variant).or_default().insert(repetition, value);
                 }
+            }
+            self.points += 1;
+            for at in (0..WEAKNESSES.len()).filter(|at| WEAKNESSES[*at].0(run)) {
+                *self.weak.entry((at, variant)).or_default() += 1;
             }
             for ServerSeries { metric, unit, mean, max, .. } in run.server.iter().flat_map(|server| &server.metrics) {
                 let found = self.server.entry((metric.clone(), load.0, load.1, variant)).or_default();
@@ -120,6 +143,22 @@ impl Results {
             row.verdict = row.judged();
         }
         rows
+    }
+
+    /// What weakens the results, a sentence each. `names` are those of the variants.
+    pub fn warnings(&self, names: &[&str]) -> Vec<String> {
+        let warning = |(at, (_, text)): (usize, &(fn(&Run) -> bool, &str))| {
+            let found: Vec<(usize, u64)> =
+                self.weak.range((at, 0)..(at + 1, 0)).map(|((_, variant), count)| (*variant, *count)).collect();
+            let count: u64 = found.iter().map(|(_, count)| count).sum();
+            let named = found.iter().take(NAMED_MAX).filter_map(|(variant, _)| names.get(*variant).copied());
+            let more = found.len().saturating_sub(NAMED_MAX);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let of = counted(self.points, "load point", "load points");
+            let named = named.collect::<Vec<_>>().join("; ");
+            (count > 0).then(|| format!("In {count} of {of} ({named}{more}), {text}"))
+        };
+        WEAKNESSES.iter().enumerate().filter_map(warning).collect()
     }
 
     /// What the load cost the server: by metric, load and variant.
