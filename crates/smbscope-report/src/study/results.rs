@@ -28,13 +28,19 @@ pub struct Results {
     weak: BTreeMap<(usize, usize), u64>,
 }
 
-/// Why the figures of a load point may be none of the server's, each as the end of a sentence.
-const WEAKNESSES: [(fn(&Run) -> bool, &str); 2] = [
-    (
-        |run| run.client_cpu.is_some_and(|cpu| cpu.limited),
-        "the client was the limit: their figures say nothing about the server. Use a faster client, or fewer users.",
-    ),
-    (|run| run.unexpected_count() > 0, "operations ended otherwise than the workload expects."),
+/// Why the figures of a load point may be none of the server's.
+struct Weakness {
+    is_so: fn(&Run) -> bool,
+    /// The end of a sentence.
+    text: &'static str,
+}
+
+const WEAKNESSES: [Weakness; 2] = [
+    Weakness {
+        is_so: |run| run.client_cpu.is_some_and(|cpu| cpu.limited),
+        text: "the client was the limit: their figures say nothing about the server. Use a faster client, or fewer users.",
+    },
+    Weakness { is_so: |run| run.unexpected_count() > 0, text: "operations ended otherwise than the workload expects." },
 ];
 
 /// Variants that a warning names.
@@ -83,7 +89,7 @@ impl Results {
                 }
             }
             self.points += 1;
-            for at in (0..WEAKNESSES.len()).filter(|at| WEAKNESSES[*at].0(run)) {
+            for (at, _) in WEAKNESSES.iter().enumerate().filter(|(_, weakness)| (weakness.is_so)(run)) {
                 *self.weak.entry((at, variant)).or_default() += 1;
             }
             for ServerSeries { metric, unit, mean, max, .. } in run.server.iter().flat_map(|server| &server.metrics) {
@@ -147,7 +153,7 @@ impl Results {
 
     /// What weakens the results, a sentence each. `names` are those of the variants.
     pub fn warnings(&self, names: &[&str]) -> Vec<String> {
-        let warning = |(at, (_, text)): (usize, &(fn(&Run) -> bool, &str))| {
+        let warning = |(at, Weakness { text, .. }): (usize, &Weakness)| {
             let found: Vec<(usize, u64)> =
                 self.weak.range((at, 0)..(at + 1, 0)).map(|((_, variant), count)| (*variant, *count)).collect();
             let count: u64 = found.iter().map(|(_, count)| count).sum();
