@@ -1,12 +1,14 @@
-//! Several reads or writes outstanding, on a Samba of the test's own: every byte arrives where it belongs, and each command
-//! has a response time of its own.
+//! Several reads or writes, or several files, outstanding, on a Samba of the test's own or a scripted server: every byte arrives
+//! where it belongs, and each command has a response time of its own.
 
 mod common;
 
 use common::{DIALECTS, create, options, run, samba};
 use smbscope_lab::Settings;
-use smbscope_load::client::{Direction, Moved, Options, Range, Sample, Session};
-use smbscope_model::Dialect;
+use smbscope_load::client::{Direction, Moved, Options, Range, Sample, Session, WholeFile};
+use smbscope_model::{Command, Dialect};
+use smbscope_testkit::server::{Script, ScriptedServer};
+use smbscope_wire::smb2::Command as Smb2Command;
 use smbscope_wire::status::NtStatus;
 
 const BLOCK: u32 = 64 << 10;
@@ -69,6 +71,83 @@ fn a_block_that_fails_fails_the_transfer_and_the_session_goes_on() {
         let error = session.transfer_many(file, &ranges(), 8, Direction::Read).await.unwrap_err();
         assert_eq!(error.status(), Some(NtStatus::END_OF_FILE), "{error}");
         assert_eq!(session.read(file, 0, 1000).await.unwrap(), [1; 1000]);
+        session.disconnect().await.unwrap();
+    });
+}
+
+/// Samples of a command that the server answered with success.
+fn successes(samples: &[Sample], command: Smb2Command) -> usize {
+    let of = |sample: &&Sample| sample.command == Command::Smb2(command) && sample.status == Some(NtStatus::SUCCESS);
+    samples.iter().filter(of).count()
+}
+
+fn whole(path: impl Into<String>, size: u64) -> WholeFile {
+    WholeFile { path: path.into(), size }
+}
+
+#[test]
+fn as_many_files_are_outstanding_as_are_to_be_read_at_once() {
+    let server = ScriptedServer::start(Script { file_size: 4096, ..Script::new() }).unwrap();
+    let files: Vec<WholeFile> = (0..40).map(|number| whole(format!("file{number}"), 4096)).collect();
+    for at_once in [1, 5, 16] {
+        run(async {
+            let mut session = Session::connect(&Options::new("localhost", server.address(), "share")).await.unwrap();
+            session.samples().clear();
+            let moved = session.read_whole_files(&files, 1024, at_once).await.unwrap();
+            assert_eq!(moved, Moved { bytes: 40 * 4096, outstanding: at_once });
+            let samples = std::mem::take(session.samples());
+            assert_eq!(most_outstanding(&samples), at_once as usize);
+            // Open, four reads and close of each.
+            let count = |command| successes(&samples, command);
+            let counts = [Smb2Command::CREATE, Smb2Command::READ, Smb2Command::CLOSE].map(count);
+            assert_eq!((counts, samples.len()), ([40, 160, 40], 240));
+            session.disconnect().await.unwrap();
+        });
+    }
+}
+
+#[test]
+fn files_read_at_once_are_read_whole_in_every_dialect() {
+    let Some(server) = samba(&Settings::default()) else { return };
+    let folder = server.share_folder().join("tree");
+    std::fs::create_dir(&folder).unwrap();
+    // An empty one, one that ends with a block, and some between.
+    let sizes: Vec<u64> = (0..30).map(|number| number * 7_001).chain([0, 65_536]).collect();
+    let file = |(number, size): (usize, &u64)| {
+        std::fs::write(folder.join(number.to_string()), vec![7; *size as usize]).unwrap();
+        whole(format!("tree\\{number}"), *size)
+    };
+    let files: Vec<WholeFile> = sizes.iter().enumerate().map(file).collect();
+    let nt1 = Options { dialect: Dialect::NtLm012, ..options(&server, 0x0311) };
+    for options in DIALECTS.map(|dialect| options(&server, dialect)).into_iter().chain([nt1]) {
+        let dialect = options.dialect;
+        let together = if dialect == Dialect::NtLm012 { 1 } else { 8 };
+        run(async {
+            let mut session = Session::connect(&Options { leases: true, ..options }).await.unwrap();
+            let moved = session.read_whole_files(&files, 16 << 10, 8).await.unwrap();
+            assert_eq!(moved, Moved { bytes: sizes.iter().sum(), outstanding: together }, "{dialect}");
+            session.disconnect().await.unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_file_that_is_missing_fails_all_and_leaves_none_open() {
+    let Some(server) = samba(&Settings::default()) else { return };
+    std::fs::write(server.share_folder().join("there"), [7; 1000]).unwrap();
+    let files: Vec<WholeFile> =
+        (0..20).map(|number| whole(if number == 9 { "missing" } else { "there" }, 1000)).collect();
+    run(async {
+        let mut session = Session::connect(&options(&server, 0x0311)).await.unwrap();
+        session.samples().clear();
+        let error = session.read_whole_files(&files, 1 << 20, 4).await.unwrap_err();
+        assert_eq!(error.status(), Some(NtStatus::OBJECT_NAME_NOT_FOUND), "{error}");
+        let samples = std::mem::take(session.samples());
+        let [opened, closed] = [Smb2Command::CREATE, Smb2Command::CLOSE].map(|command| successes(&samples, command));
+        assert!(opened == closed && (9..=13).contains(&opened), "{opened} opened, {closed} closed");
+        // Fewer bytes than were said are no failure.
+        let moved = session.read_whole_files(&[whole("there", 5000)], 400, 4).await.unwrap();
+        assert_eq!(moved.bytes, 1000);
         session.disconnect().await.unwrap();
     });
 }

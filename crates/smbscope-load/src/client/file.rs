@@ -207,6 +207,29 @@ pub enum Direction<'a> {
     Write(&'a [u8]),
 }
 
+/// A file that is opened, read from beginning to end and closed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WholeFile {
+    /// Relative to the share.
+    pub path: String,
+    /// Its bytes, as far as the caller knows.
+    pub size: u64,
+}
+
+impl WholeFile {
+    /// How it is opened.
+    pub(super) fn open(&self) -> Open<'_> {
+        Open {
+            path: &self.path,
+            access: access::READ_DATA | access::READ_ATTRIBUTES,
+            share: 7,
+            disposition: Disposition::Open,
+            options: options::NON_DIRECTORY,
+            attributes: 0,
+        }
+    }
+}
+
 /// What many reads or writes came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moved {

@@ -26,7 +26,7 @@ pub use control::{Control, Tree};
 pub use error::Error;
 pub use facts::Facts;
 pub use file::{
-    Direction, Disposition, Entry, Handle, Info, LockRange, Moved, Open, Opened, Range, SetInfo, access,
+    Direction, Disposition, Entry, Handle, Info, LockRange, Moved, Open, Opened, Range, SetInfo, WholeFile, access,
     options as create_options,
 };
 pub use foreign::Foreign;

@@ -4,7 +4,7 @@
 //! is kept in [`Session::samples`]. A refusal by the server is [`Error::Status`], and the session goes on.
 
 use super::control::{Control, Tree};
-use super::file::{Direction, Entry, Handle, Info, LockRange, Moved, Open, Opened, Range, SetInfo};
+use super::file::{Direction, Entry, Handle, Info, LockRange, Moved, Open, Opened, Range, SetInfo, WholeFile};
 use super::limits::CONNECT_TIMEOUTS;
 use super::options::Options;
 use super::sample::Samples;
@@ -92,6 +92,39 @@ impl Session {
         direction: Direction<'_>,
     ) -> Result<Moved, Error> {
         either!(self, session => session.transfer_many(handle, ranges, depth, direction).await)
+    }
+
+    /// Opens, reads in blocks and closes each of these files, so many at once as long as the server grants credits for them;
+    /// with SMB1 and in a local folder one after the other.
+    pub async fn read_whole_files(&mut self, files: &[WholeFile], block: u32, at_once: u32) -> Result<Moved, Error> {
+        if let Session::Smb2(session) = self {
+            return session.read_whole_files(files, block, at_once).await;
+        }
+        let mut moved = Moved { bytes: 0, outstanding: 1 };
+        for file in files {
+            let handle = self.open(&file.open()).await?.handle;
+            let read = self.read_whole(handle, file.size, block, &mut moved).await;
+            if read.as_ref().is_err_and(Error::is_fatal) {
+                return read.map(|()| moved);
+            }
+            let closed = self.close(handle).await;
+            read.and(closed)?;
+        }
+        Ok(moved)
+    }
+
+    async fn read_whole(&mut self, handle: Handle, size: u64, block: u32, moved: &mut Moved) -> Result<(), Error> {
+        let mut done = 0;
+        while done < size {
+            let length = u32::try_from(size - done).unwrap_or(u32::MAX).min(block.max(1));
+            let bytes = self.read(handle, done, length).await?.len() as u64;
+            (done, moved.bytes) = (done + bytes, moved.bytes + bytes);
+            // The file may have less than its caller knows.
+            if bytes < u64::from(length) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Asks for what was written to be on disk.

@@ -187,6 +187,12 @@ impl User {
                 let queue = Queue { asked, reached: moved.outstanding };
                 return Ok(Performed { bytes_read: read, bytes_written: written, queue, ..Performed::DONE });
             }
+            Action::ReadFiles { files, block, at_once } => {
+                let moved = self.connections.current().read_whole_files(files, block, at_once).await?;
+                let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
+                let queue = Queue { asked: at_once.min(count), reached: moved.outstanding };
+                return Ok(Performed { bytes_read: moved.bytes, files_opened: count, queue, ..Performed::DONE });
+            }
             Action::RemoveTree(path, own) => return self.remove_tree(path, &own).await,
             Action::OpenReadClose { path, offset, length } => {
                 let read = self.connections.current().open_read_close(path, offset, length).await?;

@@ -495,6 +495,7 @@ fn subject(action: &Action<'_>, paths: &mut Vec<(Slot, Arc<str>)>) -> Option<Arc
         | Action::Rename { from: path, .. } => Some(path.into()),
         Action::QueryFileSystem(_)
         | Action::Control { slot: None, .. }
+        | Action::ReadFiles { .. }
         | Action::SessionSetup
         | Action::TreeConnect(_)
         | Action::Echo

@@ -1,7 +1,7 @@
 //! The steps of a user, as data: the engine performs them on a session.
 
 use super::Own;
-use crate::client::{Control, Disposition, Info, LockRange, Range, Tree};
+use crate::client::{Control, Disposition, Info, LockRange, Range, Tree, WholeFile};
 use smbscope_wire::names::Fsctl;
 use smbscope_wire::status::NtStatus;
 use std::time::Duration;
@@ -61,6 +61,15 @@ pub enum Action<'a> {
         depth: u32,
         /// They are written.
         writes: bool,
+    },
+    /// Opens, reads and closes files, several at once.
+    ReadFiles {
+        /// Which, in this order.
+        files: &'a [WholeFile],
+        /// Bytes of a read at most.
+        block: u32,
+        /// How many files.
+        at_once: u32,
     },
     /// Flushes.
     Flush(Slot),

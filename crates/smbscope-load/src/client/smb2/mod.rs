@@ -18,6 +18,7 @@ mod replies;
 mod server_side;
 mod setup;
 mod watch;
+mod whole_files;
 
 use super::Error;
 use super::control::Tree;

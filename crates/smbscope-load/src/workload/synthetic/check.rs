@@ -56,7 +56,7 @@ const STEPS: [(&str, &[&str]); 24] = [
     ("make_directory", &[]),
     ("remove_directory", &[]),
     ("open_read_close", &["file", "offset", "length"]),
-    ("walk", &["block"]),
+    ("walk", &["block", "parallel"]),
     ("ioctl", &["code", "of"]),
     ("session_setup", &[]),
     ("tree_connect", &["share"]),
@@ -510,7 +510,8 @@ impl Checker<'_> {
                 self.must_have_content(step, Choose::Next)?;
                 let slot = free_slot(known);
                 self.slots = self.slots.max(slot + 1);
-                What::Walk { slot, block: self.block(raw)? }
+                let parallel = raw.parallel.as_ref().map_or(Ok(1), |n| self.number(n, "parallel", 1, QUEUE_MAX))?;
+                What::Walk { slot, block: self.block(raw)?, parallel: parallel as u32 }
             }
             "ioctl" => {
                 let control = self.control(step)?;

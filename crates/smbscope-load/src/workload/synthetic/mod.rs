@@ -137,10 +137,11 @@ enum What {
         at: At,
         length: Sizes,
     },
-    /// Every directory of the set and every file in it, which is read in blocks.
+    /// Every directory of the set and every file in it, which is read in blocks; so many files at once.
     Walk {
         slot: u32,
         block: u64,
+        parallel: u32,
     },
     Control {
         control: &'static Control,

@@ -6,7 +6,7 @@ use super::super::draw::Sizes;
 use super::super::file_set::FileSet;
 use super::script::{File, Name, Opened, User};
 use super::{At, Length, SHARE_ALL, Total, What};
-use crate::client::{Disposition, Info, Range, access, create_options};
+use crate::client::{Disposition, Info, Range, WholeFile, access, create_options};
 
 /// Where a user is in such a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +15,31 @@ pub(super) enum Place {
     Transfer { done: u64, of: u64 },
     /// The directory of a walk, and where in it.
     Walk { directory: u32, stage: Stage },
+    /// A walk with several files at once.
+    Ahead(Ahead),
+}
+
+/// Where a walk with several files at once is: it lists directories ahead of the files that it reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Ahead {
+    /// Directories that were listed, from the first on.
+    listed: u32,
+    /// Files in them that were not read yet.
+    known: u32,
+    /// The next of these files: its directory, and its place in it.
+    directory: u32,
+    place: u32,
+}
+
+impl Ahead {
+    /// The next file is read.
+    fn pass(&mut self, files: &FileSet) {
+        self.known -= 1;
+        self.place += 1;
+        if self.place >= files_in(files, self.directory) {
+            (self.directory, self.place) = (self.directory + 1, 0);
+        }
+    }
 }
 
 /// What is next in a directory.
@@ -39,6 +64,11 @@ pub(super) enum Part {
         directory: u32,
         stage: Stage,
     },
+    /// So many files at once.
+    Files {
+        from: Ahead,
+        count: u32,
+    },
 }
 
 impl Part {
@@ -57,6 +87,14 @@ const BLOCKS_A_PLACE: u64 = 64;
 /// Bytes that are handed out together, more where the queue would not be full: a load point ends between two parts.
 const BYTES_AT_ONCE: u64 = 64 << 20;
 
+/// Files for each place of a walk with several at once that are handed out together, more where a directory has more.
+const FILES_A_PLACE: u32 = 16;
+
+/// Files in a directory of the set.
+fn files_in(files: &FileSet, directory: u32) -> u32 {
+    files.files.saturating_sub(directory).div_ceil(files.directories.max(1))
+}
+
 /// Bytes of a transfer that are handed out together.
 fn at_once(block: u64, depth: u32) -> u64 {
     let places = u64::from(depth);
@@ -74,7 +112,8 @@ impl User {
             | What::Write { slot, at, length: Length::Blocks { of, block, depth } } => {
                 self.block(*slot, *at, of, at_once(*block, *depth))
             }
-            What::Walk { block, .. } => self.walk(files, *block),
+            What::Walk { block, parallel: 0 | 1, .. } => self.walk(files, *block),
+            What::Walk { parallel, .. } => self.walk_ahead(files, *parallel),
             _ => (Part::Whole, true, true),
         }
     }
@@ -127,6 +166,51 @@ impl User {
         self.place = next.map(|(directory, stage)| Place::Walk { directory, stage });
         let completes = matches!(stage, Stage::List | Stage::Close(_));
         (Part::Walk { directory, stage }, next.is_none(), completes)
+    }
+
+    /// Lists directories until as many files are known as are read together, and then reads those.
+    fn walk_ahead(&mut self, files: &FileSet, parallel: u32) -> (Part, bool, bool) {
+        let mut ahead = match self.place.take() {
+            Some(Place::Ahead(ahead)) => ahead,
+            _ => Ahead::default(),
+        };
+        if ahead.listed < files.directories && ahead.known < FILES_A_PLACE.saturating_mul(parallel) {
+            let part = Part::Walk { directory: ahead.listed, stage: Stage::List };
+            ahead.known += files_in(files, ahead.listed);
+            ahead.listed += 1;
+            let is_last = ahead.listed == files.directories && ahead.known == 0;
+            self.place = (!is_last).then_some(Place::Ahead(ahead));
+            return (part, is_last, true);
+        }
+        let count = ahead.known.min(FILES_A_PLACE.saturating_mul(parallel));
+        let part = Part::Files { from: ahead, count };
+        (0..count).for_each(|_| ahead.pass(files));
+        let is_last = ahead.listed == files.directories && ahead.known == 0;
+        self.place = (!is_last).then_some(Place::Ahead(ahead));
+        (part, is_last, true)
+    }
+
+    /// Reads so many files of directories that were listed.
+    pub(super) fn files_action(
+        &mut self,
+        files: &FileSet,
+        (block, at_once): (u64, u32),
+        mut ahead: Ahead,
+        count: u32,
+    ) -> Action<'_> {
+        let mut whole_files = std::mem::take(&mut self.whole_files);
+        whole_files.resize_with(count as usize, WholeFile::default);
+        for whole in &mut whole_files {
+            let file = ahead.directory + ahead.place * files.directories;
+            self.write_path(files, Name::Set(file));
+            whole.path.clone_from(&self.path);
+            whole.size = files.size(file);
+            ahead.pass(files);
+        }
+        self.whole_files = whole_files;
+        // A block is no longer than a transfer.
+        let block = u32::try_from(block).unwrap_or(u32::MAX);
+        Action::ReadFiles { files: &self.whole_files, block, at_once }
     }
 
     /// A part of a transfer with several blocks outstanding.

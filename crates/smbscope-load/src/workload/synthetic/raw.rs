@@ -80,6 +80,7 @@ pub(super) struct RawStep {
     pub(super) length: Option<Spanned<Value>>,
     pub(super) block: Option<Spanned<Value>>,
     pub(super) depth: Option<Spanned<i64>>,
+    pub(super) parallel: Option<Spanned<i64>>,
     pub(super) size: Option<Spanned<Value>>,
     pub(super) exclusive: Option<Spanned<bool>>,
     pub(super) info: Option<Spanned<String>>,
@@ -102,7 +103,7 @@ impl RawStep {
                 $(if let Some(value) = &self.$field { keys.push(($name, value.span())); })*
             };
         }
-        note!(file "file", access "access", mode "mode", handle "as", of "of", offset "offset", length "length", block "block", depth "depth");
+        note!(file "file", access "access", mode "mode", handle "as", of "of", offset "offset", length "length", block "block", depth "depth", parallel "parallel");
         note!(size "size", exclusive "exclusive", info "info", directory "directory", pattern "pattern", code "code", share "share",
             time "time");
         keys

@@ -6,7 +6,7 @@ use super::super::file_set::FileSet;
 use super::super::{Own, UserSeat};
 use super::parts::{Part, Place};
 use super::{At, Choose, Directory, Length, Line, Order, SHARE_ALL, Synthetic, What};
-use crate::client::{LockRange, Open, Range};
+use crate::client::{LockRange, Open, Range, WholeFile};
 use smbscope_stats::Random;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -34,6 +34,8 @@ pub(super) struct User {
     pub(super) place: Option<Place>,
     /// Of a step with several commands outstanding.
     pub(super) ranges: Vec<Range>,
+    /// Of a walk with several files at once.
+    pub(super) whole_files: Vec<WholeFile>,
     /// What each slot has open.
     pub(super) open: Vec<Opened>,
     /// Files and directories made so far; each has a name of its own.
@@ -97,6 +99,7 @@ impl SyntheticScript {
             file: None,
             place: None,
             ranges: Vec::new(),
+            whole_files: Vec::new(),
             open: vec![nothing; synthetic.slots as usize],
             made: 0,
             directory: 0,
@@ -330,8 +333,9 @@ impl User {
                 let (offset, length) = place(&mut self.random, Opened { file, position: 0 }, *at, length, false);
                 Action::OpenReadClose { path: &self.path, offset, length }
             }
-            What::Walk { slot, block } => match part {
+            What::Walk { slot, block, parallel } => match part {
                 Part::Walk { directory, stage } => self.walk_action(files, *slot, *block, directory, stage),
+                Part::Files { from, count } => self.files_action(files, (*block, *parallel), from, count),
                 _ => Action::Echo,
             },
             What::Control { control, slot } => Action::Control { control, slot: slot.map(Slot) },

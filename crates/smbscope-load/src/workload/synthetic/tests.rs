@@ -506,6 +506,59 @@ fn a_walk_lists_each_directory_and_reads_each_file_in_it() {
 }
 
 #[test]
+fn a_parallel_walk_lists_ahead_and_reads_every_file_once() {
+    let text = |files: u32, directories: u32, parallel: u32| {
+        format!(
+            "name = \"w\"\norder = \"sequence\"\n[files]\ncount = {files}\ndirectories = {directories}\nsize = 10\n\
+             [[operation]]\nname = \"o\"\nsteps = [{{ do = \"walk\", block = \"4KiB\", parallel = {parallel} }}]\n"
+        )
+    };
+    // Each listing by the number of its directory, each part of files by how many they are; and all files.
+    let walk = |files: u32, directories: u32, parallel: u32| {
+        let mut script = script(&text(files, directories, parallel));
+        let (mut parts, mut read) = (Vec::new(), Vec::new());
+        while script.passes() == Some(0) {
+            let step = script.next().unwrap();
+            assert!(step.completes);
+            match step.action {
+                Action::List { pattern, .. } => parts.push(format!("list {}", &pattern[pattern.len() - 6..])),
+                Action::ReadFiles { files, block, at_once } => {
+                    assert_eq!((block, at_once), (4096, parallel));
+                    assert!(files.iter().all(|file| file.size == 10));
+                    parts.push(format!("{} files", files.len()));
+                    read.extend(files.iter().map(|file| file.path[file.path.len() - 19..].to_owned()));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        (parts, read)
+    };
+    // 16 files for each of 2 places: 20 files are known after a listing, 40 after two; 8 are left, and so on.
+    let (parts, read) = walk(100, 5, 2);
+    let expected = [
+        r"list 0000\*",
+        r"list 0001\*",
+        "32 files",
+        r"list 0002\*",
+        r"list 0003\*",
+        "32 files",
+        r"list 0004\*",
+        "32 files",
+        "4 files",
+    ];
+    assert_eq!(parts, expected);
+    let in_order: Vec<String> = (0..5)
+        .flat_map(|directory| (directory..100).step_by(5).map(move |file| (directory, file)))
+        .map(|(directory, file)| format!("{directory:04}\\file{file:06}.dat"))
+        .collect();
+    let read: Vec<&str> = read.iter().map(|path| path.as_str()).collect();
+    assert_eq!(read, in_order);
+    // One directory, and fewer files than places.
+    assert_eq!(walk(3, 1, 8).0, [r"list 0000\*", "3 files"]);
+    assert!(error(&text(3, 1, 0)).contains("parallel is 0; write a number from 1 to 256"), "{}", error(&text(3, 1, 0)));
+}
+
+#[test]
 fn the_profile_of_a_logon_is_as_large_as_it_is_said_to_be() {
     let logon = Workload::builtin("logon").unwrap();
     let set = |values: &[(&str, &str)]| {
