@@ -38,10 +38,13 @@ install_packages() {
 }
 
 # What private servers, `make test-verdicts` and the tests of the load generator need: a Samba server and its clients,
-# captures, a network that can be made slow, and the loadfile of dbench.
+# captures, a network that can be made slow, a virus scanner with Samba's module for it, and the loadfile of dbench.
 install_laboratory() {
-    local packages=() path=$PATH:/usr/sbin:/sbin had_samba=1
-    PATH=$path command -v smbd >/dev/null || { packages+=(samba); had_samba=; }
+    local packages=() services=() path=$PATH:/usr/sbin:/sbin
+    PATH=$path command -v smbd >/dev/null || { packages+=(samba); services+=(smbd nmbd); }
+    # Any path of Debian's: its libraries are in a folder of the architecture.
+    compgen -G '/usr/lib/*/samba/vfs/virusfilter.so' >/dev/null || packages+=(samba-vfs-modules)
+    PATH=$path command -v clamd >/dev/null || { packages+=(clamav-daemon); services+=(clamav-daemon clamav-freshclam); }
     PATH=$path command -v smbclient >/dev/null || packages+=(smbclient)
     PATH=$path command -v smbtorture >/dev/null || packages+=(samba-testsuite)
     PATH=$path command -v tcpdump >/dev/null || packages+=(tcpdump)
@@ -50,11 +53,11 @@ install_laboratory() {
     [ -e /usr/share/dbench/client.txt ] || packages+=(dbench)
     if [ ${#packages[@]} -eq 0 ]; then return 0; fi
     install_packages "${packages[@]}"
-    # The package starts a file server for the whole network; the test starts its own, in private.
-    if [ -z "$had_samba" ] && command -v systemctl >/dev/null; then
+    # The packages start a file server for the whole network and a scanner that downloads; tests start their own, in private.
+    if [ ${#services[@]} -gt 0 ] && command -v systemctl >/dev/null; then
         local sudo=()
         [ "$(id -u)" = 0 ] || sudo=(sudo -n)
-        "${sudo[@]}" systemctl disable --quiet --now smbd nmbd 2>/dev/null || true
+        "${sudo[@]}" systemctl disable --quiet --now "${services[@]}" 2>/dev/null || true
     fi
 }
 

@@ -96,7 +96,7 @@ fn an_infected_file_is_refused_and_a_clean_one_is_not() {
     }
     let server = match Server::start(&settings) {
         Ok(server) => server,
-        Err(Error::Unavailable(why)) => return skip::unable(why),
+        Err(Error::Unavailable(why)) => return skip::missing(why),
         Err(error) => panic!("{error}"),
     };
     // The test file of eicar.org in two halves, so that no scanner takes this source for it.

@@ -31,7 +31,7 @@ pub use census::Census;
 pub use distribution::{Decade, Distribution};
 pub use entity::{ENTITIES_MAX, Entities, Entity, FileKey};
 pub use heatmap::{BUCKETS_A_DECADE, Concurrency, HeatMap, INTERVALS_MAX};
-pub use measure::{Measure, TimeFigure};
+pub use measure::{Measure, ServerFigure, TimeFigure};
 pub use random::Random;
 pub use row::{Counted, Row, STATUSES_MAX};
 pub use slices::{Dimension, Field, Part, Piece, SLICES_KEPT, SLICES_MAX, Slice, Slicer, Slices, Sort};

@@ -27,10 +27,23 @@ pub enum Measure {
     Throughput,
     /// How long a pass of the workload takes from its first command to its last, on average.
     Elapsed,
-    /// Processor time of the server, in percent of all its processors.
-    ServerCpu,
-    /// Processor time of a private server's Samba, in percent of one processor.
-    SambaCpu,
+    /// A figure of the server's side.
+    Server(ServerFigure),
+}
+
+named! {
+    /// A figure of the server's side, a mean over the load point.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ServerFigure {
+        /// Processor time, in percent of all processors.
+        Cpu = "server_cpu",
+        /// Processor time of a private server's Samba, in percent of one processor.
+        Samba = "samba_cpu",
+        /// Time in which the busiest disk had something to do, in percent.
+        DiskBusy = "disk_busy",
+        /// Transfers that wait for the disks or are served by them.
+        DiskQueue = "disk_queue",
+    }
 }
 
 named! {
@@ -55,7 +68,7 @@ named! {
 }
 
 /// Those without parentheses, by name. One name may have several spellings; the first is the one that is shown.
-const OTHERS: [(&str, Measure); 9] = [
+const OTHERS: [(&str, Measure); 11] = [
     ("errors", Measure::Errors),
     ("overload", Measure::Overload),
     ("ops", Measure::Operations),
@@ -63,8 +76,10 @@ const OTHERS: [(&str, Measure); 9] = [
     ("commands", Measure::Commands),
     ("throughput", Measure::Throughput),
     ("elapsed", Measure::Elapsed),
-    ("server_cpu", Measure::ServerCpu),
-    ("samba_cpu", Measure::SambaCpu),
+    ("server_cpu", Measure::Server(ServerFigure::Cpu)),
+    ("samba_cpu", Measure::Server(ServerFigure::Samba)),
+    ("disk_busy", Measure::Server(ServerFigure::DiskBusy)),
+    ("disk_queue", Measure::Server(ServerFigure::DiskQueue)),
 ];
 
 /// The one that counts commands of a name.
@@ -167,7 +182,8 @@ impl FromStr for Measure {
     type Err = FilterError;
 
     fn from_str(text: &str) -> Result<Measure, FilterError> {
-        let all = [COUNT, "errors", "overload", "ops", "commands", "throughput", "elapsed", "server_cpu", "samba_cpu"];
+        let all = [COUNT, "errors", "overload", "ops", "commands", "throughput", "elapsed"];
+        let all: Vec<&str> = all.into_iter().chain(ServerFigure::ALL.map(ServerFigure::name)).collect();
         let parsed = tokens(text).and_then(|tokens| {
             let mut cursor = Cursor::new(text, &tokens);
             let (measure, _) = Measure::take(text, &mut cursor, &all, EXAMPLE)?;
@@ -208,6 +224,7 @@ mod tests {
             "errors",
             "overload",
             "server_cpu",
+            "disk_busy",
         ] {
             assert_eq!(text.parse::<Measure>().unwrap().to_string(), text);
         }

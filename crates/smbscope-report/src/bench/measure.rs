@@ -2,7 +2,7 @@
 
 use super::Run;
 use smbscope_model::Nanos;
-use smbscope_stats::{Figures, Measure};
+use smbscope_stats::{Figures, Measure, ServerFigure};
 
 impl Run {
     /// The value of a measure: seconds, a rate a second, or a count. Absent where the run has no such thing, or too few
@@ -22,8 +22,7 @@ impl Run {
             Measure::Operations => rate(self.workload_operations.iter().map(|done| done.service_time.count).sum()),
             Measure::Commands => Some(self.operations_per_second),
             Measure::Throughput => rate(self.bytes_read.saturating_add(self.bytes_written)),
-            Measure::ServerCpu => Some(self.server.as_ref()?.metric("cpu")?.mean),
-            Measure::SambaCpu => Some(self.server.as_ref()?.metric("samba_cpu")?.mean),
+            Measure::Server(figure) => Some(self.server.as_ref()?.metric(metric(*figure))?.mean),
             Measure::Count(of) => Some(self.count_of(of) as f64),
             Measure::Elapsed => Some(self.jobs.as_ref()?.elapsed.mean?.as_secs_f64()),
         }
@@ -59,5 +58,15 @@ impl Run {
             (None, None, Some(only), None) => Some(&only.times.client),
             _ => None,
         }
+    }
+}
+
+/// As the document calls it.
+fn metric(figure: ServerFigure) -> &'static str {
+    match figure {
+        ServerFigure::Cpu => "cpu",
+        ServerFigure::Samba => "samba_cpu",
+        ServerFigure::DiskBusy => "disk_busiest",
+        ServerFigure::DiskQueue => "disk_queue",
     }
 }

@@ -163,8 +163,7 @@ impl Summary {
             | Measure::Overload
             | Measure::Operations
             | Measure::Elapsed
-            | Measure::ServerCpu
-            | Measure::SambaCpu => None,
+            | Measure::Server(_) => None,
         }
     }
 

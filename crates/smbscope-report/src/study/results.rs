@@ -3,8 +3,8 @@
 use super::{Row, ServerRow};
 use crate::bench::{self, Run, ServerSeries};
 use crate::format::counted;
-use smbscope_stats::Measure;
 use smbscope_stats::replication::{self, Figure, Settings, benjamini_hochberg};
+use smbscope_stats::{Measure, ServerFigure};
 use std::collections::BTreeMap;
 
 /// Values of a measure at a load, by variant and repetition.
@@ -199,7 +199,8 @@ fn unit(measure: &Measure) -> &'static str {
         Measure::Time(..) | Measure::Elapsed => "s",
         Measure::Operations | Measure::Commands => "1/s",
         Measure::Throughput => "B/s",
-        Measure::Overload | Measure::ServerCpu | Measure::SambaCpu => "percent",
+        Measure::Server(ServerFigure::DiskQueue) => "",
+        Measure::Overload | Measure::Server(_) => "percent",
         Measure::Errors | Measure::Count(_) => "",
     }
 }
