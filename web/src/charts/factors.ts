@@ -9,8 +9,9 @@ import { figure, type Numbers } from "./figure";
 const VERDICTS = {
   slower: ["slower", "worse"],
   faster: ["faster", "better"],
-  more: ["more", "worse"],
-  less: ["less", "better"],
+  // Of processor time, neither is better.
+  more: ["more", "amount"],
+  less: ["less", "amount"],
   equal: ["equal within 5%", "equal"],
   undecided: ["undecided", "open"],
   too_few: ["too few repetitions", "open"],

@@ -63,7 +63,11 @@ function chart(
   against: string,
   x: Parameters<typeof lines>[0]["x"],
 ): HTMLElement {
-  const measures = measuresOf(study.results).map(({ measure, unit }) => {
+  // What is a measure too is drawn once, with the server's side.
+  const isServers = (measure: string) =>
+    study.server.some(({ metric }) => metric === (measure === "server_cpu" ? "cpu" : measure));
+  const own = measuresOf(study.results).filter(({ measure }) => !isServers(measure));
+  const measures = own.map(({ measure, unit }) => {
     const rows = study.results.filter((row) => row.measure === measure);
     const found = all.map(({ name, points }, i) => {
       const known = points.flatMap(({ x, variant, load }) => {

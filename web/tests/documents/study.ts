@@ -49,6 +49,7 @@ export function study(
         const ratio = at(variant, of) / at(0, of);
         const slower = unit === "s" ? ratio > 1 : ratio < 1;
         const size = Math.abs(Math.log(ratio));
+        const [worse, better]: Verdict[] = unit === "percent" ? ["less", "more"] : ["slower", "faster"];
         const verdict: Verdict =
           repetitions < 5
             ? "too_few"
@@ -56,13 +57,11 @@ export function study(
               ? "equal"
               : size < 0.05
                 ? "undecided"
-                : slower
-                  ? "slower"
-                  : "faster";
+                : ((slower ? worse : better) ?? "undecided");
         const answer =
           verdict === "equal"
             ? { answer: "equal" as const }
-            : verdict === "slower" || verdict === "faster"
+            : verdict !== "undecided" && verdict !== "too_few"
               ? { answer: ratio > 1 ? ("higher" as const) : ("lower" as const) }
               : { answer: "undecided" as const, repetitions_needed: repetitions < 5 ? null : 31 };
         const ends: [number, number] = [ratio * 0.97, ratio * 1.031];
@@ -93,6 +92,7 @@ export function study(
         };
       }),
     );
+  const busy = (variant: number) => Number(names.loads[variant % names.loads.length] ?? 0);
   const seconds = (variant: number, of: number) => 0.0092 * factor(variant) * (0.5 + of / 16);
   const server = (metric: string, unit: string, at: (variant: number, of: number) => number): StudyServerRow[] =>
     users.flatMap((of) =>
@@ -101,7 +101,6 @@ export function study(
         return { metric, unit, users: of, rate: null, variant, means, maxima: means.map((mean) => 1.2 * mean) };
       }),
     );
-  const busy = (variant: number) => Number(names.loads[variant % names.loads.length] ?? 0);
   return {
     schema: "smbscope.study/1",
     generator: { name: "smbscope", version: "0.1.0" },
@@ -138,6 +137,7 @@ export function study(
       ...rows("mean(total)", "s", (variant, of) => seconds(variant, of) / 3),
       ...rows("commands", "1/s", (variant, of) => (of * 100) / factor(variant) ** 0.4),
       ...rows("throughput", "B/s", (variant, of) => (of * 4e6) / factor(variant) ** 0.4),
+      ...rows("server_cpu", "percent", (variant, of) => Math.min(83, busy(variant) * 0.8 + of / 10)),
     ],
     server: [
       ...server("cpu", "percent", (variant, of) => Math.min(83, busy(variant) * 0.8 + of / 10)),
