@@ -43,6 +43,13 @@ const PARTS: readonly Part[] = [
   },
 ];
 
+/** Measures of studies that are figures of the server, and how those are called here. */
+export const MEASURES: Readonly<Record<string, string>> = {
+  server_cpu: "Server CPU",
+  samba_cpu: "Samba CPU",
+  disk_busy: "Disk busy",
+};
+
 const HEIGHT = 100;
 
 /** Of one server: the figures of a panel are its lines. */

@@ -2,7 +2,7 @@
 // axis, what it cost the server.
 import { spaced } from "../bench/charts";
 import { bandOf, curve, lines, type Series } from "../charts/lines";
-import { type ServerFigure, serversPanels } from "../charts/server";
+import { MEASURES, type ServerFigure, serversPanels } from "../charts/server";
 import { thousands } from "../lib/format";
 import type { SmbscopeStudyDocument, StudyServerRow, Variant } from "../types/study";
 import { isAt, type Load, loadAt, loadsOf, loadText, measurePanel, measuresOf, type NumericAxis } from "./values";
@@ -63,10 +63,12 @@ function chart(
   against: string,
   x: Parameters<typeof lines>[0]["x"],
 ): HTMLElement {
+  const server = serversPanels((figure) =>
+    all.map(({ name, points }, i) => serverSeries(study, figure, name, i, points)),
+  );
   // What is a measure too is drawn once, with the server's side.
-  const isServers = (measure: string) =>
-    study.server.some(({ metric }) => metric === (measure === "server_cpu" ? "cpu" : measure));
-  const own = measuresOf(study.results).filter(({ measure }) => !isServers(measure));
+  const drawn = new Set(server.map(({ title }) => title));
+  const own = measuresOf(study.results).filter(({ measure }) => !drawn.has(MEASURES[measure] ?? ""));
   const measures = own.map(({ measure, unit }) => {
     const rows = study.results.filter((row) => row.measure === measure);
     const found = all.map(({ name, points }, i) => {
@@ -78,9 +80,6 @@ function chart(
     });
     return measurePanel(measure, unit, 150, found);
   });
-  const server = serversPanels((figure) =>
-    all.map(({ name, points }, i) => serverSeries(study, figure, name, i, points)),
-  );
   return lines({
     label: `${measures.map(({ title }) => title).join(", ")} against ${against}`,
     at: "At",

@@ -49,7 +49,7 @@ export function study(
         const ratio = at(variant, of) / at(0, of);
         const slower = unit === "s" ? ratio > 1 : ratio < 1;
         const size = Math.abs(Math.log(ratio));
-        const [worse, better]: Verdict[] = unit === "percent" ? ["less", "more"] : ["slower", "faster"];
+        const [worse, better]: Verdict[] = unit === "percent" || unit === "" ? ["less", "more"] : ["slower", "faster"];
         const verdict: Verdict =
           repetitions < 5
             ? "too_few"
@@ -137,10 +137,12 @@ export function study(
       ...rows("mean(total)", "s", (variant, of) => seconds(variant, of) / 3),
       ...rows("commands", "1/s", (variant, of) => (of * 100) / factor(variant) ** 0.4),
       ...rows("throughput", "B/s", (variant, of) => (of * 4e6) / factor(variant) ** 0.4),
+      ...rows("disk_queue", "", (variant, of) => (of * factor(variant)) / 50),
       ...rows("server_cpu", "percent", (variant, of) => Math.min(83, busy(variant) * 0.8 + of / 10)),
     ],
     server: [
       ...server("cpu", "percent", (variant, of) => Math.min(83, busy(variant) * 0.8 + of / 10)),
+      ...server("disk_queue", "count", (variant, of) => (of * factor(variant)) / 50),
       ...server("disk_busiest", "percent", (_, of) => of / 4),
       ...server("disk_read", "bytes/s", (_, of) => of * 1e5),
     ],

@@ -204,18 +204,18 @@ test("a study has its answer first, and every factor on one logarithmic axis wit
     "No result of dialect nt1, cpu-load 100, repetition 2: the command before failed: exit status 1.",
   );
   await expect(page.locator(".head")).toContainText("12\u00a0variants × 7\u00a0repetitions: 83 of 84\u00a0runs");
-  // Five measures of twelve variants, one of them the baseline.
+  // Six measures of twelve variants, one of them the baseline.
   const charts = page.locator("#factors .chart:not(.chart-sample)");
-  await expect(charts.locator("g.factor")).toHaveCount(5 * 12);
-  await expect(charts.locator("g.factor.baseline")).toHaveCount(5);
-  await expect(charts.locator("path.interval")).toHaveCount(5 * 11);
+  await expect(charts.locator("g.factor")).toHaveCount(6 * 12);
+  await expect(charts.locator("g.factor.baseline")).toHaveCount(6);
+  await expect(charts.locator("path.interval")).toHaveCount(6 * 11);
   const most = charts.locator('g.factor[data-name="dialect nt1, cpu-load 100"]').first();
   await expect(most).toContainText("541× (525× to 558×)");
   await expect(most.locator(".word")).toHaveText("slower");
   await expect(most).toHaveClass(/worse/);
   const words = await charts.locator(".word").allTextContents();
   expect(new Set(words)).toEqual(
-    new Set(["slower", "faster", "more", "equal within 5%", "undecided, 31\u00a0repetitions"]),
+    new Set(["slower", "faster", "more", "less", "equal within 5%", "undecided, 31\u00a0repetitions"]),
   );
   // The same distance for the same multiple: the axis is logarithmic.
   const places = await placesOfFactors(page, "#factors");
@@ -229,15 +229,15 @@ test("a study has curves with bands against its axis of numbers and against user
   open,
 }) => {
   const page = await open(study());
-  // Four measures, and four panels of the server, its processors among them once: a line for each dialect.
+  // Five measures, and four panels of the server, its processors among them once: a line for each dialect.
   for (const dialect of ["3.1.1", "2.1", "nt1"]) {
-    await expect(page.locator(`#curves [data-series="${dialect}"] .spread-band`)).toHaveCount(8);
-    await expect(page.locator(`#curves [data-series="${dialect}"] circle`)).toHaveCount(8 * 4);
+    await expect(page.locator(`#curves [data-series="${dialect}"] .spread-band`)).toHaveCount(9);
+    await expect(page.locator(`#curves [data-series="${dialect}"] circle`)).toHaveCount(9 * 4);
   }
   const users = [1, 8, 32];
   await open(study(users, 3));
   const lines = page.locator("#curves figure").first().locator('[data-series="dialect nt1, cpu-load 50"]');
-  await expect(lines.locator("circle")).toHaveCount(8 * users.length);
+  await expect(lines.locator("circle")).toHaveCount(9 * users.length);
   // Three repetitions have a range and no interval, and the load can be chosen: the heaviest at first.
   await expect(page.locator("#factors select")).toHaveValue("2");
   await expect(page.locator("#factors .legend")).toContainText("too few repetitions");
