@@ -23,8 +23,12 @@ impl Setup {
     pub(crate) fn document(&self, measured: Measured) -> Document {
         let mut environment = environment::of_client();
         if self.site.lab.is_some() {
-            environment.insert("server".to_owned(), "a private Samba on the same machine".to_owned());
+            let version = smbscope_lab::version().map_or_else(String::new, |version| format!(" {version}"));
+            environment.insert("server".to_owned(), format!("a private Samba{version} on the same machine"));
         }
+        let folder = self.site.lab.as_ref().map(|lab| lab.share_folder());
+        let storage = folder.or(self.site.options.folder.as_deref()).and_then(environment::storage);
+        environment.extend(storage.map(|storage| ("storage".to_owned(), storage)));
         let mut warnings = measured.losses;
         if let (true, Credentials::Ntlm { user, .. }) = (self.facts.guest, &self.site.options.credentials) {
             warnings.push(format!(

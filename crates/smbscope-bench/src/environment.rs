@@ -1,6 +1,7 @@
 //! What the load was made on: the system, its processors and its memory, as `/proc` and `/etc/os-release` tell.
 
-use std::collections::BTreeMap;
+use procfs::process::{MountInfo, Process};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::{fs, thread};
 
@@ -14,6 +15,23 @@ pub(crate) fn of_client() -> BTreeMap<String, String> {
     facts.push(("governor", Some(governor).filter(|governor| !governor.is_empty())));
     facts.push(("cores", thread::available_parallelism().ok().map(|cores| cores.to_string())));
     facts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()
+}
+
+/// The file system that a folder is on, with its mount options: `ext4 on /dev/sda1 (rw, relatime)`.
+pub(crate) fn storage(folder: &Path) -> Option<String> {
+    let folder = folder.canonicalize().ok()?;
+    let mounts = Process::myself().ok()?.mountinfo().ok()?;
+    // The last one that is mounted there hides the others.
+    let deepest = |mount: &MountInfo| mount.mount_point.components().count();
+    let mount = mounts.into_iter().filter(|mount| folder.starts_with(&mount.mount_point)).max_by_key(deepest)?;
+    let options: BTreeSet<String> = mount.mount_options.into_iter().map(written).collect();
+    let options: Vec<String> = options.into_iter().collect();
+    let from = mount.mount_source.map_or_else(String::new, |source| format!(" on {source}"));
+    Some(format!("{}{from} ({})", mount.fs_type, options.join(", ")))
+}
+
+fn written((name, value): (String, Option<String>)) -> String {
+    value.map_or(name.clone(), |value| format!("{name}={value}"))
 }
 
 /// What the files say.
@@ -45,6 +63,14 @@ mod tests {
         let expected = ["Debian GNU/Linux 12 (bookworm)", "Some CPU @ 2.10GHz", "4.0 GiB"].map(str::to_owned);
         let found: Vec<String> = facts(release, processors, memory).into_iter().filter_map(|(_, text)| text).collect();
         assert_eq!(found, expected);
+    }
+
+    /// /proc is a file system of that name (proc(5)), and nothing is mounted on its files.
+    #[test]
+    fn the_file_system_of_a_folder_is_named_with_its_options() {
+        let storage = storage(Path::new("/proc/self/fdinfo")).expect("it is mounted");
+        assert!(storage.starts_with("proc on ") && storage.contains("rw"), "{storage}");
+        assert_eq!(super::storage(Path::new("/nowhere")), None);
     }
 
     #[test]

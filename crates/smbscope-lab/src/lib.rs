@@ -44,6 +44,6 @@ pub use record::ServerRecord;
 pub use server::{Launcher, Server};
 pub use settings::{Antivirus, Dialect, Settings, Signing};
 pub use state_folder::StateFolder;
-pub use tools::available;
+pub use tools::{available, version};
 pub use units::{parse_bandwidth, parse_delay, parse_loss, parse_size};
 pub use users::User;

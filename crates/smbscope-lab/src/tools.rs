@@ -12,6 +12,12 @@ pub fn available() -> Result<(), String> {
     Tools::find().and_then(|_| crate::accounts::Accounts::read()).map(drop).map_err(|error| error.to_string())
 }
 
+/// The version of the Samba that private servers are: `4.17.12-Debian`.
+pub fn version() -> Option<String> {
+    let said = run(Command::new(Tools::find().ok()?.smbd).arg("--version"), "").ok()?;
+    Some(said.trim().strip_prefix("Version ")?.to_owned())
+}
+
 /// What there is.
 #[derive(Debug)]
 pub(crate) struct Tools {
