@@ -5,7 +5,7 @@ mod common;
 
 use common::{Said, said};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use smbscope_lab::{Server, Settings, Signing, StateFolder, available};
 use smbscope_testkit::server::{Fault, Flood, Script, ScriptedServer};
 use smbscope_testkit::skip;
@@ -283,6 +283,51 @@ fn rates_without_meaning_are_refused_in_one_line_with_status_2() {
         assert_eq!(said.status, Some(2), "{arguments:?}: {}", said.err);
         assert!(said.err.starts_with("smbscope: ") || said.err.starts_with("error: "), "{}", said.err);
     }
+}
+
+#[test]
+fn what_a_workload_has_not_is_refused_in_one_line_with_status_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let referrals = folder.path().join("referrals.toml");
+    let steps = "steps = [{ do = \"ioctl\", code = \"DFS_GET_REFERRALS\" }]";
+    std::fs::write(&referrals, format!("name = \"referrals\"\n[[operation]]\nname = \"o\"\n{steps}\n")).unwrap();
+    let overload = "overload is a share of scenarios: it needs a workload with [scenarios], and no --think";
+    for (arguments, expected) in [
+        (&["--workload", "read", "--find-capacity", "overload < 1%"][..], overload),
+        (&["--workload", "homefolders", "--think", "1s", "--find-capacity", "overload < 1%"], overload),
+        (
+            &["--workload", referrals.to_str().unwrap(), "--dialect", "nt1"],
+            "the workload referrals sends FSCTL_DFS_GET_REFERRALS, which can't be done in NT LM 0.12",
+        ),
+    ] {
+        let said = bench(&[arguments, &["--no-prepare", "smb://127.0.0.1:1/share"]].concat());
+        assert_eq!(said.status, Some(2), "{arguments:?}: {}", said.err);
+        assert!(said.err.contains(expected) && said.err.lines().count() == 1, "{}", said.err);
+    }
+}
+
+#[test]
+fn scenarios_begin_at_the_rate_of_their_workload() {
+    let (_server, url) = scripted(Script::new());
+    let folder = tempfile::tempdir().unwrap();
+    let echoes = folder.path().join("echoes.toml");
+    let scenarios = "[parameters]\nrate = \"5/s\"\n[scenarios]\nrate = \"$rate\"\n";
+    let text = format!("name = \"echoes\"\n{scenarios}[[operation]]\nname = \"o\"\nsteps = [{{ do = \"echo\" }}]\n");
+    std::fs::write(&echoes, text).unwrap();
+    let load = ["--workload", echoes.to_str().unwrap(), "--users", "4", "--duration", "2s", "--warmup", "0s"];
+    let run = |more: &[&str]| {
+        let said = bench(&[&load[..], &["--no-prepare", "-q", "--format", "json"], more, &[&url]].concat());
+        document(&said)["runs"][0].clone()
+    };
+    // Each of 4 users begins 5 a second, for 2 seconds.
+    let own = run(&[]);
+    assert_eq!((&own["pace"]["rate"], &own["overload"]["scenarios"]), (&json!(20.0), &json!(40)), "{own}");
+    let set = run(&["--set", "rate=10/s"]);
+    assert_eq!((&set["pace"]["rate"], &set["overload"]["scenarios"]), (&json!(40.0), &json!(80)), "{set}");
+    let given = run(&["--rate-per-user", "2/s"]);
+    assert_eq!((&given["pace"]["rate"], &given["overload"]["scenarios"]), (&json!(8.0), &json!(16)), "{given}");
+    let closed = run(&["--think", "100ms"]);
+    assert_eq!((&closed["pace"]["loop"], &closed["overload"]), (&json!("closed"), &Value::Null), "{closed}");
 }
 
 #[test]
