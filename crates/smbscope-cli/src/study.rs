@@ -32,14 +32,14 @@ pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
             BadArguments(format!("{}: {}: {}", arguments.file.display(), variant.name, crate::one_line(&error)))
         })?;
     }
-    if arguments.dry_run {
+    let Some(directory) = arguments.output.as_deref().filter(|_| !arguments.dry_run) else {
         return Output::stdout()?.print(&plan(&study, &variants));
-    }
+    };
     let mut output = Output::stdout()?;
     let stop = Arc::new(AtomicBool::new(false));
     interrupt::any_end_sets(&stop);
     let mut runs = Runs { stop, quiet: arguments.quiet, passwords: Arc::default() };
-    let document = study::run(&study, &arguments.output, &mut runs)?;
+    let document = study::run(&study, directory, &mut runs)?;
     let printed = match arguments.format {
         StudyFormat::Json => smbscope_report::study::write(&document, output.writer()),
         StudyFormat::Text => {

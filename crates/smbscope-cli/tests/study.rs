@@ -229,7 +229,7 @@ fn shipped_studies_are_ones() {
         let file = entry.expect("an entry").path();
         let file = file.to_str().expect("a name");
         let runs = |form: &[&str]| {
-            let listed = study(&place, &[&[file, "-o", "out", "--dry-run"], form].concat());
+            let listed = study(&place, &[&[file, "--dry-run"], form].concat());
             listed.output().lines().count()
         };
         assert!(runs(&["--quick"]) <= runs(&[]), "{file}");

@@ -20,8 +20,8 @@ pub struct StudyArguments {
     pub file: PathBuf,
 
     /// Keep the runs in this directory; the same command goes on with them after an interruption.
-    #[arg(short, long, value_name = "DIR")]
-    pub output: PathBuf,
+    #[arg(short, long, value_name = "DIR", required_unless_present = "dry_run")]
+    pub output: Option<PathBuf>,
 
     /// Run the short form that the file describes: a first look, in minutes.
     #[arg(long)]
