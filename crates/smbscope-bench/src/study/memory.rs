@@ -110,9 +110,12 @@ impl Memory {
         let names: Vec<&str> = self.document.variants.iter().map(|variant| variant.name.as_str()).collect();
         self.document.warnings = self.results.warnings(&names);
         self.document.headline = study::headline(&self.document);
-        let document = &self.document;
-        self.write(STUDY, |out| study::write(document, out))?;
-        self.write(PAGE, |out| html::write_study(document, out))
+        self.write(STUDY, |out| study::write(&self.document, out))
+    }
+
+    /// Writes it as a page too: once, and not after each run, as it grows with them.
+    pub(super) fn keep_page(&self) -> Result<(), Error> {
+        self.write(PAGE, |out| html::write_study(&self.document, out))
     }
 
     fn write(&self, name: &str, content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Error> {

@@ -84,6 +84,7 @@ pub fn run(study: &Study, directory: &Path, conductor: &mut dyn Conductor) -> Re
         }
     }
     memory.keep()?;
+    memory.keep_page()?;
     Ok(memory.into_document())
 }
 
