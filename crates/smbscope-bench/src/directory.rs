@@ -253,6 +253,21 @@ impl RunDirectory {
     }
 }
 
+/// Removes what a run left that was killed while its files were put in place: without `run.json`, the last of them, nobody
+/// could tell the directory from somebody else's. Only for a directory that holds runs of ours and nothing else.
+pub(crate) fn clear_unfinished(path: &Path) -> Result<(), Error> {
+    if !path.is_dir() || path.join(RUN).exists() {
+        return Ok(());
+    }
+    for name in fs::read_dir(path).map_err(Error::file("look into the run directory", path))? {
+        let entry = name.map_err(Error::file("look into the run directory", path))?;
+        if is_ours(&entry.file_name().to_string_lossy()) {
+            fs::remove_file(entry.path()).map_err(Error::file("remove", &entry.path()))?;
+        }
+    }
+    Ok(())
+}
+
 /// Whether a run directory has a file that is called so.
 fn is_ours(name: &str) -> bool {
     FILES.contains(&name) || is_capture(name)
@@ -320,6 +335,27 @@ mod tests {
         let all = ["exchanges.parquet", "histograms.hgrm", "intervals.parquet", "run.json", "server.parquet"];
         assert_eq!(names(&path), all);
         assert_eq!(read(&path).runs.len(), 2);
+    }
+
+    #[test]
+    fn what_a_killed_run_left_without_its_document_is_cleared_where_only_runs_are() {
+        let place = tempfile::tempdir().unwrap();
+        for name in ["intervals.parquet", "point-01-2-users.pcap", "letter.txt"] {
+            fs::write(place.path().join(name), "").unwrap();
+        }
+        let refused = RunDirectory::open(place.path(), &Sources::default());
+        assert!(refused.is_err());
+        clear_unfinished(place.path()).unwrap();
+        assert_eq!(names(place.path()), ["letter.txt"]);
+        fs::remove_file(place.path().join("letter.txt")).unwrap();
+        RunDirectory::open(place.path(), &Sources::default()).unwrap();
+        // A run that is whole stays.
+        for name in ["intervals.parquet", RUN] {
+            fs::write(place.path().join(name), "").unwrap();
+        }
+        clear_unfinished(place.path()).unwrap();
+        assert_eq!(names(place.path()), ["intervals.parquet", RUN]);
+        clear_unfinished(&place.path().join("none")).unwrap();
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub use options::Options;
 pub use variant::{Turn, Variant};
 
 use crate::Error;
+use crate::directory::clear_unfinished;
 use crate::files::Sources;
 use crate::setup::now;
 use memory::Memory;
@@ -98,6 +99,7 @@ fn attempts(
     let folder = format!("{}/{}", place.variant.folder, turn.repetition);
     let path = directory.join(&folder);
     let (started, begun) = (now(), Instant::now());
+    clear_unfinished(&path)?;
     let mut attempt = 1;
     loop {
         let result = one(place, &path, conductor);
