@@ -36,6 +36,11 @@ impl Setup {
             ));
         }
         warnings.extend(self.site.caveat().map(|caveat| format!("Slow link: {caveat}.")));
+        let mut runs = measured.runs;
+        if self.site.options.folder.is_some() {
+            // The work is done by the threads of the client: that they are busy is no limit of its own.
+            runs.iter_mut().filter_map(|run| run.client_cpu.as_mut()).for_each(|cpu| cpu.limited = false);
+        }
         let document = Document {
             generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
             title: self.options.title.clone(),
@@ -45,7 +50,7 @@ impl Setup {
             settings: self.settings(),
             started_ns: self.started,
             environment,
-            runs: measured.runs,
+            runs,
             capacity: measured.capacity,
             overall_response_time_ns: None,
             warnings,

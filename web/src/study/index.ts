@@ -6,7 +6,16 @@ import { counted, date, span, unbroken } from "../lib/format";
 import { answer, Choice, facts, lead, list, meanings, type Page, part, type Section, section } from "../lib/page";
 import type { SmbscopeStudyDocument, StudyRow } from "../types/study";
 import { axisCurves, loadCurves } from "./curves";
-import { nameOf, neededOf, repetitionTable, resultTable, runTable, serverTable, variantTable } from "./tables";
+import {
+  isBaseline,
+  nameOf,
+  neededOf,
+  repetitionTable,
+  resultTable,
+  runTable,
+  serverTable,
+  variantTable,
+} from "./tables";
 import { isAt, type Load, loadsOf, loadText, measuresOf, numericAxis } from "./values";
 
 export function studyPage(study: SmbscopeStudyDocument): Page {
@@ -113,12 +122,13 @@ function factorChart(study: SmbscopeStudyDocument, load: Load): HTMLElement {
       const at = x.findIndex((value, i) => value !== y[i]);
       return (x[at] ?? 0) - (y[at] ?? 0);
     });
-    const shown = sorted.filter((row) => row.factor === null || factorOf(row) !== null);
+    const shown = sorted.filter((row) => isBaseline(study, row) || factorOf(row) !== null);
     return { title: measure, rows: shown.map((row) => ({ name: nameOf(study, row.variant), factor: factorOf(row) })) };
   });
   return factors({
     label: `Factors against the baseline at ${loadText(load)}: ${panels.map(({ title }) => title).join(", ")}`,
-    panels: panels.filter(({ rows }) => rows.length > 0),
+    // Of what the baseline has nothing of, there are no factors.
+    panels: panels.filter(({ rows }) => study.variants.length === 1 || rows.some(({ factor }) => factor !== null)),
   });
 }
 

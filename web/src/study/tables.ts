@@ -35,8 +35,9 @@ export function resultTable(study: SmbscopeStudyDocument): HTMLElement {
       text: ({ factor }) => (factor?.ratio ? factorText({ ...factor, ratio: factor.ratio }) : ABSENT),
       width: 24,
     }),
-    textColumn("Answer", ({ verdict, factor }) => {
-      if (!factor || !verdict) return factor ? ABSENT : "baseline";
+    textColumn("Answer", (row) => {
+      const { verdict, factor } = row;
+      if (!factor || !verdict) return isBaseline(study, row) ? "baseline" : ABSENT;
       return verdictText({ verdict, needed: neededOf(factor) });
     }),
     numberColumn(
@@ -148,6 +149,11 @@ export function runTable(study: SmbscopeStudyDocument): HTMLElement {
     textColumn("Failed", (row) => row.failed),
   ];
   return table({ caption: "Runs", columns, rows: study.runs });
+}
+
+/** Whether a row is what others are compared with. */
+export function isBaseline(study: SmbscopeStudyDocument, row: StudyRow): boolean {
+  return study.variants[row.variant]?.baseline === row.variant;
 }
 
 export function nameOf(study: SmbscopeStudyDocument, variant: number): string {
