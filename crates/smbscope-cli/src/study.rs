@@ -125,7 +125,7 @@ fn parsed(line: impl Iterator<Item = String>) -> anyhow::Result<Verb> {
 struct Runs {
     stop: Arc<AtomicBool>,
     quiet: bool,
-    /// By user, so that nobody is asked twice.
+    /// By target, so that nobody is asked twice; a user may have another password on another server.
     passwords: Arc<Mutex<HashMap<String, Secret>>>,
 }
 
@@ -134,13 +134,17 @@ impl Runs {
     fn options(&self, variant: &Variant, directory: &Path) -> anyhow::Result<RunOptions> {
         let mut options = options(variant, directory)?;
         let (known, ask) = (Arc::clone(&self.passwords), options.connect.password);
+        let target = match &options.server {
+            Server::Named(target) => target.to_string(),
+            Server::Private(_) => String::new(),
+        };
         options.connect.password = Box::new(move |user| {
             let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(password) = known.get(user) {
+            if let Some(password) = known.get(&target) {
                 return Ok(password.clone());
             }
             let password = ask(user)?;
-            known.insert(user.to_owned(), password.clone());
+            known.insert(target.clone(), password.clone());
             Ok(password)
         });
         Ok(options)
