@@ -4,6 +4,7 @@ use crate::channels::{Channels, Watch};
 use crate::flow::{FlowState, begins_connection};
 use crate::ledger::Shared;
 use crate::names::Sessions;
+use crate::offers::OfferPool;
 use crate::sink::ExchangeSink;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission, StreamSink};
 use smbscope_model::{
@@ -36,6 +37,7 @@ pub struct Analyzer<E: ExchangeSink> {
     emit: E,
     quality: Quality,
     sessions: Sessions,
+    offers: OfferPool,
     connections: Vec<Connection>,
     connections_left_out: u64,
     /// Bytes of the names in `connections`.
@@ -73,6 +75,7 @@ impl<E: ExchangeSink> Analyzer<E> {
     pub fn new(options: Options, emit: E) -> Analyzer<E> {
         Analyzer {
             sessions: Sessions::within(options.limits.names),
+            offers: OfferPool::default(),
             options,
             emit,
             quality: Quality::default(),
@@ -143,6 +146,7 @@ impl<E: ExchangeSink> Analyzer<E> {
         Shared {
             quality: &mut self.quality,
             sessions: &mut self.sessions,
+            offers: &mut self.offers,
             emit: &mut self.emit,
             steps_back: &self.steps_back,
             clock_steps: &mut self.clock_steps,

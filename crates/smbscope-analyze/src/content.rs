@@ -92,7 +92,7 @@ impl Message1 {
     pub(crate) fn cut_names(&self) -> impl Iterator<Item = usize> {
         let names = self.bodies().filter_map(|body| match body {
             Body::Request(smb1::Request::TreeConnect(name)) => Some(name),
-            Body::Request(smb1::Request::Open(name) | smb1::Request::Path(name)) => name.as_ref(),
+            Body::Request(smb1::Request::Open { name, .. } | smb1::Request::Path(name)) => name.as_ref(),
             Body::Request(smb1::Request::Transaction(transaction)) => transaction.path.as_ref(),
             _ => None,
         });
@@ -105,7 +105,7 @@ impl Message2 {
     pub(crate) fn cut_name(&self) -> Option<usize> {
         use smb2::Request::{Create, Info, TreeConnect};
         match &self.body {
-            Body::Request(TreeConnect(name) | Create(name) | Info { new_name: Some(name), .. }) => {
+            Body::Request(TreeConnect(name) | Create { name, .. } | Info { new_name: Some(name), .. }) => {
                 (!is_kept_whole(name)).then_some(name.missing)
             }
             _ => None,
@@ -214,7 +214,9 @@ fn body1(header: &smb1::Header, block: &smb1::Block<'_>, message: &[u8], missing
         return Body::Response(smb1::Response::parse(block, message));
     }
     let mut request = smb1::Request::parse(header, block, message);
-    if let (smb1::Request::Open(name @ None) | smb1::Request::Path(name @ None), 1..) = (&mut request, missing) {
+    if let (smb1::Request::Open { name: name @ None, .. } | smb1::Request::Path(name @ None), 1..) =
+        (&mut request, missing)
+    {
         *name = Some(Name::hidden(missing));
     }
     Body::Request(request)
@@ -268,7 +270,7 @@ fn read_smb2(head: &[u8], length: usize, last_try: bool, compressed: bool) -> Re
 
 fn needed(header: &smb2::Header, member: &[u8]) -> usize {
     if header.is_response() {
-        smb2::Response::needed(header.command)
+        smb2::Response::needed(header.command, member)
     } else {
         smb2::Request::needed(header.command, member).max(smb2::Header::LENGTH)
     }
@@ -281,7 +283,7 @@ fn body2(header: &smb2::Header, member: &[u8], missing: usize) -> Body2 {
     }
     Body::Request(match smb2::Request::parse(header.command, member) {
         smb2::Request::Other if missing > 0 && header.command == smb2::Command::CREATE => {
-            smb2::Request::Create(Name::hidden(missing))
+            smb2::Request::Create { name: Name::hidden(missing), oplock_level: None }
         }
         request => request,
     })

@@ -7,12 +7,13 @@
 use crate::framer::Frame;
 use crate::losses::Losses;
 use crate::names::Sessions;
+use crate::offers::OfferPool;
 use crate::pending::{Pending, Recent, Span, Unassigned, note_standstill};
 use crate::sink::ExchangeSink;
 use smbscope_capture::tcp::FlowView;
 use smbscope_model::{
-    ClockStep, Command, Connection, Dialect, Direction, Endpoints, Exchange, ForeignReply, Group, Outcome, Protocol,
-    Quality, Settled, Status, Subcommand, Timestamp,
+    ClientOffer, ClockStep, Command, Connection, Dialect, Direction, Endpoints, Exchange, ForeignReply, Group, Offers,
+    Outcome, Protocol, Quality, ServerOffer, Settled, Signing, Status, Subcommand, Timestamp,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ const PENDING_BYTES: usize = size_of::<Exchange>() + 2 * size_of::<Pending>() + 
 pub(crate) struct Shared<'a> {
     pub(crate) quality: &'a mut Quality,
     pub(crate) sessions: &'a mut Sessions,
+    pub(crate) offers: &'a mut OfferPool,
     pub(crate) emit: &'a mut dyn ExchangeSink,
     /// Where the clock was set back, as the reader found out.
     pub(crate) steps_back: &'a [ClockStep],
@@ -165,6 +167,7 @@ pub(crate) struct Ledger<'a> {
     pub(crate) view: &'a FlowView,
     pub(crate) quality: &'a mut Quality,
     pub(crate) sessions: &'a mut Sessions,
+    offers: &'a mut OfferPool,
     emit: &'a mut dyn ExchangeSink,
     steps_back: &'a [ClockStep],
     clock_steps: &'a mut Vec<ClockStep>,
@@ -188,6 +191,7 @@ impl<'a> Ledger<'a> {
             view,
             quality: shared.quality,
             sessions: shared.sessions,
+            offers: shared.offers,
             emit: shared.emit,
             steps_back: shared.steps_back,
             clock_steps: shared.clock_steps,
@@ -215,6 +219,21 @@ impl<'a> Ledger<'a> {
     pub(crate) fn note_message(&mut self, is_signed: bool) {
         self.accounts.summary.messages += 1;
         self.accounts.summary.signed_messages += u64::from(is_signed);
+    }
+
+    /// The client negotiates: what the server said before is no answer to it.
+    pub(crate) fn note_client_offer(&mut self, offer: ClientOffer) {
+        let client = self.offers.client(offer);
+        self.quality.evicted_names += u64::from(client.is_none());
+        self.accounts.summary.offers = Offers { client, server: None };
+    }
+
+    /// The server answers.
+    pub(crate) fn note_server_offer(&mut self, offer: ServerOffer) {
+        let connection = &mut self.accounts.summary;
+        connection.signing_required = offer.signing == Signing::Required;
+        connection.offers.server = self.offers.server(offer);
+        self.quality.evicted_names += u64::from(connection.offers.server.is_none());
     }
 
     pub(crate) fn note_compressed(&mut self) {

@@ -2,13 +2,15 @@
 
 use crate::bounded::{Bounded, HeapBytes};
 use crate::channels::Watch;
+use crate::rereads::{Held, OpenFacts, Opened, Rereads};
 use ahash::RandomState;
-use smbscope_model::CUT_NAME_MARK;
+use smbscope_model::{CUT_NAME_MARK, Caching};
 use smbscope_wire::Name;
 use smbscope_wire::security::Identity;
 use smbscope_wire::smb2::FileReference;
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// SMB2 sessions remembered over all connections.
@@ -63,17 +65,26 @@ impl HeapBytes for Tree {
 pub(crate) struct Session {
     pub(crate) user: Option<Arc<str>>,
     pub(crate) trees: Bounded<u32, Tree>,
-    pub(crate) opens: Bounded<FileReference, Arc<str>>,
+    pub(crate) opens: Bounded<FileReference, Opened>,
+    pub(crate) rereads: Rereads,
     channels: u32,
 }
 
 impl Session {
     fn new() -> Session {
-        Session { user: None, trees: Bounded::new(MAX_TREES), opens: Bounded::new(MAX_OPENS), channels: 0 }
+        Session {
+            user: None,
+            trees: Bounded::new(MAX_TREES),
+            opens: Bounded::new(MAX_OPENS),
+            rereads: Rereads::default(),
+            channels: 0,
+        }
     }
 
     /// Forgets the oldest opens, and then the oldest trees, until so many bytes are free; returns how many it forgot.
     fn forget_names(&mut self, bytes: usize) -> u64 {
+        let bytes = bytes.saturating_sub(self.rereads.heap_bytes());
+        self.rereads = Rereads::default();
         let most = (self.opens.bytes() + self.trees.bytes()).saturating_sub(bytes);
         let mut forgotten = 0;
         while self.opens.bytes() + self.trees.bytes() > most
@@ -87,7 +98,8 @@ impl Session {
 
 impl HeapBytes for Session {
     fn heap_bytes(&self) -> usize {
-        size_of::<Session>() + self.user.as_ref().map_or(0, |user| user.len()) + self.trees.bytes() + self.opens.bytes()
+        let names = self.user.as_ref().map_or(0, |user| user.len()) + self.trees.bytes() + self.opens.bytes();
+        size_of::<Session>() + names + self.rereads.heap_bytes()
     }
 }
 
@@ -178,6 +190,38 @@ impl Sessions {
         result
     }
 
+    /// A read through an open of the session.
+    pub(crate) fn note_read(&mut self, server: IpAddr, session_id: u64, open: &OpenFacts, bytes: Range<u64>) -> Held {
+        let key = self.key(server, session_id);
+        match self.table.get_mut(&key) {
+            Some(session) if session.rereads.knows(open) => session.rereads.read(open, bytes),
+            Some(_) => self.change(server, session_id, |session| session.rereads.read(open, bytes)),
+            None => Held::default(),
+        }
+    }
+
+    /// What was open through the session changed, or may have.
+    pub(crate) fn note_change(&mut self, server: IpAddr, session_id: u64, open: &OpenFacts) {
+        let key = self.key(server, session_id);
+        if let Some(session) = self.table.get_mut(&key) {
+            session.rereads.changed(open);
+        }
+    }
+
+    /// The server took an oplock of the session back, of this open, or a lease.
+    pub(crate) fn note_break(&mut self, server: IpAddr, session_id: u64, oplock: Option<(FileReference, Caching)>) {
+        let key = self.key(server, session_id);
+        let Some(session) = self.table.get_mut(&key) else { return };
+        match oplock {
+            Some((file, left)) => {
+                if let Some(open) = session.opens.get_mut(&file) {
+                    session.rereads.oplock_broken(&mut open.facts, left);
+                }
+            }
+            None => session.rereads.lease_broken(),
+        }
+    }
+
     /// Forgets the oldest sessions, and the oldest names of the last one, until the rest is within the budget.
     #[cold]
     fn trim(&mut self) {
@@ -228,7 +272,8 @@ fn forget_address(addresses: &mut HashMap<u64, BTreeSet<IpAddr>, RandomState>, (
 pub(crate) struct ConnectionNames {
     pub(crate) users: Bounded<u16, Arc<str>>,
     pub(crate) trees: Bounded<u16, Tree>,
-    pub(crate) opens: Bounded<u16, Arc<str>>,
+    pub(crate) opens: Bounded<u16, Opened>,
+    pub(crate) rereads: Rereads,
 }
 
 impl Default for ConnectionNames {
@@ -237,14 +282,22 @@ impl Default for ConnectionNames {
             users: Bounded::new(MAX_TREES),
             trees: Bounded::new(MAX_TREES),
             opens: Bounded::new(MAX_OPENS),
+            rereads: Rereads::default(),
         }
     }
 }
 
 impl ConnectionNames {
+    /// The server takes an oplock back: which one is left is not looked at.
+    pub(crate) fn oplock_broken(&mut self, fid: u16) {
+        if let Some(open) = self.opens.get_mut(&fid) {
+            self.rereads.oplock_broken(&mut open.facts, Caching::NotGranted);
+        }
+    }
+
     /// What they take, about.
     pub(crate) fn bytes(&self) -> usize {
-        self.users.bytes() + self.trees.bytes() + self.opens.bytes()
+        self.users.bytes() + self.trees.bytes() + self.opens.bytes() + self.rereads.heap_bytes()
     }
 }
 
@@ -312,7 +365,7 @@ mod tests {
         for (session_id, opens) in [(1, 50u64), (2, 30), (3, 10)] {
             for open in 0..opens {
                 let file = FileReference { persistent: open, volatile: open };
-                sessions.change(server, session_id, |session| session.opens.insert(file, path.clone()));
+                sessions.change(server, session_id, |session| session.opens.insert(file, Opened::named(path.clone())));
             }
         }
         assert!(
@@ -321,7 +374,7 @@ mod tests {
         );
         for open in 10..20 {
             let file = FileReference { persistent: open, volatile: open };
-            sessions.change(server, 3, |session| session.opens.insert(file, path.clone()));
+            sessions.change(server, 3, |session| session.opens.insert(file, Opened::named(path.clone())));
         }
         assert!(sessions.get(server, 1).is_none() && sessions.get(server, 2).is_some());
         assert_eq!(sessions.forgotten, 51, "the session and its fifty paths");
@@ -333,7 +386,7 @@ mod tests {
         let mut sessions = Sessions::within(105_000);
         for open in 0..1_000 {
             let file = FileReference { persistent: open, volatile: open };
-            sessions.change(server, 1, |session| session.opens.insert(file, "x".repeat(1_000).into()));
+            sessions.change(server, 1, |session| session.opens.insert(file, Opened::named("x".repeat(1_000).into())));
         }
         assert!(sessions.table.bytes() <= 105_000, "{}", sessions.table.bytes());
         let kept = sessions.get(server, 1).expect("the session stays").opens.len() as u64;

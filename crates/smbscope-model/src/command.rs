@@ -145,6 +145,9 @@ pub enum Dialect {
 }
 
 impl Dialect {
+    /// `SMB 2.???`: SMB2, with its dialect still to be negotiated (MS-SMB2 3.3.5.3.2).
+    pub const SMB2_WILDCARD: Dialect = Dialect::Smb2(0x02ff);
+
     /// Every dialect with a name, the oldest first.
     pub const KNOWN: [Dialect; 13] = [
         Dialect::Core,

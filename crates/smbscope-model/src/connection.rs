@@ -4,6 +4,7 @@ use crate::command::Dialect;
 use crate::exchange::Endpoints;
 use crate::ids::FlowId;
 use crate::named;
+use crate::offers::Offers;
 use crate::time::{Nanos, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -48,7 +49,9 @@ pub struct Connection {
     pub midstream: bool,
     /// How it ended: by FIN, by RST, or not before the capture did.
     pub end: ConnectionEnd,
-    /// Server name offered or negotiated security: the server's SecurityMode requires signing.
+    /// What both sides offered.
+    pub offers: Offers,
+    /// The server's SecurityMode requires signing.
     pub signing_required: bool,
     /// Messages that carried a signature.
     pub signed_messages: u64,
@@ -89,6 +92,7 @@ impl Connection {
             dialect: None,
             midstream: false,
             end: ConnectionEnd::Open,
+            offers: Offers::default(),
             signing_required: false,
             signed_messages: 0,
             encrypted_frames: 0,

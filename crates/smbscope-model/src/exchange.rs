@@ -10,6 +10,7 @@
 //!                            │◄──────────────── srt ──────────────────►│
 //! ```
 
+use crate::caching::Caching;
 use crate::command::{Command, Dialect, Subcommand};
 use crate::group::Group;
 use crate::ids::{FlowId, Stamp};
@@ -234,6 +235,10 @@ pub struct Exchange {
     pub signed: bool,
     /// Either half was encrypted.
     pub encrypted: bool,
+    /// Of an open what it was granted, of a read what its open holds; absent where the capture does not show it.
+    pub caching: Option<Caching>,
+    /// A read of bytes that were read before in the same session, with no sign that they changed since.
+    pub repeated: bool,
     /// How it ended.
     pub outcome: Outcome,
     /// Retransmitted segments of either half.
@@ -278,6 +283,8 @@ impl Exchange {
             compounded: false,
             signed: false,
             encrypted: false,
+            caching: None,
+            repeated: false,
             outcome: Outcome::Unanswered,
             retransmitted: 0,
             retransmission_delay: None,

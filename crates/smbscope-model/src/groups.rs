@@ -1,6 +1,6 @@
 //! Which group a command belongs to (Swartz 1997, table 1, and appendix A for what is *Attributes* and *Directory*).
 
-use crate::command::Subcommand;
+use crate::command::{Command, Subcommand};
 use crate::group::Group;
 use smbscope_wire::names::{Fsctl, InfoLevel, NtTransact, Trans2, Transaction};
 use smbscope_wire::{smb1, smb2};
@@ -36,6 +36,15 @@ pub fn smb2(command: smb2::Command, subcommand: Option<Subcommand>, waits: bool)
         | Command::TREE_DISCONNECT
         | Command::ECHO => Group::Session,
         _ => Group::Control,
+    }
+}
+
+/// Whether a command of [`Group::OpenClose`] opens a file, rather than closing one.
+pub fn opens(command: Command) -> bool {
+    match command {
+        Command::Smb2(command) => command == smb2::Command::CREATE,
+        Command::Smb1(command) => command != smb1::Command::CLOSE,
+        Command::EncryptedFrame => false,
     }
 }
 

@@ -4,6 +4,7 @@
 //! reads one. The definitions of time are in [`exchange`], the operation groups in [`group`], and what a capture
 //! could not show in [`quality`]. How quantities are written is in [`units`].
 
+pub mod caching;
 pub mod capture;
 pub mod command;
 pub mod connection;
@@ -14,11 +15,13 @@ pub mod groups;
 pub mod ids;
 pub mod limits;
 mod named;
+pub mod offers;
 pub mod quality;
 pub mod skipped;
 pub mod time;
 pub mod units;
 
+pub use caching::Caching;
 pub use capture::CaptureInfo;
 pub use command::{Command, Dialect, Protocol, Subcommand};
 pub use connection::{Connection, DirectionCounts, ForeignReply, SeenTwice, Settled};
@@ -29,6 +32,7 @@ pub use exchange::{
 pub use group::Group;
 pub use ids::{CaptureId, ClockStep, Direction, FlowId, PacketRef, Role, Stamp};
 pub use limits::Limits;
+pub use offers::{Capabilities, ClientOffer, Offers, ServerOffer, Signing};
 pub use quality::Quality;
 pub use skipped::{SkippedPackets, SkippedProtocol};
 pub use time::{Nanos, Timestamp};

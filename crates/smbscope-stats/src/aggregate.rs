@@ -1,5 +1,6 @@
 //! The finished tables that a report prints.
 
+use crate::caching::CachingFigures;
 use crate::entity::{Entities, FileKey};
 use crate::heatmap::{Concurrency, HeatMap};
 use crate::row::Row;
@@ -49,6 +50,8 @@ pub struct Aggregate {
     pub concurrency: Vec<Concurrency>,
     /// The slowest exchanges, slowest first.
     pub slowest: Vec<Exchange>,
+    /// What clients were allowed to keep, and read again all the same.
+    pub caching: CachingFigures,
     /// Where the time went.
     pub splits: Splits,
     /// The commands divided by what was asked for; none where nothing was.

@@ -8,6 +8,7 @@ mod aggregate;
 mod aggregator;
 mod bins;
 mod bounded;
+mod caching;
 mod census;
 mod derived;
 mod distribution;
@@ -27,6 +28,7 @@ mod timeline;
 
 pub use aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
 pub use aggregator::{Aggregator, Kind, LEAVES_MAX, is_apart};
+pub use caching::{CachingFigures, Reads, Repeated};
 pub use census::Census;
 pub use distribution::{Decade, Distribution};
 pub use entity::{ENTITIES_MAX, Entities, Entity, FileKey};

@@ -209,6 +209,33 @@ pub fn create_response(message_id: u64, number: u64) -> Message {
     answer(message_id, create::Response { file: file(number), ..Default::default() })
 }
 
+/// 2.2.13: an open that asks for an oplock of this level; 0xff for a lease.
+pub fn create_asking(message_id: u64, name: &str, oplock_level: u8) -> Message {
+    request(message_id, create::Request { name: name.into(), oplock_level, ..Default::default() })
+}
+
+/// 2.2.14: an open that was granted an oplock of this level, of a file that was written last at that time.
+pub fn create_granting(message_id: u64, number: u64, oplock_level: u8, last_write: u64) -> Message {
+    let times = [0, 0, last_write, 0];
+    answer(message_id, create::Response { file: file(number), oplock_level, times, ..Default::default() })
+}
+
+/// The same with a lease of these states: 1 read, 2 handle, 4 write.
+pub fn create_leasing(message_id: u64, number: u64, state: u32, last_write: u64) -> Message {
+    let lease = create_context::Lease { key: [number as u8; 16], state, ..Default::default() };
+    let list = [create_context::Context::LeaseV1(lease)];
+    let contexts = create_context::Contexts::List(&list);
+    let (oplock_level, times) = (create::oplock::LEASE, [0, 0, last_write, 0]);
+    answer(message_id, create::Response { file: file(number), oplock_level, times, contexts, ..Default::default() })
+}
+
+/// 2.2.23.2: the server breaks the lease that [`create_leasing`] gave this open.
+pub fn lease_break(number: u64, new_state: u32) -> Message {
+    let key = [number as u8; 16];
+    let lease = oplock_break::LeaseBreak { key, current_state: 7, new_state, ..Default::default() };
+    answer(u64::MAX, lease).outside()
+}
+
 /// 2.2.15
 pub fn close(message_id: u64, number: u64) -> Message {
     request(message_id, close::Request { flags: 0, file: file(number) })
@@ -359,8 +386,11 @@ mod tests {
         let expected = Request::ReadWrite { file: file(7), offset: 4096, length: 100 };
         assert_eq!(Request::parse(Command::READ, &bytes), expected);
         let bytes: Vec<u8> = create(1, "dir\\a").into();
-        assert_eq!(Request::parse(Command::CREATE, &bytes), Request::Create("dir\\a".into()));
-        let bytes: Vec<u8> = create_response(1, 7).into();
-        assert_eq!(Response::parse(Command::CREATE, &bytes), Response::Create(file(7)));
+        let expected = Request::Create { name: "dir\\a".into(), oplock_level: Some(0) };
+        assert_eq!(Request::parse(Command::CREATE, &bytes), expected);
+        let bytes: Vec<u8> = create_leasing(1, 7, 3, 9).into();
+        let Response::Create(created) = Response::parse(Command::CREATE, &bytes) else { panic!() };
+        assert_eq!((created.file, created.last_write), (file(7), 9));
+        assert_eq!(created.lease.map(|lease| lease.state), Some(3));
     }
 }

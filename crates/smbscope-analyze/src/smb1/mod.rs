@@ -13,6 +13,7 @@ use crate::content::{Body, Message1, dialect_named};
 use crate::framer::Frame;
 use crate::ledger::{Ledger, Opening};
 use crate::names::ConnectionNames;
+use crate::offers;
 use crate::pending::{Causality, Pending, Span};
 use crate::unseen::MidCounter;
 use answers::{Answers, status};
@@ -20,7 +21,8 @@ use ids::Key;
 use named::{Effect, Named};
 use raw::{Raw, RawRequest};
 use requests::{NO_ID, Request, Requests};
-use smbscope_model::{Command, Dialect, Direction, FileId, Half, Outcome, Status, Subcommand, groups};
+use smbscope_model::{Command, Dialect, Direction, FileId, Group, Half, Outcome, Status, Subcommand, groups};
+use smbscope_wire::names::Trans2;
 use smbscope_wire::smb1::{self, TransactionKind};
 use smbscope_wire::smb2;
 
@@ -72,6 +74,9 @@ impl Smb1 {
             (false, true) => self.response(ledger, frame, message),
             (false, false) if header.command == smb1::Command::WRITE_RAW => self.response(ledger, frame, message),
             (false, false) => {
+                if let Body::Request(smb1::Request::Locking { fid, oplock_release: true, .. }) = &message.body {
+                    self.names.oplock_broken(*fid);
+                }
                 let opening = opening(message, frame, Some(Subcommand::ServerInitiated), true);
                 ledger.report_response(frame, opening, status(&header), Outcome::ServerInitiated);
             }
@@ -128,12 +133,27 @@ impl Smb1 {
         exchange.user = self.names.users.get(&header.uid).cloned();
         exchange.share = share;
         exchange.file_id = named.fid.map(FileId::Smb1);
-        exchange.path = named.path.or_else(|| named.fid.and_then(|fid| self.names.opens.get(&fid).cloned()));
+        let open = named.fid.and_then(|fid| self.names.opens.get(&fid));
+        let facts = open.map(|open| open.facts).filter(|_| !is_pipe);
+        exchange.path = named.path.or_else(|| open.map(|open| open.path.clone()));
         (exchange.offset, exchange.length) = (named.offset, named.length);
         exchange.signed = header.is_signed();
+        match (exchange.group, facts, named.offset.zip(named.length)) {
+            (Group::Read, Some(facts), Some((offset, length))) => {
+                let held = self.names.rereads.read(&facts, offset..offset.saturating_add(length));
+                (exchange.caching, exchange.repeated) = (held.caching, held.repeated);
+            }
+            (Group::Write, Some(facts), Some(_)) => self.names.rereads.changed(&facts),
+            // What is set is not looked at: times, the end of the file, its name.
+            (_, Some(facts), _) if named.subcommand == Some(Subcommand::Trans2(Trans2::SET_FILE_INFORMATION)) => {
+                self.names.rereads.changed(&facts);
+            }
+            _ => {}
+        }
         for body in message.bodies() {
             if let Body::Request(smb1::Request::Negotiate(names)) = body {
                 self.dialects = names.iter().map(|name| dialect_named(name)).collect();
+                ledger.note_client_offer(offers::smb1_client(names));
             }
         }
         let effects = Effect::of(message, pending.exchange.path.clone());
@@ -243,9 +263,11 @@ impl Smb1 {
             ledger.quality.evicted_names +=
                 Effect::take(effects, &mut self.names, &mut request.pending.exchange, message);
         }
-        if let Body::Response(smb1::Response::Negotiate(index)) = message.body {
+        if let Body::Response(smb1::Response::Negotiate(answer)) = &message.body {
+            let chosen = self.dialects.get(usize::from(answer.dialect_index)).copied();
             let dialect = &mut ledger.accounts.summary.dialect;
-            *dialect = self.dialects.get(usize::from(index)).copied().or(*dialect);
+            *dialect = chosen.or(*dialect);
+            ledger.note_server_offer(offers::smb1_server(answer, chosen));
         }
         if header.command == smb1::Command::WRITE_RAW && header.is_success() {
             self.raw.go_ahead(key, &request.pending);

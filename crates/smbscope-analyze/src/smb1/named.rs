@@ -2,9 +2,10 @@
 
 use crate::content::{Body, Body1, Message1};
 use crate::names::{ConnectionNames, Tree, kept, user_name};
-use smbscope_model::{Exchange, FileId, Subcommand};
+use crate::rereads::{OpenFacts, Opened};
+use smbscope_model::{Caching, Exchange, FileId, Subcommand};
 use smbscope_wire::names::{NtTransact, Trans2};
-use smbscope_wire::smb1::{Command, Request, Response};
+use smbscope_wire::smb1::{self, Command, Request, Response};
 use std::sync::Arc;
 
 /// What a request says about itself.
@@ -26,7 +27,9 @@ impl Named {
         let base = Named { unanswered: command == Command::NT_CANCEL, ..Named::default() };
         let Body::Request(request) = &message.body else { return base };
         match request {
-            Request::Open(path) | Request::Path(path) => Named { path: path.as_ref().and_then(kept), ..base },
+            Request::Open { name: path, .. } | Request::Path(path) => {
+                Named { path: path.as_ref().and_then(kept), ..base }
+            }
             Request::File(fid) => Named { fid: Some(*fid), ..base },
             Request::Range { fid, offset, length } => Named {
                 fid: Some(*fid),
@@ -73,7 +76,7 @@ pub(super) enum Effect {
     LogOff(u16),
     Connect(Option<Tree>),
     Disconnect(u16),
-    Open(Option<Arc<str>>),
+    Open { path: Option<Arc<str>>, asks_for_oplock: Option<bool> },
     Close(u16),
 }
 
@@ -88,11 +91,13 @@ impl Effect {
                     effects.push(Effect::LogOn(identity.as_ref().and_then(user_name)));
                 }
                 Body::Request(Request::TreeConnect(path)) => effects.push(Effect::Connect(Tree::new(path))),
-                Body::Request(Request::Open(_)) => effects.push(Effect::Open(path.clone())),
+                Body::Request(Request::Open { asks_for_oplock, .. }) => {
+                    effects.push(Effect::Open { path: path.clone(), asks_for_oplock: *asks_for_oplock });
+                }
                 Body::Request(Request::Transaction(transaction))
                     if transaction.trans2 == Some(Trans2::OPEN2) || transaction.nt == Some(NtTransact::CREATE) =>
                 {
-                    effects.push(Effect::Open(path.clone()));
+                    effects.push(Effect::Open { path: path.clone(), asks_for_oplock: None });
                 }
                 Body::Request(Request::File(fid)) if command == Command::CLOSE => effects.push(Effect::Close(*fid)),
                 _ if command == Command::LOGOFF_ANDX => effects.push(Effect::LogOff(message.header.uid)),
@@ -132,10 +137,15 @@ impl Effect {
                     names.trees.remove(&tid);
                     0
                 }
-                Effect::Open(path) => match answers.find_map(opened_fid) {
-                    Some(fid) => {
+                Effect::Open { path, asks_for_oplock } => match answers.find_map(opened) {
+                    Some((fid, opened)) => {
                         exchange.file_id = Some(FileId::Smb1(fid));
-                        path.map_or(0, |path| names.opens.insert(fid, path))
+                        exchange.caching = opened.and_then(|opened| granted(asks_for_oplock, &opened));
+                        let version = opened.map_or((0, 0), |opened| (opened.last_write, opened.size));
+                        let facts =
+                            OpenFacts::new(exchange.share.as_deref(), path.as_deref(), version, exchange.caching);
+                        let facts = names.rereads.opened(facts);
+                        path.map_or(0, |path| names.opens.insert(fid, Opened { path, facts }))
                     }
                     None => 0,
                 },
@@ -149,10 +159,23 @@ impl Effect {
     }
 }
 
-fn opened_fid(body: &Body1) -> Option<u16> {
+/// The FID of what was opened, and what else the answer tells of it.
+fn opened(body: &Body1) -> Option<(u16, Option<smb1::Opened>)> {
     match body {
-        Body::Response(Response::Open(fid)) => Some(*fid),
-        Body::Response(Response::Transaction { fid, .. }) => *fid,
+        Body::Response(Response::Open(opened)) => Some((opened.fid, Some(*opened))),
+        Body::Response(Response::Transaction { fid, .. }) => fid.map(|fid| (fid, None)),
+        _ => None,
+    }
+}
+
+/// What an open was granted; absent where it is not known whether it asked.
+fn granted(asks: Option<bool>, opened: &smb1::Opened) -> Option<Caching> {
+    match opened.oplock_level? {
+        0 if asks? => Some(Caching::NotGranted),
+        0 => Some(Caching::NotRequested),
+        1 => Some(Caching::Exclusive),
+        2 => Some(Caching::Batch),
+        3 => Some(Caching::LevelII),
         _ => None,
     }
 }

@@ -6,12 +6,15 @@ mod requests;
 use crate::content::{Body, Message2};
 use crate::framer::Frame;
 use crate::ledger::{Ledger, Opening};
+use crate::offers;
 use crate::pending::{Causality, Pending, Span};
+use crate::rereads::{Held, OpenFacts, Opened};
 use crate::smb1::Smb1;
 use crate::unseen::MessageIds;
-use named::{Effect, Named, display_path, file_id, logged_on};
+use named::{Effect, Named, display_path, file_id, granted, logged_on, oplock_left};
 use requests::{Request, Requests, UNSOLICITED};
 use smbscope_model::{Command, Dialect, Direction, Outcome, Protocol, Status, Subcommand, groups};
+use smbscope_wire::smb2::messages::oplock_break::Notification;
 use smbscope_wire::smb2::{self, FileReference, flags};
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;
@@ -27,6 +30,8 @@ pub(crate) struct Smb2 {
     requests: Requests,
     /// Sessions that are to be left when the connection ends.
     joined: Vec<u64>,
+    /// The session that was used last: of a connection that began before the capture, the only one that is known.
+    used: Option<u64>,
     /// The message ids that were seen.
     pub(crate) message_ids: MessageIds,
 }
@@ -106,6 +111,10 @@ impl Smb2 {
         if ledger.accounts.speaks() == Some(Protocol::Smb1) {
             ledger.accounts.summary.dialect = None;
         }
+        if let Body::Request(smb2::Request::Negotiate(offer)) = &member.body {
+            let before = ledger.accounts.summary.offers.client.clone();
+            ledger.note_client_offer(offers::smb2_client(offer, before.as_deref()));
+        }
         let related = header.flags & flags::RELATED_OPERATIONS != 0;
         let session_id = if related { previous.session_id } else { header.session_id };
         let tree_id = if related { previous.tree_id } else { header.tree_id };
@@ -120,12 +129,14 @@ impl Smb2 {
         let named = Named::of(&member.body);
         let inherits = named.file == Some(FileReference::RELATED);
         let file = if inherits { previous.file } else { named.file };
+        let open = file.and_then(|file| session.and_then(|session| session.opens.get(&file)));
         let path = match (&member.body, file) {
-            (Body::Request(smb2::Request::Create(name)), _) => display_path(name),
-            (_, Some(file)) => session.and_then(|session| session.opens.get(&file)).cloned(),
+            (Body::Request(smb2::Request::Create { name, .. }), _) => display_path(name),
+            (_, Some(_)) => open.map(|open| open.path.clone()),
             (_, None) if inherits => previous.path.clone(),
             _ => None,
         };
+        let facts = open.map(|open| open.facts).filter(|_| !tree.is_some_and(|tree| tree.is_pipe));
         let reads_pipe = header.command == smb2::Command::READ && tree.is_some_and(|tree| tree.is_pipe);
         let group = groups::smb2(header.command, named.subcommand, named.waits || reads_pipe);
         let opening = Opening {
@@ -137,9 +148,14 @@ impl Smb2 {
         };
         let user = session.and_then(|session| session.user.clone());
         let share = tree.map(|tree| tree.share.clone());
+        let held = facts.zip(session_id).map(|(facts, id)| note_use(ledger, id, &facts, header.command, &named));
+        self.used = session_id.filter(|id| *id != 0).or(self.used);
         let mut pending = ledger.begin(frame, opening);
         let exchange = &mut pending.exchange;
         (exchange.user, exchange.share, exchange.path) = (user, share, path.clone());
+        if let Some(Held { caching, repeated }) = held {
+            (exchange.caching, exchange.repeated) = (caching, repeated);
+        }
         exchange.session_id = session_id.filter(|id| *id != 0);
         exchange.tree_id = tree_id.filter(|id| *id != 0);
         exchange.file_id = file.and_then(file_id);
@@ -160,7 +176,7 @@ impl Smb2 {
             session_id,
             tree_id,
             file,
-            file_from: if matches!(effect, Effect::Open(_)) { Some(header.message_id) } else { file_from },
+            file_from: if matches!(effect, Effect::Open { .. }) { Some(header.message_id) } else { file_from },
             path,
         };
         let id_mask = header.id_mask;
@@ -193,13 +209,16 @@ impl Smb2 {
         let connection = &mut ledger.accounts.summary;
         connection.max_credits_granted = connection.max_credits_granted.max(header.credits);
         if header.message_id == UNSOLICITED {
+            if let Body::Response(smb2::Response::Break(notification)) = &member.body {
+                self.broken(ledger, notification);
+            }
             report_unmatched(ledger, frame, member, Outcome::ServerInitiated);
             return;
         }
         if header.command == smb2::Command::NEGOTIATE {
             if let Body::Response(smb2::Response::Negotiate(answer)) = &member.body {
                 connection.dialect = Some(Dialect::Smb2(answer.dialect));
-                connection.signing_required = answer.signing_required;
+                ledger.note_server_offer(offers::smb2_server(answer));
             }
             // Only the first message id can answer an SMB1 NEGOTIATE (MS-SMB2 3.3.5.3.1, 3.3.5.3.2): the client goes on
             // with an SMB2 NEGOTIATE or SESSION_SETUP of message id 1.
@@ -231,6 +250,19 @@ impl Smb2 {
         request.pending.exchange.signed |= header.is_signed();
         self.take_effect(ledger, &mut request, member);
         ledger.complete(request.pending);
+    }
+
+    /// The server takes an oplock or a lease back. It names no session with a lease (MS-SMB2 2.2.23.2).
+    fn broken(&mut self, ledger: &mut Ledger<'_>, notification: &Notification) {
+        let oplock = match notification {
+            Notification::Oplock(oplock) => oplock_left(oplock.oplock_level).map(|left| (oplock.file, left)),
+            Notification::Lease(_) => None,
+        };
+        let server = ledger.server();
+        let used = self.used.filter(|used| !self.joined.contains(used));
+        for session_id in self.joined.iter().copied().chain(used) {
+            ledger.sessions.note_break(server, session_id, oplock);
+        }
     }
 
     /// What the answer makes true: a session, a tree, an open, a name.
@@ -277,14 +309,20 @@ impl Smb2 {
                     ledger.sessions.change(server, session_id, |session| session.trees.remove(&tree_id));
                 }
             }
-            Effect::Open(path) => {
-                let smb2::Response::Create(file) = answer else { return };
-                exchange.file_id = file_id(*file);
+            Effect::Open { path, asked } => {
+                let smb2::Response::Create(created) = answer else { return };
+                let file = created.file;
+                exchange.file_id = file_id(file);
+                exchange.caching = granted(asked, created);
                 if let Some(path) = path {
-                    ledger.quality.evicted_names +=
-                        ledger.sessions.change(server, session_id, |session| session.opens.insert(*file, path));
+                    let version = (created.last_write, created.end_of_file);
+                    let facts = OpenFacts::new(exchange.share.as_deref(), Some(&path), version, exchange.caching);
+                    ledger.quality.evicted_names += ledger.sessions.change(server, session_id, |session| {
+                        let facts = session.rereads.opened(facts);
+                        session.opens.insert(file, Opened { path, facts })
+                    });
                 }
-                self.requests.name_followers(std::mem::take(&mut request.followers), header.message_id, *file);
+                self.requests.name_followers(std::mem::take(&mut request.followers), header.message_id, file);
             }
             Effect::Close => {
                 if let Some(file) = request.file {
@@ -295,12 +333,28 @@ impl Smb2 {
                 if let Some(file) = request.file {
                     ledger.sessions.change(server, session_id, |session| {
                         if session.opens.get(&file).is_some() {
-                            session.opens.insert(file, path);
+                            // What is read of it under its new name is not known to be what it was.
+                            session.opens.insert(file, Opened::named(path));
                         }
                     });
                 }
             }
         }
+    }
+}
+
+/// A request through an open: what a read holds; whatever may change the file makes its reads forgotten.
+fn note_use(ledger: &mut Ledger<'_>, session_id: u64, open: &OpenFacts, command: smb2::Command, named: &Named) -> Held {
+    let server = ledger.server();
+    match (command, named.offset, named.length) {
+        (smb2::Command::READ, Some(offset), Some(length)) => {
+            ledger.sessions.note_read(server, session_id, open, offset..offset.saturating_add(length))
+        }
+        (smb2::Command::WRITE | smb2::Command::SET_INFO | smb2::Command::IOCTL, ..) => {
+            ledger.sessions.note_change(server, session_id, open);
+            Held::default()
+        }
+        _ => Held::default(),
     }
 }
 

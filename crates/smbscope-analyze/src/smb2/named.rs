@@ -2,11 +2,12 @@
 
 use crate::content::{Body, Body2, Message2};
 use crate::names::{Tree, kept, user_name};
-use smbscope_model::{FileId, Subcommand};
+use smbscope_model::{Caching, FileId, Subcommand};
 use smbscope_wire::Name;
 use smbscope_wire::names::InfoLevel;
+use smbscope_wire::smb2::messages::create::oplock;
 use smbscope_wire::smb2::messages::session_setup;
-use smbscope_wire::smb2::{Command, FileReference, Request};
+use smbscope_wire::smb2::{Command, Created, FileReference, Request};
 use std::sync::Arc;
 
 /// What the body of a request says.
@@ -54,7 +55,11 @@ pub(super) enum Effect {
     LogOff,
     Connect(Option<Tree>),
     Disconnect,
-    Open(Option<Arc<str>>),
+    Open {
+        path: Option<Arc<str>>,
+        /// The oplock level that is asked for.
+        asked: Option<u8>,
+    },
     Close,
     Rename(Arc<str>),
 }
@@ -69,7 +74,8 @@ impl Effect {
             (_, Command::LOGOFF) => Effect::LogOff,
             (Body::Request(Request::TreeConnect(path)), _) => Effect::Connect(Tree::new(path)),
             (_, Command::TREE_DISCONNECT) => Effect::Disconnect,
-            (_, Command::CREATE) => Effect::Open(path),
+            (Body::Request(Request::Create { oplock_level, .. }), _) => Effect::Open { path, asked: *oplock_level },
+            (_, Command::CREATE) => Effect::Open { path, asked: None },
             (_, Command::CLOSE) => Effect::Close,
             (
                 Body::Request(Request::Info {
@@ -79,6 +85,29 @@ impl Effect {
             ) => display_path(name).map_or(Effect::None, Effect::Rename),
             _ => Effect::None,
         }
+    }
+}
+
+/// What an open was granted that asked for this oplock level; absent where that, or the lease, was cut off.
+pub(super) fn granted(asked: Option<u8>, created: &Created) -> Option<Caching> {
+    match created.oplock_level {
+        oplock::NONE => asked.map(|asked| match asked {
+            oplock::NONE => Caching::NotRequested,
+            _ => Caching::NotGranted,
+        }),
+        oplock::LEASE => created.lease.map(|lease| Caching::of_lease(lease.state)),
+        level => oplock_left(level),
+    }
+}
+
+/// An oplock by its level.
+pub(super) fn oplock_left(level: u8) -> Option<Caching> {
+    match level {
+        oplock::NONE => Some(Caching::NotGranted),
+        oplock::LEVEL_II => Some(Caching::LevelII),
+        oplock::EXCLUSIVE => Some(Caching::Exclusive),
+        oplock::BATCH => Some(Caching::Batch),
+        _ => None,
     }
 }
 

@@ -6,6 +6,7 @@
 
 use crate::aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
 use crate::bounded::Bounded;
+use crate::caching::CachingTable;
 use crate::entity::{EntityTable, FileKey, Keeps};
 use crate::heatmap::HeatTable;
 use crate::row::{Counted, Tally};
@@ -42,6 +43,7 @@ pub struct Aggregator {
     timeline: TimelineTable,
     heat: HeatTable,
     slowest: Slowest,
+    caching: CachingTable,
     splits: SplitTable,
     /// Where slices were asked for, with their order.
     slicer: Option<(Slicer, Sort)>,
@@ -86,6 +88,7 @@ impl Aggregator {
             timeline: TimelineTable::new(Intervals::default()),
             heat: HeatTable::new(),
             slowest: Slowest::default(),
+            caching: CachingTable::new(),
             splits: SplitTable::new(),
             slicer: None,
             first: None,
@@ -137,6 +140,7 @@ impl Aggregator {
             self.heat.record(exchange, stretch);
         }
         self.slowest.record(exchange);
+        self.caching.record(exchange);
         if let Some((slicer, _)) = &mut self.slicer {
             slicer.record(exchange);
         }
@@ -212,6 +216,7 @@ impl Aggregator {
         self.timeline.merge(&other.timeline);
         self.heat.merge(&other.heat);
         self.slowest.merge(&other.slowest);
+        self.caching.merge(&other.caching);
         self.splits.merge(other.splits);
         if let (Some((mine, _)), Some((theirs, _))) = (&mut self.slicer, &other.slicer) {
             mine.merge(theirs);
@@ -283,6 +288,7 @@ impl Aggregator {
             heat_map: self.heat.finish(),
             concurrency: self.heat.concurrency(),
             slowest: self.slowest.finish(),
+            caching: self.caching.finish(),
             splits: self.splits.finish(),
             slices: self.slicer.as_ref().map(|(slicer, sort)| slicer.finish(*sort)),
             first: self.first,

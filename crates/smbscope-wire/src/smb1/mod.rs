@@ -12,7 +12,7 @@ pub use block::{Block, blocks, needed};
 pub use command::Command;
 pub use header::{Header, flags, flags2};
 pub use request::Request;
-pub use response::Response;
+pub use response::{Negotiated, Opened, Response};
 pub use transaction::{Progress, TransactionKind, TransactionRequest};
 
 /// First four bytes of a message: 0xFF 'S' 'M' 'B'.

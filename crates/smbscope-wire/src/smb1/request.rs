@@ -1,9 +1,9 @@
 //! What SMB1 requests say about the operation: file, path, offset, length (MS-CIFS 2.2.4).
 
 use super::messages::{
-    Close, Echo, LockByteRange, LockRange, LockingAndxFields, Negotiate, NtCreateAndx, ReadAndx, ReadBytes, ReadMpx,
-    ReadRaw, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, TreeConnectAndx, WriteAndxFields,
-    WriteMpx, WriteRaw, lock_type,
+    Close, Echo, LockByteRange, LockRange, LockingAndxFields, Negotiate, NtCreateAndx, OpenAndx, ReadAndx, ReadBytes,
+    ReadMpx, ReadRaw, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, TreeConnectAndx,
+    WriteAndxFields, WriteMpx, WriteRaw, create_flags, lock_type,
 };
 use super::{Block, Command, Header, TransactionKind, TransactionRequest};
 use crate::name::Name;
@@ -19,7 +19,12 @@ pub enum Request {
     /// TREE_CONNECT(_ANDX): `\\server\share`.
     TreeConnect(Name),
     /// Commands that open by name.
-    Open(Option<Name>),
+    Open {
+        /// Where it was captured.
+        name: Option<Name>,
+        /// Whether an oplock is asked for; absent where that is cut off.
+        asks_for_oplock: Option<bool>,
+    },
     /// Commands that work on a name.
     Path(Option<Name>),
     /// Commands that work on an open.
@@ -80,10 +85,19 @@ impl Request {
             Command::SESSION_SETUP_ANDX => Request::SessionSetup(logon(b)?),
             Command::TREE_CONNECT_ANDX => Request::TreeConnect(b.name(TreeConnectAndx::password(w)?.into())?),
             Command::TREE_CONNECT => Request::TreeConnect(b.formatted_name()?),
-            Command::NT_CREATE_ANDX => Request::Open(nt_create_name(header, b, message)),
-            Command::OPEN_ANDX => Request::Open(b.name(0)),
+            Command::NT_CREATE_ANDX => {
+                const OPLOCKS: u32 = create_flags::REQUEST_OPLOCK | create_flags::REQUEST_OPBATCH;
+                let asks_for_oplock = NtCreateAndx::flags(w).map(|flags| flags & OPLOCKS != 0);
+                Request::Open { name: nt_create_name(header, b, message), asks_for_oplock }
+            }
+            Command::OPEN_ANDX => {
+                /// Bits 1 and 2: an exclusive or a batch oplock.
+                const OPLOCKS: u16 = 0x0006;
+                let asks_for_oplock = OpenAndx::flags(w).map(|flags| flags & OPLOCKS != 0);
+                Request::Open { name: b.name(0), asks_for_oplock }
+            }
             Command::OPEN | Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => {
-                Request::Open(b.formatted_name())
+                Request::Open { name: b.formatted_name(), asks_for_oplock: None }
             }
             Command::CREATE_DIRECTORY
             | Command::DELETE_DIRECTORY

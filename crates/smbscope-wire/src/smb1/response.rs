@@ -1,16 +1,18 @@
 //! What SMB1 responses say that later messages refer to (MS-CIFS 2.2.4).
 
-use super::messages::{EchoResponse, NoDialect, NtCreateAndxResponse, OpenAndxResponse, OpenResponse, ReadMpxResponse};
+use super::messages::{
+    EchoResponse, NoDialect, NtCreateAndxResponse, NtLm012Fields, OpenAndxResponse, OpenResponse, ReadMpxResponse,
+};
 use super::{Block, Command, TransactionKind, transaction::Progress};
 use crate::bytes::u16_at;
 
 /// The part of a response that the analysis needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Response {
-    /// Index of the chosen dialect; 0xffff for none.
-    Negotiate(u16),
-    /// The FID of what was opened.
-    Open(u16),
+    /// What the server chose of the dialects.
+    Negotiate(Negotiated),
+    /// What was opened.
+    Open(Opened),
     /// ECHO: the number of this answer, from 1.
     Echo(u16),
     /// READ_MPX: bytes of the whole answer, and bytes in this message.
@@ -28,6 +30,66 @@ pub enum Response {
     Other,
 }
 
+/// The answer to NEGOTIATE (2.2.4.52.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Negotiated {
+    /// Index of the chosen dialect; 0xffff for none.
+    pub dialect_index: u16,
+    /// Of NT LM 0.12: [`security_mode`](super::messages::security_mode) and
+    /// [`capabilities`](super::messages::capabilities).
+    pub policy: Option<(u8, u32)>,
+}
+
+/// What a server of NT LM 0.12 says of itself.
+fn policy(words: &[u8]) -> Option<(u8, u32)> {
+    if words.len() != 2 * NtLm012Fields::WORDS {
+        return None;
+    }
+    Some((NtLm012Fields::security_mode(words)?, NtLm012Fields::capabilities(words)?))
+}
+
+/// An open, and what its client may keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opened {
+    /// For what follows.
+    pub fid: u16,
+    /// OpLockLevel of NT_CREATE_ANDX: 0 none, 1 exclusive, 2 batch, 3 level II. Of OPEN_ANDX, which tells no level, 1
+    /// stands for an oplock; other commands have none.
+    pub oplock_level: Option<u8>,
+    /// When the file was written last, in the units of the command.
+    pub last_write: u64,
+    /// Bytes of the file.
+    pub size: u64,
+}
+
+impl Opened {
+    /// An open of a command that tells no more.
+    fn of(fid: u16) -> Opened {
+        Opened { fid, oplock_level: None, last_write: 0, size: 0 }
+    }
+
+    fn nt_create(words: &[u8]) -> Option<Opened> {
+        use NtCreateAndxResponse as Answer;
+        let opened = Opened::of(Answer::fid(words)?);
+        let Some((times, size)) = Answer::times(words).zip(Answer::end_of_file(words)) else { return Some(opened) };
+        Some(Opened { oplock_level: Answer::oplock_level(words), last_write: times[2], size, ..opened })
+    }
+
+    fn open_andx(words: &[u8]) -> Option<Opened> {
+        use OpenAndxResponse as Answer;
+        /// Bit 15 of OpenResults: an oplock was granted.
+        const OPLOCK: u16 = 0x8000;
+        let opened = Opened::of(Answer::fid(words)?);
+        let Some(results) = Answer::open_results(words) else { return Some(opened) };
+        Some(Opened {
+            oplock_level: Some(u8::from(results & OPLOCK != 0)),
+            last_write: Answer::last_write_time(words).unwrap_or_default().into(),
+            size: Answer::file_data_size(words).unwrap_or_default().into(),
+            ..opened
+        })
+    }
+}
+
 impl Response {
     /// Reads one block of a response; `message` begins with the header.
     pub fn parse(block: &Block<'_>, message: &[u8]) -> Response {
@@ -36,11 +98,14 @@ impl Response {
 
     fn parse_block(b: &Block<'_>, message: &[u8]) -> Option<Response> {
         Some(match b.command {
-            Command::NEGOTIATE => Response::Negotiate(NoDialect::dialect_index(b.words)?),
-            Command::NT_CREATE_ANDX => Response::Open(NtCreateAndxResponse::fid(b.words)?),
-            Command::OPEN_ANDX => Response::Open(OpenAndxResponse::fid(b.words)?),
+            Command::NEGOTIATE => Response::Negotiate(Negotiated {
+                dialect_index: NoDialect::dialect_index(b.words)?,
+                policy: policy(b.words),
+            }),
+            Command::NT_CREATE_ANDX => Response::Open(Opened::nt_create(b.words)?),
+            Command::OPEN_ANDX => Response::Open(Opened::open_andx(b.words)?),
             Command::OPEN | Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => {
-                Response::Open(OpenResponse::fid(b.words)?)
+                Response::Open(Opened::of(OpenResponse::fid(b.words)?))
             }
             Command::ECHO => Response::Echo(EchoResponse::sequence_number(b.words)?),
             Command::READ_MPX => Response::Multiplexed(Progress {
@@ -70,14 +135,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nt_create_response_gives_the_fid() {
+    fn nt_create_response_gives_the_fid_and_the_oplock() {
         let mut bytes = vec![0xff, b'S', b'M', b'B', 0xa2];
         bytes.resize(Header::LENGTH, 0);
         bytes[9] = 0x80;
         bytes.extend([34, 0xff, 0, 0, 0, 2, 0xcd, 0xab]);
         bytes.resize(Header::LENGTH + 1 + 68 + 2, 0);
+        // 2.2.4.64.2: LastWriteTime is the third of four times behind CreateDisposition, EndOfFile is behind
+        // AllocationSize.
+        bytes[Header::LENGTH + 1 + 27] = 9;
+        bytes[Header::LENGTH + 1 + 55] = 100;
         let header = Header::parse(&bytes).unwrap();
         let block = blocks(&header, &bytes).next().unwrap();
-        assert_eq!(Response::parse(&block, &bytes), Response::Open(0xabcd));
+        let opened = Opened { fid: 0xabcd, oplock_level: Some(2), last_write: 9, size: 100 };
+        assert_eq!(Response::parse(&block, &bytes), Response::Open(opened));
+    }
+
+    #[test]
+    fn open_andx_tells_that_there_is_an_oplock_and_not_which() {
+        let mut bytes = vec![0xff, b'S', b'M', b'B', 0x2d];
+        bytes.resize(Header::LENGTH, 0);
+        bytes[9] = 0x80;
+        // 2.2.4.41.2: FID, attributes, LastWriteTime, size, access, type, status, OpenResults.
+        bytes.extend([15, 0xff, 0, 0, 0, 0x34, 0x12, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x80]);
+        bytes.resize(Header::LENGTH + 1 + 30 + 2, 0);
+        let header = Header::parse(&bytes).unwrap();
+        let block = blocks(&header, &bytes).next().unwrap();
+        let opened = Opened { fid: 0x1234, oplock_level: Some(1), last_write: 5, size: 6 };
+        assert_eq!(Response::parse(&block, &bytes), Response::Open(opened));
     }
 }

@@ -4,6 +4,7 @@ mod command;
 mod file_reference;
 mod header;
 pub mod messages;
+mod offers;
 mod transform;
 mod view;
 
@@ -11,8 +12,9 @@ pub use command::Command;
 pub use file_reference::FileReference;
 pub use header::{Header, flags};
 pub use messages::lock::LockElement;
+pub use offers::{Algorithms, ClientOffer, ServerOffer};
 pub use transform::TransformHeader;
-pub use view::{NegotiateResponse, Request, Response};
+pub use view::{Created, GrantedLease, Request, Response};
 
 /// First four bytes of a message: 0xFE 'S' 'M' 'B'.
 pub const PROTOCOL_ID: [u8; 4] = [0xfe, b'S', b'M', b'B'];

@@ -3,25 +3,44 @@
 //!
 //! Offsets count from the message's header, as the specification's own offset fields do.
 
+use super::messages::create_context::{Context, Contexts};
 use super::messages::*;
+use super::offers::{ClientOffer, MAX_NEGOTIATE, ServerOffer};
 use super::{Command, FileReference, Header, LockElement};
-use crate::codec::Value;
+use crate::codec::{Buffer, Value};
 use crate::name::Name;
 use crate::names::{Fsctl, InfoLevel};
 use crate::security::{Identity, identify};
 
-/// What the server chose.
+/// What was opened, and what its client may keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NegotiateResponse {
-    /// The dialect revision; 0x02ff asks for another NEGOTIATE.
-    pub dialect: u16,
-    /// Signing is required.
-    pub signing_required: bool,
+pub struct Created {
+    /// The open.
+    pub file: FileReference,
+    /// See [`oplock`](create::oplock).
+    pub oplock_level: u8,
+    /// The lease, where that is what was granted and it is not cut off.
+    pub lease: Option<GrantedLease>,
+    /// When the file was written last.
+    pub last_write: u64,
+    /// Bytes of the file.
+    pub end_of_file: u64,
+}
+
+/// A lease that was granted (2.2.14.2.10, 2.2.14.2.11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GrantedLease {
+    /// The client's name for the file.
+    pub key: [u8; 16],
+    /// 1 read caching, 2 handle caching, 4 write caching.
+    pub state: u32,
 }
 
 /// The part of a request's body that says what it works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
+    /// 2.2.3
+    Negotiate(Box<ClientOffer>),
     /// 2.2.5: whether it binds the connection to a session, and what the security token says.
     SessionSetup {
         /// SMB2_SESSION_FLAG_BINDING.
@@ -31,8 +50,13 @@ pub enum Request {
     },
     /// 2.2.9: `\\server\share`.
     TreeConnect(Name),
-    /// 2.2.13: the name below the share.
-    Create(Name),
+    /// 2.2.13
+    Create {
+        /// Below the share.
+        name: Name,
+        /// See [`oplock`](create::oplock); absent where it is cut off.
+        oplock_level: Option<u8>,
+    },
     /// 2.2.19, 2.2.21
     ReadWrite {
         /// The open.
@@ -75,13 +99,15 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Response {
     /// 2.2.4
-    Negotiate(NegotiateResponse),
+    Negotiate(Box<ServerOffer>),
     /// 2.2.6: SessionFlags: 1 guest, 2 anonymous, 4 encrypt.
     SessionSetup(u16),
     /// 2.2.10: share type (1 disk, 2 pipe, 3 printer).
     TreeConnect(u8),
     /// 2.2.14
-    Create(FileReference),
+    Create(Created),
+    /// 2.2.23: the server takes an oplock or a lease back.
+    Break(oplock_break::Notification),
     /// Nothing that is needed, or cut off.
     Other,
 }
@@ -94,6 +120,7 @@ impl Request {
 
     fn parse_body(command: Command, m: &[u8]) -> Option<Request> {
         Some(match command {
+            Command::NEGOTIATE => Request::Negotiate(Box::new(ClientOffer::parse(m)?)),
             Command::SESSION_SETUP => {
                 let (start, length) = session_setup::Request::token(m)?;
                 let token = &m[start.min(m.len())..(start + length).min(m.len())];
@@ -101,7 +128,10 @@ impl Request {
                 Request::SessionSetup { binding, identity: identify(token) }
             }
             Command::TREE_CONNECT => Request::TreeConnect(text(m, tree_connect::Request::path(m)?)),
-            Command::CREATE => Request::Create(text(m, create::Request::name(m)?)),
+            Command::CREATE => Request::Create {
+                name: text(m, create::Request::name(m)?),
+                oplock_level: create::Request::oplock_level(m),
+            },
             Command::READ => Request::ReadWrite {
                 file: read::Request::file(m)?,
                 offset: read::Request::offset(m)?,
@@ -139,8 +169,6 @@ impl Request {
     /// How many bytes of a request must be at hand to read what [`Request::parse`] wants; `prefix` holds at least
     /// the header. The answer may grow once more bytes are there.
     pub fn needed(command: Command, prefix: &[u8]) -> usize {
-        let reach =
-            |place: Option<(usize, usize)>, fields| place.map_or(0, |(start, length)| start + length).max(fields);
         match command {
             Command::SESSION_SETUP => reach(session_setup::Request::token(prefix), session_setup::Request::END),
             Command::TREE_CONNECT => reach(tree_connect::Request::path(prefix), tree_connect::Request::END),
@@ -153,9 +181,8 @@ impl Request {
             Command::READ => read::Request::END,
             Command::WRITE => write::Request::END,
             Command::QUERY_INFO => query_info::Request::END,
-            Command::NEGOTIATE | Command::LOGOFF | Command::TREE_DISCONNECT | Command::ECHO | Command::CANCEL => {
-                Header::LENGTH
-            }
+            Command::NEGOTIATE => MAX_NEGOTIATE,
+            Command::LOGOFF | Command::TREE_DISCONNECT | Command::ECHO | Command::CANCEL => Header::LENGTH,
             _ => query_directory::Request::END,
         }
     }
@@ -173,29 +200,63 @@ impl Response {
             return Some(Response::Other);
         }
         Some(match command {
-            Command::NEGOTIATE => Response::Negotiate(NegotiateResponse::parse(m)?),
+            Command::NEGOTIATE => Response::Negotiate(Box::new(ServerOffer::parse(m)?)),
             Command::SESSION_SETUP => Response::SessionSetup(session_setup::Response::session_flags(m)?),
             Command::TREE_CONNECT => Response::TreeConnect(tree_connect::Response::share_type(m)?),
-            Command::CREATE => Response::Create(create::Response::file(m)?),
+            Command::CREATE => Response::Create(Created::parse(m)?),
+            Command::OPLOCK_BREAK => Response::Break(oplock_break::Notification::parse(m)?),
             _ => Response::Other,
         })
     }
 
-    /// How many bytes of a response must be at hand to read what [`Response::parse`] wants.
-    pub fn needed(command: Command) -> usize {
+    /// How many bytes of a response must be at hand to read what [`Response::parse`] wants; `prefix` holds at least the
+    /// header. The answer may grow once more bytes are there.
+    pub fn needed(command: Command, prefix: &[u8]) -> usize {
         match command {
-            Command::CREATE => create::Response::END - 8,
+            Command::NEGOTIATE => MAX_NEGOTIATE,
+            Command::CREATE => match create::Response::oplock_level(prefix) {
+                Some(create::oplock::LEASE) => reach(granted_contexts(prefix), create::Response::END),
+                _ => create::Response::END - 8,
+            },
+            Command::OPLOCK_BREAK => oplock_break::LeaseBreak::END,
             _ => Header::LENGTH + 8,
         }
     }
 }
 
-impl NegotiateResponse {
-    /// Reads the message from its header on.
-    fn parse(m: &[u8]) -> Option<NegotiateResponse> {
-        use negotiate::{Response, security_mode::SIGNING_REQUIRED};
-        let signing_required = Response::security_mode(m)? & SIGNING_REQUIRED != 0;
-        Some(NegotiateResponse { dialect: Response::dialect(m)?, signing_required })
+/// What a buffer reaches to, and at least the fields.
+fn reach(place: Option<(usize, usize)>, fields: usize) -> usize {
+    place.map_or(0, |(start, length)| start + length).max(fields)
+}
+
+/// Bytes of a CREATE response that are looked at: its contexts follow the fields at once, and have less than a hundred
+/// each.
+const MAX_CREATE_RESPONSE: usize = 4 * 1024;
+
+/// Where the contexts of a CREATE response are.
+fn granted_contexts(message: &[u8]) -> Option<(usize, usize)> {
+    let (start, length) = create::Response::contexts(message)?;
+    (start.saturating_add(length) <= MAX_CREATE_RESPONSE).then_some((start, length))
+}
+
+impl Created {
+    /// Reads the message from its header on; its contexts may be cut off.
+    fn parse(m: &[u8]) -> Option<Created> {
+        use create::Response;
+        let contexts = || granted_contexts(m).and_then(|(start, length)| Contexts::parse(m, start, length));
+        let oplock_level = Response::oplock_level(m)?;
+        let lease = match oplock_level {
+            create::oplock::LEASE => contexts().and_then(Contexts::lease).and_then(|context| match context {
+                Context::LeaseV1(lease) | Context::LeaseV2(lease) => {
+                    Some(GrantedLease { key: lease.key, state: lease.state })
+                }
+                _ => None,
+            }),
+            _ => None,
+        };
+        let [_, _, last_write, _] = Response::times(m)?;
+        let (file, end_of_file) = (Response::file(m)?, Response::end_of_file(m)?);
+        Some(Created { file, oplock_level, lease, last_write, end_of_file })
     }
 }
 
@@ -236,13 +297,15 @@ mod tests {
     #[test]
     fn create_request_names_its_file() {
         let mut message = with_body(5, 0, 108, &[120, 0, 6, 0]);
+        message[67] = create::oplock::BATCH;
         message.resize(120, 0);
+        let oplock_level = Some(create::oplock::BATCH);
         assert_eq!(Request::needed(Command::CREATE, &message), 126);
         message.extend(b"a\0\\\0b\0");
-        assert_eq!(Request::parse(Command::CREATE, &message), Request::Create("a\\b".into()));
+        assert_eq!(Request::parse(Command::CREATE, &message), Request::Create { name: "a\\b".into(), oplock_level });
         let cut = |length: usize| Request::parse(Command::CREATE, &message[..length]);
-        assert_eq!(cut(124), Request::Create(Name { text: "a\\".into(), missing: 2 }));
-        assert_eq!(cut(115), Request::Create(Name { text: String::new(), missing: 11 }));
+        let named = |text: &str, missing| Request::Create { name: Name { text: text.into(), missing }, oplock_level };
+        assert_eq!([cut(124), cut(115)], [named("a\\", 2), named("", 11)]);
         assert_eq!(cut(111), Request::Other, "not even its place is known");
     }
 
@@ -287,5 +350,39 @@ mod tests {
     fn error_responses_have_no_file() {
         let message = with_body(5, 1, 64, &[9, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(Response::parse(Command::CREATE, &message), Response::Other);
+    }
+
+    /// A CREATE response that grants a lease of version 1, as 2.2.14 and 2.2.14.2.10 lay it out.
+    fn leased(state: u8) -> Vec<u8> {
+        let mut message = with_body(5, 1, 64, &[89, 0, create::oplock::LEASE]);
+        message.resize(64 + 24, 0);
+        message.extend(0x01d9_0000_0000_0001u64.to_le_bytes());
+        message.resize(64 + 48, 0);
+        message.extend(1234u64.to_le_bytes());
+        message.resize(64 + 64, 0);
+        message.extend([7, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0]);
+        // The contexts: 56 bytes behind the fields. Next, the name at 16 with 4 bytes, the data at 24 with 32.
+        message.extend([152, 0, 0, 0, 56, 0, 0, 0]);
+        message.extend([0, 0, 0, 0, 16, 0, 4, 0, 0, 0, 24, 0, 32, 0, 0, 0]);
+        message.extend(b"RqLs\0\0\0\0");
+        message.extend([0xab; 16]);
+        message.extend([state, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        message
+    }
+
+    #[test]
+    fn a_create_response_says_what_its_client_may_keep() {
+        let message = leased(7);
+        assert_eq!(Response::needed(Command::CREATE, &message[..64]), 144);
+        assert_eq!(Response::needed(Command::CREATE, &message[..152]), 152 + 56);
+        let file = FileReference { persistent: 7, volatile: 8 };
+        let (last_write, end_of_file) = (0x01d9_0000_0000_0001, 1234);
+        let created = |lease| {
+            Response::Create(Created { file, oplock_level: create::oplock::LEASE, lease, last_write, end_of_file })
+        };
+        let lease = GrantedLease { key: [0xab; 16], state: 7 };
+        assert_eq!(Response::parse(Command::CREATE, &message), created(Some(lease)));
+        assert_eq!(Response::parse(Command::CREATE, &message[..200]), created(None), "the lease is cut off");
+        assert_eq!(Response::parse(Command::CREATE, &message[..143]), Response::Other);
     }
 }

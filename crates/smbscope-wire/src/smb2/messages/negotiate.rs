@@ -15,12 +15,18 @@ pub mod security_mode {
 
 /// Capabilities.
 pub mod capabilities {
+    /// SMB2_GLOBAL_CAP_DFS
+    pub const DFS: u32 = 0x0000_0001;
     /// SMB2_GLOBAL_CAP_LEASING
     pub const LEASING: u32 = 0x0000_0002;
     /// SMB2_GLOBAL_CAP_LARGE_MTU
     pub const LARGE_MTU: u32 = 0x0000_0004;
     /// SMB2_GLOBAL_CAP_MULTI_CHANNEL
     pub const MULTI_CHANNEL: u32 = 0x0000_0008;
+    /// SMB2_GLOBAL_CAP_PERSISTENT_HANDLES
+    pub const PERSISTENT_HANDLES: u32 = 0x0000_0010;
+    /// SMB2_GLOBAL_CAP_DIRECTORY_LEASING
+    pub const DIRECTORY_LEASING: u32 = 0x0000_0020;
     /// SMB2_GLOBAL_CAP_ENCRYPTION
     pub const ENCRYPTION: u32 = 0x0000_0040;
 }

@@ -6,6 +6,7 @@ use crate::codec::{Buffer, List, Put, Value, counted, put_counted};
 
 const PREAUTH_INTEGRITY_CAPABILITIES: u16 = 0x0001;
 const ENCRYPTION_CAPABILITIES: u16 = 0x0002;
+const COMPRESSION_CAPABILITIES: u16 = 0x0003;
 const NETNAME_NEGOTIATE_CONTEXT_ID: u16 = 0x0005;
 const SIGNING_CAPABILITIES: u16 = 0x0008;
 /// The only hash algorithm there is.
@@ -112,6 +113,20 @@ impl<'a> Contexts<'a> {
     /// The signing algorithms, the best first.
     pub fn signing_algorithms(self) -> Option<List<'a, u16>> {
         counted(self.data(SIGNING_CAPABILITIES)?, 0)
+    }
+
+    /// The compression algorithms, the best first (2.2.3.1.3): their count, padding and flags stand in front.
+    pub fn compression_algorithms(self) -> Option<List<'a, u16>> {
+        let data = self.data(COMPRESSION_CAPABILITIES)?;
+        List::parse(data, 8, u16_at(data, 0)?.into())
+    }
+
+    /// Whether every context is there that the message says it has.
+    pub fn are_whole(self) -> bool {
+        match self {
+            Contexts::Read(contexts) => contexts.count() == contexts.left,
+            Contexts::Offer(_) => true,
+        }
     }
 
     /// The hash algorithm of pre-authentication integrity.

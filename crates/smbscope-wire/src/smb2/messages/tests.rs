@@ -129,7 +129,10 @@ proptest! {
             name: name.as_str().into(), desired_access: access, share_access: 7, create_disposition: 1,
             ..create::Request::default()
         };
-        prop_assert_eq!(read(&request(&create), Command::CREATE), expect(smb2::Request::Create(name.clone().into())));
+        prop_assert_eq!(read(&request(&create), Command::CREATE), expect(smb2::Request::Create {
+            name: name.clone().into(),
+            oplock_level: Some(create.oplock_level),
+        }));
 
         let level = InfoLevel::File(class);
         let list = query_directory::Request {

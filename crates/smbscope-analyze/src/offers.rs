@@ -1,0 +1,128 @@
+//! What both sides of a connection offered, as messages of either protocol say it. Many connections of a client make the
+//! same offer: each is kept once.
+
+use crate::content::dialect_named;
+use ahash::RandomState;
+use smbscope_model::offers::Algorithms;
+use smbscope_model::{Capabilities, ClientOffer, Dialect, ServerOffer, Signing};
+use smbscope_wire::smb2::messages::negotiate::security_mode;
+use smbscope_wire::{smb1, smb2};
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// Different offers of clients, and of servers, that a shard keeps: real traffic has a few.
+const MAX_OFFERS: usize = 256;
+/// Dialects that are kept of an offer.
+const MAX_OFFERED_DIALECTS: usize = 24;
+
+/// The offers of a shard, each once.
+#[derive(Debug, Default)]
+pub(crate) struct OfferPool {
+    clients: HashSet<Arc<ClientOffer>, RandomState>,
+    servers: HashSet<Arc<ServerOffer>, RandomState>,
+}
+
+impl OfferPool {
+    /// The one that is equal; none where there are too many different ones.
+    pub(crate) fn client(&mut self, offer: ClientOffer) -> Option<Arc<ClientOffer>> {
+        share(&mut self.clients, offer)
+    }
+
+    /// The same of a server.
+    pub(crate) fn server(&mut self, offer: ServerOffer) -> Option<Arc<ServerOffer>> {
+        share(&mut self.servers, offer)
+    }
+}
+
+fn share<T: Hash + Eq>(known: &mut HashSet<Arc<T>, RandomState>, offer: T) -> Option<Arc<T>> {
+    if let Some(known) = known.get(&offer) {
+        return Some(Arc::clone(known));
+    }
+    if known.len() >= MAX_OFFERS {
+        return None;
+    }
+    let offer = Arc::new(offer);
+    known.insert(Arc::clone(&offer));
+    Some(offer)
+}
+
+/// An SMB1 NEGOTIATE. What its header says of signatures is no offer: Windows sets the bits whatever its policy is.
+pub(crate) fn smb1_client(names: &[String]) -> ClientOffer {
+    let mut dialects = Vec::new();
+    names.iter().for_each(|name| add(&mut dialects, dialect_named(name)));
+    let none = || Some(Vec::new());
+    let algorithms = Algorithms { ciphers: none(), signing: none(), compression: none() };
+    ClientOffer { dialects, began_with_smb1: true, algorithms, ..ClientOffer::default() }
+}
+
+/// The answer to it in SMB1.
+pub(crate) fn smb1_server(answer: &smb1::Negotiated, dialect: Option<Dialect>) -> ServerOffer {
+    use smb1::messages::security_mode::{SIGNATURES_ENABLED, SIGNATURES_REQUIRED};
+    let signing = answer.policy.map_or(Signing::Unknown, |(mode, _)| {
+        Signing::of(mode & SIGNATURES_ENABLED != 0, mode & SIGNATURES_REQUIRED != 0)
+    });
+    let none = || Some(Vec::new());
+    let algorithms = Algorithms { ciphers: none(), signing: none(), compression: none() };
+    ServerOffer { dialect, signing, algorithms, ..ServerOffer::default() }
+}
+
+/// An SMB2 NEGOTIATE, perhaps after one in SMB1.
+pub(crate) fn smb2_client(offer: &smb2::ClientOffer, before: Option<&ClientOffer>) -> ClientOffer {
+    let before = before.filter(|before| before.began_with_smb1);
+    let mut dialects = Vec::new();
+    let of_smb1 = before.into_iter().flat_map(|before| before.dialects.iter().copied());
+    let of_smb1 = of_smb1.filter(|dialect| *dialect != Dialect::SMB2_WILDCARD);
+    of_smb1.chain(offer.dialects.iter().map(|code| Dialect::Smb2(*code))).for_each(|one| add(&mut dialects, one));
+    // 2.2.3: of a client that speaks no SMB 3, the field is reserved.
+    let speaks_smb3 = offer.dialects.iter().any(|code| (0x0300..0x0400).contains(code));
+    ClientOffer {
+        dialects,
+        began_with_smb1: before.is_some(),
+        signing: signing(offer.security_mode),
+        capabilities: speaks_smb3.then_some(Capabilities(offer.capabilities)),
+        algorithms: algorithms(&offer.algorithms),
+    }
+}
+
+/// The answer to it, or to one in SMB1.
+pub(crate) fn smb2_server(answer: &smb2::ServerOffer) -> ServerOffer {
+    ServerOffer {
+        dialect: Some(Dialect::Smb2(answer.dialect)),
+        signing: signing(answer.security_mode),
+        capabilities: Some(Capabilities(answer.capabilities)),
+        max_read_write: Some((answer.max_read_size, answer.max_write_size)),
+        algorithms: algorithms(&answer.algorithms),
+    }
+}
+
+fn add(dialects: &mut Vec<Dialect>, dialect: Dialect) {
+    if dialects.len() < MAX_OFFERED_DIALECTS && !dialects.contains(&dialect) {
+        dialects.push(dialect);
+    }
+}
+
+fn signing(mode: u16) -> Signing {
+    Signing::of(mode & security_mode::SIGNING_ENABLED != 0, mode & security_mode::SIGNING_REQUIRED != 0)
+}
+
+fn algorithms(listed: &smb2::Algorithms) -> Algorithms {
+    let smb2::Algorithms { ciphers, signing, compression } = listed.clone();
+    Algorithms { ciphers, signing, compression }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_offers_are_kept_once_and_too_many_different_ones_not_at_all() {
+        let mut pool = OfferPool::default();
+        let offer = |code| ClientOffer { dialects: vec![Dialect::Smb2(code)], ..ClientOffer::default() };
+        let first = pool.client(offer(0)).expect("there is room");
+        assert!(Arc::ptr_eq(&first, &pool.client(offer(0)).expect("it is known")));
+        let kept = (0..1000).filter(|code| pool.client(offer(*code)).is_some()).count();
+        assert_eq!(kept, MAX_OFFERS);
+        assert!(pool.client(offer(0)).is_some(), "what is known stays");
+    }
+}

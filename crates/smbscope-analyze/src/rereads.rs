@@ -1,0 +1,253 @@
+//! Which bytes of which files a session has read: a read of bytes that were read before is repeated, as long as nothing
+//! says that they changed.
+//!
+//! The signs of a change are a write, a change of the file's attributes or a control code through the same session, an
+//! oplock or lease break, and another last write time or size when the file is opened again. What others change while a
+//! session without oplock or lease keeps the file open is not seen.
+
+use crate::bounded::{Bounded, HeapBytes};
+use ahash::RandomState;
+use smbscope_model::Caching;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Files of a session, or of an SMB1 connection, whose reads are remembered.
+const MAX_READ_FILES: usize = 1024;
+/// Stretches of a file that are remembered: reads that touch each other are one stretch.
+const MAX_STRETCHES_READ: usize = 3;
+
+/// An open file.
+#[derive(Debug, Clone)]
+pub(crate) struct Opened {
+    pub(crate) path: Arc<str>,
+    pub(crate) facts: OpenFacts,
+}
+
+/// What is known of an open beside its name.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OpenFacts {
+    /// Stands for share and path.
+    file: u64,
+    /// Stands for the time of the last write and the size when it was opened.
+    version: u64,
+    /// Lease breaks that the session had seen by then.
+    lease_breaks: u32,
+    /// What it was granted, and holds as long as there is no break.
+    caching: Option<Caching>,
+}
+
+impl Opened {
+    /// An open of which only the name is known.
+    pub(crate) fn named(path: Arc<str>) -> Opened {
+        Opened { path, facts: OpenFacts::default() }
+    }
+}
+
+impl HeapBytes for Opened {
+    fn heap_bytes(&self) -> usize {
+        self.path.len()
+    }
+}
+
+impl OpenFacts {
+    /// Of a file of a share that was opened with this last write time and size.
+    pub(crate) fn new(
+        share: Option<&str>,
+        path: Option<&str>,
+        (last_write, size): (u64, u64),
+        caching: Option<Caching>,
+    ) -> OpenFacts {
+        // Zero stands for a file without a name.
+        let file = path.map_or(0, |path| hasher().hash_one((share, path)).max(1));
+        OpenFacts { file, version: hasher().hash_one((last_write, size)), lease_breaks: 0, caching }
+    }
+}
+
+fn hasher() -> RandomState {
+    RandomState::with_seeds(5, 6, 7, 8)
+}
+
+/// What a read holds, and whether it is repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Held {
+    pub(crate) caching: Option<Caching>,
+    pub(crate) repeated: bool,
+}
+
+/// The reads of a session, or of an SMB1 connection.
+#[derive(Debug, Default)]
+pub(crate) struct Rereads {
+    /// Absent until something is read.
+    files: Option<Box<Bounded<u64, Read>>>,
+    lease_breaks: u32,
+}
+
+/// What was read of a file.
+#[derive(Debug, Clone, Copy, Default)]
+struct Read {
+    version: u64,
+    lease_breaks: u32,
+    /// The stretch to be forgotten next.
+    oldest: u8,
+    stretches: [(u64, u64); MAX_STRETCHES_READ],
+}
+
+impl HeapBytes for Read {
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+}
+
+impl HeapBytes for Rereads {
+    fn heap_bytes(&self) -> usize {
+        self.files.as_ref().map_or(0, |files| size_of::<Bounded<u64, Read>>() + files.bytes())
+    }
+}
+
+impl Rereads {
+    /// What an open knows from now on.
+    pub(crate) fn opened(&self, facts: OpenFacts) -> OpenFacts {
+        OpenFacts { lease_breaks: self.lease_breaks, ..facts }
+    }
+
+    /// Whether reads of the file are remembered, so that [`Self::read`] takes no more memory.
+    pub(crate) fn knows(&self, open: &OpenFacts) -> bool {
+        open.file == 0 || self.files.as_ref().is_some_and(|files| files.get(&open.file).is_some())
+    }
+
+    /// A read of these bytes.
+    pub(crate) fn read(&mut self, open: &OpenFacts, bytes: Range<u64>) -> Held {
+        let lease_breaks = self.lease_breaks;
+        let caching = open.caching.filter(|_| open.lease_breaks == lease_breaks);
+        if open.file == 0 || bytes.is_empty() {
+            return Held { caching, repeated: false };
+        }
+        let files = self.files.get_or_insert_with(|| Box::new(Bounded::new(MAX_READ_FILES)));
+        let fresh = Read { version: open.version, lease_breaks, ..Read::default() };
+        let Some(read) = files.get_mut(&open.file) else {
+            let mut read = fresh;
+            read.add(bytes);
+            files.insert(open.file, read);
+            return Held { caching, repeated: false };
+        };
+        if (read.version, read.lease_breaks) != (open.version, lease_breaks) {
+            *read = fresh;
+        }
+        Held { caching, repeated: read.add(bytes) }
+    }
+
+    /// The file changed, or may have.
+    pub(crate) fn changed(&mut self, open: &OpenFacts) {
+        if let Some(read) = self.files.as_mut().and_then(|files| files.get_mut(&open.file)) {
+            read.stretches = Default::default();
+        }
+    }
+
+    /// The server took an oplock back: what is left.
+    pub(crate) fn oplock_broken(&mut self, open: &mut OpenFacts, left: Caching) {
+        open.caching = Some(left);
+        self.changed(open);
+    }
+
+    /// The server took a lease back. Which files it was of is not known: all are read anew.
+    pub(crate) fn lease_broken(&mut self) {
+        self.lease_breaks = self.lease_breaks.wrapping_add(1);
+    }
+}
+
+impl Read {
+    /// Adds bytes; returns whether they were there.
+    fn add(&mut self, bytes: Range<u64>) -> bool {
+        let Range { mut start, mut end } = bytes;
+        let touches = |(from, to): (u64, u64), start: u64, end: u64| from < to && from <= end && start <= to;
+        if self.stretches.iter().any(|(from, to)| *from <= start && end <= *to && from < to) {
+            return true;
+        }
+        let mut place = None;
+        for (at, stretch) in self.stretches.iter_mut().enumerate() {
+            if touches(*stretch, start, end) {
+                (start, end) = (start.min(stretch.0), end.max(stretch.1));
+                *stretch = (0, 0);
+                place = Some(at);
+            }
+        }
+        let free = || self.stretches.iter().position(|(from, to)| from >= to);
+        let at = place.or_else(free).unwrap_or_else(|| {
+            let oldest = usize::from(self.oldest) % MAX_STRETCHES_READ;
+            self.oldest = self.oldest.wrapping_add(1) % MAX_STRETCHES_READ as u8;
+            oldest
+        });
+        self.stretches[at] = (start, end);
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(version: u64, caching: Option<Caching>) -> OpenFacts {
+        OpenFacts::new(Some("data"), Some("a.ini"), (version, 100), caching)
+    }
+
+    fn repeated(reads: &mut Rereads, open: &OpenFacts, bytes: Range<u64>) -> bool {
+        reads.read(open, bytes).repeated
+    }
+
+    #[test]
+    fn bytes_that_were_read_in_other_pieces_are_read_again() {
+        let (mut reads, file) = (Rereads::default(), open(1, None));
+        assert!(!repeated(&mut reads, &file, 0..100));
+        assert!(!repeated(&mut reads, &file, 100..200), "behind what was read");
+        assert!(repeated(&mut reads, &file, 50..150), "in both pieces");
+        assert!(!repeated(&mut reads, &file, 150..201), "one byte is new");
+        assert!(!repeated(&mut reads, &open(1, None), 5..5), "no byte");
+    }
+
+    #[test]
+    fn a_change_is_a_reason_to_read_again() {
+        let (mut reads, file) = (Rereads::default(), open(1, Some(Caching::LeaseRead)));
+        repeated(&mut reads, &file, 0..100);
+        reads.changed(&file);
+        assert!(!repeated(&mut reads, &file, 0..100), "the session wrote");
+        assert!(!repeated(&mut reads, &open(2, None), 0..100), "opened again, with another last write time");
+        assert!(repeated(&mut reads, &open(2, None), 0..100), "opened again, unchanged");
+        reads.lease_broken();
+        let held = reads.read(&file, 0..100);
+        assert_eq!(held, Held { caching: None, repeated: false }, "the lease may be gone");
+        let again = reads.opened(open(2, Some(Caching::LeaseReadHandle)));
+        assert!(!repeated(&mut reads, &again, 0..100));
+        assert_eq!(reads.read(&again, 0..100), Held { caching: Some(Caching::LeaseReadHandle), repeated: true });
+    }
+
+    #[test]
+    fn a_broken_oplock_leaves_what_the_server_says() {
+        let (mut reads, mut file) = (Rereads::default(), open(1, Some(Caching::Batch)));
+        repeated(&mut reads, &file, 0..100);
+        reads.oplock_broken(&mut file, Caching::LevelII);
+        let held = [(); 2].map(|()| reads.read(&file, 0..100));
+        let level_ii = |repeated| Held { caching: Some(Caching::LevelII), repeated };
+        assert_eq!(held, [level_ii(false), level_ii(true)]);
+    }
+
+    #[test]
+    fn of_scattered_reads_the_last_three_are_remembered() {
+        let (mut reads, file) = (Rereads::default(), open(1, None));
+        for block in 0..4u64 {
+            assert!(!repeated(&mut reads, &file, block * 1000..block * 1000 + 10));
+        }
+        let again = [3, 2, 1, 0].map(|block: u64| repeated(&mut reads, &file, block * 1000..block * 1000 + 10));
+        assert_eq!(again, [true, true, true, false], "the first one gave way to the fourth");
+    }
+
+    #[test]
+    fn the_file_read_first_is_forgotten_when_there_are_too_many() {
+        let mut reads = Rereads::default();
+        let file = |number: usize| OpenFacts::new(None, Some(&format!("f{number}")), (1, 1), None);
+        for number in 0..=MAX_READ_FILES {
+            assert!(!reads.knows(&file(number)));
+            reads.read(&file(number), 0..10);
+        }
+        assert!(!reads.knows(&file(0)) && reads.knows(&file(1)) && reads.knows(&file(MAX_READ_FILES)));
+    }
+}

@@ -1,0 +1,60 @@
+//! What a client may keep of an open file: oplocks and leases (MS-SMB2 3.3.1.4, 3.3.1.12; MS-CIFS 3.3.1.5).
+
+use crate::named;
+
+named! {
+    /// What an open was granted.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Caching {
+        /// Nothing: the client did not ask.
+        NotRequested = "not requested",
+        /// Nothing, although the client asked.
+        NotGranted = "not granted",
+        /// A level II oplock: reads.
+        LevelII = "level II oplock",
+        /// An exclusive oplock: reads and writes.
+        Exclusive = "exclusive oplock",
+        /// A batch oplock: reads, writes and the open itself.
+        Batch = "batch oplock",
+        /// An R lease: reads.
+        LeaseRead = "R lease",
+        /// An RH lease: reads and the open itself.
+        LeaseReadHandle = "RH lease",
+        /// An RW lease: reads and writes.
+        LeaseReadWrite = "RW lease",
+        /// An RWH lease: reads, writes and the open itself.
+        LeaseReadWriteHandle = "RWH lease",
+    }
+}
+
+impl Caching {
+    /// By the states of a lease: 1 read, 2 handle, 4 write (MS-SMB2 2.2.13.2.8). Without reads there is none of the others.
+    pub fn of_lease(state: u32) -> Caching {
+        match state & 7 {
+            1 => Caching::LeaseRead,
+            3 => Caching::LeaseReadHandle,
+            5 => Caching::LeaseReadWrite,
+            7 => Caching::LeaseReadWriteHandle,
+            _ => Caching::NotGranted,
+        }
+    }
+
+    /// Whether the client may answer reads itself that it has the bytes of.
+    pub fn keeps_reads(self) -> bool {
+        !matches!(self, Caching::NotRequested | Caching::NotGranted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_without_reads_is_none() {
+        // MS-SMB2 3.3.5.9.8: the valid combinations are R, RH, RW and RWH.
+        let granted: Vec<&str> = (0..8).map(|state| Caching::of_lease(state).name()).collect();
+        let none = "not granted";
+        assert_eq!(granted, [none, "R lease", none, "RH lease", none, "RW lease", none, "RWH lease"]);
+        assert!(Caching::of_lease(1).keeps_reads() && !Caching::of_lease(6).keeps_reads());
+    }
+}

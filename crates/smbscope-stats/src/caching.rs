@@ -1,0 +1,263 @@
+//! What clients were allowed to keep, and what they read again all the same: opens by the oplock or lease that they were
+//! granted, and reads of bytes that had been read before and did not change, by client and file.
+
+use crate::bounded::Bounded;
+use crate::derived;
+use crate::entity::FileKey;
+use smbscope_model::{Caching, Exchange, Group, groups};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Files that have a row, each with the client that read it; all further ones are added up in one row.
+const REREAD_FILES_MAX: usize = 1_000;
+/// Bytes of their names.
+const REREAD_NAMES_MAX: usize = 512 << 10;
+/// Clients that have a row.
+const REREAD_CLIENTS_MAX: usize = 1_000;
+
+/// Reads, of which some are repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reads {
+    /// Reads that brought data.
+    pub reads: u64,
+    /// Bytes that they brought.
+    pub bytes: u64,
+}
+
+impl Reads {
+    fn add(&mut self, bytes: u64) {
+        self.reads += 1;
+        self.bytes += bytes;
+    }
+
+    fn merge(&mut self, other: &Reads) {
+        self.reads += other.reads;
+        self.bytes += other.bytes;
+    }
+}
+
+/// Reads of bytes that had been read before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Repeated {
+    /// All of them.
+    pub all: Reads,
+    /// Those through an open with an oplock or lease, which allowed the client to keep the bytes.
+    pub cacheable: Reads,
+}
+
+impl Repeated {
+    fn add(&mut self, bytes: u64, cacheable: bool) {
+        self.all.add(bytes);
+        if cacheable {
+            self.cacheable.add(bytes);
+        }
+    }
+
+    fn merge(&mut self, other: &Repeated) {
+        self.all.merge(&other.all);
+        self.cacheable.merge(&other.cacheable);
+    }
+}
+
+/// A growing table.
+#[derive(Debug, Clone)]
+pub(crate) struct CachingTable {
+    opens: [u64; Caching::ALL.len()],
+    unknown_opens: u64,
+    reads: Reads,
+    repeated: Repeated,
+    clients: Bounded<IpAddr, Repeated>,
+    files: Bounded<(IpAddr, FileKey), Repeated>,
+}
+
+/// The finished tables.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CachingFigures {
+    /// Opens by what they were granted; only what occurred.
+    pub opens: Vec<(Caching, u64)>,
+    /// Opens of which the capture does not show it.
+    pub unknown_opens: u64,
+    /// All reads.
+    pub reads: Reads,
+    /// The repeated ones.
+    pub repeated: Repeated,
+    /// Those of each client, most bytes first; at most [`REREAD_CLIENTS_MAX`].
+    pub clients: Vec<(IpAddr, Repeated)>,
+    /// Those of each client and file, most bytes first; at most [`REREAD_FILES_MAX`].
+    pub files: Vec<((IpAddr, FileKey), Repeated)>,
+}
+
+impl CachingTable {
+    pub(crate) fn new() -> CachingTable {
+        let weigh = |(_, file): &(IpAddr, FileKey)| file.path.len();
+        CachingTable {
+            opens: Default::default(),
+            unknown_opens: 0,
+            reads: Reads::default(),
+            repeated: Repeated::default(),
+            clients: Bounded::new(REREAD_CLIENTS_MAX),
+            files: Bounded::weighing(REREAD_FILES_MAX, weigh, REREAD_NAMES_MAX),
+        }
+    }
+
+    /// Counts an exchange.
+    #[inline]
+    pub(crate) fn record(&mut self, exchange: &Exchange) {
+        if !exchange.is_complete() || derived::failed(exchange) {
+            return;
+        }
+        match exchange.group {
+            Group::Read => self.record_read(exchange),
+            Group::OpenClose if groups::opens(exchange.command) => match exchange.caching {
+                Some(caching) => self.opens[caching as usize] += 1,
+                None => self.unknown_opens += 1,
+            },
+            _ => {}
+        }
+    }
+
+    fn record_read(&mut self, exchange: &Exchange) {
+        let bytes = derived::size(exchange);
+        self.reads.add(bytes);
+        if !exchange.repeated {
+            return;
+        }
+        let cacheable = exchange.caching.is_some_and(Caching::keeps_reads);
+        self.repeated.add(bytes, cacheable);
+        let client = exchange.endpoints.client.ip();
+        if let Some(of_client) = self.clients.entry(&client, |_, _| {}) {
+            of_client.add(bytes, cacheable);
+        }
+        let Some(path) = &exchange.path else { return };
+        let share = &exchange.share;
+        let is = |(of, known): &(IpAddr, FileKey)| {
+            *of == client
+                && Arc::ptr_eq(&known.path, path)
+                && known.share.as_ref().map(Arc::as_ptr) == share.as_ref().map(Arc::as_ptr)
+        };
+        let of_file = match self.files.recent(is) {
+            Some(of_file) => Some(of_file),
+            None => {
+                let key = (client, FileKey { share: share.clone(), path: path.clone() });
+                self.files.entry(&key, |_, _| {})
+            }
+        };
+        if let Some(of_file) = of_file {
+            of_file.add(bytes, cacheable);
+        }
+    }
+
+    /// Adds what another table counted.
+    pub(crate) fn merge(&mut self, other: &CachingTable) {
+        self.opens.iter_mut().zip(other.opens).for_each(|(mine, theirs)| *mine += theirs);
+        self.unknown_opens += other.unknown_opens;
+        self.reads.merge(&other.reads);
+        self.repeated.merge(&other.repeated);
+        for (client, theirs) in other.clients.iter() {
+            if let Some(mine) = self.clients.entry(client, |_, _| {}) {
+                mine.merge(theirs);
+            }
+        }
+        for (file, theirs) in other.files.iter() {
+            if let Some(mine) = self.files.entry(file, |_, _| {}) {
+                mine.merge(theirs);
+            }
+        }
+    }
+
+    pub(crate) fn finish(&self) -> CachingFigures {
+        fn ranked<K: Clone>(rows: impl Iterator<Item = (K, Repeated)>) -> Vec<(K, Repeated)> {
+            let mut rows: Vec<(K, Repeated)> = rows.collect();
+            // The sort is stable: equal ones stay in the order of their keys.
+            rows.sort_by_key(|(_, row)| std::cmp::Reverse((row.all.bytes, row.all.reads)));
+            rows
+        }
+        let opens = Caching::ALL.into_iter().zip(self.opens).filter(|(_, count)| *count > 0);
+        CachingFigures {
+            opens: opens.collect(),
+            unknown_opens: self.unknown_opens,
+            reads: self.reads,
+            repeated: self.repeated,
+            clients: ranked(self.clients.iter().map(|(client, row)| (*client, *row))),
+            files: ranked(self.files.iter().map(|(file, row)| (file.clone(), *row))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use smbscope_model::{Command, Outcome, Status};
+    use smbscope_testkit::exchange::read;
+    use smbscope_wire::smb2;
+    use smbscope_wire::status::NtStatus;
+
+    /// A read of 100 bytes of a file.
+    fn a_read(file: u32, repeated: bool, caching: Option<Caching>) -> Exchange {
+        let path = Some(format!("file{file}").into());
+        Exchange { length: Some(100), path, repeated, caching, ..read(0, 1_000) }
+    }
+
+    fn open(caching: Option<Caching>) -> Exchange {
+        let command = Command::Smb2(smb2::Command::CREATE);
+        Exchange { command, group: Group::OpenClose, caching, ..read(0, 1_000) }
+    }
+
+    fn figures<'a>(exchanges: impl IntoIterator<Item = &'a Exchange>) -> CachingFigures {
+        let mut table = CachingTable::new();
+        exchanges.into_iter().for_each(|exchange| table.record(exchange));
+        table.finish()
+    }
+
+    #[test]
+    fn opens_count_by_what_they_were_granted_and_closes_do_not() {
+        let close = Exchange { command: Command::Smb2(smb2::Command::CLOSE), ..open(None) };
+        let failed = Exchange { status: Some(Status::Nt(NtStatus(0xc000_0034))), ..open(None) };
+        let lease = open(Some(Caching::LeaseReadHandle));
+        let found = figures(&[lease.clone(), lease, open(Some(Caching::NotRequested)), open(None), close, failed]);
+        assert_eq!(found.opens, [(Caching::NotRequested, 1), (Caching::LeaseReadHandle, 2)]);
+        assert_eq!((found.unknown_opens, found.reads), (1, Reads::default()));
+    }
+
+    #[test]
+    fn repeated_reads_stand_by_client_and_file_and_say_whether_they_had_to_be() {
+        let mut lost = a_read(1, true, None);
+        lost.outcome = Outcome::ResponseEndMissing;
+        let found = figures(&[
+            a_read(1, false, Some(Caching::Batch)),
+            a_read(1, true, Some(Caching::Batch)),
+            a_read(2, true, Some(Caching::NotGranted)),
+            a_read(2, true, None),
+            lost,
+        ]);
+        // Messages of 100 bytes, so no more than 100 bytes of data each.
+        assert_eq!(found.reads, Reads { reads: 4, bytes: 400 });
+        let repeated = |all, cacheable| Repeated {
+            all: Reads { reads: all, bytes: 100 * all },
+            cacheable: Reads { reads: cacheable, bytes: 100 * cacheable },
+        };
+        assert_eq!(found.repeated, repeated(3, 1));
+        assert_eq!(found.clients, [(IpAddr::from([10, 0, 0, 1]), repeated(3, 1))]);
+        let files: Vec<_> = found.files.iter().map(|((_, file), row)| (&*file.path, *row)).collect();
+        assert_eq!(files, [("file2", repeated(2, 0)), ("file1", repeated(1, 1))]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_partition_of_the_exchanges_gives_the_same_figures(
+            files in prop::collection::vec((0u32..3_000, any::<bool>()), 1..4_000),
+            parts in 1usize..5,
+        ) {
+            let exchanges: Vec<Exchange> =
+                files.iter().map(|(file, kept)| a_read(*file, true, kept.then_some(Caching::LeaseRead))).collect();
+            let mut merged = CachingTable::new();
+            for part in 0..parts {
+                let mut table = CachingTable::new();
+                exchanges.iter().skip(part).step_by(parts).for_each(|exchange| table.record(exchange));
+                merged.merge(&table);
+            }
+            prop_assert_eq!(merged.finish(), figures(&exchanges));
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What both sides of a NEGOTIATE say of themselves (MS-SMB2 2.2.3, 2.2.4), read of messages that may be cut: what the
+//! message does not hold to its end is unknown, not absent.
+
+use super::messages::negotiate::{Request, Response};
+use super::messages::negotiate_context::Contexts;
+use crate::codec::{Buffer, List};
+
+/// Dialects that a client offers, and algorithms of each kind that a side lists, at most: there are seven dialects and six
+/// compression algorithms.
+const MAX_OFFERED: usize = 16;
+/// Bytes of a NEGOTIATE that are looked at: the contexts of a response follow a token that is seldom longer than a
+/// few hundred.
+pub(super) const MAX_NEGOTIATE: usize = 8 * 1024;
+/// SMB 3.1.1, the only dialect with contexts.
+const SMB_3_1_1: u16 = 0x0311;
+
+/// What a client offers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ClientOffer {
+    /// See [`security_mode`](super::messages::negotiate::security_mode).
+    pub security_mode: u16,
+    /// See [`capabilities`](super::messages::negotiate::capabilities); of clients that speak SMB 3.
+    pub capabilities: u32,
+    /// Dialect revisions, in the order of the message.
+    pub dialects: Vec<u16>,
+    /// Of clients that speak 3.1.1.
+    pub algorithms: Algorithms,
+}
+
+/// What a server answers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServerOffer {
+    /// See [`security_mode`](super::messages::negotiate::security_mode).
+    pub security_mode: u16,
+    /// The dialect revision; 0x02ff asks for another NEGOTIATE.
+    pub dialect: u16,
+    /// See [`capabilities`](super::messages::negotiate::capabilities).
+    pub capabilities: u32,
+    /// Largest READ.
+    pub max_read_size: u32,
+    /// Largest WRITE.
+    pub max_write_size: u32,
+    /// What it chose, of servers that speak 3.1.1.
+    pub algorithms: Algorithms,
+}
+
+/// The algorithms that a side lists by their ids, the best first. Absent where the message does not hold them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Algorithms {
+    /// Encryption (2.2.3.1.2).
+    pub ciphers: Option<Vec<u16>>,
+    /// Signing (2.2.3.1.7).
+    pub signing: Option<Vec<u16>>,
+    /// Compression (2.2.3.1.3).
+    pub compression: Option<Vec<u16>>,
+}
+
+impl ClientOffer {
+    /// Reads a request from its header on; absent where its dialects are cut off.
+    pub(super) fn parse(m: &[u8]) -> Option<ClientOffer> {
+        let m = &m[..m.len().min(MAX_NEGOTIATE)];
+        let (offset, count) = Request::dialects(m)?;
+        let dialects: Vec<u16> = List::parse(m, offset, count)?.iter().take(MAX_OFFERED).collect();
+        let algorithms = match dialects.contains(&SMB_3_1_1) {
+            true => Algorithms::read(m, Request::contexts(m)),
+            false => Algorithms::none(),
+        };
+        Some(ClientOffer {
+            security_mode: Request::security_mode(m)?,
+            capabilities: Request::capabilities(m)?,
+            dialects,
+            algorithms,
+        })
+    }
+}
+
+impl ServerOffer {
+    /// Reads a response from its header on; absent where its fields are cut off.
+    pub(super) fn parse(m: &[u8]) -> Option<ServerOffer> {
+        let m = &m[..m.len().min(MAX_NEGOTIATE)];
+        let dialect = Response::dialect(m)?;
+        let algorithms = match dialect {
+            SMB_3_1_1 => Algorithms::read(m, Response::contexts(m)),
+            _ => Algorithms::none(),
+        };
+        Some(ServerOffer {
+            security_mode: Response::security_mode(m)?,
+            dialect,
+            capabilities: Response::capabilities(m).unwrap_or_default(),
+            max_read_size: Response::max_read_size(m).unwrap_or_default(),
+            max_write_size: Response::max_write_size(m).unwrap_or_default(),
+            algorithms,
+        })
+    }
+}
+
+impl Algorithms {
+    /// Of a dialect that has no contexts.
+    fn none() -> Algorithms {
+        Algorithms { ciphers: Some(Vec::new()), signing: Some(Vec::new()), compression: Some(Vec::new()) }
+    }
+
+    /// Those in the contexts at that place, so many of them.
+    fn read(m: &[u8], place: Option<(usize, usize)>) -> Algorithms {
+        let contexts = place.and_then(|(offset, count)| Contexts::parse(m, offset, count));
+        let Some(contexts) = contexts else { return Algorithms::default() };
+        // A context that is not there was not sent, unless the message ends before the last one.
+        let listed = |list: Option<List<'_, u16>>| match list {
+            Some(list) => Some(list.iter().take(MAX_OFFERED).collect()),
+            None => contexts.are_whole().then(Vec::new),
+        };
+        Algorithms {
+            ciphers: listed(contexts.ciphers()),
+            signing: listed(contexts.signing_algorithms()),
+            compression: listed(contexts.compression_algorithms()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::messages::negotiate_context::Offer;
+    use super::super::messages::{Message, negotiate};
+    use super::super::{Command, Header, Request, Response, flags};
+    use super::*;
+
+    fn message<M: Message>(flags: u32, body: &M) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        Header { flags, ..Header::new(Command::NEGOTIATE) }.emit(&mut bytes);
+        body.emit(&mut bytes);
+        bytes
+    }
+
+    const CONTEXTS: Offer<'static> =
+        Offer { salt: &[7; 32], ciphers: &[2, 1], signing_algorithms: &[2, 1], net_name: Some("srv") };
+
+    fn request(dialects: &[u16]) -> Vec<u8> {
+        let contexts = if dialects.contains(&0x0311) { Contexts::Offer(CONTEXTS) } else { Contexts::default() };
+        let dialects = List::Values(dialects);
+        let body =
+            negotiate::Request { security_mode: 1, capabilities: 0x7f, dialects, contexts, ..Default::default() };
+        message(0, &body)
+    }
+
+    fn offer(message: &[u8]) -> Option<ClientOffer> {
+        match Request::parse(Command::NEGOTIATE, message) {
+            Request::Negotiate(offer) => Some(*offer),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_client_lists_dialects_and_algorithms() {
+        let mut message = request(&[0x0202, 0x0210, 0x0300, 0x0302, 0x0311]);
+        let offered = offer(&message).unwrap();
+        assert_eq!((offered.security_mode, offered.capabilities), (1, 0x7f));
+        assert_eq!(offered.dialects, [0x0202, 0x0210, 0x0300, 0x0302, 0x0311]);
+        let Algorithms { ciphers, signing, compression } = offered.algorithms;
+        assert_eq!((ciphers, signing, compression), (Some(vec![2, 1]), Some(vec![2, 1]), Some(vec![])));
+        // 2.2.3.1.3 in front of the others: two algorithms, padding, flags, LZ77 and LZ77+Huffman.
+        let at = usize::try_from(u32::from_le_bytes(message[92..96].try_into().unwrap())).unwrap();
+        let compression = [3u8, 0, 12, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2, 0, 3, 0, 0, 0, 0, 0];
+        message.splice(at..at, compression);
+        message[96] = 5;
+        assert_eq!(offer(&message).unwrap().algorithms.compression, Some(vec![2, 3]));
+    }
+
+    #[test]
+    fn what_was_cut_off_is_unknown_and_what_was_not_sent_is_not() {
+        let message = request(&[0x0311]);
+        // The contexts begin at 104: pre-authentication has 8 + 38 bytes, padded to 48, and the ciphers 8 + 6.
+        let cut = |length: usize| offer(&message[..length]).map(|offer| offer.algorithms);
+        assert_eq!(cut(104), Some(Algorithms::default()));
+        let ciphers_only = Algorithms { ciphers: Some(vec![2, 1]), ..Algorithms::default() };
+        assert_eq!(cut(104 + 48 + 14), Some(ciphers_only));
+        assert_eq!(offer(&message[..101]), None, "the dialect is cut off");
+        assert_eq!(offer(&request(&[0x0210])).unwrap().algorithms, Algorithms::none(), "2.1 has no contexts");
+    }
+
+    #[test]
+    fn a_server_chooses_one_of_each() {
+        let contexts =
+            Contexts::Offer(Offer { salt: &[9; 32], ciphers: &[2], signing_algorithms: &[], net_name: None });
+        let body = negotiate::Response {
+            security_mode: 3,
+            dialect: 0x0311,
+            capabilities: 0x2f,
+            max_read_size: 0x80_0000,
+            max_write_size: 0x10_0000,
+            contexts,
+            ..Default::default()
+        };
+        let bytes = message(flags::SERVER_TO_REDIR, &body);
+        let Response::Negotiate(answer) = Response::parse(Command::NEGOTIATE, &bytes) else { panic!() };
+        assert_eq!((answer.dialect, answer.security_mode, answer.capabilities), (0x0311, 3, 0x2f));
+        assert_eq!((answer.max_read_size, answer.max_write_size), (0x80_0000, 0x10_0000));
+        let Algorithms { ciphers, signing, compression } = &answer.algorithms;
+        assert_eq!((ciphers, signing, compression), (&Some(vec![2]), &Some(vec![]), &Some(vec![])));
+    }
+}
