@@ -2,6 +2,8 @@
 
 use crate::Report;
 use crate::format::{counted, thousands};
+use crate::offers::held_back_by;
+use crate::smb1;
 use smbscope_model::{Command, Dialect, Protocol};
 use std::collections::BTreeMap;
 
@@ -30,16 +32,20 @@ pub(crate) fn lines(report: &Report) -> Vec<DialectLine> {
         };
         lines.push(DialectLine { text: format!("{name} in use on {}", of(*count, connections)), is_smb1: true });
     }
-    if lines.is_empty() && unknown > 0 && smb1_commands(report) > 0 {
-        let commands = counted(smb1_commands(report), "command", "commands");
+    if lines.is_empty() && unknown > 0 && smb1::commands(report) > 0 {
+        let commands = counted(smb1::commands(report), "command", "commands");
         let text = format!("SMB1 in use ({commands}; its negotiation was not captured)");
         lines.push(DialectLine { text, is_smb1: true });
     }
     let smb2 = counts.iter().rev().filter(|(dialect, _)| dialect.protocol() == Protocol::Smb2);
     for (dialect, count) in smb2 {
-        lines.push(DialectLine { text: format!("SMB {dialect} on {}", of(*count, connections)), is_smb1: false });
+        let mut text = format!("SMB {dialect} on {}", of(*count, connections));
+        if let Some(reason) = held_back(report, *dialect) {
+            text += &format!(": {reason}");
+        }
+        lines.push(DialectLine { text, is_smb1: false });
     }
-    let said = smb1_commands(report) > 0 && unknown == connections;
+    let said = smb1::commands(report) > 0 && unknown == connections;
     if unknown > 0 && !said {
         let smb1 = report.aggregate.commands.iter().any(|row| matches!(row.command, Command::Smb1(_)));
         let smb2 = report.aggregate.commands.iter().any(|row| matches!(row.command, Command::Smb2(_)));
@@ -50,10 +56,11 @@ pub(crate) fn lines(report: &Report) -> Vec<DialectLine> {
     lines
 }
 
-/// SMB1 commands other than NEGOTIATE, which clients of SMB2 may send as well.
-fn smb1_commands(report: &Report) -> u64 {
-    let rows = report.aggregate.commands.iter();
-    rows.filter(|row| matches!(row.command, Command::Smb1(code) if code.0 != 0x72)).map(|row| row.row.count).sum()
+/// Why connections speak no newer dialect, where the reason is known and the same for all of them.
+fn held_back(report: &Report, dialect: Dialect) -> Option<String> {
+    let mut those = report.connections.iter().filter(|connection| connection.dialect == Some(dialect));
+    let reason = held_back_by(&those.next()?.offers)?;
+    those.all(|connection| held_back_by(&connection.offers).as_ref() == Some(&reason)).then_some(reason)
 }
 
 fn of(count: u64, all: u64) -> String {

@@ -32,11 +32,13 @@ mod format;
 mod load;
 mod names;
 mod next;
+mod offers;
 mod packets;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod sentence;
 mod slices;
+mod smb1;
 mod verdict;
 mod warnings;
 mod whole;

@@ -7,6 +7,7 @@ import { type Column, countColumn, textColumn, timeColumn } from "../table/colum
 import { grid } from "../table/grid";
 import { table } from "../table/table";
 import type { Connection, SmbscopeReportDocument } from "../types/report";
+import { featureGrid } from "./negotiation";
 import { omittedNote, splitColumn } from "./tables";
 
 export function connectionTable(report: SmbscopeReportDocument): HTMLElement {
@@ -21,7 +22,7 @@ export function connectionTable(report: SmbscopeReportDocument): HTMLElement {
             class: "link",
             "aria-haspopup": "dialog",
             title: "All that is known of this connection",
-            click: () => openDetails(row),
+            click: () => openDetails(row, report),
           },
           endpoint(row.client, row.client_port),
         ),
@@ -59,7 +60,7 @@ export function endpoint(address: string, port: number): string {
 }
 
 /** All that is known of a connection, over the page; the focus goes back to the button when it is closed. */
-function openDetails(connection: Connection): void {
+function openDetails(connection: Connection, report: SmbscopeReportDocument): void {
   const close = h("button", { type: "button", class: "quiet" }, "Close");
   const title = `${endpoint(connection.client, connection.client_port)} → ${endpoint(connection.server, connection.server_port)}`;
   const dialog = h(
@@ -70,6 +71,7 @@ function openDetails(connection: Connection): void {
     connection.time_split && connection.time_split.elapsed_ns > 0
       ? splitFigure(connection.time_split, "Where the time of this connection went")
       : null,
+    offers(connection, report),
     directions(connection),
   );
   close.addEventListener("click", () => dialog.close());
@@ -78,6 +80,13 @@ function openDetails(connection: Connection): void {
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   document.body.append(dialog);
   dialog.showModal();
+}
+
+/** What both sides of it offered. */
+function offers(connection: Connection, report: SmbscopeReportDocument): HTMLElement | null {
+  const negotiation = connection.negotiation === null ? undefined : report.negotiations[connection.negotiation];
+  if (!negotiation || negotiation.features.length === 0) return null;
+  return featureGrid("What both sides offered", negotiation);
 }
 
 const ENDS = { open: "still open at the end of the capture", closed: "closed", reset: "reset" };

@@ -3,11 +3,13 @@ import { overTime } from "../charts/overtime";
 import { lead, type Page, part, section } from "../lib/page";
 import { pathColumn, textColumn } from "../table/columns";
 import type { SmbscopeReportDocument } from "../types/report";
+import { caching } from "./caching";
 import { connectionTable } from "./connections";
 import { keyFigures, origin, timeSplit, title, verdict } from "./facts";
 import { errorEntries } from "./figures";
 import { cumulative, groupTable, loadCurve } from "./groups";
 import { method } from "./method";
+import { negotiations, smb1Notice } from "./negotiation";
 import { quality } from "./quality";
 import { slicesTable } from "./slices";
 import { slowestTable } from "./slowest";
@@ -22,7 +24,7 @@ export function reportPage(report: SmbscopeReportDocument): Page {
   const empty = totals.commands === 0;
   return {
     title: title(report),
-    facts: [origin(report), verdict(report), keyFigures(report)],
+    facts: [smb1Notice(report), origin(report), verdict(report), keyFigures(report)],
     version: report.generator.version,
     sections: [
       section("time", "Over time", [
@@ -101,6 +103,8 @@ export function reportPage(report: SmbscopeReportDocument): Page {
             "Connections",
           )
         : null,
+      section("caching", "Caching", caching(report)),
+      section("negotiation", "Negotiation", negotiations(report)),
       section("where", "Where the time went", timeSplit(report)),
       section("quality", "Quality of the capture", [quality(report)], "Quality"),
       section("method", "How it was computed", [method(report)], "Method"),

@@ -55,7 +55,15 @@ export interface SmbscopeReportDocument {
   quality: Quality;
   totals: Totals;
   verdict: Verdict;
+  /**
+   * SMB1 in use: by whom, on which shares; null where nobody uses it.
+   */
+  smb1: Smb1 | null;
   time_split: TimeSplit;
+  /**
+   * What both sides of the connections offered when they negotiated, and what came of it; those of most connections first.
+   */
+  negotiations: Negotiation[];
   /**
    * TCP connections that carried SMB.
    */
@@ -73,6 +81,7 @@ export interface SmbscopeReportDocument {
   clients: ClientEntity[];
   servers: ServerEntity[];
   users: UserEntity[];
+  caching: Caching;
   /**
    * The commands divided by --by; null without it.
    */
@@ -698,6 +707,23 @@ export interface SlowSubject {
   reasons: string[];
 }
 /**
+ * SMB1 in use: by whom, on which shares. At most 100 of each.
+ */
+export interface Smb1 {
+  /**
+   * Connections that speak it; 0 where only commands without their connection's beginning show it.
+   */
+  connections: number;
+  clients: string[];
+  servers: string[];
+  users: string[];
+  shares: string[];
+  /**
+   * All of it in a sentence.
+   */
+  sentence: string;
+}
+/**
  * Where the time of connections went. Each moment is divided equally among the commands outstanding on its connection, and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being sent again, the moment is the transfer's, or the network's.
  */
 export interface TimeSplit {
@@ -758,6 +784,102 @@ export interface TimeSplit {
    */
   outstanding_ns: number;
 }
+/**
+ * What both sides of some connections offered.
+ */
+export interface Negotiation {
+  /**
+   * Connections on which both sides offered just this.
+   */
+  connections: number;
+  /**
+   * IP addresses, at most 100.
+   */
+  clients: string[];
+  /**
+   * IP addresses with ports, at most 100.
+   */
+  servers: string[];
+  /**
+   * Null where its request was not captured.
+   */
+  client: ClientOffer | null;
+  /**
+   * Null where its response was not captured.
+   */
+  server: ServerOffer | null;
+  /**
+   * A feature each, with what came of it; none where neither side was captured.
+   */
+  features: Feature[];
+}
+/**
+ * What a client offers.
+ */
+export interface ClientOffer {
+  /**
+   * In the order of the message; `2.x` stands for any dialect of SMB2, still to be negotiated.
+   */
+  dialects: string[];
+  /**
+   * Its first message was an SMB1 NEGOTIATE.
+   */
+  began_with_smb1: boolean;
+  /**
+   * `unknown`, `disabled`, `enabled` or `required`.
+   */
+  signing: string;
+  /**
+   * Null of clients that do not say: those without SMB 3.
+   */
+  capabilities: string[] | null;
+  ciphers: string[] | null;
+  signing_algorithms: string[] | null;
+  compression_algorithms: string[] | null;
+}
+/**
+ * What a server answers.
+ */
+export interface ServerOffer {
+  /**
+   * Null where it accepted none.
+   */
+  dialect: string | null;
+  /**
+   * `unknown`, `disabled`, `enabled` or `required`.
+   */
+  signing: string;
+  /**
+   * Null in SMB1.
+   */
+  capabilities: string[] | null;
+  /**
+   * Largest READ in bytes; null in SMB1.
+   */
+  max_read: number | null;
+  /**
+   * Largest WRITE in bytes; null in SMB1.
+   */
+  max_write: number | null;
+  ciphers: string[] | null;
+  signing_algorithms: string[] | null;
+  compression_algorithms: string[] | null;
+}
+/**
+ * What came of a feature, and why it was no more.
+ */
+export interface Feature {
+  feature: string;
+  /**
+   * What the client says of it.
+   */
+  client: string;
+  /**
+   * What the server says of it.
+   */
+  server: string;
+  outcome: string;
+}
 export interface Connection {
   /**
    * The packet that opened the connection: its number among the packets of all captures, in time order, from 1.
@@ -776,6 +898,10 @@ export interface Connection {
    */
   midstream: boolean;
   end: "open" | "closed" | "reset";
+  /**
+   * The place of what both sides offered in `negotiations`.
+   */
+  negotiation: number | null;
   /**
    * Whether the server requires signing; null where the negotiation was not captured.
    */
@@ -1167,6 +1293,80 @@ export interface UserEntity {
   bytes_read: number;
   bytes_written: number;
   response_time: Times;
+}
+/**
+ * Opportunistic caching: which opens were granted an oplock or a lease, and which reads brought bytes that the session had read before and that, as far as the capture shows, did not change. docs/definitions.md says how that is told.
+ */
+export interface Caching {
+  /**
+   * Successful opens by what they were granted; only what occurred.
+   */
+  opens: Opens[];
+  /**
+   * Successful opens of which the capture does not show it.
+   */
+  unknown_opens: number;
+  /**
+   * Reads that brought data.
+   */
+  reads: number;
+  bytes_read: number;
+  repeated: RepeatedReads;
+  /**
+   * Those of each client, most bytes first, at most 1,000.
+   */
+  clients: ClientRereads[];
+  /**
+   * Those of each client and file, most bytes first, at most 1,000.
+   */
+  files: FileRereads[];
+}
+export interface Opens {
+  /**
+   * `not requested`, `not granted`, the level of an oplock, or the states of a lease.
+   */
+  granted: string;
+  count: number;
+}
+export interface RepeatedReads {
+  reads: number;
+  bytes: number;
+  /**
+   * Of these, reads through an open with an oplock or lease that allowed the client to keep the bytes.
+   */
+  cacheable_reads: number;
+  cacheable_bytes: number;
+}
+export interface ClientRereads {
+  /**
+   * IP address.
+   */
+  client: string;
+  reads: number;
+  bytes: number;
+  /**
+   * Of these, reads through an open with an oplock or lease that allowed the client to keep the bytes.
+   */
+  cacheable_reads: number;
+  cacheable_bytes: number;
+}
+export interface FileRereads {
+  /**
+   * IP address.
+   */
+  client: string;
+  share: string | null;
+  /**
+   * Path below the share.
+   */
+  path: string;
+  reads: number;
+  bytes: number;
+  /**
+   * Of these, reads through an open with an oplock or lease that allowed the client to keep the bytes.
+   */
+  cacheable_reads: number;
+  cacheable_bytes: number;
 }
 /**
  * The commands divided by --by.

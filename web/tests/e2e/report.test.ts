@@ -32,6 +32,30 @@ test("the first screen says whose the time is", async ({ open }) => {
   expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThan(900);
 });
 
+test("SMB1 in use is the first thing on the page, and there is nothing where nobody uses it", async ({ open }) => {
+  const sentence = "SMB1 in use: 10.20.1.7 (LAB\\dave) on share data of 10.20.0.1:445, 1 of 12 connections";
+  const smb1 = { connections: 1, clients: ["10.20.1.7"], servers: ["10.20.0.1:445"], users: [], shares: [], sentence };
+  const page = await open({ ...report, smb1 });
+  await expect(page.locator(".head > h1 + .smb1")).toHaveText(sentence);
+  await open(report);
+  await expect(page.locator(".smb1")).toHaveCount(0);
+});
+
+test("what both sides offered is there with its outcome, for all and for each connection", async ({ open }) => {
+  const page = await open(report);
+  const row = page.locator("#negotiation tr").filter({ hasText: "Multichannel" });
+  await expect(row).toHaveText(/Multichannel\s*no\s*yes\s*not available: the client does not offer it/);
+  await expect(page.locator("#negotiation")).toContainText("the negotiation was not captured");
+  await tableOf(page, "Connections").locator("tbody button.link").first().click();
+  await expect(page.getByRole("dialog").getByRole("table", { name: "What both sides offered" })).toBeVisible();
+});
+
+test("repeated reads are listed with their files", async ({ open }) => {
+  const page = await open(report);
+  await expect(tableOf(page, "Repeated reads")).toContainText("settings.ini");
+  await expect(page.locator("#caching")).toContainText("RWH lease");
+});
+
 test("what to look at next can be pasted", async ({ open, context }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const page = await open(report);

@@ -1,6 +1,7 @@
 //! The entries of the JSON report: what the schema calls its definitions. Those that a comparison needs are read back too;
 //! what it does not need may be missing in a document of an older version.
 
+use super::offers::Negotiated;
 use super::waits::TimeSplit;
 use crate::Report;
 use crate::load::Load;
@@ -69,6 +70,8 @@ pub(crate) struct Connection<'a> {
     #[serde(skip_deserializing)]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::ends"))]
     end: &'static str,
+    /// The place of what both sides offered in `negotiations`.
+    negotiation: Option<usize>,
     /// Whether the server requires signing; null where the negotiation was not captured.
     signing_required: Option<bool>,
     signed_messages: u64,
@@ -91,7 +94,11 @@ pub(crate) struct Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    pub(super) fn of(connection: &'a smbscope_model::Connection, splits: &Splits) -> Connection<'a> {
+    pub(super) fn of(
+        connection: &'a smbscope_model::Connection,
+        splits: &Splits,
+        negotiated: &Negotiated<'_>,
+    ) -> Connection<'a> {
         let address = |address: SocketAddr| (address.ip().to_string(), address.port());
         let (client, client_port) = address(connection.endpoints.client);
         let (server, server_port) = address(connection.endpoints.server);
@@ -107,6 +114,7 @@ impl<'a> Connection<'a> {
             dialect: connection.dialect.map(|dialect| dialect.to_string()),
             midstream: connection.midstream,
             end: connection.end.name(),
+            negotiation: negotiated.place(&connection.offers),
             signing_required: connection.dialect.map(|_| connection.signing_required),
             signed_messages: connection.signed_messages,
             encrypted_frames: connection.encrypted_frames,

@@ -5,16 +5,20 @@
 //! What a comparison needs is read back by the same types; the rest is written only. What was not always there may be
 //! missing.
 
+mod caching;
 pub(crate) mod entries;
 pub(crate) mod escaped;
+mod offers;
 pub(crate) mod slices;
 pub(crate) mod waits;
 
 use crate::Report;
 use crate::document::{Generator, Kind};
 use crate::verdict::Verdict;
+use caching::Caching;
 use entries::{Command, Connection, Entity, Group, Timeline, Totals};
 pub use escaped::line;
+use offers::{Negotiated, NegotiationEntry, Smb1};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{CaptureInfo, Quality, Share, SkippedPackets};
@@ -67,9 +71,16 @@ pub(crate) struct Document<'a> {
     pub(crate) totals: Totals,
     #[serde(skip_deserializing)]
     verdict: Verdict,
+    /// SMB1 in use: by whom, on which shares; null where nobody uses it.
+    #[serde(skip_deserializing)]
+    smb1: Option<Smb1>,
     /// Where the time went, summed over all connections.
     #[serde(skip_deserializing)]
     time_split: TimeSplit,
+    /// What both sides of the connections offered when they negotiated, and what came of it; those of most connections
+    /// first.
+    #[serde(skip_deserializing)]
+    negotiations: Vec<NegotiationEntry>,
     /// TCP connections that carried SMB.
     pub(crate) connections: Vec<Connection<'a>>,
     /// By command; expected waits of a command are an entry of their own, with group Waiting.
@@ -85,6 +96,8 @@ pub(crate) struct Document<'a> {
     servers: Vec<Entity<ServerName>>,
     #[serde(skip_deserializing)]
     users: Vec<Entity<UserName>>,
+    #[serde(skip_deserializing)]
+    caching: Caching,
     /// The commands divided by --by; null without it.
     #[serde(default)]
     pub(crate) slices: Option<slices::Slices>,
@@ -271,6 +284,8 @@ impl<'a> Document<'a> {
     pub(crate) fn within(report: &'a Report, listed: usize) -> Document<'a> {
         let aggregate = &report.aggregate;
         let splits = &aggregate.splits;
+        let negotiated = Negotiated::of(report);
+        let connection = |connection| Connection::of(connection, splits, &negotiated);
         let capture_names: Vec<Arc<str>> = report.captures.iter().map(|capture| capture.name.as_str().into()).collect();
         Document {
             schema: SCHEMA,
@@ -285,8 +300,10 @@ impl<'a> Document<'a> {
             quality: QualityEntry::of(report),
             totals: Totals::of(report),
             verdict: report.verdict(),
+            smb1: Smb1::of(report),
             time_split: TimeSplit::of(&splits.whole),
-            connections: busiest(report, listed).map(|connection| Connection::of(connection, splits)).collect(),
+            connections: busiest(report, listed).map(connection).collect(),
+            negotiations: negotiated.entries,
             commands: aggregate.commands.iter().map(Command::of).collect(),
             groups: Group::all(aggregate),
             shares: Entity::table(
@@ -316,6 +333,7 @@ impl<'a> Document<'a> {
                 || ServerName { server: OTHER.to_owned(), server_port: None, time_split: None },
             ),
             users: Entity::table(&aggregate.users, listed, UserName::of, UserName::other),
+            caching: Caching::of(&aggregate.caching, listed),
             slices: report.aggregate.slices.as_ref().map(slices::Slices::of),
             timeline: Timeline::of(&aggregate.timeline),
             heatmap: Cow::Borrowed(&aggregate.heat_map),

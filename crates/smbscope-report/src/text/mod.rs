@@ -2,8 +2,10 @@
 //! trusted, on one screen; in full with the other tables of Swartz (1997), appendix A, in units that read well.
 
 pub(crate) mod bars;
+mod caching;
 mod commands;
 mod distribution;
+mod offers;
 mod overview;
 pub(crate) mod page;
 pub(crate) mod slices;
@@ -105,6 +107,8 @@ fn below_commands(report: &Report, options: &TextOptions, mut page: Page) -> Pag
             commands::errors(&mut page, report);
             distribution::render(&mut page, report);
         }
+        caching::render(&mut page, report);
+        offers::render(&mut page, report);
         overview::packets(&mut page, report);
     }
     overview::quality(&mut page, report);

@@ -9,6 +9,7 @@ use crate::format::{
 };
 use crate::packets::{PacketCounts, control};
 use crate::sentence::is_alarming;
+use crate::smb1::Smb1InUse;
 use crate::{Filtered, Report, dialects, names};
 use smbscope_model::{CaptureInfo, DirectionCounts, Group, TimeKind};
 use smbscope_stats::{Entities, Row};
@@ -25,6 +26,9 @@ const NAME_MAX: usize = 60;
 
 /// What was measured; in brief how to see more of it.
 pub(super) fn title(page: &mut Page, report: &Report, is_brief: bool) {
+    if let Some(smb1) = Smb1InUse::of(report) {
+        page.paragraph(Paint::Smb1, &smb1.sentence());
+    }
     let title = report.title.as_ref().map_or_else(String::new, |title| format!(": {}", clean(title)));
     page.title(&format!("SMB response times{title}"), is_brief);
     if let Some(note) = filter_note(report) {
@@ -102,7 +106,7 @@ pub(super) fn facts(page: &mut Page, report: &Report, is_brief: bool) {
     page.blank();
     let mut fact = |label: &str, paint: Paint, text: &str| page.fact(paint, label, text);
     for (i, line) in dialects::lines(report).iter().enumerate() {
-        let paint = if line.is_smb1 { Paint::Alarm } else { Paint::Plain };
+        let paint = if line.is_smb1 { Paint::Smb1 } else { Paint::Plain };
         fact(if i == 0 { "Dialect" } else { "" }, paint, &line.text);
     }
     let servers = report.connections.iter().map(|connection| (connection.endpoints.server, connection.exchanges));

@@ -4,7 +4,7 @@ use crate::format::clean;
 use anstyle::{AnsiColor, Style};
 
 /// Every sequence that a style is made of: a terminal needs to take no other one of a report.
-pub const STYLES: [&str; 5] = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[31m", "\u{1b}[33m"];
+pub const STYLES: [&str; 6] = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[31m", "\u{1b}[33m", "\u{1b}[35m"];
 
 /// What a line is, and so how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub(crate) enum Paint {
     Warning,
     /// Worth attention at once.
     Alarm,
+    /// SMB1 in use, and nothing else.
+    Smb1,
 }
 
 impl Paint {
@@ -29,6 +31,7 @@ impl Paint {
             Paint::Faint => Style::new().dimmed(),
             Paint::Warning => AnsiColor::Yellow.on_default(),
             Paint::Alarm => AnsiColor::Red.on_default().bold(),
+            Paint::Smb1 => AnsiColor::Magenta.on_default().bold(),
         }
     }
 
@@ -56,7 +59,7 @@ mod tests {
 
     #[test]
     fn styles_are_made_of_the_sequences_that_terminals_are_let_see() {
-        for paint in [Paint::Plain, Paint::Heading, Paint::Faint, Paint::Warning, Paint::Alarm] {
+        for paint in [Paint::Plain, Paint::Heading, Paint::Faint, Paint::Warning, Paint::Alarm, Paint::Smb1] {
             let mut out = String::new();
             paint.line(&mut out, "x\u{1b}[2Jy", true);
             let left = STYLES.iter().fold(out, |out, style| out.replace(style, ""));

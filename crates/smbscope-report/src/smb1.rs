@@ -1,0 +1,100 @@
+//! Who still uses SMB1, and for what: the first thing that an administrator must see.
+
+use crate::Report;
+use crate::format::{counted, unbroken};
+use smbscope_model::{Command, Connection, Protocol};
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+
+/// Names that the sentence lists of each kind.
+const NAMED: usize = 4;
+/// Names that a document lists of each kind.
+pub(crate) const LISTED: usize = 100;
+/// NEGOTIATE, which clients of SMB2 may send as well.
+const NEGOTIATE: u8 = 0x72;
+
+/// SMB1 in use.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Smb1InUse<'r> {
+    /// Connections that speak it.
+    pub(crate) connections: u64,
+    /// All connections.
+    pub(crate) of: u64,
+    pub(crate) clients: BTreeSet<IpAddr>,
+    pub(crate) servers: BTreeSet<SocketAddr>,
+    pub(crate) users: BTreeSet<&'r str>,
+    /// Without the one for named pipes, where there are others.
+    pub(crate) shares: BTreeSet<&'r str>,
+}
+
+impl<'r> Smb1InUse<'r> {
+    /// None where nobody uses it. A connection that negotiated SMB2 does not, even where its first message was an SMB1
+    /// negotiate.
+    pub(crate) fn of(report: &'r Report) -> Option<Smb1InUse<'r>> {
+        let speaks =
+            |connection: &&Connection| connection.dialect.is_some_and(|dialect| dialect.protocol() == Protocol::Smb1);
+        let mut found = Smb1InUse {
+            connections: 0,
+            of: report.connections.len() as u64,
+            clients: BTreeSet::new(),
+            servers: BTreeSet::new(),
+            users: BTreeSet::new(),
+            shares: BTreeSet::new(),
+        };
+        for connection in report.connections.iter().filter(speaks) {
+            found.connections += 1;
+            found.clients.insert(connection.endpoints.client.ip());
+            found.servers.insert(connection.endpoints.server);
+            found.users.extend(connection.users.iter().map(|name| &**name));
+            found.shares.extend(connection.shares.iter().map(|name| &**name));
+        }
+        let is_pipe = |share: &str| share.eq_ignore_ascii_case("IPC$");
+        if found.shares.iter().any(|share| !is_pipe(share)) {
+            found.shares.retain(|share| !is_pipe(share));
+        }
+        (found.connections > 0 || commands(report) > 0).then_some(found)
+    }
+
+    /// `SMB1 in use: 10.0.0.7 and 10.0.0.8 (LAB\dave) on share data of 10.0.0.9:445, 2 of 5 connections`
+    pub(crate) fn sentence(&self) -> String {
+        if self.connections == 0 {
+            return "SMB1 in use; who uses it was not captured".to_owned();
+        }
+        let shown = |names: Vec<String>| some_of(&names);
+        let texts = |names: &BTreeSet<&str>| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let mut text = format!("SMB1 in use: {}", shown(self.clients.iter().map(IpAddr::to_string).collect()));
+        if !self.users.is_empty() {
+            text += &format!(" ({})", shown(texts(&self.users)));
+        }
+        text += match self.shares.len() {
+            0 => "",
+            1 => " on share ",
+            _ => " on shares ",
+        };
+        text += &shown(texts(&self.shares));
+        text += &format!(" of {}", shown(self.servers.iter().map(SocketAddr::to_string).collect()));
+        let connections = counted(self.of, "connection", "connections");
+        let share = match (self.connections, self.of) {
+            (1, 1) => "the only connection".to_owned(),
+            (count, all) if count == all => format!("all {connections}"),
+            (count, _) => format!("{count} of {connections}"),
+        };
+        format!("{text}, {}", unbroken(share))
+    }
+}
+
+/// The first of some names, and how many more there are.
+fn some_of(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] if names.len() <= NAMED => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", names[..NAMED].join(", "), names.len() - NAMED),
+    }
+}
+
+/// SMB1 commands that say that it is in use.
+pub(crate) fn commands(report: &Report) -> u64 {
+    let rows = report.aggregate.commands.iter();
+    rows.filter(|row| matches!(row.command, Command::Smb1(code) if code.0 != NEGOTIATE)).map(|row| row.row.count).sum()
+}
