@@ -35,7 +35,9 @@ impl Setup {
                 "The server does not know {user} and let everybody in as a guest, so nothing was signed."
             ));
         }
-        warnings.extend(self.site.caveat().map(|caveat| format!("Slow link: {caveat}.")));
+        warnings.extend(
+            self.site.lab_record().and_then(|lab| lab.link?.caveat()).map(|caveat| format!("Slow link: {caveat}.")),
+        );
         let mut runs = measured.runs;
         if self.site.options.folder.is_some() {
             // The work is done by the threads of the client: that they are busy is no limit of its own.

@@ -67,7 +67,7 @@ impl Bench {
         if let Some(why) = captures.why_not() {
             progress.note(&format!("no capture: {why}"));
         }
-        let (address, lab) = (setup.site.options.address, setup.site.lab.as_ref());
+        let (address, lab) = (setup.site.options.address, setup.site.lab_record());
         let metrics = Metrics::of(address, lab, setup.options.server_metrics.as_ref());
         let mut keeper = Keeper::new(&setup, directory, &metrics)?;
         let measured = ramp::run(&setup, captures, &mut keeper, &metrics, progress, stop)?;

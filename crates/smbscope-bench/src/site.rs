@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::options::{Connect, Login, Private, Server as Wanted};
 use crate::target::{Share, Target};
-use smbscope_lab::{Server, Settings, StateFolder};
+use smbscope_lab::{Server, ServerRecord, Settings, StateFolder};
 use smbscope_load::client::{Credentials, Encryption, Facts, Options, Secret, Signing, Transport};
 use smbscope_load::prepare;
 use std::net::Ipv4Addr;
@@ -92,14 +92,17 @@ impl Site {
         }
     }
 
-    /// What to know about a slow link to a lab server that the target is.
-    pub(crate) fn caveat(&self) -> Option<String> {
+    /// What is known about the lab server that is loaded: the private one, or one of `lab up` or `lab run` that the target is.
+    pub(crate) fn lab_record(&self) -> Option<ServerRecord> {
+        if let Some(server) = &self.lab {
+            return Some(server.record().clone());
+        }
         // That of `lab run`, which may be in another place than the default one; nobody's, where it can't be believed.
         let own = std::env::var_os("SMBSCOPE_LAB_FOLDER").map(PathBuf::from);
         let own = own.as_deref().and_then(Path::parent).and_then(|place| StateFolder::new(place).ok());
         let mut servers =
             own.into_iter().chain([StateFolder::default()]).filter_map(|place| place.servers().ok()).flatten();
-        servers.find(|server| server.address() == self.options.address)?.link?.caveat()
+        servers.find(|server| server.address() == self.options.address)
     }
 
     fn private(wanted: &Private, connect: &Connect) -> Result<Site, Error> {

@@ -27,7 +27,7 @@ pub use arguments::{
 pub use arguments::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, WorkloadsArguments};
 pub use arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
-    StatusArguments, UpArguments,
+    StatusArguments, StorageArguments, UpArguments,
 };
 pub use arguments::{StudyArguments, StudyFormat};
 pub use compare::LimitExceeded;

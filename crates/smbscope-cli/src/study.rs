@@ -84,7 +84,11 @@ fn options(variant: &Variant, directory: &Path) -> anyhow::Result<RunOptions> {
     options.title = Some(variant.name.clone());
     options.command = Some(variant.command());
     match (&mut options.server, variant.options.lab_option()) {
-        (Server::Private(private), _) => private.settings = settings(variant)?,
+        (Server::Private(private), _) => {
+            let (of_lab, of_bench) = (settings(variant)?, private.settings.storage);
+            let storage = if of_bench.is_slow() { of_bench } else { of_lab.storage };
+            private.settings = Settings { storage, ..of_lab };
+        }
         (Server::Named(target @ Target::Share(_)), Some(option)) => {
             bail!("{option} is an option of a private server, and the load is put on {target}")
         }

@@ -216,6 +216,30 @@ fn what_a_killed_keeper_left_is_removed_by_the_next_command() {
     assert_eq!(lab.folders(), 0);
 }
 
+/// The process that served the file system is gone: what is mounted answers nothing any more.
+#[test]
+fn a_slow_disk_of_a_killed_keeper_is_unmounted_by_the_next_command() {
+    let Some(lab) = Lab::new() else { return };
+    let said = lab.say(&["up", "--storage-latency", "1ms", "--storage-iops", "500"]);
+    if said.status != Some(0) && said.err.contains("(FUSE)") {
+        return skip::unable(said.err.trim_end());
+    }
+    assert!(said.output().contains("storage with 1ms latency and 500 IOPS"), "{}", said.out);
+    let state = lab.0.path().to_str().expect("the path is UTF-8");
+    let mounts = || {
+        let list = std::fs::read_to_string("/proc/self/mounts").expect("there is a list of mounts");
+        list.lines().filter(|line| line.contains(state)).count()
+    };
+    assert_eq!(mounts(), 1);
+    let server = lab.servers().remove(0);
+    let owner = server["owner"].to_string();
+    assert!(Command::new("kill").args(["-KILL", &owner]).status().expect("there is a kill").success());
+    assert!(eventually(|| is_gone(&server["owner"])));
+    assert!(std::fs::metadata(lab.0.path().join("lab/share")).is_err(), "nobody serves it any more");
+    assert_eq!(lab.say(&["down", "lab"]).output(), "lab: had no owner any more; removed\n");
+    assert_eq!((lab.folders(), mounts()), (0, 0));
+}
+
 #[test]
 fn a_server_of_a_command_can_be_seen_and_not_be_taken_down() {
     let Some(lab) = Lab::new() else { return };
@@ -248,7 +272,13 @@ fn what_can_not_be_is_one_line() {
         let said = lab.say(&[&["up"], arguments].concat());
         assert!(said.error(status).starts_with(start), "{}", said.err);
     }
-    for arguments in [&["--max-dialect", "4"][..], &["--delay", "5"], &["--cpu-load", "101"], &["--disk", "1"]] {
+    for arguments in [
+        &["--max-dialect", "4"][..],
+        &["--delay", "5"],
+        &["--cpu-load", "101"],
+        &["--disk", "1"],
+        &["--storage-iops", "0"],
+    ] {
         assert_eq!(lab.say(&[&["up"], arguments].concat()).status, Some(2), "{arguments:?}");
     }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");

@@ -4,27 +4,20 @@ use crate::Error;
 use std::path::Path;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{mount, unmount};
+pub(crate) use linux::mount;
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn mount(_folder: &Path, _bytes: u64) -> Result<(), Error> {
     Err(Error::Unavailable("a disk of its own needs Linux".to_owned()))
 }
 
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn unmount(_folder: &Path) -> Result<(), Error> {
-    Ok(())
-}
-
 #[cfg(target_os = "linux")]
 mod linux {
     use super::{Error, Path};
     use rustix::io::Errno;
-    use rustix::mount::{MountFlags, UnmountFlags};
+    use rustix::mount::MountFlags;
     use smbscope_model::units;
     use std::ffi::CString;
-    use std::fs;
-    use std::os::unix::fs::MetadataExt;
 
     /// Mounts a file system in memory of this size on the folder.
     pub(crate) fn mount(folder: &Path, bytes: u64) -> Result<(), Error> {
@@ -39,16 +32,5 @@ mod linux {
         let text = format!("a disk of {size} is a file system in memory, and it can't be mounted: {why}; run it as root, or share a folder on a small disk of your own with --share-folder");
         Error::Unavailable(text)
     })
-    }
-
-    /// Takes away what is mounted on the folder, if anything is.
-    pub(crate) fn unmount(folder: &Path) -> Result<(), Error> {
-        let device = |path: &Path| fs::symlink_metadata(path).map(|metadata| metadata.dev()).ok();
-        while folder.parent().is_some_and(|parent| device(folder).is_some() && device(folder) != device(parent)) {
-            // Somebody may look into it; it is gone when the last one has left.
-            let done = rustix::mount::unmount(folder, UnmountFlags::DETACH);
-            done.map_err(|error| Error::file("unmount", folder)(error.into()))?;
-        }
-        Ok(())
     }
 }

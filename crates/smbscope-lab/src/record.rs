@@ -4,7 +4,7 @@ use crate::family::{self, Part};
 use crate::process::Process;
 use crate::settings::{ENCRYPTED_SHARE, SHARE};
 use crate::users::{PASSWORD_FILE, User};
-use crate::{Error, Link, Settings, trust};
+use crate::{Error, Link, Settings, StorageFigures, storage, trust};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -34,6 +34,9 @@ pub struct ServerRecord {
     /// What makes the link to it slow, where something does.
     #[serde(default)]
     pub link: Option<Link>,
+    /// Where the slow disk below the share is mounted, where there is one.
+    #[serde(default)]
+    pub storage_mount: Option<PathBuf>,
     /// Samba's first process; absent while it is being started.
     pub smbd: Option<Process>,
     /// Where clients connect to; 0 while it is being started.
@@ -118,6 +121,11 @@ impl ServerRecord {
     pub fn scanner_cpu_time(&self) -> Option<Duration> {
         let is_there = self.settings.antivirus.is_some();
         is_there.then(|| family::cpu_time(&family::members(&self.folder, Some(Part::Antivirus)), None))
+    }
+
+    /// What the slow disk below the share did so far, where there is one.
+    pub fn storage(&self) -> Option<StorageFigures> {
+        self.settings.storage.is_slow().then(|| storage::figures(&self.folder)).flatten()
     }
 
     /// To Samba's processes.

@@ -9,6 +9,7 @@ use crate::link::{Network, Proxy, Shape};
 use crate::process::Process;
 use crate::record::ServerRecord;
 use crate::state_folder::{SHARE_FOLDER, clean};
+use crate::storage::{self, SlowDisk};
 use crate::tools::{self, Tools};
 use crate::users::{self, Password};
 use crate::{Antivirus, Error, Link, Settings, StateFolder, config, disk, port, probe};
@@ -17,7 +18,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -38,6 +39,7 @@ pub(crate) struct Running {
     proxy: Option<Proxy>,
     network: Option<Network>,
     busy: Option<Busy>,
+    slow_disk: Option<SlowDisk>,
     /// There is something to clean up.
     claimed: bool,
 }
@@ -60,6 +62,7 @@ impl Running {
             share_folder: Default::default(),
             accessed_as: None,
             link: None,
+            storage_mount: None,
             owner: Process::own(),
             detached,
             smbd: None,
@@ -70,8 +73,16 @@ impl Running {
         };
         // From here on, dropping the value cleans up.
         let (passwords, children) = (Vec::new(), Vec::new());
-        let mut running =
-            Running { record, passwords, children, proxy: None, network: None, busy: None, claimed: false };
+        let mut running = Running {
+            record,
+            passwords,
+            children,
+            proxy: None,
+            network: None,
+            busy: None,
+            slow_disk: None,
+            claimed: false,
+        };
         state.claim(&mut running.record)?;
         running.claimed = true;
         running.lay_network()?;
@@ -119,15 +130,21 @@ impl Running {
                 (folder, account.map(str::to_owned))
             }
             None => {
-                let share = folder.join(SHARE_FOLDER);
+                let share = folder.join(if settings.storage.is_slow() { storage::BELOW } else { SHARE_FOLDER });
                 make(&share)?;
                 settings.disk.map(|bytes| disk::mount(&share, bytes)).transpose()?;
                 (share, Some(accounts.own.clone()))
             }
         };
+        // What Samba shares: the files themselves, or a slow disk before them.
+        let shared = match settings.storage.is_slow() {
+            true => self.mount_slow_disk(&share_folder)?,
+            false => share_folder.clone(),
+        };
+        let ServerRecord { folder, settings, .. } = &self.record;
         let conf = folder.join("smb.conf");
         let files = Files {
-            folder: &share_folder,
+            folder: &shared,
             accessed_as: accessed_as.as_deref(),
             guest: accounts.guest.as_str(),
             has_smb3_unix_extensions: tools.knows(config::SMB3_UNIX_EXTENSIONS),
@@ -141,10 +158,29 @@ impl Running {
                 return Err(Error::Settings(format!("Samba does not take a setting: {complaint}")));
             }
         }
-        self.record.share_folder = share_folder;
+        self.record.share_folder = if settings.share_folder.is_some() { share_folder } else { shared };
         self.record.accessed_as = accessed_as;
         self.passwords = users::enroll(&self.record.folder, &self.record.users, tools)?;
         Ok(())
+    }
+
+    /// Mounts the slow disk; where.
+    fn mount_slow_disk(&mut self, below: &Path) -> Result<PathBuf, Error> {
+        let at = if self.record.settings.share_folder.is_none() {
+            let at = self.record.folder.join(SHARE_FOLDER);
+            make(&at)?;
+            at
+        } else {
+            // Samba acts as other accounts there, which can't enter the server's own folder.
+            let place = std::env::temp_dir().canonicalize().map_err(Error::file("find", &std::env::temp_dir()))?;
+            let made = tempfile::Builder::new().prefix("smbscope-lab-").tempdir_in(&place);
+            made.map_err(Error::file("make a folder in", &place))?.keep()
+        };
+        // What sweeps up after us has to know of it.
+        self.record.storage_mount = Some(at.clone());
+        self.record.write()?;
+        self.slow_disk = Some(SlowDisk::mount(self.record.settings.storage, below, &at, &self.record.folder)?);
+        Ok(at)
     }
 
     /// Starts Samba, and the link before it, on the port that was asked for or any free one.
@@ -227,12 +263,13 @@ impl Running {
             return Ok(());
         }
         (self.proxy, self.busy) = (None, None);
+        self.slow_disk.iter().for_each(SlowDisk::release);
         // Killed and waited for first, so that they start nothing new; Samba before its scanner.
         for child in self.children.iter_mut().rev() {
             let _ended = child.kill();
             let _status = child.wait();
         }
-        self.network = None;
+        (self.network, self.slow_disk) = (None, None);
         clean(&self.record)
     }
 }

@@ -39,6 +39,8 @@ pub struct Settings {
     pub share_folder: Option<PathBuf>,
     /// The size in bytes of the disk that the share is on, which needs root; otherwise that of the machine.
     pub disk: Option<u64>,
+    /// What makes the storage below the share slow.
+    pub storage: Storage,
     /// The virus scanner that looks at files when they are opened, and when they were written.
     pub antivirus: Option<Antivirus>,
     /// Percent of every core that other work takes.
@@ -68,6 +70,7 @@ impl Default for Settings {
             port: None,
             share_folder: None,
             disk: None,
+            storage: Storage::default(),
             antivirus: None,
             cpu_load: None,
             bandwidth: None,
@@ -125,6 +128,7 @@ impl fmt::Display for Settings {
         words.extend(self.guests.then(|| "guests".to_owned()));
         words.extend(self.share_folder.iter().map(|folder| format!("shares {}", folder.display())));
         words.extend(self.disk.map(|bytes| format!("disk {}", units::exact_size(bytes))));
+        words.extend(self.storage.is_slow().then(|| self.storage.to_string()));
         words.extend(self.antivirus.iter().map(|scanner| format!("antivirus {}", scanner.name())));
         words.extend(self.cpu_load.map(|percent| format!("CPU load {percent}%")));
         words.extend(self.bandwidth.map(units::exact_bit_rate));
@@ -132,6 +136,33 @@ impl fmt::Display for Settings {
         words.extend(self.loss.map(|share| format!("loss {}%", (share * 1e4).round() / 100.0)));
         words.extend(self.extra.iter().cloned());
         f.write_str(&words.join(", "))
+    }
+}
+
+/// What makes the storage below a share slow. Nothing does by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Storage {
+    /// What every request takes at least.
+    pub latency: Option<Duration>,
+    /// Requests a second.
+    pub iops: Option<u32>,
+    /// Bytes a second.
+    pub bandwidth: Option<u64>,
+}
+
+impl Storage {
+    /// Whether anything does.
+    pub fn is_slow(&self) -> bool {
+        *self != Storage::default()
+    }
+}
+
+impl fmt::Display for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let latency = self.latency.map(|latency| format!("{latency:?} latency"));
+        let limits = [self.iops.map(|iops| format!("{iops} IOPS")), self.bandwidth.map(units::exact_byte_rate)];
+        let words: Vec<String> = latency.into_iter().chain(limits.into_iter().flatten()).collect();
+        write!(f, "storage with {}", words.join(" and "))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::process::Process;
 use crate::record::ServerRecord;
-use crate::{Error, Link, disk, family, link, trust};
+use crate::{Error, Link, family, link, mounts, storage, trust};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, DirBuilder};
@@ -188,8 +188,19 @@ pub(crate) fn clean(record: &ServerRecord) -> Result<(), Error> {
     if let Some(Link::Network { interface, .. }) = &record.link {
         link::remove(interface);
     }
-    if record.settings.disk.is_some() {
-        disk::unmount(&folder.join(SHARE_FOLDER))?;
+    // The slow disk goes before what is below it.
+    if let Some(at) = &record.storage_mount {
+        mounts::unmount(at)?;
+        // It is in the server's folder, or empty.
+        let _gone_or_below = fs::remove_dir(at);
+    }
+    for name in [SHARE_FOLDER, storage::BELOW] {
+        mounts::unmount(&folder.join(name))?;
+    }
+    // Files of others must not be removed.
+    if let Some(mount) = mounts::below(folder).map_err(Error::file("look at", folder))?.first() {
+        let error = io::Error::other("something is still mounted on it");
+        return Err(Error::file("remove", mount)(error));
     }
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::file("remove", folder)(error)),
@@ -209,6 +220,7 @@ mod tests {
             share_folder: PathBuf::new(),
             accessed_as: None,
             link: None,
+            storage_mount: None,
             owner,
             detached: true,
             smbd: None,

@@ -12,6 +12,13 @@ const BANDWIDTHS: RangeInclusive<u64> = 8_000..=1_000_000_000_000;
 /// Bytes.
 const DISKS: RangeInclusive<u64> = 64 << 10..=1_000_000_000_000_000;
 
+/// What a request to a lab's storage takes at most: a tape is slower.
+const STORAGE_LATENCY_MAX: Duration = Duration::from_secs(10);
+/// Requests a second.
+const STORAGE_IOPS: RangeInclusive<f64> = 1.0..=10_000_000.0;
+/// Bytes a second.
+const STORAGE_BANDWIDTHS: RangeInclusive<u64> = 1_000..=1_000_000_000_000;
+
 /// Bits a second: `100mbit`, `1gbit`, `512kbit`, as tc(8) writes them.
 pub fn parse_bandwidth(text: &str) -> Result<u64, String> {
     let bits = units::bit_rate(text).ok().filter(|bits| BANDWIDTHS.contains(bits));
@@ -36,6 +43,24 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "expected 64K or more, such as 64M or 2G".to_owned())
 }
 
+/// A time: `8ms`, `100us`.
+pub fn parse_storage_latency(text: &str) -> Result<Duration, String> {
+    let latency = units::time(text)?;
+    if latency <= STORAGE_LATENCY_MAX { Ok(latency) } else { Err("expected 0us to 10s, such as 8ms".to_owned()) }
+}
+
+/// Requests a second: `120`.
+pub fn parse_iops(text: &str) -> Result<u32, String> {
+    let iops = units::rate(text).ok().filter(|iops| iops.fract() == 0.0 && STORAGE_IOPS.contains(iops));
+    iops.map(|iops| iops as u32).ok_or_else(|| "expected 1 to 10000000, such as 120".to_owned())
+}
+
+/// Bytes a second: `150MB/s`.
+pub fn parse_storage_bandwidth(text: &str) -> Result<u64, String> {
+    let bytes = units::byte_rate(text).ok().filter(|bytes| STORAGE_BANDWIDTHS.contains(bytes));
+    bytes.ok_or_else(|| "expected 1kB/s to 1000GB/s, such as 150MB/s".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,6 +71,10 @@ mod tests {
         assert!(parse_delay("61s").is_err() && parse_delay("-5ms").is_err() && parse_delay("2min").is_err());
         assert!(parse_loss("51%").is_err() && parse_loss("1").is_err());
         assert!(parse_size("63K").is_err());
+        assert!(parse_storage_latency("11s").is_err() && parse_storage_latency("8").is_err());
+        assert!(["0", "1.5", "10000001", "-1", "many"].iter().all(|text| parse_iops(text).is_err()));
+        assert!(parse_storage_bandwidth("150M").is_err() && parse_storage_bandwidth("1B/s").is_err());
+        assert_eq!((parse_iops("120"), parse_storage_bandwidth("150MB/s")), (Ok(120), Ok(150_000_000)));
         assert_eq!(parse_delay("1min"), Ok(DELAY_MAX));
     }
 }

@@ -147,6 +147,11 @@ pub fn exact_bit_rate(bits: u64) -> String {
     whole(bits, &BIT_RATES)
 }
 
+/// A byte rate that [`byte_rate`] reads back as the same.
+pub fn exact_byte_rate(bytes: u64) -> String {
+    whole(bytes, &[(1_000_000_000, "GB/s"), (1_000_000, "MB/s"), (1_000, "kB/s"), (1, "B/s")])
+}
+
 /// In the largest unit that leaves a whole number.
 fn whole(value: u64, units: &[(u64, &str)]) -> String {
     let fits = units.iter().find(|(scale, _)| value > 0 && value.is_multiple_of(*scale));

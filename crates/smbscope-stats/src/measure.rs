@@ -43,6 +43,8 @@ named! {
         DiskBusy = "disk_busy",
         /// Transfers that wait for the disks or are served by them.
         DiskQueue = "disk_queue",
+        /// Transfers of all disks a second.
+        DiskOperations = "iops",
     }
 }
 
@@ -68,7 +70,7 @@ named! {
 }
 
 /// Those without parentheses, by name. One name may have several spellings; the first is the one that is shown.
-const OTHERS: [(&str, Measure); 11] = [
+const OTHERS: [(&str, Measure); 12] = [
     ("errors", Measure::Errors),
     ("overload", Measure::Overload),
     ("ops", Measure::Operations),
@@ -80,6 +82,7 @@ const OTHERS: [(&str, Measure); 11] = [
     ("samba_cpu", Measure::Server(ServerFigure::Samba)),
     ("disk_busy", Measure::Server(ServerFigure::DiskBusy)),
     ("disk_queue", Measure::Server(ServerFigure::DiskQueue)),
+    ("iops", Measure::Server(ServerFigure::DiskOperations)),
 ];
 
 /// The one that counts commands of a name.
@@ -225,6 +228,7 @@ mod tests {
             "overload",
             "server_cpu",
             "disk_busy",
+            "iops",
         ] {
             assert_eq!(text.parse::<Measure>().unwrap().to_string(), text);
         }

@@ -1,5 +1,6 @@
 //! What a system counts since its start, and what follows from two looks at it.
 
+use smbscope_lab::StorageFigures;
 use smbscope_model::named;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -73,6 +74,19 @@ pub(crate) struct Disk {
     pub(crate) weighted: f64,
     /// Time in which there was any.
     pub(crate) busy: f64,
+}
+
+/// Flushes are operations, too: the disk's limit counts them.
+impl From<StorageFigures> for Disk {
+    fn from(figures: StorageFigures) -> Disk {
+        Disk {
+            read: figures.bytes_read as f64,
+            written: figures.bytes_written as f64,
+            operations: (figures.reads + figures.writes + figures.flushes) as f64,
+            weighted: figures.weighted.as_secs_f64(),
+            busy: figures.busy.as_secs_f64(),
+        }
+    }
 }
 
 impl Counters {

@@ -4,9 +4,9 @@ mod counters;
 mod exporter;
 mod host;
 
-use counters::Counters;
+use counters::{Counters, Disk};
 pub use exporter::Exporter;
-use smbscope_lab::{Server, ServerRecord};
+use smbscope_lab::ServerRecord;
 use smbscope_model::Timestamp;
 use smbscope_report::bench::tables::ServerMetric;
 use smbscope_report::bench::{ServerLoad, ServerSeries};
@@ -40,14 +40,13 @@ struct Seen {
 /// Where a look goes.
 struct Eyes {
     exporter: Option<Exporter>,
-    /// The private server, whose processes are its own metric.
+    /// The lab server, whose processes are their own metric, and its disk where it is a slow one.
     lab: Option<ServerRecord>,
 }
 
 impl Metrics {
     /// Of the server at this address: by its exporter where one is named, otherwise by this machine where it is the server's.
-    pub(crate) fn of(address: SocketAddr, lab: Option<&Server>, exporter: Option<&Exporter>) -> Metrics {
-        let lab = lab.map(|server| server.record().clone());
+    pub(crate) fn of(address: SocketAddr, lab: Option<ServerRecord>, exporter: Option<&Exporter>) -> Metrics {
         let is_here = lab.is_some() || address.ip().is_loopback();
         let source = match exporter {
             Some(exporter) => Some(exporter.to_string()),
@@ -154,6 +153,11 @@ impl Eyes {
         if let Some(lab) = &self.lab {
             counters.samba_cpu = Some(lab.cpu_time().as_secs_f64());
             counters.scanner_cpu = lab.scanner_cpu_time().map(|time| time.as_secs_f64());
+            // The share is on this disk; those of this machine would count the same once more.
+            if lab.settings.storage.is_slow() && self.exporter.is_none() {
+                let disk = lab.storage().map(|figures| ("storage".to_owned(), Disk::from(figures)));
+                counters.disks = disk.into_iter().collect();
+            }
         }
         Ok(counters)
     }

@@ -1,7 +1,7 @@
 //! Arguments of `smbscope bench`.
 
 use super::one_of::{Table, one_of};
-use super::{Arguments, ColorChoice, dimension};
+use super::{Arguments, ColorChoice, StorageArguments, dimension};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
 use smbscope_bench::{Exporter, Login, Target};
@@ -175,6 +175,10 @@ pub struct BenchArguments {
     #[arg(long, value_name = "URL", help_heading = "Results")]
     pub server_metrics: Option<Exporter>,
 
+    /// What makes the storage of the private server slow.
+    #[command(flatten)]
+    pub storage: StorageArguments,
+
     /// Group the commands of each load point by these fields, separated by commas or repeated, as in `analyze`.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimension(), help_heading = "Results")]
     pub by: Vec<Dimension>,
@@ -273,6 +277,8 @@ impl BenchArguments {
             "--duration has to be longer than nothing"
         } else if self.duration() > DURATION_MAX || self.warmup() > DURATION_MAX {
             "--duration and --warmup are at most 100000s, a day and some hours"
+        } else if self.target.is_some() && self.storage.settings().is_slow() {
+            "--storage-latency, --storage-iops and --storage-bandwidth are of a private server: leave TARGET out"
         } else if let Some(conflict) = self.rate_conflict() {
             conflict
         } else if self.find_capacity.is_none() && self.users().points().len() > LOAD_POINTS_MAX {

@@ -2,7 +2,10 @@
 
 use super::one_of::{Table, one_of};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
-use smbscope_lab::{Antivirus, Dialect, Settings, Signing, parse_bandwidth, parse_delay, parse_loss, parse_size};
+use smbscope_lab::{
+    Antivirus, Dialect, Settings, Signing, Storage, parse_bandwidth, parse_delay, parse_iops, parse_loss, parse_size,
+    parse_storage_bandwidth, parse_storage_latency,
+};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -214,6 +217,36 @@ pub struct ServerArguments {
     /// Put the share on a RAM disk of this size, which can run full: 64M, 2G. Needs root.
     #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "What makes it slow")]
     pub disk: Option<u64>,
+
+    /// What makes the storage slow.
+    #[command(flatten)]
+    pub storage: StorageArguments,
+}
+
+/// What makes the storage below the share of a private server slow.
+#[derive(Debug, Clone, Args)]
+pub struct StorageArguments {
+    /// Add this latency to every read, write and flush of the private server's storage: 8ms, 100us.
+    ///
+    /// The share is then a FUSE file system past the page cache; names and attributes stay fast. Needs /dev/fuse, and
+    /// root or fusermount3.
+    #[arg(long, value_name = "TIME", value_parser = parse_storage_latency, help_heading = "Slow storage")]
+    pub storage_latency: Option<Duration>,
+
+    /// Limit that storage to this number of reads, writes and flushes a second: 120. Further ones wait in a queue.
+    #[arg(long, value_name = "N", value_parser = parse_iops, help_heading = "Slow storage")]
+    pub storage_iops: Option<u32>,
+
+    /// Limit that storage to this number of bytes a second: 150MB/s.
+    #[arg(long, value_name = "RATE", value_parser = parse_storage_bandwidth, help_heading = "Slow storage")]
+    pub storage_bandwidth: Option<u64>,
+}
+
+impl StorageArguments {
+    /// As the library takes them.
+    pub fn settings(&self) -> Storage {
+        Storage { latency: self.storage_latency, iops: self.storage_iops, bandwidth: self.storage_bandwidth }
+    }
 }
 
 impl ServerArguments {
@@ -231,6 +264,7 @@ impl ServerArguments {
             port: self.port,
             share_folder: self.share_folder.clone(),
             disk: self.disk,
+            storage: self.storage.settings(),
             antivirus: self.antivirus.map(|Scanner::Clamav| Antivirus::ClamAv(self.signatures.clone())),
             cpu_load: self.cpu_load,
             bandwidth: self.bandwidth,

@@ -15,7 +15,7 @@ pub use compare::{CompareArguments, CompareFormat};
 pub use install::{CompletionsArguments, ManArguments};
 pub use lab::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
-    StatusArguments, UpArguments,
+    StatusArguments, StorageArguments, UpArguments,
 };
 use one_of::named;
 use smbscope_model::units;

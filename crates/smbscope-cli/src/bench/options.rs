@@ -5,6 +5,7 @@ use crate::arguments::{BenchArguments, ConnectArguments};
 use crate::{BadArguments, lab};
 use smbscope_bench::files::Sources;
 use smbscope_bench::{Connect, Private, RunOptions, Server};
+use smbscope_lab::Settings;
 use smbscope_load::client::Options;
 use smbscope_load::engine::{Connects, EngineError, ErrorLimit, Limits, OverloadLimits, Plan, Schedule, Search, Users};
 use smbscope_load::workload::{Scenarios, Workload};
@@ -17,7 +18,10 @@ pub(crate) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
     fits(arguments, &workload)?;
     let server = match &arguments.target {
         Some(target) => Server::Named(target.clone()),
-        None => Server::Private(Private { launcher: lab::kept()?, ..Private::default() }),
+        None => {
+            let settings = Settings { storage: arguments.storage.settings(), ..Settings::default() };
+            Server::Private(Private { launcher: lab::kept()?, settings })
+        }
     };
     Ok(RunOptions {
         plan: plan(arguments, &workload),

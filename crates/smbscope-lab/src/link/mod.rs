@@ -16,7 +16,8 @@ mod wire;
 use crate::Error;
 #[cfg(target_os = "linux")]
 pub(crate) use network::{Network, remove};
-use relay::{Relay, Stop};
+use relay::Relay;
+pub(crate) use relay::Stop;
 use serde::{Deserialize, Serialize};
 pub(crate) use shape::Shape;
 use std::io;

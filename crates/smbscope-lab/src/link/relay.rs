@@ -8,17 +8,17 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Says when the proxy ends.
+/// Says to a thread that serves others when it is to end.
 #[derive(Debug, Clone)]
-pub(super) struct Stop(Arc<PipeReader>);
+pub(crate) struct Stop(Arc<PipeReader>);
 
 impl Stop {
-    pub(super) fn new(pipe: PipeReader) -> Stop {
+    pub(crate) fn new(pipe: PipeReader) -> Stop {
         Stop(Arc::new(pipe))
     }
 
-    /// Waits until the socket can be read; `false` when the proxy ends.
-    pub(super) fn or_readable(&self, socket: &impl AsFd) -> bool {
+    /// Waits until the socket can be read; `false` at the end.
+    pub(crate) fn or_readable(&self, socket: &impl AsFd) -> bool {
         let mut descriptors = [self.poll(), PollFd::new(socket, PollFlags::IN)];
         // Interrupted by a signal: the caller looks and comes back.
         let _count = poll(&mut descriptors, None);

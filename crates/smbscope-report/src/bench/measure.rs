@@ -68,5 +68,6 @@ fn metric(figure: ServerFigure) -> &'static str {
         ServerFigure::Samba => "samba_cpu",
         ServerFigure::DiskBusy => "disk_busiest",
         ServerFigure::DiskQueue => "disk_queue",
+        ServerFigure::DiskOperations => "disk_operations",
     }
 }

@@ -197,7 +197,7 @@ fn mean_and_deviation(values: impl Iterator<Item = f64> + Clone) -> (f64, Option
 fn unit(measure: &Measure) -> &'static str {
     match measure {
         Measure::Time(..) | Measure::Elapsed => "s",
-        Measure::Operations | Measure::Commands => "1/s",
+        Measure::Operations | Measure::Commands | Measure::Server(ServerFigure::DiskOperations) => "1/s",
         Measure::Throughput => "B/s",
         Measure::Server(ServerFigure::DiskQueue) => "",
         Measure::Overload | Measure::Server(_) => "percent",

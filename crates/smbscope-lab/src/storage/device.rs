@@ -1,0 +1,175 @@
+//! The model of a slow disk: when a request that arrives now is done, and what iostat(1) would show of it.
+//!
+//! Requests pass one queue in the order of their arrival. The limits of operations and of bytes a second hold requests back
+//! in it; the latency is added to each of them behind it, so that requests overlap in it as in a disk with many
+//! channels. A disk with one arm is one whose limit of operations fits its latency: 8 ms and 120 IOPS.
+
+use crate::settings::Storage;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What is asked of a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// So many bytes.
+    Read(u64),
+    /// So many bytes.
+    Write(u64),
+    /// To bring to the medium what was written.
+    Flush,
+}
+
+impl Request {
+    fn bytes(self) -> u64 {
+        match self {
+            Request::Read(bytes) | Request::Write(bytes) => bytes,
+            Request::Flush => 0,
+        }
+    }
+}
+
+/// What the disk of a private server did since it was started, as Linux counts it of disks
+/// (Documentation/admin-guide/iostats.rst).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StorageFigures {
+    /// Reads completed.
+    pub reads: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Flushes completed.
+    pub flushes: u64,
+    /// Bytes of the reads.
+    pub bytes_read: u64,
+    /// Bytes of the writes.
+    pub bytes_written: u64,
+    /// Requests that wait or are served now.
+    pub outstanding: u64,
+    /// Time in which there was any.
+    pub busy: Duration,
+    /// Time of each request, added up.
+    pub weighted: Duration,
+}
+
+/// The disk. Times are counted from a moment that the caller has chosen.
+#[derive(Debug)]
+pub(crate) struct Device {
+    storage: Storage,
+    /// When the next request may leave the queue.
+    free: Duration,
+    figures: StorageFigures,
+    /// Until when times are in the figures.
+    counted: Duration,
+}
+
+impl Device {
+    pub(crate) fn new(storage: Storage) -> Device {
+        Device { storage, free: Duration::ZERO, figures: StorageFigures::default(), counted: Duration::ZERO }
+    }
+
+    /// Takes a request; when it is done.
+    pub(crate) fn begin(&mut self, now: Duration, request: Request) -> Duration {
+        self.count(now);
+        self.figures.outstanding += 1;
+        let transfer = self
+            .storage
+            .bandwidth
+            .map_or(Duration::ZERO, |rate| Duration::from_secs_f64(request.bytes() as f64 / rate.max(1) as f64));
+        let turn = self.storage.iops.map_or(Duration::ZERO, |rate| Duration::from_secs(1) / rate.max(1));
+        let start = self.free.max(now);
+        self.free = start + transfer.max(turn);
+        start + self.storage.latency.unwrap_or_default() + transfer
+    }
+
+    /// A request is done.
+    pub(crate) fn end(&mut self, now: Duration, request: Request) {
+        self.count(now);
+        self.figures.outstanding = self.figures.outstanding.saturating_sub(1);
+        match request {
+            Request::Read(bytes) => {
+                self.figures.reads += 1;
+                self.figures.bytes_read += bytes;
+            }
+            Request::Write(bytes) => {
+                self.figures.writes += 1;
+                self.figures.bytes_written += bytes;
+            }
+            Request::Flush => self.figures.flushes += 1,
+        }
+    }
+
+    /// Until now.
+    pub(crate) fn figures(&mut self, now: Duration) -> StorageFigures {
+        self.count(now);
+        self.figures
+    }
+
+    fn count(&mut self, now: Duration) {
+        let passed = now.saturating_sub(self.counted);
+        self.counted = self.counted.max(now);
+        if self.figures.outstanding > 0 {
+            self.figures.busy += passed;
+            // More requests than fit into 32 bits are never outstanding.
+            self.figures.weighted += passed * u32::try_from(self.figures.outstanding).unwrap_or(u32::MAX);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(count: u64) -> Duration {
+        Duration::from_millis(count)
+    }
+
+    /// Without limits, ten requests that arrive together overlap: each takes the latency.
+    #[test]
+    fn requests_overlap_in_the_latency() {
+        let mut device = Device::new(Storage { latency: Some(ms(5)), ..Storage::default() });
+        for _ in 0..10 {
+            assert_eq!(device.begin(ms(100), Request::Read(4096)), ms(105));
+        }
+    }
+
+    /// 100 a second are one each 10 ms: the tenth of ten that arrive together leaves the queue after nine turns.
+    #[test]
+    fn a_limit_of_operations_lines_requests_up_and_does_not_save_turns_up() {
+        let mut device = Device::new(Storage { latency: Some(ms(2)), iops: Some(100), bandwidth: None });
+        let done: Vec<Duration> = (0..10).map(|_| device.begin(ms(0), Request::Flush)).collect();
+        assert_eq!((done[0], done[9]), (ms(2), ms(92)));
+        // Idle for ten seconds: no more than one request at once all the same.
+        assert_eq!(device.begin(ms(10_000), Request::Read(1)), ms(10_002));
+        assert_eq!(device.begin(ms(10_000), Request::Read(1)), ms(10_012));
+    }
+
+    /// 1 MB at 10 MB/s are 100 ms, which a limit of 100 operations a second does not add to.
+    #[test]
+    fn bytes_take_their_time_and_what_is_behind_them_waits() {
+        let mut device = Device::new(Storage { latency: Some(ms(1)), iops: Some(100), bandwidth: Some(10_000_000) });
+        assert_eq!(device.begin(ms(0), Request::Write(1_000_000)), ms(101));
+        assert_eq!(device.begin(ms(0), Request::Flush), ms(101));
+        assert_eq!(device.begin(ms(0), Request::Flush), ms(111));
+    }
+
+    /// Two requests: one outstanding from 0 to 30 ms, the other from 10 to 20 ms. Busy for 30 ms; 40 ms altogether.
+    #[test]
+    fn figures_are_those_of_iostat() {
+        let mut device = Device::new(Storage::default());
+        device.begin(ms(0), Request::Read(100));
+        device.begin(ms(10), Request::Write(7));
+        device.end(ms(20), Request::Write(7));
+        device.end(ms(30), Request::Read(100));
+        let figures = device.figures(ms(1_000));
+        let expected = StorageFigures {
+            reads: 1,
+            writes: 1,
+            flushes: 0,
+            bytes_read: 100,
+            bytes_written: 7,
+            outstanding: 0,
+            busy: ms(30),
+            weighted: ms(40),
+        };
+        assert_eq!(figures, expected);
+    }
+}

@@ -1,0 +1,327 @@
+//! What the file system does with the folder below it: every operation of FUSE, as one or two calls of the system.
+//!
+//! The kernel has asked for permission before it asks us (`default_permissions`), by the owner and the mode of each file and
+//! its access control list. Where root serves, the calls here are root's: so what is made is given to who asked for it.
+
+use super::inodes::{Inodes, ROOT};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, Gid, Mode, OFlags, RenameFlags, Timestamps, Uid, XattrFlags};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{DirEntryExt, FileExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+
+/// Bits of the mode that let a program run with the rights of its owner and group, and groups be inherited.
+const SET_ID: u32 = 0o6000;
+const SET_GROUP_ID: u32 = 0o2000;
+
+/// Longest value of an extended attribute, and longest list of names (xattr(7)).
+const XATTR_BYTES_MAX: u32 = 65_536;
+
+/// What a call yields.
+pub(super) type Done<T> = Result<T, Errno>;
+
+/// Who asks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Caller {
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    pub(super) umask: u32,
+}
+
+/// A file as the kernel is told of it.
+pub(super) struct Entry {
+    pub(super) number: u64,
+    pub(super) metadata: Metadata,
+}
+
+/// An entry of a listing.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) number: u64,
+    pub(super) kind: std::fs::FileType,
+    pub(super) name: OsString,
+}
+
+/// The folder below.
+#[derive(Debug)]
+pub(super) struct Folder {
+    inodes: Inodes,
+    /// What is made belongs to who asked.
+    serves_others: bool,
+}
+
+impl Folder {
+    pub(super) fn open(path: &Path) -> io::Result<Folder> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(path, flags, Mode::empty())?;
+        let serves_others = rustix::process::geteuid().is_root();
+        Ok(Folder { inodes: Inodes::new(File::from(root))?, serves_others })
+    }
+
+    pub(super) fn lookup(&self, parent: u64, name: &OsStr) -> Done<Entry> {
+        let above = self.inodes.get(parent)?;
+        let file = at(&above, name)?;
+        self.entry(file)
+    }
+
+    pub(super) fn forget(&self, number: u64, lookups: u64) {
+        self.inodes.forget(number, lookups);
+    }
+
+    pub(super) fn metadata(&self, number: u64) -> Done<Metadata> {
+        self.inodes.get(number)?.metadata().map_err(errno)
+    }
+
+    pub(super) fn set_mode(&self, number: u64, mode: u32) -> Done<()> {
+        let file = self.inodes.get(number)?;
+        std::fs::set_permissions(reopened(&file), Permissions::from_mode(mode & 0o7777)).map_err(errno)
+    }
+
+    pub(super) fn set_owner(&self, number: u64, uid: Option<u32>, gid: Option<u32>) -> Done<()> {
+        let file = self.inodes.get(number)?;
+        let (uid, gid) = (uid.map(Uid::from_raw), gid.map(Gid::from_raw));
+        rustix::fs::chownat(&*file, "", uid, gid, AtFlags::EMPTY_PATH)
+    }
+
+    pub(super) fn set_size(&self, number: u64, size: u64) -> Done<()> {
+        let file = self.open_file(number, false, true)?;
+        file.set_len(size).map_err(errno)
+    }
+
+    pub(super) fn set_times(&self, number: u64, times: &Timestamps) -> Done<()> {
+        let file = self.inodes.get(number)?;
+        rustix::fs::utimensat(CWD, reopened(&file), times, AtFlags::empty())
+    }
+
+    pub(super) fn link_target(&self, number: u64) -> Done<Vec<u8>> {
+        let file = self.inodes.get(number)?;
+        rustix::fs::readlinkat(&*file, "", Vec::new()).map(|target| target.into_bytes())
+    }
+
+    pub(super) fn make_folder(&self, parent: u64, name: &OsStr, mode: u32, caller: Caller) -> Done<Entry> {
+        let above = self.inodes.get(parent)?;
+        rustix::fs::mkdirat(&*above, name, Mode::from_raw_mode(mode & 0o1777))?;
+        let made = self.adopt(&above, name, caller)?;
+        self.apply_mode(&above, &made, mode, caller)?;
+        self.entry(made)
+    }
+
+    pub(super) fn make_link(&self, parent: u64, name: &OsStr, target: &Path, caller: Caller) -> Done<Entry> {
+        let above = self.inodes.get(parent)?;
+        rustix::fs::symlinkat(target, &*above, name)?;
+        let made = self.adopt(&above, name, caller)?;
+        self.entry(made)
+    }
+
+    pub(super) fn make_name(&self, number: u64, parent: u64, name: &OsStr) -> Done<Entry> {
+        let (file, above) = (self.inodes.get(number)?, self.inodes.get(parent)?);
+        rustix::fs::linkat(CWD, reopened(&file), &*above, name, AtFlags::SYMLINK_FOLLOW)?;
+        self.entry(at(&above, name)?)
+    }
+
+    pub(super) fn remove(&self, parent: u64, name: &OsStr, flags: AtFlags) -> Done<()> {
+        rustix::fs::unlinkat(&*self.inodes.get(parent)?, name, flags)
+    }
+
+    pub(super) fn rename(&self, from: (u64, &OsStr), to: (u64, &OsStr), flags: u32) -> Done<()> {
+        let (old, new) = (self.inodes.get(from.0)?, self.inodes.get(to.0)?);
+        rustix::fs::renameat_with(&*old, from.1, &*new, to.1, RenameFlags::from_bits_retain(flags))
+    }
+
+    /// Opens a file for its content.
+    pub(super) fn open_file(&self, number: u64, read: bool, write: bool) -> Done<File> {
+        let file = self.inodes.get(number)?;
+        // Of anything else, opening may wait or have effects.
+        if !file.metadata().map_err(errno)?.is_file() {
+            return Err(Errno::OPNOTSUPP);
+        }
+        let opened = OpenOptions::new().read(read).write(write).open(reopened(&file)).map_err(errno)?;
+        if write && self.serves_others {
+            // The kernel takes these bits away when somebody writes, but not when root does.
+            let mode = opened.metadata().map_err(errno)?.mode();
+            if mode & SET_ID != 0 {
+                opened.set_permissions(Permissions::from_mode(mode & 0o7777 & !SET_ID)).map_err(errno)?;
+            }
+        }
+        Ok(opened)
+    }
+
+    /// Makes a file and opens it. One that has just been made by somebody else is left to the kernel, which asks again.
+    pub(super) fn create(
+        &self,
+        parent: u64,
+        name: &OsStr,
+        (read, mode, exclusive): (bool, u32, bool),
+        caller: Caller,
+    ) -> Done<(Entry, File)> {
+        let above = self.inodes.get(parent)?;
+        let access = if read { OFlags::RDWR } else { OFlags::WRONLY };
+        let flags = access | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made = match rustix::fs::openat(&*above, name, flags, Mode::from_raw_mode(mode & 0o777)) {
+            Err(Errno::EXIST) if !exclusive => return Err(Errno::STALE),
+            other => File::from(other?),
+        };
+        self.give(&made, &above, caller)?;
+        self.apply_mode(&above, &made, mode, caller)?;
+        let path = rustix::fs::open(reopened(&made), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        Ok((self.entry(File::from(path))?, made))
+    }
+
+    /// What is in a folder.
+    pub(super) fn list(&self, number: u64) -> Done<Vec<Listed>> {
+        let folder = self.inodes.get(number)?;
+        let own = folder.metadata().map_err(errno)?;
+        let kind = own.file_type();
+        // Nobody asks for the number of the folder above by its name.
+        let mut listed: Vec<Listed> = [".", ".."].map(|name| Listed { number, kind, name: name.into() }).into();
+        for entry in std::fs::read_dir(reopened(&folder)).map_err(errno)? {
+            let entry = entry.map_err(errno)?;
+            let kind = entry.file_type().map_err(errno)?;
+            listed.push(Listed { number: entry.ino().max(ROOT + 1), kind, name: entry.file_name() });
+        }
+        Ok(listed)
+    }
+
+    pub(super) fn space(&self) -> Done<rustix::fs::StatVfs> {
+        rustix::fs::fstatvfs(&*self.inodes.get(ROOT)?)
+    }
+
+    /// The value of an extended attribute, or its length where `size` is 0.
+    pub(super) fn attribute(&self, number: u64, name: &OsStr, size: u32) -> Done<Sized> {
+        let file = self.inodes.get(number)?;
+        sized(size, |buffer| match buffer {
+            None => rustix::fs::getxattr_query(reopened(&file), name),
+            Some(buffer) => rustix::fs::getxattr(reopened(&file), name, buffer),
+        })
+    }
+
+    /// The names of the extended attributes.
+    pub(super) fn attributes(&self, number: u64, size: u32) -> Done<Sized> {
+        let file = self.inodes.get(number)?;
+        sized(size, |buffer| match buffer {
+            None => rustix::fs::listxattr_query(reopened(&file)),
+            Some(buffer) => rustix::fs::listxattr(reopened(&file), buffer),
+        })
+    }
+
+    pub(super) fn set_attribute(&self, number: u64, name: &OsStr, value: &[u8], flags: i32) -> Done<()> {
+        let file = self.inodes.get(number)?;
+        rustix::fs::setxattr(reopened(&file), name, value, XattrFlags::from_bits_retain(flags.cast_unsigned()))
+    }
+
+    pub(super) fn remove_attribute(&self, number: u64, name: &OsStr) -> Done<()> {
+        rustix::fs::removexattr(reopened(&*self.inodes.get(number)?), name)
+    }
+
+    fn entry(&self, file: File) -> Done<Entry> {
+        let metadata = file.metadata().map_err(errno)?;
+        Ok(Entry { number: self.inodes.enter(file, &metadata), metadata })
+    }
+
+    /// What has just been made, as it is found by its name: somebody may have put something else there meanwhile, which is
+    /// given to nobody.
+    fn adopt(&self, above: &File, name: &OsStr, caller: Caller) -> Done<File> {
+        let made = at(above, name)?;
+        if self.serves_others {
+            let metadata = made.metadata().map_err(errno)?;
+            let is_new = metadata.uid() == rustix::process::geteuid().as_raw()
+                && metadata.mode() & SET_ID & !SET_GROUP_ID == 0
+                && (metadata.is_symlink() || (metadata.is_dir() && is_empty(&made)));
+            if !is_new {
+                return Err(Errno::STALE);
+            }
+            self.give(&made, above, caller)?;
+        }
+        Ok(made)
+    }
+
+    /// To who asked for it; the group is that of the folder above, where that is to be inherited.
+    fn give(&self, made: &File, above: &File, caller: Caller) -> Done<()> {
+        if !self.serves_others {
+            return Ok(());
+        }
+        let inherits = above.metadata().map_err(errno)?.mode() & SET_GROUP_ID != 0;
+        let gid = (!inherits).then(|| Gid::from_raw(caller.gid));
+        rustix::fs::chownat(made, "", Some(Uid::from_raw(caller.uid)), gid, AtFlags::EMPTY_PATH)
+    }
+
+    /// The mode that was asked for, without the bits of the caller's mask. Where the folder above has an access control list
+    /// for what is made in it, that list counts, and not the mask (acl(5)).
+    fn apply_mode(&self, above: &File, made: &File, mode: u32, caller: Caller) -> Done<()> {
+        if rustix::fs::getxattr_query(reopened(above), "system.posix_acl_default").is_ok() {
+            return Ok(());
+        }
+        let inherited = made.metadata().map_err(errno)?.mode() & SET_GROUP_ID;
+        let mode = (mode & 0o1777 & !caller.umask) | inherited;
+        std::fs::set_permissions(reopened(made), Permissions::from_mode(mode)).map_err(errno)
+    }
+}
+
+/// An attribute, or how long it is.
+pub(super) enum Sized {
+    Length(u32),
+    Value(Vec<u8>),
+}
+
+fn sized(size: u32, mut call: impl FnMut(Option<&mut [u8]>) -> Done<usize>) -> Done<Sized> {
+    if size == 0 {
+        return Ok(Sized::Length(u32::try_from(call(None)?).map_err(|_| Errno::RANGE)?));
+    }
+    let mut value = vec![0; size.min(XATTR_BYTES_MAX) as usize];
+    let length = call(Some(&mut value))?;
+    value.truncate(length);
+    Ok(Sized::Value(value))
+}
+
+/// Reads as much as there is.
+pub(super) fn read(file: &File, offset: u64, size: u32) -> Done<Vec<u8>> {
+    let mut data = vec![0; size as usize];
+    let mut filled = 0;
+    while filled < data.len() {
+        match file.read_at(&mut data[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(errno(error)),
+        }
+    }
+    data.truncate(filled);
+    Ok(data)
+}
+
+/// Writes all of it.
+pub(super) fn write(file: &File, offset: u64, data: &[u8]) -> Done<()> {
+    file.write_all_at(data, offset).map_err(errno)
+}
+
+pub(super) fn flush(file: &File, data_only: bool) -> Done<()> {
+    if data_only { file.sync_data() } else { file.sync_all() }.map_err(errno)
+}
+
+pub(super) fn allocate(file: &File, mode: i32, offset: u64, length: u64) -> Done<()> {
+    rustix::fs::fallocate(file, FallocateFlags::from_bits_retain(mode.cast_unsigned()), offset, length)
+}
+
+/// What has this name in a folder, itself and not where it leads.
+fn at(folder: &File, name: &OsStr) -> Done<File> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file: OwnedFd = rustix::fs::openat(folder, name, flags, Mode::empty())?;
+    Ok(File::from(file))
+}
+
+/// A path to an open file, for calls that take no such file.
+fn reopened(file: &File) -> OsString {
+    OsString::from_vec(format!("/proc/self/fd/{}", file.as_raw_fd()).into_bytes())
+}
+
+fn is_empty(folder: &File) -> bool {
+    std::fs::read_dir(reopened(folder)).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn errno(error: io::Error) -> Errno {
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}

@@ -1,0 +1,120 @@
+//! The files that the kernel knows of, each held open without access to its content (`O_PATH`, open(2)): so a file stays
+//! the same one when it is renamed, replaced or removed, and no path of a client's is ever followed.
+
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The number of the shared folder itself.
+pub(super) const ROOT: u64 = 1;
+
+/// Numbers of files that can't have their own: those of other file systems that are mounted below the folder.
+const FOREIGN: u64 = 1 << 63;
+
+/// The files that the kernel knows of. There are no more of them than files that a process may have open
+/// (`RLIMIT_NOFILE`); then further ones can't be found until the kernel has forgotten some.
+#[derive(Debug)]
+pub(super) struct Inodes(Mutex<Table>);
+
+#[derive(Debug)]
+struct Table {
+    nodes: HashMap<u64, Node>,
+    numbers: HashMap<Identity, u64>,
+    /// The file system of the folder.
+    device: u64,
+    /// The next number of a foreign file.
+    foreign: u64,
+}
+
+/// A file system and a file of it.
+type Identity = (u64, u64);
+
+#[derive(Debug)]
+struct Node {
+    file: Arc<File>,
+    identity: Identity,
+    /// How often the kernel was told of it, less what it has forgotten.
+    lookups: u64,
+}
+
+impl Inodes {
+    /// Of a folder.
+    pub(super) fn new(root: File) -> std::io::Result<Inodes> {
+        let metadata = root.metadata()?;
+        let identity = (metadata.dev(), metadata.ino());
+        let node = Node { file: Arc::new(root), identity, lookups: 1 };
+        Ok(Inodes(Mutex::new(Table {
+            nodes: [(ROOT, node)].into(),
+            numbers: [(identity, ROOT)].into(),
+            device: identity.0,
+            foreign: FOREIGN,
+        })))
+    }
+
+    /// The file of a number.
+    pub(super) fn get(&self, number: u64) -> Result<Arc<File>, Errno> {
+        self.lock().nodes.get(&number).map(|node| Arc::clone(&node.file)).ok_or(Errno::STALE)
+    }
+
+    /// The number of a file that the kernel is told of.
+    pub(super) fn enter(&self, file: File, metadata: &Metadata) -> u64 {
+        let identity = (metadata.dev(), metadata.ino());
+        let mut table = self.lock();
+        let table = &mut *table;
+        let number = *table.numbers.entry(identity).or_insert_with(|| {
+            if identity.0 == table.device && (ROOT + 1..FOREIGN).contains(&identity.1) {
+                return identity.1;
+            }
+            table.foreign += 1;
+            table.foreign
+        });
+        let node = table.nodes.entry(number);
+        node.or_insert_with(|| Node { file: Arc::new(file), identity, lookups: 0 }).lookups += 1;
+        number
+    }
+
+    /// The kernel forgets a file that it was told of so often.
+    pub(super) fn forget(&self, number: u64, lookups: u64) {
+        let mut table = self.lock();
+        let Some(node) = table.nodes.get_mut(&number).filter(|_| number != ROOT) else { return };
+        node.lookups = node.lookups.saturating_sub(lookups);
+        if node.lookups == 0 {
+            let identity = node.identity;
+            table.nodes.remove(&number);
+            table.numbers.remove(&identity);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_file_has_one_number_as_long_as_the_kernel_knows_it() {
+        let folder = tempfile::tempdir().expect("a temporary directory can be made");
+        let path = folder.path().join("file");
+        fs::write(&path, "x").expect("it can be written");
+        let inodes = Inodes::new(File::open(folder.path()).expect("it is there")).expect("it can be looked at");
+        let enter = || {
+            let file = File::open(&path).expect("it is there");
+            let metadata = file.metadata().expect("it can be looked at");
+            inodes.enter(file, &metadata)
+        };
+        let number = enter();
+        assert_eq!((enter(), number != ROOT), (number, true));
+        inodes.forget(number, 1);
+        assert!(inodes.get(number).is_ok());
+        inodes.forget(number, 1);
+        assert_eq!(inodes.get(number).err(), Some(Errno::STALE));
+        inodes.forget(ROOT, 1);
+        assert!(inodes.get(ROOT).is_ok());
+    }
+}

@@ -1,0 +1,206 @@
+//! Requests on their way through the disk: a thread answers each when it is done.
+
+use super::device::{Device, Request, StorageFigures};
+use crate::settings::Storage;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Bytes that were read for requests that are not answered yet.
+const MAX_READ_BYTES: usize = 256 << 20;
+
+/// Answers a request. It is called on the thread of the queue.
+pub(super) type Answer = Box<dyn FnOnce() + Send>;
+
+/// The queue of a disk; it ends with [`Queue::close`].
+#[derive(Debug)]
+pub(crate) struct Queue {
+    started: Instant,
+    state: Mutex<State>,
+    /// Something is to be done earlier than the thread knows.
+    changed: Condvar,
+    /// Bytes have been given back.
+    room: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    device: Device,
+    waiting: BinaryHeap<Waiting>,
+    /// How many requests there were so far: those that are done at the same time are answered in their order.
+    count: u64,
+    /// Held by those that wait.
+    bytes: usize,
+    /// From now on, nothing takes any time.
+    closed: bool,
+}
+
+/// A request that is not answered yet.
+struct Waiting {
+    due: Duration,
+    number: u64,
+    request: Request,
+    bytes: usize,
+    answer: Answer,
+}
+
+impl Queue {
+    /// Starts the thread.
+    pub(super) fn start(storage: Storage) -> io::Result<Arc<Queue>> {
+        let state =
+            State { device: Device::new(storage), waiting: BinaryHeap::new(), count: 0, bytes: 0, closed: false };
+        let queue = Arc::new(Queue {
+            started: Instant::now(),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            room: Condvar::new(),
+        });
+        let own = Arc::clone(&queue);
+        thread::Builder::new().name("lab-storage".to_owned()).spawn(move || own.serve())?;
+        Ok(queue)
+    }
+
+    /// Has a request answered when the disk is done with it. `arrived` is when it came; `bytes` are those that the answer
+    /// holds. Waits while others hold too many.
+    pub(super) fn pass(&self, arrived: Instant, request: Request, bytes: usize, answer: Answer) {
+        let mut state = self.lock();
+        while state.bytes > 0 && state.bytes + bytes > MAX_READ_BYTES && !state.closed {
+            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.closed {
+            drop(state);
+            return answer();
+        }
+        let due = state.device.begin(arrived.saturating_duration_since(self.started), request);
+        let number = state.count;
+        state.count += 1;
+        state.bytes += bytes;
+        state.waiting.push(Waiting { due, number, request, bytes, answer });
+        if state.waiting.peek().is_some_and(|first| first.number == number) {
+            self.changed.notify_one();
+        }
+    }
+
+    /// What the disk did so far.
+    pub(super) fn figures(&self) -> StorageFigures {
+        self.lock().device.figures(self.started.elapsed())
+    }
+
+    /// Answers everything that waits at once, and everything that comes later: nobody is to wait for a server that ends.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+        self.room.notify_all();
+    }
+
+    /// Until it is closed and nothing waits.
+    fn serve(&self) {
+        let mut state = self.lock();
+        loop {
+            let now = self.started.elapsed();
+            let closed = state.closed;
+            let rest = match state.waiting.peek() {
+                None if closed => return,
+                None => None,
+                Some(first) => Some(first.due.saturating_sub(now)).filter(|_| !closed).or(Some(Duration::ZERO)),
+            };
+            state = match rest {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(Duration::ZERO) => {
+                    let done = state.waiting.pop().expect("it has just been looked at");
+                    state.device.end(now, done.request);
+                    state.bytes -= done.bytes;
+                    drop(state);
+                    self.room.notify_all();
+                    (done.answer)();
+                    self.lock()
+                }
+                Some(rest) => self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0,
+            };
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The greatest is the one that is answered first.
+impl Ord for Waiting {
+    fn cmp(&self, other: &Waiting) -> Ordering {
+        (other.due, other.number).cmp(&(self.due, self.number))
+    }
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Waiting) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Waiting) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Waiting {}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiting").field("due", &self.due).field("request", &self.request).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    /// A queue, and a way to see when requests are answered: each says its number.
+    fn queue(storage: Storage) -> (Arc<Queue>, impl Fn(u32), mpsc::Receiver<(u32, Instant)>) {
+        let queue = Queue::start(storage).expect("there is a thread");
+        let (sender, answers) = mpsc::channel();
+        let own = Arc::clone(&queue);
+        let pass = move |number| {
+            let sender = sender.clone();
+            let answer = move || sender.send((number, Instant::now())).expect("the test listens");
+            own.pass(Instant::now(), Request::Flush, 0, Box::new(answer));
+        };
+        (queue, pass, answers)
+    }
+
+    /// 50 a second and 30 ms each: answers after 30, 50 and 70 ms at the earliest, in the order of the requests.
+    #[test]
+    fn requests_are_answered_in_order_and_never_too_early() {
+        let storage = Storage { latency: Some(Duration::from_millis(30)), iops: Some(50), bandwidth: None };
+        let (queue, pass, answers) = queue(storage);
+        let begun = Instant::now();
+        (0..3).for_each(&pass);
+        for (number, earliest) in [(0, 30), (1, 50), (2, 70)] {
+            let (answered, at) = answers.recv().expect("each is answered");
+            assert_eq!(answered, number);
+            assert!(at - begun >= Duration::from_millis(earliest), "{number}: {:?}", at - begun);
+        }
+        let figures = queue.figures();
+        assert_eq!((figures.flushes, figures.outstanding), (3, 0));
+        assert!(figures.busy >= Duration::from_millis(70) && figures.weighted >= Duration::from_millis(150));
+        queue.close();
+    }
+
+    #[test]
+    fn a_queue_that_closes_lets_nobody_wait() {
+        let (queue, pass, answers) = queue(Storage { latency: Some(Duration::from_secs(3600)), ..Storage::default() });
+        pass(0);
+        assert_eq!(queue.figures().outstanding, 1);
+        queue.close();
+        pass(1);
+        let mut answered: Vec<u32> = (0..2).map(|_| answers.recv().expect("it is answered").0).collect();
+        answered.sort_unstable();
+        assert_eq!(answered, [0, 1]);
+    }
+}
