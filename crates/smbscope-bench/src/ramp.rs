@@ -51,6 +51,7 @@ pub(crate) fn run(
     })?;
     let mut measured = follower.measured;
     measured.losses.extend(metrics.trouble().map(|why| format!("The server's metrics are incomplete: {why}.")));
+    measured.losses.extend(metrics.missing().map(|what| format!("Samba does not tell {what}.")));
     if let Some(capacity) = capacity {
         let by_rate = !setup.options.plan.rates.is_empty();
         measured.losses.extend(names::reservation(&capacity, by_rate));

@@ -67,6 +67,8 @@ pub(crate) fn text(settings: &Settings, folder: &Path, files: &Files<'_>) -> Str
     line(format_args!("    printing = bsd"));
     line(format_args!("    printcap name = /dev/null"));
     line(format_args!("    disable spoolss = yes"));
+    // How long operations take inside smbd, for the load points of bench.
+    line(format_args!("    smbd profiling level = on"));
     // As many sessions as the machine bears.
     line(format_args!("    max smbd processes = 0"));
     line(format_args!("    server min protocol = {}", settings.min_dialect.samba_name()));

@@ -32,6 +32,7 @@ mod running;
 mod server;
 mod settings;
 mod state_folder;
+mod status;
 mod storage;
 mod tools;
 mod trust;
@@ -46,6 +47,7 @@ pub use record::ServerRecord;
 pub use server::{Launcher, Server};
 pub use settings::{Antivirus, Dialect, Settings, Signing, Storage};
 pub use state_folder::StateFolder;
+pub use status::{SambaClients, SambaCount, SambaOperation, SambaStatus};
 pub use storage::StorageFigures;
 pub use tools::{available, version};
 pub use units::{

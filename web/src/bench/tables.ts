@@ -1,6 +1,7 @@
 // The tables of a ramp.
+import { INSIDE_SAMBA } from "../charts/server";
 import { h } from "../lib/dom";
-import { ABSENT, bytes, percent, rate } from "../lib/format";
+import { ABSENT, bytes, duration, percent, rate } from "../lib/format";
 import { part } from "../lib/page";
 import { type ErrorEntry, errorCount, total, waited } from "../report/figures";
 import { type CommandFigures, commandTable, errorTable } from "../report/tables";
@@ -191,6 +192,15 @@ export function serverColumns<Row>(
     shareColumn("Disk busy", share("disk_busiest"), { help: "The busiest disk" }),
     bytesPerSecond("Received", "network_received"),
     bytesPerSecond("Sent", "network_sent"),
+    numberColumn("Sessions", metric("samba_sessions"), (n) => n.toFixed(0), { help: "Of Samba" }),
+    numberColumn("Open files", metric("samba_open_files"), (n) => n.toFixed(0), { help: "Of Samba" }),
+    numberColumn("Locks", metric("samba_locks"), (n) => n.toFixed(0), { help: "Of ranges of files" }),
+    ...INSIDE_SAMBA.map(({ name, metric: time }) =>
+      numberColumn(name, metric(time), (n) => duration(Math.round(n)), {
+        help: "On average, from the request to the response inside smbd",
+        exported: `${name} (ns)`,
+      }),
+    ),
   ];
 }
 

@@ -1,5 +1,5 @@
 // Panels of what a load cost the server: beneath those of response time and throughput, on the same axis.
-import { bytesPanel, type Panel, percentPanel, type Series } from "./lines";
+import { bytesPanel, type Panel, percentPanel, type Series, timePanel } from "./lines";
 
 /** A figure of a metric, as documents name it. */
 export interface ServerFigure {
@@ -12,7 +12,18 @@ interface Part {
   title: string;
   panel(title: string, height: number, series: Series[]): Panel;
   figures: readonly ServerFigure[];
+  /** Only beside each other in one panel, and so of one server. */
+  together?: true;
 }
+
+/** Means of the time inside smbd, by Samba's own profile. */
+export const INSIDE_SAMBA: readonly ServerFigure[] = [
+  { name: "Create in Samba", metric: "samba_create_time", of: "mean" },
+  { name: "Close in Samba", metric: "samba_close_time", of: "mean" },
+  { name: "Read in Samba", metric: "samba_read_time", of: "mean" },
+  { name: "Write in Samba", metric: "samba_write_time", of: "mean" },
+  { name: "Flush in Samba", metric: "samba_flush_time", of: "mean" },
+];
 
 const PARTS: readonly Part[] = [
   {
@@ -27,6 +38,12 @@ const PARTS: readonly Part[] = [
     title: "Samba, of one processor",
     panel: percentPanel,
     figures: [{ name: "Samba CPU", metric: "samba_cpu", of: "mean" }],
+  },
+  {
+    title: "Time inside Samba",
+    panel: timePanel,
+    figures: INSIDE_SAMBA,
+    together: true,
   },
   {
     title: "Disks of the server",
@@ -62,9 +79,9 @@ export function serverPanels(series: (figure: ServerFigure, index: number) => Se
 
 /** Of several servers, whose lines have the same names in every panel: a panel for each figure that any of them has. */
 export function serversPanels(series: (figure: ServerFigure) => Series[]): Panel[] {
-  return PARTS.flatMap(({ panel, figures }) =>
-    figures.map((figure) => panel(figure.name, HEIGHT, series(figure))),
-  ).filter((panel) => panel.series.some(isSomething));
+  return PARTS.filter(({ together }) => !together)
+    .flatMap(({ panel, figures }) => figures.map((figure) => panel(figure.name, HEIGHT, series(figure))))
+    .filter((panel) => panel.series.some(isSomething));
 }
 
 /** A disk that nothing was read from needs no line. */

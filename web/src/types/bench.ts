@@ -1239,15 +1239,15 @@ export interface ServerLoad {
  */
 export interface ServerSeries {
   /**
-   * What: `cpu`, `cpu_busiest`, `disk_queue` …
+   * What: `cpu`, `cpu_busiest`, `disk_queue`, `samba_read`, `samba_read_time` …
    */
   metric: string;
   /**
-   * In what: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
+   * In what: `percent`, `bytes/s`, `bytes`, `1/s`, `ns` or `count`.
    */
   unit: string;
   /**
-   * The average of the samples.
+   * The average of the samples; of times (`ns`) that of all operations.
    */
   mean: number;
   /**

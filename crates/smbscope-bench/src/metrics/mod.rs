@@ -3,10 +3,12 @@
 mod counters;
 mod exporter;
 mod host;
+mod samba;
 
 use counters::{Counters, Disk};
 pub use exporter::Exporter;
-use smbscope_lab::ServerRecord;
+use samba::Samba;
+use smbscope_lab::{SambaStatus, ServerRecord};
 use smbscope_model::Timestamp;
 use smbscope_report::bench::tables::ServerMetric;
 use smbscope_report::bench::{ServerLoad, ServerSeries};
@@ -16,8 +18,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Values of the server's side that are kept: a day of seconds, of twelve metrics.
-const METRICS_MAX: usize = 12 * 86_400;
+/// Values of the server's side that are kept: a day of seconds, of 24 metrics.
+const METRICS_MAX: usize = 24 * 86_400;
+
+/// Where a Samba that is not private listens.
+const SMB_PORTS: [u16; 2] = [445, 139];
 
 /// How often the server's side is looked at.
 const EVERY: Duration = Duration::from_secs(1);
@@ -35,6 +40,8 @@ struct Seen {
     metrics: Vec<ServerMetric>,
     /// Why the last look saw nothing.
     trouble: Option<String>,
+    /// What Samba does not tell, and why.
+    missing: Option<String>,
 }
 
 /// Where a look goes.
@@ -54,10 +61,11 @@ impl Metrics {
         };
         let seen = Arc::<Mutex<Seen>>::default();
         let thread = source.as_ref().and_then(|_| {
+            let samba = samba_status(address, lab.as_ref(), exporter);
             let eyes = Eyes { exporter: exporter.cloned(), lab };
             let (stop, stopped) = mpsc::channel();
             let seen = Arc::clone(&seen);
-            let look = move || eyes.follow(&seen, &stopped);
+            let look = move || eyes.follow(samba, &seen, &stopped);
             let thread = thread::Builder::new().name("server metrics".to_owned()).spawn(look).ok()?;
             Some((stop, thread))
         });
@@ -72,6 +80,11 @@ impl Metrics {
     /// Why nothing is seen, where that is so.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.seen().trouble.clone()
+    }
+
+    /// What Samba should tell of itself and does not, and why.
+    pub(crate) fn missing(&self) -> Option<String> {
+        self.seen().missing.clone()
     }
 
     /// What was noted from then on for so long.
@@ -96,11 +109,21 @@ impl Metrics {
             }
         }
         let source = self.source.clone().filter(|_| !metrics.is_empty())?;
-        Some(ServerLoad { source, times_ns: times, metrics })
+        Some(ServerLoad::new(source, times, metrics))
     }
 
     fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The Samba of a lab server, or that of this machine where it is the server.
+fn samba_status(address: SocketAddr, lab: Option<&ServerRecord>, exporter: Option<&Exporter>) -> Option<SambaStatus> {
+    let is_own = address.ip().is_loopback() && SMB_PORTS.contains(&address.port()) && exporter.is_none();
+    match lab {
+        Some(lab) => SambaStatus::of(Some(&lab.folder.join("smb.conf"))),
+        None if is_own => SambaStatus::of(None),
+        None => None,
     }
 }
 
@@ -115,27 +138,34 @@ impl Drop for Metrics {
 
 impl Eyes {
     /// Looks every second until nobody wants to know any more.
-    fn follow(&self, seen: &Mutex<Seen>, stopped: &mpsc::Receiver<()>) {
+    fn follow(&self, samba: Option<SambaStatus>, seen: &Mutex<Seen>, stopped: &mpsc::Receiver<()>) {
         let mut before: Option<Counters> = None;
+        let mut samba = samba.map(Samba::new);
         let mut due = Instant::now();
         loop {
             let looked = self.look();
+            let of_samba = samba.as_mut().map_or_else(Vec::new, Samba::look);
             let time = crate::setup::now();
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             match looked {
                 Ok(now) => {
                     let values = before.as_ref().map_or_else(Vec::new, |before| now.since(before));
+                    let values =
+                        values.into_iter().map(|(metric, value)| (metric.name().to_owned(), metric.unit(), value));
                     let room = METRICS_MAX.saturating_sub(seen.metrics.len());
-                    seen.metrics.extend(values.into_iter().take(room).map(|(metric, value)| ServerMetric {
+                    seen.metrics.extend(values.chain(of_samba).take(room).map(|(metric, unit, value)| ServerMetric {
                         time,
-                        metric: metric.name().to_owned(),
+                        metric,
                         value,
-                        unit: metric.unit().to_owned(),
+                        unit: unit.to_owned(),
                     }));
                     (before, seen.trouble) = (Some(now), None);
                 }
                 Err(why) => (before, seen.trouble) = (None, Some(why)),
             }
+            // A Samba that is not private need not keep a profile.
+            seen.missing =
+                samba.as_ref().filter(|_| self.lab.is_some()).and_then(|samba| samba.missing()).map(str::to_owned);
             drop(seen);
             due = (due + EVERY).max(Instant::now());
             match stopped.recv_timeout(due.saturating_duration_since(Instant::now())) {

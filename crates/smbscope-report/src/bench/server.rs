@@ -19,11 +19,11 @@ pub struct ServerLoad {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerSeries {
-    /// What: `cpu`, `cpu_busiest`, `disk_queue` …
+    /// What: `cpu`, `cpu_busiest`, `disk_queue`, `samba_read`, `samba_read_time` …
     pub metric: String,
-    /// In what: `percent`, `bytes/s`, `bytes`, `1/s` or `count`.
+    /// In what: `percent`, `bytes/s`, `bytes`, `1/s`, `ns` or `count`.
     pub unit: String,
-    /// The average of the samples.
+    /// The average of the samples; of times (`ns`) that of all operations.
     pub mean: f64,
     /// The greatest sample.
     pub max: f64,
@@ -46,8 +46,46 @@ impl ServerSeries {
 }
 
 impl ServerLoad {
+    /// Of these series. The average of what takes a time is that of all that was done, and not of the seconds: each
+    /// weighs as much as was done in it.
+    pub fn new(source: String, times_ns: Vec<Timestamp>, mut metrics: Vec<ServerSeries>) -> ServerLoad {
+        let weighted: Vec<Option<f64>> = metrics
+            .iter()
+            .map(|series| {
+                let rate = series.metric.strip_suffix("_time")?;
+                let rates = &metrics.iter().find(|other| other.metric == rate)?.values;
+                let known = || series.values.iter().zip(rates).filter_map(|(time, rate)| Some(((*time)?, (*rate)?)));
+                let count: f64 = known().map(|(_, rate)| rate).sum();
+                (count > 0.0).then(|| known().map(|(time, rate)| time * rate).sum::<f64>() / count)
+            })
+            .collect();
+        for (series, mean) in metrics.iter_mut().zip(weighted) {
+            series.mean = mean.unwrap_or(series.mean);
+        }
+        ServerLoad { source, times_ns, metrics }
+    }
+
     /// A metric, where it was measured.
     pub fn metric(&self, name: &str) -> Option<&ServerSeries> {
         self.metrics.iter().find(|series| series.metric == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1 read of 10 ms in the first second and 9 of 20 ms in the third: (10 + 180) / 10 = 19 ms, and not 15.
+    #[test]
+    fn a_mean_time_is_that_of_all_operations() {
+        let rates = ServerSeries::of("samba_read", "1/s", vec![Some(1.0), None, Some(9.0)]);
+        let times = ServerSeries::of("samba_read_time", "ns", vec![Some(10e6), None, Some(20e6)]);
+        let load = ServerLoad::new(
+            "this machine".to_owned(),
+            vec![Timestamp(1), Timestamp(2), Timestamp(3)],
+            vec![rates, times],
+        );
+        let mean = |name: &str| load.metric(name).map(|series| series.mean);
+        assert_eq!((mean("samba_read"), mean("samba_read_time")), (Some(5.0), Some(19e6)));
     }
 }

@@ -7,6 +7,7 @@ mod jobs;
 mod overview;
 mod point;
 mod ramp;
+mod samba;
 pub(crate) mod server;
 mod wire;
 

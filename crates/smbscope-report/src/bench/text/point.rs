@@ -36,6 +36,7 @@ pub(super) fn render(page: &mut Page, document: &Document, run: &Run) {
     slices(page, run);
     commands(page, run, usize::MAX);
     super::counted::render(page, run);
+    super::samba::render(page, run);
     wire::commands(page, run);
     operations(page, run);
     errors(page, run);

@@ -20,7 +20,8 @@ pub(super) fn render(page: &mut Page, document: &Document) {
 
 /// What the columns hold.
 pub(crate) const MEANINGS: &str = "Server CPU: all processors, and its maximum; Busiest: the busiest processor; Samba \
-                                   and Scanner: their processes, in percent of one processor.";
+                                   and Scanner: their processes, in percent of one processor; Sessions, Open files and Locks: \
+                                   those of Samba.";
 
 /// The figures of a server at a load point.
 pub(crate) fn columns() -> Vec<Column> {
@@ -38,6 +39,9 @@ pub(crate) fn columns() -> Vec<Column> {
         ("Disk busy", 3),
         ("Received/s", 6),
         ("Sent/s", 6),
+        ("Sessions", 7),
+        ("Open files", 7),
+        ("Locks", 8),
     ])
 }
 
@@ -77,5 +81,8 @@ pub(crate) fn cells(metric: &dyn Fn(&str) -> Option<(f64, f64)>) -> Vec<String> 
         percent(mean("disk_busiest")),
         size(mean("network_received")),
         size(mean("network_sent")),
+        number(mean("samba_sessions")),
+        number(mean("samba_open_files")),
+        number(mean("samba_locks")),
     ]
 }

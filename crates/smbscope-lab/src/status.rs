@@ -1,0 +1,224 @@
+//! What Samba counts of itself: its profile and its clients, as smbstatus(1) tells them.
+//!
+//! The profile counts operations and adds up how long each took inside smbd, from its request to its response, waiting for the
+//! disk included (`smbd profiling level = on`, smb.conf(5)). Times are in microseconds.
+
+use crate::tools;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use smbscope_model::named;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// How long smbstatus may take: it waits for locks that a server which stands still does not give back.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Bytes of what it says; an open file takes 1 KB.
+const STATUS_BYTES_MAX: u64 = 64 << 20;
+
+named! {
+    /// An operation of clients, under SMB1 and SMB2 alike.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum SambaOperation {
+        /// Opens and creates files.
+        Create = "create",
+        /// Closes them.
+        Close = "close",
+        /// Reads.
+        Read = "read",
+        /// Writes.
+        Write = "write",
+        /// Flushes.
+        Flush = "flush",
+        /// Queries attributes of files and file systems.
+        QueryInfo = "query_info",
+        /// Sets them, renames and removes.
+        SetInfo = "set_info",
+        /// Lists.
+        QueryDirectory = "query_directory",
+        /// Locks and unlocks.
+        Lock = "lock",
+        /// Sends control codes.
+        Ioctl = "ioctl",
+    }
+}
+
+impl SambaOperation {
+    /// The counters of it.
+    fn counters(self) -> &'static [&'static str] {
+        match self {
+            SambaOperation::Create => {
+                &["smb2_create", "SMBntcreateX", "SMBopenX", "SMBopen", "SMBcreate", "NT_transact_create"]
+            }
+            SambaOperation::Close => &["smb2_close", "SMBclose"],
+            SambaOperation::Read => &["smb2_read", "SMBreadX", "SMBread", "SMBreadbraw"],
+            SambaOperation::Write => &["smb2_write", "SMBwriteX", "SMBwrite", "SMBwritebraw"],
+            SambaOperation::Flush => &["smb2_flush", "SMBflush"],
+            SambaOperation::QueryInfo => &["smb2_getinfo", "Trans2_qpathinfo", "Trans2_qfileinfo", "Trans2_qfsinfo"],
+            SambaOperation::SetInfo => {
+                &["smb2_setinfo", "Trans2_setpathinfo", "Trans2_setfileinfo", "SMBmv", "SMBunlink"]
+            }
+            SambaOperation::QueryDirectory => &["smb2_find", "Trans2_findfirst", "Trans2_findnext"],
+            SambaOperation::Lock => &["smb2_lock", "SMBlockingX"],
+            SambaOperation::Ioctl => &["smb2_ioctl", "NT_transact_ioctl"],
+        }
+    }
+}
+
+/// What was counted of an operation since Samba was started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SambaCount {
+    /// How often.
+    pub count: u64,
+    /// How long each took inside smbd, added up.
+    pub time: Duration,
+}
+
+/// Who uses Samba now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SambaClients {
+    /// Sessions.
+    pub sessions: u64,
+    /// Opens of files; a file may be open several times.
+    pub open_files: u64,
+    /// Locks of ranges of files.
+    pub locks: u64,
+}
+
+/// A Samba on this machine that can be asked.
+#[derive(Debug, Clone)]
+pub struct SambaStatus {
+    program: PathBuf,
+    /// Its configuration; that of the machine's own Samba otherwise.
+    conf: Option<PathBuf>,
+}
+
+impl SambaStatus {
+    /// That of this configuration file, or the machine's own; none without smbstatus(1).
+    pub fn of(conf: Option<&Path>) -> Option<SambaStatus> {
+        Some(SambaStatus { program: tools::find("smbstatus")?, conf: conf.map(Path::to_owned) })
+    }
+
+    /// The profile: each operation that the clients have asked for. `None` where Samba keeps none.
+    pub fn profile(&self) -> Result<Option<BTreeMap<SambaOperation, SambaCount>>, String> {
+        Ok(profile(&self.say(&["--profile"])?))
+    }
+
+    /// Its clients. Versions before 4.17 can't tell them to a program.
+    pub fn clients(&self) -> Result<SambaClients, String> {
+        clients(&self.say(&["--json", "--fast", "--byterange"])?)
+    }
+
+    fn say(&self, arguments: &[&str]) -> Result<String, String> {
+        let failed = |error: io::Error| format!("smbstatus: {error}");
+        let mut command = Command::new(&self.program);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        if let Some(conf) = &self.conf {
+            command.arg("--configfile").arg(conf);
+        }
+        let mut child = command.spawn().map_err(failed)?;
+        let stdout = child.stdout.take().expect("it was asked for");
+        let (sender, said) = mpsc::channel();
+        let listen = move || {
+            let mut text = Vec::new();
+            let read = stdout.take(STATUS_BYTES_MAX).read_to_end(&mut text).map(|_| text);
+            // Nobody may wait for it any longer.
+            let _late = sender.send(read);
+        };
+        let listening = thread::Builder::new().name("smbstatus".to_owned()).spawn(listen);
+        let text = listening.map_err(failed).and_then(|_| match said.recv_timeout(PATIENCE) {
+            Ok(read) => read.map_err(failed),
+            Err(_) => Err(format!("smbstatus says nothing for {} s", PATIENCE.as_secs())),
+        });
+        let _ended = if text.is_err() { child.kill() } else { Ok(()) };
+        let status = child.wait().map_err(failed)?;
+        let text = String::from_utf8_lossy(&text?).into_owned();
+        if status.success() { Ok(text) } else { Err(format!("smbstatus {} failed ({status})", arguments.join(" "))) }
+    }
+}
+
+/// The lines `smb2_read_count:   17` and `smb2_read_time:   4711` of what smbstatus says.
+fn profile(said: &str) -> Option<BTreeMap<SambaOperation, SambaCount>> {
+    let counters: BTreeMap<&str, u64> = said
+        .lines()
+        .filter_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            Some((name.trim(), value.trim().parse().ok()?))
+        })
+        .collect();
+    let of = |operation: SambaOperation| {
+        let sum = |what: &str| {
+            let names = operation.counters().iter().map(|name| format!("{name}_{what}"));
+            names.filter_map(|name| counters.get(name.as_str())).sum::<u64>()
+        };
+        SambaCount { count: sum("count"), time: Duration::from_micros(sum("time")) }
+    };
+    // A server that keeps a profile has counted at least itself.
+    let keeps = counters.values().any(|value| *value > 0);
+    keeps.then(|| SambaOperation::ALL.into_iter().map(|operation| (operation, of(operation))).collect())
+}
+
+/// As far as they are counted here.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Status {
+    sessions: BTreeMap<String, IgnoredAny>,
+    open_files: BTreeMap<String, OpenFile>,
+    byte_range_locks: BTreeMap<String, LockedFile>,
+}
+
+#[derive(Deserialize)]
+struct OpenFile {
+    #[serde(default)]
+    opens: BTreeMap<String, IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct LockedFile {
+    #[serde(default)]
+    locks: Vec<IgnoredAny>,
+}
+
+fn clients(said: &str) -> Result<SambaClients, String> {
+    let status: Status = serde_json::from_str(said).map_err(|error| format!("smbstatus: {error}"))?;
+    let sum = |counts: &mut dyn Iterator<Item = usize>| counts.sum::<usize>() as u64;
+    Ok(SambaClients {
+        sessions: status.sessions.len() as u64,
+        open_files: sum(&mut status.open_files.values().map(|file| file.opens.len())),
+        locks: sum(&mut status.byte_range_locks.values().map(|file| file.locks.len())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In the layout of smbstatus 4.17: a name, a colon, blanks, a number; other lines between.
+    #[test]
+    fn operations_of_both_protocols_are_added_up() {
+        let said = "Samba version 4.17.12\n**** SMBD loop ****\nrequest_count:          12\n\
+                    SMBreadX_count:   2\nSMBreadX_time:   100\nsmb2_read_count:   3\nsmb2_read_time:   900\n\
+                    smb2_read_idle:   800\nsmb2_close_count:   1\nsmb2_close_time:   7\n";
+        let profile = profile(said).expect("something was counted");
+        let count = |count, micros| SambaCount { count, time: Duration::from_micros(micros) };
+        assert_eq!(profile[&SambaOperation::Read], count(5, 1_000));
+        assert_eq!(profile[&SambaOperation::Close], count(1, 7));
+        assert_eq!(profile[&SambaOperation::Write], count(0, 0));
+        assert_eq!(super::profile("Profiling data unavailable\nsmb2_read_count:   0\n"), None);
+    }
+
+    /// Two opens of one file, and one of another; Samba says more of each, and other sections.
+    #[test]
+    fn sessions_opens_and_locks_are_counted() {
+        let said = r#"{"version": "4.17.12", "tcons": {"7": {}}, "sessions": {"1": {"uid": 1}, "2": {}},
+            "open_files": {"/s/a": {"opens": {"9/1": {}, "9/2": {"uid": 0}}}, "/s/b": {"opens": {"9/3": {}}}},
+            "byte_range_locks": {"/s/a": {"locks": [{"start": 0}]}}}"#;
+        assert_eq!(clients(said), Ok(SambaClients { sessions: 2, open_files: 3, locks: 1 }));
+        assert_eq!(clients("{}"), Ok(SambaClients::default()));
+        assert!(clients("Unknown option").is_err_and(|why| why.starts_with("smbstatus: ")));
+    }
+}
