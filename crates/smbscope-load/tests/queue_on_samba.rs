@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{DIALECTS, create, options, run, samba};
+use common::{DIALECTS, create, options, run, samba, user};
 use smbscope_lab::Settings;
-use smbscope_load::client::{Direction, Moved, Options, Range, Sample, Session, WholeFile};
+use smbscope_load::client::{Direction, Moved, Options, Range, Sample, Session, Signing, WholeFile};
 use smbscope_model::{Command, Dialect};
 use smbscope_testkit::server::{Script, ScriptedServer};
 use smbscope_wire::smb2::Command as Smb2Command;
@@ -35,19 +35,19 @@ fn blocks_are_outstanding_together_and_all_of_them_arrive() {
     let nt1 = Options { dialect: Dialect::NtLm012, ..options(&server, 0x0311) };
     for options in DIALECTS.map(|dialect| options(&server, dialect)).into_iter().chain([nt1]) {
         let dialect = options.dialect;
+        // Samba's MaxMpxCount is 50 (`max mux`).
         let depth = 8;
-        let together = if dialect == Dialect::NtLm012 { 1 } else { depth };
         run(async {
             let mut session = Session::connect(&options).await.unwrap();
             let file = session.open(&create("queue")).await.unwrap().handle;
             for direction in [Direction::Write(&data), Direction::Read] {
                 session.samples().clear();
                 let moved = session.transfer_many(file, &ranges(), depth, direction).await.unwrap();
-                assert_eq!(moved, Moved { bytes: BLOCKS * u64::from(BLOCK), outstanding: together }, "{dialect}");
+                assert_eq!(moved, Moved { bytes: BLOCKS * u64::from(BLOCK), outstanding: depth }, "{dialect}");
                 let samples = std::mem::take(session.samples());
                 assert!(samples.len() >= BLOCKS as usize, "{dialect}: {}", samples.len());
                 assert!(samples.iter().all(|sample| sample.response_time().is_some()), "{dialect}");
-                assert_eq!(most_outstanding(&samples), together as usize, "{dialect}");
+                assert_eq!(most_outstanding(&samples), depth as usize, "{dialect}");
             }
             session.close(file).await.unwrap();
             session.disconnect().await.unwrap();
@@ -60,19 +60,47 @@ fn blocks_are_outstanding_together_and_all_of_them_arrive() {
     }
 }
 
+/// The server's own bound, signed: each answer has the sequence number after that of its request.
+#[test]
+fn smb1_has_no_more_outstanding_than_the_server_allows() {
+    let settings = Settings { extra: vec!["max mux = 5".to_owned()], ..Settings::default() };
+    let Some(server) = samba(&settings) else { return };
+    let options = Options { credentials: user(&server), ..options(&server, 0x0311) };
+    run(async {
+        let mut session =
+            Session::connect(&Options { dialect: Dialect::NtLm012, signing: Signing::Required, ..options })
+                .await
+                .unwrap();
+        let file = session.open(&create("bounded")).await.unwrap().handle;
+        let data = vec![7; BLOCK as usize];
+        for direction in [Direction::Write(&data), Direction::Read] {
+            session.samples().clear();
+            let moved = session.transfer_many(file, &ranges(), 200, direction).await.unwrap();
+            assert_eq!(moved, Moved { bytes: BLOCKS * u64::from(BLOCK), outstanding: 5 });
+            assert_eq!(most_outstanding(&std::mem::take(session.samples())), 5);
+        }
+        session.disconnect().await.unwrap();
+    });
+}
+
 #[test]
 fn a_block_that_fails_fails_the_transfer_and_the_session_goes_on() {
     let Some(server) = samba(&Settings::default()) else { return };
-    run(async {
-        let mut session = Session::connect(&options(&server, 0x0311)).await.unwrap();
-        let file = session.open(&create("short")).await.unwrap().handle;
-        session.write(file, 0, &[1; 1000]).await.unwrap();
-        // Behind the end there is nothing to read.
-        let error = session.transfer_many(file, &ranges(), 8, Direction::Read).await.unwrap_err();
-        assert_eq!(error.status(), Some(NtStatus::END_OF_FILE), "{error}");
-        assert_eq!(session.read(file, 0, 1000).await.unwrap(), [1; 1000]);
-        session.disconnect().await.unwrap();
-    });
+    for dialect in [Dialect::Smb2(0x0311), Dialect::NtLm012] {
+        let options = Options { dialect, ..options(&server, 0x0311) };
+        run(short_file(options));
+    }
+}
+
+async fn short_file(options: Options) {
+    let mut session = Session::connect(&options).await.unwrap();
+    let file = session.open(&create("short")).await.unwrap().handle;
+    session.write(file, 0, &[1; 1000]).await.unwrap();
+    // Behind the end there is nothing to read.
+    let error = session.transfer_many(file, &ranges(), 8, Direction::Read).await.unwrap_err();
+    assert_eq!(error.status(), Some(NtStatus::END_OF_FILE), "{error}");
+    assert_eq!(session.read(file, 0, 1000).await.unwrap(), [1; 1000]);
+    session.disconnect().await.unwrap();
 }
 
 /// Samples of a command that the server answered with success.

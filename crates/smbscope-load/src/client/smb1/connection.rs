@@ -1,4 +1,4 @@
-//! One connection, and its one outstanding command, besides a watch that is an expected wait: out goes a
+//! One connection, and its one outstanding command, besides a watch that is an expected wait and the queue of a transfer: out goes a
 //! request, its answer is found by MID, checked, and noted with its times (MS-CIFS 3.2.4.1 and 3.2.5.1).
 
 use super::super::crypto::Smb1Signer;
@@ -114,6 +114,8 @@ pub(super) struct Smb1Connection {
     mids: Mids,
     /// What was sent last; still here when the caller stopped waiting for its answer.
     under_way: Option<Pending>,
+    /// What a queue has outstanding, the oldest first; likewise.
+    queued: Vec<Pending>,
     pub(super) timeout: Duration,
 }
 
@@ -140,6 +142,7 @@ impl Smb1Connection {
             unasked: 0,
             mids: Mids::default(),
             under_way: None,
+            queued: Vec::new(),
             timeout: options.timeout,
         }
     }
@@ -215,7 +218,20 @@ impl Smb1Connection {
     /// Sends a request.
     pub(super) async fn send<R: Message>(&mut self, request: &R, about: About) -> Result<Pending, Error> {
         self.forget_abandoned();
-        let mid = self.mids.next(self.watch.as_ref().map(|watch| watch.pending.mid));
+        self.send_beside(request, about).await
+    }
+
+    /// Sends a request of a queue; its MID. The answer is one of [`Smb1Connection::any_answer`].
+    pub(super) async fn post<R: Message>(&mut self, request: &R, about: About) -> Result<u16, Error> {
+        let pending = self.send_beside(request, about).await?;
+        self.under_way = None;
+        self.queued.push(pending);
+        Ok(pending.mid)
+    }
+
+    /// Sends a request beside those of a queue.
+    async fn send_beside<R: Message>(&mut self, request: &R, about: About) -> Result<Pending, Error> {
+        let mid = self.next_mid();
         let header = Header { mid, ..self.header };
         request.emit(&header, self.link.begin());
         let command = R::COMMAND;
@@ -239,10 +255,16 @@ impl Smb1Connection {
 
     /// A caller may have stopped waiting; a late response is discarded.
     fn forget_abandoned(&mut self) {
-        if let Some(left) = self.under_way.take() {
+        for left in std::mem::take(&mut self.queued).into_iter().chain(self.under_way.take()) {
             self.unanswered(&left);
             self.mids.ignore(left.mid);
         }
+    }
+
+    /// An id of no outstanding request.
+    fn next_mid(&mut self) -> u16 {
+        let (watch, queued) = (self.watch.as_ref().map(|watch| watch.pending.mid), &self.queued);
+        self.mids.next(|mid| watch == Some(mid) || queued.iter().any(|pending| pending.mid == mid))
     }
 
     /// Sends a request that has no answer: it takes the MID that it is given.
@@ -332,6 +354,31 @@ impl Smb1Connection {
         }
     }
 
+    /// Waits for the answer to any request of the queue. What else comes meanwhile is dealt with.
+    pub(super) async fn any_answer(&mut self) -> Result<(Pending, Header, Arrived), Error> {
+        let deadline = self.queued.first().and_then(|oldest| oldest.sent.last.checked_add(self.timeout));
+        loop {
+            let arrived = match self.link.receive(deadline).await {
+                Ok(arrived) => arrived,
+                Err(error) => return Err(self.broken(error, "waiting for an answer")),
+            };
+            let header = self.header_of_frame()?;
+            let answers =
+                |pending: &Pending| header.is_reply() && (pending.mid, pending.command) == (header.mid, header.command);
+            if let Some(at) = self.queued.iter().position(answers) {
+                let pending = self.queued[at];
+                self.verify(&pending)?;
+                self.queued.remove(at);
+                self.unasked = 0;
+                return Ok((pending, header, arrived));
+            }
+            self.attend(&header, arrived).await?;
+            if self.link.is_past(deadline) {
+                return Err(self.broken(io::ErrorKind::TimedOut.into(), "waiting for an answer"));
+            }
+        }
+    }
+
     /// Waits until a point in time with nothing outstanding but a watch, and deals with what the server wants.
     pub(super) async fn rest(&mut self, until: Instant) -> Result<(), Error> {
         self.forget_abandoned();
@@ -404,7 +451,7 @@ impl Smb1Connection {
             unlocks: &[],
             locks: &[],
         };
-        let mid = self.mids.next(self.watch.as_ref().map(|watch| watch.pending.mid));
+        let mid = self.next_mid();
         // There is no answer, unless the file was closed at the same time.
         self.mids.ignore(mid);
         self.send_one_way(&release, mid, false).await
@@ -448,7 +495,7 @@ impl Smb1Connection {
 
     /// The connection ended, or the time for an answer did: outstanding requests stay unanswered.
     fn broken(&mut self, error: io::Error, what: &'static str) -> Error {
-        let command = self.under_way.map(|pending| pending.command);
+        let command = self.under_way.as_ref().or(self.queued.first()).map(|pending| pending.command);
         self.give_up();
         if is_deadline(&error) {
             let command = Command::Smb1(command.unwrap_or(smb1::Command::INVALID));
@@ -463,7 +510,7 @@ impl Smb1Connection {
     }
 
     fn give_up(&mut self) {
-        if let Some(pending) = self.under_way.take() {
+        for pending in std::mem::take(&mut self.queued).into_iter().chain(self.under_way.take()) {
             self.unanswered(&pending);
         }
         if let Some(watch) = self.watch.take_if(|watch| !watch.is_answered()) {

@@ -141,7 +141,7 @@ impl Session {
     }
 
     /// The answer of a watch could be taken for data.
-    fn raw_is_possible(&self) -> bool {
+    pub(super) fn raw_is_possible(&self) -> bool {
         self.raw && self.connection.watch.is_none()
     }
 
@@ -170,11 +170,10 @@ impl Session {
     }
 
     /// Reads or writes all of these ranges, one after the other.
-    pub async fn transfer_many(
+    pub(super) async fn transfer_in_turn(
         &mut self,
         handle: Handle,
         ranges: &[Range],
-        _depth: u32,
         direction: Direction<'_>,
     ) -> Result<Moved, Error> {
         let mut moved = Moved { bytes: 0, outstanding: 1 };

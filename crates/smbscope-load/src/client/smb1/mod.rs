@@ -1,7 +1,7 @@
 //! SMB1: NT LM 0.12 (MS-CIFS, MS-SMB).
 //!
-//! One command is outstanding at a time, as every server's MaxMpxCount allows; a watch of a directory may wait beside
-//! it. Information is asked for at SMB1's own levels where there is one that means the same as the class, and passed
+//! One command is outstanding at a time, as every server's MaxMpxCount allows, except in a queue of reads or writes; a watch of
+//! a directory may wait beside them. Information is asked for at SMB1's own levels where there is one that means the same as the class, and passed
 //! through otherwise; the bytes are those of the level.
 
 mod connection;
@@ -9,6 +9,7 @@ mod directory;
 mod files;
 mod information;
 mod multiplex;
+mod queue;
 mod raw;
 mod setup;
 mod watch;

@@ -1,24 +1,34 @@
 //! Multiplex ids: which one the next request gets, and whose answers nobody wants any more (MS-CIFS 3.2.4.1.5).
 
-/// Answers that are not wanted are told from broken protocol by their MID, up to this many; the oldest is forgotten.
-const IGNORED: usize = 16;
+/// Commands of a queue that are outstanding; servers allow 50 (Samba, Windows).
+pub(super) const OUTSTANDING_MAX: usize = 64;
+
+/// Answers that are not wanted are told from broken protocol by their MID, up to this many; the oldest is forgotten. A queue that
+/// nobody waits for any more is the most.
+const IGNORED: usize = OUTSTANDING_MAX;
 
 /// The ids of a connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Mids {
     last: u16,
     ignored: [Option<u16>; IGNORED],
     oldest: usize,
 }
 
+impl Default for Mids {
+    fn default() -> Mids {
+        Mids { last: 0, ignored: [None; IGNORED], oldest: 0 }
+    }
+}
+
 impl Mids {
-    /// An id of no outstanding request; `waiting` is the id of one.
-    pub(super) fn next(&mut self, waiting: Option<u16>) -> u16 {
+    /// An id of no outstanding request; `waiting` says which ids those have.
+    pub(super) fn next(&mut self, waiting: impl Fn(u16) -> bool) -> u16 {
         loop {
             self.last = self.last.wrapping_add(1);
             let mid = self.last;
             // The server's own requests have 0xffff, and some servers take 0 for none.
-            if mid != 0 && mid != u16::MAX && Some(mid) != waiting && !self.ignored.contains(&Some(mid)) {
+            if mid != 0 && mid != u16::MAX && !waiting(mid) && !self.ignored.contains(&Some(mid)) {
                 return mid;
             }
         }
@@ -43,9 +53,9 @@ mod tests {
     #[test]
     fn ids_come_round_without_those_that_are_in_use() {
         let mut mids = Mids::default();
-        let first = mids.next(None);
+        let first = mids.next(|_| false);
         mids.ignore(7);
-        let round: Vec<u16> = (0..0xffff).map(|_| mids.next(Some(first))).collect();
+        let round: Vec<u16> = (0..0xffff).map(|_| mids.next(|mid| mid == first)).collect();
         assert!(round.iter().all(|mid| ![0, 7, 0xffff, first].contains(mid)));
         assert!(mids.was_ignored(7) && !mids.was_ignored(8));
         // Every other id came round: 65,536 without the four.
@@ -56,7 +66,8 @@ mod tests {
     #[test]
     fn of_the_ignored_the_oldest_is_forgotten() {
         let mut mids = Mids::default();
-        (1..=17).for_each(|mid| mids.ignore(mid));
-        assert!(!mids.was_ignored(1) && mids.was_ignored(2) && mids.was_ignored(17));
+        let most = IGNORED as u16;
+        (1..=most + 1).for_each(|mid| mids.ignore(mid));
+        assert!(!mids.was_ignored(1) && mids.was_ignored(2) && mids.was_ignored(most + 1));
     }
 }
