@@ -161,8 +161,11 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
 
-    /// A queue, and a way to see when requests are answered: each says its number.
-    fn queue(storage: Storage) -> (Arc<Queue>, impl Fn(u32), mpsc::Receiver<(u32, Instant)>) {
+    /// A request by its number, and when it was answered.
+    type Answers = mpsc::Receiver<(u32, Instant)>;
+
+    /// A queue, a way to pass requests to it, and their answers.
+    fn queue(storage: Storage) -> (Arc<Queue>, impl Fn(u32), Answers) {
         let queue = Queue::start(storage).expect("there is a thread");
         let (sender, answers) = mpsc::channel();
         let own = Arc::clone(&queue);
