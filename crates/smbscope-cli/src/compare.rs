@@ -1,5 +1,6 @@
 //! `smbscope compare`: captures, saved reports and ramps → one comparison.
 
+use crate::BadArguments;
 use crate::analyze::{self, Done};
 use crate::arguments::{CompareArguments, CompareFormat};
 use crate::interrupt::Interrupted;
@@ -8,10 +9,11 @@ use crate::output::Output;
 use anyhow::{Context, bail};
 use smbscope_bench::RUN;
 use smbscope_bench::files::Sources;
+use smbscope_bench::study::{Made, beside};
 use smbscope_capture::reader::Input;
 use smbscope_report::bench::{self, Document};
 use smbscope_report::compare::{self, Comparison, Content, Given, Summary};
-use smbscope_report::html;
+use smbscope_report::{html, study};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
@@ -54,13 +56,25 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
         output.refuse_terminal("HTML")?;
     }
     let names = names(&sides.iter().map(|files| files[0]).collect::<Vec<_>>(), &arguments.names);
+    if sides.iter().all(|files| matches!(files.as_slice(), [file] if Made::is_in(file))) {
+        return studies(arguments, &sides.concat(), &names, output);
+    }
     let mut inputs = Vec::new();
     for (files, name) in sides.iter().zip(names) {
+        // The variants of a study are sides of their own.
+        if let [file] = files.as_slice()
+            && Made::is_in(file)
+        {
+            for (variant, places) in Made::open(file, &name)?.variants() {
+                let runs = contents(arguments, &places)?;
+                inputs.extend((!runs.is_empty()).then(|| Given { name: format!("{name}: {variant}"), runs }));
+            }
+            continue;
+        }
         let mut runs = Vec::new();
         for file in files {
-            for place in repetitions(file)?.unwrap_or_else(|| vec![file.to_path_buf()]) {
-                runs.push((place.display().to_string(), content(arguments, &place)?));
-            }
+            let places = repetitions(file)?.unwrap_or_else(|| vec![file.to_path_buf()]);
+            runs.extend(contents(arguments, &places)?);
         }
         inputs.push(Given { name, runs });
     }
@@ -75,6 +89,38 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     };
     output.settle(result)?;
     fail_if(arguments, &inputs, &files)
+}
+
+/// Studies beside each other, variant by variant: what comes of it is a study, too.
+fn studies(
+    arguments: &CompareArguments,
+    directories: &[&Path],
+    names: &[String],
+    mut output: Output,
+) -> anyhow::Result<()> {
+    let of_runs = [("--fail-if", !arguments.fail_if.is_empty()), ("--by", !arguments.by.is_empty())];
+    if let Some((option, _)) = of_runs.into_iter().find(|(_, given)| *given) {
+        let text = "is for runs and captures: name the directories of variants, such as";
+        let example = directories[0].display();
+        return Err(BadArguments(format!("{option} {text} {example}/VARIANT")).into());
+    }
+    let made: Result<Vec<Made>, _> =
+        directories.iter().zip(names).map(|(directory, name)| Made::open(directory, name)).collect();
+    let document = beside(arguments.title.clone(), &made?)?;
+    let result = match arguments.format() {
+        CompareFormat::Json => study::write(&document, output.writer()),
+        CompareFormat::Html => html::write_study(&document, output.writer()),
+        CompareFormat::Text => {
+            let (width, color) = (output.width(arguments.common.width), output.takes_color(arguments.common.color));
+            output.writer().write_all(study::render(&document, width, color).as_bytes())
+        }
+    };
+    output.settle(result)
+}
+
+/// What is in these files or directories.
+fn contents(arguments: &CompareArguments, places: &[PathBuf]) -> anyhow::Result<Vec<(String, Content)>> {
+    places.iter().map(|place| Ok((place.display().to_string(), content(arguments, place)?))).collect()
 }
 
 /// Ends with an error where a limit is exceeded; what is not shown is said.

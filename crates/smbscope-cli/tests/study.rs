@@ -239,3 +239,68 @@ fn shipped_studies_are_ones() {
     let missing: Vec<&String> = names.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty() && names.len() >= 8, "{missing:?} of {names:?} are not on docs/studies.md");
 }
+
+/// Both studies load the same server for moments: their ratio is one, within what a busy machine does to 200 ms. Three
+/// repetitions have no interval.
+#[test]
+fn studies_are_compared_variant_by_variant() {
+    let (place, (_server, target)) = (directory("study-beside"), scripted());
+    write(&place, "echoes.toml", STUDY);
+    write(&place, "other.toml", STUDY.replace("['2.1', '3.1.1']", "['2.1', '3.0']"));
+    for (file, out) in [("echoes.toml", "old"), ("other.toml", "new")] {
+        let done = study(&place, &[file, "--target", &target, "-o", out]);
+        assert_eq!(done.status, Some(0), "{}", done.err);
+    }
+    let compare = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+        command.current_dir(&place).arg("compare").args(arguments).env_remove("NO_COLOR");
+        common::finish(command)
+    };
+    let text = compare(&["old", "new"]);
+    assert_eq!(text.status, Some(0), "{}", text.err);
+    for line in [
+        "Study old beside new",
+        "old and new were made from different files.",
+        "old has no dialect 3.0.",
+        "new has no dialect 3.1.1.",
+        "dialect 2.1, old",
+        "dialect 2.1, new",
+    ] {
+        assert!(text.out.contains(line), "{line}: {}", text.out);
+    }
+    let json = compare(&["--format", "json", "--title", "both", "old", "new"]);
+    let json: Value = serde_json::from_str(&json.out).expect("it is JSON");
+    conforms(&json);
+    assert_eq!((json["name"].as_str(), json["studies"].as_array().map(Vec::len)), (Some("both"), Some(2)));
+    let names: Vec<&str> =
+        json["variants"].as_array().expect("a list").iter().filter_map(|variant| variant["name"].as_str()).collect();
+    assert_eq!(names, ["dialect 2.1, old", "dialect 2.1, new", "dialect 3.1.1, old", "dialect 3.0, new"]);
+    assert_eq!(json["runs"].as_array().map(Vec::len), Some(12));
+    let factors: Vec<(u64, &Value)> = json["results"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .filter(|row| row["factor"].is_object())
+        .map(|row| (row["variant"].as_u64().expect("an index"), &row["factor"]))
+        .collect();
+    // Of each of the two measures, the one variant that both have.
+    assert_eq!(factors.iter().map(|(variant, _)| *variant).collect::<Vec<_>>(), [1, 1]);
+    for (_, factor) in factors {
+        let ratio = factor["ratio"].as_f64().expect("there are values");
+        assert!((0.1..10.0).contains(&ratio) && factor["interval"].is_null(), "{factor}");
+    }
+    // Beside a run, each variant is a side.
+    let new: Value =
+        serde_json::from_slice(&std::fs::read(place.join("new/study.json")).expect("it is kept")).expect("JSON");
+    let run = format!("new/{}", new["runs"][0]["directory"].as_str().expect("a directory"));
+    let mixed = compare(&["--format", "json", "old", &run]);
+    assert_eq!(mixed.status, Some(0), "{}", mixed.err);
+    let mixed: Value = serde_json::from_str(&mixed.out).expect("it is JSON");
+    assert_eq!(mixed["columns"].as_array().map(Vec::len), Some(3), "{}", mixed["columns"]);
+    let refused = compare(&["--fail-if", "p95(total) > 2x", "old", "new"]);
+    assert!(
+        refused.err.contains("--fail-if is for runs and captures: name the directories of variants"),
+        "{}",
+        refused.err
+    );
+}

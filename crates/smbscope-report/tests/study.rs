@@ -67,6 +67,7 @@ fn document() -> Document {
         results: results.rows(),
         server: results.server(),
         warnings: Vec::new(),
+        studies: Vec::new(),
     };
     document.headline = headline(&document);
     document

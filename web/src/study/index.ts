@@ -57,7 +57,9 @@ export function studyPage(study: SmbscopeStudyDocument): Page {
       ]),
       section("setup", "Set-up", [
         lead(
-          `Every setting of every axis goes with every one of the others. A repetition has each variant once, in a random order of its own (seed ${study.seed}); factors are taken within repetitions.`,
+          study.studies.length > 0
+            ? `Each variant of ${study.studies.join(" and ")} stands beside that of the same name. They were made at different times; factors are taken between all their repetitions.`
+            : `Every setting of every axis goes with every one of the others. A repetition has each variant once, in a random order of its own (seed ${study.seed}); factors are taken within repetitions.`,
         ),
         part("Variants", variantTable(study)),
         part("Made on", environment(study)),
@@ -79,11 +81,12 @@ function baselines(study: SmbscopeStudyDocument): string {
     : names.join("; ");
 }
 
-function runsText({ variants, repetitions, runs, definition }: SmbscopeStudyDocument): string {
+function runsText({ variants, repetitions, runs, definition, studies }: SmbscopeStudyDocument): string {
   const planned = variants.length * repetitions;
   const done = runs.filter((run) => run.failed === null).length;
   const made = done === planned ? counted(done, "run") : `${done} of ${counted(planned, "run")}`;
   const short = definition.quick ? ", short form (--quick)" : "";
+  if (studies.length > 0) return `${counted(variants.length, "variant")}: ${counted(done, "run")}${short}`;
   return `${counted(variants.length, "variant")} × ${counted(repetitions, "repetition")}: ${made}${short}`;
 }
 
@@ -203,7 +206,7 @@ const RAW =
 const METHOD: [string, string][] = [
   [
     "Factor",
-    "The ratio to the baseline within the same repetition, of all repetitions their geometric mean: what drifts in the meantime hits both.",
+    "The ratio to the baseline within the same repetition, of all repetitions their geometric mean: what drifts in the meantime hits both. Of studies beside each other the ratio of the geometric means of their repetitions: what drifted between them is part of it.",
   ],
   [
     "95% interval",

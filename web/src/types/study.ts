@@ -123,6 +123,10 @@ export interface SmbscopeStudyDocument {
    * What weakens the results, a sentence each.
    */
   warnings: string[];
+  /**
+   * The studies that this one sets beside each other, the baseline first; empty for a study of its own.
+   */
+  studies: string[];
 }
 /**
  * The program that made a document.
@@ -267,7 +271,7 @@ export interface StudyRow {
    */
   stddev: number | null;
   /**
-   * Against its baseline at the same load, repetition by repetition; null for a baseline itself, and where that has no value.
+   * Against its baseline at the same load, repetition by repetition (those of several studies: all of one against all of the other); null for a baseline itself, and where that has no value.
    */
   factor: Figure | null;
   /**

@@ -147,5 +147,6 @@ export function study(
       ...server("disk_read", "bytes/s", (_, of) => of * 1e5),
     ],
     warnings: [],
+    studies: [],
   };
 }

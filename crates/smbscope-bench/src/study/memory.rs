@@ -19,7 +19,7 @@ pub const STUDY: &str = "study.json";
 pub const PAGE: &str = "study.html";
 
 /// Bytes of a file that a study reads again: its own document, and those of its runs.
-const STUDY_MAX: u64 = 256 << 20;
+pub(super) const STUDY_MAX: u64 = 256 << 20;
 
 /// The runs so far.
 pub(super) struct Memory {
@@ -192,6 +192,7 @@ fn document(study: &Study, variants: &[Variant], directory: &Path) -> Document {
         results: Vec::new(),
         server: Vec::new(),
         warnings: Vec::new(),
+        studies: Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A study: runs of several variants, repeated, in an order in which drift hits all of them alike; kept so that it can go on
 //! after any interruption.
 
+mod beside;
 mod commands;
 mod definition;
 mod memory;
@@ -9,6 +10,7 @@ mod options;
 mod tests;
 mod variant;
 
+pub use beside::{Made, beside};
 pub use definition::{Axis, Definition, DefinitionError, RUNS_OF_A_VARIANT_MAX, Setting, Study, VARIANTS_MAX};
 pub use memory::{PAGE, STUDY};
 pub use options::Options;

@@ -24,10 +24,11 @@ Exit status: 0 done, 1 unusable input or output, 2 bad arguments, 3 a limit of -
 #[command(mut_arg("threads", |arg| arg.help("Follow connections on N threads, as `analyze` does. [default: all cores]")))]
 #[command(mut_arg("memory", |arg| arg.help("Memory budget in MiB for the analysis of a capture, as in `analyze`")))]
 pub struct CompareArguments {
-    /// Captures, reports saved as JSON, run directories of `bench` or their run.json: at least two. `-` is a capture on
-    /// standard input.
+    /// Captures, reports saved as JSON, run directories of `bench` or their run.json, or directories of studies: at least
+    /// two. `-` is a capture on standard input.
     ///
-    /// A directory of run directories is one side with that many runs. `vs` between files makes sides of several: `a1 a2
+    /// Directories of studies are compared variant by variant: what comes out is a study, too. Beside runs or captures, each
+    /// variant is a side. A directory of run directories is one side with that many runs. `vs` between files makes sides of several: `a1 a2
     /// a3 vs b1 b2 b3`. With five runs or more of each side, ratios have a 95% interval.
     #[arg(required = true, num_args = 2.., value_name = "FILE")]
     pub files: Vec<PathBuf>,

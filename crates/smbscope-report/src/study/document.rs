@@ -51,6 +51,9 @@ pub struct Document {
     pub server: Vec<ServerRow>,
     /// What weakens the results, a sentence each.
     pub warnings: Vec<String>,
+    /// The studies that this one sets beside each other, the baseline first; empty for a study of its own.
+    #[serde(default)]
+    pub studies: Vec<String>,
 }
 
 /// What a study was made from.
@@ -135,7 +138,8 @@ pub struct Row {
     pub mean: f64,
     /// Their sample standard deviation; null for a single one.
     pub stddev: Option<f64>,
-    /// Against its baseline at the same load, repetition by repetition; null for a baseline itself, and where that has no
+    /// Against its baseline at the same load, repetition by repetition (those of several studies: all of one against all of
+    /// the other); null for a baseline itself, and where that has no
     /// value.
     pub factor: Option<Figure>,
     /// The probability of at least this difference where there is none, adjusted for the number of rows (Benjamini and

@@ -18,6 +18,8 @@ pub struct Results {
     seed: u64,
     /// What each variant is compared with.
     baselines: Vec<usize>,
+    /// Repetitions of the same number have nothing else in common.
+    separate: bool,
     /// In the order of the measures; a load is its users and its rate.
     by_measure: Vec<BTreeMap<(u32, Option<u64>), Values>>,
     environments: Vec<BTreeMap<String, String>>,
@@ -70,12 +72,18 @@ impl Results {
             repetitions,
             seed,
             baselines: baselines.into_iter().collect(),
+            separate: false,
             by_measure: vec![BTreeMap::new(); measures.len()],
             environments: Vec::new(),
             server: BTreeMap::new(),
             points: 0,
             weak: BTreeMap::new(),
         }
+    }
+
+    /// The variants were run at different times: what they have in common is not in a repetition.
+    pub fn of_separate_runs(self) -> Results {
+        Results { separate: true, ..self }
     }
 
     /// Takes a run of this variant.
@@ -111,8 +119,13 @@ impl Results {
 
     /// A repetition has every variant once, close to each other: they are compared within it.
     fn factor(&self, baseline: &BTreeMap<u32, f64>, values: &BTreeMap<u32, f64>) -> Figure {
+        let settings = Settings { seed: self.seed, ..Settings::default() };
+        if self.separate {
+            let [baseline, values] = [baseline, values].map(|side| side.values().copied().collect::<Vec<f64>>());
+            return replication::unpaired(&baseline, &values, &settings);
+        }
         let pairs = values.iter().filter_map(|(repetition, value)| Some((*baseline.get(repetition)?, *value)));
-        replication::paired(&pairs.collect::<Vec<_>>(), &Settings { seed: self.seed, ..Settings::default() })
+        replication::paired(&pairs.collect::<Vec<_>>(), &settings)
     }
 
     /// All rows: by measure, load and variant. A measure that no run has a value of has none.

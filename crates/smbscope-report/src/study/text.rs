@@ -34,10 +34,14 @@ pub fn render(document: &Document, width: usize, color: bool) -> String {
             [one] => format!("the baseline ({one})"),
             _ => "the baseline above it".to_owned(),
         };
+        let within = match document.studies.is_empty() {
+            true => " within the same repetitions",
+            false => ", of all repetitions of the two studies",
+        };
         page.note(
             &format!(
-                "Mean: of the repetitions; Spread: their standard deviation in percent of it. × = ratio to {baseline} \
-                 within the same repetitions, with its 95% interval; in brackets the least and the \
+                "Mean: of the repetitions; Spread: their standard deviation in percent of it. × = ratio to {baseline}\
+                 {within}, with its 95% interval; in brackets the least and the \
                  greatest ratio of too few repetitions for an interval. Answers are adjusted for the number of rows."
             ),
             &left_out,
@@ -56,12 +60,15 @@ fn facts(page: &mut Page, document: &Document) {
         true => counted(done, "run", "runs"),
         false => format!("{done} of {planned} runs"),
     };
-    let text = format!(
-        "{} × {}, {runs} in random order (seed {}){short}",
-        counted(variants, "variant", "variants"),
-        counted(repetitions.into(), "repetition", "repetitions"),
-        document.seed
-    );
+    let variants = counted(variants, "variant", "variants");
+    let text = match document.studies.is_empty() {
+        true => format!(
+            "{variants} × {}, {runs} in random order (seed {}){short}",
+            counted(repetitions.into(), "repetition", "repetitions"),
+            document.seed
+        ),
+        false => format!("{variants}, {}{short}", counted(done, "run", "runs")),
+    };
     page.fact(Paint::Plain, "Runs", &text);
     page.fact(Paint::Plain, "File", &format!("{}, SHA-256 {}", document.definition.source, sha(document)));
     let client = |name: &str| document.environment.get(name).cloned();
