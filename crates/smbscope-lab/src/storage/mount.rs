@@ -76,12 +76,13 @@ impl Drop for SlowDisk {
 
 /// Whether file systems can be served here: the reason if not, and what to do.
 fn can_be_served() -> Result<(), Error> {
+    let is_root = rustix::process::geteuid().is_root();
     let why = match OpenOptions::new().read(true).write(true).open(DEVICE) {
-        Ok(_) if rustix::process::geteuid().is_root() || helper().is_some() => return Ok(()),
+        Ok(_) if is_root || helper().is_some() => return Ok(()),
         Ok(_) => {
             "fusermount3 is not installed: install it (Debian, Ubuntu: apt install fuse3), or run as root".to_owned()
         }
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied && !is_root => {
             format!("this user may not open {DEVICE}: run as root")
         }
         Err(error) => format!(
