@@ -26,6 +26,8 @@ pub struct Options {
     /// Of packets that were captured on both sides of a router, those nearer to this end count; where none is chosen, the
     /// first copy.
     pub beside: Option<Role>,
+    /// Exchanges of SMB2 keep what their requests asked for, to be sent again: [`Exchange::details`](smbscope_model::Exchange).
+    pub details: bool,
 }
 
 /// Bytes of the names of users and shares in the summaries of a shard's connections.
@@ -163,7 +165,7 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
         let ports = [view.source.port(), view.destination.port()];
         let wanted = self.options.ports.is_empty() || ports.iter().any(|port| self.options.ports.contains(port));
         let promising = ports.map(|port| SMB_PORTS.contains(&port) || self.options.ports.contains(&port));
-        wanted.then(|| FlowState::new(view, promising))
+        wanted.then(|| FlowState::new(view, promising, self.options.details))
     }
 
     fn data(&mut self, flow: &mut Option<FlowState>, view: &FlowView, direction: Direction, chunk: &Chunk<'_>) {

@@ -80,6 +80,8 @@ pub(crate) struct Message2 {
     /// Bytes of the member.
     pub(crate) length: u64,
     pub(crate) body: Body2,
+    /// What a request asks for beyond that, where it is to be kept.
+    pub(crate) detail: Option<Box<smb2::Detail>>,
 }
 
 impl Message1 {
@@ -123,34 +125,34 @@ pub(crate) enum Reading {
 
 /// Reads `head`, the first bytes of a payload of `length` bytes. With `last_try`, no more will come: what is there
 /// must do.
-pub(crate) fn read(head: &[u8], length: u64, last_try: bool) -> Reading {
+pub(crate) fn read(head: &[u8], length: u64, last_try: bool, details: bool) -> Reading {
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     let reading = match head.get(..4) {
         None if length < 4 => Reading::Done(Content::Raw),
         None => Reading::Needs(4),
         Some(id) if id == smb1::PROTOCOL_ID => read_smb1(head, length, last_try),
-        Some(id) if id == smb2::PROTOCOL_ID => read_smb2(head, length, last_try, false),
+        Some(id) if id == smb2::PROTOCOL_ID => read_smb2(head, length, last_try, details),
         Some(id) if id == smb2::TRANSFORM_ID => read_encrypted(head),
         Some(id) if id == smb2::COMPRESSION_ID => Reading::Needs(length.min(MAX_HEAD)),
         Some(_) => Reading::Done(Content::Raw),
     };
     match reading {
         Reading::Needs(bytes) if !last_try && head.len() < bytes.min(length) => Reading::Needs(bytes.min(length)),
-        Reading::Needs(_) => Reading::Done(read_what_is_there(head, length)),
+        Reading::Needs(_) => Reading::Done(read_what_is_there(head, length, details)),
         done => done,
     }
 }
 
 /// The last resort for a frame that is cut off: by the snap length, by a gap, or by its own length.
-fn read_what_is_there(head: &[u8], length: usize) -> Content {
+fn read_what_is_there(head: &[u8], length: usize, details: bool) -> Content {
     match head.get(..4) {
         Some(id) if id == smb1::PROTOCOL_ID => smb1_message(head, length).map_or(Content::Cut, Content::Smb1),
-        Some(id) if id == smb2::PROTOCOL_ID => match read_smb2(head, length, true, false) {
+        Some(id) if id == smb2::PROTOCOL_ID => match read_smb2(head, length, true, details) {
             Reading::Done(content) => content,
             Reading::Needs(_) => Content::Cut,
         },
         Some(id) if id == smb2::TRANSFORM_ID => Content::Encrypted { session_id: None },
-        Some(id) if id == smb2::COMPRESSION_ID => decompressed(head),
+        Some(id) if id == smb2::COMPRESSION_ID => decompressed(head, details),
         Some(_) => Content::Raw,
         None => Content::Cut,
     }
@@ -166,13 +168,13 @@ fn read_encrypted(head: &[u8]) -> Reading {
 }
 
 /// Undoes the compression as far as headers reach (MS-SMB2 2.2.42).
-fn decompressed(head: &[u8]) -> Content {
+fn decompressed(head: &[u8], details: bool) -> Content {
     let chained = compression::looks_chained(head);
     let length = compression::parse_as(head, chained).map(|frame| frame.original_len());
     let recovered = compression::recover_prefix(head, chained, MAX_RECOVERED);
-    match length.and_then(|length| recovered.map(|message| read_smb2(&message, length, true, true))) {
+    match length.and_then(|length| recovered.map(|message| read_smb2(&message, length, true, details))) {
         // What holds no SMB2 header was not undone, whatever came out.
-        Ok(Reading::Done(content @ Content::Smb2 { .. })) => content,
+        Ok(Reading::Done(Content::Smb2 { members, cut, .. })) => Content::Smb2 { members, compressed: true, cut },
         _ => Content::Opaque,
     }
 }
@@ -223,7 +225,7 @@ fn body1(header: &smb1::Header, block: &smb1::Block<'_>, message: &[u8], missing
 }
 
 /// Reads the members of a compound, one after the other.
-fn read_smb2(head: &[u8], length: usize, last_try: bool, compressed: bool) -> Reading {
+fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> Reading {
     let mut members = Vec::new();
     let mut offset = 0;
     let mut cut = false;
@@ -245,13 +247,19 @@ fn read_smb2(head: &[u8], length: usize, last_try: bool, compressed: bool) -> Re
             0 => length,
             next => offset.saturating_add(next).min(length),
         };
-        let needed = offset.saturating_add(needed(&header, member)).min(end).min(MAX_HEAD);
+        let needed = offset.saturating_add(needed(&header, member, details)).min(end).min(MAX_HEAD);
         if head.len() < needed && !last_try {
             return Reading::Needs(needed);
         }
         let bytes = &member[..member.len().min(end.saturating_sub(offset))];
         let missing = if head.len() < needed { end.saturating_sub(head.len()) } else { 0 };
-        members.push(Message2 { header, length: (end - offset) as u64, body: body2(&header, bytes, missing) });
+        let detail = (details && !header.is_response()).then(|| smb2::Detail::of(header.command, bytes)).flatten();
+        members.push(Message2 {
+            header,
+            length: (end - offset) as u64,
+            body: body2(&header, bytes, missing),
+            detail: detail.map(Box::new),
+        });
         if header.next_command == 0 {
             break;
         }
@@ -265,14 +273,15 @@ fn read_smb2(head: &[u8], length: usize, last_try: bool, compressed: bool) -> Re
     if members.is_empty() {
         return Reading::Done(Content::Cut);
     }
-    Reading::Done(Content::Smb2 { members, compressed, cut })
+    Reading::Done(Content::Smb2 { members, compressed: false, cut })
 }
 
-fn needed(header: &smb2::Header, member: &[u8]) -> usize {
+fn needed(header: &smb2::Header, member: &[u8], details: bool) -> usize {
     if header.is_response() {
         smb2::Response::needed(header.command, member)
     } else {
-        smb2::Request::needed(header.command, member).max(smb2::Header::LENGTH)
+        let more = if details { smb2::Detail::needed(header.command, member) } else { 0 };
+        smb2::Request::needed(header.command, member).max(smb2::Header::LENGTH).max(more)
     }
 }
 

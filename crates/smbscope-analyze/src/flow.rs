@@ -25,10 +25,10 @@ pub struct FlowState {
 
 impl FlowState {
     /// A flow that was just seen; of its ports, source and destination, these promise SMB.
-    pub(crate) fn new(view: &FlowView, promising: [bool; 2]) -> FlowState {
+    pub(crate) fn new(view: &FlowView, promising: [bool; 2], details: bool) -> FlowState {
         let certain = promising.contains(&true);
         FlowState {
-            framers: [Framer::new(view.midstream, certain), Framer::new(view.midstream, certain)],
+            framers: [(); 2].map(|()| Framer::new(view.midstream, certain, details)),
             client_by_port: match promising {
                 [true, false] => Some(Direction::Backward),
                 [false, true] => Some(Direction::Forward),

@@ -145,6 +145,8 @@ pub(crate) struct Framer {
     searched: u32,
     /// The port or the other direction says that this is SMB: never give up.
     certain: bool,
+    /// Messages keep what their requests ask for.
+    details: bool,
     /// Its messages are SMB2: raw data can't follow.
     speaks_smb2: bool,
     /// The session of the last encrypted frame.
@@ -165,7 +167,7 @@ pub(crate) struct Framer {
 
 impl Framer {
     /// A framer at the beginning of a stream, or in the middle of one.
-    pub(crate) fn new(midstream: bool, certain: bool) -> Framer {
+    pub(crate) fn new(midstream: bool, certain: bool, details: bool) -> Framer {
         let state = if midstream { State::Hunting } else { BOUNDARY };
         Framer {
             state,
@@ -173,6 +175,7 @@ impl Framer {
             synchronised: false,
             searched: 0,
             certain,
+            details,
             speaks_smb2: false,
             session: None,
             trust: Trust::Sure,
@@ -256,7 +259,7 @@ impl Framer {
             }
             State::Inside(frame) => {
                 if frame.content.is_none() {
-                    frame.content = Some(last_reading(&self.head, frame.header.length));
+                    frame.content = Some(last_reading(&self.head, frame.header.length, self.details));
                 }
                 frame.interrupted = true;
                 frame.missed_until = frame.missed_until.max(gap.missed_until);
@@ -276,7 +279,7 @@ impl Framer {
     pub(crate) fn finish(&mut self, frames: &mut Vec<Frame>) {
         if let State::Inside(frame) = &mut self.state {
             if frame.content.is_none() {
-                frame.content = Some(last_reading(&self.head, frame.header.length));
+                frame.content = Some(last_reading(&self.head, frame.header.length, self.details));
             }
             self.complete(false, frames);
         }
@@ -449,13 +452,13 @@ impl Framer {
         if frame.content.is_none() {
             let here = &captured[..captured.len().min(usize::try_from(taken).unwrap_or(usize::MAX))];
             let whole = here.len() as u64 == taken;
-            frame.content = gather(&mut self.head, &mut frame.wanted, here, whole, frame.header.length);
+            frame.content = gather(&mut self.head, &mut frame.wanted, here, whole, frame.header.length, self.details);
         }
         if position + taken < frame.end {
             return taken;
         }
         if frame.content.is_none() {
-            frame.content = Some(last_reading(&self.head, frame.header.length));
+            frame.content = Some(last_reading(&self.head, frame.header.length, self.details));
         }
         let rest = usize::try_from(taken).ok().and_then(|taken| captured.get(taken..)).unwrap_or_default();
         if frame.trust != Trust::Sure && !resync::may_follow(rest) {
@@ -542,9 +545,16 @@ const BOUNDARY: State = State::Boundary { header: [0; HEADER_LENGTH], have: 0, b
 
 /// Reads a frame's content from `here`, in place where possible; keeps a copy in `head` where the rest is still to
 /// come. `whole` says that `here` is all that was on the wire, and not cut by the snap length.
-fn gather(head: &mut Vec<u8>, wanted: &mut usize, here: &[u8], whole: bool, length: u32) -> Option<Content> {
+fn gather(
+    head: &mut Vec<u8>,
+    wanted: &mut usize,
+    here: &[u8],
+    whole: bool,
+    length: u32,
+    details: bool,
+) -> Option<Content> {
     if head.is_empty() {
-        match read(here, u64::from(length), !whole) {
+        match read(here, u64::from(length), !whole, details) {
             Reading::Done(content) => return Some(content),
             Reading::Needs(bytes) => *wanted = bytes,
         }
@@ -560,16 +570,16 @@ fn gather(head: &mut Vec<u8>, wanted: &mut usize, here: &[u8], whole: bool, leng
         if head.len() < *wanted && !last_try {
             return None;
         }
-        match read(head, u64::from(length), last_try) {
+        match read(head, u64::from(length), last_try, details) {
             Reading::Done(content) => return Some(content),
             Reading::Needs(bytes) if bytes > head.len() => *wanted = bytes,
-            Reading::Needs(_) => return Some(last_reading(head, length)),
+            Reading::Needs(_) => return Some(last_reading(head, length, details)),
         }
     }
 }
 
-fn last_reading(head: &[u8], length: u32) -> Content {
-    match read(head, u64::from(length), true) {
+fn last_reading(head: &[u8], length: u32, details: bool) -> Content {
+    match read(head, u64::from(length), true, details) {
         Reading::Done(content) => content,
         Reading::Needs(_) => Content::Cut,
     }

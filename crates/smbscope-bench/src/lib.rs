@@ -21,6 +21,7 @@
 
 pub mod files;
 pub mod progress;
+pub mod record;
 pub mod study;
 
 mod clean;

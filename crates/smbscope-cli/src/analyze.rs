@@ -240,6 +240,7 @@ fn analyze<S: Sink>(
         ports: arguments.ports.clone(),
         limits: arguments.common.limits(),
         beside: arguments.beside.map(Into::into),
+        details: false,
     };
     let found = pipeline::run(set, &options, sharding, threading, sinks, |set| progress.show(|| set.progress()));
     progress.finish();

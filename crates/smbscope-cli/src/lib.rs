@@ -16,6 +16,7 @@ mod lab;
 mod manual;
 mod output;
 mod progress;
+mod record;
 mod recorder;
 mod study;
 mod terminal;
@@ -29,6 +30,7 @@ pub use arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
     StatusArguments, StorageArguments, UpArguments,
 };
+pub use arguments::{RecordArguments, Think};
 pub use arguments::{StudyArguments, StudyFormat};
 pub use compare::LimitExceeded;
 pub use interrupt::Interrupted;
@@ -64,6 +66,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Verb::Bench(arguments) => bench::run(arguments),
         Verb::Compare(arguments) => compare::run(arguments),
         Verb::Lab(arguments) => lab::run(arguments),
+        Verb::Record(arguments) => record::run(arguments),
         Verb::Study(arguments) => study::run(arguments),
         Verb::Completions(arguments) => completions::run(arguments),
         Verb::Man(arguments) => manual::run(arguments),

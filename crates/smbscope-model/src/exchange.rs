@@ -188,6 +188,26 @@ named! {
     }
 }
 
+/// What a request asked for beyond what it worked on, to send its like again; of SMB2.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Details {
+    /// The request.
+    pub request: smb2::Detail,
+    /// What was opened; of a successful open.
+    pub created: Option<CreatedFile>,
+}
+
+/// What an open found or made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CreatedFile {
+    /// 0 superseded, 1 opened, 2 created, 3 overwritten.
+    pub action: u32,
+    /// Bytes of the file.
+    pub size: u64,
+    /// MS-FSCC 2.6.
+    pub attributes: u32,
+}
+
 /// A request and its answer, with the four timestamps and what the protocol's state says about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchange {
@@ -237,6 +257,8 @@ pub struct Exchange {
     pub encrypted: bool,
     /// Of an open what it was granted, of a read what its open holds; absent where the capture does not show it.
     pub caching: Option<Caching>,
+    /// What the request asked for beyond that; only where an analysis was told to keep it.
+    pub details: Option<Box<Details>>,
     /// A read of bytes that were read before in the same session, with no sign that they changed since.
     pub repeated: bool,
     /// How it ended.
@@ -284,6 +306,7 @@ impl Exchange {
             signed: false,
             encrypted: false,
             caching: None,
+            details: None,
             repeated: false,
             outcome: Outcome::Unanswered,
             retransmitted: 0,

@@ -13,6 +13,7 @@ use crate::smb1::Smb1;
 use crate::unseen::MessageIds;
 use named::{Effect, Named, display_path, file_id, granted, logged_on, oplock_left};
 use requests::{Request, Requests, UNSOLICITED};
+use smbscope_model::exchange::{CreatedFile, Details};
 use smbscope_model::{Command, Dialect, Direction, Outcome, Protocol, Status, Subcommand, groups};
 use smbscope_wire::smb2::messages::oplock_break::Notification;
 use smbscope_wire::smb2::{self, FileReference, flags};
@@ -153,6 +154,8 @@ impl Smb2 {
         let mut pending = ledger.begin(frame, opening);
         let exchange = &mut pending.exchange;
         (exchange.user, exchange.share, exchange.path) = (user, share, path.clone());
+        exchange.details =
+            member.detail.as_deref().map(|request| Box::new(Details { request: request.clone(), created: None }));
         if let Some(Held { caching, repeated }) = held {
             (exchange.caching, exchange.repeated) = (caching, repeated);
         }
@@ -314,6 +317,10 @@ impl Smb2 {
                 let file = created.file;
                 exchange.file_id = file_id(file);
                 exchange.caching = granted(asked, created);
+                if let Some(details) = &mut exchange.details {
+                    let (action, attributes) = (created.create_action, created.file_attributes);
+                    details.created = Some(CreatedFile { action, size: created.end_of_file, attributes });
+                }
                 if let Some(path) = path {
                     let version = (created.last_write, created.end_of_file);
                     let facts = OpenFacts::new(exchange.share.as_deref(), Some(&path), version, exchange.caching);

@@ -107,8 +107,10 @@ pub struct BenchArguments {
     pub arrivals: Arrivals,
 
     /// Closed loop: add this think time between two operations of a user.
-    #[arg(long, value_name = "DURATION", value_parser = units::time, conflicts_with_all = ["rate", "rate_per_user", "rates"], help_heading = "Load")]
-    pub think: Option<Duration>,
+    ///
+    /// Of a loadfile or recording, `recorded` keeps its pauses, `none` leaves them out, and `0.5x` halves them.
+    #[arg(long, value_name = "DURATION", value_parser = think, conflicts_with_all = ["rate", "rate_per_user", "rates"], help_heading = "Load")]
+    pub think: Option<Think>,
 
     /// Find the most users with whom a criterion holds, such as 'p95(Read) < 20ms' or
     /// 'p99(total) < 100ms and errors < 1%', in the range of --users; or the highest rate, in the range of --rates.
@@ -326,6 +328,29 @@ pub struct CleanArguments {
     /// How to connect.
     #[command(flatten)]
     pub connect: ConnectArguments,
+}
+
+/// How users think.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Think {
+    /// For this time between two operations.
+    Between(Duration),
+    /// As the workload has it, so many times as long.
+    Recorded(f64),
+}
+
+fn think(text: &str) -> Result<Think, String> {
+    match text {
+        "recorded" => Ok(Think::Recorded(1.0)),
+        "none" => Ok(Think::Recorded(0.0)),
+        _ => match text.strip_suffix('x') {
+            Some(factor) => match factor.parse::<f64>() {
+                Ok(factor) if (0.0..=1_000.0).contains(&factor) => Ok(Think::Recorded(factor)),
+                _ => Err("expected a factor from 0x to 1000x".to_owned()),
+            },
+            None => units::time(text).map(Think::Between).map_err(|error| error.to_string()),
+        },
+    }
 }
 
 /// Arguments of `smbscope bench workloads`.

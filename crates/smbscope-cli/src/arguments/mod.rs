@@ -5,9 +5,10 @@ mod compare;
 mod install;
 mod lab;
 mod one_of;
+mod record;
 mod study;
 
-pub use bench::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, WorkloadsArguments};
+pub use bench::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, Think, WorkloadsArguments};
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -18,6 +19,7 @@ pub use lab::{
     StatusArguments, StorageArguments, UpArguments,
 };
 use one_of::named;
+pub use record::RecordArguments;
 use smbscope_model::units;
 use smbscope_model::{Limits, Nanos, Role};
 use smbscope_report::Thresholds;
@@ -42,7 +44,7 @@ impl Arguments {
             Verb::Analyze(arguments) => arguments,
             Verb::Bench(arguments) => return arguments.check(),
             Verb::Compare(arguments) => return arguments.check(),
-            Verb::Lab(_) | Verb::Study(_) | Verb::Completions(_) | Verb::Man(_) => return Ok(()),
+            Verb::Lab(_) | Verb::Record(_) | Verb::Study(_) | Verb::Completions(_) | Verb::Man(_) => return Ok(()),
         };
         let conflict = if arguments.classic && arguments.format() != Format::Text {
             "--classic is a layout of the text report; it goes with --format text"
@@ -88,6 +90,12 @@ pub enum Verb {
     /// Each one is an ordinary process with a folder of its own, listens on the loopback interface only, and leaves
     /// nothing behind. Root is not needed. docs/lab.md has more.
     Lab(LabArguments),
+
+    /// Record what clients did in a capture, as a workload that bench replays.
+    ///
+    /// Takes the commands on files of SMB2 and SMB 3 with their sizes, offsets, order and pauses, and the sizes of the
+    /// files; contents are generated. What can't be replayed is listed. docs/workloads.md has more.
+    Record(RecordArguments),
 
     /// Run a study: variants of a load, repeated in random order, and compared.
     ///

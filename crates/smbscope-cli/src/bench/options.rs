@@ -1,7 +1,7 @@
 //! What the arguments of `smbscope bench` ask for.
 
 use super::{command, password};
-use crate::arguments::{BenchArguments, ConnectArguments};
+use crate::arguments::{BenchArguments, ConnectArguments, Think};
 use crate::{BadArguments, lab};
 use smbscope_bench::files::Sources;
 use smbscope_bench::{Connect, Private, RunOptions, Server};
@@ -11,6 +11,7 @@ use smbscope_load::engine::{Connects, EngineError, ErrorLimit, Limits, OverloadL
 use smbscope_load::workload::{Scenarios, Workload};
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::time::Duration;
 
 /// All of it, with the workload read.
 pub(crate) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
@@ -60,13 +61,25 @@ pub(super) fn connect(arguments: &ConnectArguments) -> Connect {
 /// The workload that is asked for.
 fn workload(arguments: &BenchArguments) -> anyhow::Result<Workload> {
     if let Some(file) = &arguments.loadfile {
-        return Ok(Workload::loadfile(file)?);
+        return Ok(thinking(arguments, Workload::loadfile(file)?)?);
     }
     let name = &arguments.workload;
     let file = Path::new(name);
     let is_file = file.is_file() || name.contains(['/', '.']);
     let workload = if is_file { Workload::load(file)? } else { Workload::builtin(name)? };
-    Ok(workload.set(&arguments.set)?)
+    Ok(thinking(arguments, workload.set(&arguments.set)?)?)
+}
+
+/// The workload with pauses as they are asked for.
+fn thinking(arguments: &BenchArguments, workload: Workload) -> Result<Workload, BadArguments> {
+    let Some(Think::Recorded(by)) = arguments.think else { return Ok(workload) };
+    if !workload.has_pauses() {
+        let name = workload.name();
+        return Err(BadArguments(format!(
+            "{name} is no loadfile and no recording, whose pauses --think could scale: give it a duration"
+        )));
+    }
+    Ok(workload.thinking(by))
 }
 
 /// Refuses what is asked of a workload that has no such thing, before anything is begun.
@@ -145,7 +158,12 @@ fn schedule(arguments: &BenchArguments, workload: &Workload) -> Schedule {
         (.., Some(Scenarios { rate, .. })) if arguments.think.is_none() => {
             Schedule::Open { rate, per_user: true, arrivals }
         }
-        _ => Schedule::Closed { think: arguments.think.unwrap_or_default() },
+        _ => Schedule::Closed {
+            think: match arguments.think {
+                Some(Think::Between(think)) => think,
+                _ => Duration::ZERO,
+            },
+        },
     }
 }
 

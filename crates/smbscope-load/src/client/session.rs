@@ -174,6 +174,16 @@ impl Session {
         either!(self, session => session.list(pattern, info, most, entries).await)
     }
 
+    /// Lists what is next of an open directory, with a single command (MS-SMB2 2.2.33); its entries are not kept.
+    pub async fn list_open(&mut self, handle: Handle, pattern: &str, class: u8, flags: u8) -> Result<(), Error> {
+        match self {
+            Session::Smb2(session) => session.list_open(handle, pattern, class, flags).await,
+            Session::Smb1(_) | Session::Local(_) => {
+                Err(Error::Unsupported("only SMB2 and SMB 3 list by an open directory".to_owned()))
+            }
+        }
+    }
+
     /// Removes a file.
     pub async fn remove_file(&mut self, path: &str) -> Result<(), Error> {
         either!(self, session => session.remove_file(path).await)

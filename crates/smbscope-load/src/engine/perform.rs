@@ -221,6 +221,12 @@ impl User {
             Action::List { pattern, info, most } => {
                 self.connections.current().list(pattern, info, most, None).await.map(drop)?
             }
+            Action::RenameOpen { slot, to, replace } => {
+                self.connections.current().set_file(handle!(slot), SetInfo::Rename { path: to, replace }).await?
+            }
+            Action::ListOpen { slot, pattern, class, flags } => {
+                self.connections.current().list_open(handle!(slot), pattern, class, flags).await?
+            }
             Action::RemoveFile(path) => self.connections.current().remove_file(path).await?,
             Action::Rename { from, to } => self.connections.current().rename(from, to).await?,
             Action::MakeDirectory(path) => self.connections.current().make_directory(path).await?,

@@ -482,6 +482,8 @@ fn subject(action: &Action<'_>, paths: &mut Vec<(Slot, Arc<str>)>) -> Option<Arc
         | Action::SetBasic(slot)
         | Action::SetEnd(slot, _)
         | Action::SetDelete(slot, _)
+        | Action::RenameOpen { slot, .. }
+        | Action::ListOpen { slot, .. }
         | Action::Control { slot: Some(slot), .. } => {
             paths.iter().rev().find(|(open, _)| *open == slot).map(|(_, path)| path.clone())
         }

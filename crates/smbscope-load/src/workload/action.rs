@@ -105,6 +105,26 @@ pub enum Action<'a> {
         /// Entries at most; 0 is all.
         most: usize,
     },
+    /// Gives an open file another path.
+    RenameOpen {
+        /// The open file.
+        slot: Slot,
+        /// New path.
+        to: &'a str,
+        /// A file that is there gives way.
+        replace: bool,
+    },
+    /// Lists what is next of an open directory: a single command.
+    ListOpen {
+        /// The open directory.
+        slot: Slot,
+        /// What names must match; looked at with the first one.
+        pattern: &'a str,
+        /// Directory class.
+        class: u8,
+        /// MS-SMB2 2.2.33
+        flags: u8,
+    },
     /// Removes a file.
     RemoveFile(&'a str),
     /// Renames.

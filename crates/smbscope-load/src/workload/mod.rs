@@ -12,6 +12,7 @@ mod loadfile;
 mod made;
 mod netbench;
 mod path;
+mod recorded;
 mod seat;
 mod synthetic;
 
@@ -21,6 +22,7 @@ pub use error::{Error, Location};
 pub use file_set::{FileSet, Owner};
 pub use made::{Made, Own};
 pub use netbench::NetbenchLike;
+pub use recorded::{Recorded, Recording};
 pub use seat::UserSeat;
 
 pub(crate) use made::NAMES_MAX;
@@ -152,15 +154,18 @@ impl Workload {
 
     fn toml_file(name: String, bytes: &[u8]) -> Result<Workload, Error> {
         let unreadable = |error| Error::Unreadable { path: name.clone(), error };
-        if bytes.len() > WORKLOAD_TABLE_MAX {
+        let text = str::from_utf8(bytes).map_err(|_| unreadable(io::Error::other("it is not UTF-8")))?;
+        if bytes.len() > WORKLOAD_TABLE_MAX && !recorded::is_one(text) {
             let most = WORKLOAD_TABLE_MAX >> 20;
             return Err(unreadable(io::Error::other(format!("a workload of more than {most} MiB is none"))));
         }
-        let text = str::from_utf8(bytes).map_err(|_| unreadable(io::Error::other("it is not UTF-8")))?;
         Workload::toml(&name, text, Source::File(name.clone()))
     }
 
     fn toml(file: &str, text: &str, source: Source) -> Result<Workload, Error> {
+        if recorded::is_one(text) {
+            return recorded::parse(file, text, source);
+        }
         let synthetic::Parsed { name, description, synthetic } = synthetic::parse(file, text)?;
         let file_set = synthetic.file_set().clone();
         let (parameters, toml) = (synthetic::parameters(file, text)?, Some((file.to_owned(), text.to_owned())));
@@ -187,6 +192,19 @@ impl Workload {
                 hint: "a loadfile has none".to_owned(),
             }),
         }
+    }
+
+    /// The same with pauses of a loadfile or recording so many times as long: 0 leaves them out.
+    pub fn thinking(self, by: f64) -> Workload {
+        match &self.kind {
+            Kind::Loadfile(loadfile) => Workload { kind: Kind::Loadfile(Arc::new(loadfile.thinking(by))), ..self },
+            Kind::Synthetic(_) => self,
+        }
+    }
+
+    /// Whether pauses are lines of it, which can be scaled.
+    pub fn has_pauses(&self) -> bool {
+        matches!(&self.kind, Kind::Loadfile(_))
     }
 
     /// Names and values of its parameters.
@@ -254,7 +272,7 @@ impl Workload {
     /// Refuses a dialect in which a step of it can't be done.
     pub fn check_dialect(&self, dialect: Dialect) -> Result<(), Error> {
         let unsupported = match &self.kind {
-            Kind::Loadfile(_) => None,
+            Kind::Loadfile(loadfile) => loadfile.unsupported_in(dialect),
             Kind::Synthetic(synthetic) => synthetic.unsupported_in(dialect),
         };
         let Some((step, why)) = unsupported else { return Ok(()) };
@@ -340,7 +358,7 @@ impl Script for UserScript {
 }
 
 /// A path below the root of a share, checked and without a backslash at either end; or what is wrong with it.
-pub(crate) fn relative_path(path: &str) -> Result<String, String> {
+pub fn relative_path(path: &str) -> Result<String, String> {
     path::below(path, path::Last::Name)
 }
 

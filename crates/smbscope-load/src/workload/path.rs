@@ -9,7 +9,7 @@ use std::collections::HashMap;
 pub(super) struct PathId(u32);
 
 /// Every path that a workload names, once each. They are relative to the user's own directory.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Names {
     names: Vec<Box<str>>,
     ids: HashMap<Box<str>, PathId>,

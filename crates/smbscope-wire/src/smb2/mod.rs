@@ -1,6 +1,7 @@
 //! SMB2 and SMB3: MS-SMB2.
 
 mod command;
+mod detail;
 mod file_reference;
 mod header;
 pub mod messages;
@@ -9,6 +10,7 @@ mod transform;
 mod view;
 
 pub use command::Command;
+pub use detail::Detail;
 pub use file_reference::FileReference;
 pub use header::{Header, flags};
 pub use messages::lock::LockElement;

@@ -21,6 +21,10 @@ pub struct Created {
     pub oplock_level: u8,
     /// The lease, where that is what was granted and it is not cut off.
     pub lease: Option<GrantedLease>,
+    /// 0 superseded, 1 opened, 2 created, 3 overwritten.
+    pub create_action: u32,
+    /// MS-FSCC 2.6.
+    pub file_attributes: u32,
     /// When the file was written last.
     pub last_write: u64,
     /// Bytes of the file.
@@ -256,7 +260,8 @@ impl Created {
         };
         let [_, _, last_write, _] = Response::times(m)?;
         let (file, end_of_file) = (Response::file(m)?, Response::end_of_file(m)?);
-        Some(Created { file, oplock_level, lease, last_write, end_of_file })
+        let (create_action, file_attributes) = (Response::create_action(m)?, Response::file_attributes(m)?);
+        Some(Created { file, oplock_level, lease, create_action, file_attributes, last_write, end_of_file })
     }
 }
 
@@ -378,7 +383,11 @@ mod tests {
         let file = FileReference { persistent: 7, volatile: 8 };
         let (last_write, end_of_file) = (0x01d9_0000_0000_0001, 1234);
         let created = |lease| {
-            Response::Create(Created { file, oplock_level: create::oplock::LEASE, lease, last_write, end_of_file })
+            let oplock_level = create::oplock::LEASE;
+            let (create_action, file_attributes) = (0, 0);
+            let created =
+                Created { file, oplock_level, lease, create_action, file_attributes, last_write, end_of_file };
+            Response::Create(created)
         };
         let lease = GrantedLease { key: [0xab; 16], state: 7 };
         assert_eq!(Response::parse(Command::CREATE, &message), created(Some(lease)));

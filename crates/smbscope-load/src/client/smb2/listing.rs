@@ -4,7 +4,7 @@ use super::Session;
 use super::connection::{About, Smb2Connection};
 use super::files::reference;
 use crate::client::Error;
-use crate::client::file::{Disposition, Entry, Info, Open, access, options};
+use crate::client::file::{Disposition, Entry, Handle, Info, Open, access, options};
 use crate::client::limits::Listed;
 use smbscope_model::Subcommand;
 use smbscope_wire::smb2::messages::query_directory::{self, flags};
@@ -45,6 +45,18 @@ impl Session {
         };
         let result = list(&mut self.connection, request, most, entries).await;
         self.close_after(handle, result).await
+    }
+}
+
+impl Session {
+    /// Lists what is next of an open directory, with a single command; its entries are not kept.
+    pub async fn list_open(&mut self, handle: Handle, pattern: &str, class: u8, flags: u8) -> Result<(), Error> {
+        let output_buffer_length = LIST_BUFFER.min(self.facts.max_transact);
+        let (file, pattern) = (reference(handle)?, pattern.into());
+        let request = query_directory::Request { file, class, flags, pattern, output_buffer_length };
+        let about = About { subcommand: Some(Subcommand::Info(request.level())), ..About::file(file) };
+        self.connection.call(&request, about).await?.ok()?;
+        Ok(())
     }
 }
 

@@ -17,12 +17,16 @@ use super::action::Expected;
 use super::path::{Names, PathId};
 use super::{Error, error::Location};
 use crate::client::Info;
+use smbscope_model::Dialect;
 use std::time::Duration;
 
 /// A loadfile that was read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Loadfile {
     names: Names,
+    /// Ways to open files.
+    how: Vec<How>,
+    patterns: Vec<Box<str>>,
     made: Made,
     operations: Vec<String>,
     lines: Vec<Line>,
@@ -30,6 +34,8 @@ pub(super) struct Loadfile {
     set_up: usize,
     /// Where a pass after the first one begins.
     repeat: usize,
+    /// Users are done after a pass.
+    once: bool,
     skipped: u32,
 }
 
@@ -49,6 +55,7 @@ const NOT_COUNTED: u8 = u8::MAX;
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Op {
     Create { path: PathId, options: u32, disposition: u8, slot: u32 },
+    CreateAs { path: PathId, how: u32, slot: u32 },
     Open { path: PathId, access: OpenFor, disposition: u8, slot: u32 },
     Close { slot: u32 },
     Read { slot: u32, offset: u64, length: u32 },
@@ -61,6 +68,9 @@ enum Op {
     QueryFile { slot: u32, info: Info },
     QueryFileSystem { info: Info },
     SetBasic { slot: u32 },
+    SetDelete { slot: u32, delete: bool },
+    RenameOpen { slot: u32, to: PathId, replace: bool },
+    ListOpen { slot: u32, pattern: PatternId, class: u8, flags: u8 },
     List { pattern: PathId, info: Info, most: u32 },
     Unlink { path: PathId },
     Rename { from: PathId, to: PathId },
@@ -68,6 +78,20 @@ enum Op {
     Rmdir { path: PathId },
     Deltree { path: PathId },
     Sleep { time: Duration },
+}
+
+/// A pattern of a listing, as an index into those of the loadfile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PatternId(u32);
+
+/// How a file is opened, word by word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct How {
+    access: u32,
+    share: u32,
+    disposition: u8,
+    options: u32,
+    attributes: u32,
 }
 
 /// What dbench 4's OPEN is for.
@@ -100,6 +124,29 @@ impl Loadfile {
         self.repeat = first.unwrap_or(0);
         self.set_up = self.repeat;
         self
+    }
+
+    /// Lets each user do it once.
+    pub(super) fn once(self) -> Loadfile {
+        Loadfile { once: true, ..self }
+    }
+
+    /// The same with pauses so many times as long.
+    pub(super) fn thinking(&self, by: f64) -> Loadfile {
+        let mut scaled = self.clone();
+        for line in &mut scaled.lines {
+            if let Op::Sleep { time } = &mut line.op {
+                *time = Duration::try_from_secs_f64(time.as_secs_f64() * by).unwrap_or(Duration::MAX);
+            }
+        }
+        scaled
+    }
+
+    /// What can't be done in a dialect: what it is, and why.
+    pub(super) fn unsupported_in(&self, dialect: Dialect) -> Option<(String, &'static str)> {
+        let lists_opens = self.lines.iter().any(|line| matches!(line.op, Op::ListOpen { .. }));
+        (lists_opens && !matches!(dialect, Dialect::Smb2(_)))
+            .then(|| ("QUERY_DIRECTORY".to_owned(), "only SMB2 and SMB 3 list by an open directory"))
     }
 
     /// Names of the operations that occur.

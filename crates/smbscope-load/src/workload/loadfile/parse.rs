@@ -9,14 +9,15 @@ use super::super::Error;
 use super::super::action::Expected;
 use super::super::error::{Location, suggest};
 use super::super::path::{Last, Names, PathId, below};
-use super::{Line, Loadfile, NOT_COUNTED, Op, OpenFor, levels};
+use super::{How, Line, Loadfile, NOT_COUNTED, Op, OpenFor, PatternId, levels};
 use crate::client::create_options;
+use smbscope_wire::names::InfoLevel;
 use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
 use std::time::Duration;
 
 /// Operations as a loadfile names them, in the order in which results list them.
-const OPERATIONS: [&str; 22] = [
+const OPERATIONS: [&str; 28] = [
     "NTCreateX",
     "Close",
     "ReadX",
@@ -40,10 +41,17 @@ const OPERATIONS: [&str; 22] = [
     "Open",
     "Read",
     "Readdir",
+    // Commands of SMB2 word by word, as recordings have them.
+    "Create",
+    "QueryInfo",
+    "QueryDirectory",
+    "SetEnd",
+    "SetDelete",
+    "RenameOpen",
 ];
 
 /// More parts than any operation has.
-const MOST_PARTS: usize = 8;
+const MOST_PARTS: usize = 9;
 
 pub(super) fn parse(name: &str, text: &str) -> Result<Loadfile, Error> {
     let mut parser = Parser::new(name);
@@ -65,6 +73,10 @@ struct Parser<'a> {
     name: &'a str,
     number: u32,
     names: Names,
+    how: Vec<How>,
+    how_ids: HashMap<How, u32>,
+    patterns: Vec<Box<str>>,
+    pattern_ids: HashMap<Box<str>, PatternId>,
     lines: Vec<Line>,
     statuses: HashMap<String, Expected>,
     /// Handles that are open at this line.
@@ -89,6 +101,10 @@ impl<'a> Parser<'a> {
             name,
             number: 0,
             names: Names::default(),
+            how: Vec::new(),
+            how_ids: HashMap::new(),
+            patterns: Vec::new(),
+            pattern_ids: HashMap::new(),
             lines: Vec::new(),
             statuses: HashMap::new(),
             open: HashMap::new(),
@@ -160,6 +176,29 @@ impl<'a> Parser<'a> {
         let number = |at: usize, what: &str| self.number_at(name, arguments, at, what);
         let short = |at: usize, what: &str| self.short_at(name, arguments, at, what);
         let op = match name {
+            "Create" => return self.create_as(operation, arguments, expected),
+            "QueryInfo" => {
+                let [info_type, class] = [short(1, "type of information")?, short(2, "class")?];
+                let byte = |value: u32, what: &str| {
+                    u8::try_from(value).map_err(|_| self.error(format!("there is no {what} {value}"), "write 0 to 255"))
+                };
+                let info = InfoLevel::from_wire(byte(info_type, "type of information")?, byte(class, "class")?);
+                return self.on_handle(operation, arguments, expected, |slot| Op::QueryFile { slot, info });
+            }
+            "QueryDirectory" => return self.query_directory(operation, arguments, expected),
+            "SetEnd" => {
+                let size = number(1, "size")?;
+                return self.on_handle(operation, arguments, expected, |slot| Op::SetEnd { slot, size });
+            }
+            "SetDelete" => {
+                let delete = number(1, "1 or 0")? != 0;
+                return self.on_handle(operation, arguments, expected, |slot| Op::SetDelete { slot, delete });
+            }
+            "RenameOpen" => {
+                let (to, replace) =
+                    (self.path(name, arguments, 1, Last::Name)?, self.number_at(name, arguments, 2, "1 or 0")? != 0);
+                return self.on_handle(operation, arguments, expected, |slot| Op::RenameOpen { slot, to, replace });
+            }
             "NTCreateX" => return self.create(operation, arguments, expected),
             "Open" => return self.open(operation, arguments, expected),
             "ReadX" => {
@@ -278,6 +317,52 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
+    /// `Create "\path" ACCESS SHARE DISPOSITION OPTIONS ATTRIBUTES HANDLE STATUS`
+    fn create_as(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), Error> {
+        let name = OPERATIONS[operation];
+        let number = |at: usize, what: &str| self.short_at(name, arguments, at, what);
+        let disposition = number(3, "create disposition")?;
+        let how = How {
+            access: number(1, "desired access")?,
+            share: number(2, "share access")?,
+            disposition: u8::try_from(disposition)
+                .ok()
+                .filter(|value| *value <= 5)
+                .ok_or_else(|| self.error(format!("there is no create disposition {disposition}"), "0 to 5 exist"))?,
+            options: number(4, "create options")?,
+            attributes: number(5, "attributes")?,
+        };
+        let key = Key::Number(self.integer_at(name, arguments, 6, "handle")?);
+        let path = self.path(name, arguments, 0, Last::Name)?;
+        let next = self.how.len() as u32;
+        let id = *self.how_ids.entry(how).or_insert(next);
+        if id == next {
+            self.how.push(how);
+        }
+        let slot = self.take_slot(key, expected);
+        self.push(operation, Op::CreateAs { path, how: id, slot }, expected);
+        Ok(())
+    }
+
+    /// `QueryDirectory HANDLE "pattern" CLASS FLAGS STATUS`
+    fn query_directory(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), Error> {
+        let name = OPERATIONS[operation];
+        let byte = |at: usize, what: &str| {
+            let value = self.short_at(name, arguments, at, what)?;
+            u8::try_from(value).map_err(|_| self.error(format!("there is no {what} {value}"), "write 0 to 255"))
+        };
+        let (class, flags) = (byte(2, "class")?, byte(3, "flags")?);
+        let Some(pattern) = arguments.get(1) else {
+            return Err(self.error(format!("{name} has no pattern"), "write \"*\" for all"));
+        };
+        let next = PatternId(self.patterns.len() as u32);
+        let id = *self.pattern_ids.entry((*pattern).into()).or_insert(next);
+        if id == next {
+            self.patterns.push((*pattern).into());
+        }
+        self.on_handle(operation, arguments, expected, |slot| Op::ListOpen { slot, pattern: id, class, flags })
+    }
+
     /// dbench 4: `OPEN "\path" FLAGS STATUS`, where flags are 1 read, 2 write, 4 both, 8 create, 0x10 only if it is
     /// new, 0x20 empty it, 0x40 append.
     fn open(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), Error> {
@@ -367,6 +452,7 @@ impl<'a> Parser<'a> {
         let makes = matches!(
             op,
             Op::Create { .. }
+                | Op::CreateAs { .. }
                 | Op::Open { .. }
                 | Op::Close { .. }
                 | Op::Write { .. }
@@ -502,10 +588,13 @@ impl<'a> Parser<'a> {
         Loadfile {
             made: self.names.made(),
             names: self.names,
+            how: self.how,
+            patterns: self.patterns,
             operations: used.into_iter().map(|index| OPERATIONS[index].to_owned()).collect(),
             lines: self.lines,
             set_up: self.set_up,
             repeat: 0,
+            once: false,
             skipped: self.skipped,
         }
     }

@@ -2,8 +2,8 @@
 
 use super::super::action::{Action, Script, Slot, Step};
 use super::super::path::Paths;
-use super::super::{Made, Own, UserSeat};
-use super::{Line, Loadfile, NOT_COUNTED, Op, OpenFor};
+use super::super::{Own, UserSeat};
+use super::{How, Line, Loadfile, NOT_COUNTED, Op, OpenFor};
 use crate::client::{Disposition, LockRange, access, create_options};
 use std::sync::Arc;
 
@@ -32,13 +32,16 @@ impl Script for LoadfileScript {
     }
 
     fn next(&mut self) -> Option<Step<'_>> {
+        if self.loadfile.once && self.passes > 0 {
+            return None;
+        }
         let line = *self.loadfile.lines.get(self.position)?;
         self.position += 1;
         if self.position == self.loadfile.lines.len() {
             self.position = self.loadfile.repeat;
             self.passes += 1;
         }
-        Some(step(line, &self.paths, self.loadfile.made()))
+        Some(step(line, &self.paths, &self.loadfile))
     }
 
     fn restart(&mut self) {
@@ -55,9 +58,9 @@ impl Script for LoadfileScript {
     }
 }
 
-fn step<'a>(line: Line, paths: &'a Paths, made: &'a Made) -> Step<'a> {
+fn step<'a>(line: Line, paths: &'a Paths, loadfile: &'a Loadfile) -> Step<'a> {
     Step {
-        action: action(line.op, paths, made),
+        action: action(line.op, paths, loadfile),
         operation: (line.operation != NOT_COUNTED).then_some(usize::from(line.operation)),
         expected: line.expected,
         completes: line.operation != NOT_COUNTED,
@@ -65,8 +68,18 @@ fn step<'a>(line: Line, paths: &'a Paths, made: &'a Made) -> Step<'a> {
     }
 }
 
-fn action<'a>(op: Op, paths: &'a Paths, made: &'a Made) -> Action<'a> {
+fn action<'a>(op: Op, paths: &'a Paths, loadfile: &'a Loadfile) -> Action<'a> {
     match op {
+        Op::CreateAs { path, how, slot } => {
+            let How { access, share, disposition, options, attributes } = loadfile.how[how as usize];
+            let disposition = create_disposition(disposition);
+            Action::Open { slot: Slot(slot), path: paths.get(path), access, share, disposition, options, attributes }
+        }
+        Op::SetDelete { slot, delete } => Action::SetDelete(Slot(slot), delete),
+        Op::RenameOpen { slot, to, replace } => Action::RenameOpen { slot: Slot(slot), to: paths.get(to), replace },
+        Op::ListOpen { slot, pattern, class, flags } => {
+            Action::ListOpen { slot: Slot(slot), pattern: &loadfile.patterns[pattern.0 as usize], class, flags }
+        }
         Op::Create { path, options, disposition, slot } => Action::Open {
             slot: Slot(slot),
             path: paths.get(path),
@@ -114,7 +127,9 @@ fn action<'a>(op: Op, paths: &'a Paths, made: &'a Made) -> Action<'a> {
         Op::Rename { from, to } => Action::Rename { from: paths.get(from), to: paths.get(to) },
         Op::Mkdir { path } => Action::MakeDirectory(paths.get(path)),
         Op::Rmdir { path } => Action::RemoveDirectory(paths.get(path)),
-        Op::Deltree { path } => Action::RemoveTree(paths.get(path), Own { made, directory: paths.own() }),
+        Op::Deltree { path } => {
+            Action::RemoveTree(paths.get(path), Own { made: loadfile.made(), directory: paths.own() })
+        }
         Op::Sleep { time } => Action::Think(time),
     }
 }

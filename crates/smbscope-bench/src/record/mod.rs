@@ -1,0 +1,143 @@
+//! A capture becomes a workload: what its clients did with files, command by command, as lines that a load engine performs
+//! again; the files that they found, with their sizes; and a list of all that can't be done again.
+//!
+//! Only SMB2 and SMB 3 are recorded. Commands are performed in the order in which they began, one after the other, with
+//! the pauses in which nothing was outstanding.
+
+mod anonymise;
+mod files;
+mod lines;
+#[cfg(test)]
+mod tests;
+
+pub use anonymise::Key;
+
+use lines::Lines;
+use smbscope_load::workload::{Recorded, Recording};
+use smbscope_model::exchange::Details;
+use smbscope_model::{Command, Exchange, FileId, FlowId, Group, Outcome, Status, Subcommand, Timestamp};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Commands of a recording; a capture with more is to be narrowed with a filter.
+pub const RECORDED_MAX: usize = 100_000;
+/// Bytes of the paths that its opens name.
+pub const RECORDED_NAMES_MAX: usize = 8 << 20;
+
+/// What is kept of a command until all are there.
+#[derive(Debug)]
+struct Taken {
+    start: Timestamp,
+    end: Timestamp,
+    flow: FlowId,
+    command: Command,
+    subcommand: Option<Subcommand>,
+    group: Group,
+    file_id: Option<FileId>,
+    share: Option<Arc<str>>,
+    path: Option<Arc<str>>,
+    status: Option<Status>,
+    offset: Option<u64>,
+    length: Option<u64>,
+    details: Option<Box<Details>>,
+}
+
+/// Takes the exchanges of a capture.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    taken: Vec<Taken>,
+    name_bytes: usize,
+    /// Exchanges that were not complete, by how they ended.
+    incomplete: BTreeMap<Outcome, u64>,
+    is_full: bool,
+}
+
+/// Why there is no recording.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum Error {
+    /// There are too many commands, or names.
+    #[error(
+        "more than {RECORDED_MAX} commands, or than {} MiB of names: choose some with --client or --filter",
+        RECORDED_NAMES_MAX >> 20
+    )]
+    TooMany,
+    /// There is nothing to record.
+    #[error("no command in it can be replayed{}", .0.iter().map(|line| format!("; {line}")).collect::<String>())]
+    Nothing(Vec<String>),
+}
+
+/// What a recording is called, and what is hidden in it.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The name of the workload.
+    pub name: String,
+    /// What it was recorded from.
+    pub from: String,
+    /// With what names are replaced, where they are.
+    pub key: Option<Key>,
+}
+
+impl Recorder {
+    /// Takes an exchange, as [`smbscope_analyze::Options::details`] makes them.
+    pub fn take(&mut self, exchange: &Exchange) {
+        if exchange.outcome != Outcome::Complete {
+            if !matches!(exchange.outcome, Outcome::ServerInitiated | Outcome::NoResponseByDesign) {
+                *self.incomplete.entry(exchange.outcome).or_default() += 1;
+            }
+            return;
+        }
+        let times = exchange.request.first.zip(exchange.response.last);
+        let Some((first, last)) = times.filter(|_| !self.is_full) else { return };
+        if exchange.details.as_ref().is_some_and(|details| details.created.is_some()) {
+            self.name_bytes += exchange.path.as_ref().map_or(0, |path| path.len());
+        }
+        self.is_full = self.taken.len() >= RECORDED_MAX || self.name_bytes > RECORDED_NAMES_MAX;
+        self.taken.push(Taken {
+            start: first.time,
+            end: last.time,
+            flow: exchange.flow,
+            command: exchange.command,
+            subcommand: exchange.subcommand,
+            group: exchange.group,
+            file_id: exchange.file_id,
+            share: exchange.share.clone(),
+            path: exchange.path.clone(),
+            status: exchange.status,
+            offset: exchange.offset,
+            length: exchange.length,
+            details: exchange.details.clone(),
+        });
+    }
+
+    /// The workload.
+    pub fn finish(self, request: &Request) -> Result<Recording, Error> {
+        let Recorder { mut taken, incomplete, is_full, .. } = self;
+        if is_full {
+            return Err(Error::TooMany);
+        }
+        // The sort is stable: members of a compound, which begin together, stay in their order.
+        taken.sort_by_key(|taken| taken.start);
+        let mut lines = Lines::new(request.key.as_ref(), &taken);
+        taken.iter().for_each(|taken| lines.add(taken));
+        let commands = lines.commands();
+        let done = lines.finish();
+        let incomplete =
+            incomplete.into_iter().map(|(outcome, count)| format!("{count} × incomplete in the capture ({outcome})"));
+        let not_replayed: Vec<String> = done.not_replayed.into_iter().chain(incomplete).collect();
+        if commands == 0 {
+            return Err(Error::Nothing(not_replayed));
+        }
+        Ok(Recording {
+            name: request.name.clone(),
+            description: format!("{commands} commands recorded from {}", request.from),
+            recorded: Recorded {
+                commands,
+                anonymised: request.key.is_some(),
+                repeats: done.repeats,
+                not_replayed,
+                files: done.files,
+                steps: done.steps,
+            },
+        })
+    }
+}

@@ -1,0 +1,138 @@
+use super::*;
+use smbscope_load::workload::{Action, Script, UserSeat, Workload};
+use smbscope_model::exchange::CreatedFile;
+use smbscope_testkit::exchange::{packet, read};
+use smbscope_wire::smb2::{self, Detail};
+use smbscope_wire::status::NtStatus;
+
+const MS: i64 = 1_000_000;
+
+/// A command of an open that begins at so many milliseconds and takes one.
+fn command(at: i64, command: smb2::Command, group: Group, file: u64) -> Exchange {
+    Exchange {
+        command: Command::Smb2(command),
+        group,
+        file_id: Some(FileId::Smb2 { persistent: 1, volatile: file }),
+        status: Some(Status::Nt(NtStatus::SUCCESS)),
+        request: packet(at * MS),
+        response: packet((at + 1) * MS),
+        ..read(0, 0)
+    }
+}
+
+/// Opens a file of a thousand bytes.
+fn open(at: i64, path: &str, file: u64) -> Exchange {
+    let request = Detail::Create {
+        desired_access: 0x12_0089,
+        share_access: 7,
+        create_disposition: 1,
+        create_options: 0x40,
+        file_attributes: 0x80,
+    };
+    let created = Some(CreatedFile { action: 1, size: 1_000, attributes: 0x20 });
+    Exchange {
+        path: Some(path.into()),
+        share: Some("data".into()),
+        details: Some(Box::new(Details { request, created })),
+        ..command(at, smb2::Command::CREATE, Group::OpenClose, file)
+    }
+}
+
+fn reads(at: i64, file: u64, offset: u64, length: u64) -> Exchange {
+    let (offset, length) = (Some(offset), Some(length));
+    Exchange { offset, length, ..command(at, smb2::Command::READ, Group::Read, file) }
+}
+
+fn close(at: i64, file: u64) -> Exchange {
+    command(at, smb2::Command::CLOSE, Group::OpenClose, file)
+}
+
+fn recorded(exchanges: &[Exchange], key: Option<Key>) -> Result<Recording, Error> {
+    let mut recorder = Recorder::default();
+    exchanges.iter().for_each(|exchange| recorder.take(exchange));
+    recorder.finish(&Request { name: "app".to_owned(), from: "app.pcap".to_owned(), key })
+}
+
+#[test]
+fn commands_are_lines_with_the_pauses_between_them_and_files_have_their_sizes() {
+    let exchanges = [open(0, r"d\a.ini", 7), reads(11, 7, 0, 100), reads(12, 7, 100, 900), close(13, 7)];
+    let recording = recorded(&exchanges, None).unwrap();
+    // The open ends at 1 ms, and the read begins at 11 ms.
+    let steps = "Create \"\\d\\a.ini\" 0x120089 0x7 1 0x40 0x80 1 SUCCESS\nSleep 10000 SUCCESS\nReadX 1 0 100 100 SUCCESS\n\
+                 ReadX 1 100 900 900 SUCCESS\nClose 1 SUCCESS\n";
+    assert_eq!(recording.recorded.steps, steps);
+    let files = "Mkdir \"\\d\" NT_STATUS_OK\nNTCreateX \"\\d\\a.ini\" 0x40 0x2 0 NT_STATUS_OK\n\
+                 WriteX 0 0 1000 1000 NT_STATUS_OK\nClose 0 NT_STATUS_OK\n";
+    assert_eq!(recording.recorded.files, files);
+    assert_eq!((recording.recorded.commands, recording.recorded.repeats), (4, true));
+    assert_eq!(recording.recorded.not_replayed, Vec::<String>::new());
+}
+
+#[test]
+fn a_recording_is_a_workload() {
+    let recording = recorded(&[open(0, "a", 7), reads(11, 7, 0, 100), close(13, 7)], None).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.toml");
+    std::fs::write(&path, recording.to_toml()).unwrap();
+    let workload = Workload::load(&path).unwrap();
+    let seat = UserSeat { number: 0, of: 1, seed: 1, directory: "bench".to_owned() };
+    let mut script = workload.script(&seat);
+    while script.sets_up() {
+        script.next().unwrap();
+    }
+    assert!(matches!(
+        script.next().unwrap().action,
+        Action::Open { path: r"bench\user00001\a", access: 0x12_0089, .. }
+    ));
+}
+
+#[test]
+fn what_cannot_be_replayed_is_listed_with_its_reason() {
+    let mut smb1 = reads(5, 7, 0, 100);
+    smb1.command = Command::Smb1(smbscope_wire::smb1::Command::READ_ANDX);
+    let mut lost = reads(6, 7, 0, 100);
+    lost.outcome = Outcome::ResponseNotCaptured;
+    let watch = command(2, smb2::Command::CHANGE_NOTIFY, Group::Waiting, 7);
+    let exchanges = [open(0, "a", 7), watch, reads(3, 8, 0, 100), smb1, lost, close(9, 7)];
+    let recorded = recorded(&exchanges, None).unwrap().recorded;
+    let expected = [
+        "1 × CHANGE_NOTIFY: it waits for somebody else",
+        "1 × READ of a file whose open is not replayed or not in the capture",
+        "1 × SMB_COM_READ_ANDX: only SMB2 and SMB 3 in the clear can be recorded",
+        "1 × incomplete in the capture (response_not_captured)",
+    ];
+    assert_eq!((recorded.commands, recorded.not_replayed), (2, expected.map(str::to_owned).to_vec()));
+}
+
+#[test]
+fn a_file_that_is_changed_makes_a_recording_that_is_done_once() {
+    let longer = Exchange { command: Command::Smb2(smb2::Command::WRITE), group: Group::Write, ..reads(2, 7, 990, 20) };
+    let within = Exchange { offset: Some(0), ..longer.clone() };
+    let repeats = |write| recorded(&[open(0, "a", 7), write, close(9, 7)], None).unwrap().recorded.repeats;
+    assert_eq!([repeats(longer), repeats(within)], [false, true]);
+}
+
+#[test]
+fn an_anonymous_recording_has_none_of_the_names() {
+    let exchanges = [
+        open(0, r"Clients\Miller\offer Miller.docx", 7),
+        reads(3, 7, 0, 100),
+        close(5, 7),
+        open(6, r"Clients\Smith.pdf", 8),
+        close(8, 8),
+    ];
+    let key = Key::new([3; 32]);
+    let text = recorded(&exchanges, Some(key)).unwrap().to_toml().to_lowercase();
+    for name in ["clients", "miller", "offer", "smith"] {
+        assert!(!text.contains(name), "{name} in {text}");
+    }
+    assert!(text.contains(".docx") && text.contains(".pdf"));
+}
+
+#[test]
+fn a_capture_with_too_many_commands_is_refused() {
+    let mut recorder = Recorder::default();
+    (0..=RECORDED_MAX).for_each(|_| recorder.take(&close(0, 7)));
+    assert_eq!(recorder.finish(&Request::default()).unwrap_err(), Error::TooMany);
+    assert_eq!(recorded(&[], None).unwrap_err(), Error::Nothing(Vec::new()));
+}

@@ -1,0 +1,51 @@
+//! The arguments of `smbscope record`.
+
+use super::CommonArguments;
+use clap::Args;
+use smbscope_stats::filter::Filter;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// Arguments of `smbscope record`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope record -o app.toml capture.pcapng
+  smbscope record --client 10.0.0.7 --filter 'share == profiles' --anonymise -o logon.toml capture.pcapng
+  smbscope bench smb://ann@files/projects --workload app.toml --users 1,10,50
+  smbscope bench --workload app.toml --think none --passes 1
+
+Exit status: 0 done, 1 unusable input or output, or nothing that can be replayed, 2 bad arguments, 130 interrupted.")]
+pub struct RecordArguments {
+    /// Capture files; `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Write the workload to this file. [default: standard output]
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+
+    /// Record the commands of this client only.
+    #[arg(long, value_name = "ADDRESS")]
+    pub client: Option<IpAddr>,
+
+    /// Record only commands for which an expression holds. docs/filter.md describes it.
+    ///
+    /// A command on a file can be replayed only where the open of the file is recorded too.
+    #[arg(long, value_name = "EXPR")]
+    pub filter: Option<Filter>,
+
+    /// Replace the names of files and directories by a keyed hash; the key is not kept.
+    ///
+    /// Equal names stay equal, directories stay as deep, and extensions of up to five letters stay.
+    #[arg(long)]
+    pub anonymise: bool,
+
+    /// Set the name of the workload. [default: that of OUT]
+    #[arg(long)]
+    pub name: Option<String>,
+
+    /// What it takes and shows.
+    #[command(flatten)]
+    pub common: CommonArguments,
+}

@@ -1,0 +1,88 @@
+//! `smbscope record`: a capture becomes a workload that `bench` replays.
+
+use crate::arguments::RecordArguments;
+use crate::interrupt::{self, Interrupted};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::terminal;
+use anyhow::{Context, bail};
+use smbscope_analyze::Options;
+use smbscope_analyze::pipeline::{self, Sharding, Threading};
+use smbscope_bench::files::Sources;
+use smbscope_bench::record::{Key, Recorder, Request};
+use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_model::Exchange;
+use smbscope_report::counted;
+use std::sync::atomic::Ordering;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
+    let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
+    let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.common.memory_bytes())?;
+    let mut output = Output::open(arguments.output.as_deref(), &Sources::of_inputs(&inputs))?;
+    let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
+    let stop = set.stop_flag();
+    interrupt::sets(&stop);
+    let options = Options { limits: arguments.common.limits(), details: true, ..Options::default() };
+    let mut matcher = arguments.filter.as_ref().map(|filter| filter.matcher(&names));
+    let start = set.first_packet();
+    let mut recorder = Recorder::default();
+    let mut sink = |exchange: &Exchange| {
+        let is_of_client = arguments.client.is_none_or(|client| exchange.endpoints.client.ip() == client);
+        let start = start.get().copied().unwrap_or_default();
+        if is_of_client && matcher.as_mut().is_none_or(|matcher| matcher.matches(exchange, start)) {
+            recorder.take(exchange);
+        }
+    };
+    let threading = if arguments.common.threads() == 1 { Threading::Inline } else { Threading::Workers };
+    let mut progress = Progress::new(arguments.common.quiet);
+    let sinks = std::slice::from_mut(&mut sink);
+    let found = pipeline::run(&mut set, &options, Sharding::None, threading, sinks, |set| {
+        progress.show(|| set.progress());
+    });
+    progress.finish();
+    let found =
+        found.map_err(|failure| anyhow::anyhow!("an analysis that takes nothing for granted failed: {failure:?}"))?;
+    set.refuse_cut_short()?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(Interrupted::with(format!("{}: interrupted, nothing was recorded", names.join(", "))).into());
+    }
+    if found.connections.is_empty() {
+        bail!("{}: no SMB in it", names.join(", "));
+    }
+    let request = Request { name: name(arguments), from: from(arguments, &names), key: key(arguments)? };
+    let recording = recorder.finish(&request).with_context(|| names.join(", "))?;
+    let result = output.writer().write_all(recording.to_toml().as_bytes());
+    output.settle(result)?;
+    let recorded = &recording.recorded;
+    if !arguments.common.quiet {
+        terminal::say(&format!("{} recorded", counted(recorded.commands, "command", "commands")));
+        recorded.not_replayed.iter().for_each(|reason| terminal::say(&format!("not replayed: {reason}")));
+    }
+    Ok(())
+}
+
+/// What the workload is called.
+fn name(arguments: &RecordArguments) -> String {
+    let stem = || arguments.output.as_deref().and_then(|path| path.file_stem()).map(|stem| stem.to_string_lossy());
+    arguments.name.clone().unwrap_or_else(|| stem().map_or_else(|| "recorded".to_owned(), |stem| stem.into_owned()))
+}
+
+/// What it was recorded from; an anonymous recording does not tell how the capture is called.
+fn from(arguments: &RecordArguments, names: &[String]) -> String {
+    match (arguments.anonymise, names) {
+        (true, _) => "a capture, with other names".to_owned(),
+        (false, [only]) => only.clone(),
+        (false, names) => counted(names.len() as u64, "capture", "captures"),
+    }
+}
+
+/// A key that nobody knows.
+fn key(arguments: &RecordArguments) -> anyhow::Result<Option<Key>> {
+    if !arguments.anonymise {
+        return Ok(None);
+    }
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).context("no random bytes for the key of --anonymise")?;
+    Ok(Some(Key::new(bytes)))
+}

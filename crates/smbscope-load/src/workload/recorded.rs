@@ -1,0 +1,160 @@
+//! Workloads that were recorded from a capture: a TOML file whose lines are those of a loadfile.
+//!
+//! `[recorded]` holds two texts: `files` makes what the recording finds, before anything is measured, and `steps` are its
+//! commands with the pauses between them.
+
+use super::error::Location;
+use super::loadfile::Loadfile;
+use super::{Definition, Error, FileSet, Kind, Source, Workload};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A recording, as its file has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recording {
+    /// The name of the workload.
+    pub name: String,
+    /// A line about it.
+    #[serde(default)]
+    pub description: String,
+    /// The rest.
+    pub recorded: Recorded,
+}
+
+/// What was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recorded {
+    /// Commands that are replayed.
+    pub commands: u64,
+    /// Names are not those of the capture.
+    #[serde(default)]
+    pub anonymised: bool,
+    /// It leaves the files as it found them, so that it can be done again at once; otherwise each user does it once.
+    #[serde(default)]
+    pub repeats: bool,
+    /// What is not replayed: how often, and why.
+    #[serde(default)]
+    pub not_replayed: Vec<String>,
+    /// Lines that make the files.
+    pub files: String,
+    /// Lines of the work.
+    pub steps: String,
+}
+
+impl Recording {
+    /// As a file.
+    pub fn to_toml(&self) -> String {
+        // Texts and numbers can always be written.
+        toml::to_string_pretty(self).unwrap_or_default()
+    }
+}
+
+/// Whether a TOML text is a recording.
+pub(super) fn is_one(text: &str) -> bool {
+    text.lines().any(|line| line.trim() == "[recorded]")
+}
+
+/// The workload of a recording.
+pub(super) fn parse(file: &str, text: &str, source: Source) -> Result<Workload, Error> {
+    let recording: Recording = toml::from_str(text).map_err(|error| {
+        let place = Location::at(file, text, error.span().map_or(0, |span| span.start));
+        Error::invalid(place, error.message().replace('\n', ", "), "see docs/workloads.md, or record it again")
+    })?;
+    let Recording { name, description, recorded } = recording;
+    let lines = format!("{}{}", with_end(&recorded.files), recorded.steps);
+    let first = recorded.files.lines().count() as u32 + 1;
+    let loadfile = Loadfile::parse(file, &lines)?.repeat_from_line(first);
+    let loadfile = if recorded.repeats { loadfile } else { loadfile.once() };
+    let definition = Definition::of(text);
+    let about = super::About {
+        name,
+        description,
+        source,
+        file_set: FileSet::none(),
+        definition,
+        parameters: Vec::new(),
+        toml: None,
+    };
+    Ok(Workload { about: Arc::new(about), kind: Kind::Loadfile(Arc::new(loadfile)) })
+}
+
+/// A text that ends with a line end, if it has anything.
+fn with_end(text: &str) -> String {
+    match text {
+        "" => String::new(),
+        text if text.ends_with('\n') => text.to_owned(),
+        text => format!("{text}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Action, Script, UserSeat};
+    use super::*;
+    use std::time::Duration;
+
+    fn recording(repeats: bool) -> Recording {
+        Recording {
+            name: "app".to_owned(),
+            description: "3 commands".to_owned(),
+            recorded: Recorded {
+                commands: 3,
+                anonymised: false,
+                repeats,
+                not_replayed: vec!["2 × CHANGE_NOTIFY: it waits for somebody else".to_owned()],
+                files:
+                    "NTCreateX \"\\a\" 0x40 0x2 0 NT_STATUS_OK\nWriteX 0 0 100 100 NT_STATUS_OK\nClose 0 NT_STATUS_OK\n"
+                        .to_owned(),
+                steps: "Create \"\\a\" 0x120089 0x7 1 0x40 0x80 1 SUCCESS\nSleep 20000 SUCCESS\n\
+                        ReadX 1 0 100 100 SUCCESS\nClose 1 SUCCESS\n"
+                    .to_owned(),
+            },
+        }
+    }
+
+    fn workload(recording: &Recording) -> Workload {
+        parse("app.toml", &recording.to_toml(), Source::BuiltIn).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// What a user does behind the set-up, until the end or so many steps.
+    fn steps(workload: &Workload, most: usize) -> Vec<String> {
+        let seat = UserSeat { number: 0, of: 1, seed: 1, directory: "bench".to_owned() };
+        let mut script = workload.script(&seat);
+        while script.sets_up() {
+            assert!(script.next().is_some());
+        }
+        let mut found = Vec::new();
+        while let Some(step) = (found.len() < most).then(|| script.next()).flatten() {
+            found.push(match step.action {
+                Action::Open { path, access, share, .. } => format!("open {path} {access:#x} {share:#x}"),
+                Action::Think(time) => format!("think {time:?}"),
+                Action::Read { offset, length, .. } => format!("read {offset} {length}"),
+                Action::Close(_) => "close".to_owned(),
+                other => format!("{other:?}"),
+            });
+        }
+        found
+    }
+
+    const STEPS: [&str; 4] = [r"open bench\user00001\a 0x120089 0x7", "think 20ms", "read 0 100", "close"];
+
+    #[test]
+    fn what_is_written_is_read_and_done_once_unless_it_leaves_all_as_it_was() {
+        let once = recording(false);
+        assert_eq!(toml::from_str::<Recording>(&once.to_toml()).unwrap(), once);
+        assert!(is_one(&once.to_toml()));
+        assert_eq!(steps(&workload(&once), 9), STEPS);
+        let twice: Vec<&str> = STEPS.iter().chain(&STEPS).copied().collect();
+        assert_eq!(steps(&workload(&recording(true)), 8), twice);
+        assert_eq!(workload(&once).set_up_bytes(), 100);
+    }
+
+    #[test]
+    fn think_times_are_scaled_or_left_out() {
+        let scaled = |by: f64| steps(&workload(&recording(false)).thinking(by), 9);
+        assert_eq!(scaled(0.5)[1], format!("think {:?}", Duration::from_millis(10)));
+        assert_eq!(scaled(0.0)[1], format!("think {:?}", Duration::ZERO));
+    }
+}
