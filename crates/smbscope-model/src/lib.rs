@@ -2,7 +2,8 @@
 //!
 //! Everything that measures (captures, the load generator) produces an [`Exchange`]; everything that reports
 //! reads one. The definitions of time are in [`exchange`], the operation groups in [`group`], and what a capture
-//! could not show in [`quality`]. How quantities are written is in [`units`].
+//! could not show in [`quality`]. How quantities are written is in [`units`], how sentences put
+//! them in [`prose`].
 
 pub mod caching;
 pub mod capture;
@@ -16,6 +17,7 @@ pub mod ids;
 pub mod limits;
 mod named;
 pub mod offers;
+pub mod prose;
 pub mod quality;
 pub mod skipped;
 pub mod time;

@@ -1,0 +1,113 @@
+//! Numbers and names in sentences: counts, shares, spans of time, and nothing that moves the cursor.
+
+use crate::Nanos;
+
+/// `1 file` or `1,204 files`.
+pub fn counted(n: u64, one: &str, many: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{} {many}", thousands(n)) }
+}
+
+/// `1234567` as `1,234,567`.
+pub fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut result = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            result.push(',');
+        }
+        result.push(digit);
+    }
+    result
+}
+
+/// A share for a sentence, in about two digits: `71%`, `3.4%`, `98.9%`; what is not all is not 100%, and what exists is
+/// not 0%.
+pub fn prose_percent(part: u64, whole: u64) -> String {
+    let share = share(part, whole);
+    let digits = |decimals: usize| format!("{share:.decimals$}");
+    match share {
+        _ if part > 0 && share < 0.05 => "<0.1%".to_owned(),
+        _ if part < whole && share >= 99.95 => ">99.9%".to_owned(),
+        _ if (9.95..95.0).contains(&share) => digits(0) + "%",
+        _ => digits(1).trim_end_matches(".0").to_owned() + "%",
+    }
+}
+
+/// A share in percent.
+pub fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+}
+
+/// A span of time for a sentence: `4.21 s`, `10 min 52 s`, `3 h 05 min`, `12 days 7 h`.
+pub fn span(time: Nanos) -> String {
+    let total = (time.0.unsigned_abs() + 500_000_000) / 1_000_000_000;
+    match total {
+        0..120 => time.to_string(),
+        120..7_200 => format!("{} min {:02} s", total / 60, total % 60),
+        7_200..172_800 => format!("{} h {:02} min", total / 3_600, total / 60 % 60),
+        _ => format!("{} days {} h", total / 86_400, total / 3_600 % 24),
+    }
+}
+
+/// Text from outside on one line, without anything that steers a terminal, breaks the line or turns text around.
+pub fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Marks that turn the direction of text around, end lines, or are not seen at all.
+pub fn is_invisible(c: char) -> bool {
+    matches!(c,
+        // Marks, embeddings, overrides and isolates of direction (Unicode bidirectional algorithm, UAX #9).
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        // Line and paragraph separators.
+        | '\u{2028}' | '\u{2029}'
+        // Deprecated format characters, byte order mark, annotations, tags.
+        | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0001}' | '\u{e0020}'..='\u{e007f}')
+}
+
+/// At most `width` characters, the end replaced by `…` where it does not fit.
+pub fn shorten(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    kept + "…"
+}
+
+/// A piece of a sentence that wrapping keeps on one line: a number must not lose its unit.
+pub fn unbroken(text: impl ToString) -> String {
+    text.to_string().replace(' ', NO_BREAK)
+}
+
+/// A blank at which no line ends.
+pub const NO_BREAK: &str = "\u{a0}";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn names_cannot_steer_a_terminal() {
+        assert_eq!(clean("a\u{1b}[31mb\nc\u{202e}d"), "a\u{fffd}[31mb\u{fffd}c\u{fffd}d");
+    }
+
+    #[test]
+    fn spans_read_well() {
+        // 1,062,000 s are 12 days and 25,200 s, 7 h.
+        let spans = [4_210_000_000, 651_795_400_000, 11_100_000_000_000, 1_062_000_000_000_000];
+        let spans = spans.map(|n| span(Nanos(n)));
+        assert_eq!(spans, ["4.21 s", "10 min 52 s", "3 h 05 min", "12 days 7 h"]);
+    }
+
+    #[test]
+    fn shares_in_sentences_have_the_digits_that_matter() {
+        let shares = [(0, 9), (1, 9_999), (31, 1_000), (714, 1_000), (989, 1_000), (9_999, 10_000), (7, 7)];
+        let shown = shares.map(|(part, of)| prose_percent(part, of));
+        assert_eq!(shown, ["0%", "<0.1%", "3.1%", "71%", "98.9%", ">99.9%", "100%"]);
+    }
+}
