@@ -275,7 +275,7 @@ export interface StudyRow {
    */
   factor: Figure | null;
   /**
-   * The probability of at least this difference where there is none, adjusted for the number of rows (Benjamini and Hochberg); null without an interval.
+   * The probability of at least this difference where there is none, adjusted for the number of rows (those of the headline by Holm, the others by Benjamini and Hochberg); null without an interval.
    */
   adjusted_p_value: number | null;
   /**

@@ -4,7 +4,7 @@ use super::{Document, Row, Verdict};
 use crate::bench::load_name;
 use crate::format::{ratio, thousands};
 use smbscope_stats::Measure;
-use smbscope_stats::replication::{Answer, Figure, holm};
+use smbscope_stats::replication::{Answer, Figure};
 
 /// Variants that the headline tells of, those that differ most first.
 const CLAIMS: usize = 2;
@@ -64,41 +64,40 @@ impl Verdict {
     }
 }
 
-/// The answer of the study: the first measure that has one, at the highest load.
+/// The rows that the headline is about, by their places: the first measure that has one, at the highest load.
+pub(super) fn in_headline(rows: &[Row]) -> Vec<usize> {
+    // A measure that is nothing for the baseline has no factor.
+    let Some(first) = rows.iter().find(|row| row.factor.is_some()) else { return Vec::new() };
+    let load = |row: &Row| (row.users, row.rate.map_or(0, f64::to_bits));
+    let of_measure = || rows.iter().enumerate().filter(|(_, row)| row.measure == first.measure && row.factor.is_some());
+    let highest = of_measure().map(|(_, row)| load(row)).max();
+    of_measure().filter(|(_, row)| Some(load(row)) == highest).map(|(at, _)| at).collect()
+}
+
+/// The answer of the study.
 pub fn headline(document: &Document) -> String {
-    let Some(first) = document.results.first() else { return String::new() };
-    let highest = |row: &Row| (row.users, row.rate.map_or(0, f64::to_bits));
-    let of_measure = || document.results.iter().filter(|row| row.measure == first.measure);
-    let Some(load) = of_measure().map(highest).max() else { return String::new() };
-    let rows: Vec<&Row> = of_measure().filter(|row| highest(row) == load && row.factor.is_some()).collect();
-    let p_values: Vec<Option<f64>> =
-        rows.iter().map(|row| row.factor.as_ref().and_then(|factor| factor.p_value)).collect();
-    let mut claims: Vec<(f64, String)> = rows
-        .iter()
-        .zip(holm(&p_values))
-        .filter_map(|(row, p)| {
-            let size = row.factor.as_ref()?.ratio?.ln().abs();
-            Some((size, claim(document, row, p.is_some_and(|p| p <= CHANCE))?))
-        })
-        .collect();
+    let rows: Vec<&Row> = in_headline(&document.results).into_iter().map(|at| &document.results[at]).collect();
+    let Some(first) = rows.first() else { return String::new() };
+    let mut claims: Vec<(f64, String)> =
+        rows.iter().filter_map(|row| Some((row.factor.as_ref()?.ratio?.ln().abs(), claim(document, row)?))).collect();
     claims.sort_by(|a, b| b.0.total_cmp(&a.0));
     let more = claims.len().saturating_sub(CLAIMS);
     let said: Vec<&str> = claims.iter().take(CLAIMS).map(|(_, claim)| claim.as_str()).collect();
     let more = if more > 0 { format!("; {more} more below") } else { String::new() };
     match said.as_slice() {
         [] => String::new(),
-        said => format!("{}, {}: {}{more}.", first.measure, load_name(load.0, rows[0].rate), said.join("; ")),
+        said => format!("{}, {}: {}{more}.", first.measure, load_name(first.users, first.rate), said.join("; ")),
     }
 }
 
-/// What a row says, by whether chance is ruled out.
-fn claim(document: &Document, row: &Row, is_sure: bool) -> Option<String> {
+/// What a row says.
+fn claim(document: &Document, row: &Row) -> Option<String> {
     let factor = row.factor.as_ref()?;
     let (name, baseline) = (document.name_of(row.variant), document.name_of(document.baseline_of(row)));
     let times = ratio(factor.ratio?);
     Some(match (factor.answer, factor.interval, factor.detectable) {
         (Answer::Equal, ..) => format!("{name} is equal to {baseline} within 5%"),
-        (Answer::Higher | Answer::Lower, Some((low, high)), _) if is_sure => {
+        (Answer::Higher | Answer::Lower, Some((low, high)), _) if row.verdict != Some(Verdict::Undecided) => {
             let direction = row.direction(factor).words();
             format!("{name} is {direction} than {baseline}, {times} times ({} to {})", ratio(low), ratio(high))
         }

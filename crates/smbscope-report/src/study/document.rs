@@ -142,8 +142,8 @@ pub struct Row {
     /// the other); null for a baseline itself, and where that has no
     /// value.
     pub factor: Option<Figure>,
-    /// The probability of at least this difference where there is none, adjusted for the number of rows (Benjamini and
-    /// Hochberg); null without an interval.
+    /// The probability of at least this difference where there is none, adjusted for the number of rows (those of the
+    /// headline by Holm, the others by Benjamini and Hochberg); null without an interval.
     pub adjusted_p_value: Option<f64>,
     /// What the factor means for a user; null without one.
     #[serde(default)]

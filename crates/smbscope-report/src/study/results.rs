@@ -1,9 +1,10 @@
 //! From the runs of a study to its results.
 
+use super::answer::in_headline;
 use super::{Row, ServerRow};
 use crate::bench::{self, Run, ServerSeries};
 use crate::format::counted;
-use smbscope_stats::replication::{self, Figure, Settings, benjamini_hochberg};
+use smbscope_stats::replication::{self, Figure, Settings, benjamini_hochberg, holm};
 use smbscope_stats::{Measure, ServerFigure};
 use std::collections::BTreeMap;
 
@@ -155,12 +156,7 @@ impl Results {
                 }
             }
         }
-        let p_values: Vec<Option<f64>> =
-            rows.iter().map(|row| row.factor.as_ref().and_then(|factor| factor.p_value)).collect();
-        for (row, adjusted) in rows.iter_mut().zip(benjamini_hochberg(&p_values)) {
-            row.adjusted_p_value = adjusted;
-            row.verdict = row.judged();
-        }
+        adjust(&mut rows);
         rows
     }
 
@@ -215,5 +211,18 @@ fn unit(measure: &Measure) -> &'static str {
         Measure::Server(ServerFigure::DiskQueue) => "",
         Measure::Overload | Measure::Server(_) => "percent",
         Measure::Errors | Measure::Count(_) => "",
+    }
+}
+/// Judges each row: the claims of the headline among themselves, so that it says what the table says, the others as many.
+fn adjust(rows: &mut [Row]) {
+    let claims = in_headline(rows);
+    for (is_claim, adjusted) in [(true, holm as fn(&[Option<f64>]) -> Vec<Option<f64>>), (false, benjamini_hochberg)] {
+        let of_kind: Vec<usize> = (0..rows.len()).filter(|at| claims.contains(at) == is_claim).collect();
+        let p_values: Vec<Option<f64>> =
+            of_kind.iter().map(|at| rows[*at].factor.as_ref().and_then(|factor| factor.p_value)).collect();
+        for (at, adjusted) in of_kind.into_iter().zip(adjusted(&p_values)) {
+            rows[at].adjusted_p_value = adjusted;
+            rows[at].verdict = rows[at].judged();
+        }
     }
 }
