@@ -12,17 +12,24 @@ use std::time::{Duration, Instant};
 /// The work of a period comes in one piece. The kernel's scheduler gives turns of a few milliseconds.
 const PERIOD: Duration = Duration::from_millis(10);
 
+/// Threads on a core that is to have no time left. One alone would share it fairly with a server: the scheduler gives
+/// each that is ready the same time.
+const STARVING: usize = 4;
+
 /// Work that goes on while the value lives.
 #[derive(Debug)]
 pub(crate) struct Busy(Arc<AtomicBool>);
 
 impl Busy {
-    /// Takes `percent` of every core that this process may use: one thread for each, bound to it.
+    /// Takes `percent` of every core that this process may use: one thread for each, bound to it, and at 100 percent several,
+    /// so that a server has to wait for its turn behind them.
     pub(crate) fn start(percent: u8) -> Result<Busy, Error> {
         let failed = |error: io::Error| Error::Unavailable(format!("cannot keep the cores busy: {error}"));
         let done = Arc::new(AtomicBool::new(false));
         let busy = Busy(Arc::clone(&done));
-        for core in cores().map_err(failed)? {
+        let cores = cores().map_err(failed)?;
+        let threads = if percent >= 100 { STARVING } else { 1 };
+        for core in cores.into_iter().flat_map(|core| std::iter::repeat_n(core, threads)) {
             let done = Arc::clone(&done);
             let work = move || {
                 bind(core);
@@ -94,6 +101,25 @@ fn own_time() -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn at_100_percent_another_thread_on_the_core_gets_its_turn_behind_four() {
+        let measured = || {
+            let core = cores().expect("this process runs on one")[0];
+            thread::spawn(move || {
+                bind(core);
+                let _busy = Busy::start(100).expect("threads can be made");
+                let (begun, started) = (own_time(), Instant::now());
+                while started.elapsed() < Duration::from_millis(600) {
+                    black_box(started);
+                }
+                (own_time() - begun).as_secs_f64() / started.elapsed().as_secs_f64()
+            })
+        };
+        // A fair scheduler gives it a fifth; other work on this machine takes from both alike.
+        let share = measured().join().expect("it ends");
+        assert!(share < 0.4, "{share}");
+    }
 
     /// 40% of 300 ms are 120 ms; less than all of it on a core that has time, and never more than a period above.
     #[test]
