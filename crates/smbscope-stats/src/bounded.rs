@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 
 /// At most `capacity` entries by key.
 #[derive(Debug, Clone)]
-pub(crate) struct Bounded<K, V> {
+pub struct Bounded<K, V> {
     capacity: usize,
     index: HashMap<K, usize, ahash::RandomState>,
     values: Vec<V>,
@@ -30,12 +30,13 @@ pub(crate) struct Bounded<K, V> {
 }
 
 impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
-    pub(crate) fn new(capacity: usize) -> Bounded<K, V> {
+    /// A table for so many keys.
+    pub fn new(capacity: usize) -> Bounded<K, V> {
         Bounded::weighing(capacity, |_| 0, 0)
     }
 
     /// The same, and the keys together weigh no more than `weight_max`.
-    pub(crate) fn weighing(capacity: usize, weigh: fn(&K) -> usize, weight_max: usize) -> Bounded<K, V> {
+    pub fn weighing(capacity: usize, weigh: fn(&K) -> usize, weight_max: usize) -> Bounded<K, V> {
         assert!(capacity > 0, "a table without room keeps nothing");
         // Fixed seeds: the table never iterates in hash order, but runs should not differ even in speed.
         let index = HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4));
@@ -45,20 +46,20 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
     }
 
     /// The same, and so many keys are found without their hash.
-    pub(crate) fn remembering(self, recent_max: usize) -> Bounded<K, V> {
+    pub fn remembering(self, recent_max: usize) -> Bounded<K, V> {
         Bounded { recent_max, ..self }
     }
 
     /// The entry of a key that was among the last.
     #[inline]
-    pub(crate) fn recent(&mut self, is: impl Fn(&K) -> bool) -> Option<&mut V> {
+    pub fn recent(&mut self, is: impl Fn(&K) -> bool) -> Option<&mut V> {
         let (_, slot) = self.recent.iter().find(|(key, _)| is(key))?;
         self.values.get_mut(*slot)
     }
 
     /// The entry of a key, made if new; none when the key does not belong to those kept. Entries that have to make room
     /// are handed to `evicted`.
-    pub(crate) fn entry(&mut self, key: &K, mut evicted: impl FnMut(K, V)) -> Option<&mut V> {
+    pub fn entry(&mut self, key: &K, mut evicted: impl FnMut(K, V)) -> Option<&mut V> {
         if let Some(slot) = self.index.get(key) {
             if self.recent.len() == self.recent_max {
                 self.recent.remove(0);
@@ -94,7 +95,7 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
     }
 
     /// Every entry, in the order of its key.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         let mut entries: Vec<_> = self.index.iter().map(|(key, slot)| (key, &self.values[*slot])).collect();
         entries.sort_by(|a, b| a.0.cmp(b.0));
         entries.into_iter()

@@ -11,6 +11,7 @@ const LIBRARIES: &[&str] = &[
     "smbscope-capture",
     "smbscope-analyze",
     "smbscope-stats",
+    "smbscope-findings",
     "smbscope-lab",
     "smbscope-load",
     "smbscope-report",
@@ -24,9 +25,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("smbscope-capture", &["smbscope-model"]),
     ("smbscope-analyze", &["smbscope-wire", "smbscope-model", "smbscope-capture"]),
     ("smbscope-stats", &["smbscope-model"]),
+    ("smbscope-findings", &["smbscope-wire", "smbscope-model", "smbscope-stats"]),
     ("smbscope-lab", &["smbscope-model"]),
     ("smbscope-load", &["smbscope-wire", "smbscope-model", "smbscope-stats"]),
-    ("smbscope-report", &["smbscope-model", "smbscope-stats"]),
+    ("smbscope-report", &["smbscope-model", "smbscope-stats", "smbscope-findings"]),
     (
         "smbscope-bench",
         &[
@@ -35,6 +37,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "smbscope-capture",
             "smbscope-analyze",
             "smbscope-stats",
+            "smbscope-findings",
             "smbscope-lab",
             "smbscope-load",
             "smbscope-report",
@@ -51,6 +54,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "smbscope-capture",
             "smbscope-analyze",
             "smbscope-stats",
+            "smbscope-findings",
             "smbscope-report",
             "smbscope-testkit",
         ],
@@ -62,7 +66,7 @@ const TESTS_MAY_USE: &[&str] =
     &["smbscope-testkit", "smbscope-wire", "smbscope-model", "smbscope-capture", "smbscope-lab"];
 
 /// Crates that take time as an argument and touch no file, socket, process or thread of their own.
-const NO_IO: &[&str] = &["smbscope-wire", "smbscope-model", "smbscope-analyze", "smbscope-stats"];
+const NO_IO: &[&str] = &["smbscope-wire", "smbscope-model", "smbscope-analyze", "smbscope-stats", "smbscope-findings"];
 
 /// Names that a crate without I/O has no use for. `std::net` is not among them: an address is a value.
 const IO_NAMES: &[&str] = &[

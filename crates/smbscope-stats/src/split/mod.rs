@@ -103,6 +103,23 @@ impl TimeSplit {
         Nanos(self.parts.iter().fold(0, |sum, part| sum.saturating_add(*part)))
     }
 
+    /// Time with a command outstanding, by what the parts say: servers, network and transfers.
+    pub fn waited(&self) -> Nanos {
+        let parts = [
+            TimePart::RequestTransfer,
+            TimePart::Network,
+            TimePart::Server,
+            TimePart::ServerOrNetwork,
+            TimePart::ResponseTransfer,
+        ];
+        Nanos(parts.into_iter().fold(0, |sum: i64, part| sum.saturating_add(self.part(part).0)))
+    }
+
+    /// That, and the client's time to think between commands.
+    pub fn active(&self) -> Nanos {
+        Nanos(self.waited().0.saturating_add(self.part(TimePart::Think).0))
+    }
+
     /// Commands outstanding on average while there was one.
     pub fn concurrency(&self) -> Option<f64> {
         (self.busy.0 > 0).then(|| self.outstanding.0 as f64 / self.busy.0 as f64)

@@ -1,0 +1,218 @@
+//! What findings are called, their thresholds, advice and sources: `catalogue.toml`, of which a user may override the
+//! thresholds.
+
+use serde::Deserialize;
+use smbscope_model::units;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The catalogue that is built in.
+const BUILT_IN: &str = include_str!("catalogue.toml");
+
+/// All findings by their keys.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub struct Catalogue {
+    entries: BTreeMap<String, Entry>,
+}
+
+/// What is known of a finding before any capture.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// What it is called.
+    pub title: String,
+    /// What to do about it.
+    pub advice: String,
+    /// Where the advice or the threshold is from.
+    pub source: String,
+    /// It describes a client as a whole: where a finding about particular files explains the same time, that one is told.
+    #[serde(default)]
+    pub general: bool,
+    /// By name; from which value on it is a finding.
+    #[serde(default)]
+    thresholds: BTreeMap<String, Threshold>,
+}
+
+impl Entry {
+    /// Names and values of its thresholds, as TOML has them.
+    pub fn thresholds(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.thresholds.iter().map(|(name, threshold)| (name.as_str(), threshold.text.as_str()))
+    }
+}
+
+/// A number, a share, a duration in nanoseconds or a size in bytes.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "Written")]
+struct Threshold {
+    value: f64,
+    kind: Kind,
+    /// As it is written.
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Number,
+    Share,
+    Duration,
+    Size,
+}
+
+/// A threshold as TOML has it.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Whole(i64),
+    Decimal(f64),
+    Text(String),
+}
+
+impl TryFrom<Written> for Threshold {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Threshold, String> {
+        let (value, kind) = match &written {
+            Written::Whole(n) => (*n as f64, Kind::Number),
+            Written::Decimal(n) => (*n, Kind::Number),
+            Written::Text(text) if text.trim_end().ends_with('%') => (units::percentage(text)?, Kind::Share),
+            Written::Text(text) => match (units::duration(text), units::size(text)) {
+                (Ok(time), _) => (time.0 as f64, Kind::Duration),
+                (_, Ok(size)) => (size as f64, Kind::Size),
+                (Err(_), Err(_)) => {
+                    return Err(format!("{text:?} is no number, share (70%), duration (10s) or size (64KiB)"));
+                }
+            },
+        };
+        if !value.is_finite() || value < 0.0 {
+            return Err(format!("a threshold is a number from 0 on, not {value}"));
+        }
+        let text = match &written {
+            Written::Text(text) => format!("{text:?}"),
+            _ => value.to_string(),
+        };
+        Ok(Threshold { value, kind, text })
+    }
+}
+
+/// Why a file of thresholds cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CatalogueError {
+    /// It is not what such a file is.
+    NotReadable(String),
+    /// There is no such finding.
+    UnknownFinding(String),
+    /// The finding has no such threshold; these it has.
+    UnknownThreshold(String, String, Vec<String>),
+    /// The threshold is of another kind than this one.
+    OtherKind(String, String, &'static str),
+}
+
+impl fmt::Display for CatalogueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CatalogueError::NotReadable(why) => f.write_str(why),
+            CatalogueError::UnknownFinding(id) => write!(f, "[{id}]: no such finding; docs/findings.md lists all"),
+            CatalogueError::UnknownThreshold(id, name, known) if known.is_empty() => {
+                write!(f, "[{id}] {name}: this finding has no threshold")
+            }
+            CatalogueError::UnknownThreshold(id, name, known) => {
+                write!(f, "[{id}] {name}: no such threshold; it has {}", known.join(", "))
+            }
+            CatalogueError::OtherKind(id, name, kind) => write!(f, "[{id}] {name}: expected {kind}"),
+        }
+    }
+}
+
+impl std::error::Error for CatalogueError {}
+
+impl Default for Catalogue {
+    fn default() -> Catalogue {
+        toml::from_str(BUILT_IN).expect("the built-in catalogue is read by a test")
+    }
+}
+
+impl Catalogue {
+    /// The built-in catalogue with the thresholds of a TOML file: a table a finding, a value a threshold.
+    pub fn with_thresholds(text: &str) -> Result<Catalogue, CatalogueError> {
+        let given: BTreeMap<String, BTreeMap<String, Threshold>> =
+            toml::from_str(text).map_err(|error| CatalogueError::NotReadable(in_one_line(&error)))?;
+        let mut catalogue = Catalogue::default();
+        for (id, thresholds) in given {
+            let Some(entry) = catalogue.entries.get_mut(&id) else { return Err(CatalogueError::UnknownFinding(id)) };
+            for (name, threshold) in thresholds {
+                let Some(known) = entry.thresholds.get_mut(&name) else {
+                    return Err(CatalogueError::UnknownThreshold(id, name, entry.thresholds.keys().cloned().collect()));
+                };
+                if known.kind != threshold.kind {
+                    let kind = match known.kind {
+                        Kind::Number => "a number, such as 20",
+                        Kind::Share => "a share, such as 70%",
+                        Kind::Duration => "a duration, such as 10s",
+                        Kind::Size => "a size, such as 64KiB",
+                    };
+                    return Err(CatalogueError::OtherKind(id, name, kind));
+                }
+                *known = threshold;
+            }
+        }
+        Ok(catalogue)
+    }
+
+    /// Every finding, by its key.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.entries.iter().map(|(id, entry)| (id.as_str(), entry))
+    }
+
+    /// A finding that there is.
+    pub(crate) fn entry(&self, id: &str) -> &Entry {
+        self.entries.get(id).expect("a detector names a finding of the catalogue: a test runs all of them")
+    }
+
+    /// A threshold that there is: nanoseconds, bytes, parts of one, or a number.
+    pub(crate) fn threshold(&self, id: &str, name: &str) -> f64 {
+        let threshold = self.entry(id).thresholds.get(name);
+        threshold.expect("a detector names a threshold of its finding: a test runs all of them").value
+    }
+}
+
+/// The first line of an error of the parser says where, the last one what.
+fn in_one_line(error: &toml::de::Error) -> String {
+    let text = error.to_string();
+    let place = text.lines().next().unwrap_or_default();
+    format!("{place}: {}", error.message())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_catalogue_is_whole() {
+        let catalogue = Catalogue::default();
+        assert!(catalogue.entries().count() > 20);
+        for (id, entry) in catalogue.entries() {
+            assert!(!entry.title.is_empty() && !entry.advice.is_empty() && !entry.source.is_empty(), "{id}");
+        }
+        assert_eq!(catalogue.threshold("ini-pattern", "opens"), 20.0);
+        assert_eq!(catalogue.threshold("ini-pattern", "window"), 10e9);
+    }
+
+    #[test]
+    fn thresholds_can_be_overridden_one_by_one() {
+        let own = Catalogue::with_thresholds("[ini-pattern]\nopens = 5\n\n[serial-client]\nshare = \"90%\"\n");
+        let own = own.expect("these thresholds exist");
+        assert_eq!((own.threshold("ini-pattern", "opens"), own.threshold("ini-pattern", "window")), (5.0, 10e9));
+        assert_eq!(own.threshold("serial-client", "share"), 0.9);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said_in_a_line() {
+        let said = |text| Catalogue::with_thresholds(text).expect_err("it is wrong").to_string();
+        assert_eq!(said("[ini]\nopens = 5"), "[ini]: no such finding; docs/findings.md lists all");
+        assert_eq!(said("[ini-pattern]\nopen = 5"), "[ini-pattern] open: no such threshold; it has opens, window");
+        assert_eq!(said("[ini-pattern]\nwindow = 5"), "[ini-pattern] window: expected a duration, such as 10s");
+        assert!(said("[ini-pattern]\nopens = -5").contains("a threshold is a number from 0 on, not -5"));
+        assert!(said("[ini-pattern").starts_with("TOML parse error at line 1"), "{}", said("[ini-pattern"));
+    }
+}

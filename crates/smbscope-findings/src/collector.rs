@@ -1,0 +1,156 @@
+//! Exchanges in, facts out: what detectors go by, by client and by path.
+
+use crate::client::{ClientFacts, Window};
+use crate::facts::{Fact, SIXTY_FOUR_K, facts_of};
+use crate::path::{COPY_WINDOW, PathFacts, RecentPaths};
+use smbscope_model::{Connection, Exchange, FlowId, Nanos, Timestamp};
+use smbscope_stats::Bounded;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// A shorter pause is that of a program: a person takes longer to see and act (Card, Moran and Newell, "The Psychology of
+/// Human-Computer Interaction", 1983: 105 to 380 ms for the simplest reaction).
+const PERSON_LEAST: Nanos = Nanos(100_000_000);
+/// Clients that are told apart.
+pub(crate) const CLIENTS_MAX: usize = 4_096;
+/// Paths that were opened again or listed, of all clients.
+pub(crate) const PATHS_MAX: usize = 16_384;
+/// Bytes of their names.
+pub(crate) const PATH_NAMES_MAX: usize = 4 << 20;
+
+/// A path of a client.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct PathKey {
+    pub(crate) client: IpAddr,
+    pub(crate) share: Option<Arc<str>>,
+    pub(crate) path: Arc<str>,
+}
+
+/// What detectors need to know of the exchanges so far.
+#[derive(Debug, Clone)]
+pub struct Collector {
+    flows: HashMap<FlowId, Box<Flow>, ahash::RandomState>,
+    clients: Bounded<IpAddr, ClientFacts>,
+    paths: Bounded<PathKey, PathFacts>,
+}
+
+/// A connection that is followed.
+#[derive(Debug, Clone)]
+struct Flow {
+    client: IpAddr,
+    /// Until when the time of a fact is counted.
+    until: [Timestamp; Fact::ALL.len()],
+    paths: RecentPaths,
+    small_files: Window,
+    notified: Window,
+}
+
+impl Default for Collector {
+    fn default() -> Collector {
+        let weigh = |key: &PathKey| key.path.len() + key.share.as_ref().map_or(0, |share| share.len());
+        Collector {
+            flows: HashMap::default(),
+            clients: Bounded::new(CLIENTS_MAX),
+            paths: Bounded::weighing(PATHS_MAX, weigh, PATH_NAMES_MAX),
+        }
+    }
+}
+
+impl Collector {
+    /// Takes an exchange of a connection, in the order in which they end.
+    pub fn exchange(&mut self, exchange: &Exchange) {
+        let facts = facts_of(exchange);
+        let client = exchange.endpoints.client.ip();
+        let flow = self.flows.entry(exchange.flow).or_insert_with(|| Box::new(Flow::of(client)));
+        let known = match self.clients.recent(|known| *known == client) {
+            Some(known) => Some(known),
+            None => self.clients.entry(&client, |_, _| {}),
+        };
+        let mut ignored = None;
+        let counts = known.unwrap_or_else(|| ignored.insert(ClientFacts::default()));
+        for fact in facts.iter() {
+            counts.of_mut(fact).record(exchange, &mut flow.until[fact as usize]);
+        }
+        if let Some(think) = exchange.think_time.filter(|think| *think < PERSON_LEAST) {
+            counts.quick_think = counts.quick_think.saturating_add(think.0);
+        }
+        let Some(start) = exchange.start() else { return };
+        if facts.has(Fact::Notified) {
+            flow.notified.record(start, Nanos(1_000_000_000));
+            counts.notified.merge(&flow.notified);
+        }
+        if !facts.has(Fact::Command) || exchange.path.is_none() {
+            return;
+        }
+        let paths = &mut self.paths;
+        let closed =
+            flow.paths.record(exchange, facts, &mut |share, path, facts| keep(paths, client, share, path, facts));
+        if let Some(closed) = closed.filter(|closed| (1..=SIXTY_FOUR_K).contains(&closed.moved)) {
+            counts.of_mut(Fact::SmallFile).add(exchange, closed.moved, closed.waited);
+            flow.small_files.record(start, COPY_WINDOW);
+            counts.small_files.merge(&flow.small_files);
+        }
+    }
+
+    /// A connection is over.
+    pub fn closed(&mut self, connection: &Connection) {
+        if let Some(flow) = self.flows.remove(&connection.flow) {
+            self.settle(*flow);
+        }
+    }
+
+    fn settle(&mut self, flow: Flow) {
+        let paths = &mut self.paths;
+        flow.paths.finish(&mut |share, path, facts| keep(paths, flow.client, share, path, facts));
+    }
+
+    /// Adds what another collector took, of other connections.
+    pub fn merge(&mut self, other: Collector) {
+        self.flows.extend(other.flows);
+        for (client, facts) in other.clients.iter() {
+            if let Some(known) = self.clients.entry(client, |_, _| {}) {
+                known.merge(facts);
+            }
+        }
+        for (key, facts) in other.paths.iter() {
+            keep(&mut self.paths, key.client, &key.share, &key.path, facts);
+        }
+    }
+
+    /// What was collected, connections that are not over included: by client, and by path.
+    pub(crate) fn finish(&self) -> (Vec<(IpAddr, ClientFacts)>, Vec<(PathKey, PathFacts)>) {
+        let mut all = self.clone();
+        let mut open: Vec<(FlowId, Box<Flow>)> = all.flows.drain().collect();
+        open.sort_by_key(|(flow, _)| *flow);
+        open.into_iter().for_each(|(_, flow)| all.settle(*flow));
+        let clients = all.clients.iter().map(|(client, facts)| (*client, facts.clone()));
+        let paths = all.paths.iter().map(|(key, facts)| (key.clone(), facts.clone()));
+        (clients.collect(), paths.collect())
+    }
+}
+
+impl Flow {
+    fn of(client: IpAddr) -> Flow {
+        Flow {
+            client,
+            until: [Timestamp(i64::MIN); Fact::ALL.len()],
+            paths: RecentPaths::default(),
+            small_files: Window::default(),
+            notified: Window::default(),
+        }
+    }
+}
+
+fn keep(
+    paths: &mut Bounded<PathKey, PathFacts>,
+    client: IpAddr,
+    share: &Option<Arc<str>>,
+    path: &Arc<str>,
+    facts: &PathFacts,
+) {
+    let key = PathKey { client, share: share.clone(), path: Arc::clone(path) };
+    if let Some(known) = paths.entry(&key, |_, _| {}) {
+        known.merge(facts);
+    }
+}

@@ -1,0 +1,283 @@
+//! Episodes: bursts of work of one client, such as an application launch, a logon or a copy.
+//!
+//! Commands of a client that are less than [`GAP`] apart belong to one episode, on whichever connections they are. So an
+//! episode is a set of intervals that were joined, and joining does not depend on their order; where a client has more
+//! than [`EPISODES_MAX`] of them, its gap is doubled until they fit.
+
+mod distinct;
+mod name;
+
+use crate::client::newly_covered;
+use crate::facts::{Fact, facts_of};
+use distinct::Distinct;
+pub use name::Kind;
+use name::Touched;
+use smbscope_model::{Connection, Exchange, FlowId, Group, Nanos, TimeKind, Timestamp};
+use smbscope_stats::Bounded;
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Commands that are further apart belong to two episodes.
+pub const GAP: Nanos = Nanos(2_000_000_000);
+/// Episodes of a client.
+pub const EPISODES_MAX: usize = 64;
+/// Clients whose episodes are kept.
+pub const EPISODE_CLIENTS_MAX: usize = 512;
+/// An episode with fewer commands is not told of.
+const COMMANDS_LEAST: u64 = 10;
+
+/// A burst of work of one client.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Episode {
+    /// Its client.
+    pub client: IpAddr,
+    /// First packet of its first request.
+    pub start: Timestamp,
+    /// Last packet of its last response.
+    pub end: Timestamp,
+    /// What it looks like, from what it touches.
+    pub kind: Kind,
+    /// What it touches most: a program, a document, a directory.
+    pub about: Option<Arc<str>>,
+    /// Commands, which are round trips where they come one after the other.
+    pub commands: u64,
+    /// Opens of files and directories.
+    pub opens: u64,
+    /// Different paths that were opened, an estimate above 64.
+    pub files: u64,
+    /// Bytes of file data that came from the server.
+    pub bytes_read: u64,
+    /// Bytes of file data that went to it.
+    pub bytes_written: u64,
+    /// Time with a command outstanding, by connection.
+    pub waited: Nanos,
+    /// Sum of the response times.
+    pub response_time: Nanos,
+}
+
+impl Episode {
+    /// First to last packet.
+    pub fn duration(&self) -> Nanos {
+        self.end - self.start
+    }
+
+    /// The client's own time in it.
+    pub fn think(&self) -> Nanos {
+        Nanos((self.duration().0 - self.waited.0).max(0))
+    }
+}
+
+/// The episodes of all clients while they are found.
+#[derive(Debug, Clone)]
+pub struct Episodes {
+    clients: Bounded<IpAddr, ClientEpisodes>,
+    /// Until when the time of a connection is counted.
+    until: HashMap<FlowId, Timestamp, ahash::RandomState>,
+}
+
+impl Default for Episodes {
+    fn default() -> Episodes {
+        Episodes { clients: Bounded::new(EPISODE_CLIENTS_MAX), until: HashMap::default() }
+    }
+}
+
+impl Episodes {
+    /// Takes an exchange of a connection, in the order in which they end.
+    pub fn exchange(&mut self, exchange: &Exchange) {
+        if !exchange.group.in_headline() && exchange.group != Group::Encrypted {
+            return;
+        }
+        let (Some(first), Some(last)) = (exchange.request.first, exchange.response.last) else { return };
+        let client = exchange.endpoints.client.ip();
+        let until = self.until.entry(exchange.flow).or_insert(Timestamp(i64::MIN));
+        let waited = newly_covered(first.time, last.time, until);
+        let known = match self.clients.recent(|known| *known == client) {
+            Some(known) => Some(known),
+            None => self.clients.entry(&client, |_, _| {}),
+        };
+        if let Some(episodes) = known {
+            episodes.add(first.time, last.time).record(exchange, waited);
+            episodes.fit();
+        }
+    }
+
+    /// A connection is over.
+    pub fn closed(&mut self, connection: &Connection) {
+        self.until.remove(&connection.flow);
+    }
+
+    /// Adds those of other connections.
+    pub fn merge(&mut self, other: Episodes) {
+        self.until.extend(other.until);
+        for (client, theirs) in other.clients.iter() {
+            if let Some(mine) = self.clients.entry(client, |_, _| {}) {
+                mine.merge(theirs);
+            }
+        }
+    }
+
+    /// The episodes that are worth telling, in the order of time.
+    pub fn finish(&self) -> Vec<Episode> {
+        let mut all: Vec<Episode> = Vec::new();
+        for (client, episodes) in self.clients.iter() {
+            let told = episodes.spans.iter().filter(|(_, span)| span.work.commands >= COMMANDS_LEAST);
+            all.extend(told.map(|(start, span)| span.finish(*client, *start)));
+        }
+        all.sort_by_key(|episode| (episode.start, episode.client));
+        all
+    }
+}
+
+/// The episodes of a client, by when they begin.
+#[derive(Debug, Clone, PartialEq)]
+struct ClientEpisodes {
+    gap: Nanos,
+    spans: BTreeMap<Timestamp, Span>,
+}
+
+impl Default for ClientEpisodes {
+    fn default() -> ClientEpisodes {
+        ClientEpisodes { gap: GAP, spans: BTreeMap::new() }
+    }
+}
+
+impl ClientEpisodes {
+    /// What is done in an interval: joined with all that is no further away than the gap.
+    fn add(&mut self, start: Timestamp, end: Timestamp) -> &mut Work {
+        let last = self.spans.last_key_value().map(|(start, span)| (*start, span.end));
+        let inside = last.filter(|(known, until)| *known <= start && start - *until < self.gap);
+        let start = match inside {
+            Some((known, _)) => known,
+            None => self.join(start, end, Work::default()),
+        };
+        let span = self.spans.entry(start).or_insert_with(|| Span { end, work: Work::default() });
+        span.end = span.end.max(end);
+        &mut span.work
+    }
+
+    /// Puts an interval in, joined with its neighbours; tells where the whole begins.
+    fn join(&mut self, start: Timestamp, end: Timestamp, work: Work) -> Timestamp {
+        let (mut start, mut whole) = (start, Span { end, work });
+        // Those that begin before its end, and a gap behind it, and end behind its start, and a gap before it.
+        loop {
+            let until = Timestamp(whole.end.0.saturating_add(self.gap.0));
+            let near = self.spans.range(..until).next_back().map(|(known, span)| (*known, span.end));
+            let Some((known, _)) = near.filter(|(_, end)| start - *end < self.gap) else { break };
+            if let Some(other) = self.spans.remove(&known) {
+                whole.end = whole.end.max(other.end);
+                whole.work.merge(&other.work);
+                start = start.min(known);
+            }
+        }
+        self.spans.insert(start, whole);
+        start
+    }
+
+    fn merge(&mut self, other: &ClientEpisodes) {
+        if other.gap > self.gap {
+            self.widen(other.gap);
+        }
+        for (start, span) in &other.spans {
+            self.join(*start, span.end, span.work.clone());
+        }
+        self.fit();
+    }
+
+    /// Doubles the gap until no more episodes are left than are kept.
+    fn fit(&mut self) {
+        while self.spans.len() > EPISODES_MAX {
+            self.widen(Nanos(self.gap.0.saturating_mul(2)));
+        }
+    }
+
+    fn widen(&mut self, gap: Nanos) {
+        self.gap = gap;
+        for (start, span) in std::mem::take(&mut self.spans) {
+            self.join(start, span.end, span.work);
+        }
+    }
+}
+
+/// An episode by its end.
+#[derive(Debug, Clone, PartialEq)]
+struct Span {
+    end: Timestamp,
+    work: Work,
+}
+
+impl Span {
+    fn finish(&self, client: IpAddr, start: Timestamp) -> Episode {
+        let Work { commands, opens, files, bytes_read, bytes_written, waited, response_time, touched } = &self.work;
+        let files = files.count().min(*opens);
+        let (kind, about) = touched.name(*commands, *opens, files, *bytes_read, *bytes_written);
+        Episode {
+            client,
+            start,
+            end: self.end,
+            kind,
+            about,
+            commands: *commands,
+            opens: *opens,
+            files,
+            bytes_read: *bytes_read,
+            bytes_written: *bytes_written,
+            waited: Nanos(*waited),
+            response_time: Nanos(*response_time),
+        }
+    }
+}
+
+/// What is done in an episode.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Work {
+    commands: u64,
+    opens: u64,
+    files: Distinct,
+    bytes_read: u64,
+    bytes_written: u64,
+    waited: i64,
+    response_time: i64,
+    touched: Touched,
+}
+
+impl Work {
+    fn record(&mut self, exchange: &Exchange, waited: i64) {
+        let facts = facts_of(exchange);
+        self.commands += 1;
+        self.waited = self.waited.saturating_add(waited);
+        let time = exchange.time(TimeKind::ResponseTime).unwrap_or_default();
+        self.response_time = self.response_time.saturating_add(time.0);
+        if let (Some(length), false) = (exchange.length, crate::facts::failed(exchange)) {
+            match exchange.group {
+                Group::Read => {
+                    self.bytes_read = self.bytes_read.saturating_add(length.min(exchange.response.bytes));
+                }
+                Group::Write => self.bytes_written = self.bytes_written.saturating_add(length),
+                _ => {}
+            }
+        }
+        self.touched.lists += u64::from(facts.has(Fact::List));
+        if facts.has(Fact::Open) {
+            self.opens += 1;
+            if let Some(path) = exchange.path.as_ref().filter(|_| !facts.has(Fact::Missing)) {
+                self.files.add(path);
+                self.touched.open(path);
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Work) {
+        self.commands += other.commands;
+        self.opens += other.opens;
+        self.files.merge(&other.files);
+        self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
+        self.bytes_written = self.bytes_written.saturating_add(other.bytes_written);
+        self.waited = self.waited.saturating_add(other.waited);
+        self.response_time = self.response_time.saturating_add(other.response_time);
+        self.touched.merge(&other.touched);
+    }
+}
+
+#[cfg(test)]
+mod tests;

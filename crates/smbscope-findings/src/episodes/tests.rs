@@ -1,0 +1,90 @@
+use super::*;
+use proptest::prelude::*;
+use smbscope_model::Stamp;
+use smbscope_testkit::exchange::read;
+
+const MS: i64 = 1_000_000;
+
+/// A read of a client that begins and takes so many milliseconds.
+fn work(flow: u64, start: i64, took: i64) -> Exchange {
+    let mut exchange = read(start * MS, took * MS);
+    exchange.flow = FlowId(flow);
+    exchange.endpoints.client.set_port(50_000 + flow as u16);
+    exchange
+}
+
+fn spans(episodes: &Episodes) -> Vec<(i64, i64, u64)> {
+    let all = episodes.clients.iter().flat_map(|(_, client)| client.spans.iter());
+    all.map(|(start, span)| (start.0 / MS, span.end.0 / MS, span.work.commands)).collect()
+}
+
+fn of(exchanges: &[Exchange]) -> Episodes {
+    let mut episodes = Episodes::default();
+    exchanges.iter().for_each(|exchange| episodes.exchange(exchange));
+    episodes
+}
+
+#[test]
+fn a_gap_of_two_seconds_divides() {
+    let episodes = of(&[work(1, 0, 5), work(1, 1_900, 5), work(1, 3_905, 5), work(1, 5_800, 5)]);
+    // 1,905 to 3,905 is exactly a gap.
+    assert_eq!(spans(&episodes), [(0, 1_905, 2), (3_905, 5_805, 2)]);
+}
+
+#[test]
+fn a_long_command_of_another_connection_joins_what_it_spans() {
+    let episodes = of(&[work(1, 0, 5), work(1, 4_000, 5), work(2, 1_000, 4_000)]);
+    assert_eq!(spans(&episodes), [(0, 5_000, 3)]);
+}
+
+#[test]
+fn an_episode_counts_its_files_and_its_waits() {
+    let mut exchanges = Vec::new();
+    for n in 0..40 {
+        let mut open = work(1, n * 10, 4);
+        open.group = Group::OpenClose;
+        open.command = smbscope_model::Command::Smb2(smbscope_wire::smb2::Command::CREATE);
+        open.path = Some(format!("app\\lib{}.dll", n % 20).as_str().into());
+        exchanges.push(open);
+    }
+    let mut program = exchanges[0].clone();
+    program.path = Some("app\\office.exe".into());
+    program.request.first = program.request.first.map(|stamp| Stamp { time: Timestamp(395 * MS), ..stamp });
+    program.response.last = program.response.last.map(|stamp| Stamp { time: Timestamp(396 * MS), ..stamp });
+    exchanges.push(program);
+    let found = of(&exchanges).finish();
+    let episode = &found[0];
+    assert_eq!((episode.kind, episode.about.as_deref()), (Kind::Launch, Some("app\\office.exe")));
+    // 40 opens of 4 ms and one of 1 ms; 396 ms from first to last.
+    assert_eq!((episode.commands, episode.opens, episode.files), (41, 41, 21));
+    assert_eq!(
+        (episode.waited, episode.duration(), episode.think()),
+        (Nanos(161 * MS), Nanos(396 * MS), Nanos(235 * MS))
+    );
+}
+
+#[test]
+fn too_many_bursts_are_joined_by_a_longer_gap() {
+    // 200 bursts 5 s apart: a gap of 8 s makes one of them.
+    let exchanges: Vec<Exchange> = (0..200).map(|n| work(1, n * 5_000, 5)).collect();
+    assert_eq!(spans(&of(&exchanges)), [(0, 995_005, 200)]);
+}
+
+proptest! {
+    #[test]
+    fn the_order_of_connections_changes_nothing(
+        one in prop::collection::vec((0i64..60_000, 1i64..3_000), 0..30),
+        two in prop::collection::vec((0i64..60_000, 1i64..3_000), 0..30),
+    ) {
+        let exchanges = |flow, times: &[(i64, i64)]| {
+            let mut all: Vec<Exchange> = times.iter().map(|(start, took)| work(flow, *start, *took)).collect();
+            all.sort_by_key(|exchange| exchange.response.last.map(|stamp| stamp.time));
+            all
+        };
+        let (one, two) = (exchanges(1, &one), exchanges(2, &two));
+        let whole = of(&[one.clone(), two.clone()].concat());
+        let mut merged = of(&two);
+        merged.merge(of(&one));
+        prop_assert_eq!(spans(&merged), spans(&whole));
+    }
+}

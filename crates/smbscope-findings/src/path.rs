@@ -1,0 +1,247 @@
+//! Files and directories that a client comes back to soon: those that were touched last on a connection.
+
+use crate::client::{Window, newly_covered};
+use crate::facts::{Fact, Facts, failed, is_close};
+use smbscope_model::{Exchange, Group, Nanos, Protocol, Stamp, Status, Subcommand, TimeKind, Timestamp};
+use smbscope_wire::names::Trans2;
+use smbscope_wire::status::NtStatus;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Files and directories of a connection that are remembered, those touched last.
+pub(crate) const RECENT_PATHS_MAX: usize = 32;
+/// Opens of the same path, or listings of the same directory, within so long are one pattern.
+pub(crate) const REPEAT_WINDOW: Nanos = Nanos(10_000_000_000);
+/// Small files are counted by the minute.
+pub(crate) const COPY_WINDOW: Nanos = Nanos(60_000_000_000);
+
+/// What was done with a path on a connection; of several, summed up.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct PathFacts {
+    pub(crate) opens: u64,
+    pub(crate) opens_window: Window,
+    /// Commands on it, opens included.
+    pub(crate) commands: u64,
+    /// Sum of their response times.
+    pub(crate) response_time: i64,
+    /// Time in which at least one of them was outstanding.
+    pub(crate) outstanding: i64,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
+    /// The largest end of a read or write: what is known of the file's size.
+    pub(crate) extent: u64,
+    pub(crate) first: Option<Stamp>,
+    pub(crate) last: Option<Timestamp>,
+    /// Complete listings of the directory.
+    pub(crate) listings: u64,
+    pub(crate) listings_window: Window,
+    /// Commands of them, and bytes of their responses.
+    pub(crate) list_commands: u64,
+    pub(crate) list_bytes: u64,
+    /// The largest of these responses.
+    pub(crate) list_bytes_max: u64,
+    /// Time waited for them.
+    pub(crate) list_wait: i64,
+    /// Entries of the directory that were opened and closed without reading or writing, and the time waited for that.
+    pub(crate) looked_at: u64,
+    pub(crate) looked_at_wait: i64,
+}
+
+impl PathFacts {
+    /// Whether it can become a finding: it was opened again, or listed.
+    fn is_of_interest(&self) -> bool {
+        self.opens > 1 || self.listings > 0 || self.list_commands > 1 || self.looked_at > 1
+    }
+
+    pub(crate) fn merge(&mut self, other: &PathFacts) {
+        self.opens += other.opens;
+        self.opens_window.merge(&other.opens_window);
+        self.commands += other.commands;
+        self.response_time = self.response_time.saturating_add(other.response_time);
+        self.outstanding = self.outstanding.saturating_add(other.outstanding);
+        self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
+        self.bytes_written = self.bytes_written.saturating_add(other.bytes_written);
+        self.extent = self.extent.max(other.extent);
+        self.first = match (self.first, other.first) {
+            (Some(a), Some(b)) if (b.time, b.packet) < (a.time, a.packet) => Some(b),
+            (a, b) => a.or(b),
+        };
+        self.last = self.last.max(other.last);
+        self.listings += other.listings;
+        self.listings_window.merge(&other.listings_window);
+        self.list_commands += other.list_commands;
+        self.list_bytes = self.list_bytes.saturating_add(other.list_bytes);
+        self.list_bytes_max = self.list_bytes_max.max(other.list_bytes_max);
+        self.list_wait = self.list_wait.saturating_add(other.list_wait);
+        self.looked_at += other.looked_at;
+        self.looked_at_wait = self.looked_at_wait.saturating_add(other.looked_at_wait);
+    }
+
+    /// From the first command to the end of the last.
+    pub(crate) fn span(&self) -> Nanos {
+        match (self.first, self.last) {
+            (Some(first), Some(last)) => (last - first.time).max(Nanos(0)),
+            _ => Nanos(0),
+        }
+    }
+
+    fn record(&mut self, exchange: &Exchange, facts: Facts, until: &mut Timestamp) {
+        self.commands += 1;
+        let Some(start) = exchange.request.first.or(exchange.response.first) else { return };
+        if self.first.is_none_or(|first| (start.time, start.packet) < (first.time, first.packet)) {
+            self.first = Some(start);
+        }
+        let end = exchange.response.last.map_or(start.time, |stamp| stamp.time);
+        self.last = self.last.max(Some(end));
+        let mut waited = 0;
+        if let Some(Nanos(time)) = exchange.time(TimeKind::ResponseTime) {
+            self.response_time = self.response_time.saturating_add(time);
+            waited = newly_covered(start.time, end, until);
+            self.outstanding = self.outstanding.saturating_add(waited);
+        }
+        if facts.has(Fact::Open) {
+            self.opens += 1;
+            self.opens_window.record(start.time, REPEAT_WINDOW);
+        }
+        if facts.has(Fact::List) {
+            self.list_commands += 1;
+            self.list_wait = self.list_wait.saturating_add(waited);
+            self.list_bytes = self.list_bytes.saturating_add(exchange.response.bytes);
+            self.list_bytes_max = self.list_bytes_max.max(exchange.response.bytes);
+            if ends_listing(exchange) {
+                self.listings += 1;
+                self.listings_window.record(start.time, REPEAT_WINDOW);
+            }
+        }
+        if let (Some(length), false) = (exchange.length, failed(exchange)) {
+            let moved = match exchange.group {
+                Group::Read => length.min(exchange.response.bytes),
+                _ => length,
+            };
+            match exchange.group {
+                Group::Read => self.bytes_read = self.bytes_read.saturating_add(moved),
+                Group::Write => self.bytes_written = self.bytes_written.saturating_add(moved),
+                _ => return,
+            }
+            self.extent = self.extent.max(exchange.offset.unwrap_or(0).saturating_add(moved));
+        }
+    }
+}
+
+/// Whether a listing ends with it: with SMB2 that is said by an empty response, with SMB1 each FIND_FIRST2 begins one.
+fn ends_listing(exchange: &Exchange) -> bool {
+    match exchange.command.protocol() {
+        Protocol::Smb2 => exchange.status == Some(Status::Nt(NtStatus::NO_MORE_FILES)),
+        Protocol::Smb1 => exchange.subcommand == Some(Subcommand::Trans2(Trans2::FIND_FIRST2)),
+    }
+}
+
+/// A path of a connection.
+#[derive(Debug, Clone, Default)]
+struct Recent {
+    share: Option<Arc<str>>,
+    path: Arc<str>,
+    facts: PathFacts,
+    /// Until when time is counted already.
+    until: Timestamp,
+    /// Since it was opened last: bytes read or written, time waited, and whether another command than the open came.
+    moved: u64,
+    waited: i64,
+}
+
+/// A file that was closed.
+pub(crate) struct Closed {
+    /// Bytes read or written since it was opened.
+    pub(crate) moved: u64,
+    /// Time waited since it was opened.
+    pub(crate) waited: i64,
+}
+
+/// The paths of a connection that were touched last, the last one at the end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RecentPaths(VecDeque<Recent>);
+
+/// Takes what was done with a path that is no longer remembered.
+pub(crate) type Leaves<'a> = &'a mut dyn FnMut(&Option<Arc<str>>, &Arc<str>, &PathFacts);
+
+impl RecentPaths {
+    /// Counts an exchange with a path; tells of a file that it closes.
+    pub(crate) fn record(&mut self, exchange: &Exchange, facts: Facts, leaves: Leaves<'_>) -> Option<Closed> {
+        let path = exchange.path.as_ref()?;
+        let same = |recent: &Recent| {
+            (Arc::ptr_eq(&recent.path, path) || recent.path == *path) && recent.share == exchange.share
+        };
+        let at = match self.0.iter().rposition(same) {
+            Some(at) => at,
+            None if facts.has(Fact::Open) || facts.has(Fact::List) => {
+                if self.0.len() == RECENT_PATHS_MAX
+                    && let Some(oldest) = self.0.pop_front()
+                {
+                    oldest.leave(leaves);
+                }
+                let until = Timestamp(i64::MIN);
+                self.0.push_back(Recent {
+                    share: exchange.share.clone(),
+                    path: Arc::clone(path),
+                    until,
+                    ..Recent::default()
+                });
+                self.0.len() - 1
+            }
+            None => return None,
+        };
+        if at + 1 < self.0.len()
+            && facts.has(Fact::Open)
+            && let Some(again) = self.0.remove(at)
+        {
+            self.0.push_back(again);
+        }
+        let at = if facts.has(Fact::Open) { self.0.len() - 1 } else { at };
+        let recent = &mut self.0[at];
+        if facts.has(Fact::Open) {
+            (recent.moved, recent.waited) = (0, 0);
+        }
+        let before = (recent.facts.bytes_read + recent.facts.bytes_written, recent.facts.outstanding);
+        recent.facts.record(exchange, facts, &mut recent.until);
+        recent.moved += recent.facts.bytes_read + recent.facts.bytes_written - before.0;
+        recent.waited += recent.facts.outstanding - before.1;
+        if !is_close(exchange) {
+            return None;
+        }
+        let closed = Closed { moved: recent.moved, waited: recent.waited };
+        let is_directory = recent.facts.list_commands > 0;
+        if closed.moved == 0 && !is_directory {
+            self.look_at(&exchange.share, path, closed.waited);
+        }
+        Some(closed)
+    }
+
+    /// Notes at a directory that was listed that one of its entries was opened for nothing but to look at it.
+    fn look_at(&mut self, share: &Option<Arc<str>>, path: &str, waited: i64) {
+        let parent = path.rfind('\\').map_or("", |end| &path[..end]);
+        let is_parent = |recent: &Recent| {
+            let path = recent.path.trim_start_matches('\\');
+            recent.facts.list_commands > 0 && path == parent.trim_start_matches('\\') && recent.share == *share
+        };
+        let Some(at) = self.0.iter().rposition(is_parent) else { return };
+        // What is looked at in it keeps it among those touched last.
+        if let Some(mut directory) = self.0.remove(at) {
+            directory.facts.looked_at += 1;
+            directory.facts.looked_at_wait = directory.facts.looked_at_wait.saturating_add(waited);
+            self.0.push_back(directory);
+        }
+    }
+
+    /// The connection is over.
+    pub(crate) fn finish(self, leaves: Leaves<'_>) {
+        self.0.into_iter().for_each(|recent| recent.leave(leaves));
+    }
+}
+
+impl Recent {
+    fn leave(self, leaves: Leaves<'_>) {
+        if self.facts.is_of_interest() {
+            leaves(&self.share, &self.path, &self.facts);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! docs/findings.md lists what there is: every finding with its title and all of its thresholds.
+
+use smbscope_findings::Catalogue;
+
+#[test]
+fn every_finding_is_documented_with_its_title_and_thresholds() {
+    let page = include_str!("../../../docs/findings.md");
+    for (id, entry) in Catalogue::default().entries() {
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{id}` |")));
+        let row = row.unwrap_or_else(|| panic!("docs/findings.md has no row for {id}"));
+        assert!(row.contains(&entry.title), "{id}: another title");
+        for (name, value) in entry.thresholds() {
+            assert!(row.contains(&format!("`{name} = {value}`")), "{id}: {name} = {value} is not in {row}");
+        }
+    }
+    let rows = page.lines().filter(|line| line.starts_with("| `")).count();
+    assert_eq!(rows, Catalogue::default().entries().count());
+}
