@@ -115,6 +115,7 @@ fn read(taken: &Taken, port: u16, wire: &mut Wire) -> Result<CaptureFacts, Strin
         filter: None,
         interval: None,
         slow: smbscope_report::Thresholds::default(),
+        explanation: smbscope_report::Explanation::default(),
     };
     Ok(CaptureFacts {
         file: None,

@@ -4,28 +4,75 @@ use crate::arguments::{AnalyzeArguments, Format};
 use crate::interrupt::{self, Interrupted};
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::recorder::{Chooser, Recorder};
+use crate::recorder::{Chooser, Recorder, Waterfall};
 use crate::{readable_name, terminal};
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Failure, Sharding, Sink, Threading};
 use smbscope_bench::files::Sources;
 use smbscope_capture::reader::{CaptureSet, Input};
-use smbscope_model::{ClockStep, Endpoints, Exchange, Nanos, Quality, SeenTwice, SkippedPackets, SkippedProtocol};
+use smbscope_findings::whatif::{self, COMMANDS_MAX, Prediction, RoundTrips};
+use smbscope_findings::{Catalogue, Context};
+use smbscope_model::units;
+use smbscope_model::{
+    ClockStep, Connection, Endpoints, Exchange, Nanos, Quality, SeenTwice, SkippedPackets, SkippedProtocol,
+};
 use smbscope_report::csv::CellStyle;
 use smbscope_report::table::{ExchangeTable, Provenance};
 use smbscope_report::text::TextOptions;
-use smbscope_report::{Report, classic, counted, csv, html, json, parquet, slice_table, text};
+use smbscope_report::{Explanation, Report, classic, counted, csv, html, json, parquet, slice_table, text};
 use smbscope_stats::BINS_MAX;
 use smbscope_stats::filter::Filter;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
+/// Bytes of a file of thresholds.
+const THRESHOLDS_MAX: u64 = 1 << 20;
 /// Protocols that an error names.
 const NAMED: usize = 4;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
+    match arguments.episode {
+        Some(number) => run_once(&narrowed(arguments, number)?),
+        None => run_once(arguments),
+    }
+}
+
+/// The same arguments with a filter that lets pass what belongs to an episode alone.
+fn narrowed(arguments: &AnalyzeArguments, number: u32) -> anyhow::Result<AnalyzeArguments> {
+    let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
+    if !inputs.iter().all(Input::can_be_read_again) {
+        bail!("--episode reads its captures twice, which a pipe does not allow: give files");
+    }
+    let first = AnalyzeArguments { by: Vec::new(), episode: None, ..arguments.clone() };
+    let Done { report, .. } = report_on(&first)?;
+    let Some(episode) = report.explanation.episodes.get(number as usize - 1) else {
+        match report.explanation.episodes.len() {
+            0 => bail!("--episode {number}: there is no episode; an episode has at least 10 commands"),
+            n => bail!("--episode {number}: there are {n}; --full lists them"),
+        }
+    };
+    let begin = report.first.unwrap_or_default();
+    let at = |time: smbscope_model::Timestamp| units::exact_duration(time - begin);
+    let (start, end) = (at(episode.start), at(episode.end));
+    let condition = format!("client == {} and time >= {start} and time <= {end}", episode.client);
+    let expression = match &arguments.filter {
+        Some(given) => format!("({given}) and {condition}"),
+        None => condition,
+    };
+    let filter: Filter = expression.parse().map_err(|error| anyhow::anyhow!("--episode {number}: {error}"))?;
+    if !arguments.what_if.is_empty() && episode.commands > COMMANDS_MAX as u64 {
+        let (commands, most) =
+            (counted(episode.commands, "command", "commands"), smbscope_model::prose::thousands(COMMANDS_MAX as u64));
+        bail!("--what-if: episode {number} has {commands}, more than {most}: choose a part of it with --filter");
+    }
+    Ok(AnalyzeArguments { filter: Some(filter), episode: None, waterfall: true, ..arguments.clone() })
+}
+
+fn run_once(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
     let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
     if arguments.format() == Format::Parquet || arguments.format() == Format::Csv && !arguments.slices() {
         return write_table(arguments, &inputs);
@@ -64,6 +111,7 @@ pub(crate) fn report_on(arguments: &AnalyzeArguments) -> anyhow::Result<Done> {
 
 /// An analysis whose inputs are open.
 struct Work {
+    catalogue: Catalogue,
     pass: Pass,
     set: CaptureSet,
 }
@@ -79,12 +127,13 @@ pub(crate) struct Done {
 
 impl Work {
     fn begin(inputs: &[Input], arguments: &AnalyzeArguments) -> anyhow::Result<Work> {
+        let catalogue = catalogue(arguments.thresholds.as_deref())?;
         let pass = Pass::first(inputs, arguments);
-        Ok(Work { set: pass.open(inputs)?, pass })
+        Ok(Work { catalogue, set: pass.open(inputs)?, pass })
     }
 
     fn finish(self, arguments: &AnalyzeArguments, inputs: &[Input]) -> anyhow::Result<Done> {
-        let Work { mut pass, mut set } = self;
+        let Work { catalogue, mut pass, mut set } = self;
         let (analysis, recorder) = loop {
             match summarize(arguments, pass.sharding, &mut set) {
                 Ok(done) => break done,
@@ -97,7 +146,7 @@ impl Work {
         analysis.refuse_without_smb(arguments, &set)?;
         let notes = analysis.notes(arguments.format(), &set);
         let interrupted = analysis.interrupted;
-        Ok(Done { report: report(arguments, &set, analysis, &recorder), notes, interrupted })
+        Ok(Done { report: report(arguments, &catalogue, &set, analysis, &recorder)?, notes, interrupted })
     }
 }
 
@@ -334,7 +383,48 @@ pub(crate) fn say(notes: &[String]) {
     }
 }
 
-fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, recorder: &Recorder) -> Report {
+/// What findings are called and from when on they are some: as built in, with the thresholds of a file.
+fn catalogue(thresholds: Option<&Path>) -> anyhow::Result<Catalogue> {
+    let Some(path) = thresholds else { return Ok(Catalogue::default()) };
+    let name = || path.display().to_string();
+    let mut text = String::new();
+    let file = File::open(path).with_context(|| format!("cannot read {}", name()))?;
+    file.take(THRESHOLDS_MAX + 1).read_to_string(&mut text).with_context(|| format!("cannot read {}", name()))?;
+    if text.len() as u64 > THRESHOLDS_MAX {
+        bail!("{}: more than {} of thresholds", name(), units::exact_size(THRESHOLDS_MAX));
+    }
+    Catalogue::with_thresholds(&text).with_context(name)
+}
+
+/// How long the chosen episode would take otherwise.
+fn predictions(
+    arguments: &AnalyzeArguments,
+    connections: &[Connection],
+    recorder: &Recorder,
+) -> anyhow::Result<Vec<Prediction>> {
+    let Some(waterfall) = recorder.waterfall.as_ref().filter(|_| !arguments.what_if.is_empty()) else {
+        return Ok(Vec::new());
+    };
+    let trips = connections.iter().filter_map(|connection| {
+        let server = connection.server_round_trip?;
+        Some((connection.flow, Nanos(server.0 + connection.client_round_trip.map_or(0, |client| client.0))))
+    });
+    let (trips, exchanges): (RoundTrips, _) = (trips.collect(), waterfall.exchanges());
+    let predicted = |scenario| {
+        whatif::predict(&exchanges, &trips, scenario).with_context(|| {
+            format!("--what-if {scenario}: the capture does not show the round trip of all connections of the episode")
+        })
+    };
+    arguments.what_if.iter().map(predicted).collect()
+}
+
+fn report(
+    arguments: &AnalyzeArguments,
+    catalogue: &Catalogue,
+    set: &CaptureSet,
+    analysis: Analysis,
+    recorder: &Recorder,
+) -> anyhow::Result<Report> {
     let mut warnings = Vec::new();
     if analysis.interrupted {
         warnings.push("interrupted: the report covers what was read until then".to_owned());
@@ -358,7 +448,10 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, re
         warnings
             .push(format!("the bins of the time line are {width} wide: of {asked} there would be more than {most}"));
     }
-    Report {
+    let context = Context { catalogue, aggregate: &aggregate, connections: &analysis.found.connections };
+    let what_if = predictions(arguments, &analysis.found.connections, recorder)?;
+    let explanation = Explanation::of(&recorder.collector, &recorder.episodes, &context);
+    Ok(Report {
         title: arguments.title.clone(),
         captures: set.captures().to_vec(),
         quality: analysis.found.quality,
@@ -372,7 +465,12 @@ fn report(arguments: &AnalyzeArguments, set: &CaptureSet, analysis: Analysis, re
         filter: recorder.chooser.filtered(),
         interval: arguments.interval,
         slow: arguments.slow.clone(),
-    }
+        explanation: Explanation {
+            what_if,
+            waterfall: recorder.waterfall.as_ref().map(Waterfall::exchanges).unwrap_or_default(),
+            ..explanation
+        },
+    })
 }
 
 /// That the same commands were captured at two places, and how to take one.

@@ -3,10 +3,13 @@
 use crate::arguments::AnalyzeArguments;
 use smbscope_analyze::pipeline::Sink;
 use smbscope_capture::reader::CaptureSet;
-use smbscope_model::{Connection, Exchange, Settled, Timestamp};
+use smbscope_findings::whatif::COMMANDS_MAX;
+use smbscope_findings::{Collector, Episodes};
+use smbscope_model::{Connection, Exchange, FlowId, Group, Settled, Timestamp};
 use smbscope_report::Filtered;
 use smbscope_stats::filter::{Filter, Matcher};
 use smbscope_stats::{Aggregator, Census};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 /// Chooses exchanges and counts what it chose from.
@@ -50,11 +53,34 @@ impl<'f> Chooser<'f> {
     }
 }
 
+/// The commands of an episode, the first ones, in the order of time.
+#[derive(Default)]
+pub(crate) struct Waterfall(BTreeMap<(Timestamp, FlowId, u64, u64), Exchange>);
+
+impl Waterfall {
+    fn add(&mut self, exchange: Exchange) {
+        let (Some(first), Some(last)) = (exchange.request.first, exchange.response.last) else { return };
+        // Members of a compound share their packets.
+        let key = (first.time, exchange.flow, last.packet.number, exchange.message_id.unwrap_or(0));
+        self.0.insert(key, exchange);
+        if self.0.len() > COMMANDS_MAX {
+            self.0.pop_last();
+        }
+    }
+
+    pub(crate) fn exchanges(&self) -> Vec<Exchange> {
+        self.0.values().cloned().collect()
+    }
+}
+
 /// Counts the exchanges of one thread.
 pub(crate) struct Recorder<'f> {
     pub(crate) chooser: Chooser<'f>,
     /// With slices it sees every exchange in one order, so there is one thread for exchanges then.
     pub(crate) aggregator: Aggregator,
+    pub(crate) collector: Collector,
+    pub(crate) episodes: Episodes,
+    pub(crate) waterfall: Option<Waterfall>,
 }
 
 impl<'f> Recorder<'f> {
@@ -63,6 +89,9 @@ impl<'f> Recorder<'f> {
         Recorder {
             chooser: Chooser::new(arguments.filter.as_ref(), set),
             aggregator: aggregator.sliced(&arguments.by, arguments.sort),
+            collector: Collector::default(),
+            episodes: Episodes::default(),
+            waterfall: arguments.waterfall.then(Waterfall::default),
         }
     }
 
@@ -70,6 +99,11 @@ impl<'f> Recorder<'f> {
     pub(crate) fn merge(&mut self, other: Recorder<'_>) {
         self.chooser.merge(&other.chooser);
         self.aggregator.merge(other.aggregator);
+        self.collector.merge(other.collector);
+        self.episodes.merge(other.episodes);
+        if let (Some(mine), Some(theirs)) = (&mut self.waterfall, other.waterfall) {
+            theirs.0.into_values().for_each(|exchange| mine.add(exchange));
+        }
     }
 }
 
@@ -80,6 +114,12 @@ impl Sink for Recorder<'_> {
         self.aggregator.follow(exchange, chosen);
         if chosen {
             self.aggregator.record(exchange);
+            self.collector.exchange(exchange);
+            self.episodes.exchange(exchange);
+            let is_drawn = exchange.is_complete() && exchange.group != Group::Waiting;
+            if let Some(waterfall) = self.waterfall.as_mut().filter(|_| is_drawn) {
+                waterfall.add(exchange.clone());
+            }
         }
     }
 
@@ -89,5 +129,7 @@ impl Sink for Recorder<'_> {
 
     fn closed(&mut self, connection: &Connection) {
         self.aggregator.closed(connection);
+        self.collector.closed(connection);
+        self.episodes.closed(connection);
     }
 }

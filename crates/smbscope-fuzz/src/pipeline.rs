@@ -5,11 +5,13 @@ use smbscope_analyze::{Analyzer, Options, Outcome};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
+use smbscope_findings::whatif::{self, RoundTrips, Scenario};
+use smbscope_findings::{Catalogue, Collector, Context, Episodes};
 use smbscope_model::{CaptureInfo, Exchange, Limits, Quality, TimeKind, Timestamp};
 use smbscope_report::csv::ExchangeWriter;
 use smbscope_report::table::ExchangeTable;
 use smbscope_report::text::TextOptions;
-use smbscope_report::{Report, classic, json, text};
+use smbscope_report::{Explanation, Report, classic, json, text};
 use smbscope_stats::Aggregator;
 use std::io::Cursor;
 
@@ -140,13 +142,26 @@ impl Analysis {
     fn report(&self) -> Report {
         let mut aggregator = Aggregator::new();
         self.exchanges.iter().for_each(|exchange| aggregator.record(exchange));
+        let aggregate = aggregator.finish();
+        let (mut collector, mut episodes) = (Collector::default(), Episodes::default());
+        for exchange in &self.exchanges {
+            collector.exchange(exchange);
+            episodes.exchange(exchange);
+        }
+        let connections = &self.found.connections;
+        connections.iter().for_each(|connection| collector.closed(connection));
+        let catalogue = Catalogue::default();
+        let context = Context { catalogue: &catalogue, aggregate: &aggregate, connections };
+        let mut explanation = Explanation::of(&collector, &episodes, &context);
+        let scenario = Scenario { cache_opens: true, ..Scenario::default() };
+        explanation.what_if.extend(whatif::predict(&self.exchanges, &RoundTrips::default(), &scenario));
         Report {
             title: None,
             captures: vec![self.capture.clone()],
             quality: self.quality.clone(),
             skipped: Vec::new(),
             connections: self.found.connections.clone(),
-            aggregate: aggregator.finish(),
+            aggregate,
             first: self.first,
             last: self.last,
             version: String::new(),
@@ -154,6 +169,7 @@ impl Analysis {
             filter: None,
             interval: None,
             slow: smbscope_report::Thresholds::default(),
+            explanation,
         }
     }
 }

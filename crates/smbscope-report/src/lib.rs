@@ -28,6 +28,7 @@ pub mod text;
 mod bands;
 mod dialects;
 mod document;
+mod episodes;
 mod format;
 mod load;
 mod names;
@@ -50,7 +51,9 @@ pub use text::style::STYLES;
 pub use text::table::listed;
 pub use verdict::{SlowSubject, Subject, Thresholds, Verdict, Who};
 
-use smbscope_model::{CaptureInfo, Connection, Nanos, Quality, Share, SkippedPackets, Timestamp};
+use smbscope_findings::whatif::Prediction;
+use smbscope_findings::{Collector, Context, Episode, Episodes, Finding};
+use smbscope_model::{CaptureInfo, Connection, Exchange, Nanos, Quality, Share, SkippedPackets, Timestamp};
 use smbscope_stats::{Aggregate, Census};
 
 /// Everything that a report says.
@@ -82,6 +85,21 @@ pub struct Report {
     pub interval: Option<Nanos>,
     /// What counts as slow.
     pub slow: Thresholds,
+    /// Why users waited.
+    pub explanation: Explanation,
+}
+
+/// Why users waited, and in what.
+#[derive(Debug, Clone, Default)]
+pub struct Explanation {
+    /// Causes of waits, what took the largest share of a client's time first.
+    pub findings: Vec<Finding>,
+    /// Bursts of work of single clients, in the order of time.
+    pub episodes: Vec<Episode>,
+    /// The commands of the episode that was chosen, in the order of time; none where none was.
+    pub waterfall: Vec<Exchange>,
+    /// How long that episode would take otherwise.
+    pub what_if: Vec<Prediction>,
 }
 
 /// What a filter chose.
@@ -93,6 +111,17 @@ pub struct Filtered {
     pub matched: u64,
     /// The exchanges of the whole capture.
     pub whole: Census,
+}
+
+impl Explanation {
+    /// What was found in the exchanges of a report.
+    pub fn of(collector: &Collector, episodes: &Episodes, context: &Context<'_>) -> Explanation {
+        Explanation {
+            findings: smbscope_findings::findings(collector, context),
+            episodes: episodes.finish(),
+            ..Explanation::default()
+        }
+    }
 }
 
 impl Report {

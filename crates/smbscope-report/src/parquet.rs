@@ -110,6 +110,7 @@ impl<W: Write + Send> ExchangeTable for ExchangeWriter<W> {
             filter: provenance.filter.clone(),
             interval: None,
             slow: crate::Thresholds::default(),
+            explanation: crate::Explanation::default(),
         };
         self.describe(VERSION, report.version.clone());
         self.describe(SCHEMA, SCHEMA_VALUE.to_owned());

@@ -20,6 +20,7 @@ pub use lab::{
 };
 use one_of::named;
 pub use record::RecordArguments;
+use smbscope_findings::whatif::Scenario;
 use smbscope_model::units;
 use smbscope_model::{Limits, Nanos, Role};
 use smbscope_report::Thresholds;
@@ -129,7 +130,7 @@ impl From<Side> for Role {
 }
 
 /// Arguments of `smbscope analyze`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   smbscope analyze capture.pcapng
@@ -177,6 +178,21 @@ pub struct AnalyzeArguments {
     #[arg(long, value_name = "EXPR", help_heading = "Filter and slices")]
     pub filter: Option<Filter>,
 
+    /// Look only at the episode with this number: a burst of work of one client, such as an application launch. --full
+    /// lists the episodes.
+    #[arg(long, value_name = "N", help_heading = "Filter and slices", value_parser = clap::value_parser!(u32).range(1..))]
+    pub episode: Option<u32>,
+
+    /// Predict how long the episode takes with another round trip (rtt=20ms), a server that takes half the time
+    /// (server=0.5x), or files that are opened again from a cache (cache-opens); several of them separated by commas. May
+    /// be repeated.
+    #[arg(long, value_name = "CHANGE,...", requires = "episode", help_heading = "Filter and slices")]
+    pub what_if: Vec<Scenario>,
+
+    /// Keep the commands that pass the filter, those of an episode.
+    #[arg(skip)]
+    pub waterfall: bool,
+
     /// Group results by these fields, separated by commas or repeated.
     ///
     /// With --format csv, print the groups instead of the exchange table.
@@ -201,6 +217,11 @@ pub struct AnalyzeArguments {
     /// thresholds and their defaults.
     #[arg(long, value_name = "NAME=VALUE,...", default_value = "", hide_default_value = true)]
     pub slow: Thresholds,
+
+    /// Take the thresholds of findings from this TOML file: a table a finding, a value a threshold. docs/findings.md
+    /// lists them.
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
+    pub thresholds: Option<PathBuf>,
 
     /// Where packets were captured on both sides of a router, use those beside the client or beside the server.
     /// [default: the first copy of each]

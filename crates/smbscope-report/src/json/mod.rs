@@ -7,6 +7,7 @@
 
 mod caching;
 pub(crate) mod entries;
+pub(crate) mod episodes;
 pub(crate) mod escaped;
 mod offers;
 pub(crate) mod slices;
@@ -14,13 +15,16 @@ pub(crate) mod waits;
 
 use crate::Report;
 use crate::document::{Generator, Kind};
+use crate::format::NO_BREAK;
 use crate::verdict::Verdict;
 use caching::Caching;
 use entries::{Command, Connection, Entity, Group, Timeline, Totals};
+use episodes::{BARS_MAX, EpisodeEntry, WhatIf};
 pub use escaped::line;
 use offers::{Negotiated, NegotiationEntry, Smb1};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
+use smbscope_findings::Finding;
 use smbscope_model::{CaptureInfo, Quality, Share, SkippedPackets};
 use smbscope_stats::{Concurrency, FileKey, HeatMap};
 use std::borrow::Cow;
@@ -74,6 +78,18 @@ pub(crate) struct Document<'a> {
     /// SMB1 in use: by whom, on which shares; null where nobody uses it.
     #[serde(skip_deserializing)]
     smb1: Option<Smb1>,
+    /// Causes of waits and other things to know, what took the largest share of a client's active time first, at most 100.
+    #[serde(default)]
+    pub(crate) findings: Cow<'a, [Finding]>,
+    /// Bursts of work of single clients, in the order of time.
+    #[serde(default, deserialize_with = "lenient")]
+    episodes: Vec<EpisodeEntry>,
+    /// With --episode its commands, in the order of time, the first 5,000.
+    #[serde(skip_deserializing)]
+    waterfall: Vec<SlowExchange>,
+    /// With --what-if how long the episode would take.
+    #[serde(skip_deserializing)]
+    what_if: Vec<WhatIf>,
     /// Where the time went, summed over all connections.
     #[serde(skip_deserializing)]
     time_split: TimeSplit,
@@ -217,6 +233,11 @@ impl QualityEntry<'_> {
     }
 }
 
+/// Without the marks that keep numbers and their units on one line of text.
+fn plain(finding: &Finding) -> Finding {
+    Finding { sentence: finding.sentence.replace(NO_BREAK, " "), ..finding.clone() }
+}
+
 /// The name of what was added up because there was no room to tell it apart.
 const OTHER: &str = "(other)";
 
@@ -301,6 +322,16 @@ impl<'a> Document<'a> {
             totals: Totals::of(report),
             verdict: report.verdict(),
             smb1: Smb1::of(report),
+            findings: report.explanation.findings.iter().map(plain).collect(),
+            episodes: EpisodeEntry::all(&report.explanation.episodes),
+            waterfall: report
+                .explanation
+                .waterfall
+                .iter()
+                .take(BARS_MAX)
+                .map(|exchange| SlowExchange::of(exchange, &capture_names))
+                .collect(),
+            what_if: report.explanation.what_if.iter().map(WhatIf::of).collect(),
             time_split: TimeSplit::of(&splits.whole),
             connections: busiest(report, listed).map(connection).collect(),
             negotiations: negotiated.entries,

@@ -6,6 +6,8 @@ mod caching;
 mod commands;
 mod distribution;
 mod offers;
+mod episodes;
+mod findings;
 mod overview;
 pub(crate) mod page;
 pub(crate) mod slices;
@@ -13,6 +15,7 @@ pub(crate) mod style;
 pub(crate) mod table;
 mod timeline;
 mod waits;
+mod what_if;
 
 pub(crate) use overview::filter_note;
 
@@ -62,6 +65,12 @@ pub fn render(report: &Report, options: &TextOptions) -> String {
     let answer = (report.aggregate.splits.whole.connections > 0).then(|| verdict::of(report));
     let above = above_commands(report, options, page.like());
     let below = below_commands(report, options, page.like());
+    write_headline(&mut page, answer.as_ref());
+    findings::render(&mut page, report, !options.full);
+    what_if::render(&mut page, report);
+    if !report.explanation.findings.is_empty() || !report.explanation.what_if.is_empty() {
+        page.blank();
+    }
     if options.full {
         write_answer(&mut page, answer.as_ref(), usize::MAX);
         page.append(above);
@@ -91,6 +100,9 @@ pub fn render(report: &Report, options: &TextOptions) -> String {
 /// What stands between the answer and the commands.
 fn above_commands(report: &Report, options: &TextOptions, mut page: Page) -> Page {
     overview::facts(&mut page, report, !options.full);
+    if !options.full {
+        episodes::fact(&mut page, report);
+    }
     if report.aggregate.count > 0 {
         let slices = report.aggregate.slices.as_ref().map(Slices::of);
         slices.iter().for_each(|slices| slices::render(&mut page, slices, options.top));
@@ -103,6 +115,7 @@ fn above_commands(report: &Report, options: &TextOptions, mut page: Page) -> Pag
 fn below_commands(report: &Report, options: &TextOptions, mut page: Page) -> Page {
     waits::render(&mut page, report, !options.full);
     if options.full {
+        episodes::render(&mut page, report);
         if report.aggregate.count > 0 {
             commands::errors(&mut page, report);
             distribution::render(&mut page, report);
@@ -116,10 +129,14 @@ fn below_commands(report: &Report, options: &TextOptions, mut page: Page) -> Pag
     page
 }
 
-/// The answer, what supports it in so many lines, and what to look at next.
+/// The answer.
+fn write_headline(page: &mut Page, answer: Option<&Verdict>) {
+    answer.iter().for_each(|verdict| page.paragraph(Paint::Heading, &verdict.headline));
+}
+
+/// What supports the answer, in so many lines, and what to look at next.
 fn write_answer(page: &mut Page, answer: Option<&Verdict>, room: usize) {
     let Some(verdict) = answer else { return };
-    page.paragraph(Paint::Heading, &verdict.headline);
     let most = page.lines().saturating_add(room);
     for sentence in &verdict.sentences {
         let mut more = page.like();

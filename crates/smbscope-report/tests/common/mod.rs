@@ -3,12 +3,13 @@
 
 pub(crate) mod bench;
 
+use smbscope_findings::{Catalogue, Collector, Context, Episodes};
 use smbscope_model::connection::{Connection, ConnectionEnd, DirectionCounts};
 use smbscope_model::{
     CaptureInfo, Command, Dialect, Endpoints, Exchange, FlowId, Group, Half, Nanos, Outcome, PacketRef, Quality, Stamp,
     Status, Subcommand, Timestamp,
 };
-use smbscope_report::Report;
+use smbscope_report::{Explanation, Report};
 use smbscope_stats::Aggregator;
 use smbscope_wire::names::{Fsctl, InfoLevel, Trans2};
 use smbscope_wire::status::NtStatus;
@@ -59,6 +60,14 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
     }
     connections.iter().for_each(|connection| aggregator.closed(connection));
     let aggregate = aggregator.finish();
+    let (mut collector, mut episodes) = (Collector::default(), Episodes::default());
+    for exchange in exchanges {
+        collector.exchange(exchange);
+        episodes.exchange(exchange);
+    }
+    let catalogue = Catalogue::default();
+    let context = Context { catalogue: &catalogue, aggregate: &aggregate, connections: &connections };
+    let explanation = Explanation::of(&collector, &episodes, &context);
     let (first, last) = (aggregate.first, aggregate.last);
     let capture = CaptureInfo {
         name: "f630.snoop".into(),
@@ -88,6 +97,7 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
         filter: None,
         interval: None,
         slow: smbscope_report::Thresholds::default(),
+        explanation,
     }
 }
 

@@ -1,0 +1,74 @@
+//! Bursts of work of single clients: in brief the one that was waited for longest, in full all of them.
+
+use super::page::Page;
+use super::style::Paint;
+use super::table::{Column, Line, Table};
+use crate::Report;
+use crate::episodes::{label, worst};
+use crate::format::{bytes, counted, span, thousands, time_of_day, unbroken};
+use smbscope_findings::Episode;
+
+/// Episodes that are listed in the text.
+const LISTED_MAX: usize = 30;
+
+/// In brief a line, where there are several.
+pub(super) fn fact(page: &mut Page, report: &Report) {
+    let episodes = &report.explanation.episodes;
+    let Some((number, episode)) = worst(episodes).filter(|_| episodes.len() > 1) else { return };
+    let text = format!(
+        "{} episodes; longest wait: {}, {}, {} of {} (--episode {number})",
+        thousands(episodes.len() as u64),
+        label(episode),
+        episode.client,
+        unbroken(span(episode.waited)),
+        unbroken(span(episode.duration())),
+    );
+    page.fact(Paint::Plain, "Episodes", &text);
+}
+
+/// The table: the longest waits, in the order of time.
+pub(super) fn render(page: &mut Page, report: &Report) {
+    if report.explanation.episodes.is_empty() {
+        return;
+    }
+    let mut chosen: Vec<(usize, &Episode)> = report.explanation.episodes.iter().enumerate().collect();
+    chosen.sort_by_key(|(_, episode)| std::cmp::Reverse(episode.waited));
+    let left = chosen.len().saturating_sub(LISTED_MAX);
+    chosen.truncate(LISTED_MAX);
+    chosen.sort_by_key(|(at, _)| *at);
+    let columns = Column::list(&[
+        ("Begin", 8),
+        ("Duration", 8),
+        ("Total wait", 8),
+        ("Commands", 8),
+        ("Opens", 6),
+        ("Files", 6),
+        ("Read", 7),
+        ("Written", 7),
+    ]);
+    let lines = chosen.iter().map(|(at, episode)| {
+        let cells = vec![
+            time_of_day(episode.start, 0),
+            span(episode.duration()),
+            span(episode.waited),
+            thousands(episode.commands),
+            thousands(episode.opens),
+            thousands(episode.files),
+            bytes(episode.bytes_read),
+            bytes(episode.bytes_written),
+        ];
+        Line::new(format!("{:>3}  {}, {}", at + 1, episode.client, label(episode)), cells)
+    });
+    Table::new(columns).names(30..=60).section("Episodes", lines).render(page);
+    let more = match left {
+        0 => String::new(),
+        n => format!(" {} with a shorter wait are in JSON.", counted(n as u64, "episode", "episodes")),
+    };
+    page.note(
+        &format!(
+            "An episode is work of one client without a pause of 2 s. --episode N shows one alone; Files are different \
+             paths, an estimate from 64 on.{more}"
+        ),
+        &[],
+    );
+}
