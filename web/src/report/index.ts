@@ -5,8 +5,10 @@ import { pathColumn, textColumn } from "../table/columns";
 import type { SmbscopeReportDocument } from "../types/report";
 import { caching } from "./caching";
 import { connectionTable } from "./connections";
+import { episodes } from "./episodes";
 import { keyFigures, origin, timeSplit, title, verdict } from "./facts";
 import { errorEntries } from "./figures";
+import { findings } from "./findings";
 import { cumulative, groupTable, loadCurve } from "./groups";
 import { method } from "./method";
 import { negotiations, smb1Notice } from "./negotiation";
@@ -25,6 +27,7 @@ export function reportPage(report: SmbscopeReportDocument): Page {
   return {
     title: title(report),
     facts: [smb1Notice(report), origin(report), verdict(report), keyFigures(report)],
+    facts: [origin(report), verdict(report), findings(report), keyFigures(report)],
     version: report.generator.version,
     sections: [
       section("time", "Over time", [
@@ -38,6 +41,7 @@ export function reportPage(report: SmbscopeReportDocument): Page {
             load,
           ),
       ]),
+      episodes(report),
       section("slices", "Breakdown", [report.slices && slicesTable(report.slices)]),
       section(
         "groups",

@@ -15,6 +15,14 @@ export type Subject =
       client: string;
     };
 /**
+ * How sure a finding is.
+ */
+export type Confidence = "low" | "medium" | "high";
+/**
+ * What an episode looks like.
+ */
+export type Kind = "logon" | "launch" | "document" | "settings" | "copy" | "search" | "other";
+/**
  * SMB1 (MS-CIFS, MS-SMB) or SMB2/3 (MS-SMB2).
  */
 export type Protocol = "SMB1" | "SMB2";
@@ -59,6 +67,21 @@ export interface SmbscopeReportDocument {
    * SMB1 in use: by whom, on which shares; null where nobody uses it.
    */
   smb1: Smb1 | null;
+   * Causes of waits and other things to know, what took the largest share of a client's active time first, at most 100.
+   */
+  findings: Finding[];
+  /**
+   * Bursts of work of single clients, in the order of time.
+   */
+  episodes: Episode[];
+  /**
+   * With --episode its commands, in the order of time, the first 5,000.
+   */
+  waterfall: SlowExchange[];
+  /**
+   * With --what-if how long the episode would take.
+   */
+  what_if: WhatIf[];
   time_split: TimeSplit;
   /**
    * What both sides of the connections offered when they negotiated, and what came of it; those of most connections first.
@@ -722,6 +745,198 @@ export interface Smb1 {
    * All of it in a sentence.
    */
   sentence: string;
+ * A cause of waits, or something else that an administrator should know.
+ */
+export interface Finding {
+  /**
+   * Its key in the catalogue; docs/findings.md describes each.
+   */
+  id: string;
+  /**
+   * What it is called.
+   */
+  title: string;
+  /**
+   * What happened, in a sentence.
+   */
+  sentence: string;
+  whose: Whose;
+  /**
+   * Time in which commands of the pattern were outstanding; null where a capture cannot tell what it costs.
+   */
+  lost_ns: number | null;
+  /**
+   * The active time of the client, or of all clients: with commands outstanding, and to think between them.
+   */
+  active_ns: number;
+  confidence: Confidence;
+  /**
+   * Packets to look at, the first ones of the pattern.
+   */
+  evidence: Evidence[];
+  /**
+   * A display filter for Wireshark.
+   */
+  wireshark: string;
+  /**
+   * What to do.
+   */
+  advice: string;
+  /**
+   * Where the advice or the threshold is from.
+   */
+  source: string;
+  /**
+   * What is not the cause, a sentence each.
+   */
+  ruled_out: string[];
+}
+/**
+ * Whom a finding is about; what is null it is not about.
+ */
+export interface Whose {
+  /**
+   * Address of the client.
+   */
+  client: string | null;
+  /**
+   * Users on its connections.
+   */
+  users: string[];
+  /**
+   * The share.
+   */
+  share: string | null;
+  /**
+   * The file or directory, below the share.
+   */
+  path: string | null;
+}
+/**
+ * A packet to look at.
+ */
+export interface Evidence {
+  /**
+   * Index of the capture in `captures`.
+   */
+  capture: number;
+  /**
+   * Number of the packet in that file, from 1.
+   */
+  packet: number;
+  /**
+   * When.
+   */
+  time_ns: number;
+}
+/**
+ * A burst of work of one client: its commands are less than 2 s apart, or further where the client has more than 64 bursts.
+ */
+export interface Episode {
+  /**
+   * Its number, from 1: what --episode takes.
+   */
+  number: number;
+  client: string;
+  kind: Kind;
+  /**
+   * The program, document or settings that it opens most.
+   */
+  about: string | null;
+  /**
+   * That in words.
+   */
+  label: string;
+  start_ns: number;
+  end_ns: number;
+  duration_ns: number;
+  /**
+   * Time with a command outstanding, by connection.
+   */
+  waited_ns: number;
+  /**
+   * The rest of the duration.
+   */
+  think_ns: number;
+  /**
+   * Commands; as many round trips where they come one after the other.
+   */
+  commands: number;
+  opens: number;
+  /**
+   * Different paths that were opened; an estimate (13%) from 64 on.
+   */
+  files: number;
+  bytes_read: number;
+  bytes_written: number;
+}
+/**
+ * One of the slowest exchanges; expected waits are left out.
+ */
+export interface SlowExchange {
+  flow_id: number;
+  client: string;
+  client_port: number;
+  server: string;
+  server_port: number;
+  protocol: Protocol;
+  command: string;
+  subcommand: string | null;
+  group: GroupName;
+  user: string | null;
+  share: string | null;
+  path: string | null;
+  status: string | null;
+  /**
+   * Name of the file that holds the request.
+   */
+  capture: string | null;
+  /**
+   * Name of the file that holds the response, where it is another one.
+   */
+  response_capture: string | null;
+  /**
+   * Packet numbers as Wireshark counts them in that file, from 1; 0 where none was seen.
+   */
+  request_first_packet: number;
+  request_last_packet: number;
+  response_first_packet: number;
+  response_last_packet: number;
+  request_first_ns: number;
+  response_time_ns: number;
+  request_transfer_ns: number | null;
+  service_time_ns: number | null;
+  server_time_ns: number | null;
+  response_transfer_ns: number | null;
+  retransmission_delay_ns: number | null;
+  request_bytes: number;
+  response_bytes: number;
+}
+/**
+ * How long the episode would take if something were different.
+ */
+export interface WhatIf {
+  /**
+   * What is different, as --what-if takes it.
+   */
+  scenario: string;
+  /**
+   * First request to last response, as captured.
+   */
+  now_ns: number;
+  /**
+   * The same if it were so.
+   */
+  then_ns: number;
+  /**
+   * The longest round trip of the episode's connections, as captured.
+   */
+  round_trip_ns: number | null;
+  commands: number;
+  /**
+   * Commands that would not be sent.
+   */
+  saved: number;
 }
 /**
  * Where the time of connections went. Each moment is divided equally among the commands outstanding on its connection, and each share goes to the phase in which its command is; while a response is coming in, or a lost segment is being sent again, the moment is the transfer's, or the network's.
@@ -1626,48 +1841,6 @@ export interface LoadTimes {
    * The 95th percentile.
    */
   p95: number | null;
-}
-/**
- * One of the slowest exchanges; expected waits are left out.
- */
-export interface SlowExchange {
-  flow_id: number;
-  client: string;
-  client_port: number;
-  server: string;
-  server_port: number;
-  protocol: Protocol;
-  command: string;
-  subcommand: string | null;
-  group: GroupName;
-  user: string | null;
-  share: string | null;
-  path: string | null;
-  status: string | null;
-  /**
-   * Name of the file that holds the request.
-   */
-  capture: string | null;
-  /**
-   * Name of the file that holds the response, where it is another one.
-   */
-  response_capture: string | null;
-  /**
-   * Packet numbers as Wireshark counts them in that file, from 1; 0 where none was seen.
-   */
-  request_first_packet: number;
-  request_last_packet: number;
-  response_first_packet: number;
-  response_last_packet: number;
-  request_first_ns: number;
-  response_time_ns: number;
-  request_transfer_ns: number | null;
-  service_time_ns: number | null;
-  server_time_ns: number | null;
-  response_transfer_ns: number | null;
-  retransmission_delay_ns: number | null;
-  request_bytes: number;
-  response_bytes: number;
 }
 /**
  * Entries that were left out of lists to bound the size of the document (HTML only): the least by total response time.

@@ -181,6 +181,10 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
     title: null,
     filter: null,
     matched: null,
+    findings: [],
+    episodes: [],
+    waterfall: [],
+    what_if: [],
     slices: slices(exchanges, names),
     captures: ["fileserver-01.pcapng.zst", "fileserver-02.pcapng.zst"].map((name, i) => ({
       name: `${prefix}${name}`,

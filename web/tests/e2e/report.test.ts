@@ -1,6 +1,7 @@
 // The page of a report in Chromium: that it says what the document says.
 import { readFileSync } from "node:fs";
 import type { Locator, Page } from "@playwright/test";
+import type { Finding } from "../../src/types/report";
 import { simulate } from "../documents/simulate";
 import { expect, heatMapCounts, test } from "./page";
 
@@ -345,4 +346,51 @@ test("the quality names every counter, those at zero folded away", async ({ open
   const zero = counters.filter(([, value]) => value === 0).length;
   await expect(page.locator("#quality .counters tbody tr")).toHaveCount(counters.length - zero);
   await expect(page.locator("#quality summary")).toHaveText(`${zero} counters at zero`);
+});
+
+const finding: Finding = {
+  id: "ini-pattern",
+  title: "The same file opened again and again",
+  sentence: "10.0.0.7 opened settings.ini 3,000 times in 10.8 s: 9.8 s of its 11.1 s of active time (88%).",
+  whose: { client: "10.0.0.7", users: ["LAB\\ann"], share: "home", path: "settings.ini" },
+  lost_ns: 9_800_000_000,
+  active_ns: 11_100_000_000,
+  confidence: "high",
+  evidence: [{ capture: 0, packet: 17, time_ns: 0 }],
+  wireshark: 'ip.addr == 10.0.0.7 && smb2.filename == "settings.ini"',
+  advice: "Have the application read the file once.",
+  source: "A study",
+  ruled_out: ["1 NEGOTIATE for 3,000 opens: negotiation is not the cause."],
+};
+
+test("the worst finding stands on the first screen with what to do, the others open", async ({ open }) => {
+  const other = { ...finding, id: "smb1-in-use", title: "SMB1 in use", lost_ns: null, advice: "Move to SMB 3." };
+  const page = await open({ ...report, findings: [finding, other] });
+  const entries = page.locator(".findings > li");
+  await expect(entries).toHaveCount(2);
+  await expect(entries.first()).toContainText("3,000 times in 10.8 s");
+  await expect(entries.first()).toContainText("What to do: Have the application read the file once.");
+  await expect(entries.first()).toContainText("negotiation is not the cause");
+  await expect(entries.first()).toContainText("9.80 s, 88.3% of the active time");
+  await expect(entries.nth(1).locator(".advice")).toBeHidden();
+  await entries.nth(1).locator("summary").click();
+  await expect(entries.nth(1).locator(".advice")).toBeVisible();
+  await open({ ...report, findings: [] });
+  await expect(page.locator(".findings")).toHaveCount(0);
+});
+
+test("the commands of an episode are bars that can be looked at more closely", async ({ open }) => {
+  const waterfall = report.slowest.slice(0, 50);
+  const page = await open({ ...report, waterfall });
+  const chart = page.locator("#episodes svg.chart");
+  await expect(chart.locator("rect")).toHaveCount(50);
+  await chart.locator("rect").first().hover();
+  await expect(page.locator("#episodes .readout")).toContainText("after the first command, packets");
+  await chart.focus();
+  await page.keyboard.press("+");
+  await page.keyboard.press("+");
+  await expect(page.getByRole("button", { name: "Show all" })).toBeVisible();
+  expect(await chart.locator("rect").count()).toBeLessThan(50);
+  await page.getByRole("button", { name: "Show all" }).click();
+  await expect(chart.locator("rect")).toHaveCount(50);
 });

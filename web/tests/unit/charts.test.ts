@@ -5,6 +5,7 @@ import { bucketHigh, bucketLow, cells, classes, classOf, latencyRange, quantile 
 import { factorDomain, factorText, ratioTicks, verdictText, wrapped } from "../../src/charts/factors";
 import { valueAt } from "../../src/charts/lines";
 import { splitShares, waitedTime } from "../../src/charts/split";
+import { lanes } from "../../src/charts/waterfall";
 import { levelOf } from "../../src/report/groups";
 import { keyText } from "../../src/report/slices";
 import { wiresharkFilter } from "../../src/report/slowest";
@@ -269,5 +270,22 @@ describe("a key of a breakdown", () => {
     const key = { file: null, directory: "", extension: "", size: 4_096, flow_id: 1_234 };
     const texts = ["file", "directory", "extension", "size", "flow_id", "user"].map((name) => keyText(name, key));
     expect(texts).toEqual([null, "(root)", "(none)", "4.10\u00a0kB to 8.19\u00a0kB", "1,234", "(other)"]);
+  });
+});
+
+describe("the waterfall", () => {
+  const at = (request_first_ns: number, response_time_ns: number) =>
+    ({ request_first_ns, response_time_ns }) as SlowExchange;
+
+  it("puts a command in the first lane that is free when it begins", () => {
+    // The third begins as the second ends; the fourth while two are outstanding.
+    const bars = lanes([at(1_000, 100), at(1_010, 20), at(1_030, 50), at(1_040, 10), at(1_100, 5)]);
+    expect(bars.map(({ from, to, lane }) => [from, to, lane])).toEqual([
+      [0, 100, 0],
+      [10, 30, 1],
+      [30, 80, 1],
+      [40, 50, 2],
+      [100, 105, 0],
+    ]);
   });
 });
