@@ -128,11 +128,15 @@ impl PathFacts {
     }
 }
 
-/// Whether a listing ends with it: with SMB2 that is said by an empty response, with SMB1 each FIND_FIRST2 begins one.
+/// Whether a listing ends with it: with SMB2 that is said by an empty response, with SMB1 each FIND_FIRST2 begins one, and
+/// looks for a single file unless its pattern ends with an asterisk.
 fn ends_listing(exchange: &Exchange) -> bool {
     match exchange.command.protocol() {
         Protocol::Smb2 => exchange.status == Some(Status::Nt(NtStatus::NO_MORE_FILES)),
-        Protocol::Smb1 => exchange.subcommand == Some(Subcommand::Trans2(Trans2::FIND_FIRST2)),
+        Protocol::Smb1 => {
+            exchange.subcommand == Some(Subcommand::Trans2(Trans2::FIND_FIRST2))
+                && exchange.path.as_ref().is_some_and(|path| path.ends_with('*'))
+        }
     }
 }
 
