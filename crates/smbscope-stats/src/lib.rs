@@ -28,8 +28,8 @@ mod timeline;
 
 pub use aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
 pub use aggregator::{Aggregator, Kind, LEAVES_MAX, is_apart};
-pub use caching::{CachingFigures, Reads, Repeated};
 pub use bounded::Bounded;
+pub use caching::{CachingFigures, Reads, Repeated};
 pub use census::Census;
 pub use distribution::{Decade, Distribution};
 pub use entity::{ENTITIES_MAX, Entities, Entity, FileKey};

@@ -26,8 +26,7 @@ export function reportPage(report: SmbscopeReportDocument): Page {
   const empty = totals.commands === 0;
   return {
     title: title(report),
-    facts: [smb1Notice(report), origin(report), verdict(report), keyFigures(report)],
-    facts: [origin(report), verdict(report), findings(report), keyFigures(report)],
+    facts: [smb1Notice(report), origin(report), verdict(report), findings(report), keyFigures(report)],
     version: report.generator.version,
     sections: [
       section("time", "Over time", [

@@ -67,6 +67,7 @@ export interface SmbscopeReportDocument {
    * SMB1 in use: by whom, on which shares; null where nobody uses it.
    */
   smb1: Smb1 | null;
+  /**
    * Causes of waits and other things to know, what took the largest share of a client's active time first, at most 100.
    */
   findings: Finding[];
@@ -745,6 +746,8 @@ export interface Smb1 {
    * All of it in a sentence.
    */
   sentence: string;
+}
+/**
  * A cause of waits, or something else that an administrator should know.
  */
 export interface Finding {
