@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A shorter pause is that of a program: a person takes longer to see and act (Card, Moran and Newell, "The Psychology of
 /// Human-Computer Interaction", 1983: 105 to 380 ms for the simplest reaction).
 const PERSON_LEAST: Nanos = Nanos(100_000_000);
-/// Clients that are told apart.
+/// Clients that are distinguished.
 pub(crate) const CLIENTS_MAX: usize = 4_096;
 /// Paths that were opened again or listed, of all clients.
 pub(crate) const PATHS_MAX: usize = 16_384;
@@ -34,6 +34,9 @@ pub struct Collector {
     clients: Bounded<IpAddr, ClientFacts>,
     paths: Bounded<PathKey, PathFacts>,
 }
+
+/// What was collected, by client and by path.
+pub(crate) type Found = (Vec<(IpAddr, ClientFacts)>, Vec<(PathKey, PathFacts)>);
 
 /// A connection that is followed.
 #[derive(Debug, Clone)]
@@ -119,7 +122,7 @@ impl Collector {
     }
 
     /// What was collected, connections that are not over included: by client, and by path.
-    pub(crate) fn finish(&self) -> (Vec<(IpAddr, ClientFacts)>, Vec<(PathKey, PathFacts)>) {
+    pub(crate) fn finish(&self) -> Found {
         let mut all = self.clone();
         let mut open: Vec<(FlowId, Box<Flow>)> = all.flows.drain().collect();
         open.sort_by_key(|(flow, _)| *flow);

@@ -165,7 +165,7 @@ impl Command {
     fn takes(&self, scenario: &Scenario) -> i64 {
         let took = (self.end - self.start).0;
         let Some(whole_trip) = self.round_trip else { return took };
-        // A response that was under way before its request was acknowledged had no whole round trip.
+        // A service time below the round trip holds no more of it.
         let trip = whole_trip.0.min(self.service.0);
         let server = self.service.0 - trip;
         let new_server = scenario.server.map_or(server, |factor| (server as f64 * factor) as i64);

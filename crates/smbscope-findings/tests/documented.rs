@@ -5,6 +5,7 @@ use smbscope_findings::Catalogue;
 #[test]
 fn every_finding_is_documented_with_its_title_and_thresholds() {
     let page = include_str!("../../../docs/findings.md");
+    let (page, _) = page.split_once("\n## Thresholds of your own").expect("the section behind the table");
     for (id, entry) in Catalogue::default().entries() {
         let row = page.lines().find(|line| line.starts_with(&format!("| `{id}` |")));
         let row = row.unwrap_or_else(|| panic!("docs/findings.md has no row for {id}"));

@@ -119,7 +119,7 @@ impl CompareArguments {
         let Verb::Analyze(defaults) = Arguments::parse_from(line).verb else {
             unreachable!("the line says analyze");
         };
-        AnalyzeArguments { ports: self.ports.clone(), by: self.by.clone(), common: self.common.clone(), ..defaults }
+        AnalyzeArguments { ports: self.ports.clone(), by: self.by.clone(), common: self.common.clone(), ..*defaults }
     }
 }
 

@@ -230,15 +230,15 @@ pub struct StorageArguments {
     ///
     /// The share is then a FUSE file system past the page cache; names and attributes stay fast. Needs /dev/fuse, and
     /// root or fusermount3.
-    #[arg(long, value_name = "TIME", value_parser = parse_storage_latency, help_heading = "Slow storage")]
+    #[arg(hide_short_help = true, long, value_name = "TIME", value_parser = parse_storage_latency, help_heading = "Slow storage")]
     pub storage_latency: Option<Duration>,
 
     /// Limit that storage to this number of reads, writes and flushes a second: 120. Further ones wait in a queue.
-    #[arg(long, value_name = "N", value_parser = parse_iops, help_heading = "Slow storage")]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = parse_iops, help_heading = "Slow storage")]
     pub storage_iops: Option<u32>,
 
     /// Limit that storage to this number of bytes a second: 150MB/s.
-    #[arg(long, value_name = "RATE", value_parser = parse_storage_bandwidth, help_heading = "Slow storage")]
+    #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = parse_storage_bandwidth, help_heading = "Slow storage")]
     pub storage_bandwidth: Option<u64>,
 }
 

@@ -71,7 +71,7 @@ pub enum Verb {
     ///
     /// Reads pcap, pcapng and snoop, plain or as gzip, zstd, lz4 or xz, whatever the file's name; SMB1 to SMB 3.1.1 on
     /// any port. Several files are one capture, in time order.
-    Analyze(AnalyzeArguments),
+    Analyze(Box<AnalyzeArguments>),
 
     /// Load a server with users of a workload, and measure the response time of every command.
     ///

@@ -24,7 +24,7 @@ pub(crate) const FINDINGS_MAX: usize = 100;
 /// transactions", AFIPS 1968).
 const NOTICED: Nanos = Nanos(100_000_000);
 /// What costs more than this is one, whatever its share.
-const CONSIDERABLE: Nanos = Nanos(1_000_000_000);
+const CONSIDERABLE: Nanos = Nanos(60_000_000_000);
 /// Below that it takes this share of the client's active time.
 const SHARE_LEAST: f64 = 0.01;
 /// A finding about a client as a whole is not told where others explain this share of its time.
@@ -72,8 +72,10 @@ const DETECTORS: &[fn(&Subject<'_>) -> Option<Finding>] = &[
     transfers::signing_cost,
 ];
 
+type PathDetector = fn(&Subject<'_>, &PathKey, &PathFacts) -> Option<Finding>;
+
 /// Detectors of patterns in what a client does with a file or directory.
-const PATH_DETECTORS: &[fn(&Subject<'_>, &PathKey, &PathFacts) -> Option<Finding>] =
+const PATH_DETECTORS: &[PathDetector] =
     &[files::ini_pattern, files::relisting, files::list_then_stat, files::small_list_buffer, files::huge_directory];
 
 /// Everything that was found: what took the largest share of its client's active time first.

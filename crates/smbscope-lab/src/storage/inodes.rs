@@ -75,7 +75,7 @@ impl Inodes {
         number
     }
 
-    /// The kernel forgets a file that it was told of so often.
+    /// The kernel forgets a file that it was told of N times.
     pub(super) fn forget(&self, number: u64, lookups: u64) {
         let mut table = self.lock();
         let Some(node) = table.nodes.get_mut(&number).filter(|_| number != ROOT) else { return };

@@ -79,7 +79,7 @@ pub(crate) struct Document<'a> {
     #[serde(skip_deserializing)]
     smb1: Option<Smb1>,
     /// Causes of waits and other things to know, what took the largest share of a client's active time first, at most 100.
-    #[serde(default)]
+    #[serde(skip_deserializing)]
     pub(crate) findings: Cow<'a, [Finding]>,
     /// Bursts of work of single clients, in the order of time.
     #[serde(default, deserialize_with = "lenient")]

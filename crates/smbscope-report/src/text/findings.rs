@@ -8,7 +8,7 @@ use crate::format::{clean, prose_percent, span, unbroken};
 use smbscope_findings::{Confidence, Finding};
 
 /// Findings of a brief report.
-const BRIEF_MAX: usize = 5;
+const BRIEF_MAX: usize = 3;
 
 /// The findings, if there are any.
 pub(super) fn render(page: &mut Page, report: &Report, is_brief: bool) {
