@@ -1,4 +1,4 @@
-//! What an episode is called, and which of them users waited for most.
+//! What an episode is called.
 
 use crate::format::{clean, shorten_path};
 use smbscope_findings::{Episode, Kind};
@@ -25,10 +25,4 @@ pub(crate) fn label(episode: &Episode) -> String {
         Kind::Search => "search".to_owned(),
         Kind::Other => "other work".to_owned(),
     }
-}
-
-/// The one in which users waited longest, with its number.
-pub(crate) fn worst(episodes: &[Episode]) -> Option<(usize, &Episode)> {
-    let numbered = episodes.iter().enumerate().map(|(at, episode)| (at + 1, episode));
-    numbered.max_by_key(|(number, episode)| (episode.waited, std::cmp::Reverse(*number)))
 }

@@ -1,30 +1,14 @@
-//! Bursts of work of single clients: in brief the one that was waited for longest, in full all of them.
+//! Bursts of work of single clients, in full reports.
 
 use super::page::Page;
-use super::style::Paint;
 use super::table::{Column, Line, Table};
 use crate::Report;
-use crate::episodes::{label, worst};
-use crate::format::{bytes, counted, span, thousands, time_of_day, unbroken};
+use crate::episodes::label;
+use crate::format::{bytes, counted, span, thousands, time_of_day};
 use smbscope_findings::Episode;
 
 /// Episodes that are listed in the text.
 const LISTED_MAX: usize = 30;
-
-/// In brief a line, where there are several.
-pub(super) fn fact(page: &mut Page, report: &Report) {
-    let episodes = &report.explanation.episodes;
-    let Some((number, episode)) = worst(episodes).filter(|_| episodes.len() > 1) else { return };
-    let text = format!(
-        "{} episodes; longest wait: {}, {}, {} of {} (--episode {number})",
-        thousands(episodes.len() as u64),
-        label(episode),
-        episode.client,
-        unbroken(span(episode.waited)),
-        unbroken(span(episode.duration())),
-    );
-    page.fact(Paint::Plain, "Episodes", &text);
-}
 
 /// The table: the longest waits, in the order of time.
 pub(super) fn render(page: &mut Page, report: &Report) {

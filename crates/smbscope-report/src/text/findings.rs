@@ -10,18 +10,19 @@ use smbscope_findings::{Confidence, Finding};
 /// Findings of a brief report.
 const BRIEF_MAX: usize = 3;
 
-/// The findings, if there are any.
-pub(super) fn render(page: &mut Page, report: &Report, is_brief: bool) {
+/// The findings, if there are any; in brief those that cost time. Tells whether something was written.
+pub(super) fn render(page: &mut Page, report: &Report, is_brief: bool) -> bool {
     let findings = &report.explanation.findings;
-    if findings.is_empty() {
-        return;
+    let told: Vec<&Finding> = findings.iter().filter(|finding| !is_brief || finding.lost_ns.is_some()).collect();
+    if told.is_empty() {
+        return false;
     }
     page.heading("Findings");
     if !is_brief {
-        findings.iter().enumerate().for_each(|(at, finding)| in_full(page, report, at + 1, finding));
-        return;
+        told.iter().enumerate().for_each(|(at, finding)| in_full(page, report, at + 1, finding));
+        return true;
     }
-    for (at, finding) in findings.iter().take(BRIEF_MAX).enumerate() {
+    for (at, finding) in told.iter().take(BRIEF_MAX).enumerate() {
         let begin = format!("{}  ", at + 1);
         if at == 0 {
             page.beside(Paint::Alarm, &begin, &clean(&finding.sentence));
@@ -30,10 +31,11 @@ pub(super) fn render(page: &mut Page, report: &Report, is_brief: bool) {
             page.beside(Paint::Plain, &begin, &in_short(finding));
         }
     }
-    let more = findings.len().saturating_sub(BRIEF_MAX);
+    let more = findings.len().saturating_sub(told.len().min(BRIEF_MAX));
     if more > 0 {
         page.line(Paint::Faint, &format!("   {more} more with --full"));
     }
+    true
 }
 
 /// `Files looked for where they are not: 10.0.0.9, 312 ms (2%)`

@@ -66,9 +66,9 @@ pub fn render(report: &Report, options: &TextOptions) -> String {
     let above = above_commands(report, options, page.like());
     let below = below_commands(report, options, page.like());
     write_headline(&mut page, answer.as_ref());
-    findings::render(&mut page, report, !options.full);
+    let found = findings::render(&mut page, report, !options.full);
     what_if::render(&mut page, report);
-    if !report.explanation.findings.is_empty() || !report.explanation.what_if.is_empty() {
+    if found || !report.explanation.what_if.is_empty() {
         page.blank();
     }
     if options.full {
@@ -100,9 +100,6 @@ pub fn render(report: &Report, options: &TextOptions) -> String {
 /// What stands between the answer and the commands.
 fn above_commands(report: &Report, options: &TextOptions, mut page: Page) -> Page {
     overview::facts(&mut page, report, !options.full);
-    if !options.full {
-        episodes::fact(&mut page, report);
-    }
     if report.aggregate.count > 0 {
         let slices = report.aggregate.slices.as_ref().map(Slices::of);
         slices.iter().for_each(|slices| slices::render(&mut page, slices, options.top));
