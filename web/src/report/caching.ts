@@ -31,13 +31,13 @@ function rereads({ caching }: SmbscopeReportDocument): HTMLElement | null {
   if (repeated.reads === 0) return null;
   const columns: Column<FileRereads>[] = [
     pathColumn((row) => row.path),
-    textColumn("Share", (row) => row.share, { width: 14 }),
-    textColumn("Client", (row) => row.client, { width: 14 }),
-    countColumn("Repeated", (row) => row.reads, { help: "Reads of bytes that the session had read before" }),
     bytesColumn("Bytes", (row) => row.bytes),
+    countColumn("Repeated", (row) => row.reads, { help: "Reads of bytes that the session had read before" }),
     countColumn("Cacheable", (row) => row.cacheable_reads, {
       help: "Of these, reads through an open with an oplock or lease that allowed the client to keep the bytes",
     }),
+    textColumn("Share", (row) => row.share, { width: 14 }),
+    textColumn("Client", (row) => row.client, { width: 14 }),
   ];
   return part(
     "Repeated reads",
