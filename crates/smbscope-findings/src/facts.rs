@@ -1,5 +1,6 @@
 //! What an exchange is an instance of: the facts that detectors count.
 
+use smbscope_model::groups;
 use smbscope_model::{Command, Exchange, Group, Nanos, Outcome, Protocol, Status, Subcommand, TimeKind};
 use smbscope_wire::names::{Fsctl, Trans2};
 use smbscope_wire::status::NtStatus;
@@ -225,7 +226,7 @@ pub(crate) fn failed(exchange: &Exchange) -> bool {
 
 /// Whether it opens or creates a file or directory.
 pub(crate) fn is_open(exchange: &Exchange) -> bool {
-    exchange.group == Group::OpenClose && !is_close(exchange)
+    exchange.group == Group::OpenClose && groups::opens(exchange.command)
 }
 
 /// Whether it closes one.

@@ -3,6 +3,7 @@
 use crate::client::{Window, newly_covered};
 use crate::facts::{Fact, Facts, failed, is_close};
 use smbscope_model::{Exchange, Group, Nanos, Protocol, Stamp, Status, Subcommand, TimeKind, Timestamp};
+use smbscope_stats::derived;
 use smbscope_wire::names::Trans2;
 use smbscope_wire::status::NtStatus;
 use std::collections::VecDeque;
@@ -113,11 +114,8 @@ impl PathFacts {
                 self.listings_window.record(start.time, REPEAT_WINDOW);
             }
         }
-        if let (Some(length), false) = (exchange.length, failed(exchange)) {
-            let moved = match exchange.group {
-                Group::Read => length.min(exchange.response.bytes),
-                _ => length,
-            };
+        if exchange.length.is_some() && !failed(exchange) {
+            let moved = derived::size(exchange);
             match exchange.group {
                 Group::Read => self.bytes_read = self.bytes_read.saturating_add(moved),
                 Group::Write => self.bytes_written = self.bytes_written.saturating_add(moved),
@@ -222,10 +220,9 @@ impl RecentPaths {
 
     /// Notes at a directory that was listed that one of its entries was opened for nothing but to look at it.
     fn look_at(&mut self, share: &Option<Arc<str>>, path: &str, waited: i64) {
-        let parent = path.rfind('\\').map_or("", |end| &path[..end]);
+        let parent = derived::directory(path);
         let is_parent = |recent: &Recent| {
-            let path = recent.path.trim_start_matches('\\');
-            recent.facts.list_commands > 0 && path == parent.trim_start_matches('\\') && recent.share == *share
+            recent.facts.list_commands > 0 && derived::below_share(&recent.path) == parent && recent.share == *share
         };
         let Some(at) = self.0.iter().rposition(is_parent) else { return };
         // What is looked at in it keeps it among those touched last.

@@ -17,7 +17,7 @@ pub(crate) fn failed(exchange: &Exchange) -> bool {
 
 /// The bytes it moved: of a read the length asked for, at most what the response holds; of a write the length given;
 /// of everything else, and where the length is not known, its messages.
-pub(crate) fn size(exchange: &Exchange) -> u64 {
+pub fn size(exchange: &Exchange) -> u64 {
     match (exchange.group, exchange.length) {
         (Group::Read, Some(length)) => length.min(exchange.response.bytes),
         (Group::Write, Some(length)) => length,
@@ -26,12 +26,12 @@ pub(crate) fn size(exchange: &Exchange) -> u64 {
 }
 
 /// The path without a separator in front.
-pub(crate) fn below_share(path: &str) -> &str {
+pub fn below_share(path: &str) -> &str {
     path.trim_start_matches('\\')
 }
 
 /// The directory that holds what a path names; empty in the share's root.
-pub(crate) fn directory(path: &str) -> &str {
+pub fn directory(path: &str) -> &str {
     below_share(path).rsplit_once('\\').map_or("", |(directory, _)| directory)
 }
 

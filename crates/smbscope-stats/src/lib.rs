@@ -10,7 +10,7 @@ mod bins;
 mod bounded;
 mod caching;
 mod census;
-mod derived;
+pub mod derived;
 mod distribution;
 mod entity;
 pub mod filter;

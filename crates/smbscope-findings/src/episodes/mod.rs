@@ -13,7 +13,7 @@ use distinct::Distinct;
 pub use name::Kind;
 use name::Touched;
 use smbscope_model::{Connection, Exchange, FlowId, Group, Nanos, TimeKind, Timestamp};
-use smbscope_stats::Bounded;
+use smbscope_stats::{Bounded, derived};
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -248,12 +248,11 @@ impl Work {
         self.waited = self.waited.saturating_add(waited);
         let time = exchange.time(TimeKind::ResponseTime).unwrap_or_default();
         self.response_time = self.response_time.saturating_add(time.0);
-        if let (Some(length), false) = (exchange.length, crate::facts::failed(exchange)) {
+        if exchange.length.is_some() && !crate::facts::failed(exchange) {
+            let bytes = derived::size(exchange);
             match exchange.group {
-                Group::Read => {
-                    self.bytes_read = self.bytes_read.saturating_add(length.min(exchange.response.bytes));
-                }
-                Group::Write => self.bytes_written = self.bytes_written.saturating_add(length),
+                Group::Read => self.bytes_read = self.bytes_read.saturating_add(bytes),
+                Group::Write => self.bytes_written = self.bytes_written.saturating_add(bytes),
                 _ => {}
             }
         }
