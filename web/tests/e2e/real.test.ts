@@ -42,10 +42,14 @@ for (const capture of ["demo-smb1-netbench.pcap.zst", "demo-smb311-office.pcap.z
     await expect(page.locator(".verdict .headline")).toHaveText(report.verdict.headline);
     await expect(page.locator(".tiles .value").first()).toHaveText(report.totals.commands.toLocaleString("en"));
     // The text report has the same figures, as it writes them.
-    const said = execFileSync(SMBSCOPE, ["analyze", "--quiet", "--width", "400", join("tests/data", capture)], {
-      cwd: root,
-      encoding: "utf8",
-    });
+    const said = execFileSync(
+      SMBSCOPE,
+      ["analyze", "--full", "--quiet", "--width", "400", join("tests/data", capture)],
+      {
+        cwd: root,
+        encoding: "utf8",
+      },
+    );
     const [, commands, median, p95] =
       /^([\d,]+) commands in .*Median ([\d.]+ \S+), p95 ([\d.]+ [^\s;,.]+)/m.exec(said) ?? [];
     const [, perSecond] = /([\d,]+) commands\/s/.exec(said) ?? [];
