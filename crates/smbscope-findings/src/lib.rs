@@ -1,7 +1,7 @@
 //! Why users waited: patterns in exchanges that have a name, a cost and a remedy.
 //!
 //! A [`Collector`] takes the exchanges as they end, each worker one of its own, and keeps what detectors need: counts of
-//! each client by [`Fact`](facts::Fact), and the files that were opened or listed again soon after. [`findings`] runs the
+//! each client by fact (`facts`), and the files that were opened or listed again soon after. [`findings`] runs the
 //! detectors over that and the finished statistics. What each finding is called, from which threshold on it is one, what
 //! to do about it and where that is known from, is data: [`catalogue`].
 //!

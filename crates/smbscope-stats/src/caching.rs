@@ -81,9 +81,9 @@ pub struct CachingFigures {
     pub reads: Reads,
     /// The repeated ones.
     pub repeated: Repeated,
-    /// Those of each client, most bytes first; at most [`REREAD_CLIENTS_MAX`].
+    /// Those of each client, most bytes first; at most 1,000.
     pub clients: Vec<(IpAddr, Repeated)>,
-    /// Those of each client and file, most bytes first; at most [`REREAD_FILES_MAX`].
+    /// Those of each client and file, most bytes first; at most 1,000.
     pub files: Vec<((IpAddr, FileKey), Repeated)>,
 }
 
