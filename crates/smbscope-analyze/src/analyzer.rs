@@ -26,7 +26,7 @@ pub struct Options {
     /// Of packets that were captured on both sides of a router, those nearer to this end count; where none is chosen, the
     /// first copy.
     pub beside: Option<Role>,
-    /// Exchanges of SMB2 keep what their requests asked for, to be sent again: [`Exchange::details`](smbscope_model::Exchange).
+    /// Exchanges keep what their requests asked for, to be sent again: [`Exchange::details`](smbscope_model::Exchange).
     pub details: bool,
 }
 

@@ -233,5 +233,8 @@ fn direction_counts(counts: &StreamCounts, message_packets: u64) -> DirectionCou
         retransmitted: counts.retransmitted,
         dropped_bytes: counts.dropped_bytes,
         dropped_packets: counts.dropped_packets,
+        window_closed_ns: counts.window.closed,
+        window_limited_ns: counts.window.limited,
+        filled_window: counts.window.filled,
     }
 }

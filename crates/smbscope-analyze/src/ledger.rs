@@ -114,6 +114,11 @@ impl Accounts {
         self.summary.dialect.map(Dialect::protocol)
     }
 
+    /// Requests outstanding that are not expected waits.
+    pub(crate) fn busy(&self) -> u32 {
+        self.busy
+    }
+
     fn note_response(&mut self, exchange: &Exchange) {
         self.last_response = exchange.response.last.map(|stamp| stamp.time).max(self.last_response);
     }
@@ -202,6 +207,11 @@ impl<'a> Ledger<'a> {
 
     pub(crate) fn client(&self) -> Direction {
         self.accounts.client
+    }
+
+    /// Whether messages of either side may be hidden.
+    pub(crate) fn may_have_missed_any(&self) -> bool {
+        self.client_losses.any_after(0) || self.server_losses.any_after(0) || self.accounts.summary.encrypted_frames > 0
     }
 
     /// The server's address.

@@ -6,7 +6,7 @@
 //! filled again after use, so nothing is allocated for a packet.
 
 use crate::reader::Backing;
-use crate::segment::{TcpFlags, TcpSegment};
+use crate::segment::{TcpFlags, TcpSegment, WindowScale};
 use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -46,7 +46,13 @@ struct Packed {
     flags: u8,
     has: u8,
     hops_left: u8,
+    /// The shift, or one of the two below.
+    window_scale: u8,
 }
+
+/// Values of [`Packed::window_scale`] that are no shift.
+const SCALE_ABSENT: u8 = 0xfe;
+const SCALE_UNKNOWN: u8 = 0xff;
 
 /// Bits of [`Packed::has`].
 const SOURCE_IS_V4: u8 = 1;
@@ -101,6 +107,11 @@ impl Packed {
             tag,
             flags: segment.flags.0,
             hops_left: segment.hops_left,
+            window_scale: match segment.window_scale {
+                WindowScale::Unknown => SCALE_UNKNOWN,
+                WindowScale::Absent => SCALE_ABSENT,
+                WindowScale::Shift(shift) => shift,
+            },
             has: source_is_v4 | destination_is_v4 | timestamp_value | names_later_bytes | ip_id | other_first,
         }
     }
@@ -127,6 +138,11 @@ impl Packed {
             acknowledgment: self.acknowledgment,
             flags: TcpFlags(self.flags),
             window: self.window,
+            window_scale: match self.window_scale {
+                SCALE_UNKNOWN => WindowScale::Unknown,
+                SCALE_ABSENT => WindowScale::Absent,
+                shift => WindowScale::Shift(shift),
+            },
             timestamp_value: self.has(TIMESTAMP_VALUE).then_some(self.timestamp_value),
             names_later_bytes: self.has(NAMES_LATER_BYTES),
             ip_id: self.has(IP_ID).then_some(self.ip_id),
@@ -224,6 +240,7 @@ mod tests {
             acknowledgment: 1,
             flags: TcpFlags(TcpFlags::ACK | TcpFlags::PSH),
             window: 65_535,
+            window_scale: WindowScale::Shift(7),
             timestamp_value: Some(0),
             names_later_bytes: false,
             ip_id: None,
@@ -235,13 +252,14 @@ mod tests {
             first: stamp(8),
             stamp: stamp(9),
             source: v6,
+            window_scale: WindowScale::Unknown,
             timestamp_value: None,
             names_later_bytes: true,
             ip_id: Some(0),
             payload: b"",
             ..plain
         };
-        let mixed = TcpSegment { destination: v6, payload: b"three", ..plain };
+        let mixed = TcpSegment { destination: v6, window_scale: WindowScale::Absent, payload: b"three", ..plain };
         let segments = [plain, fragments, mixed, TcpSegment { first: stamp(1), ..plain }];
         let mut batch = Batch::default();
         for round in 0..2 {

@@ -9,4 +9,4 @@ pub mod reader;
 pub mod segment;
 pub mod tcp;
 
-pub use segment::{Packet, TcpFlags, TcpSegment};
+pub use segment::{Packet, TcpFlags, TcpSegment, WindowScale};

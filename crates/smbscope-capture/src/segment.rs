@@ -53,6 +53,18 @@ impl TcpFlags {
     }
 }
 
+/// What a SYN says about the scale of its sender's windows (RFC 7323 2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WindowScale {
+    /// Not a SYN, or the snap length cut its options.
+    #[default]
+    Unknown,
+    /// Its sender does not scale windows; then neither side does.
+    Absent,
+    /// Window fields are to be shifted by so many bits, if both sides offer it.
+    Shift(u8),
+}
+
 /// A TCP segment, from one packet or from several IP fragments.
 #[derive(Debug, Clone, Copy)]
 pub struct TcpSegment<'a> {
@@ -74,6 +86,8 @@ pub struct TcpSegment<'a> {
     pub flags: TcpFlags,
     /// Window field, not scaled.
     pub window: u16,
+    /// The window scale option of a SYN.
+    pub window_scale: WindowScale,
     /// TSval of the timestamps option (RFC 7323).
     pub timestamp_value: Option<u32>,
     /// A block of the SACK option (RFC 2018) lies behind the acknowledgment: the sender misses the bytes before it.

@@ -6,7 +6,7 @@ use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::CaptureSet;
 use smbscope_capture::tcp::FlowTable;
 use smbscope_findings::whatif::{self, RoundTrips, Scenario};
-use smbscope_findings::{Catalogue, Collector, Context, Episodes};
+use smbscope_findings::{Catalogue, Collector, Context};
 use smbscope_model::{CaptureInfo, Exchange, Limits, Quality, TimeKind, Timestamp};
 use smbscope_report::csv::ExchangeWriter;
 use smbscope_report::table::ExchangeTable;
@@ -143,16 +143,13 @@ impl Analysis {
         let mut aggregator = Aggregator::new();
         self.exchanges.iter().for_each(|exchange| aggregator.record(exchange));
         let aggregate = aggregator.finish();
-        let (mut collector, mut episodes) = (Collector::default(), Episodes::default());
-        for exchange in &self.exchanges {
-            collector.exchange(exchange);
-            episodes.exchange(exchange);
-        }
+        let mut collector = Collector::default();
+        self.exchanges.iter().for_each(|exchange| collector.exchange(exchange));
         let connections = &self.found.connections;
         connections.iter().for_each(|connection| collector.closed(connection));
         let catalogue = Catalogue::default();
         let context = Context { catalogue: &catalogue, aggregate: &aggregate, connections };
-        let mut explanation = Explanation::of(&collector, &episodes, &context);
+        let mut explanation = Explanation::of(&collector, &context);
         let scenario = Scenario { cache_opens: true, ..Scenario::default() };
         explanation.what_if.extend(whatif::predict(&self.exchanges, &RoundTrips::default(), &scenario));
         Report {

@@ -84,6 +84,7 @@ fn play(data: &[u8], mut table: FlowTable<Checker>) {
             acknowledgment,
             flags: TcpFlags(flags),
             window: acknowledged,
+            window_scale: None,
             ip_id: number as u16,
             payload: ALL[(at & 0xff) as usize..][..usize::from(length)].to_vec(),
             snap: if what & 0x10 != 0 && what & 7 != 5 { HEADERS + usize::from(length) / 2 } else { usize::MAX },

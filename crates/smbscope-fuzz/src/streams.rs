@@ -118,6 +118,7 @@ fn analyze(utterances: &[Utterance], piece: usize) -> Vec<Found> {
                 acknowledgment,
                 flags: TcpFlags(flags),
                 window: 64_000,
+                window_scale: None,
                 ip_id: number as u16,
                 payload: bytes.to_vec(),
                 snap: HEADERS + held,

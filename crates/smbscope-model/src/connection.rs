@@ -7,11 +7,12 @@ use crate::named;
 use crate::offers::Offers;
 use crate::time::{Nanos, Timestamp};
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Counts of one direction of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Direction"))]
 pub struct DirectionCounts {
     /// TCP packets.
@@ -30,6 +31,29 @@ pub struct DirectionCounts {
     pub dropped_bytes: u64,
     /// Packets dropped by the capture, at least.
     pub dropped_packets: u64,
+    /// Time in which the receiver's window was closed and the sender waited for it.
+    pub window_closed_ns: Nanos,
+    /// Time in which the sender had filled the receiver's window and waited for an acknowledgment; not known, and zero,
+    /// where a SYN was not captured or the round trip is shorter than 1 ms.
+    pub window_limited_ns: Nanos,
+    /// The largest window that the sender filled like that, in bytes.
+    pub filled_window: Option<u32>,
+}
+
+/// An interface by which a server says it can be reached (MS-SMB2 2.2.32.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerInterface {
+    /// The server's number of it: its addresses share it.
+    pub index: u32,
+    /// Bits a second.
+    pub link_speed: u64,
+    /// One of its addresses.
+    pub address: IpAddr,
+}
+
+impl ServerInterface {
+    /// Interfaces of a server that are kept.
+    pub const MAX_SERVER_INTERFACES: usize = 16;
 }
 
 /// A connection's summary.
@@ -67,6 +91,15 @@ pub struct Connection {
     pub max_outstanding: u32,
     /// Most credits that the server granted at once.
     pub max_credits_granted: u16,
+    /// Time in which several requests were outstanding and the client waited for credits to send the next one; not known,
+    /// and zero, where the beginning or any message was not captured, or is encrypted.
+    pub credit_wait: Nanos,
+    /// Most requests at once that the server had answered with STATUS_PENDING and not finally; those known for sure.
+    pub max_asynchronous: u32,
+    /// The interfaces that the server told the client of, where it asked.
+    pub server_interfaces: Vec<ServerInterface>,
+    /// It joined a session that another connection began: multichannel, or a reconnect.
+    pub binds_session: bool,
     /// Smallest round trip between capture point and server.
     pub server_round_trip: Option<Nanos>,
     /// Smallest round trip between capture point and client.
@@ -82,6 +115,12 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Smallest round trip between its ends; where the capture point is beside the client, that to the server.
+    pub fn round_trip(&self) -> Option<Nanos> {
+        let beyond = self.client_round_trip.map_or(0, |client| client.0);
+        self.server_round_trip.map(|server| Nanos(server.0.saturating_add(beyond)))
+    }
+
     /// One of which only the first packet was seen.
     pub fn new(flow: FlowId, endpoints: Endpoints, first: Timestamp) -> Connection {
         Connection {
@@ -101,6 +140,10 @@ impl Connection {
             exchanges: 0,
             max_outstanding: 0,
             max_credits_granted: 0,
+            credit_wait: Nanos(0),
+            max_asynchronous: 0,
+            server_interfaces: Vec::new(),
+            binds_session: false,
             server_round_trip: None,
             client_round_trip: None,
             users: Vec::new(),

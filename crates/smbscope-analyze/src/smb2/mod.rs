@@ -1,5 +1,6 @@
 //! SMB2/3 requests and responses: matched by message id, named by session, tree and open (MS-SMB2 3.3.5).
 
+mod credits;
 mod named;
 mod requests;
 
@@ -11,10 +12,13 @@ use crate::pending::{Causality, Pending, Span};
 use crate::rereads::{Held, OpenFacts, Opened};
 use crate::smb1::Smb1;
 use crate::unseen::MessageIds;
+use credits::Credits;
 use named::{Effect, Named, display_path, file_id, granted, logged_on, oplock_left};
 use requests::{Request, Requests, UNSOLICITED};
+use smbscope_model::connection::ServerInterface;
 use smbscope_model::exchange::{CreatedFile, Details};
-use smbscope_model::{Command, Dialect, Direction, Outcome, Protocol, Status, Subcommand, groups};
+use smbscope_model::{Command, Dialect, Direction, Group, Nanos, Outcome, Protocol, Status, Subcommand, groups};
+use smbscope_wire::smb2::messages::network_interface::Interface;
 use smbscope_wire::smb2::messages::oplock_break::Notification;
 use smbscope_wire::smb2::{self, FileReference, flags};
 use smbscope_wire::status::NtStatus;
@@ -35,6 +39,7 @@ pub(crate) struct Smb2 {
     used: Option<u64>,
     /// The message ids that were seen.
     pub(crate) message_ids: MessageIds,
+    credits: Credits,
 }
 
 /// What a related member of a compound takes over from the one before it (MS-SMB2 3.3.5.2.7.2).
@@ -123,6 +128,7 @@ impl Smb2 {
         if let (Body::Request(smb2::Request::SessionSetup { binding: true, .. }), Some(id)) = (&member.body, session_id)
         {
             ledger.sessions.bind(server, id);
+            ledger.accounts.summary.binds_session = true;
         }
         // No session has the id zero (MS-SMB2 3.3.5.5.1).
         let session = session_id.filter(|id| *id != 0).and_then(|id| ledger.sessions.get(server, id));
@@ -154,8 +160,7 @@ impl Smb2 {
         let mut pending = ledger.begin(frame, opening);
         let exchange = &mut pending.exchange;
         (exchange.user, exchange.share, exchange.path) = (user, share, path.clone());
-        exchange.details =
-            member.detail.as_deref().map(|request| Box::new(Details { request: request.clone(), created: None }));
+        exchange.details = Details::of(member.detail.as_deref());
         if let Some(Held { caching, repeated }) = held {
             (exchange.caching, exchange.repeated) = (caching, repeated);
         }
@@ -182,9 +187,26 @@ impl Smb2 {
             file_from: if matches!(effect, Effect::Open { .. }) { Some(header.message_id) } else { file_from },
             path,
         };
+        if self.credits.are_known() {
+            self.take_credits(ledger, frame, &header, pending.exchange.group);
+        }
         let id_mask = header.id_mask;
         let request = Request { pending, id_mask, async_id: None, file, file_from, followers: Vec::new(), effect };
         self.start(ledger, header.message_id, request);
+    }
+
+    /// A request costs credits, for which its client may have waited.
+    fn take_credits(&mut self, ledger: &mut Ledger<'_>, frame: &Frame, header: &smb2::Header, group: Group) {
+        // Grants may be in what is missing, or in what is encrypted.
+        if ledger.may_have_missed_any() {
+            self.credits.forget();
+            return;
+        }
+        let outstanding = ledger.accounts.busy() + u32::from(group != Group::Waiting);
+        let trip = ledger.view.round_trip[ledger.client().reverse().index()].unwrap_or_default();
+        let waited = self.credits.take(header, frame.first.time, outstanding, trip);
+        let summary = &mut ledger.accounts.summary;
+        summary.credit_wait = Nanos(summary.credit_wait.0.saturating_add(waited.0));
     }
 
     fn start(&mut self, ledger: &mut Ledger<'_>, message_id: u64, request: Request) {
@@ -211,6 +233,7 @@ impl Smb2 {
         let header = member.header;
         let connection = &mut ledger.accounts.summary;
         connection.max_credits_granted = connection.max_credits_granted.max(header.credits);
+        self.credits.grant(&header, frame.last.unwrap_or(frame.first).time);
         if header.message_id == UNSOLICITED {
             if let Body::Response(smb2::Response::Break(notification)) = &member.body {
                 self.broken(ledger, notification);
@@ -242,10 +265,18 @@ impl Smb2 {
             return;
         }
         if header.status == NtStatus::PENDING {
-            request.async_id = header.async_id;
             request.pending.exchange.interim.get_or_insert(frame.first);
             ledger.quality.interim_responses += 1;
+            let put_off = self.requests.put_off(key, header.async_id);
+            // The final response of some may be in what is missing.
+            if !ledger.server_losses.any_after(0) {
+                let summary = &mut ledger.accounts.summary;
+                summary.max_asynchronous = summary.max_asynchronous.max(put_off);
+            }
             return;
+        }
+        if let Body::Response(smb2::Response::Interfaces(interfaces)) = &member.body {
+            ledger.accounts.summary.server_interfaces = kept_interfaces(interfaces);
         }
         let Some(mut request) = self.requests.remove(key) else { return };
         request.pending.add_response(frame, member.length, Status::Nt(header.status));
@@ -382,6 +413,17 @@ fn report_unmatched(ledger: &mut Ledger<'_>, frame: &Frame, member: &Message2, o
         bytes: member.length,
     };
     ledger.report_response(frame, opening, Status::Nt(header.status), outcome);
+}
+
+/// The interfaces of a server that a connection's summary holds.
+fn kept_interfaces(interfaces: &[Interface]) -> Vec<ServerInterface> {
+    let kept = interfaces.iter().take(ServerInterface::MAX_SERVER_INTERFACES);
+    kept.map(|Interface { index, link_speed, address, .. }| ServerInterface {
+        index: *index,
+        link_speed: *link_speed,
+        address: *address,
+    })
+    .collect()
 }
 
 /// The message id, if all of it is there.

@@ -17,6 +17,8 @@ pub(super) struct Requests {
     pub(super) outstanding: Outstanding<u64, Request>,
     /// How many that are outstanding have an id of which all bits are known, 32 bits, or fewer.
     by_mask: [usize; 3],
+    /// How many were answered with STATUS_PENDING.
+    asynchronous: u32,
     /// The highest message id so far: ids begin at 0 and grow (MS-SMB2 3.2.4.1.3).
     highest_id: Option<u64>,
 }
@@ -58,7 +60,7 @@ impl Request {
 
 impl Requests {
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Pending> {
-        self.by_mask = Default::default();
+        (self.by_mask, self.asynchronous) = Default::default();
         self.outstanding.take_all().map(|request| request.pending)
     }
 
@@ -69,12 +71,26 @@ impl Requests {
         }
         self.by_mask[mask_index(request.id_mask)] += 1;
         let older = self.outstanding.insert(message_id, request);
-        older.inspect(|older| self.by_mask[mask_index(older.id_mask)] -= 1)
+        older.inspect(|older| self.leaves(older.id_mask, older.async_id))
+    }
+
+    fn leaves(&mut self, id_mask: u64, async_id: Option<u64>) {
+        self.by_mask[mask_index(id_mask)] -= 1;
+        self.asynchronous -= u32::from(async_id.is_some());
+    }
+
+    /// The server answers a request with STATUS_PENDING; returns how many requests it has put off like that.
+    pub(super) fn put_off(&mut self, message_id: u64, async_id: Option<u64>) -> u32 {
+        if let Some(request) = self.outstanding.get_mut(message_id) {
+            self.asynchronous += u32::from(request.async_id.is_none() && async_id.is_some());
+            request.async_id = request.async_id.or(async_id);
+        }
+        self.asynchronous
     }
 
     pub(super) fn remove(&mut self, message_id: u64) -> Option<Request> {
         let request = self.outstanding.remove(message_id)?;
-        self.by_mask[mask_index(request.id_mask)] -= 1;
+        self.leaves(request.id_mask, request.async_id);
         Some(request)
     }
 

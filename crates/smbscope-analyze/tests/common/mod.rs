@@ -62,6 +62,19 @@ pub(crate) fn read_exchanges(file: &Path, mut keep: impl FnMut(u64) -> bool) -> 
     exchanges
 }
 
+/// The connections of a capture file.
+pub(crate) fn read_connections(file: &Path) -> Vec<Connection> {
+    let mut set = CaptureSet::open(&[Input::File(file.to_owned())]).expect("a capture that can be read");
+    let mut flows = FlowTable::new(Analyzer::new(Options::default(), |_| {}));
+    let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
+    while let Some(packet) = set.next_packet().expect("to its end") {
+        if let Some(segment) = decoder.decode(&packet, &mut quality) {
+            flows.segment(&segment);
+        }
+    }
+    flows.finish().finish().connections
+}
+
 /// Of each packet of a capture of one connection, who sent it and whether it carries data.
 pub(crate) fn read_packets(file: &Path) -> Vec<(Side, bool)> {
     let mut set = CaptureSet::open(&[Input::File(file.to_owned())]).expect("a capture that can be read");

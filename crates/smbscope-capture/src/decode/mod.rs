@@ -314,6 +314,7 @@ fn segment_of<'a>(
         acknowledgment: header.acknowledgment,
         flags: header.flags,
         window: header.window,
+        window_scale: header.window_scale,
         timestamp_value: header.timestamp_value,
         names_later_bytes: header.names_later_bytes,
         ip_id: datagram.identification,

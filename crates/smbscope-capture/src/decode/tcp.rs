@@ -1,6 +1,6 @@
 //! TCP headers (RFC 9293 3.1).
 
-use crate::segment::TcpFlags;
+use crate::segment::{TcpFlags, WindowScale};
 
 /// Up to the window: with less than this of a header nothing can be done.
 pub(super) const NEEDED: usize = 16;
@@ -9,8 +9,11 @@ const MIN_HEADER: u32 = 20;
 /// Option kinds.
 const END_OF_OPTIONS: u8 = 0;
 const NO_OPERATION: u8 = 1;
+const SHIFT_COUNT: u8 = 3;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+/// The largest shift of a window; a larger one counts as this (RFC 7323 2.3).
+const LARGEST_SHIFT: u8 = 14;
 
 /// The fields of a header and the payload behind it.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +24,7 @@ pub(super) struct TcpHeader<'a> {
     pub(super) acknowledgment: u32,
     pub(super) flags: TcpFlags,
     pub(super) window: u16,
+    pub(super) window_scale: WindowScale,
     pub(super) timestamp_value: Option<u32>,
     pub(super) names_later_bytes: bool,
     pub(super) payload: &'a [u8],
@@ -40,14 +44,21 @@ impl<'a> TcpHeader<'a> {
         let header = &data[..data.len().min(header_length as usize)];
         let payload = &data[header.len()..];
         let acknowledgment = u32::from_be_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]);
-        let options = read_options(header.get(MIN_HEADER as usize..).unwrap_or_default(), acknowledgment);
+        let options = header.get(MIN_HEADER as usize..).unwrap_or_default();
+        let flags = TcpFlags(fixed[13]);
+        let window_scale = match flags.syn() {
+            true if header.len() == header_length as usize => read_window_scale(options),
+            _ => WindowScale::Unknown,
+        };
+        let options = read_options(options, acknowledgment);
         Some(TcpHeader {
             source_port: u16::from_be_bytes([fixed[0], fixed[1]]),
             destination_port: u16::from_be_bytes([fixed[2], fixed[3]]),
             sequence: u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]),
             acknowledgment,
-            flags: TcpFlags(fixed[13]),
+            flags,
             window: u16::from_be_bytes([fixed[14], fixed[15]]),
+            window_scale,
             timestamp_value: options.timestamp_value,
             names_later_bytes: options.names_later_bytes,
             payload: &payload[..payload.len().min(payload_length as usize)],
@@ -103,5 +114,49 @@ fn read_other_options(mut options: &[u8], acknowledgment: u32) -> Options {
                 options = behind;
             }
         }
+    }
+}
+
+/// The window scale of a SYN, whose options are whole.
+#[inline(never)]
+fn read_window_scale(mut options: &[u8]) -> WindowScale {
+    loop {
+        match options {
+            [NO_OPERATION, rest @ ..] => options = rest,
+            [SHIFT_COUNT, 3, shift, ..] => return WindowScale::Shift((*shift).min(LARGEST_SHIFT)),
+            [kind, length, ..] if *kind != END_OF_OPTIONS => {
+                let Some(rest) = options.get(usize::from(*length).max(2)..) else { return WindowScale::Absent };
+                options = rest;
+            }
+            _ => return WindowScale::Absent,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A header with options, of which so many bytes were captured.
+    fn scale(flags: u8, options: &[u8], captured: usize) -> WindowScale {
+        let length = 20 + options.len();
+        let mut header = vec![0; 20];
+        header[12] = (length as u8 / 4) << 4;
+        header[13] = flags;
+        header.extend(options);
+        TcpHeader::parse(&header[..captured.min(length)], length as u32).expect("it is long enough").window_scale
+    }
+
+    #[test]
+    fn the_window_scale_is_read_from_a_syn_whose_options_are_whole() {
+        // As Linux sends them: MSS, SACK permitted, timestamps, a no-operation, window scale 7.
+        let linux = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
+        assert_eq!(scale(TcpFlags::SYN, &linux, 100), WindowScale::Shift(7));
+        assert_eq!(scale(TcpFlags::SYN, &linux, 39), WindowScale::Unknown, "the snap length cut it");
+        assert_eq!(scale(TcpFlags::ACK, &linux, 100), WindowScale::Unknown, "it counts in a SYN only");
+        assert_eq!(scale(TcpFlags::SYN, &[2, 4, 5, 180], 100), WindowScale::Absent);
+        assert_eq!(scale(TcpFlags::SYN, &[3, 3, 200, 0], 100), WindowScale::Shift(14));
+        assert_eq!(scale(TcpFlags::SYN, &[0, 3, 3, 7], 100), WindowScale::Absent, "behind the end of the options");
+        assert_eq!(scale(TcpFlags::SYN, &[2, 200, 3, 3], 100), WindowScale::Absent, "damaged");
     }
 }

@@ -7,6 +7,7 @@
 
 use super::held::{Arrival, Held, Waiting};
 use super::stream::Stream;
+use super::window::Trips;
 use super::{Chunk, Directed, FlowEnd, FlowView, Gap, GapCause, Retransmission, StreamSink};
 use crate::segment::{TcpFlags, TcpSegment};
 use limits::{FAR_JUMP, GRACE_PACKETS, MAX_HELD_BYTES, MAX_HELD_SEGMENTS, MAX_JUMP, MAX_SILENCE};
@@ -197,9 +198,10 @@ impl<S> Flow<S> {
         if segment.stamp.time - last.time > MAX_SILENCE {
             self.note_clock_step(direction, position, segment, last);
         }
-        let stream = &mut self.streams[direction.index()];
         if segment.flags.syn() {
             self.view.begins[direction.index()] = true;
+            self.streams[direction.reverse().index()].window.offered(segment.window_scale);
+            let stream = &mut self.streams[direction.index()];
             if stream.initial.replace(segment.sequence).is_some() {
                 stream.counts.retransmitted += 1;
                 self.quality.retransmitted_segments += 1;
@@ -395,9 +397,23 @@ impl<S> Flow<S> {
             // The SYN or the answer to it was not captured; what is acknowledged first is where data begins.
             other.advance_to(position);
         }
-        other.acknowledge(position, segment);
+        if other.acknowledge(position, segment) {
+            let trips = self.trips(direction.reverse());
+            let own_scale = self.streams[direction.index()].window.scale();
+            self.streams[direction.reverse().index()].window.announced(position, segment, own_scale, trips);
+        }
+        let other = &self.streams[direction.reverse().index()];
         self.view.round_trip[direction.reverse().index()] = other.round_trip.smallest();
         Some(position)
+    }
+
+    /// Round trips from the capture point, as seen from the data of a direction.
+    #[inline]
+    fn trips(&self, direction: Direction) -> Trips {
+        Trips {
+            sender: self.streams[direction.reverse().index()].round_trip.smallest(),
+            receiver: self.streams[direction.index()].round_trip.smallest(),
+        }
     }
 
     /// Counts what a segment is, apart from its data.
@@ -413,6 +429,9 @@ impl<S> Flow<S> {
             let stream = &mut self.streams[direction.index()];
             if stream.next.is_some_and(|next| position.wrapping_add(1) == next) && self.hole.is_none() {
                 self.quality.keep_alives += 1;
+                if stream.window.is_closed() {
+                    stream.window.probed(segment.stamp.time);
+                }
             }
             stream.counts.pure_acks += 1;
             self.quality.pure_acks += 1;
@@ -510,6 +529,9 @@ impl<S> Flow<S> {
         };
         let stream = &mut self.streams[direction.index()];
         stream.delivered(next, length, located.segment.payload_length, located.segment.stamp);
+        let (segment_size, time) = (stream.largest_payload, located.segment.stamp.time);
+        let trips = self.trips(direction);
+        self.streams[direction.index()].window.sent(next + length, segment_size, time, trips);
         sink.data(&mut self.state, &self.view, direction, &chunk);
     }
 
@@ -724,6 +746,7 @@ impl<S> Flow<S> {
         self.quality.midstream_flows += u64::from(self.view.midstream);
         self.quality.reset_flows += u64::from(self.reset);
         self.quality.evicted_flows += u64::from(evicted);
+        self.streams.iter_mut().for_each(|stream| stream.counts.window = stream.window.counts());
         let end = FlowEnd {
             last: self.last,
             finished: self.streams.iter().all(|stream| stream.finished),

@@ -13,12 +13,14 @@ mod round_trip;
 mod stalls;
 mod stream;
 mod table;
+mod window;
 
 #[cfg(test)]
 mod tests;
 
 pub use flow::limits;
 pub use table::FlowTable;
+pub use window::WindowCounts;
 
 use crate::segment::TcpSegment;
 use smbscope_model::{ClockStep, Direction, FlowId, Nanos, Quality, Stamp, Timestamp};
@@ -154,6 +156,8 @@ pub struct StreamCounts {
     pub dropped_bytes: u64,
     /// Packets dropped by the capture, at least.
     pub dropped_packets: u64,
+    /// What the receiver's window did to the sender.
+    pub window: WindowCounts,
 }
 
 /// How a flow ended, and what was counted on the way.

@@ -71,7 +71,7 @@ impl Stalls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::TcpFlags;
+    use crate::segment::{TcpFlags, WindowScale};
     use smbscope_model::{PacketRef, Stamp};
     use std::net::SocketAddr;
 
@@ -88,6 +88,7 @@ mod tests {
             acknowledgment: 0,
             flags: TcpFlags(TcpFlags::ACK),
             window: 100,
+            window_scale: WindowScale::Unknown,
             timestamp_value: None,
             names_later_bytes,
             ip_id: None,

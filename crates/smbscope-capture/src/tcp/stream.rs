@@ -4,6 +4,7 @@ use super::copies::Copies;
 use super::ring::Ring;
 use super::round_trip::RoundTrip;
 use super::stalls::Stalls;
+use super::window::Window;
 use super::{Gap, StreamCounts};
 use crate::segment::TcpSegment;
 use smbscope_model::{Nanos, Stamp, Timestamp};
@@ -124,8 +125,10 @@ pub(super) struct Stream {
     pub(super) receiver_full: bool,
     pub(super) round_trip: RoundTrip,
     pub(super) stalls: Stalls,
+    /// That of the receiver.
+    pub(super) window: Window,
     pub(super) counts: StreamCounts,
-    largest_payload: u32,
+    pub(super) largest_payload: u32,
     packets: Ring<Sighting, RECENT_PACKETS>,
     segments: Ring<Sighting, RECENT_SEGMENTS>,
     /// End of the data seen so far: what lies before it may be a copy.
@@ -293,15 +296,15 @@ impl Stream {
         self.round_trip.sent(position + length, stamp.time);
     }
 
-    /// The other side acknowledged everything before `position`.
+    /// The other side acknowledged everything before `position`. Returns whether that is its latest word.
     #[inline]
-    pub(super) fn acknowledge(&mut self, position: u64, segment: &TcpSegment<'_>) {
+    pub(super) fn acknowledge(&mut self, position: u64, segment: &TcpSegment<'_>) -> bool {
         if let Some(acknowledged) = self.acknowledged.filter(|acknowledged| *acknowledged >= position) {
             let may_repeat = segment.payload_length == 0 || segment.names_later_bytes;
             if may_repeat && acknowledged == position {
                 self.stalls.stayed(position, self.seen_to > position, segment);
             }
-            return;
+            return acknowledged == position;
         }
         self.acknowledged = Some(position);
         self.stalls.moved_on(position, segment);
@@ -309,6 +312,7 @@ impl Stream {
             self.unacknowledged.pop_front();
         }
         self.round_trip.acknowledged(position, segment.stamp.time);
+        true
     }
 
     /// Whether data that was handed on waits for an acknowledgment, and one of everything before `position` brings it.

@@ -81,6 +81,11 @@ pub(crate) struct Connection<'a> {
     exchanges: u64,
     max_outstanding: u32,
     max_credits_granted: u16,
+    /// Time in which several requests were outstanding and the client waited for credits to send the next one; not known,
+    /// and zero, where the beginning or any message was not captured, or is encrypted.
+    credit_wait_ns: Nanos,
+    /// Most requests at once that the server had answered with STATUS_PENDING and not finally.
+    max_asynchronous: u32,
     server_round_trip_ns: Option<Nanos>,
     client_round_trip_ns: Option<Nanos>,
     #[serde(skip_deserializing)]
@@ -123,6 +128,8 @@ impl<'a> Connection<'a> {
             exchanges: connection.exchanges,
             max_outstanding: connection.max_outstanding,
             max_credits_granted: connection.max_credits_granted,
+            credit_wait_ns: connection.credit_wait,
+            max_asynchronous: connection.max_asynchronous,
             server_round_trip_ns: connection.server_round_trip,
             client_round_trip_ns: connection.client_round_trip,
             users: connection.users.iter().map(|name| &**name).collect(),

@@ -4,9 +4,10 @@ mod gaps;
 mod mirror;
 mod order;
 mod reuse;
+mod window;
 
 use super::{Chunk, FlowEnd, FlowTable, FlowView, Gap, Retransmission, StreamSink};
-use crate::segment::{TcpFlags, TcpSegment};
+use crate::segment::{TcpFlags, TcpSegment, WindowScale};
 use smbscope_model::{CaptureId, Direction, PacketRef, Quality, Stamp, Timestamp};
 use std::net::SocketAddr;
 
@@ -111,6 +112,7 @@ struct Told<'a> {
     payload: &'a [u8],
     length: Option<u32>,
     window: u16,
+    window_scale: WindowScale,
     ip_id: Option<u16>,
     hops_left: u8,
 }
@@ -125,6 +127,7 @@ fn client<'a>(at_us: i64, sequence: u32, acknowledgment: u32, payload: &'a str) 
         payload: payload.as_bytes(),
         length: None,
         window: 8192,
+        window_scale: WindowScale::Unknown,
         ip_id: None,
         hops_left: 64,
     }
@@ -168,6 +171,7 @@ impl Wire {
             acknowledgment: told.acknowledgment,
             flags: TcpFlags(told.flags),
             window: told.window,
+            window_scale: told.window_scale,
             timestamp_value: None,
             names_later_bytes: false,
             ip_id: Some(ip_id),

@@ -150,6 +150,7 @@ fn flows_are_told_apart_by_their_ports_and_end_in_the_order_of_their_first_packe
             acknowledgment: 1,
             flags: TcpFlags(TcpFlags::ACK),
             window: 100,
+            window_scale: WindowScale::Unknown,
             timestamp_value: None,
             names_later_bytes: false,
             ip_id: None,

@@ -1,0 +1,126 @@
+//! Whether a client waits for credits (MS-SMB2 3.2.4.1.2, 3.3.1.2): each request costs some, each response grants some.
+//!
+//! What a client would like to send cannot be seen, but what it sends as soon as it can: a request that follows the grant at
+//! once, with fewer credits left before that than it costs, and others outstanding meanwhile, waited for it.
+
+use smbscope_model::{Nanos, Timestamp};
+use smbscope_wire::smb2::{Command, Header};
+
+/// A client that waits for credits uses them so soon, beside the trip to it and back.
+const SOON: Nanos = Nanos(1_000_000);
+/// With fewer requests outstanding a client may work one by one, and not wait for credits.
+const OUTSTANDING_LEAST: u32 = 2;
+
+/// The credits of a connection, of which every message is known.
+#[derive(Debug, Default)]
+pub(super) struct Credits {
+    /// What the client has; unknown before the first response, and from then on when a message was missed.
+    left: Option<u32>,
+    /// What it had before the last response that granted any, and when that passed.
+    before: u32,
+    granted: Timestamp,
+    /// When it sent the last request, and how many were outstanding then.
+    asked: Timestamp,
+    outstanding: u32,
+}
+
+impl Credits {
+    /// Something was not seen: what is left is unknown for good.
+    pub(super) fn forget(&mut self) {
+        self.left = None;
+    }
+
+    /// Whether what is left is known.
+    #[inline]
+    pub(super) fn are_known(&self) -> bool {
+        self.left.is_some()
+    }
+
+    /// A response passed.
+    #[inline]
+    pub(super) fn grant(&mut self, header: &Header, time: Timestamp) {
+        let granted = u32::from(header.credits);
+        match &mut self.left {
+            // Before it the client had one credit, which the request took.
+            None if header.message_id == 0 && header.command == Command::NEGOTIATE => self.left = Some(granted),
+            Some(left) if granted > 0 => {
+                (self.before, self.granted) = (*left, time);
+                *left = left.saturating_add(granted);
+            }
+            _ => {}
+        }
+    }
+
+    /// A request passed, with which so many are outstanding; how long the client waited for credits before, with a trip of
+    /// this length to it and back.
+    #[inline]
+    pub(super) fn take(&mut self, header: &Header, time: Timestamp, outstanding: u32, trip: Nanos) -> Nanos {
+        let Some(left) = self.left else { return Nanos(0) };
+        let cost = u32::from(header.credit_charge.max(1));
+        let waited = self.before < cost
+            && self.granted > self.asked
+            && self.outstanding >= OUTSTANDING_LEAST
+            && time - self.granted <= Nanos(SOON.0.saturating_add(trip.0));
+        let waited = if waited { self.granted - self.asked } else { Nanos(0) };
+        (self.asked, self.outstanding) = (time, outstanding);
+        // A client that spends what it does not have has got it in a way that is not known here.
+        self.left = left.checked_sub(cost);
+        waited
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    fn message(credits: u16, charge: u16) -> Header {
+        Header { credits, credit_charge: charge, message_id: 7, ..Header::new(Command::READ) }
+    }
+
+    /// A client that was granted so many credits with its NEGOTIATE.
+    fn with(credits: u16) -> Credits {
+        let mut known = Credits::default();
+        known.grant(&Header { credits, ..Header::new(Command::NEGOTIATE) }, Timestamp(0));
+        known
+    }
+
+    /// Two requests of 4 credits each at 10 ms, the response to the first at 30 ms, a third request so much later.
+    fn third_request(credits: u16, later: i64) -> Nanos {
+        let mut known = with(credits);
+        let ask = |known: &mut Credits, at: i64, outstanding| {
+            known.take(&message(0, 4), Timestamp(at * MS), outstanding, Nanos(0))
+        };
+        assert_eq!([ask(&mut known, 10, 1), ask(&mut known, 10, 2)], [Nanos(0); 2]);
+        known.grant(&message(4, 4), Timestamp(30 * MS));
+        ask(&mut known, 30 + later, 2)
+    }
+
+    #[test]
+    fn a_request_that_follows_the_grant_that_it_needs_waited_since_the_one_before() {
+        // Of 8 credits none is left, of 11 three, and 4 are needed.
+        assert_eq!([third_request(8, 0), third_request(11, 1)], [Nanos(20 * MS); 2]);
+        assert_eq!(third_request(12, 0), Nanos(0), "there were enough");
+        assert_eq!(third_request(8, 2), Nanos(0), "it took its time");
+    }
+
+    #[test]
+    fn a_client_with_one_request_at_a_time_does_not_wait_for_credits() {
+        let mut known = with(1);
+        for at in 1..10 {
+            assert_eq!(known.take(&message(0, 1), Timestamp(at * 10 * MS), 1, Nanos(0)), Nanos(0));
+            known.grant(&message(1, 1), Timestamp((at * 10 + 9) * MS));
+        }
+    }
+
+    #[test]
+    fn nothing_is_known_before_the_first_response_and_after_credits_from_nowhere() {
+        let mut known = Credits::default();
+        known.grant(&message(8, 1), Timestamp(0));
+        assert!(!known.are_known());
+        let mut known = with(3);
+        known.take(&message(0, 4), Timestamp(0), 1, Nanos(0));
+        assert!(!known.are_known());
+    }
+}

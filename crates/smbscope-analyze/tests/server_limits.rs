@@ -1,0 +1,149 @@
+//! What a connection's summary says about credits, pending commands, interfaces and windows; each figure can be worked out
+//! on paper.
+
+mod common;
+
+use common::analyze_told;
+use smbscope_model::{Connection, Nanos};
+use smbscope_testkit::{Conversation, Side, damage, smb2};
+use smbscope_wire::smb2::Command;
+
+/// Microseconds a millisecond.
+const US: i64 = 1_000;
+
+fn only(connections: &[Connection]) -> &Connection {
+    let [connection] = connections else { panic!("one connection expected: {connections:#?}") };
+    connection
+}
+
+fn summary(conversation: &Conversation) -> Connection {
+    only(&analyze_told(conversation).connections).clone()
+}
+
+/// A connection whose server grants so many credits with its NEGOTIATE.
+fn with_credits(credits: u16) -> Conversation {
+    Conversation::new()
+        .client_says(100, smb2::negotiate(0, &[0x0311]).credits(1, 31))
+        .server_says(200, smb2::negotiate_response(0, 0x0311).credits(1, credits))
+}
+
+/// Four reads of 4 credits each: two at 10 ms, and each further one as soon as a response grants 4, at 20 and 30 ms.
+fn reads(mut conversation: Conversation) -> Conversation {
+    let (ask, answer) = (
+        |id: u64| smb2::read(id, 7, id << 18, 1 << 18).credits(4, 4),
+        |id: u64| smb2::read_response(id, &[0; 100]).credits(4, 4),
+    );
+    conversation = conversation.client_says(10 * US, ask(1)).client_says(10 * US + 10, ask(5));
+    for (at, answered, asked) in [(20 * US, 1, 9), (30 * US, 5, 13)] {
+        conversation = conversation.server_says(at, answer(answered)).client_says(at + 50, ask(asked));
+    }
+    conversation.server_says(40 * US, answer(9)).server_says(41 * US, answer(13))
+}
+
+#[test]
+fn a_client_whose_credits_are_all_outstanding_waits_for_them() {
+    // From 10.01 to 20 ms and from 20.05 to 30 ms.
+    assert_eq!(summary(&reads(with_credits(8))).credit_wait, Nanos(19_940 * US));
+    assert_eq!(summary(&reads(with_credits(64))).credit_wait, Nanos(0), "there are 56 credits left");
+}
+
+#[test]
+fn credits_are_not_counted_where_a_grant_may_be_missing() {
+    let mut begun = with_credits(8).client_says(300, smb2::echo(20)).server_says(400, smb2::echo_response(20));
+    begun = reads(begun);
+    assert!(summary(&begun).credit_wait > Nanos(0));
+    let packets = begun.packets();
+    let echo = packets.iter().position(|packet| packet.holds(Side::Server, begun.spans()[3].start));
+    let lost = damage::without(&packets, &[echo.expect("it is there")]);
+    assert_eq!(only(&common::analyze(&lost).connections).credit_wait, Nanos(0));
+    // The beginning is missing.
+    let cut = &packets[8..];
+    assert_eq!(only(&common::analyze(cut).connections).credit_wait, Nanos(0));
+}
+
+#[test]
+fn requests_put_off_are_counted_until_their_final_response() {
+    let mut conversation = with_credits(64);
+    for id in 1..=5u64 {
+        conversation = conversation
+            .client_says(id as i64 * US, smb2::notify(id, id))
+            .server_says(id as i64 * US + 100, smb2::pending(Command::CHANGE_NOTIFY, id, 0x100 + id));
+    }
+    // Two are over before the last one comes, so four were pending after it and five before.
+    conversation = conversation
+        .server_says(6 * US, smb2::notify_response(1).asynchronous(0x101))
+        .server_says(6 * US + 50, smb2::notify_response(2).asynchronous(0x102))
+        .client_says(7 * US, smb2::notify(6, 6))
+        .server_says(7 * US + 100, smb2::pending(Command::CHANGE_NOTIFY, 6, 0x106));
+    assert_eq!(summary(&conversation).max_asynchronous, 5);
+}
+
+#[test]
+fn the_interfaces_of_a_server_and_a_bound_session_are_kept() {
+    let listed = [(2, 10_000_000_000, [10, 0, 0, 2]), (3, 1_000_000_000, [10, 0, 1, 2])];
+    let asked = with_credits(8)
+        .client_says(300, smb2::query_interfaces(1))
+        .server_says(400, smb2::interfaces_response(1, &listed));
+    let summary = summary(&asked);
+    let found: Vec<_> = summary.server_interfaces.iter().map(|one| (one.index, one.link_speed)).collect();
+    assert_eq!(found, [(2, 10_000_000_000), (3, 1_000_000_000)]);
+    assert_eq!(summary.server_interfaces[1].address, std::net::IpAddr::from([10, 0, 1, 2]));
+    assert!(!summary.binds_session);
+    let bound = with_credits(8)
+        .client_says(300, smb2::session_bind(1, "LAB", "ann", 0x11))
+        .server_says(400, smb2::session_setup_response(1, 0x11));
+    assert!(only(&analyze_told(&bound).connections).binds_session);
+}
+
+/// smbtorture's tests of multichannel ask a real Samba, and then bind further connections to a session.
+#[test]
+fn the_interfaces_of_a_real_server_are_read() {
+    let connections = common::read_connections(&common::bundled("own/torture_smb2.multichannel.generic.pcap.zst"));
+    let told: Vec<_> = connections.iter().flat_map(|connection| &connection.server_interfaces).collect();
+    // The server has the addresses fd99::1 and 10.99.0.1, which Samba does not number.
+    let addresses: Vec<String> = told.iter().map(|one| one.address.to_string()).collect();
+    assert_eq!(addresses, ["fd99::1", "10.99.0.1"]);
+    assert!(told.iter().all(|one| (one.index, one.link_speed) == (u32::MAX, 1_000_000_000)));
+    // smb2.multichannel.generic.num_channels makes 32 further connections, of which the server refuses the last.
+    assert_eq!(connections.iter().filter(|one| one.binds_session).count(), 32);
+}
+
+#[test]
+fn an_answer_without_interfaces_says_nothing_of_them() {
+    for refused in [
+        smb2::error(Command::IOCTL, 1, 0xc000_00bb).into(),
+        smb2::interfaces_response(1, &[]).into(),
+        // Cut in the middle of the first interface.
+        Vec::from(smb2::interfaces_response(1, &[(2, 1, [10, 0, 0, 2])]))[..140].to_vec(),
+    ] {
+        let refused: Vec<u8> = refused;
+        let asked = with_credits(8).client_says(300, smb2::query_interfaces(1)).server_says(400, refused);
+        assert!(summary(&asked).server_interfaces.is_empty());
+    }
+}
+
+/// The client's window holds 8,000 bytes. Its server is 20 ms away and sends 48 segments of up to 1,000 bytes, 8 at a time,
+/// each 8 as soon as it can know that the client has the last ones: six round trips of 20.01 ms.
+#[test]
+fn a_response_that_comes_window_by_window_is_limited_by_the_client() {
+    let conversation = |window: u16, late: i64| {
+        let mut told = Conversation::far(20 * US).window_scales(0, 0).window(Side::Client, window);
+        told = told
+            .client_says(30 * US, smb2::negotiate(0, &[0x0311]))
+            .server_says(50 * US, smb2::negotiate_response(0, 0x0311))
+            .client_says(60 * US, smb2::read(1, 7, 0, 47_900));
+        let round = 20 * US + 100 + late;
+        let times: Vec<i64> = (0..48).map(|n| 80 * US + late + n / 8 * round + n % 8).collect();
+        told = told.server_says_over(&times, smb2::read_response(1, &[0; 47_900]));
+        for n in 0..6 {
+            told = told.client_acks(80 * US + late + n * round + 100);
+        }
+        summary(&told).to_client
+    };
+    let limited = conversation(8_000, 0);
+    assert_eq!((limited.window_limited_ns, limited.filled_window), (Nanos(6 * 20_010 * US), Some(8_000)));
+    // A window twice as large is never filled; a server that takes 10 ms more for each 8 segments waits for something else.
+    for other in [conversation(16_000, 0), conversation(8_000, 10 * US)] {
+        assert_eq!((other.window_limited_ns, other.filled_window), (Nanos(0), None));
+    }
+}

@@ -1,0 +1,114 @@
+//! Windows that are closed, or too small for the round trip.
+
+use super::{Recorder, Told, Wire, client, server};
+use crate::segment::{TcpFlags, WindowScale};
+use crate::tcp::WindowCounts;
+use smbscope_model::{Direction, Nanos};
+
+const MS: i64 = 1_000_000;
+
+/// What became of the window of the client, which receives what the server sends; `recorder` has one flow, whose first
+/// packet is the client's.
+fn of_client(recorder: &Recorder) -> WindowCounts {
+    recorder.ends[0].counts[Direction::Backward.index()].window
+}
+
+/// A connection with 10 ms between the capture point and either side, so with round trips of 20 ms each way; the
+/// windows are scaled if `scale` says so.
+fn far(scale: [WindowScale; 2]) -> Wire {
+    let mut wire = Wire::new();
+    let [of_client, of_server] = scale;
+    wire.tell(Told { flags: TcpFlags::SYN, window_scale: of_client, ..client(0, 1000, 0, "") });
+    let flags = TcpFlags::SYN | TcpFlags::ACK;
+    wire.tell(Told { flags, window_scale: of_server, ..server(20_000, 5000, 1001, "") });
+    wire.tell(client(40_000, 1001, 5001, ""));
+    wire
+}
+
+/// Ten windows of 200 bytes, each sent in two segments 20 ms (the way to the server and back) after the client allowed them
+/// and acknowledged 20 ms later: one every 40 ms, from 100 ms on.
+fn ten_windows(wire: &mut Wire, window: u16, late_us: i64) {
+    let data = "x".repeat(100);
+    wire.tell(Told { window, ..client(100_000, 1001, 5001, "get") });
+    for n in 0..10 {
+        let (at, from) = (100_000 + i64::from(n) * 40_000, 5001 + n * 200);
+        wire.tell(server(at + 20_000 + late_us, from, 1004, &data));
+        wire.tell(server(at + 20_000 + late_us, from + 100, 1004, &data));
+        wire.tell(Told { window, ..client(at + 40_000, 1004, from + 200, "") });
+    }
+}
+
+#[test]
+fn a_window_filled_one_trip_after_each_acknowledgment_limits_the_sender() {
+    // 50 shifted by 2 are 200 bytes. From the first permission at 100 ms to the last acknowledgment at 500 ms.
+    let mut wire = far([WindowScale::Shift(2), WindowScale::Shift(7)]);
+    ten_windows(&mut wire, 50, 0);
+    let expected = WindowCounts { closed: Nanos(0), limited: Nanos(400 * MS), filled: Some(200) };
+    assert_eq!(of_client(&wire.end()), expected);
+}
+
+#[test]
+fn a_sender_that_takes_its_time_to_fill_a_window_is_not_limited_by_it() {
+    // 6 ms later than the 20 ms of the trip; more than an eighth of the round trip of 40 ms.
+    let mut wire = far([WindowScale::Shift(2), WindowScale::Shift(7)]);
+    ten_windows(&mut wire, 50, 6_000);
+    assert_eq!(of_client(&wire.end()), WindowCounts::default());
+    // The window has room for 400 bytes and more.
+    let mut wire = far([WindowScale::Shift(2), WindowScale::Shift(7)]);
+    ten_windows(&mut wire, 101, 0);
+    assert_eq!(of_client(&wire.end()), WindowCounts::default());
+}
+
+/// The client allows 60,000 bytes, of which 45,000 come in one packet of the card's making: that leaves room for more than a segment.
+#[test]
+fn a_packet_larger_than_segments_can_be_leaves_room_for_one_segment_only() {
+    let sent = |bytes: u32| {
+        let mut wire = far([WindowScale::Shift(4), WindowScale::Shift(7)]);
+        wire.tell(Told { window: 3_750, ..client(100_000, 1001, 5001, "get") });
+        wire.tell(Told { length: Some(bytes), ..server(120_000, 5001, 1004, "") });
+        wire.tell(Told { window: 3_750, ..client(140_000, 1004, 5001 + bytes, "") });
+        of_client(&wire.end())
+    };
+    assert_eq!(sent(45_000), WindowCounts::default());
+    assert_eq!((sent(52_000).limited, sent(52_000).filled), (Nanos(40 * MS), Some(60_000)));
+}
+
+#[test]
+fn without_both_scales_nothing_is_said_of_small_windows() {
+    for scale in [[WindowScale::Unknown, WindowScale::Shift(7)], [WindowScale::Shift(2), WindowScale::Unknown]] {
+        let mut wire = far(scale);
+        ten_windows(&mut wire, 50, 0);
+        assert_eq!(of_client(&wire.end()), WindowCounts::default(), "{scale:?}");
+    }
+    // A side that does not scale keeps the other one from it: the window is 200 as it stands.
+    let mut wire = far([WindowScale::Shift(2), WindowScale::Absent]);
+    ten_windows(&mut wire, 200, 0);
+    assert_eq!(of_client(&wire.end()).filled, Some(200));
+}
+
+#[test]
+fn a_closed_window_counts_where_the_sender_waited_for_it() {
+    let mut wire = Wire::open();
+    wire.tell(server(1_000, 5001, 1001, "abc"));
+    wire.tell(Told { window: 0, ..client(2_000, 1001, 5004, "") });
+    wire.tell(client(52_000, 1001, 5004, ""));
+    wire.tell(server(53_000, 5004, 1001, "def"));
+    // Closed again, and opened: the server has nothing to send for a second.
+    wire.tell(Told { window: 0, ..client(60_000, 1001, 5007, "") });
+    wire.tell(client(100_000, 1001, 5007, ""));
+    wire.tell(server(1_100_000, 5007, 1001, "ghi"));
+    assert_eq!(of_client(&wire.end()).closed, Nanos(50 * MS));
+}
+
+#[test]
+fn a_closed_window_that_is_probed_is_waited_for() {
+    let mut wire = Wire::open();
+    wire.tell(server(1_000, 5001, 1001, "abc"));
+    wire.tell(Told { window: 0, ..client(2_000, 1001, 5004, "") });
+    // Probes at 202 and 602 ms, with the sequence number before the next; then the connection is over.
+    for at in [202_000, 602_000] {
+        wire.tell(server(at, 5003, 1001, ""));
+        wire.tell(Told { window: 0, ..client(at + 50, 1001, 5004, "") });
+    }
+    assert_eq!(of_client(&wire.end()).closed, Nanos(600 * MS));
+}
