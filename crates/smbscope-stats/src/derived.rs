@@ -25,6 +25,13 @@ pub fn size(exchange: &Exchange) -> u64 {
     }
 }
 
+/// The bytes of file data that a read or write moved; absent of one that failed, or whose length is not known.
+pub fn moved(exchange: &Exchange) -> Option<u64> {
+    let is_done = exchange.status.is_some_and(|status| !status.is_error());
+    let moves = matches!(exchange.group, Group::Read | Group::Write) && exchange.length.is_some();
+    (is_done && moves).then(|| size(exchange))
+}
+
 /// The path without a separator in front.
 pub fn below_share(path: &str) -> &str {
     path.trim_start_matches('\\')

@@ -27,6 +27,8 @@ pub enum Measure {
     Throughput,
     /// How long a pass of the workload takes from its first command to its last, on average.
     Elapsed,
+    /// How much of that a command was outstanding.
+    Waited,
     /// A figure of the server's side.
     Server(ServerFigure),
 }
@@ -70,7 +72,7 @@ named! {
 }
 
 /// Those without parentheses, by name. One name may have several spellings; the first is the one that is shown.
-const OTHERS: [(&str, Measure); 12] = [
+const OTHERS: [(&str, Measure); 13] = [
     ("errors", Measure::Errors),
     ("overload", Measure::Overload),
     ("ops", Measure::Operations),
@@ -78,6 +80,7 @@ const OTHERS: [(&str, Measure); 12] = [
     ("commands", Measure::Commands),
     ("throughput", Measure::Throughput),
     ("elapsed", Measure::Elapsed),
+    ("waited", Measure::Waited),
     ("server_cpu", Measure::Server(ServerFigure::Cpu)),
     ("samba_cpu", Measure::Server(ServerFigure::Samba)),
     ("disk_busy", Measure::Server(ServerFigure::DiskBusy)),
@@ -185,7 +188,7 @@ impl FromStr for Measure {
     type Err = FilterError;
 
     fn from_str(text: &str) -> Result<Measure, FilterError> {
-        let all = [COUNT, "errors", "overload", "ops", "commands", "throughput", "elapsed"];
+        let all = [COUNT, "errors", "overload", "ops", "commands", "throughput", "elapsed", "waited"];
         let all: Vec<&str> = all.into_iter().chain(ServerFigure::ALL.map(ServerFigure::name)).collect();
         let parsed = tokens(text).and_then(|tokens| {
             let mut cursor = Cursor::new(text, &tokens);

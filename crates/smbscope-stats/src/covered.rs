@@ -1,0 +1,164 @@
+//! Time that is covered by intervals, however they overlap.
+
+use smbscope_model::{Nanos, Timestamp};
+
+/// Stretches that are kept apart; beyond that, those with the smallest gap between them become one.
+pub const STRETCHES_MAX: usize = 3;
+
+/// Adds up the time in which at least one of several intervals lasts, each moment once, in bounded memory.
+///
+/// Intervals may come in any order. The sum is exact but for an interval that begins or ends within stretches that became
+/// one: how much of its time was covered there is taken from the whole stretch in proportion.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Covered {
+    /// In their order, apart from each other; only so many are there.
+    stretches: [Stretch; STRETCHES_MAX],
+    count: u8,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Stretch {
+    start: Timestamp,
+    end: Timestamp,
+    /// Of it; all of it unless it was joined from several.
+    covered: i64,
+}
+
+impl Covered {
+    /// Adds an interval, and tells how much of it was not covered before.
+    #[inline]
+    pub fn add(&mut self, start: Timestamp, end: Timestamp) -> Nanos {
+        let end = end.max(start);
+        let new = Stretch { start, end, covered: (end - start).0 };
+        // Most come one after the other.
+        match self.known().last() {
+            Some(last) if start <= last.end => self.insert(new),
+            _ => {
+                self.put(usize::from(self.count), new);
+                Nanos(new.covered)
+            }
+        }
+    }
+
+    fn known(&self) -> &[Stretch] {
+        &self.stretches[..usize::from(self.count)]
+    }
+
+    fn insert(&mut self, new: Stretch) -> Nanos {
+        let from = self.known().partition_point(|stretch| stretch.end < new.start);
+        let touched = self.known()[from..].iter().take_while(|stretch| stretch.start <= new.end).count();
+        let (mut whole, mut known) = (Stretch { covered: 0, ..new }, 0);
+        for stretch in &self.known()[from..from + touched] {
+            known = stretch.covered_between(new.start, new.end).saturating_add(known);
+            whole = whole.with(stretch);
+        }
+        // Proportions may be wrong; what is covered is no longer than the whole.
+        let free = (whole.end - whole.start).0 - whole.covered;
+        let more = new.covered.saturating_sub(known).clamp(0, free.max(0));
+        whole.covered += more;
+        self.stretches.copy_within(from + touched..usize::from(self.count), from);
+        self.count -= touched as u8;
+        self.put(from, whole);
+        Nanos(more)
+    }
+
+    /// Puts a stretch between others, where there are too many with those joined that are nearest to each other.
+    #[inline]
+    fn put(&mut self, at: usize, new: Stretch) {
+        let count = usize::from(self.count);
+        if count < STRETCHES_MAX {
+            self.stretches.copy_within(at..count, at + 1);
+            self.stretches[at] = new;
+            self.count += 1;
+            return;
+        }
+        let mut all = [new; STRETCHES_MAX + 1];
+        all[..at].copy_from_slice(&self.stretches[..at]);
+        all[at + 1..].copy_from_slice(&self.stretches[at..]);
+        let gap = |at: &usize| all[at + 1].start - all[*at].end;
+        let nearest = (0..STRETCHES_MAX).min_by_key(gap).unwrap_or(0);
+        all[nearest] = all[nearest].with(&all[nearest + 1]);
+        all.copy_within(nearest + 2.., nearest + 1);
+        self.stretches.copy_from_slice(&all[..STRETCHES_MAX]);
+    }
+}
+
+impl Stretch {
+    /// From the first to the last moment of both.
+    fn with(&self, other: &Stretch) -> Stretch {
+        Stretch {
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+            covered: self.covered.saturating_add(other.covered),
+        }
+    }
+
+    fn covered_between(&self, start: Timestamp, end: Timestamp) -> i64 {
+        let length = (self.end - self.start).0;
+        let shared = (self.end.min(end) - self.start.max(start)).0;
+        match length {
+            0 => 0,
+            length => (i128::from(self.covered) * i128::from(shared) / i128::from(length)) as i64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn sum(intervals: &[(i64, i64)]) -> i64 {
+        let mut covered = Covered::default();
+        intervals.iter().map(|(start, end)| covered.add(Timestamp(*start), Timestamp(*end)).0).sum()
+    }
+
+    #[test]
+    fn a_long_interval_covers_the_gaps_between_short_ones() {
+        // 1–2, 3–4 and 5–6 within 0–10.
+        assert_eq!(sum(&[(1, 2), (3, 4), (5, 6), (0, 10)]), 10);
+        // 0–10 and 5–12 cover 12, 20–30 another 10.
+        assert_eq!(sum(&[(0, 10), (5, 12), (20, 30)]), 22);
+        assert_eq!(sum(&[(5, 5), (7, 5)]), 0);
+        // An earlier one that comes late covers nothing between.
+        assert_eq!(sum(&[(100, 110), (5, 6)]), 11);
+    }
+
+    #[test]
+    fn it_does_so_for_thousands_of_short_ones() {
+        let mut intervals: Vec<(i64, i64)> = (0..5_000).map(|n| (n * 10 + 5, n * 10 + 6)).collect();
+        intervals.push((0, 50_000));
+        assert_eq!(sum(&intervals), 50_000);
+    }
+
+    #[test]
+    fn times_from_end_to_end_of_a_clock_do_not_overflow() {
+        let (least, most) = (i64::MIN, i64::MAX);
+        assert!(sum(&[(least, -1), (1, most), (least, least), (0, 0), (least, most)]) >= 0);
+    }
+
+    #[test]
+    fn within_joined_stretches_the_proportion_counts() {
+        // A tenth of 5–49,996 is covered; half of it is spanned, so nine tenths of 25,000 are new, but for the rounding.
+        let mut intervals: Vec<(i64, i64)> = (0..5_000).map(|n| (n * 10 + 5, n * 10 + 6)).collect();
+        intervals.push((25_000, 50_000));
+        assert!((27_490..=27_510).contains(&sum(&intervals)), "{}", sum(&intervals));
+    }
+
+    proptest! {
+        /// Against a set of all moments.
+        #[test]
+        fn each_moment_counts_once(intervals in prop::collection::vec((0i64..60, 0i64..30), 0..12)) {
+            let intervals: Vec<(i64, i64)> = intervals.iter().map(|(start, long)| (*start, start + long)).collect();
+            let all: BTreeSet<i64> = intervals.iter().flat_map(|(start, end)| *start..*end).collect();
+            let whole: BTreeSet<i64> = intervals.iter().flat_map(|(start, end)| [*start, *end]).collect();
+            let counted = sum(&intervals);
+            if intervals.len() <= STRETCHES_MAX {
+                prop_assert_eq!(counted, all.len() as i64);
+            }
+            let span = whole.last().zip(whole.first()).map_or(0, |(last, first)| last - first);
+            prop_assert!(counted <= span);
+        }
+    }
+}
