@@ -1,6 +1,7 @@
 //! What is counted of one client.
 
 use crate::facts::Fact;
+use crate::writes::Slowdown;
 use smbscope_model::{Exchange, Nanos, Stamp, TimeKind, Timestamp};
 use std::sync::Arc;
 
@@ -21,29 +22,50 @@ pub(crate) struct Count {
     pub(crate) last: Option<Timestamp>,
 }
 
-impl Count {
-    /// Counts something that ends with an exchange and that took bytes and time of its own.
-    pub(crate) fn add(&mut self, exchange: &Exchange, bytes: u64, waited: i64) {
-        let mut nothing_more = Timestamp(i64::MAX);
-        self.record(&Exchange { length: Some(bytes), ..exchange.clone() }, &mut nothing_more);
-        self.outstanding = self.outstanding.saturating_add(waited);
-    }
+/// What is counted of an exchange, whatever facts it is an instance of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'e> {
+    pub(crate) start: Option<Stamp>,
+    /// Where its response was captured, that of it.
+    pub(crate) end: Timestamp,
+    /// Its response time.
+    pub(crate) took: Option<i64>,
+    /// What it moves.
+    pub(crate) bytes: u64,
+    pub(crate) path: &'e Option<Arc<str>>,
+}
 
-    /// Counts an exchange; `until` is the end of what was counted before on its connection, and is moved.
-    pub(crate) fn record(&mut self, exchange: &Exchange, until: &mut Timestamp) {
+impl Seen<'_> {
+    pub(crate) fn of(exchange: &Exchange) -> Seen<'_> {
+        let start = exchange.request.first.or(exchange.response.first);
+        let end = exchange.response.last.or(start).map_or(Timestamp(i64::MIN), |stamp| stamp.time);
+        Seen {
+            start,
+            end,
+            took: exchange.time(TimeKind::ResponseTime).map(|time| time.0),
+            bytes: exchange.length.unwrap_or(0),
+            path: &exchange.path,
+        }
+    }
+}
+
+impl Count {
+    /// Counts an exchange; `covers` says how much of the time of its connection it covers anew, which is returned.
+    #[inline]
+    pub(crate) fn record(&mut self, seen: &Seen<'_>, covers: impl FnOnce(Timestamp, Timestamp) -> Nanos) -> Nanos {
         self.count += 1;
-        self.bytes = self.bytes.saturating_add(exchange.length.unwrap_or(0));
-        let Some(start) = exchange.request.first.or(exchange.response.first) else { return };
+        self.bytes = self.bytes.saturating_add(seen.bytes);
+        let Some(start) = seen.start else { return Nanos(0) };
         if self.first.as_ref().is_none_or(|(first, _)| earlier(&start, first)) {
-            self.first = Some((start, exchange.path.clone()));
+            self.first = Some((start, seen.path.clone()));
         }
-        let end = exchange.response.last.map_or(start.time, |stamp| stamp.time);
-        self.last = self.last.max(Some(end));
-        if let Some(Nanos(time)) = exchange.time(TimeKind::ResponseTime) {
-            self.response_time = self.response_time.saturating_add(time);
-            self.longest = self.longest.max(time);
-            self.outstanding = self.outstanding.saturating_add(newly_covered(start.time, end, until));
-        }
+        self.last = self.last.max(Some(seen.end));
+        let Some(time) = seen.took else { return Nanos(0) };
+        self.response_time = self.response_time.saturating_add(time);
+        self.longest = self.longest.max(time);
+        let more = covers(start.time, seen.end);
+        self.outstanding = self.outstanding.saturating_add(more.0);
+        more
     }
 
     pub(crate) fn merge(&mut self, other: &Count) {
@@ -77,13 +99,6 @@ impl Count {
     pub(crate) fn mean(&self) -> Nanos {
         Nanos(if self.count > 0 { self.response_time / self.count as i64 } else { 0 })
     }
-}
-
-/// What an interval adds to time that is covered until a moment, when intervals come in the order of their ends.
-pub(crate) fn newly_covered(start: Timestamp, end: Timestamp, until: &mut Timestamp) -> i64 {
-    let more = end - start.max(*until);
-    *until = end.max(*until);
-    more.0.max(0)
 }
 
 fn earlier(a: &Stamp, b: &Stamp) -> bool {
@@ -125,12 +140,15 @@ pub(crate) struct ClientFacts {
     pub(crate) notified: Window,
     /// Pauses before a request that are shorter than a person needs to act.
     pub(crate) quick_think: i64,
+    /// The stream of writes that lost most by becoming slow.
+    pub(crate) slowdown: Option<Slowdown>,
 }
 
 impl Default for ClientFacts {
     fn default() -> ClientFacts {
         let counts = vec![Count::default(); Fact::ALL.len()].into_boxed_slice();
-        ClientFacts { counts, small_files: Window::default(), notified: Window::default(), quick_think: 0 }
+        let (small_files, notified) = (Window::default(), Window::default());
+        ClientFacts { counts, small_files, notified, quick_think: 0, slowdown: None }
     }
 }
 
@@ -155,6 +173,10 @@ impl ClientFacts {
         }
     }
 
+    pub(crate) fn note_slowdown(&mut self, slowdown: Option<Slowdown>) {
+        self.slowdown = Slowdown::worse(self.slowdown.take(), slowdown);
+    }
+
     pub(crate) fn merge(&mut self, other: &ClientFacts) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             mine.merge(theirs);
@@ -162,23 +184,13 @@ impl ClientFacts {
         self.small_files.merge(&other.small_files);
         self.notified.merge(&other.notified);
         self.quick_think = self.quick_think.saturating_add(other.quick_think);
+        self.note_slowdown(other.slowdown.clone());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn time_that_several_wait_in_counts_once() {
-        // 0–10 and 5–12 cover 12 ns, 20–30 another 10.
-        let mut until = Timestamp(i64::MIN);
-        let covered: i64 = [(0, 10), (5, 12), (20, 30)]
-            .map(|(start, end)| newly_covered(Timestamp(start), Timestamp(end), &mut until))
-            .iter()
-            .sum();
-        assert_eq!(covered, 22);
-    }
 
     #[test]
     fn a_window_begins_with_an_event() {

@@ -1,10 +1,12 @@
 //! Exchanges in, facts out: what detectors go by, by client and by path.
 
-use crate::client::{ClientFacts, Window};
+use crate::client::{ClientFacts, Seen, Window};
+use crate::episodes::{Episode, Episodes};
 use crate::facts::{Fact, SIXTY_FOUR_K, facts_of};
 use crate::path::{COPY_WINDOW, PathFacts, RecentPaths};
-use smbscope_model::{Connection, Exchange, FlowId, Nanos, Timestamp};
-use smbscope_stats::Bounded;
+use crate::writes::WriteStream;
+use smbscope_model::{Connection, Exchange, FlowId, Nanos};
+use smbscope_stats::{Bounded, Covered};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -33,6 +35,7 @@ pub struct Collector {
     flows: HashMap<FlowId, Box<Flow>, ahash::RandomState>,
     clients: Bounded<IpAddr, ClientFacts>,
     paths: Bounded<PathKey, PathFacts>,
+    episodes: Episodes,
 }
 
 /// What was collected, by client and by path.
@@ -42,11 +45,12 @@ pub(crate) type Found = (Vec<(IpAddr, ClientFacts)>, Vec<(PathKey, PathFacts)>);
 #[derive(Debug, Clone)]
 struct Flow {
     client: IpAddr,
-    /// Until when the time of a fact is counted.
-    until: [Timestamp; Fact::ALL.len()],
+    /// The time of each fact.
+    covered: [Covered; Fact::ALL.len()],
     paths: RecentPaths,
     small_files: Window,
     notified: Window,
+    writes: Option<Box<WriteStream>>,
 }
 
 impl Default for Collector {
@@ -56,6 +60,7 @@ impl Default for Collector {
             flows: HashMap::default(),
             clients: Bounded::new(CLIENTS_MAX),
             paths: Bounded::weighing(PATHS_MAX, weigh, PATH_NAMES_MAX),
+            episodes: Episodes::default(),
         }
     }
 }
@@ -64,6 +69,7 @@ impl Collector {
     /// Takes an exchange of a connection, in the order in which they end.
     pub fn exchange(&mut self, exchange: &Exchange) {
         let facts = facts_of(exchange);
+        let seen = Seen::of(exchange);
         let client = exchange.endpoints.client.ip();
         let flow = self.flows.entry(exchange.flow).or_insert_with(|| Box::new(Flow::of(client)));
         let known = match self.clients.recent(|known| *known == client) {
@@ -72,25 +78,45 @@ impl Collector {
         };
         let mut ignored = None;
         let counts = known.unwrap_or_else(|| ignored.insert(ClientFacts::default()));
+        // All of them are commands, or encrypted.
+        let mut waited = Nanos(0);
         for fact in facts.iter() {
-            counts.of_mut(fact).record(exchange, &mut flow.until[fact as usize]);
+            let covered = &mut flow.covered[fact as usize];
+            let is_timed = fact.is_timed();
+            let covers = |start, end| if is_timed { covered.add(start, end) } else { Nanos(0) };
+            let more = counts.of_mut(fact).record(&seen, covers);
+            if matches!(fact, Fact::Command | Fact::Encrypted) {
+                waited = more;
+            }
         }
+        self.episodes.record(exchange, facts, waited);
         if let Some(think) = exchange.think_time.filter(|think| *think < PERSON_LEAST) {
             counts.quick_think = counts.quick_think.saturating_add(think.0);
         }
+        if facts.has(Fact::Write)
+            && facts.has(Fact::Transfer)
+            && let Some(over) = flow.write(exchange)
+        {
+            counts.note_slowdown(over.slowdown());
+        }
         let Some(start) = exchange.start() else { return };
         if facts.has(Fact::Notified) {
-            flow.notified.record(start, Nanos(1_000_000_000));
+            // A subscription may have been outstanding for hours: the client is told with the response.
+            let told = exchange.response.last.map_or(start, |stamp| stamp.time);
+            flow.notified.record(told, Nanos(1_000_000_000));
             counts.notified.merge(&flow.notified);
         }
         if !facts.has(Fact::Command) || exchange.path.is_none() {
             return;
         }
         let paths = &mut self.paths;
-        let closed =
-            flow.paths.record(exchange, facts, &mut |share, path, facts| keep(paths, client, share, path, facts));
-        if let Some(closed) = closed.filter(|closed| (1..=SIXTY_FOUR_K).contains(&closed.moved)) {
-            counts.of_mut(Fact::SmallFile).add(exchange, closed.moved, closed.waited);
+        let closed = flow
+            .paths
+            .record(exchange, &seen, facts, &mut |share, path, facts| keep(paths, client, share, path, facts));
+        let Some(closed) = closed.filter(|closed| (1..=SIXTY_FOUR_K).contains(&closed.moved)) else { return };
+        let fact = if closed.again { Fact::SmallFileAgain } else { Fact::SmallFile };
+        counts.of_mut(fact).record(&Seen { bytes: closed.moved, ..seen }, |_, _| Nanos(closed.waited));
+        if !closed.again {
             flow.small_files.record(start, COPY_WINDOW);
             counts.small_files.merge(&flow.small_files);
         }
@@ -104,6 +130,11 @@ impl Collector {
     }
 
     fn settle(&mut self, flow: Flow) {
+        if let Some(slowdown) = flow.writes.as_ref().and_then(|stream| stream.slowdown())
+            && let Some(known) = self.clients.entry(&flow.client, |_, _| {})
+        {
+            known.note_slowdown(Some(slowdown));
+        }
         let paths = &mut self.paths;
         flow.paths.finish(&mut |share, path, facts| keep(paths, flow.client, share, path, facts));
     }
@@ -111,6 +142,7 @@ impl Collector {
     /// Adds what another collector took, of other connections.
     pub fn merge(&mut self, other: Collector) {
         self.flows.extend(other.flows);
+        self.episodes.merge(&other.episodes);
         for (client, facts) in other.clients.iter() {
             if let Some(known) = self.clients.entry(client, |_, _| {}) {
                 known.merge(facts);
@@ -119,6 +151,11 @@ impl Collector {
         for (key, facts) in other.paths.iter() {
             keep(&mut self.paths, key.client, &key.share, &key.path, facts);
         }
+    }
+
+    /// The episodes that are worth telling, in the order of time.
+    pub fn episodes(&self) -> Vec<Episode> {
+        self.episodes.finish()
     }
 
     /// What was collected, connections that are not over included: by client, and by path.
@@ -137,11 +174,20 @@ impl Flow {
     fn of(client: IpAddr) -> Flow {
         Flow {
             client,
-            until: [Timestamp(i64::MIN); Fact::ALL.len()],
+            covered: std::array::from_fn(|_| Covered::default()),
             paths: RecentPaths::default(),
             small_files: Window::default(),
             notified: Window::default(),
+            writes: None,
         }
+    }
+
+    /// Takes a write of file data; the stream of writes that is over with it.
+    fn write(&mut self, write: &Exchange) -> Option<Box<WriteStream>> {
+        if self.writes.as_mut().is_some_and(|stream| stream.takes(write)) {
+            return None;
+        }
+        std::mem::replace(&mut self.writes, WriteStream::of(write).map(Box::new))
     }
 }
 

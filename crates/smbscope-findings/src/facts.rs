@@ -76,8 +76,17 @@ facts! {
     Timer200,
     /// A file that was opened, of which at most 64 KiB were read or written, and that was closed; in the place of its CLOSE.
     SmallFile,
+    /// The same of a file that was used like that before: no other file.
+    SmallFileAgain,
     /// An encrypted frame.
     Encrypted,
+}
+
+impl Fact {
+    /// Whether it matters how long clients waited in it, and not only how often.
+    pub(crate) fn is_timed(self) -> bool {
+        !matches!(self, Fact::Write | Fact::Lookup | Fact::LargeTransfer | Fact::Break | Fact::Notified)
+    }
 }
 
 /// Several facts at once.
@@ -220,7 +229,7 @@ fn add_status(facts: &mut Facts, exchange: &Exchange) {
 }
 
 /// Whether it is complete and its response an error.
-pub(crate) fn failed(exchange: &Exchange) -> bool {
+fn failed(exchange: &Exchange) -> bool {
     exchange.status.is_none_or(|status| status.is_error())
 }
 

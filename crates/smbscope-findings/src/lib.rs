@@ -5,7 +5,7 @@
 //! detectors over that and the finished statistics. What each finding is called, from which threshold on it is one, what
 //! to do about it and where that is known from, is data: [`catalogue`].
 //!
-//! [`Episodes`] cuts what a client does into bursts, from the same exchanges.
+//! [`Episode`]s are the bursts of what a client does, from the same exchanges.
 //!
 //! Nothing depends on how connections were divided among workers: a pattern is looked for on one connection, and clients
 //! add up what was found on theirs.
@@ -20,9 +20,10 @@ mod finding;
 mod path;
 mod subject;
 pub mod whatif;
+mod writes;
 
 pub use catalogue::{Catalogue, CatalogueError, Entry};
 pub use collector::Collector;
 pub use detect::{Context, findings};
-pub use episodes::{Episode, Episodes, Kind};
+pub use episodes::{Episode, Kind};
 pub use finding::{Confidence, Evidence, Finding, Whose};

@@ -1,9 +1,10 @@
 //! Files and directories that a client comes back to soon: those that were touched last on a connection.
 
-use crate::client::{Window, newly_covered};
-use crate::facts::{Fact, Facts, failed, is_close};
-use smbscope_model::{Exchange, Group, Nanos, Protocol, Stamp, Status, Subcommand, TimeKind, Timestamp};
-use smbscope_stats::derived;
+use crate::client::{Seen, Window};
+use crate::episodes::hash;
+use crate::facts::{Fact, Facts, is_close};
+use smbscope_model::{Exchange, Group, Nanos, Protocol, Stamp, Status, Subcommand, Timestamp};
+use smbscope_stats::{Covered, derived};
 use smbscope_wire::names::Trans2;
 use smbscope_wire::status::NtStatus;
 use std::collections::VecDeque;
@@ -86,18 +87,17 @@ impl PathFacts {
         }
     }
 
-    fn record(&mut self, exchange: &Exchange, facts: Facts, until: &mut Timestamp) {
+    fn record(&mut self, exchange: &Exchange, seen: &Seen<'_>, facts: Facts, covered: &mut Covered) {
         self.commands += 1;
-        let Some(start) = exchange.request.first.or(exchange.response.first) else { return };
+        let Some(start) = seen.start else { return };
         if self.first.is_none_or(|first| (start.time, start.packet) < (first.time, first.packet)) {
             self.first = Some(start);
         }
-        let end = exchange.response.last.map_or(start.time, |stamp| stamp.time);
-        self.last = self.last.max(Some(end));
+        self.last = self.last.max(Some(seen.end));
         let mut waited = 0;
-        if let Some(Nanos(time)) = exchange.time(TimeKind::ResponseTime) {
+        if let Some(time) = seen.took {
             self.response_time = self.response_time.saturating_add(time);
-            waited = newly_covered(start.time, end, until);
+            waited = covered.add(start.time, seen.end).0;
             self.outstanding = self.outstanding.saturating_add(waited);
         }
         if facts.has(Fact::Open) {
@@ -114,13 +114,9 @@ impl PathFacts {
                 self.listings_window.record(start.time, REPEAT_WINDOW);
             }
         }
-        if exchange.length.is_some() && !failed(exchange) {
-            let moved = derived::size(exchange);
-            match exchange.group {
-                Group::Read => self.bytes_read = self.bytes_read.saturating_add(moved),
-                Group::Write => self.bytes_written = self.bytes_written.saturating_add(moved),
-                _ => return,
-            }
+        if let Some(moved) = derived::moved(exchange) {
+            let sum = if exchange.group == Group::Write { &mut self.bytes_written } else { &mut self.bytes_read };
+            *sum = sum.saturating_add(moved);
             self.extent = self.extent.max(exchange.offset.unwrap_or(0).saturating_add(moved));
         }
     }
@@ -143,12 +139,16 @@ fn ends_listing(exchange: &Exchange) -> bool {
 struct Recent {
     share: Option<Arc<str>>,
     path: Arc<str>,
+    /// Of the path: most others have another one.
+    hash: u64,
     facts: PathFacts,
-    /// Until when time is counted already.
-    until: Timestamp,
+    /// The time of its commands.
+    covered: Covered,
     /// Since it was opened last: bytes read or written, time waited, and whether another command than the open came.
     moved: u64,
     waited: i64,
+    /// It was closed before with bytes read or written.
+    used_before: bool,
 }
 
 /// A file that was closed.
@@ -157,23 +157,38 @@ pub(crate) struct Closed {
     pub(crate) moved: u64,
     /// Time waited since it was opened.
     pub(crate) waited: i64,
+    /// It was read or written before: the same file again is not another one.
+    pub(crate) again: bool,
 }
 
 /// The paths of a connection that were touched last, the last one at the end.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RecentPaths(VecDeque<Recent>);
+pub(crate) struct RecentPaths(VecDeque<Box<Recent>>);
 
 /// Takes what was done with a path that is no longer remembered.
 pub(crate) type Leaves<'a> = &'a mut dyn FnMut(&Option<Arc<str>>, &Arc<str>, &PathFacts);
 
 impl RecentPaths {
     /// Counts an exchange with a path; tells of a file that it closes.
-    pub(crate) fn record(&mut self, exchange: &Exchange, facts: Facts, leaves: Leaves<'_>) -> Option<Closed> {
+    pub(crate) fn record(
+        &mut self,
+        exchange: &Exchange,
+        seen: &Seen<'_>,
+        facts: Facts,
+        leaves: Leaves<'_>,
+    ) -> Option<Closed> {
         let path = exchange.path.as_ref()?;
-        let same = |recent: &Recent| {
-            (Arc::ptr_eq(&recent.path, path) || recent.path == *path) && recent.share == exchange.share
-        };
-        let at = match self.0.iter().rposition(same) {
+        // What follows an open has its name.
+        let is_same = |recent: &Recent| Arc::ptr_eq(&recent.path, path) && recent.share == exchange.share;
+        let known = self.0.iter().rposition(|recent| is_same(recent));
+        let hash = if known.is_none() { hash(path) } else { 0 };
+        let is_alike = |recent: &Recent| recent.hash == hash && recent.path == *path && recent.share == exchange.share;
+        let known = known.or_else(|| {
+            let at = self.0.iter().rposition(|recent| is_alike(recent))?;
+            self.0[at].path = Arc::clone(path);
+            Some(at)
+        });
+        let at = match known {
             Some(at) => at,
             None if facts.has(Fact::Open) || facts.has(Fact::List) => {
                 if self.0.len() == RECENT_PATHS_MAX
@@ -181,13 +196,8 @@ impl RecentPaths {
                 {
                     oldest.leave(leaves);
                 }
-                let until = Timestamp(i64::MIN);
-                self.0.push_back(Recent {
-                    share: exchange.share.clone(),
-                    path: Arc::clone(path),
-                    until,
-                    ..Recent::default()
-                });
+                let (share, path) = (exchange.share.clone(), Arc::clone(path));
+                self.0.push_back(Box::new(Recent { share, path, hash, ..Recent::default() }));
                 self.0.len() - 1
             }
             None => return None,
@@ -204,13 +214,14 @@ impl RecentPaths {
             (recent.moved, recent.waited) = (0, 0);
         }
         let before = (recent.facts.bytes_read + recent.facts.bytes_written, recent.facts.outstanding);
-        recent.facts.record(exchange, facts, &mut recent.until);
+        recent.facts.record(exchange, seen, facts, &mut recent.covered);
         recent.moved += recent.facts.bytes_read + recent.facts.bytes_written - before.0;
         recent.waited += recent.facts.outstanding - before.1;
         if !is_close(exchange) {
             return None;
         }
-        let closed = Closed { moved: recent.moved, waited: recent.waited };
+        let closed = Closed { moved: recent.moved, waited: recent.waited, again: recent.used_before };
+        recent.used_before |= recent.moved > 0;
         let is_directory = recent.facts.list_commands > 0;
         if closed.moved == 0 && !is_directory {
             self.look_at(&exchange.share, path, closed.waited);
@@ -224,7 +235,7 @@ impl RecentPaths {
         let is_parent = |recent: &Recent| {
             recent.facts.list_commands > 0 && derived::below_share(&recent.path) == parent && recent.share == *share
         };
-        let Some(at) = self.0.iter().rposition(is_parent) else { return };
+        let Some(at) = self.0.iter().rposition(|recent| is_parent(recent)) else { return };
         // What is looked at in it keeps it among those touched last.
         if let Some(mut directory) = self.0.remove(at) {
             directory.facts.looked_at += 1;

@@ -4,7 +4,7 @@ use crate::client::{ClientFacts, Count};
 use crate::detect::Context;
 use crate::facts::Fact;
 use crate::finding::{Confidence, Evidence, Finding, Whose};
-use smbscope_model::prose::{clean, counted, prose_percent, shorten, span, thousands, unbroken};
+use smbscope_model::prose::{clean, counted, prose_percent, span, thousands, unbroken};
 use smbscope_model::{Connection, Nanos, Stamp};
 use smbscope_stats::{Entity, TimeSplit};
 use std::net::IpAddr;
@@ -138,15 +138,34 @@ pub(crate) fn evidence(stamp: Stamp) -> Evidence {
     Evidence { capture: stamp.packet.capture.0, packet: stamp.packet.number, time_ns: stamp.time }
 }
 
-/// A path for a sentence.
+/// A path for a sentence: of a long one the end, which tells files apart.
 pub(crate) fn named(path: &str) -> String {
-    match path {
-        "" | "\\" => "the share's root".to_owned(),
-        path => shorten(&clean(path), NAME_MAX),
+    if matches!(path, "" | "\\") {
+        return "the share's root".to_owned();
+    }
+    let path = clean(path);
+    match path.chars().count().checked_sub(NAME_MAX) {
+        Some(over @ 1..) => format!("…{}", path.chars().skip(over + 1).collect::<String>()),
+        _ => path,
     }
 }
 
 /// A share in percent for a sentence.
 pub(crate) fn percent(share: f64) -> String {
     prose_percent((share * 1e6).round() as u64, 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_path_the_file_is_named() {
+        let long = format!("{}\\settings.ini", "d".repeat(60));
+        let name = named(&long);
+        assert!(name.starts_with("…ddd") && name.ends_with("\\settings.ini"), "{name}");
+        assert_eq!(name.chars().count(), NAME_MAX);
+        let fits = "d".repeat(NAME_MAX);
+        assert_eq!([named(&fits), named("\\")], [fits.clone(), "the share's root".to_owned()]);
+    }
 }

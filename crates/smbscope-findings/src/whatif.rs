@@ -1,10 +1,12 @@
-//! How long an episode would take with another round trip, a faster or slower server, or opens from a cache.
+//! How long an episode would take with another round trip, a faster or slower server, opens from a cache, or read ahead.
 //!
 //! A client sends a request because of what it has been answered. So a request is taken to follow the last response that the
 //! client had before it, after the same time to think; all that was outstanding together stays so. Each command is given
 //! what it took less the round trip that it had, and the new one; the server's part of it is scaled. A response that comes in
 //! within a round trip is a part of a window, which TCP's pacing spreads over the round trip: its transfer grows with it. A
-//! longer one is bound by the bandwidth and stays. What is not modelled: windows that are too small for a longer round trip,
+//! longer one is bound by the bandwidth and stays. Who reads ahead, as clients of SMB2 and later do, has asked for the next
+//! bytes of a file that is read from one end to the other before the program does: the round trips of all such reads but the
+//! first two are hidden, the server's time and the transfer stay. What is not modelled: windows that are too small for a longer round trip,
 //! load that a faster client puts on the server, and what a client would do otherwise if it knew.
 
 use crate::facts::{Fact, facts_of, is_close, is_open};
@@ -26,14 +28,17 @@ pub struct Scenario {
     pub server: Option<f64>,
     /// Files that were opened before and not written since are opened, read and closed without the server.
     pub cache_opens: bool,
+    /// Files that are read from one end to the other, a read at a time, are asked for ahead of the program.
+    pub read_ahead: bool,
 }
 
 impl FromStr for Scenario {
     type Err = String;
 
-    /// `rtt=20ms`, `server=0.5x`, `cache-opens`; several separated by commas.
+    /// `rtt=20ms`, `server=0.5x`, `cache-opens`, `read-ahead`; several separated by commas.
     fn from_str(text: &str) -> Result<Scenario, String> {
-        const EXPECTED: &str = "expected rtt=20ms, server=0.5x or cache-opens, or several of them separated by commas";
+        const EXPECTED: &str =
+            "expected rtt=20ms, server=0.5x, cache-opens or read-ahead, or several of them separated by commas";
         let mut scenario = Scenario::default();
         for part in text.split(',').map(str::trim) {
             match part.split_once('=') {
@@ -50,6 +55,7 @@ impl FromStr for Scenario {
                     scenario.server = Some(number.ok_or("expected a factor of the server's time, such as 0.5x or 3x")?);
                 }
                 None if part == "cache-opens" => scenario.cache_opens = true,
+                None if matches!(part, "read-ahead" | "readahead") => scenario.read_ahead = true,
                 _ => return Err(EXPECTED.to_owned()),
             }
         }
@@ -63,6 +69,7 @@ impl fmt::Display for Scenario {
         parts.extend(self.round_trip.map(|time| format!("rtt={}", units::exact_duration(time))));
         parts.extend(self.server.map(|factor| format!("server={factor}x")));
         parts.extend(self.cache_opens.then(|| "cache-opens".to_owned()));
+        parts.extend(self.read_ahead.then(|| "read-ahead".to_owned()));
         f.write_str(&parts.join(","))
     }
 }
@@ -92,14 +99,16 @@ pub fn predict(exchanges: &[Exchange], round_trips: &RoundTrips, scenario: &Scen
     let mut commands: Vec<Command> =
         exchanges.iter().filter_map(|exchange| Command::of(exchange, round_trips)).collect();
     commands.sort_by_key(|command| (command.start, command.end));
+    trip_no_longer_than_any_service(&mut commands);
     let begin = commands.first()?.start;
     let end = commands.iter().map(|command| command.end).max()?;
-    if (scenario.round_trip.is_some() || scenario.server.is_some())
+    if (scenario.round_trip.is_some() || scenario.server.is_some() || scenario.read_ahead)
         && commands.iter().any(|command| command.round_trip.is_none())
     {
         return None;
     }
     let cached = if scenario.cache_opens { cached(exchanges) } else { HashSet::new() };
+    let ahead = if scenario.read_ahead { read_in_sequence(exchanges) } else { HashSet::new() };
     // Responses in the order in which they came: the last one before a request is what it follows.
     let mut by_end: Vec<usize> = (0..commands.len()).collect();
     by_end.sort_by_key(|at| (commands[*at].end, *at));
@@ -114,7 +123,10 @@ pub fn predict(exchanges: &[Exchange], round_trips: &RoundTrips, scenario: &Scen
             Some(other) => ends[other].0.saturating_add((command.start - commands[other].end).0),
             None => command.start.0,
         };
-        let took = if cached.contains(&command.key) { 0 } else { command.takes(scenario) };
+        let took = match cached.contains(&command.key) {
+            true => 0,
+            false => command.takes(scenario, ahead.contains(&command.key)),
+        };
         ends[at] = Timestamp(start.saturating_add(took));
         last = last.max(ends[at]);
     }
@@ -126,6 +138,21 @@ pub fn predict(exchanges: &[Exchange], round_trips: &RoundTrips, scenario: &Scen
         commands: commands.len() as u64,
         saved: commands.iter().filter(|command| cached.contains(&command.key)).count() as u64,
     })
+}
+
+/// The round trip of the handshake may have been a slow one: a command that took less had less. What is left of all others is
+/// the server's.
+fn trip_no_longer_than_any_service(commands: &mut [Command]) {
+    let mut least: HashMap<FlowId, Nanos> = HashMap::new();
+    for command in commands.iter().filter(|command| command.service.0 > 0) {
+        let known = least.entry(command.key.0).or_insert(command.service);
+        *known = command.service.min(*known);
+    }
+    for command in commands {
+        if let (Some(trip), Some(least)) = (&mut command.round_trip, least.get(&command.key.0)) {
+            *trip = (*trip).min(*least);
+        }
+    }
 }
 
 /// What tells one exchange of an episode from another.
@@ -161,15 +188,15 @@ impl Command {
         })
     }
 
-    /// What it would take.
-    fn takes(&self, scenario: &Scenario) -> i64 {
+    /// What it would take; asked for ahead, it does not wait for the round trip.
+    fn takes(&self, scenario: &Scenario, is_ahead: bool) -> i64 {
         let took = (self.end - self.start).0;
         let Some(whole_trip) = self.round_trip else { return took };
-        // A service time below the round trip holds no more of it.
+        // What had no server in it had no round trip.
         let trip = whole_trip.0.min(self.service.0);
         let server = self.service.0 - trip;
         let new_server = scenario.server.map_or(server, |factor| (server as f64 * factor) as i64);
-        let new_trip = scenario.round_trip.map_or(trip, |time| time.0);
+        let new_trip = if is_ahead { 0 } else { scenario.round_trip.map_or(trip, |time| time.0) };
         let transfer = self.response_transfer.0;
         let new_transfer = match scenario.round_trip {
             Some(new) if transfer < whole_trip.0 => (transfer as f64 * new.0 as f64 / whole_trip.0 as f64) as i64,
@@ -178,6 +205,31 @@ impl Command {
         let rest = took - self.service.0 - transfer;
         rest.saturating_add(new_server).saturating_add(new_trip).saturating_add(new_transfer)
     }
+}
+
+/// Reads of a file from one end to the other, a read at a time, from the third on: by then a client knows the pattern.
+fn read_in_sequence(exchanges: &[Exchange]) -> HashSet<Key> {
+    /// Reads after which a client reads ahead.
+    const KNOWN_AFTER: u32 = 2;
+    let mut in_order: Vec<&Exchange> = exchanges.iter().filter(|exchange| exchange.group == Group::Read).collect();
+    in_order.sort_by_key(|exchange| exchange.request.first.map(|stamp| stamp.time));
+    // Of each open: where the next read begins, when the last one was answered, and how many there were.
+    let mut opens: HashMap<(FlowId, FileId), (u64, Timestamp, u32)> = HashMap::new();
+    let mut ahead = HashSet::new();
+    for read in in_order {
+        let (Some(file), Some(key), Some(last)) = (read.file_id, key(read), read.response.last) else { continue };
+        let (Some(offset), Some(length)) = (read.offset, read.length) else { continue };
+        let known = opens.get(&(read.flow, file)).copied();
+        let reads = match known {
+            Some((next, answered, reads)) if next == offset && answered <= key.2 => reads,
+            _ => 0,
+        };
+        if reads >= KNOWN_AFTER {
+            ahead.insert(key);
+        }
+        opens.insert((read.flow, file), (offset.saturating_add(length), last.time, reads.saturating_add(1)));
+    }
+    ahead
 }
 
 /// Commands on files that had been opened before and not been written since.
@@ -262,6 +314,20 @@ mod tests {
     }
 
     #[test]
+    fn reading_ahead_hides_the_round_trips_of_a_sequence() {
+        let mut reads = episode(&[(0, 10), (10, 10), (20, 10), (30, 10), (40, 10)]);
+        for (n, read) in reads.iter_mut().enumerate() {
+            (read.file_id, read.offset, read.length) = (Some(FileId::Smb1(5)), Some(n as u64 * 100), Some(100));
+        }
+        // Of 10 ms, 8 are the round trip: from the third read on, 2 are left.
+        assert_eq!(predicted(&reads, 8, "read-ahead"), (50, 26));
+        assert_eq!(predicted(&reads, 8, "read-ahead,rtt=0ms"), (50, 10));
+        // Two that are outstanding together are ahead already; and elsewhere in the file, the sequence begins anew.
+        reads[3].offset = Some(1_000);
+        assert_eq!(predicted(&reads, 8, "read-ahead"), (50, 42));
+    }
+
+    #[test]
     fn without_the_round_trip_there_is_no_prediction() {
         let scenario: Scenario = "rtt=10ms".parse().expect("it is one");
         assert_eq!(predict(&episode(&[(0, 2)]), &RoundTrips::new(), &scenario), None);
@@ -297,8 +363,9 @@ mod tests {
 
     #[test]
     fn a_scenario_is_read_as_it_is_written() {
-        let text = "rtt=20ms,server=0.5x,cache-opens";
+        let text = "rtt=20ms,server=0.5x,cache-opens,read-ahead";
         assert_eq!(text.parse::<Scenario>().map(|scenario| scenario.to_string()), Ok(text.to_owned()));
+        assert_eq!("readahead".parse::<Scenario>(), "read-ahead".parse());
         for wrong in ["", "rtt", "rtt=5", "server=2", "server=-1x", "rtt=-1ms", "speed=2x"] {
             assert!(wrong.parse::<Scenario>().is_err(), "{wrong}");
         }

@@ -1,8 +1,8 @@
-//! What connections speak, how often they are made, and what the network does to them.
+//! What connections speak, how often they are made, and what they begin with.
 
 use crate::facts::Fact;
-use crate::finding::{Confidence, Finding, Whose};
-use crate::subject::{Subject, percent};
+use crate::finding::{Confidence, Finding};
+use crate::subject::Subject;
 use smbscope_model::prose::{counted, thousands, unbroken};
 use smbscope_model::{Nanos, Protocol};
 use std::collections::BTreeSet;
@@ -101,30 +101,6 @@ pub(super) fn many_channels(subject: &Subject<'_>) -> Option<Finding> {
     let what = format!("had {most} connections to one server open at the same time");
     let finding = subject.finding(ID, Confidence::Medium, &what, None);
     Some(Finding { wireshark: finding.wireshark.clone() + " && tcp.flags.syn == 1", ..finding })
-}
-
-/// Segments that were lost and sent again.
-pub(super) fn network_loss(subject: &Subject<'_>) -> Option<Finding> {
-    const ID: &str = "network-loss";
-    let (segments, again) = subject.segments();
-    let share = again as f64 / segments.max(1) as f64;
-    if (again as f64) < subject.threshold(ID, "segments") || share <= subject.threshold(ID, "share") {
-        return None;
-    }
-    let what = format!(
-        "and its servers sent {} of {} segments again ({})",
-        thousands(again),
-        thousands(segments),
-        percent(share),
-    );
-    let finding = subject.finding_on(ID, Confidence::High, &what, subject.facts.of(Fact::Resent));
-    let whose = Whose { path: None, ..finding.whose.clone() };
-    Some(Finding {
-        wireshark: finding.wireshark.clone() + " && tcp.analysis.retransmission",
-        whose,
-        ruled_out: Vec::new(),
-        ..finding
-    })
 }
 
 /// Logins that take long or fail.

@@ -1,7 +1,10 @@
 //! The detectors, and what becomes of their findings.
 
 mod connections;
+mod credits;
 mod files;
+mod network;
+mod offers;
 mod refusals;
 mod times;
 mod transfers;
@@ -47,7 +50,13 @@ const DETECTORS: &[fn(&Subject<'_>) -> Option<Finding>] = &[
     connections::encrypted,
     connections::negotiate_churn,
     connections::many_channels,
-    connections::network_loss,
+    credits::credit_starved,
+    credits::async_limit,
+    network::network_loss,
+    network::window_limited,
+    network::zero_window,
+    offers::old_dialect,
+    offers::multichannel_unused,
     connections::slow_logon,
     connections::dfs_referral,
     files::small_file_copy,
@@ -69,6 +78,7 @@ const DETECTORS: &[fn(&Subject<'_>) -> Option<Finding>] = &[
     transfers::small_io,
     transfers::flush_heavy,
     transfers::large_mtu_off,
+    transfers::fast_then_slow,
     transfers::signing_cost,
 ];
 

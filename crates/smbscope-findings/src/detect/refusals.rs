@@ -64,7 +64,13 @@ pub(super) fn refusals(subject: &Subject<'_>) -> Option<Finding> {
     }
     let what =
         format!("was refused {} because the server has no resources left", counted(refusals.count, "time", "times"));
-    Some(subject.finding_on("refusals", Confidence::High, &what, refusals))
+    // Whoever is refused fails; that it took no time makes it no better.
+    let mut finding = subject.finding("refusals", Confidence::High, &what, None);
+    if let Some((stamp, path)) = &refusals.first {
+        finding.evidence.push(crate::subject::evidence(*stamp));
+        finding.whose.path.clone_from(path);
+    }
+    Some(finding)
 }
 
 /// Changes that are told faster than anybody can look at them.

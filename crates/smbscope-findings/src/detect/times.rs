@@ -15,7 +15,9 @@ pub(super) fn serial_client(subject: &Subject<'_>) -> Option<Finding> {
     let commands = subject.facts.of(Fact::Command);
     let split = subject.split();
     let waited = split.waited().0 as f64 / split.active().0.max(1) as f64;
+    // A few that are slow are no pattern.
     if Nanos(commands.outstanding) < subject.time(ID, "time")
+        || (commands.count as f64) < subject.threshold(ID, "commands")
         || waited < subject.threshold(ID, "share")
         || commands.depth() > subject.threshold(ID, "outstanding")
     {
@@ -40,11 +42,8 @@ pub(super) fn round_trip_bound(subject: &Subject<'_>) -> Option<Finding> {
     if network < subject.time(ID, "time") || share < subject.threshold(ID, "share") {
         return None;
     }
-    let trip = |connection: &&smbscope_model::Connection| {
-        Some(connection.server_round_trip?.0 + connection.client_round_trip.map_or(0, |trip| trip.0))
-    };
-    let trip = subject.connections.iter().filter_map(trip).max();
-    let trip = trip.map_or_else(String::new, |trip| format!(" of up to {}", unbroken(Nanos(trip))));
+    let trip = subject.connections.iter().filter_map(|connection| connection.round_trip()).max();
+    let trip = trip.map_or_else(String::new, |trip| format!(" of up to {}", unbroken(trip)));
     let what = format!("waited for {} round trips{trip}", thousands(subject.facts.count(Fact::Command)),);
     Some(subject.finding(ID, Confidence::High, &what, Some(network)))
 }
@@ -128,6 +127,8 @@ pub(super) fn slow_storage(subject: &Subject<'_>) -> Option<Finding> {
     let data = [("read", Group::Read), ("write or flush", Group::Write)];
     let (name, data) =
         data.into_iter().filter_map(|(name, group)| Some((name, p95(subject, group)?))).max_by_key(|(_, p95)| *p95)?;
+    // Of several outstanding, each waits for the transfers of those before it.
+    let data = Nanos((data.0 as f64 / count.depth().max(1.0)) as i64);
     much_slower(subject, "slow-storage", ("transfers", count), (name, data), ("command without data", others))
 }
 

@@ -12,7 +12,7 @@ pub(super) fn small_io(subject: &Subject<'_>) -> Option<Finding> {
     const ID: &str = "small-io";
     let small = subject.facts.of(Fact::SmallTransfer);
     let share = subject.facts.share(Fact::SmallTransfer, Fact::Transfer);
-    let in_small_files = subject.facts.count(Fact::SmallFile);
+    let in_small_files = subject.facts.count(Fact::SmallFile) + subject.facts.count(Fact::SmallFileAgain);
     // A small file has no larger block.
     let counted_ones = small.count.saturating_sub(2 * in_small_files);
     if (counted_ones as f64) < subject.threshold(ID, "transfers") || share < subject.threshold(ID, "share") {
@@ -78,5 +78,35 @@ pub(super) fn signing_cost(subject: &Subject<'_>) -> Option<Finding> {
     // Signing is a part of that wait; how much cannot be seen from outside.
     finding.lost_ns = None;
     finding.evidence.extend(signed.first.as_ref().map(|(stamp, _)| crate::subject::evidence(*stamp)));
+    Some(finding)
+}
+
+/// Writes that begin fast and go on slowly.
+pub(super) fn fast_then_slow(subject: &Subject<'_>) -> Option<Finding> {
+    const ID: &str = "fast-then-slow";
+    let found = subject.facts.slowdown.as_ref()?;
+    let (fast, slow) = (&found.fast, &found.slow);
+    if ((fast.bytes + slow.bytes) as f64) < subject.threshold(ID, "bytes")
+        || slow.elapsed < subject.time(ID, "time")
+        // Storage is slower than that; faster writes become slow with the processor.
+        || slow.write_time < subject.time(ID, "slow_write")
+        || found.throughput_ratio() < subject.threshold(ID, "throughput")
+        || found.time_ratio() < subject.threshold(ID, "write_time")
+    {
+        return None;
+    }
+    let what = format!(
+        "wrote {} at {}/s and {} for a write, then {} at {}/s and {} for a write",
+        unbroken(short_bytes(fast.bytes as f64)),
+        unbroken(short_bytes(fast.rate())),
+        unbroken(fast.write_time),
+        unbroken(short_bytes(slow.bytes as f64)),
+        unbroken(short_bytes(slow.rate())),
+        unbroken(slow.write_time),
+    );
+    let mut finding = subject.finding(ID, Confidence::Medium, &what, Some(found.lost()));
+    finding.evidence.push(crate::subject::evidence(found.first));
+    (finding.whose.share, finding.whose.path) = (found.share.clone(), found.path.clone());
+    finding.wireshark += " && smb2.cmd == 9";
     Some(finding)
 }

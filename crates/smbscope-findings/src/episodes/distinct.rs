@@ -39,7 +39,7 @@ impl Distinct {
 }
 
 /// The same in every process and thread.
-fn hash(name: &str) -> u64 {
+pub(crate) fn hash(name: &str) -> u64 {
     ahash::RandomState::with_seeds(5, 6, 7, 8).hash_one(name)
 }
 

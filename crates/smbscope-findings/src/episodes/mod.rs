@@ -7,14 +7,14 @@
 mod distinct;
 mod name;
 
-use crate::client::newly_covered;
-use crate::facts::{Fact, facts_of};
+use crate::facts::{Fact, Facts};
 use distinct::Distinct;
+pub(crate) use distinct::hash;
 pub use name::Kind;
 use name::Touched;
-use smbscope_model::{Connection, Exchange, FlowId, Group, Nanos, TimeKind, Timestamp};
+use smbscope_model::{Exchange, Group, Nanos, TimeKind, Timestamp};
 use smbscope_stats::{Bounded, derived};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -70,57 +70,45 @@ impl Episode {
 
 /// The episodes of all clients while they are found.
 #[derive(Debug, Clone)]
-pub struct Episodes {
-    clients: Bounded<IpAddr, ClientEpisodes>,
-    /// Until when the time of a connection is counted.
-    until: HashMap<FlowId, Timestamp, ahash::RandomState>,
-}
+pub(crate) struct Episodes(Bounded<IpAddr, ClientEpisodes>);
 
 impl Default for Episodes {
     fn default() -> Episodes {
-        Episodes { clients: Bounded::new(EPISODE_CLIENTS_MAX), until: HashMap::default() }
+        Episodes(Bounded::new(EPISODE_CLIENTS_MAX))
     }
 }
 
 impl Episodes {
-    /// Takes an exchange of a connection, in the order in which they end.
-    pub fn exchange(&mut self, exchange: &Exchange) {
+    /// Takes an exchange, and the time of its connection that it covers anew.
+    pub(crate) fn record(&mut self, exchange: &Exchange, facts: Facts, waited: Nanos) {
         if !exchange.group.in_headline() && exchange.group != Group::Encrypted {
             return;
         }
         let (Some(first), Some(last)) = (exchange.request.first, exchange.response.last) else { return };
         let client = exchange.endpoints.client.ip();
-        let until = self.until.entry(exchange.flow).or_insert(Timestamp(i64::MIN));
-        let waited = newly_covered(first.time, last.time, until);
-        let known = match self.clients.recent(|known| *known == client) {
+        let known = match self.0.recent(|known| *known == client) {
             Some(known) => Some(known),
-            None => self.clients.entry(&client, |_, _| {}),
+            None => self.0.entry(&client, |_, _| {}),
         };
         if let Some(episodes) = known {
-            episodes.add(first.time, last.time).record(exchange, waited);
+            episodes.add(first.time, last.time).record(exchange, facts, waited.0);
             episodes.fit();
         }
     }
 
-    /// A connection is over.
-    pub fn closed(&mut self, connection: &Connection) {
-        self.until.remove(&connection.flow);
-    }
-
     /// Adds those of other connections.
-    pub fn merge(&mut self, other: Episodes) {
-        self.until.extend(other.until);
-        for (client, theirs) in other.clients.iter() {
-            if let Some(mine) = self.clients.entry(client, |_, _| {}) {
+    pub(crate) fn merge(&mut self, other: &Episodes) {
+        for (client, theirs) in other.0.iter() {
+            if let Some(mine) = self.0.entry(client, |_, _| {}) {
                 mine.merge(theirs);
             }
         }
     }
 
     /// The episodes that are worth telling, in the order of time.
-    pub fn finish(&self) -> Vec<Episode> {
+    pub(crate) fn finish(&self) -> Vec<Episode> {
         let mut all: Vec<Episode> = Vec::new();
-        for (client, episodes) in self.clients.iter() {
+        for (client, episodes) in self.0.iter() {
             let told = episodes.spans.iter().filter(|(_, span)| span.work.commands >= COMMANDS_LEAST);
             all.extend(told.map(|(start, span)| span.finish(*client, *start)));
         }
@@ -242,19 +230,14 @@ struct Work {
 }
 
 impl Work {
-    fn record(&mut self, exchange: &Exchange, waited: i64) {
-        let facts = facts_of(exchange);
+    fn record(&mut self, exchange: &Exchange, facts: Facts, waited: i64) {
         self.commands += 1;
         self.waited = self.waited.saturating_add(waited);
         let time = exchange.time(TimeKind::ResponseTime).unwrap_or_default();
         self.response_time = self.response_time.saturating_add(time.0);
-        if exchange.length.is_some() && !crate::facts::failed(exchange) {
-            let bytes = derived::size(exchange);
-            match exchange.group {
-                Group::Read => self.bytes_read = self.bytes_read.saturating_add(bytes),
-                Group::Write => self.bytes_written = self.bytes_written.saturating_add(bytes),
-                _ => {}
-            }
+        if let Some(moved) = derived::moved(exchange) {
+            let sum = if exchange.group == Group::Write { &mut self.bytes_written } else { &mut self.bytes_read };
+            *sum = sum.saturating_add(moved);
         }
         self.touched.lists += u64::from(facts.has(Fact::List));
         if facts.has(Fact::Open) {

@@ -1,7 +1,10 @@
 use super::*;
+use crate::facts::facts_of;
 use proptest::prelude::*;
-use smbscope_model::Stamp;
+use smbscope_model::{FlowId, Stamp};
+use smbscope_stats::Covered;
 use smbscope_testkit::exchange::read;
+use std::collections::HashMap;
 
 const MS: i64 = 1_000_000;
 
@@ -14,13 +17,18 @@ fn work(flow: u64, start: i64, took: i64) -> Exchange {
 }
 
 fn spans(episodes: &Episodes) -> Vec<(i64, i64, u64)> {
-    let all = episodes.clients.iter().flat_map(|(_, client)| client.spans.iter());
+    let all = episodes.0.iter().flat_map(|(_, client)| client.spans.iter());
     all.map(|(start, span)| (start.0 / MS, span.end.0 / MS, span.work.commands)).collect()
 }
 
 fn of(exchanges: &[Exchange]) -> Episodes {
     let mut episodes = Episodes::default();
-    exchanges.iter().for_each(|exchange| episodes.exchange(exchange));
+    let mut covered: HashMap<FlowId, Covered> = HashMap::new();
+    for exchange in exchanges {
+        let covered = covered.entry(exchange.flow).or_default();
+        let (first, last) = (exchange.request.first.unwrap(), exchange.response.last.unwrap());
+        episodes.record(exchange, facts_of(exchange), covered.add(first.time, last.time));
+    }
     episodes
 }
 
@@ -84,7 +92,7 @@ proptest! {
         let (one, two) = (exchanges(1, &one), exchanges(2, &two));
         let whole = of(&[one.clone(), two.clone()].concat());
         let mut merged = of(&two);
-        merged.merge(of(&one));
+        merged.merge(&of(&one));
         prop_assert_eq!(spans(&merged), spans(&whole));
     }
 }

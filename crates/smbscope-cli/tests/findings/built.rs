@@ -1,0 +1,99 @@
+//! What no client here can be made to do, packet by packet: each capture goes through the whole program.
+
+use crate::common::{directory, write};
+use crate::scene::{hits, report};
+use serde_json::Value;
+use smbscope_testkit::conversation::together;
+use smbscope_testkit::{Conversation, pcap, smb2};
+use smbscope_wire::smb2::Command;
+use smbscope_wire::smb2::messages::negotiate::capabilities::MULTI_CHANNEL;
+
+/// The report on conversations in one capture.
+fn analyzed(name: &str, conversations: &[Conversation]) -> Value {
+    let folder = directory(&format!("findings-{name}"));
+    write(&folder, "built.pcap", pcap::nanos(&together(conversations)));
+    report(&folder.join("built.pcap"))
+}
+
+/// The finding is in the one capture, and not in the other, in which all commands are timed as well.
+fn holds(id: &str, positive: &[Conversation], negative: &[Conversation]) {
+    let (found, healthy) = (analyzed(&format!("{id}-built"), positive), analyzed(&format!("{id}-healthy"), negative));
+    // For the table of docs/findings.md.
+    println!("{id} | {} | {}", hits(&found).join(", "), hits(&healthy).join(", "));
+    assert!(hits(&found).contains(&id), "{}", found["findings"]);
+    assert!(!hits(&healthy).contains(&id), "{}", healthy["findings"]);
+    assert_eq!(healthy["totals"]["untimed"], 0, "{}", healthy["quality"]);
+}
+
+/// A connection of SMB 3.1.1 with multichannel on both sides, from this port of the client.
+fn begun(port: u16) -> Conversation {
+    let (offer, choice) = smb2::negotiation(0, 0x0311, MULTI_CHANNEL);
+    let begun = Conversation::new().ports(port, 445).segment_size(60_000).client_says(100, offer);
+    begun.server_says(200, choice)
+}
+
+/// 200 reads of 64 KiB, of which every fourth takes so long; a Windows machine without TCP_NODELAY and one with delayed
+/// acknowledgments make 40 ms or 200 ms of them, which Samba's TCP_NODELAY does not let happen here.
+fn reads(slow_us: i64) -> Conversation {
+    let mut told = begun(50_000);
+    let mut now = 1_000;
+    for id in 1..=200u64 {
+        let took = if id % 4 == 0 { slow_us } else { 1_000 };
+        told = told.client_says(now, smb2::read(id, 7, id << 16, 1 << 16));
+        told = told.server_says(now + took, smb2::read_response(id, &[0; 1 << 16]));
+        now += took + 500;
+    }
+    told
+}
+
+#[test]
+fn timer_cluster() {
+    holds("timer-cluster", &[reads(40_000)], &[reads(30_000)]);
+}
+
+/// So many subscriptions to changes, each answered with STATUS_PENDING.
+fn watched(directories: u64) -> Conversation {
+    let mut told = begun(50_000);
+    for id in 1..=directories {
+        let at = 1_000 * id as i64;
+        told = told.client_says(at, smb2::notify(id, id).credits(1, 2));
+        told = told.server_says(at + 200, smb2::pending(Command::CHANGE_NOTIFY, id, id).credits(1, 2));
+    }
+    let mut at = 1_000 * directories as i64 + 5_000;
+    for id in 1..=directories {
+        told = told.server_says(at, smb2::notify_response(id).asynchronous(id).credits(1, 0));
+        at += 150_000;
+    }
+    told
+}
+
+#[test]
+fn async_limit() {
+    holds("async-limit", &[watched(500)], &[watched(400)]);
+}
+
+/// A client is told of two interfaces and reads 12 MiB.
+fn told_of_two() -> Conversation {
+    let listed = [(2, 10_000_000_000, [10, 0, 0, 2]), (3, 10_000_000_000, [10, 0, 1, 2])];
+    let mut told = begun(50_000)
+        .client_says(300, smb2::query_interfaces(1))
+        .server_says(400, smb2::interfaces_response(1, &listed));
+    for id in 2..=13u64 {
+        let at = 20_000 * id as i64;
+        told = told.client_says(at, smb2::read(id, 7, id << 20, 1 << 20));
+        told = told.server_says(at + 10_000, smb2::read_response(id, &vec![0; 1 << 20]));
+    }
+    told
+}
+
+#[test]
+fn multichannel_unused() {
+    // A second connection, to the other interface, joins the session.
+    let channel = begun(50_001)
+        .between(([10, 0, 0, 1], 50_001), ([10, 0, 1, 2], 445))
+        .client_says(5_000, smb2::session_bind(1, "LAB", "ann", 0x11))
+        .server_says(6_000, smb2::session_setup_response(1, 0x11))
+        .client_says(200_000, smb2::echo(2))
+        .server_says(200_100, smb2::echo_response(2));
+    holds("multichannel-unused", &[told_of_two()], &[told_of_two(), channel]);
+}

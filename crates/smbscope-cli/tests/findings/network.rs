@@ -1,0 +1,38 @@
+//! What the network and TCP do.
+
+use crate::scene::{on, provoked};
+
+#[test]
+fn network_loss() {
+    let gets = format!("file small 9000; captured client '{}'", "get small /dev/null;".repeat(100));
+    provoked("network-loss", &on(&["--loss", "5%"], &gets), &on(&["--delay", "1ms"], &gets));
+}
+
+/// The receive buffer of the client holds 16 KiB, which the kernel doubles; and what the system gives by itself.
+#[test]
+fn window_limited() {
+    let get =
+        |options: &str| format!("file large 4000000; OPTIONS=\"{options}\"; captured client 'get large /dev/null'");
+    let (small, usual) = (get("--option=socketoptions=SO_RCVBUF=16384"), get(""));
+    provoked("window-limited", &on(&["--delay", "10ms"], &small), &on(&["--delay", "10ms"], &usual));
+}
+
+/// A link of 100 Mbit/s carries 60 MB for 5 s; smbclient, which has many megabytes outstanding, is stopped for 2 s of them, and
+/// so does not read from its socket.
+#[test]
+fn zero_window() {
+    let get = |pause: &str| {
+        format!(
+            r#"file large 60000000
+            paused() {{
+                $CLIENT "//$SMBSCOPE_LAB_HOST/share" -c 'get large /dev/null' & client=$!
+                sleep 1; {pause}
+                wait $client
+            }}
+            captured paused"#
+        )
+    };
+    let (stopped, running) = (get("kill -STOP $client; sleep 2; kill -CONT $client"), get("true"));
+    let link = ["--bandwidth", "100mbit"];
+    provoked("zero-window", &on(&link, &stopped), &on(&link, &running));
+}

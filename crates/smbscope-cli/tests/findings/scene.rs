@@ -1,0 +1,122 @@
+//! A private server, a script that works on it, and what is found in the capture of that.
+
+use crate::common::{directory, finish};
+use serde_json::Value;
+use smbscope_lab::available;
+use smbscope_testkit::skip;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What scripts can say: `captured COMMAND…`, `client COMMANDS` of smbclient with `$OPTIONS`, `load` of `smbscope bench` with one
+/// user or `$USERS` for `$TIME`, `files NUMBER DIRECTORY NAME` and `file NAME BYTES` on the share.
+const PRELUDE: &str = r#"set -u
+    export PASSWD="$SMBSCOPE_PASSWORD"
+    SHARE=share OPTIONS= CLIENT="smbclient -p $SMBSCOPE_LAB_PORT -U $SMBSCOPE_LAB_USER -s $SMBSCOPE_LAB_CONF"
+    HERE="$SMBSCOPE_LAB_SHARE_FOLDER"
+    captured() {
+        tcpdump -i "$SMBSCOPE_LAB_INTERFACE" -U -Z root -B 65536 -w "$CAPTURE" "tcp port $SMBSCOPE_LAB_PORT" \
+            2>"$CAPTURE.log" & tcpdump=$!
+        until grep -qs 'listening on' "$CAPTURE.log"; do kill -0 $tcpdump || exit 9; sleep 0.05; done
+        "$@" >"$CAPTURE.said" 2>&1
+        sleep 1.5; kill -INT $tcpdump; wait $tcpdump
+    }
+    client() { $CLIENT "//$SMBSCOPE_LAB_HOST/$SHARE" $OPTIONS -c "$1"; }
+    load() { "$SMBSCOPE" bench --quiet --plain --warmup 0s --duration "${TIME:-60s}" --users "${USERS:-1}" "$@" "$SMBSCOPE_LAB_URL"; }
+    files() { mkdir -p "$HERE/$2"; (cd "$HERE/$2" && seq -f "$3%05g" 1 "$1" | xargs touch); chmod -R a+rwX "$HERE"; }
+    file() { head -c "$2" /dev/urandom >"$HERE/$1"; chmod a+rw "$HERE/$1"; }
+"#;
+
+/// What a script does on a lab with these options.
+pub(crate) struct Run<'a> {
+    pub(crate) lab: &'a [&'a str],
+    pub(crate) script: &'a str,
+}
+
+/// On a lab without options.
+pub(crate) fn plain(script: &str) -> Run<'_> {
+    Run { lab: &[], script }
+}
+
+/// On a lab with these options.
+pub(crate) fn on<'a>(lab: &'a [&'a str], script: &'a str) -> Run<'a> {
+    Run { lab, script }
+}
+
+/// Where what a run of this name captured is.
+pub(crate) fn directory_of(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("findings-{name}"))
+}
+
+/// The report on a capture.
+pub(crate) fn report(capture: &Path) -> Value {
+    let mut analyze = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    analyze.args(["analyze", "-q", "--format", "json"]).arg(capture).stdin(Stdio::null());
+    let said = finish(analyze);
+    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err))
+}
+
+/// The keys of its findings, each once, in their order.
+pub(crate) fn hits(report: &Value) -> Vec<&str> {
+    let mut hits = Vec::new();
+    for finding in report["findings"].as_array().expect("a list") {
+        let id = finding["id"].as_str().expect("a key");
+        if !hits.contains(&id) {
+            hits.push(id);
+        }
+    }
+    hits
+}
+
+/// Whether a run of this test file can do what all its scenes need; says what is missing.
+pub(crate) fn is_possible() -> bool {
+    if let Err(why) = available() {
+        skip::missing(why);
+        return false;
+    }
+    ["smbclient", "tcpdump"].into_iter().all(skip::has)
+}
+
+impl Run<'_> {
+    /// The report on what was captured; `None`, with a line, where nothing can be.
+    pub(crate) fn report(&self, name: &str) -> Option<Value> {
+        let folder = directory(&format!("findings-{name}"));
+        let capture = folder.join("client.pcap");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+        command.args(["lab", "run", "--state"]).arg(folder.join("lab")).args(self.lab);
+        command.args(["--", "sh", "-c", &[PRELUDE, self.script].concat()]).stdin(Stdio::null());
+        command.env("SMBSCOPE", env!("CARGO_BIN_EXE_smbscope")).env("CAPTURE", &capture);
+        let said = finish(command);
+        let read = |end: &str| std::fs::read_to_string(folder.join(format!("client.pcap.{end}"))).unwrap_or_default();
+        // Without root the link is a proxy, and loses no packets; and a slow disk needs FUSE.
+        let needs_root = ["proxy", "can't be lost", "(FUSE)"].iter().any(|reason| said.err.contains(reason));
+        if said.status == Some(9) || needs_root {
+            skip::unable(format_args!("{name}: {} {}", said.err.trim(), read("log")));
+            return None;
+        }
+        assert_eq!(said.status, Some(0), "{name}: {}{}{}", said.err, said.out, read("said"));
+        Some(report(&capture))
+    }
+}
+
+/// The finding is in what the one run does, and not in what the other does.
+pub(crate) fn provoked(id: &str, positive: &Run<'_>, negative: &Run<'_>) {
+    if !is_possible() {
+        return;
+    }
+    let Some(found) = positive.report(&format!("{id}-positive")) else { return };
+    let Some(healthy) = negative.report(&format!("{id}-negative")) else { return };
+    let sentence = |finding: &Value| format!("{}: {}", finding["id"], finding["sentence"]);
+    let sentences = |report: &Value| {
+        let findings = report["findings"].as_array().expect("a list").iter().map(sentence);
+        findings.collect::<Vec<_>>().join("\n  ")
+    };
+    // For the table of docs/findings.md.
+    println!("{id} | {} | {}", hits(&found).join(", "), hits(&healthy).join(", "));
+    assert!(hits(&found).contains(&id), "not found; but:\n  {}", sentences(&found));
+    assert!(!hits(&healthy).contains(&id), "found in a healthy load:\n  {}", sentences(&healthy));
+    assert!(healthy["totals"]["commands"].as_u64() > Some(3), "nothing was captured of the healthy load");
+    // Captures of bulk data are large, and needed only where something is wrong.
+    for end in ["positive", "negative"] {
+        let _empty = directory(&format!("findings-{id}-{end}"));
+    }
+}

@@ -1,0 +1,164 @@
+//! What the server does: its storage, its limits, its locks.
+
+use crate::scene::{on, plain, provoked};
+use smbscope_testkit::skip;
+
+/// Reads of 64 KiB at random places of a file of 16 MiB, so many users at a time.
+fn random_reads(users: &str, time: &str) -> String {
+    format!(
+        r#"cat >"$CAPTURE.toml" <<'END'
+name = "scene"
+[files]
+count = 1
+size = "16MiB"
+[start]
+steps = [{{ do = "open", file = "random", access = "read", as = "data" }}]
+[[operation]]
+name = "read"
+weight = 9
+steps = [{{ do = "read", of = "data", offset = "random", length = "64KiB" }}]
+[[operation]]
+name = "query"
+weight = 1
+steps = [{{ do = "query_open", of = "data", info = "basic" }}]
+END
+        USERS={users}; TIME=1s; load --workload "$CAPTURE.toml"
+        TIME={time}; captured load --workload "$CAPTURE.toml""#
+    )
+}
+
+#[test]
+fn slow_storage() {
+    let reads = random_reads("4", "6s");
+    provoked("slow-storage", &on(&["--storage-latency", "40ms"], &reads), &plain(&reads));
+}
+
+/// A disk with 150 operations a second, for one user and then for 16; and one without a limit.
+#[test]
+fn server_saturation() {
+    let reads = random_reads("1,16", "6s");
+    provoked("server-saturation", &on(&["--storage-iops", "150"], &reads), &plain(&reads));
+}
+
+/// A real ClamAV looks into each file that is opened.
+#[test]
+fn filter_delay() {
+    if !skip::has_optional("clamd") {
+        return;
+    }
+    // New files, which no scanner knows; smbclient asks for the attributes of each, and then reads it.
+    let read = r#"commands=
+        for n in $(seq 80); do
+            file photo$n 3000000; commands="$commands allinfo photo$n; get photo$n /dev/null;"
+        done
+        captured client "$commands""#;
+    provoked("filter-delay", &on(&["--antivirus", "clamav"], read), &plain(read));
+}
+
+/// Samba lets clients have 16 credits, a credit for each 64 KiB; by default they may have 8,192.
+#[test]
+fn credit_starved() {
+    let load = "load --workload blocksweep --set size=32MiB --set block=256KiB --set depth=16 --passes 1";
+    let sweep = format!("{load}; captured {load}");
+    let limited = ["--set", "smb2 max credits = 16", "--delay", "5ms"];
+    provoked("credit-starved", &on(&limited, &sweep), &on(&limited[2..], &sweep));
+}
+
+/// smbtorture's own tests of locks, and a client alone with its files.
+#[test]
+fn conflicts() {
+    let alone = "TIME=2s; captured load --workload open-read-close";
+    let Some(torture) = torture("smb2.lock") else { return };
+    provoked("conflicts", &on(&["--delay", "2ms"], &torture), &plain(alone));
+}
+
+/// Two clients of smbtorture that take each other's oplocks, and one client whose leases nobody wants.
+#[test]
+fn break_storm() {
+    let alone = "TIME=2s; captured load --workload open-read-close --leases";
+    let tests = [2, 3, 4, 5, 6, 7, 9, 10, 13, 14, 15, 16].map(|n| format!("smb2.oplock.batch{n}")).join(" ");
+    let Some(torture) = torture(&tests) else { return };
+    provoked("break-storm", &plain(&torture), &plain(alone));
+}
+
+/// A test of smbtorture on the share; `None`, with a line, where there is no smbtorture. Whether Samba passes is its own matter.
+fn torture(test: &str) -> Option<String> {
+    skip::has("smbtorture").then(|| {
+        format!(
+            r#"torture() {{ smbtorture "//$SMBSCOPE_LAB_HOST/share" -p "$SMBSCOPE_LAB_PORT" -s "$SMBSCOPE_LAB_CONF" \
+                -U "$SMBSCOPE_LAB_USER%$SMBSCOPE_PASSWORD" {test}; true; }}
+            captured torture"#
+        )
+    })
+}
+
+/// The holder of a lease is stopped, so it does not answer when Samba takes the lease back: Samba waits 35 s for it.
+#[test]
+fn break_timeout() {
+    let write = |stopped: &str| {
+        format!(
+            r#"TIME=1s; load --workload write
+            "$SMBSCOPE" bench --quiet --plain --leases --warmup 0s --duration 60s --users 1 --workload write \
+                "$SMBSCOPE_LAB_URL" >/dev/null 2>&1 & holder=$!
+            sleep 3; {stopped}
+            held=$(cd "$HERE" && find . -type f -size +1M | head -1)
+            OPTIONS="-t 60"; captured client "put /etc/hostname $(echo "$held" | tr / '\\')"
+            kill -CONT $holder; kill -INT $holder; wait $holder; true"#
+        )
+    };
+    let (stopped, awake) = (write("kill -STOP $holder"), write("true"));
+    provoked("break-timeout", &plain(&stopped), &plain(&awake));
+}
+
+/// smbclient watches a directory in which a file is made every 20 ms; and one in which nothing happens.
+#[test]
+fn notify_storm() {
+    let watch = |files: u32| {
+        format!(
+            r#"files 1 watched f
+            watch() {{
+                timeout 6 $CLIENT "//$SMBSCOPE_LAB_HOST/share" -c 'notify watched' & watcher=$!
+                sleep 1
+                for n in $(seq {files}); do touch "$HERE/watched/new$n"; sleep 0.02; done
+                wait $watcher; true
+            }}
+            captured watch"#
+        )
+    };
+    let (busy, quiet) = (watch(150), watch(1));
+    provoked("notify-storm", &plain(&busy), &plain(&quiet));
+}
+
+/// Writes at full speed; after some seconds the server's processes are stopped for most of the time.
+#[test]
+fn fast_then_slow() {
+    let put = |slow: &str| {
+        format!(
+            r#"head -c 150000000 /dev/zero >"$CAPTURE.large"
+            throttled() {{
+                client "put $CAPTURE.large large" & client=$!
+                until [ "$(stat -c %s "$HERE/large" 2>/dev/null || echo 0)" -gt 60000000 ]; do sleep 0.01; done
+                {slow}
+                wait $client
+            }}
+            captured throttled; rm "$CAPTURE.large""#
+        )
+    };
+    let slow = r#"smbd=$(cat "$SMBSCOPE_LAB_FOLDER"/pid/smbd*.pid 2>/dev/null || cat "$SMBSCOPE_LAB_FOLDER"/smbd.pid)
+                while kill -0 $client; do
+                    kill -STOP $(ps -o pid= --ppid $smbd); sleep 0.4; kill -CONT $(ps -o pid= --ppid $smbd); sleep 0.02
+                done"#;
+    let (slow, steady) = (put(slow), put("true"));
+    provoked("fast-then-slow", &on(&["--delay", "1ms"], &slow), &on(&["--delay", "1ms"], &steady));
+}
+
+/// Samba lets one client at a time connect to the share; or as many as come.
+#[test]
+fn refusals() {
+    let two = r#"both() {
+            (echo ls; sleep 3) | $CLIENT "//$SMBSCOPE_LAB_HOST/share" & holder=$!
+            sleep 1; client ls || true; client ls || true; wait $holder
+        }
+        captured both"#;
+    provoked("refusals", &on(&["--set", "[share] max connections = 1"], two), &plain(two));
+}

@@ -1,0 +1,77 @@
+//! Predictions against the real thing: a job is captured on a link with little delay, what it would take with more is predicted, and
+//! it is captured there.
+
+use crate::common::finish;
+use crate::scene::{directory_of, is_possible, on};
+use serde_json::Value;
+use std::process::Command;
+
+/// Jobs of the load generator: settings read one by one, a logon, a copy of small files.
+const JOBS: [(&str, &str); 3] = [
+    ("ini", "captured load --workload ini --set settings=120 --set read=4KiB --passes 1"),
+    ("logon", "captured load --workload logon --set files=30 --set folders=3 --set bytes=600KB --passes 1"),
+    ("copy", "captured load --workload copy-small --set files=30 --passes 1"),
+];
+/// Of the link on which the job is captured first, and of the others, each way.
+const LEAST: &str = "0.25ms";
+const DELAYS: [&str; 3] = ["1ms", "5ms", "10ms"];
+/// A shared machine disturbs a capture now and then.
+const TRIES: usize = 3;
+
+/// The longest episode: the job.
+fn job(report: &Value) -> &Value {
+    let episodes = report["episodes"].as_array().expect("a list");
+    let duration = |episode: &&Value| nanos(&episode["end_ns"]) - nanos(&episode["start_ns"]);
+    episodes.iter().max_by_key(duration).expect("there is one")
+}
+
+fn nanos(value: &Value) -> i64 {
+    value.as_i64().expect("nanoseconds")
+}
+
+/// The longest round trip of a connection, between its ends.
+fn round_trip(report: &Value) -> i64 {
+    let connections = report["connections"].as_array().expect("a list");
+    let trips = connections.iter().filter_map(|connection| {
+        Some(connection["server_round_trip_ns"].as_i64()? + connection["client_round_trip_ns"].as_i64().unwrap_or(0))
+    });
+    trips.max().expect("the handshake was captured")
+}
+
+/// How far from what was measured the prediction is, as a part of it; absent where nothing can be captured.
+fn deviation(name: &str, script: &str, delay: &str) -> Option<f64> {
+    let first = format!("whatif-{name}");
+    let before = on(&["--delay", LEAST], script).report(&first)?;
+    let measured = on(&["--delay", delay], script).report(&format!("{first}-{delay}"))?;
+    let number = job(&before)["number"].to_string();
+    let scenario = format!("rtt={}us", round_trip(&measured) / 1_000);
+    let mut analyze = Command::new(env!("CARGO_BIN_EXE_smbscope"));
+    analyze.args(["analyze", "-q", "--format", "json", "--episode", &number, "--what-if", &scenario]);
+    analyze.arg(directory_of(&first).join("client.pcap"));
+    let said = finish(analyze);
+    let predicted: Value = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err));
+    let predicted = nanos(&predicted["what_if"][0]["then_ns"]);
+    let took = nanos(&job(&measured)["end_ns"]) - nanos(&job(&measured)["start_ns"]);
+    println!("{name} | {scenario} | predicted {:.3} s | measured {:.3} s", predicted as f64 / 1e9, took as f64 / 1e9);
+    Some((predicted - took) as f64 / took as f64)
+}
+
+#[test]
+fn a_job_takes_on_a_slower_link_what_was_predicted_within_a_tenth() {
+    if !is_possible() {
+        return;
+    }
+    for (name, script) in JOBS {
+        for delay in DELAYS {
+            let mut deviations = Vec::new();
+            let is_close = (0..TRIES).any(|_| match deviation(name, script, delay) {
+                Some(deviation) => {
+                    deviations.push(deviation);
+                    deviation.abs() <= 0.1
+                }
+                None => true,
+            });
+            assert!(is_close, "{name} with {delay}: {deviations:?}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Streams of writes that begin fast and go on slowly: when a cache is full, or a disk throttles.
+//!
+//! A stream is what a connection writes to one share without a pause. It is divided into at most [`SLOTS_MAX`] slots of the
+//! same number of bytes, which are merged in pairs when they are used up, so a copy of any size takes the same memory.
+
+use smbscope_model::{Exchange, Nanos, Stamp, TimeKind, Timestamp};
+use std::sync::Arc;
+
+/// Slots that a stream is divided into.
+pub(crate) const SLOTS_MAX: usize = 32;
+/// Bytes of a slot at first.
+const SLOT_BYTES: u64 = 1 << 20;
+/// Without a write for so long a stream is over: another piece of work begins (as for episodes).
+const PAUSE: Nanos = Nanos(2_000_000_000);
+/// Slots of each phase at least: a single slow moment is no phase.
+const PHASE_SLOTS: usize = 4;
+
+/// Writes one after the other.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Slot {
+    bytes: u64,
+    writes: u64,
+    /// Sum of their response times.
+    response_time: i64,
+    /// End of the last one.
+    end: Timestamp,
+}
+
+impl Slot {
+    fn add(&mut self, later: &Slot) {
+        self.bytes = self.bytes.saturating_add(later.bytes);
+        self.writes += later.writes;
+        self.response_time = self.response_time.saturating_add(later.response_time);
+        self.end = self.end.max(later.end);
+    }
+}
+
+/// One of the two phases of a stream.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Phase {
+    pub(crate) bytes: u64,
+    pub(crate) elapsed: Nanos,
+    /// Mean response time of a write.
+    pub(crate) write_time: Nanos,
+}
+
+impl Phase {
+    fn of(slots: &[Slot], start: Timestamp) -> Phase {
+        let mut sum = Slot::default();
+        slots.iter().for_each(|slot| sum.add(slot));
+        let elapsed = Nanos((sum.end - start).0.max(1));
+        let write_time = Nanos(sum.response_time / i64::try_from(sum.writes.max(1)).unwrap_or(i64::MAX));
+        Phase { bytes: sum.bytes, elapsed, write_time }
+    }
+
+    /// Bytes a second.
+    pub(crate) fn rate(&self) -> f64 {
+        self.bytes as f64 * 1e9 / self.elapsed.0.max(1) as f64
+    }
+}
+
+/// A stream of writes whose throughput fell.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Slowdown {
+    /// Its first write, and the file that was written first.
+    pub(crate) first: Stamp,
+    pub(crate) path: Option<Arc<str>>,
+    pub(crate) share: Option<Arc<str>>,
+    pub(crate) fast: Phase,
+    pub(crate) slow: Phase,
+}
+
+impl Slowdown {
+    /// What the slow phase took longer than it would have at the throughput of the fast one.
+    pub(crate) fn lost(&self) -> Nanos {
+        let expected = self.slow.bytes as f64 * 1e9 / self.fast.rate().max(1.0);
+        Nanos((self.slow.elapsed.0 as f64 - expected).max(0.0) as i64)
+    }
+
+    /// How many times as fast the fast phase is.
+    pub(crate) fn throughput_ratio(&self) -> f64 {
+        self.fast.rate() / self.slow.rate().max(1.0)
+    }
+
+    /// How many times as long a write of the slow phase takes.
+    pub(crate) fn time_ratio(&self) -> f64 {
+        self.slow.write_time.0 as f64 / self.fast.write_time.0.max(1) as f64
+    }
+
+    /// The one of two that costs more, and the earlier one of two that cost the same.
+    pub(crate) fn worse(one: Option<Slowdown>, other: Option<Slowdown>) -> Option<Slowdown> {
+        let rank = |slowdown: &Slowdown| {
+            let first = (slowdown.first.time, slowdown.first.packet);
+            (slowdown.lost(), std::cmp::Reverse(first))
+        };
+        match (one, other) {
+            (Some(one), Some(other)) => Some(if rank(&one) >= rank(&other) { one } else { other }),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+/// What a connection writes at the moment.
+#[derive(Debug, Clone)]
+pub(crate) struct WriteStream {
+    first: Stamp,
+    path: Option<Arc<str>>,
+    share: Option<Arc<str>>,
+    slot_bytes: u64,
+    slots: Vec<Slot>,
+    filling: Slot,
+}
+
+impl WriteStream {
+    /// A stream that begins with this write.
+    pub(crate) fn of(write: &Exchange) -> Option<WriteStream> {
+        let mut stream = WriteStream {
+            first: write.request.first?,
+            path: write.path.clone(),
+            share: write.share.clone(),
+            slot_bytes: SLOT_BYTES,
+            slots: Vec::with_capacity(SLOTS_MAX),
+            filling: Slot::default(),
+        };
+        stream.add(write);
+        Some(stream)
+    }
+
+    /// Takes the next write, unless it begins another stream.
+    pub(crate) fn takes(&mut self, write: &Exchange) -> bool {
+        let Some(start) = write.request.first else { return true };
+        let last = self.slots.last().map_or(self.first.time, |slot| slot.end).max(self.filling.end);
+        if start.time - last > PAUSE || write.share != self.share {
+            return false;
+        }
+        self.add(write);
+        true
+    }
+
+    fn add(&mut self, write: &Exchange) {
+        let (Some(bytes), Some(time), Some(end)) =
+            (write.length, write.time(TimeKind::ResponseTime), write.response.last)
+        else {
+            return;
+        };
+        self.filling.add(&Slot { bytes, writes: 1, response_time: time.0, end: end.time });
+        if self.filling.bytes < self.slot_bytes {
+            return;
+        }
+        self.slots.push(std::mem::take(&mut self.filling));
+        if self.slots.len() == SLOTS_MAX {
+            self.slot_bytes = self.slot_bytes.saturating_mul(2);
+            for at in 0..SLOTS_MAX / 2 {
+                let (mut slot, later) = (self.slots[2 * at], self.slots[2 * at + 1]);
+                slot.add(&later);
+                self.slots[at] = slot;
+            }
+            self.slots.truncate(SLOTS_MAX / 2);
+        }
+    }
+
+    /// Where the throughput fell most, if it is long enough to have two phases.
+    pub(crate) fn slowdown(&self) -> Option<Slowdown> {
+        let last = self.slots.len().checked_sub(PHASE_SLOTS).filter(|last| *last >= PHASE_SLOTS)?;
+        let divided = (PHASE_SLOTS..=last).map(|at| {
+            let (fast, slow) = self.slots.split_at(at);
+            let turn = fast.iter().map(|slot| slot.end).max().unwrap_or(self.first.time);
+            Slowdown {
+                first: self.first,
+                path: self.path.clone(),
+                share: self.share.clone(),
+                fast: Phase::of(fast, self.first.time),
+                slow: Phase::of(slow, turn),
+            }
+        });
+        divided.max_by(|one, other| one.throughput_ratio().total_cmp(&other.throughput_ratio()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_testkit::exchange::read;
+
+    const MS: i64 = 1_000_000;
+
+    /// Writes of 1 MiB one after the other, each of which takes so many milliseconds.
+    fn stream(times: impl IntoIterator<Item = i64>) -> WriteStream {
+        let mut now = 0;
+        let mut stream: Option<WriteStream> = None;
+        for time in times {
+            let mut write = read(now * MS, time * MS);
+            write.length = Some(1 << 20);
+            now += time;
+            match &mut stream {
+                Some(stream) => assert!(stream.takes(&write)),
+                none => *none = WriteStream::of(&write),
+            }
+        }
+        stream.expect("there is a write")
+    }
+
+    #[test]
+    fn the_moment_at_which_writes_become_slow_divides_the_stream() {
+        // 12 of 10 ms, then 12 of 50 ms: 12 MiB in 0.12 s and 12 MiB in 0.6 s, of which 0.12 s were needed.
+        let found = stream([10; 12].into_iter().chain([50; 12])).slowdown().expect("24 slots have two phases");
+        let phase = |elapsed, write_time| Phase {
+            bytes: 12 << 20,
+            elapsed: Nanos(elapsed * MS),
+            write_time: Nanos(write_time * MS),
+        };
+        assert_eq!((found.fast, found.slow), (phase(120, 10), phase(600, 50)));
+        assert!((found.throughput_ratio() - 5.0).abs() < 1e-9 && (found.time_ratio() - 5.0).abs() < 1e-9);
+        assert!((found.lost().0 - 480 * MS).abs() <= 1, "{:?}", found.lost());
+    }
+
+    #[test]
+    fn a_stream_of_any_length_has_a_bound() {
+        let long = stream([10; 500].into_iter().chain([50; 500]));
+        assert!(long.slots.len() < SLOTS_MAX);
+        let found = long.slowdown().expect("it has two phases");
+        // Slots of 32 MiB: the turn is found to a slot.
+        assert!((468..=532).contains(&(found.fast.bytes >> 20)), "{found:?}");
+        assert!(found.throughput_ratio() > 4.0, "{found:?}");
+    }
+
+    #[test]
+    fn a_pause_and_another_share_begin_another_stream() {
+        let mut known = stream([10; 8]);
+        let mut write = read(80 * MS, MS);
+        write.share = Some("other".into());
+        assert!(!known.takes(&write));
+        assert!(known.takes(&read(2_080 * MS, MS)));
+        assert!(!known.takes(&read(4_082 * MS, MS)), "2.001 s later");
+        assert_eq!(stream([10; 7]).slowdown(), None, "too short for two phases");
+    }
+}
