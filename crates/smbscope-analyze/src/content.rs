@@ -2,7 +2,7 @@
 
 use crate::names::is_kept_whole;
 use smbscope_model::command::Dialect;
-use smbscope_wire::{Name, compression, smb1, smb2};
+use smbscope_wire::{Detail, Name, compression, smb1, smb2};
 
 /// Frame bytes that are copied at most, when a frame straddles segments. A compound whose members reach beyond is
 /// read as far as they do not.
@@ -61,6 +61,8 @@ pub(crate) struct Message1 {
     pub(crate) body: Body1,
     /// What the commands after the first one of a chain say.
     pub(crate) chained: Vec<Body1>,
+    /// What the first one of a request asks for beyond that, where it is to be kept.
+    pub(crate) detail: Option<Box<Detail>>,
 }
 
 /// What a message says, by direction.
@@ -81,7 +83,7 @@ pub(crate) struct Message2 {
     pub(crate) length: u64,
     pub(crate) body: Body2,
     /// What a request asks for beyond that, where it is to be kept.
-    pub(crate) detail: Option<Box<smb2::Detail>>,
+    pub(crate) detail: Option<Box<Detail>>,
 }
 
 impl Message1 {
@@ -130,7 +132,7 @@ pub(crate) fn read(head: &[u8], length: u64, last_try: bool, details: bool) -> R
     let reading = match head.get(..4) {
         None if length < 4 => Reading::Done(Content::Raw),
         None => Reading::Needs(4),
-        Some(id) if id == smb1::PROTOCOL_ID => read_smb1(head, length, last_try),
+        Some(id) if id == smb1::PROTOCOL_ID => read_smb1(head, length, last_try, details),
         Some(id) if id == smb2::PROTOCOL_ID => read_smb2(head, length, last_try, details),
         Some(id) if id == smb2::TRANSFORM_ID => read_encrypted(head),
         Some(id) if id == smb2::COMPRESSION_ID => Reading::Needs(length.min(MAX_HEAD)),
@@ -146,7 +148,7 @@ pub(crate) fn read(head: &[u8], length: u64, last_try: bool, details: bool) -> R
 /// The last resort for a frame that is cut off: by the snap length, by a gap, or by its own length.
 fn read_what_is_there(head: &[u8], length: usize, details: bool) -> Content {
     match head.get(..4) {
-        Some(id) if id == smb1::PROTOCOL_ID => smb1_message(head, length).map_or(Content::Cut, Content::Smb1),
+        Some(id) if id == smb1::PROTOCOL_ID => smb1_message(head, length, details).map_or(Content::Cut, Content::Smb1),
         Some(id) if id == smb2::PROTOCOL_ID => match read_smb2(head, length, true, details) {
             Reading::Done(content) => content,
             Reading::Needs(_) => Content::Cut,
@@ -179,24 +181,29 @@ fn decompressed(head: &[u8], details: bool) -> Content {
     }
 }
 
-fn read_smb1(head: &[u8], length: usize, last_try: bool) -> Reading {
+fn read_smb1(head: &[u8], length: usize, last_try: bool, details: bool) -> Reading {
     let Some(header) = smb1::Header::parse(head) else { return Reading::Needs(33) };
-    let needed = smb1::needed(&header, head).min(length).min(MAX_HEAD);
+    let more = if details && !header.is_reply() { smb1::detail_needed(&header, head) } else { 0 };
+    let needed = smb1::needed(&header, head).max(more).min(length).min(MAX_HEAD);
     if head.len() < needed && !last_try {
         return Reading::Needs(needed);
     }
-    Reading::Done(smb1_message(head, length).map_or(Content::Cut, Content::Smb1))
+    Reading::Done(smb1_message(head, length, details).map_or(Content::Cut, Content::Smb1))
 }
 
-fn smb1_message(head: &[u8], length: usize) -> Option<Box<Message1>> {
+fn smb1_message(head: &[u8], length: usize, details: bool) -> Option<Box<Message1>> {
     let header = smb1::Header::parse(head)?;
     let is_cut = head.len() < smb1::needed(&header, head).min(length).min(MAX_HEAD);
     let missing = if is_cut { length.saturating_sub(head.len()) } else { 0 };
     let mut chain = [smb1::Command::NO_ANDX; 3];
     let mut bodies = Vec::new();
+    let mut detail = None;
     for (index, block) in smb1::blocks(&header, head).enumerate() {
         if let Some(slot) = index.checked_sub(1).and_then(|slot| chain.get_mut(slot)) {
             *slot = block.command;
+        }
+        if details && index == 0 && !header.is_reply() {
+            detail = smb1::detail(&block, head).map(Box::new);
         }
         bodies.push(body1(&header, &block, head, missing));
     }
@@ -207,6 +214,7 @@ fn smb1_message(head: &[u8], length: usize) -> Option<Box<Message1>> {
         chain,
         body: bodies.next().unwrap_or(Body::Request(smb1::Request::Other)),
         chained: bodies.collect(),
+        detail,
     }))
 }
 
@@ -253,7 +261,7 @@ fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> Readi
         }
         let bytes = &member[..member.len().min(end.saturating_sub(offset))];
         let missing = if head.len() < needed { end.saturating_sub(head.len()) } else { 0 };
-        let detail = (details && !header.is_response()).then(|| smb2::Detail::of(header.command, bytes)).flatten();
+        let detail = (details && !header.is_response()).then(|| smb2::detail(header.command, bytes)).flatten();
         members.push(Message2 {
             header,
             length: (end - offset) as u64,
@@ -280,7 +288,7 @@ fn needed(header: &smb2::Header, member: &[u8], details: bool) -> usize {
     if header.is_response() {
         smb2::Response::needed(header.command, member)
     } else {
-        let more = if details { smb2::Detail::needed(header.command, member) } else { 0 };
+        let more = if details { smb2::detail_needed(header.command, member) } else { 0 };
         smb2::Request::needed(header.command, member).max(smb2::Header::LENGTH).max(more)
     }
 }

@@ -1,11 +1,12 @@
 //! `smbscope record`: a capture becomes a workload that `bench` replays.
 
-use crate::arguments::RecordArguments;
+use crate::arguments::{AnalyzeArguments, Arguments, RecordArguments, Verb};
 use crate::interrupt::{self, Interrupted};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::terminal;
 use anyhow::{Context, bail};
+use clap::Parser as _;
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
 use smbscope_bench::files::Sources;
@@ -13,6 +14,8 @@ use smbscope_bench::record::{Key, Recorder, Request};
 use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_model::Exchange;
 use smbscope_report::counted;
+use smbscope_stats::filter::Filter;
+use std::ffi::OsString;
 use std::sync::atomic::Ordering;
 
 /// Runs the command.
@@ -24,7 +27,11 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
     let stop = set.stop_flag();
     interrupt::sets(&stop);
     let options = Options { limits: arguments.common.limits(), details: true, ..Options::default() };
-    let mut matcher = arguments.filter.as_ref().map(|filter| filter.matcher(&names));
+    let filter = match arguments.episode {
+        Some(number) => Some(of_episode(arguments, number)?),
+        None => arguments.filter.clone(),
+    };
+    let mut matcher = filter.as_ref().map(|filter| filter.matcher(&names));
     let start = set.first_packet();
     let mut recorder = Recorder::default();
     let mut sink = |exchange: &Exchange| {
@@ -60,6 +67,16 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
         recorded.not_replayed.iter().for_each(|reason| terminal::say(&format!("not replayed: {reason}")));
     }
     Ok(())
+}
+
+/// The filter with which an episode is recorded: one that `analyze` lists for the same captures.
+fn of_episode(arguments: &RecordArguments, number: u32) -> anyhow::Result<Filter> {
+    let files = arguments.files.iter().map(|file| file.clone().into_os_string());
+    let line = ["smbscope", "analyze", "--quiet", "--"].map(OsString::from).into_iter().chain(files);
+    let Verb::Analyze(analyze) = Arguments::try_parse_from(line)?.verb else { bail!("analyze is another command") };
+    let filter = arguments.filter.clone();
+    let found = AnalyzeArguments { filter, common: arguments.common.clone(), ..*analyze };
+    crate::analyze::episode(&found, number).map(|(filter, _)| filter)
 }
 
 /// What the workload is called.

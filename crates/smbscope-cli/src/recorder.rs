@@ -3,8 +3,8 @@
 use crate::arguments::AnalyzeArguments;
 use smbscope_analyze::pipeline::Sink;
 use smbscope_capture::reader::CaptureSet;
+use smbscope_findings::Collector;
 use smbscope_findings::whatif::COMMANDS_MAX;
-use smbscope_findings::{Collector, Episodes};
 use smbscope_model::{Connection, Exchange, FlowId, Group, Settled, Timestamp};
 use smbscope_report::Filtered;
 use smbscope_stats::filter::{Filter, Matcher};
@@ -78,8 +78,8 @@ pub(crate) struct Recorder<'f> {
     pub(crate) chooser: Chooser<'f>,
     /// With slices it sees every exchange in one order, so there is one thread for exchanges then.
     pub(crate) aggregator: Aggregator,
-    pub(crate) collector: Collector,
-    pub(crate) episodes: Episodes,
+    /// Absent where neither findings nor episodes are wanted.
+    pub(crate) collector: Option<Collector>,
     pub(crate) waterfall: Option<Waterfall>,
 }
 
@@ -89,8 +89,7 @@ impl<'f> Recorder<'f> {
         Recorder {
             chooser: Chooser::new(arguments.filter.as_ref(), set),
             aggregator: aggregator.sliced(&arguments.by, arguments.sort),
-            collector: Collector::default(),
-            episodes: Episodes::default(),
+            collector: (!arguments.no_findings).then(Collector::default),
             waterfall: arguments.waterfall.then(Waterfall::default),
         }
     }
@@ -99,8 +98,9 @@ impl<'f> Recorder<'f> {
     pub(crate) fn merge(&mut self, other: Recorder<'_>) {
         self.chooser.merge(&other.chooser);
         self.aggregator.merge(other.aggregator);
-        self.collector.merge(other.collector);
-        self.episodes.merge(other.episodes);
+        if let (Some(mine), Some(theirs)) = (&mut self.collector, other.collector) {
+            mine.merge(theirs);
+        }
         if let (Some(mine), Some(theirs)) = (&mut self.waterfall, other.waterfall) {
             theirs.0.into_values().for_each(|exchange| mine.add(exchange));
         }
@@ -114,8 +114,9 @@ impl Sink for Recorder<'_> {
         self.aggregator.follow(exchange, chosen);
         if chosen {
             self.aggregator.record(exchange);
-            self.collector.exchange(exchange);
-            self.episodes.exchange(exchange);
+            if let Some(collector) = &mut self.collector {
+                collector.exchange(exchange);
+            }
             let is_drawn = exchange.is_complete() && exchange.group != Group::Waiting;
             if let Some(waterfall) = self.waterfall.as_mut().filter(|_| is_drawn) {
                 waterfall.add(exchange.clone());
@@ -129,7 +130,8 @@ impl Sink for Recorder<'_> {
 
     fn closed(&mut self, connection: &Connection) {
         self.aggregator.closed(connection);
-        self.collector.closed(connection);
-        self.episodes.closed(connection);
+        if let Some(collector) = &mut self.collector {
+            collector.closed(connection);
+        }
     }
 }

@@ -8,6 +8,7 @@ use smbscope_testkit::skip;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 fn smbscope(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_smbscope"));
@@ -29,8 +30,10 @@ fn commands(capture: &Path) -> Vec<Vec<String>> {
     let columns = ["command", "subcommand", "status", "offset", "length", "path"].map(at);
     let (first, id) = (at("request_first_ns"), at("message_id"));
     rows.sort_by_key(|row| (row[first].parse::<i64>().unwrap_or(0), row[id].parse::<u64>().unwrap_or(0)));
-    let on_files = ["CREATE", "CLOSE", "READ", "WRITE", "FLUSH", "QUERY_INFO", "SET_INFO", "QUERY_DIRECTORY", "LOCK"];
-    let rows = rows.into_iter().filter(|row| on_files.contains(&row[columns[0]].as_str()));
+    let group = at("group");
+    let not_on_files = ["IOCTL", "ECHO", "CHANGE_NOTIFY", "SMB_COM_ECHO"];
+    let rows =
+        rows.into_iter().filter(|row| row[group] != "Session" && !not_on_files.contains(&row[columns[0]].as_str()));
     let last = |path: &str| path.rsplit('\\').next().unwrap_or_default().to_owned();
     let cells = |row: Vec<String>| {
         let mut cells: Vec<String> = columns.iter().map(|column| row[*column].clone()).collect();
@@ -53,6 +56,11 @@ fn a_capture_of_smbclient_becomes_a_workload_that_bench_takes() {
     let recorded = text.lines().find_map(|line| line.strip_prefix("commands = ")).expect("their number");
     let recorded: usize = recorded.parse().expect("a number");
     assert!(recorded > 0 && recorded <= steps, "{recorded} of {steps}");
+    // The capture is one episode, and there is no second.
+    let whole = record(&["--episode", "1", "--name", "app", &capture]);
+    assert_eq!((whole.status, whole.out == text), (Some(0), true), "{}", whole.err);
+    let none = record(&["--episode", "2", &capture]);
+    assert!(none.err.contains("--episode 2: there are 1"), "{}", none.err);
     let bad = finish(smbscope(&["bench", "--workload", &out, "--think", "fast"]));
     assert_eq!(bad.status, Some(2), "{}", bad.err);
 }
@@ -74,10 +82,19 @@ fn names_of_an_anonymous_recording_are_not_those_of_the_capture() {
 }
 
 #[test]
-fn a_capture_without_smb2_says_why_nothing_was_recorded() {
-    let said = record(&["--quiet", bundled("own/smbclient_NT1.pcap.zst").to_str().expect("UTF-8")]);
+fn a_capture_of_encrypted_traffic_says_why_nothing_was_recorded() {
+    let said = record(&["--quiet", bundled("encrypted/smbclient_SMB3_11_encrypt.pcap.zst").to_str().expect("UTF-8")]);
     assert_eq!(said.status, Some(1));
-    assert!(said.err.contains("no command in it can be replayed") && said.err.contains("only SMB2"), "{}", said.err);
+    assert!(said.err.contains("no command in it can be replayed") && said.err.contains("encrypted"), "{}", said.err);
+}
+
+#[test]
+fn a_capture_of_smb1_becomes_a_workload_too() {
+    let said = record(&[bundled("own/smbclient_NT1.pcap.zst").to_str().expect("UTF-8")]);
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    assert!(said.err.contains("196 commands recorded"), "{}", said.err);
+    // What smbclient sends with several writes outstanding is sent so again.
+    assert!(said.out.contains("WriteQueue 2 7 \"0+130048*11 1430528+69472\" SUCCESS"), "{}", said.out);
 }
 
 /// Where the capture of the only load point is.
@@ -130,4 +147,140 @@ fn a_recording_does_the_same_commands_in_the_same_order_with_the_same_bytes() {
         let work = replayed.len().checked_sub(original.len()).map(|from| &replayed[from..]);
         assert_eq!(work, Some(&original[..]), "{workload:?}");
     }
+}
+
+/// A job in one dialect, recorded, is done again in that and in another one: nothing is answered otherwise than it was.
+#[test]
+fn a_recording_is_replayed_in_the_same_and_in_another_dialect() {
+    if let Err(why) = available() {
+        skip::missing(why);
+        return;
+    }
+    let folder = directory("record-dialects");
+    let server = Server::start(&Settings::default()).unwrap_or_else(|error| panic!("{error}"));
+    let workload = ["--workload", "logon", "--set", "files=6", "--set", "folders=2", "--set", "bytes=60KB"];
+    for (recorded, replayed, is_same) in [("nt1", "nt1", true), ("nt1", "3.1.1", false), ("2.1", "3.1.1", true)] {
+        let place = |name: &str| folder.join(format!("{name}-{recorded}-{replayed}"));
+        let Some(first) = pass(&server, &place("first"), &[&workload[..], &["--dialect", recorded]].concat()) else {
+            return;
+        };
+        let recording = place("app").with_extension("toml").display().to_string();
+        let said = record(&["-o", &recording, first.to_str().expect("UTF-8")]);
+        assert_eq!(said.status, Some(0), "{}", said.err);
+        assert!(!said.err.contains("not replayed"), "{}", said.err);
+        let replay = ["--workload", &recording, "--think", "none", "--dialect", replayed];
+        let Some(second) = pass(&server, &place("second"), &replay) else { return };
+        let document = std::fs::read_to_string(place("second").join("run.json")).expect("the run is kept");
+        let document: serde_json::Value = serde_json::from_str(&document).expect("it is JSON");
+        let operations = document["runs"][0]["workload_operations"].as_array().expect("operations");
+        assert!(
+            operations.iter().all(|one| one["unexpected"].as_object().is_none_or(|all| all.is_empty())),
+            "{operations:?}"
+        );
+        let (original, again) = (commands(&first), commands(&second));
+        assert!(original.len() >= 20, "{original:?}");
+        let work = again.len().checked_sub(original.len()).map(|from| &again[from..]);
+        assert!(!is_same || work == Some(&original[..]), "{recorded} and {replayed}: {original:#?} {again:#?}");
+        let reads = |all: &[Vec<String>]| {
+            let of = |row: &&Vec<String>| row[0].contains("READ") && row[2] == "STATUS_SUCCESS";
+            all.iter().filter(of).map(|row| (row[3].clone(), row[4].clone(), row[5].clone())).collect::<Vec<_>>()
+        };
+        assert_eq!(reads(&original), reads(&again), "the same bytes are read of the same files in the same order");
+    }
+}
+
+/// A file from the server and one to it, with four blocks outstanding.
+const QUEUE: &str = r#"
+name = "queue"
+order = "sequence"
+[files]
+count = 1
+size = "4MB"
+[[operation]]
+name = "download"
+steps = [
+  { do = "open", file = "next", access = "read" },
+  { do = "read", length = "file", block = "64KiB", depth = 4 },
+  { do = "close" },
+]
+[[operation]]
+name = "upload"
+steps = [
+  { do = "open", file = "new", access = "write", mode = "create" },
+  { do = "write", length = "4MB", block = "64KiB", depth = 4 },
+  { do = "close" },
+  { do = "remove", counts_as = "remove" },
+]
+"#;
+
+/// Transfers with several commands outstanding are so again.
+#[test]
+fn a_queue_is_replayed_as_a_queue() {
+    if let Err(why) = available() {
+        skip::missing(why);
+        return;
+    }
+    let folder = directory("record-queue");
+    // At full speed, a capture on a busy machine misses packets.
+    let settings = Settings { delay: Some(Duration::from_millis(2)), ..Settings::default() };
+    let server = Server::start(&settings).unwrap_or_else(|error| panic!("{error}"));
+    let workload = folder.join("queue.toml");
+    std::fs::write(&workload, QUEUE).expect("it can be written");
+    let workload = ["--workload", workload.to_str().expect("UTF-8")];
+    let Some(first) = pass(&server, &folder.join("first"), &workload) else { return };
+    let recording = folder.join("app.toml").display().to_string();
+    let said = record(&["-o", &recording, first.to_str().expect("UTF-8")]);
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    let text = std::fs::read_to_string(&recording).expect("it was written");
+    assert!(text.contains("\nReadQueue ") && text.contains("\nWriteQueue "), "{text}");
+    let Some(second) = pass(&server, &folder.join("second"), &["--workload", &recording, "--think", "none"]) else {
+        return;
+    };
+    let sorted = |capture: &Path| {
+        let mut all: Vec<Vec<String>> = commands(capture).into_iter().filter(|row| !row[4].is_empty()).collect();
+        all.sort();
+        all
+    };
+    let (original, again) = (sorted(&first), sorted(&second));
+    let missing: Vec<_> = original.iter().filter(|row| !again.contains(row)).collect();
+    assert!(original.len() > 10 && missing.is_empty(), "{missing:#?}");
+    let outstanding = |capture: &Path| {
+        let said = finish(smbscope(&["analyze", "--format", "json", "-q", capture.to_str().expect("UTF-8")]));
+        let report: serde_json::Value = serde_json::from_str(&said.out).expect("it is JSON");
+        let connections = report["connections"].as_array().expect("connections").clone();
+        connections.iter().filter_map(|one| one["max_outstanding"].as_u64()).max()
+    };
+    assert_eq!(outstanding(&first), outstanding(&second));
+}
+
+/// The recordings that ship, each on a private server: what is not replayed of a launch over several
+/// connections may answer otherwise, a fraction of a percent.
+#[test]
+fn recordings_that_ship_do_what_was_recorded() {
+    if let Err(why) = available() {
+        return skip::missing(why);
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads/recorded");
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).expect("the folder is there") {
+        let file = entry.expect("it can be read").path();
+        names.insert(file.file_stem().expect("a name").to_string_lossy().into_owned());
+        let text = std::fs::read_to_string(&file).expect("it is text");
+        let recorded = text.lines().find_map(|line| line.strip_prefix("commands = ")).expect("their number");
+        let recorded: u64 = recorded.parse().expect("a number");
+        let path = file.to_str().expect("UTF-8");
+        let mut command = smbscope(&["bench", "--workload", path, "--users", "1", "--passes", "1"]);
+        command.args(["--think", "none", "--format", "json", "-q"]);
+        let said = finish(command);
+        assert_eq!(said.status, Some(0), "{path}: {}", said.err);
+        let document: serde_json::Value = serde_json::from_str(&said.out).expect("it is JSON");
+        let run = &document["runs"][0];
+        let operations = run["workload_operations"].as_array().expect("operations");
+        let count = |of: &str| operations.iter().map(|one| one["service_time"][of].as_u64().unwrap_or(0)).sum::<u64>();
+        assert_eq!(count("count"), recorded, "{path}");
+        let unexpected = operations.iter().filter_map(|one| one["unexpected"].as_object());
+        let unexpected: u64 = unexpected.flat_map(|one| one.values()).filter_map(serde_json::Value::as_u64).sum();
+        assert!(unexpected * 200 <= recorded, "{path}: {unexpected} of {recorded}");
+    }
+    assert_eq!(names, ["browser-start", "document-save", "git-status"].map(str::to_owned).into());
 }

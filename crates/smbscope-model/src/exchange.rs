@@ -16,6 +16,7 @@ use crate::group::Group;
 use crate::ids::{FlowId, Stamp};
 use crate::named;
 use crate::time::{Nanos, Timestamp};
+use smbscope_wire::Detail;
 use smbscope_wire::names::NtTransact;
 use smbscope_wire::smb2;
 use smbscope_wire::status::{DosError, NtStatus};
@@ -188,13 +189,20 @@ named! {
     }
 }
 
-/// What a request asked for beyond what it worked on, to send its like again; of SMB2.
+/// What a request asked for beyond what it worked on, to send its like again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Details {
     /// The request.
-    pub request: smb2::Detail,
+    pub request: Detail,
     /// What was opened; of a successful open.
     pub created: Option<CreatedFile>,
+}
+
+impl Details {
+    /// Those of a request that was not answered yet.
+    pub fn of(request: Option<&Detail>) -> Option<Box<Details>> {
+        request.map(|request| Box::new(Details { request: request.clone(), created: None }))
+    }
 }
 
 /// What an open found or made.

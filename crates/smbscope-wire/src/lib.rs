@@ -9,6 +9,7 @@
 pub mod bytes;
 pub mod codec;
 pub mod compression;
+mod detail;
 pub mod fscc;
 mod name;
 pub mod names;
@@ -18,4 +19,5 @@ pub mod smb1;
 pub mod smb2;
 pub mod status;
 
+pub use detail::Detail;
 pub use name::Name;

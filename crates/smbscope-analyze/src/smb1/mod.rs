@@ -21,6 +21,7 @@ use ids::Key;
 use named::{Effect, Named};
 use raw::{Raw, RawRequest};
 use requests::{NO_ID, Request, Requests};
+use smbscope_model::exchange::Details;
 use smbscope_model::{Command, Dialect, Direction, FileId, Group, Half, Outcome, Status, Subcommand, groups};
 use smbscope_wire::names::Trans2;
 use smbscope_wire::smb1::{self, TransactionKind};
@@ -137,6 +138,7 @@ impl Smb1 {
         let facts = open.map(|open| open.facts).filter(|_| !is_pipe);
         exchange.path = named.path.or_else(|| open.map(|open| open.path.clone()));
         (exchange.offset, exchange.length) = (named.offset, named.length);
+        exchange.details = Details::of(message.detail.as_deref());
         exchange.signed = header.is_signed();
         match (exchange.group, facts, named.offset.zip(named.length)) {
             (Group::Read, Some(facts), Some((offset, length))) => {

@@ -3,6 +3,7 @@
 use crate::content::{Body, Body1, Message1};
 use crate::names::{ConnectionNames, Tree, kept, user_name};
 use crate::rereads::{OpenFacts, Opened};
+use smbscope_model::exchange::CreatedFile;
 use smbscope_model::{Caching, Exchange, FileId, Subcommand};
 use smbscope_wire::names::{NtTransact, Trans2};
 use smbscope_wire::smb1::{self, Command, Request, Response};
@@ -141,6 +142,10 @@ impl Effect {
                     Some((fid, opened)) => {
                         exchange.file_id = Some(FileId::Smb1(fid));
                         exchange.caching = opened.and_then(|opened| granted(asks_for_oplock, &opened));
+                        if let Some((details, opened)) = exchange.details.as_mut().zip(opened) {
+                            let smb1::Opened { action, size, attributes, .. } = opened;
+                            details.created = Some(CreatedFile { action, size, attributes });
+                        }
                         let version = opened.map_or((0, 0), |opened| (opened.last_write, opened.size));
                         let facts =
                             OpenFacts::new(exchange.share.as_deref(), path.as_deref(), version, exchange.caching);

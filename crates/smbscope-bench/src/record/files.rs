@@ -7,12 +7,16 @@ use std::fmt::Write;
 /// What is at a path before the recording begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    File { size: u64 },
+    File {
+        size: u64,
+    },
     Directory,
+    /// A file or a directory: what is said of it later tells which, and how long; else it is an empty file.
+    Something,
     Nothing,
 }
 
-/// The paths that the recording names; the first mention of a path decides.
+/// The paths that the recording names; the first mention of a path that says what is there decides.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     /// By the path in lower case: the path and what is there.
@@ -48,7 +52,10 @@ impl Files {
 
     fn note(&mut self, path: &str, found: Found) {
         if !path.is_empty() {
-            self.found.entry(path.to_lowercase()).or_insert_with(|| (path.to_owned(), found));
+            let known = self.found.entry(path.to_lowercase()).or_insert_with(|| (path.to_owned(), found));
+            if known.1 == Found::Something && found != Found::Nothing {
+                known.1 = found;
+            }
         }
     }
 
@@ -93,7 +100,8 @@ impl Files {
     fn sizes(&self) -> impl Iterator<Item = (&str, u64)> {
         self.found.values().filter_map(|(path, found)| match found {
             Found::File { size } => Some((path.as_str(), *size)),
-            _ => None,
+            Found::Something => Some((path.as_str(), 0)),
+            Found::Directory | Found::Nothing => None,
         })
     }
 }

@@ -1,12 +1,14 @@
 //! A capture becomes a workload: what its clients did with files, command by command, as lines that a load engine performs
 //! again; the files that they found, with their sizes; and a list of all that can't be done again.
 //!
-//! Only SMB2 and SMB 3 are recorded. Commands are performed in the order in which they began, one after the other, with
-//! the pauses in which nothing was outstanding.
+//! Commands are performed in the order in which they were answered, with the pauses in which nothing was outstanding. Reads, or
+//! writes, of a file that were outstanding together are so again; all other commands follow one after the other.
 
 mod anonymise;
 mod files;
 mod lines;
+mod smb1;
+mod smb2;
 #[cfg(test)]
 mod tests;
 
@@ -39,6 +41,7 @@ struct Taken {
     status: Option<Status>,
     offset: Option<u64>,
     length: Option<u64>,
+    compounded: bool,
     details: Option<Box<Details>>,
 }
 
@@ -105,6 +108,7 @@ impl Recorder {
             status: exchange.status,
             offset: exchange.offset,
             length: exchange.length,
+            compounded: exchange.compounded,
             details: exchange.details.clone(),
         });
     }
@@ -115,10 +119,16 @@ impl Recorder {
         if is_full {
             return Err(Error::TooMany);
         }
-        // The sort is stable: members of a compound, which begin together, stay in their order.
-        taken.sort_by_key(|taken| taken.start);
+        // Of commands that overlap, the server has done first what it answered first. The sort is stable: members of a
+        // compound, which are answered together, stay in their order.
+        taken.sort_by_key(|taken| (taken.end, taken.start));
         let mut lines = Lines::new(request.key.as_ref(), &taken);
-        taken.iter().for_each(|taken| lines.add(taken));
+        let mut rest = &taken[..];
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(lines::together(rest));
+            lines.add(now);
+            rest = later;
+        }
         let commands = lines.commands();
         let done = lines.finish();
         let incomplete =

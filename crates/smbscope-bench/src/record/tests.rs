@@ -2,8 +2,9 @@ use super::*;
 use smbscope_load::workload::{Action, Script, UserSeat, Workload};
 use smbscope_model::exchange::CreatedFile;
 use smbscope_testkit::exchange::{packet, read};
-use smbscope_wire::smb2::{self, Detail};
-use smbscope_wire::status::NtStatus;
+use smbscope_wire::names::Trans2;
+use smbscope_wire::status::{DosError, NtStatus};
+use smbscope_wire::{Detail, smb1, smb2};
 
 const MS: i64 = 1_000_000;
 
@@ -87,18 +88,102 @@ fn a_recording_is_a_workload() {
 }
 
 #[test]
+fn reads_that_were_outstanding_together_are_so_again() {
+    // Four reads of 100 bytes, of which two are outstanding from 3 to 6 ms, and one that comes after them.
+    let taking = |at: i64, until: i64, offset| Exchange {
+        request: packet(at * MS),
+        response: packet(until * MS),
+        ..reads(at, 7, offset, 100)
+    };
+    let exchanges = [
+        open(0, "a", 7),
+        taking(2, 4, 0),
+        taking(3, 5, 100),
+        taking(4, 6, 200),
+        taking(5, 7, 500),
+        taking(7, 8, 0),
+        close(9, 7),
+    ];
+    let recorded = recorded(&exchanges, None).unwrap().recorded;
+    let lines: Vec<&str> = recorded.steps.lines().filter(|line| !line.starts_with("Sleep")).collect();
+    let expected = ["ReadQueue 1 2 \"0+100*3 500+100\" SUCCESS", "ReadX 1 0 100 100 SUCCESS", "Close 1 SUCCESS"];
+    assert_eq!((&lines[1..], recorded.commands), (&expected[..], 7));
+    assert_eq!(recorded.not_replayed, Vec::<String>::new());
+}
+
+/// A command of SMB1 that begins at so many milliseconds and takes one.
+fn smb1(at: i64, command: smb1::Command, group: Group, file: Option<u16>, detail: Option<Detail>) -> Exchange {
+    Exchange {
+        command: Command::Smb1(command),
+        file_id: file.map(FileId::Smb1),
+        share: Some("data".into()),
+        details: Details::of(detail.as_ref()),
+        ..self::command(at, smb2::Command::READ, group, 0)
+    }
+}
+
+#[test]
+fn commands_of_smb1_are_lines_of_a_loadfile() {
+    let query = Exchange {
+        subcommand: Some(Subcommand::Trans2(Trans2::QUERY_PATH_INFORMATION)),
+        path: Some(r"\d\a.ini".into()),
+        ..smb1(0, smb1::Command::TRANSACTION2, Group::Attributes, None, Some(Detail::Level(0x101)))
+    };
+    let find = Exchange {
+        subcommand: Some(Subcommand::Trans2(Trans2::FIND_FIRST2)),
+        path: Some(r"\d\*.ini".into()),
+        ..smb1(2, smb1::Command::TRANSACTION2, Group::Directory, None, Some(Detail::Level(0x104)))
+    };
+    let mut opens = Exchange { command: Command::Smb1(smb1::Command::NT_CREATE_ANDX), ..open(4, r"\d\a.ini", 0) };
+    opens.file_id = Some(FileId::Smb1(5));
+    let read = |at, offset| Exchange {
+        offset: Some(offset),
+        length: Some(100),
+        ..smb1(at, smb1::Command::READ_ANDX, Group::Read, Some(5), None)
+    };
+    let missing = Exchange {
+        path: Some(r"\d\gone".into()),
+        status: Some(Status::Dos(DosError { class: 1, code: 2 })),
+        ..smb1(9, smb1::Command::DELETE, Group::OpenClose, None, None)
+    };
+    let notify = Exchange {
+        subcommand: Some(Subcommand::NtTransact(smbscope_wire::names::NtTransact::NOTIFY_CHANGE)),
+        ..smb1(10, smb1::Command::NT_TRANSACT, Group::Waiting, None, None)
+    };
+    let close = smb1(11, smb1::Command::CLOSE, Group::OpenClose, Some(5), None);
+    let recorded = recorded(&[query, find, opens, read(6, 0), read(7, 1_000), missing, notify, close], None).unwrap();
+    let recorded = recorded.recorded;
+    let lines: Vec<&str> = recorded.steps.lines().filter(|line| !line.starts_with("Sleep")).collect();
+    let expected = [
+        r#"QUERY_PATH_INFORMATION "\d\a.ini" 257 SUCCESS"#,
+        r#"FIND_FIRST "\d\*.ini" 260 0 0 SUCCESS"#,
+        r#"Create "\d\a.ini" 0x120089 0x7 1 0x40 0x80 1 SUCCESS"#,
+        "ReadX 1 0 100 100 SUCCESS",
+        // The file has 1,000 bytes: SMB1 answers with success and nothing.
+        "ReadX 1 1000 100 0 NT_STATUS_OK",
+        r#"Unlink "\d\gone" ERROR"#,
+        "Close 1 SUCCESS",
+    ];
+    assert_eq!(lines, expected);
+    // The open, which comes later, tells what the query found.
+    assert!(recorded.files.contains("WriteX 0 0 1000 1000"), "{}", recorded.files);
+    assert_eq!(recorded.not_replayed, ["1 × SMB_COM_NT_TRANSACT: it waits for somebody else"]);
+    assert!(recorded.repeats);
+}
+
+#[test]
 fn what_cannot_be_replayed_is_listed_with_its_reason() {
-    let mut smb1 = reads(5, 7, 0, 100);
-    smb1.command = Command::Smb1(smbscope_wire::smb1::Command::READ_ANDX);
+    let mut encrypted = reads(5, 7, 0, 100);
+    encrypted.command = Command::EncryptedFrame;
     let mut lost = reads(6, 7, 0, 100);
     lost.outcome = Outcome::ResponseNotCaptured;
     let watch = command(2, smb2::Command::CHANGE_NOTIFY, Group::Waiting, 7);
-    let exchanges = [open(0, "a", 7), watch, reads(3, 8, 0, 100), smb1, lost, close(9, 7)];
+    let exchanges = [open(0, "a", 7), watch, reads(3, 8, 0, 100), encrypted, lost, close(9, 7)];
     let recorded = recorded(&exchanges, None).unwrap().recorded;
     let expected = [
         "1 × CHANGE_NOTIFY: it waits for somebody else",
         "1 × READ of a file whose open is not replayed or not in the capture",
-        "1 × SMB_COM_READ_ANDX: only SMB2 and SMB 3 in the clear can be recorded",
+        "1 × encrypted: what it asks for can't be seen",
         "1 × incomplete in the capture (response_not_captured)",
     ];
     assert_eq!((recorded.commands, recorded.not_replayed), (2, expected.map(str::to_owned).to_vec()));

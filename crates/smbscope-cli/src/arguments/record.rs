@@ -11,6 +11,7 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   smbscope record -o app.toml capture.pcapng
+  smbscope record --episode 3 -o launch.toml capture.pcapng
   smbscope record --client 10.0.0.7 --filter 'share == profiles' --anonymise -o logon.toml capture.pcapng
   smbscope bench smb://ann@files/projects --workload app.toml --users 1,10,50
   smbscope bench --workload app.toml --think none --passes 1
@@ -34,6 +35,10 @@ pub struct RecordArguments {
     /// A command on a file can be replayed only where the open of the file is recorded too.
     #[arg(long, value_name = "EXPR")]
     pub filter: Option<Filter>,
+
+    /// Record only this episode: a burst of work of one client, by its number in the list of `analyze --full`.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub episode: Option<u32>,
 
     /// Replace the names of files and directories by a keyed hash; the key is not kept.
     ///

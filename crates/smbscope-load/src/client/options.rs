@@ -150,8 +150,8 @@ impl Secret {
         Secret(text)
     }
 
-    /// For the key derivation.
-    pub(crate) fn reveal(&self) -> &str {
+    /// For the key derivation, and for programs that log in themselves.
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 }

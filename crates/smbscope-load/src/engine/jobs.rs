@@ -134,7 +134,7 @@ impl Default for Jobs {
 
 impl Jobs {
     /// A job was completed.
-    pub(crate) fn completed(&mut self, job: Job) {
+    pub fn completed(&mut self, job: Job) {
         self.elapsed.record(Nanos::from(job.elapsed));
         self.sum.add(&Sum {
             elapsed: job.elapsed,

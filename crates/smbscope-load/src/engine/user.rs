@@ -21,6 +21,9 @@ use std::time::{Duration, Instant};
 /// Steps one after the other that send no command, after which the user is ended: time does not pass with them.
 const STEPS_WITHOUT_COMMAND_MAX: u32 = 1_000;
 
+/// What a directory or file is in the way of that is to be made.
+const LEFT_BEHIND: &str = ": another workload left it in this directory; remove it with bench clean";
+
 /// A session of a user and the script that is performed on it.
 pub(crate) struct User<T> {
     /// From 0, over all sessions of all users.
@@ -129,12 +132,21 @@ impl<T: ServerSession> User<T> {
             subject(&step.action, &mut self.paths);
             let connection = session.connection();
             let line = step.line.map_or_else(String::new, |line| format!(", line {line}"));
+            let mut is_taken = false;
             let reason = match session.perform(&step.action).await {
-                Ok(performed) => unexpected(&step, &performed).map(|status| format!("setting up{line}: {status}")),
+                Ok(performed) => unexpected(&step, &performed).map(|status| {
+                    is_taken = status == NtStatus::OBJECT_NAME_COLLISION;
+                    let why = if is_taken { LEFT_BEHIND } else { "" };
+                    format!("setting up{line}: {status}{why}")
+                }),
                 Err(error) => Some(format!("setting up{line}: {error}")),
             };
             session.samples(connection).clear();
             if let Some(reason) = reason {
+                // It will be there at the next try, too.
+                if is_taken {
+                    point.control.finish(Ended::Failed(reason.clone()), now());
+                }
                 let mut recorder = point.recorder.borrow_mut();
                 recorder.failure(&reason);
                 recorder.sessions(now(), -1);

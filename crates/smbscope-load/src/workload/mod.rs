@@ -20,6 +20,7 @@ pub use action::{Action, Expected, Script, Slot, Step};
 pub use draw::Sizes;
 pub use error::{Error, Location};
 pub use file_set::{FileSet, Owner};
+pub use loadfile::{check_line, ranges_text};
 pub use made::{Made, Own};
 pub use netbench::NetbenchLike;
 pub use recorded::{Recorded, Recording};
@@ -258,6 +259,14 @@ impl Workload {
         match &self.kind {
             Kind::Loadfile(loadfile) => loadfile.set_up_bytes(),
             Kind::Synthetic(_) => 0,
+        }
+    }
+
+    /// Whether a user may have several commands outstanding on a connection.
+    pub fn has_queues(&self) -> bool {
+        match &self.kind {
+            Kind::Loadfile(loadfile) => loadfile.has_queues(),
+            Kind::Synthetic(synthetic) => synthetic.has_queues(),
         }
     }
 

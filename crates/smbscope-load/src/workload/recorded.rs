@@ -65,7 +65,7 @@ pub(super) fn parse(file: &str, text: &str, source: Source) -> Result<Workload, 
     let Recording { name, description, recorded } = recording;
     let lines = format!("{}{}", with_end(&recorded.files), recorded.steps);
     let first = recorded.files.lines().count() as u32 + 1;
-    let loadfile = Loadfile::parse(file, &lines)?.repeat_from_line(first);
+    let loadfile = Loadfile::parse_recorded(file, &lines)?.repeat_from_line(first);
     let loadfile = if recorded.repeats { loadfile } else { loadfile.once() };
     let definition = Definition::of(text);
     let about = super::About {
@@ -112,6 +112,24 @@ mod tests {
                     .to_owned(),
             },
         }
+    }
+
+    #[test]
+    fn clients_is_a_name_like_any_other() {
+        let mut recording = recording(false);
+        recording.recorded.files = String::new();
+        recording.recorded.steps = "Mkdir \"\\clients\" SUCCESS\nMkdir \"\\clients\\client1\" SUCCESS\n".to_owned();
+        let workload = workload(&recording);
+        let seat = UserSeat { number: 0, of: 1, seed: 1, directory: "bench".to_owned() };
+        let mut script = workload.script(&seat);
+        while script.sets_up() {
+            script.next().unwrap();
+        }
+        let made = [(); 2].map(|()| match script.next().unwrap().action {
+            Action::MakeDirectory(path) => path.to_owned(),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(made, [r"bench\user00001\clients", r"bench\user00001\clients\client1"]);
     }
 
     fn workload(recording: &Recording) -> Workload {

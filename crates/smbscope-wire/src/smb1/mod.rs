@@ -2,6 +2,7 @@
 
 mod block;
 mod command;
+mod detail;
 mod header;
 pub mod messages;
 mod request;
@@ -10,6 +11,7 @@ mod transaction;
 
 pub use block::{Block, blocks, needed};
 pub use command::Command;
+pub use detail::{detail, detail_needed};
 pub use header::{Header, flags, flags2};
 pub use request::Request;
 pub use response::{Negotiated, Opened, Response};

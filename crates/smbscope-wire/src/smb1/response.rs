@@ -60,19 +60,42 @@ pub struct Opened {
     pub last_write: u64,
     /// Bytes of the file.
     pub size: u64,
+    /// CreateAction: 0 superseded, 1 opened, 2 created, 3 overwritten.
+    pub action: u32,
+    /// MS-FSCC 2.6.
+    pub attributes: u32,
 }
 
+/// CreateAction: what was there was opened, or there is a new file.
+const OPENED: u32 = 1;
+const CREATED: u32 = 2;
+
 impl Opened {
-    /// An open of a command that tells no more.
+    /// An open of a command that tells no more: CREATE and its kin leave an empty file.
     fn of(fid: u16) -> Opened {
-        Opened { fid, oplock_level: None, last_write: 0, size: 0 }
+        Opened { fid, oplock_level: None, last_write: 0, size: 0, action: CREATED, attributes: 0 }
+    }
+
+    /// The answer to OPEN.
+    fn core(words: &[u8]) -> Option<Opened> {
+        use OpenResponse as Answer;
+        let size = Answer::file_size(words).unwrap_or_default().into();
+        let attributes = Answer::file_attributes(words).unwrap_or_default().into();
+        Some(Opened { size, action: OPENED, attributes, ..Opened::of(Answer::fid(words)?) })
     }
 
     fn nt_create(words: &[u8]) -> Option<Opened> {
         use NtCreateAndxResponse as Answer;
         let opened = Opened::of(Answer::fid(words)?);
         let Some((times, size)) = Answer::times(words).zip(Answer::end_of_file(words)) else { return Some(opened) };
-        Some(Opened { oplock_level: Answer::oplock_level(words), last_write: times[2], size, ..opened })
+        Some(Opened {
+            oplock_level: Answer::oplock_level(words),
+            last_write: times[2],
+            size,
+            action: Answer::create_action(words).unwrap_or_default(),
+            attributes: Answer::ext_file_attributes(words).unwrap_or_default(),
+            ..opened
+        })
     }
 
     fn open_andx(words: &[u8]) -> Option<Opened> {
@@ -85,6 +108,9 @@ impl Opened {
             oplock_level: Some(u8::from(results & OPLOCK != 0)),
             last_write: Answer::last_write_time(words).unwrap_or_default().into(),
             size: Answer::file_data_size(words).unwrap_or_default().into(),
+            // 1 to 3, as CreateAction.
+            action: u32::from(results & 3),
+            attributes: Answer::file_attributes(words).unwrap_or_default().into(),
             ..opened
         })
     }
@@ -104,7 +130,8 @@ impl Response {
             }),
             Command::NT_CREATE_ANDX => Response::Open(Opened::nt_create(b.words)?),
             Command::OPEN_ANDX => Response::Open(Opened::open_andx(b.words)?),
-            Command::OPEN | Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => {
+            Command::OPEN => Response::Open(Opened::core(b.words)?),
+            Command::CREATE | Command::CREATE_NEW | Command::CREATE_TEMPORARY => {
                 Response::Open(Opened::of(OpenResponse::fid(b.words)?))
             }
             Command::ECHO => Response::Echo(EchoResponse::sequence_number(b.words)?),
@@ -147,7 +174,7 @@ mod tests {
         bytes[Header::LENGTH + 1 + 55] = 100;
         let header = Header::parse(&bytes).unwrap();
         let block = blocks(&header, &bytes).next().unwrap();
-        let opened = Opened { fid: 0xabcd, oplock_level: Some(2), last_write: 9, size: 100 };
+        let opened = Opened { fid: 0xabcd, oplock_level: Some(2), last_write: 9, size: 100, action: 0, attributes: 0 };
         assert_eq!(Response::parse(&block, &bytes), Response::Open(opened));
     }
 
@@ -161,7 +188,7 @@ mod tests {
         bytes.resize(Header::LENGTH + 1 + 30 + 2, 0);
         let header = Header::parse(&bytes).unwrap();
         let block = blocks(&header, &bytes).next().unwrap();
-        let opened = Opened { fid: 0x1234, oplock_level: Some(1), last_write: 5, size: 6 };
+        let opened = Opened { fid: 0x1234, oplock_level: Some(1), last_write: 5, size: 6, action: 1, attributes: 0 };
         assert_eq!(Response::parse(&block, &bytes), Response::Open(opened));
     }
 }

@@ -1,107 +1,58 @@
-//! What a request asks for beyond what it works on: all that is needed to send its like again.
+//! What an SMB2 request asks for beyond what it works on.
 
 use super::messages::*;
-use super::{Command, LockElement};
+use super::{Command, Header, LockElement};
+use crate::Detail;
 use crate::bytes::utf16_text;
 use crate::codec::Value;
 use crate::fscc::Data;
 use crate::names::InfoLevel;
 
-/// What a request asks for beyond what it works on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Detail {
-    /// 2.2.13
-    Create {
-        /// DesiredAccess.
-        desired_access: u32,
-        /// ShareAccess.
-        share_access: u32,
-        /// CreateDisposition.
-        create_disposition: u32,
-        /// CreateOptions.
-        create_options: u32,
-        /// MS-FSCC 2.6.
-        file_attributes: u32,
-    },
-    /// 2.2.33
-    QueryDirectory {
-        /// What names must match.
-        pattern: String,
-        /// See [`flags`](query_directory::flags).
-        flags: u8,
-    },
-    /// 2.2.39: FileEndOfFileInformation.
-    EndOfFile(u64),
-    /// 2.2.39: FileDispositionInformation.
-    Delete(bool),
-    /// 2.2.39: FileRenameInformation.
-    Rename {
-        /// The new path below the share.
-        path: String,
-        /// Whether a file that is there gives way.
-        replace: bool,
-    },
-    /// 2.2.26
-    Lock {
-        /// Ranges.
-        count: u16,
-        /// Of the first one: 1 shared, 2 exclusive, 4 unlock, 0x10 fail at once.
-        flags: u32,
-    },
-    /// 2.2.37
-    QueryInfo {
-        /// AdditionalInformation.
-        additional_information: u32,
-    },
+/// Reads a request from its header on; absent where there is nothing more to it, or it is cut off.
+pub fn detail(command: Command, m: &[u8]) -> Option<Detail> {
+    Some(match command {
+        Command::CREATE => Detail::Create {
+            desired_access: create::Request::desired_access(m)?,
+            share_access: create::Request::share_access(m)?,
+            create_disposition: create::Request::create_disposition(m)?,
+            create_options: create::Request::create_options(m)?,
+            file_attributes: create::Request::file_attributes(m)?,
+        },
+        Command::QUERY_DIRECTORY => {
+            let (start, length) = query_directory::Request::pattern(m)?;
+            let pattern = utf16_text(m.get(start..start.checked_add(length)?)?);
+            Detail::QueryDirectory { pattern, flags: query_directory::Request::flags(m)? }
+        }
+        Command::SET_INFO => {
+            let (start, length) = set_info::Request::information(m)?;
+            match set_info::Request::level(m)? {
+                InfoLevel::FILE_END_OF_FILE_INFORMATION => Detail::EndOfFile(u64::at(m, start)?),
+                InfoLevel::FILE_DISPOSITION_INFORMATION => Detail::Delete(u8::at(m, start)? != 0),
+                InfoLevel::FILE_RENAME_INFORMATION => {
+                    let name = Data::new_name(m, start..start.checked_add(length)?)?;
+                    Detail::Rename { path: utf16_text(m.get(name)?), replace: u8::at(m, start)? != 0 }
+                }
+                _ => return None,
+            }
+        }
+        Command::LOCK => {
+            let count = u16::at(m, Header::LENGTH + 2)?;
+            Detail::Lock { count, flags: LockElement::at(m, lock::Request::END)?.flags }
+        }
+        Command::QUERY_INFO => {
+            Detail::QueryInfo { additional_information: query_info::Request::additional_information(m)? }
+        }
+        _ => return None,
+    })
 }
 
-impl Detail {
-    /// Reads a request from its header on; absent where there is nothing more to it, or it is cut off.
-    pub fn of(command: Command, m: &[u8]) -> Option<Detail> {
-        Some(match command {
-            Command::CREATE => Detail::Create {
-                desired_access: create::Request::desired_access(m)?,
-                share_access: create::Request::share_access(m)?,
-                create_disposition: create::Request::create_disposition(m)?,
-                create_options: create::Request::create_options(m)?,
-                file_attributes: create::Request::file_attributes(m)?,
-            },
-            Command::QUERY_DIRECTORY => {
-                let (start, length) = query_directory::Request::pattern(m)?;
-                let pattern = utf16_text(m.get(start..start.checked_add(length)?)?);
-                Detail::QueryDirectory { pattern, flags: query_directory::Request::flags(m)? }
-            }
-            Command::SET_INFO => {
-                let (start, length) = set_info::Request::information(m)?;
-                match set_info::Request::level(m)? {
-                    InfoLevel::FILE_END_OF_FILE_INFORMATION => Detail::EndOfFile(u64::at(m, start)?),
-                    InfoLevel::FILE_DISPOSITION_INFORMATION => Detail::Delete(u8::at(m, start)? != 0),
-                    InfoLevel::FILE_RENAME_INFORMATION => {
-                        let name = Data::new_name(m, start..start.checked_add(length)?)?;
-                        Detail::Rename { path: utf16_text(m.get(name)?), replace: u8::at(m, start)? != 0 }
-                    }
-                    _ => return None,
-                }
-            }
-            Command::LOCK => {
-                let count = u16::at(m, super::Header::LENGTH + 2)?;
-                Detail::Lock { count, flags: LockElement::at(m, lock::Request::END)?.flags }
-            }
-            Command::QUERY_INFO => {
-                Detail::QueryInfo { additional_information: query_info::Request::additional_information(m)? }
-            }
-            _ => return None,
-        })
-    }
-
-    /// How many bytes of a request must be at hand for it, which holds its fields already.
-    pub fn needed(command: Command, prefix: &[u8]) -> usize {
-        let reach = |place: Option<(usize, usize)>| place.map_or(0, |(start, length)| start.saturating_add(length));
-        match command {
-            Command::QUERY_DIRECTORY => reach(query_directory::Request::pattern(prefix)),
-            Command::SET_INFO => reach(set_info::Request::information(prefix)),
-            Command::QUERY_INFO => query_info::Request::END,
-            _ => 0,
-        }
+/// How many bytes of a request must be at hand for it, which holds its fields already.
+pub fn detail_needed(command: Command, prefix: &[u8]) -> usize {
+    let reach = |place: Option<(usize, usize)>| place.map_or(0, |(start, length)| start.saturating_add(length));
+    match command {
+        Command::QUERY_DIRECTORY => reach(query_directory::Request::pattern(prefix)),
+        Command::SET_INFO => reach(set_info::Request::information(prefix)),
+        Command::QUERY_INFO => query_info::Request::END,
+        _ => 0,
     }
 }

@@ -10,7 +10,7 @@ mod transform;
 mod view;
 
 pub use command::Command;
-pub use detail::Detail;
+pub use detail::{detail, detail_needed};
 pub use file_reference::FileReference;
 pub use header::{Header, flags};
 pub use messages::lock::LockElement;

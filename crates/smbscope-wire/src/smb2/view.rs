@@ -4,6 +4,7 @@
 //! Offsets count from the message's header, as the specification's own offset fields do.
 
 use super::messages::create_context::{Context, Contexts};
+use super::messages::network_interface::{Interface, interfaces};
 use super::messages::*;
 use super::offers::{ClientOffer, MAX_NEGOTIATE, ServerOffer};
 use super::{Command, FileReference, Header, LockElement};
@@ -112,6 +113,8 @@ pub enum Response {
     Create(Created),
     /// 2.2.23: the server takes an oplock or a lease back.
     Break(oplock_break::Notification),
+    /// 2.2.32.5: the answer to FSCTL_QUERY_NETWORK_INTERFACE_INFO.
+    Interfaces(Vec<Interface>),
     /// Nothing that is needed, or cut off.
     Other,
 }
@@ -209,6 +212,11 @@ impl Response {
             Command::TREE_CONNECT => Response::TreeConnect(tree_connect::Response::share_type(m)?),
             Command::CREATE => Response::Create(Created::parse(m)?),
             Command::OPLOCK_BREAK => Response::Break(oplock_break::Notification::parse(m)?),
+            Command::IOCTL => {
+                let (start, length) = listed_interfaces(m)?;
+                let output = &m[start.min(m.len())..start.saturating_add(length).min(m.len())];
+                Response::Interfaces(interfaces(output).collect())
+            }
             _ => Response::Other,
         })
     }
@@ -223,6 +231,7 @@ impl Response {
                 _ => create::Response::END - 8,
             },
             Command::OPLOCK_BREAK => oplock_break::LeaseBreak::END,
+            Command::IOCTL => reach(listed_interfaces(prefix), ioctl::Response::END),
             _ => Header::LENGTH + 8,
         }
     }
@@ -241,6 +250,18 @@ const MAX_CREATE_RESPONSE: usize = 4 * 1024;
 fn granted_contexts(message: &[u8]) -> Option<(usize, usize)> {
     let (start, length) = create::Response::contexts(message)?;
     (start.saturating_add(length) <= MAX_CREATE_RESPONSE).then_some((start, length))
+}
+
+/// Bytes of the answer that are looked at: of 64 interfaces with 152 bytes each (2.2.32.5.1).
+const MAX_INTERFACE_LIST: usize = 10 * 1024;
+
+/// Where the interfaces are in the answer to an IOCTL that asks for them.
+fn listed_interfaces(message: &[u8]) -> Option<(usize, usize)> {
+    if ioctl::Response::code(message)? != Fsctl::QUERY_NETWORK_INTERFACE_INFO {
+        return None;
+    }
+    let (start, length) = ioctl::Response::output(message)?;
+    (start.saturating_add(length) <= MAX_INTERFACE_LIST).then_some((start, length))
 }
 
 impl Created {

@@ -395,6 +395,19 @@ fn a_share_that_cannot_be_set_up_fails_the_run_with_the_reason() {
     assert_eq!((runs[0].total().count(), runs[0].failures.values().sum::<u64>()), (0, 2));
 }
 
+/// A user who tries again, as often as it takes, would find the same.
+#[test]
+fn what_another_workload_left_behind_ends_the_run_at_once() {
+    let server = ten_ms_unless(|asked| {
+        (asked.command == Some(1)).then_some(Answer::After(Duration::from_millis(1), NtStatus::OBJECT_NAME_COLLISION))
+    });
+    let on_failure = OnFailure::Reconnect { delay: Duration::from_millis(20) };
+    let runs = runs(&Plan { on_failure, ..plan(2, 60) }, &server, |number| Reads::new(1, number).after_writes(3));
+    let Ended::Failed(why) = &runs[0].ended else { panic!("{:?}", runs[0].ended) };
+    assert!(why.starts_with("setting up, line 2: STATUS_OBJECT_NAME_COLLISION: another workload"), "{why}");
+    assert!(runs[0].failures.values().sum::<u64>() <= 2 && runs[0].total().count() == 0);
+}
+
 #[test]
 fn a_script_without_work_fails_its_user_instead_of_keeping_the_worker_busy() {
     struct Idle([String; 1]);

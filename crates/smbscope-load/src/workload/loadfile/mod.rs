@@ -6,17 +6,20 @@
 
 mod levels;
 mod parse;
+mod ranges;
 mod script;
 #[cfg(test)]
 mod tests;
 
+pub use ranges::ranges_text;
 pub(super) use script::LoadfileScript;
 
 use super::Made;
 use super::action::Expected;
 use super::path::{Names, PathId};
 use super::{Error, error::Location};
-use crate::client::Info;
+use crate::client::{Control, Info, Range};
+use parse::Clients;
 use smbscope_model::Dialect;
 use std::time::Duration;
 
@@ -27,6 +30,8 @@ pub(super) struct Loadfile {
     /// Ways to open files.
     how: Vec<How>,
     patterns: Vec<Box<str>>,
+    /// Those of each queue.
+    ranges: Vec<Box<[Range]>>,
     made: Made,
     operations: Vec<String>,
     lines: Vec<Line>,
@@ -62,8 +67,10 @@ enum Op {
     Write { slot: u32, offset: u64, length: u32 },
     SetEnd { slot: u32, size: u64 },
     Flush { slot: u32 },
-    Lock { slot: u32, offset: u64, length: u32 },
-    Unlock { slot: u32, offset: u64, length: u32 },
+    Queue { slot: u32, depth: u32, ranges: u32, writes: bool },
+    Lock { slot: u32, offset: u64, length: u64, exclusive: bool },
+    Unlock { slot: u32, offset: u64, length: u64 },
+    Control { slot: u32, control: &'static Control },
     QueryPath { path: PathId, info: Info },
     QueryFile { slot: u32, info: Info },
     QueryFileSystem { info: Info },
@@ -102,10 +109,27 @@ enum OpenFor {
     Both,
 }
 
+/// Whether a recording can have a line; otherwise why not.
+pub fn check_line(line: &str) -> Result<(), String> {
+    parse::parse("", line, Clients::Names).map(drop).map_err(|error| match error {
+        Error::Invalid { what, .. } => what,
+        other => other.to_string(),
+    })
+}
+
 impl Loadfile {
     /// Takes a text for a loadfile; `name` is for messages.
     pub(super) fn parse(name: &str, text: &str) -> Result<Loadfile, Error> {
-        let loadfile = parse::parse(name, text)?;
+        Loadfile::with(name, text, Clients::Users)
+    }
+
+    /// Takes the lines of a recording, which may have directories of any name.
+    pub(super) fn parse_recorded(name: &str, text: &str) -> Result<Loadfile, Error> {
+        Loadfile::with(name, text, Clients::Names)
+    }
+
+    fn with(name: &str, text: &str, clients: Clients) -> Result<Loadfile, Error> {
+        let loadfile = parse::parse(name, text, clients)?;
         if loadfile.lines.iter().all(|line| line.number == 0) {
             let place = Location { file: name.to_owned(), line: None, column: None };
             return Err(Error::invalid(
@@ -144,9 +168,18 @@ impl Loadfile {
 
     /// What can't be done in a dialect: what it is, and why.
     pub(super) fn unsupported_in(&self, dialect: Dialect) -> Option<(String, &'static str)> {
-        let lists_opens = self.lines.iter().any(|line| matches!(line.op, Op::ListOpen { .. }));
-        (lists_opens && !matches!(dialect, Dialect::Smb2(_)))
-            .then(|| ("QUERY_DIRECTORY".to_owned(), "only SMB2 and SMB 3 list by an open directory"))
+        self.lines.iter().find_map(|line| match line.op {
+            Op::ListOpen { .. } if !matches!(dialect, Dialect::Smb2(_)) => {
+                Some(("QUERY_DIRECTORY".to_owned(), "only SMB2 and SMB 3 list by an open directory"))
+            }
+            Op::Control { control, .. } => control.unsupported_in(dialect).map(|why| (control.code.to_string(), why)),
+            _ => None,
+        })
+    }
+
+    /// Whether several commands are outstanding at once somewhere.
+    pub(super) fn has_queues(&self) -> bool {
+        !self.ranges.is_empty()
     }
 
     /// Names of the operations that occur.

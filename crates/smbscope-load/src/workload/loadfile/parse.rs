@@ -9,15 +9,16 @@ use super::super::Error;
 use super::super::action::Expected;
 use super::super::error::{Location, suggest};
 use super::super::path::{Last, Names, PathId, below};
+use super::ranges::{self, QUEUED_MAX};
 use super::{How, Line, Loadfile, NOT_COUNTED, Op, OpenFor, PatternId, levels};
-use crate::client::create_options;
-use smbscope_wire::names::InfoLevel;
+use crate::client::{Control, Range, create_options};
+use smbscope_wire::names::{Fsctl, InfoLevel};
 use smbscope_wire::status::NtStatus;
 use std::collections::HashMap;
 use std::time::Duration;
 
 /// Operations as a loadfile names them, in the order in which results list them.
-const OPERATIONS: [&str; 28] = [
+const OPERATIONS: [&str; 32] = [
     "NTCreateX",
     "Close",
     "ReadX",
@@ -48,13 +49,27 @@ const OPERATIONS: [&str; 28] = [
     "SetEnd",
     "SetDelete",
     "RenameOpen",
+    "LockShared",
+    "Control",
+    // Several commands at once.
+    "ReadQueue",
+    "WriteQueue",
 ];
 
 /// More parts than any operation has.
 const MOST_PARTS: usize = 9;
 
-pub(super) fn parse(name: &str, text: &str) -> Result<Loadfile, Error> {
-    let mut parser = Parser::new(name);
+/// What `\clients` and `\clients\client1` are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clients {
+    /// The directory of all users and that of the user: loadfiles of dbench.
+    Users,
+    /// Directories like any other: recordings.
+    Names,
+}
+
+pub(super) fn parse(name: &str, text: &str, clients: Clients) -> Result<Loadfile, Error> {
+    let mut parser = Parser::new(name, clients);
     for (number, line) in (1..).zip(text.lines()) {
         parser.number = number;
         parser.line(line)?;
@@ -71,12 +86,16 @@ enum Key {
 
 struct Parser<'a> {
     name: &'a str,
+    clients: Clients,
     number: u32,
     names: Names,
     how: Vec<How>,
     how_ids: HashMap<How, u32>,
     patterns: Vec<Box<str>>,
     pattern_ids: HashMap<Box<str>, PatternId>,
+    ranges: Vec<Box<[Range]>>,
+    /// How many in all.
+    queued: usize,
     lines: Vec<Line>,
     statuses: HashMap<String, Expected>,
     /// Handles that are open at this line.
@@ -96,15 +115,18 @@ struct Parts<'t> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(name: &'a str) -> Parser<'a> {
+    fn new(name: &'a str, clients: Clients) -> Parser<'a> {
         Parser {
             name,
+            clients,
             number: 0,
             names: Names::default(),
             how: Vec::new(),
             how_ids: HashMap::new(),
             patterns: Vec::new(),
             pattern_ids: HashMap::new(),
+            ranges: Vec::new(),
+            queued: 0,
             lines: Vec::new(),
             statuses: HashMap::new(),
             open: HashMap::new(),
@@ -230,12 +252,25 @@ impl<'a> Parser<'a> {
                 Op::Close { slot }
             }
             "Flush" => return self.on_handle(operation, arguments, expected, |slot| Op::Flush { slot }),
-            "LockX" | "UnlockX" => {
-                let (offset, length) = (number(1, "offset")?, short(2, "length")?);
+            "LockX" | "LockShared" | "UnlockX" => {
+                let (offset, length) = (number(1, "offset")?, number(2, "length")?);
                 return self.on_handle(operation, arguments, expected, |slot| match name {
-                    "LockX" => Op::Lock { slot, offset, length },
-                    _ => Op::Unlock { slot, offset, length },
+                    "UnlockX" => Op::Unlock { slot, offset, length },
+                    _ => Op::Lock { slot, offset, length, exclusive: name == "LockX" },
                 });
+            }
+            "ReadQueue" | "WriteQueue" => return self.queue(operation, arguments, expected),
+            "Control" => {
+                let code = Fsctl(short(1, "control code")?);
+                let control = Control::of(code).filter(|control| control.of_file).ok_or_else(|| {
+                    let known = Control::ALL.iter().filter(|control| control.of_file);
+                    let known: Vec<String> = known.map(|known| format!("{:#x}", known.code.0)).collect();
+                    self.error(
+                        format!("the control code {:#x} can't be sent", code.0),
+                        format!("write one of {}", known.join(", ")),
+                    )
+                })?;
+                return self.on_handle(operation, arguments, expected, |slot| Op::Control { slot, control });
             }
             "QUERY_FILE_INFORMATION" => {
                 let level = short(1, "level")?;
@@ -278,7 +313,7 @@ impl<'a> Parser<'a> {
             },
             "Mkdir" | "Rmdir" | "Deltree" => {
                 let path = self.relative(name, arguments, 0, Last::Name)?;
-                let above = arguments.first().is_some_and(|path| is_above_users(path));
+                let above = arguments.first().is_some_and(|path| self.is_above_users(path));
                 if above && name != "Deltree" {
                     // The directory of all users is there before, and stays.
                     return Ok(());
@@ -361,6 +396,25 @@ impl<'a> Parser<'a> {
             self.patterns.push((*pattern).into());
         }
         self.on_handle(operation, arguments, expected, |slot| Op::ListOpen { slot, pattern: id, class, flags })
+    }
+
+    /// `ReadQueue HANDLE DEPTH "OFFSET+LENGTH …" STATUS`: so many at once, in this order; `*COUNT` behind one stands for so
+    /// many of the same length, each behind the one before.
+    fn queue(&mut self, operation: usize, arguments: &[&str], expected: Expected) -> Result<(), Error> {
+        let name = OPERATIONS[operation];
+        let depth = self.short_at(name, arguments, 1, "number of commands at once")?.max(1);
+        let text = arguments.get(2).copied().unwrap_or_default();
+        let hint = "write \"0+65536*16\": an offset, a length, how often";
+        let ranges = ranges::parse(text, QUEUED_MAX - self.queued)
+            .map_err(|part| self.error(format!("{name} has the ranges \"{part}\""), hint))?;
+        if ranges.is_empty() {
+            return Err(self.error(format!("{name} has no ranges"), hint));
+        }
+        self.queued += ranges.len();
+        let id = self.ranges.len() as u32;
+        self.ranges.push(ranges.into());
+        let writes = name == "WriteQueue";
+        self.on_handle(operation, arguments, expected, |slot| Op::Queue { slot, depth, ranges: id, writes })
     }
 
     /// dbench 4: `OPEN "\path" FLAGS STATUS`, where flags are 1 read, 2 write, 4 both, 8 create, 0x10 only if it is
@@ -510,13 +564,20 @@ impl<'a> Parser<'a> {
         };
         let hint = "use names that stay inside, without : * ? \" < > |";
         let path = below(path, last).map_err(|what| self.error(what, hint))?;
-        if is_above_users(&path) {
+        if self.is_above_users(&path) {
             return Ok(String::new());
         }
         let (first, rest) = path.split_once('\\').unwrap_or((&path, ""));
         let (second, inside) = rest.split_once('\\').unwrap_or((rest, ""));
-        let own = first.eq_ignore_ascii_case("clients") && second.eq_ignore_ascii_case("client1");
+        let own = self.clients == Clients::Users
+            && first.eq_ignore_ascii_case("clients")
+            && second.eq_ignore_ascii_case("client1");
         Ok(if own { inside.to_owned() } else { path })
+    }
+
+    /// `\clients`, in which the directories of all users are.
+    fn is_above_users(&self, path: &str) -> bool {
+        self.clients == Clients::Users && path.trim_matches(['\\', '/']).eq_ignore_ascii_case("clients")
     }
 
     fn number_at(&self, name: &str, arguments: &[&str], at: usize, what: &str) -> Result<u64, Error> {
@@ -590,6 +651,7 @@ impl<'a> Parser<'a> {
             names: self.names,
             how: self.how,
             patterns: self.patterns,
+            ranges: self.ranges,
             operations: used.into_iter().map(|index| OPERATIONS[index].to_owned()).collect(),
             lines: self.lines,
             set_up: self.set_up,
@@ -608,9 +670,4 @@ fn makes_directory(op: &Op, directory: PathId) -> bool {
         }
         _ => false,
     }
-}
-
-/// `\clients`, in which the directories of all users are.
-fn is_above_users(path: &str) -> bool {
-    path.trim_matches(['\\', '/']).eq_ignore_ascii_case("clients")
 }

@@ -113,11 +113,14 @@ fn action<'a>(op: Op, paths: &'a Paths, loadfile: &'a Loadfile) -> Action<'a> {
         Op::Write { slot, offset, length } => Action::Write { slot: Slot(slot), offset, length },
         Op::SetEnd { slot, size } => Action::SetEnd(Slot(slot), size),
         Op::Flush { slot } => Action::Flush(Slot(slot)),
-        Op::Lock { slot, offset, length } => {
-            let range = LockRange { offset, length: u64::from(length), exclusive: true, wait: false };
-            Action::Lock(Slot(slot), range)
+        Op::Queue { slot, depth, ranges, writes } => {
+            Action::Queue { slot: Slot(slot), ranges: &loadfile.ranges[ranges as usize], depth, writes }
         }
-        Op::Unlock { slot, offset, length } => Action::Unlock { slot: Slot(slot), offset, length: u64::from(length) },
+        Op::Lock { slot, offset, length, exclusive } => {
+            Action::Lock(Slot(slot), LockRange { offset, length, exclusive, wait: false })
+        }
+        Op::Unlock { slot, offset, length } => Action::Unlock { slot: Slot(slot), offset, length },
+        Op::Control { slot, control } => Action::Control { control, slot: Some(Slot(slot)) },
         Op::QueryPath { path, info } => Action::QueryPath(paths.get(path), info),
         Op::QueryFile { slot, info } => Action::QueryFile(Slot(slot), info),
         Op::QueryFileSystem { info } => Action::QueryFileSystem(info),

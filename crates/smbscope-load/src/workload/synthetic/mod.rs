@@ -230,6 +230,16 @@ impl Synthetic {
     }
 
     /// Whether there is an end, after which users begin again.
+    pub(super) fn has_queues(&self) -> bool {
+        self.choices.iter().flat_map(|(_, lines)| lines).any(|line| match &line.what {
+            What::Read { length, .. } | What::Write { length, .. } => {
+                matches!(length, Length::Blocks { depth: 2.., .. })
+            }
+            What::Walk { parallel, .. } => *parallel > 1,
+            _ => false,
+        })
+    }
+
     pub(super) fn has_end(&self) -> bool {
         self.order == Order::Sequence
     }

@@ -66,6 +66,10 @@ message! {
     OpenResponse: OPEN, 7 {
         /// For what follows.
         fid: u16 = 0,
+        /// SMB_FILE_ATTRIBUTES.
+        file_attributes: u16 = 2,
+        /// Bytes.
+        file_size: u32 = 8,
     }
 }
 

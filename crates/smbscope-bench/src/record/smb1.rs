@@ -1,0 +1,164 @@
+//! Commands of SMB1 as lines: those of a loadfile, which a load generator performs over any dialect.
+
+use super::Taken;
+use super::files::Found;
+use super::lines::{Lines, Reason, nt, range, said};
+use smbscope_model::{Status, Subcommand};
+use smbscope_wire::Detail;
+use smbscope_wire::names::Trans2;
+use smbscope_wire::smb1::Command;
+use smbscope_wire::status::NtStatus;
+
+/// SMB_QUERY_FILE_BASIC_INFO and SMB_QUERY_FS_SIZE_INFO: what core commands ask for (MS-CIFS 2.2.2.3).
+const BASIC_INFO: u16 = 0x0101;
+const SIZE_INFO: u16 = 0x0103;
+/// FileBasicInformation, passed through: the only level that sets nothing (MS-SMB 2.2.2.3.5).
+const SET_BASIC: u16 = 1004;
+
+impl Lines<'_> {
+    pub(super) fn smb1(&mut self, taken: &Taken, command: Command, status: Status) -> Result<String, Reason> {
+        if let Some(Subcommand::AndX(chain)) = taken.subcommand {
+            for chained in chain.into_iter().filter(|chained| *chained != Command::NO_ANDX) {
+                self.leave_out(format!("{chained} that was chained to {command}"), 1);
+            }
+        }
+        // A client that speaks DOS errors is answered with them; a load generator speaks those of NT.
+        let is_dos = matches!(status, Status::Dos(_));
+        let status = nt(status);
+        let said = &if is_dos && status.is_error() { "ERROR".to_owned() } else { said(status) };
+        let detail = taken.details.as_ref().map(|details| &details.request);
+        match command {
+            Command::NT_CREATE_ANDX | Command::OPEN_ANDX | Command::OPEN | Command::CREATE | Command::CREATE_NEW => {
+                self.create(taken, status, said)
+            }
+            Command::CLOSE => self.close(taken, said),
+            Command::READ | Command::READ_ANDX | Command::READ_RAW | Command::READ_MPX => self.read(taken, said),
+            Command::WRITE | Command::WRITE_ANDX | Command::WRITE_RAW | Command::WRITE_MPX => match detail {
+                Some(Detail::EndOfFile(size)) => self.set_end(taken, *size, said),
+                _ => self.write(taken, status, said),
+            },
+            Command::FLUSH => Ok(format!("Flush {} {said}", self.open(taken)?.handle)),
+            Command::LOCKING_ANDX | Command::LOCK_BYTE_RANGE | Command::UNLOCK_BYTE_RANGE => {
+                self.lock(taken, detail, said)
+            }
+            Command::QUERY_INFORMATION | Command::CHECK_DIRECTORY => self.query_path(taken, BASIC_INFO, status, said),
+            Command::QUERY_INFORMATION2 => {
+                Ok(format!("QUERY_FILE_INFORMATION {} {BASIC_INFO} {said}", self.open(taken)?.handle))
+            }
+            Command::QUERY_INFORMATION_DISK => Ok(format!("QUERY_FS_INFORMATION {SIZE_INFO} {said}")),
+            Command::DELETE => {
+                let path = self.finds(taken, Found::File { size: 0 }, status)?;
+                Ok(format!("Unlink \"\\{path}\" {said}"))
+            }
+            Command::DELETE_DIRECTORY => {
+                let path = self.finds(taken, Found::Directory, status)?;
+                Ok(format!("Rmdir \"\\{path}\" {said}"))
+            }
+            Command::CREATE_DIRECTORY => {
+                let path = self.path(taken)?;
+                let there = if status == NtStatus::OBJECT_NAME_COLLISION { Found::Directory } else { Found::Nothing };
+                self.files.find(&path, there);
+                self.repeats &= status.is_error();
+                Ok(format!("Mkdir \"\\{path}\" {said}"))
+            }
+            Command::RENAME => {
+                let Some(Detail::Rename { path: to, .. }) = detail else {
+                    return Err(format!("{command} that the capture cut off"));
+                };
+                let to = self.shown(taken, to)?;
+                let from = self.finds(taken, Found::Something, status)?;
+                if !status.is_error() {
+                    self.files.rename(&from, &to);
+                }
+                Ok(format!("Rename \"\\{from}\" \"\\{to}\" {said}"))
+            }
+            Command::TRANSACTION2 => self.transaction2(taken, status, said),
+            _ => Err(match taken.subcommand {
+                Some(subcommand) => format!("{command} {subcommand}"),
+                None => command.to_string(),
+            }),
+        }
+    }
+
+    fn transaction2(&mut self, taken: &Taken, status: NtStatus, said: &str) -> Result<String, Reason> {
+        let Some(Subcommand::Trans2(subcommand)) = taken.subcommand else {
+            return Err("TRANSACTION2 that the capture cut off".to_owned());
+        };
+        let detail = taken.details.as_ref().map(|details| &details.request);
+        match (subcommand, detail) {
+            (Trans2::QUERY_PATH_INFORMATION, Some(Detail::Level(level))) => {
+                self.query_path(taken, *level, status, said)
+            }
+            (Trans2::QUERY_FILE_INFORMATION, Some(Detail::Level(level))) => {
+                Ok(format!("QUERY_FILE_INFORMATION {} {level} {said}", self.open(taken)?.handle))
+            }
+            (Trans2::QUERY_FS_INFORMATION, Some(Detail::Level(level))) => {
+                Ok(format!("QUERY_FS_INFORMATION {level} {said}"))
+            }
+            (Trans2::SET_FILE_INFORMATION, Some(Detail::EndOfFile(size))) => self.set_end(taken, *size, said),
+            (Trans2::SET_FILE_INFORMATION, Some(Detail::Delete(delete))) => self.set_delete(taken, *delete, said),
+            // SMB_INFO_STANDARD and SMB_SET_FILE_BASIC_INFO set times and attributes.
+            (Trans2::SET_FILE_INFORMATION, Some(Detail::Level(1 | 0x101 | SET_BASIC))) => {
+                Ok(format!("SET_FILE_INFORMATION {} {SET_BASIC} {said}", self.open(taken)?.handle))
+            }
+            (Trans2::FIND_FIRST2, Some(Detail::Level(level))) => self.find_first(taken, *level, status, said),
+            (Trans2::FIND_NEXT2, _) => Err(format!("{subcommand}: a replayed listing asks for all of it")),
+            (_, Some(Detail::Level(level))) => Err(format!("{subcommand} of level {level:#x}")),
+            _ => Err(subcommand.to_string()),
+        }
+    }
+
+    /// Behind the end of a file, SMB1 answers with success and no bytes.
+    fn read(&mut self, taken: &Taken, said: &str) -> Result<String, Reason> {
+        let (offset, length) = range(taken)?;
+        let open = self.open(taken)?;
+        let handle = open.handle;
+        if offset >= open.size && length > 0 && said == "SUCCESS" {
+            return Ok(format!("ReadX {handle} {offset} {length} 0 NT_STATUS_OK"));
+        }
+        Ok(format!("ReadX {handle} {offset} {length} {length} {said}"))
+    }
+
+    fn query_path(&mut self, taken: &Taken, level: u16, status: NtStatus, said: &str) -> Result<String, Reason> {
+        let path = self.path(taken)?;
+        self.note(&path, Found::Something, status);
+        Ok(format!("QUERY_PATH_INFORMATION \"\\{path}\" {level} {said}"))
+    }
+
+    fn find_first(&mut self, taken: &Taken, level: u16, status: NtStatus, said: &str) -> Result<String, Reason> {
+        let path = taken.path.as_deref().ok_or("FIND_FIRST2 that the capture cut off")?;
+        let (above, pattern) = path.rsplit_once('\\').unwrap_or(("", path));
+        let is_name = !pattern.contains(['*', '?', '<', '>', '"']);
+        let above = self.shown(taken, above)?;
+        let pattern = self.key.map_or_else(|| pattern.to_owned(), |key| key.pattern(pattern));
+        if pattern.contains('"') {
+            return Err("FIND_FIRST2 with a quotation mark in its pattern".to_owned());
+        }
+        let blank = if above.is_empty() { "" } else { "\\" };
+        let whole = format!("{above}{blank}{pattern}");
+        if is_name {
+            self.note(&whole, Found::Something, status);
+        } else if !status.is_error() {
+            self.files.find(&above, Found::Directory);
+        }
+        Ok(format!("FIND_FIRST \"\\{whole}\" {level} 0 0 {said}"))
+    }
+
+    /// The path of a command that takes away what is there.
+    fn finds(&mut self, taken: &Taken, found: Found, status: NtStatus) -> Result<String, Reason> {
+        let path = self.path(taken)?;
+        self.note(&path, found, status);
+        self.repeats &= status.is_error();
+        Ok(path)
+    }
+
+    /// What an answer about a path tells of it.
+    fn note(&mut self, path: &str, found: Found, status: NtStatus) {
+        match status {
+            NtStatus::OBJECT_NAME_NOT_FOUND | NtStatus::NO_SUCH_FILE => self.files.find(path, Found::Nothing),
+            NtStatus::OBJECT_PATH_NOT_FOUND => self.files.misses(path),
+            status if status.is_error() => {}
+            _ => self.files.find(path, found),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What an SMB1 request asks for beyond what it works on, in the words of SMB2 where it has the same (MS-CIFS 2.2.4).
+
+use super::messages::{
+    LockingAndxFields, NtCreateAndx, OpenAndx, ReadBytes, Transaction2Fields, lock_type, trans2::set_file_level,
+};
+use super::{Block, Command, Header, blocks};
+use crate::Detail;
+use crate::bytes::{u8_at, u16_at, u64_at};
+use crate::names::Trans2;
+
+/// FILE_GENERIC_READ and FILE_GENERIC_WRITE (MS-SMB2 2.2.13.1.1).
+const GENERIC_READ: u32 = 0x0012_0089;
+const GENERIC_WRITE: u32 = 0x0012_0116;
+/// FILE_SHARE_READ and FILE_SHARE_WRITE (MS-SMB2 2.2.13).
+const SHARE_READ: u32 = 1;
+const SHARE_WRITE: u32 = 2;
+/// FILE_NON_DIRECTORY_FILE (MS-SMB2 2.2.13).
+const NON_DIRECTORY: u32 = 0x40;
+/// Dispositions (MS-SMB2 2.2.13).
+const OPEN: u32 = 1;
+const CREATE: u32 = 2;
+const OPEN_IF: u32 = 3;
+const OVERWRITE: u32 = 4;
+const OVERWRITE_IF: u32 = 5;
+/// Access modes (2.2.4.3): reading and writing, denying nothing.
+const BOTH: u16 = 0x42;
+/// Bytes of the data of a transaction that are looked at.
+const CHANGE: usize = 8;
+/// FileDispositionInformation and FileEndOfFileInformation, passed through (MS-SMB 2.2.2.3.5).
+const PASSED_DISPOSITION: u16 = 1013;
+const PASSED_END_OF_FILE: u16 = 1020;
+
+/// Reads a block of a request of which `message` begins with the header; absent where there is nothing more to it, or it is
+/// cut off.
+pub fn detail(block: &Block<'_>, message: &[u8]) -> Option<Detail> {
+    let w = block.words;
+    Some(match block.command {
+        Command::NT_CREATE_ANDX => Detail::Create {
+            desired_access: NtCreateAndx::desired_access(w)?,
+            share_access: NtCreateAndx::share_access(w)?,
+            create_disposition: NtCreateAndx::create_disposition(w)?,
+            create_options: NtCreateAndx::create_options(w)?,
+            file_attributes: NtCreateAndx::ext_file_attributes(w)?,
+        },
+        Command::OPEN_ANDX => {
+            let mode = OpenAndx::open_mode(w)?;
+            let disposition = match (mode & 0x10 != 0, mode & 3) {
+                (true, 0) => CREATE,
+                (true, 1) => OPEN_IF,
+                (true, _) => OVERWRITE_IF,
+                (false, 2) => OVERWRITE,
+                (false, _) => OPEN,
+            };
+            open(OpenAndx::access_mode(w)?, disposition, OpenAndx::file_attributes(w)?)
+        }
+        Command::OPEN => open(u16_at(w, 0)?, OPEN, 0),
+        Command::CREATE => open(BOTH, OVERWRITE_IF, u16_at(w, 0)?),
+        Command::CREATE_NEW => open(BOTH, CREATE, u16_at(w, 0)?),
+        Command::RENAME => {
+            let (_, end) = block.string(1)?;
+            let (path, _) = block.string(end + 1)?;
+            Detail::Rename { path, replace: false }
+        }
+        Command::WRITE if ReadBytes::count(w)? == 0 => Detail::EndOfFile(ReadBytes::offset(w)?.into()),
+        Command::LOCK_BYTE_RANGE => Detail::Lock { count: 1, flags: 2 },
+        Command::UNLOCK_BYTE_RANGE => Detail::Lock { count: 1, flags: 4 },
+        Command::LOCKING_ANDX => {
+            use LockingAndxFields as Fields;
+            let (locks, unlocks) = (Fields::locks(w)?, Fields::unlocks(w)?);
+            let is_shared = Fields::type_of_lock(w)? & lock_type::SHARED_LOCK != 0;
+            let flags = match (locks, is_shared) {
+                (0, _) => 4,
+                (_, true) => 1,
+                (_, false) => 2,
+            };
+            Detail::Lock { count: locks.saturating_add(unlocks), flags }
+        }
+        Command::TRANSACTION2 => transaction2(w, message)?,
+        _ => return None,
+    })
+}
+
+/// How many bytes of a request must be at hand for it, which holds its words already.
+pub fn detail_needed(header: &Header, prefix: &[u8]) -> usize {
+    let Some(block) = blocks(header, prefix).next().filter(|block| block.command == Command::TRANSACTION2) else {
+        return 0;
+    };
+    let Some((start, length)) = data(block.words) else { return 0 };
+    start.saturating_add(length.min(CHANGE))
+}
+
+/// A DOS access mode (2.2.4.3) as rights: what it is for, and what others may do meanwhile.
+fn open(mode: u16, create_disposition: u32, file_attributes: u16) -> Detail {
+    let desired_access = match mode & 7 {
+        1 => GENERIC_WRITE,
+        2 => GENERIC_READ | GENERIC_WRITE,
+        // 0 reads, 3 executes.
+        _ => GENERIC_READ,
+    };
+    let share_access = match mode >> 4 & 7 {
+        1 => 0,
+        2 => SHARE_READ,
+        3 => SHARE_WRITE,
+        _ => SHARE_READ | SHARE_WRITE,
+    };
+    Detail::Create {
+        desired_access,
+        share_access,
+        create_disposition,
+        create_options: NON_DIRECTORY,
+        file_attributes: file_attributes.into(),
+    }
+}
+
+fn transaction2(w: &[u8], message: &[u8]) -> Option<Detail> {
+    let parameters = usize::from(Transaction2Fields::parameter_offset(w)?);
+    let parameter = |at: usize| u16_at(message, parameters.checked_add(at)?);
+    Some(match Trans2(Transaction2Fields::subcommand(w)?) {
+        Trans2::FIND_FIRST2 => Detail::Level(parameter(6)?),
+        Trans2::QUERY_PATH_INFORMATION | Trans2::QUERY_FS_INFORMATION | Trans2::SET_PATH_INFORMATION => {
+            Detail::Level(parameter(0)?)
+        }
+        Trans2::QUERY_FILE_INFORMATION => Detail::Level(parameter(2)?),
+        Trans2::SET_FILE_INFORMATION => {
+            let level = parameter(2)?;
+            let (start, _) = data(w)?;
+            if level == set_file_level(13).0 || level == PASSED_DISPOSITION {
+                Detail::Delete(u8_at(message, start)? != 0)
+            } else if level == set_file_level(20).0 || level == PASSED_END_OF_FILE {
+                Detail::EndOfFile(u64_at(message, start)?)
+            } else {
+                Detail::Level(level)
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// Where the data of a TRANSACTION2 are, and how many bytes.
+fn data(w: &[u8]) -> Option<(usize, usize)> {
+    Some((Transaction2Fields::data_offset(w)?.into(), Transaction2Fields::data_count(w)?.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::messages::trans2::{FindFirst2, InformationLevel, QueryPathInformation, SetFileInformation};
+    use super::super::messages::{LockRange, LockingAndx, Message, Rename};
+    use super::super::{Header, flags2};
+    use super::*;
+    use crate::fscc::Data;
+
+    /// The detail of a request, which needs no more of it than is said, and is absent of less.
+    fn detail_of(request: &impl Message, command: Command) -> Option<Detail> {
+        let header = Header { command, status: 0, flags: 0, flags2: flags2::UNICODE, tid: 0, pid: 0, uid: 0, mid: 0 };
+        let mut bytes = Vec::new();
+        request.emit(&header, &mut bytes);
+        let of = |bytes: &[u8]| detail(&blocks(&header, bytes).next()?, bytes);
+        let needed = crate::smb1::needed(&header, &bytes).max(detail_needed(&header, &bytes));
+        assert!(needed <= bytes.len(), "{needed} of {}", bytes.len());
+        assert_eq!(of(&bytes[..needed]), of(&bytes));
+        assert_eq!(of(&bytes[..40]), None, "cut off");
+        of(&bytes)
+    }
+
+    #[test]
+    fn transactions_tell_their_level_and_what_they_set() {
+        let find = FindFirst2 {
+            search_attributes: 0x16,
+            search_count: 7,
+            flags: 2,
+            information_level: InformationLevel(0x0104),
+            max_data_count: 16_384,
+            file_name: r"\d\*",
+        };
+        assert_eq!(detail_of(&find, Command::TRANSACTION2), Some(Detail::Level(0x0104)));
+        let query = QueryPathInformation {
+            information_level: InformationLevel(0x0101),
+            max_data_count: 40,
+            file_name: r"\d\a",
+        };
+        assert_eq!(detail_of(&query, Command::TRANSACTION2), Some(Detail::Level(0x0101)));
+        let set = |information| detail_of(&SetFileInformation { fid: 5, information }, Command::TRANSACTION2);
+        assert_eq!(set(Data::EndOfFile(1 << 33)), Some(Detail::EndOfFile(1 << 33)));
+        assert_eq!(set(Data::Disposition(true)), Some(Detail::Delete(true)));
+        assert_eq!(set(Data::Allocation(9)), Some(Detail::Level(0x0103)));
+    }
+
+    #[test]
+    fn a_rename_tells_the_new_name_and_locks_tell_their_kind() {
+        let rename = Rename { search_attributes: 0x16, old_file_name: "a".into(), new_file_name: r"d\b".into() };
+        let expected = Detail::Rename { path: r"d\b".to_owned(), replace: false };
+        assert_eq!(detail_of(&rename, Command::RENAME), Some(expected));
+        let range = LockRange { pid: 1, offset: 0, length: 10 };
+        let lock = LockingAndx { fid: 5, locks: &[range], ..LockingAndx::default() };
+        assert_eq!(detail_of(&lock, Command::LOCKING_ANDX), Some(Detail::Lock { count: 1, flags: 2 }));
+        let unlock = LockingAndx { fid: 5, unlocks: &[range], ..LockingAndx::default() };
+        assert_eq!(detail_of(&unlock, Command::LOCKING_ANDX), Some(Detail::Lock { count: 1, flags: 4 }));
+    }
+
+    #[test]
+    fn a_dos_open_is_one_of_nt_in_other_words() {
+        // 2.2.4.3: mode 0x42 reads and writes, and denies nothing; 0x20 reads, and denies writes. 2.2.4.41: OpenMode 0x11
+        // opens, or creates.
+        assert_eq!(
+            open(0x42, OPEN_IF, 0x20),
+            Detail::Create {
+                desired_access: 0x0012_019f,
+                share_access: 3,
+                create_disposition: 3,
+                create_options: 0x40,
+                file_attributes: 0x20,
+            }
+        );
+        assert!(matches!(open(0x20, OPEN, 0), Detail::Create { desired_access: 0x0012_0089, share_access: 1, .. }));
+    }
+}
