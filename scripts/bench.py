@@ -45,7 +45,7 @@ class Case:
     @property
     def shows_every_exchange(self) -> bool:
         """Damage hides some, and a short snap length all members of a compound but the first."""
-        return not self.is_damaged and (self.snap is None or self.mix != "office")
+        return not self.is_damaged and (self.snap is None or self.mix not in ("office", "site"))
 
 
 @dataclass(slots=True)
@@ -74,6 +74,8 @@ CASES = (
     Case("netbench-128", "netbench", snap=128),
     Case("office-damaged", "office", extra=DAMAGE),
     Case("bulk-offload", "bulk", flows=8, extra=("--offload",)),
+    Case("site", "site", flows=1536),
+    Case("site-128", "site", flows=1536, snap=128),
 )
 
 
@@ -129,7 +131,12 @@ class Bench:
         command = [str(self.smbscope), "analyze", "--quiet", str(path)]
         if not self.has_threads:
             return {"smbscope": command}
-        return {"smbscope --threads 1": [*command, "--threads", "1"], "smbscope": command}
+        one_thread = [*command, "--threads", "1"]
+        return {
+            bench_page.ONE_THREAD: one_thread,
+            bench_page.WITHOUT_FINDINGS: [*one_thread, "--no-findings"],
+            "smbscope": command,
+        }
 
     def measure(self, case: Case, size: int) -> Measured:
         """All programs on one capture."""
@@ -193,7 +200,7 @@ def main() -> int:
     if not options.without_scaling:
         base = options.scaling_bytes or options.bytes // 8
         sizes = [bench.scale(Case("scaling", "office"), base * factor) for factor in (1, 4, 16)]
-        flows = [bench.scale(Case("scaling", "office", flows=10 * factor), base * 4) for factor in (1, 10, 100, 1000)]
+        flows = [bench.scale(Case("scaling", "site", flows=count), base * 4) for count in (100, 1_000, 10_000, 100_000)]
     page = bench_page.page(measured, sizes, flows, rounds=bench.rounds, smbscope=bench.smbscope, load=load)
     if NOTES.exists():
         page += "\n" + NOTES.read_text(encoding="utf-8")

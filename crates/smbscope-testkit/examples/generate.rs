@@ -17,6 +17,8 @@ enum MixName {
     Office,
     /// SMB 3.1.1: copies of large files
     Bulk,
+    /// SMB 2.1 to 3.1.1: many hosts with several connections each
+    Site,
 }
 
 /// Writes a large capture from a seed, and says what is in it.
@@ -80,6 +82,7 @@ fn main() -> anyhow::Result<()> {
         MixName::Netbench => Mix::NetBench,
         MixName::Office => Mix::Office,
         MixName::Bulk => Mix::Bulk,
+        MixName::Site => Mix::Site,
     };
     let limit = match (arguments.bytes, arguments.packets) {
         (Some(bytes), _) => Limit::Bytes(bytes),
@@ -116,6 +119,7 @@ fn print(truth: &Truth) {
         ("dropped_packets", truth.dropped_packets),
         ("duplicated_packets", truth.duplicated_packets),
         ("reordered_packets", truth.reordered_packets),
+        ("resent_segments", truth.resent_segments),
     ] {
         println!("{name} {value}");
     }

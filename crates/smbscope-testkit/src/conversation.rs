@@ -65,6 +65,7 @@ pub struct Conversation {
     said: [u64; 2],
     spans: Vec<Span>,
     windows: [u16; 2],
+    window_scales: Option<[u8; 2]>,
 }
 
 #[derive(Debug, Clone)]
@@ -94,10 +95,16 @@ pub fn framed(message: impl Into<Vec<u8>>) -> Vec<u8> {
 impl Conversation {
     /// A connection from its handshake on, from 10.0.0.1:50000 to 10.0.0.2:445.
     pub fn new() -> Conversation {
+        Conversation::far(10)
+    }
+
+    /// The same with a round trip of so many microseconds between the capture point and the server.
+    pub fn far(server_us: i64) -> Conversation {
+        let answered = server_us * 1000;
         let mut conversation = Conversation::midstream();
         conversation.push(Side::Client, 0, TcpFlags::SYN, Vec::new());
-        conversation.push(Side::Server, 10_000, TcpFlags::SYN | TcpFlags::ACK, Vec::new());
-        conversation.push(Side::Client, 20_000, TcpFlags::ACK, Vec::new());
+        conversation.push(Side::Server, answered, TcpFlags::SYN | TcpFlags::ACK, Vec::new());
+        conversation.push(Side::Client, answered + 10_000, TcpFlags::ACK, Vec::new());
         conversation
     }
 
@@ -113,6 +120,7 @@ impl Conversation {
             said: [0, 0],
             spans: Vec::new(),
             windows: [64_240, 64_240],
+            window_scales: None,
         }
     }
 
@@ -208,6 +216,12 @@ impl Conversation {
         self
     }
 
+    /// The SYNs of client and server offer to shift windows by so many bits (RFC 7323 2.2); otherwise they don't.
+    pub fn window_scales(mut self, client: u8, server: u8) -> Conversation {
+        self.window_scales = Some([client, server]);
+        self
+    }
+
     /// Sends bytes, cut into segments.
     pub fn says(mut self, side: Side, at_ns: i64, bytes: Vec<u8>) -> Conversation {
         let start = self.said[side.index()];
@@ -278,6 +292,7 @@ impl Conversation {
                 acknowledgment: if event.flags & TcpFlags::ACK != 0 { acknowledgment } else { 0 },
                 flags: TcpFlags(event.flags),
                 window: event.window,
+                window_scale: self.window_scales.filter(|_| event.flags & TcpFlags::SYN != 0).map(|scales| scales[us]),
                 ip_id: ip_ids[us],
                 payload: event.payload,
                 snap: usize::MAX,

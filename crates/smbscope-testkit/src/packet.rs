@@ -1,6 +1,6 @@
 //! A TCP packet as a test makes it: with the truth about where it comes from, and its encoding.
 
-use smbscope_capture::{TcpFlags, TcpSegment};
+use smbscope_capture::{TcpFlags, TcpSegment, WindowScale};
 use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
 use std::net::{IpAddr, SocketAddr};
 
@@ -59,6 +59,8 @@ pub struct Packet {
     pub flags: TcpFlags,
     /// Receive window.
     pub window: u16,
+    /// The window scale option, of a SYN that has one.
+    pub window_scale: Option<u8>,
     /// Identification of the IPv4 header.
     pub ip_id: u16,
     /// What it carries.
@@ -80,7 +82,12 @@ impl Packet {
 
     /// Length on the wire, from the Ethernet header on.
     pub fn wire_length(&self) -> usize {
-        HEADERS + self.payload.len()
+        HEADERS + self.options().len() + self.payload.len()
+    }
+
+    /// The TCP options: a no-operation before the window scale.
+    fn options(&self) -> Vec<u8> {
+        self.window_scale.map_or_else(Vec::new, |shift| vec![1, 3, 3, shift])
     }
 
     /// What a TCP reader is given when this is packet `number` of the first capture.
@@ -98,6 +105,11 @@ impl Packet {
             acknowledgment: self.acknowledgment,
             flags: self.flags,
             window: self.window,
+            window_scale: match (self.flags.syn(), self.window_scale) {
+                (true, Some(shift)) => WindowScale::Shift(shift),
+                (true, None) => WindowScale::Absent,
+                _ => WindowScale::Unknown,
+            },
             timestamp_value: None,
             names_later_bytes: false,
             ip_id: Some(self.ip_id),
@@ -117,9 +129,11 @@ impl Packet {
         tcp.extend(self.destination.port().to_be_bytes());
         tcp.extend(self.sequence.to_be_bytes());
         tcp.extend(self.acknowledgment.to_be_bytes());
-        tcp.extend([5 << 4, self.flags.0]);
+        let options = self.options();
+        tcp.extend([(5 + options.len() as u8 / 4) << 4, self.flags.0]);
         tcp.extend(self.window.to_be_bytes());
         tcp.extend([0; 4]);
+        tcp.extend(&options);
         tcp.extend(&self.payload);
         let pseudo = [&source.octets()[..], &destination.octets(), &[0, 6], &(tcp.len() as u16).to_be_bytes()];
         let sum = checksum(&[&pseudo.concat(), &tcp]);

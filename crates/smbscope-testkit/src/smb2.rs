@@ -1,7 +1,7 @@
 //! SMB2 messages as tests need them (MS-SMB2 2.2): the fields that an analysis reads, zeros elsewhere.
 
 use smbscope_wire::codec::{List, Put, Value};
-use smbscope_wire::names::InfoLevel;
+use smbscope_wire::names::{Fsctl, InfoLevel};
 use smbscope_wire::smb2::messages::{self as wire, *};
 use smbscope_wire::smb2::{Command, FileReference, Header, LockElement, TRANSFORM_ID, TransformHeader, flags};
 use smbscope_wire::status::NtStatus;
@@ -68,6 +68,12 @@ impl Message {
     /// With the flag of a signed message.
     pub fn signed(mut self) -> Message {
         self.header.flags |= flags::SIGNED;
+        self
+    }
+
+    /// A request that costs so many credits and asks for as many, or a response to one that grants so many.
+    pub fn credits(mut self, charge: u16, credits: u16) -> Message {
+        (self.header.credit_charge, self.header.credits) = (charge, credits);
         self
     }
 
@@ -146,6 +152,15 @@ pub fn negotiate_response(message_id: u64, dialect: u16) -> Message {
     answer(message_id, negotiate::Response { security_mode: 1, dialect, ..Default::default() }).outside()
 }
 
+/// 2.2.3 and 2.2.4 of two sides with these capabilities.
+pub fn negotiation(message_id: u64, dialect: u16, capabilities: u32) -> (Message, Message) {
+    let dialects = &[dialect];
+    let offer =
+        negotiate::Request { security_mode: 1, capabilities, dialects: List::Values(dialects), ..Default::default() };
+    let choice = negotiate::Response { security_mode: 1, dialect, capabilities, ..Default::default() };
+    (request(message_id, offer).outside(), answer(message_id, choice).outside())
+}
+
 /// 2.2.5, with an NTLMSSP AUTHENTICATE_MESSAGE.
 pub fn session_setup(message_id: u64, domain: &str, user: &str) -> Message {
     let token = &ntlm_authenticate(domain, user);
@@ -156,6 +171,13 @@ pub fn session_setup(message_id: u64, domain: &str, user: &str) -> Message {
 pub fn session_setup_begin(message_id: u64) -> Message {
     let token = b"NTLMSSP\0\x01\0\0\0\x07\x82\x08\xa2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     request(message_id, session_setup::Request { token, ..Default::default() }).outside()
+}
+
+/// 2.2.5, which binds the connection to a session.
+pub fn session_bind(message_id: u64, domain: &str, user: &str, session_id: u64) -> Message {
+    let token = &ntlm_authenticate(domain, user);
+    let flags = session_setup::Request::BINDING;
+    request(message_id, session_setup::Request { flags, token, ..Default::default() }).session(session_id).tree(0)
 }
 
 /// 2.2.6
@@ -332,6 +354,29 @@ pub fn query_info(message_id: u64, number: u64) -> Message {
 /// 2.2.38
 pub fn query_info_response(message_id: u64, output: &[u8]) -> Message {
     answer(message_id, query_info::Response { output })
+}
+
+/// 2.2.31: asks for the server's interfaces.
+pub fn query_interfaces(message_id: u64) -> Message {
+    let code = Fsctl::QUERY_NETWORK_INTERFACE_INFO;
+    request(message_id, ioctl::Request::new(code, FileReference::NONE, &[], 65_536))
+}
+
+/// 2.2.32.5: interfaces by number, speed in bits a second, and IPv4 address.
+pub fn interfaces_response(message_id: u64, interfaces: &[(u32, u64, [u8; 4])]) -> Message {
+    let mut output = Vec::new();
+    for (at, (index, speed, address)) in interfaces.iter().enumerate() {
+        let mut entry = vec![0; 152];
+        let next = if at + 1 < interfaces.len() { 152u32 } else { 0 };
+        entry[..4].copy_from_slice(&next.to_le_bytes());
+        entry[4..8].copy_from_slice(&index.to_le_bytes());
+        entry[16..24].copy_from_slice(&speed.to_le_bytes());
+        entry[24..26].copy_from_slice(&2u16.to_le_bytes());
+        entry[28..32].copy_from_slice(address);
+        output.extend(entry);
+    }
+    let (code, file) = (Fsctl::QUERY_NETWORK_INTERFACE_INFO, FileReference::NONE);
+    answer(message_id, ioctl::Response { code, file, input: &[], output: &output })
 }
 
 /// 2.2.35

@@ -22,6 +22,8 @@ const OFFLOADED: usize = 44;
 const NS_PER_BYTE: i64 = 8;
 /// A single segment is acknowledged after this time.
 const ACK_DELAY_NS: i64 = 40_000_000;
+/// A segment is sent again after this time: a tail loss probe (RFC 8985 7.2) on a fast network.
+const RESENT_AFTER_NS: i64 = 3_000_000;
 /// Servers that the clients share.
 const SERVERS: u32 = 4;
 
@@ -40,6 +42,9 @@ pub(super) struct Flow {
     handshake: u8,
     turns: Turns,
     client: Box<dyn Client>,
+    /// The share of the segments that are sent again, and whether this one was sent before.
+    resent: f64,
+    is_again: bool,
     /// Bytes of the current turn that were sent.
     sent: usize,
     /// Segments that their receiver has not acknowledged.
@@ -51,8 +56,9 @@ pub(super) struct Flow {
 impl Flow {
     /// A connection that has not begun.
     pub(super) fn new(index: u32, settings: &Settings, client: Box<dyn Client>, mut random: Random) -> Flow {
-        let [_, a, b, c] = (index + 1).to_be_bytes();
-        let server = Ipv4Addr::new(10, 250, 0, 1 + (index % SERVERS) as u8);
+        let host = index / settings.flows_per_host.max(1);
+        let [_, a, b, c] = (host + 1).to_be_bytes();
+        let server = Ipv4Addr::new(10, 250, 0, 1 + (host % SERVERS) as u8);
         let mss = MSS - if client.has_timestamps() { TIMESTAMPS } else { 0 };
         let first = [random.bits() as u32, random.bits() as u32];
         Flow {
@@ -69,6 +75,8 @@ impl Flow {
             handshake: 0,
             turns: Turns::new(settings.service_ns, settings.think_ns, random),
             client,
+            resent: settings.resent,
+            is_again: false,
             sent: 0,
             unacknowledged: 0,
             acknowledges: None,
@@ -95,6 +103,12 @@ impl Flow {
         headers.followed = !is_last && self.unacknowledged == 0;
         if let Some(turn) = self.turns.current() {
             recorder.packet(now, &headers, &turn.frame, from..end)?;
+        }
+        if std::mem::take(&mut self.is_again) {
+            recorder.sent_again();
+        } else if self.resent > 0.0 && self.turns.random.chance(self.resent) {
+            self.is_again = true;
+            return Ok(now + RESENT_AFTER_NS);
         }
         let us = side.index();
         self.next[us] = self.next[us].wrapping_add((end - from) as u32);

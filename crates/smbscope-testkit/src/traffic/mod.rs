@@ -42,6 +42,9 @@ pub enum Mix {
     Office,
     /// SMB 3.1.1 copying large files, mostly from the server: 1 MiB reads, four outstanding.
     Bulk,
+    /// What a site has: people at work on hosts with several connections each, SMB 2.1 to 3.1.1 in turn, a quarter of the
+    /// connections signed, one segment in a thousand sent again.
+    Site,
 }
 
 /// Payload of a TCP segment at most.
@@ -82,6 +85,10 @@ pub struct Settings {
     pub seed: u64,
     /// Connections at once.
     pub flows: u32,
+    /// So many of them have the same hosts.
+    pub flows_per_host: u32,
+    /// The share of the segments that their sender sends again.
+    pub resent: f64,
     /// When to stop.
     pub limit: Limit,
     /// Bytes of a packet that are captured at most.
@@ -104,6 +111,8 @@ impl Settings {
             mix,
             seed: 1,
             flows,
+            flows_per_host: if mix == Mix::Site { 12 } else { 1 },
+            resent: if mix == Mix::Site { 0.001 } else { 0.0 },
             limit,
             snap: 262_144,
             segments: Segments::Mtu,
@@ -143,6 +152,8 @@ pub struct Truth {
     pub duplicated_packets: u64,
     /// Packets that changed places with the next one.
     pub reordered_packets: u64,
+    /// Segments that their sender sent again.
+    pub resent_segments: u64,
 }
 
 impl Truth {
@@ -184,5 +195,6 @@ fn client(mix: Mix, index: u32) -> Box<dyn Client> {
         Mix::NetBench => Box::new(netbench::NetBench::new(index)),
         Mix::Office => Box::new(office::Smb2Client::office(index)),
         Mix::Bulk => Box::new(office::Smb2Client::bulk(index)),
+        Mix::Site => Box::new(office::Smb2Client::site(index)),
     }
 }

@@ -26,6 +26,7 @@ pub(super) struct Smb2Client {
     index: u32,
     dialect: u16,
     is_bulk: bool,
+    is_signed: bool,
     is_set_up: bool,
     message_id: u64,
     file: u64,
@@ -44,7 +45,24 @@ impl Smb2Client {
     /// Somebody at work; every other one with an older system.
     pub(super) fn office(index: u32) -> Smb2Client {
         let dialect = if index.is_multiple_of(2) { 0x0311 } else { 0x0210 };
-        Smb2Client { index, dialect, is_bulk: false, is_set_up: false, message_id: 0, file: 0, notify: None }
+        Smb2Client {
+            index,
+            dialect,
+            is_bulk: false,
+            is_signed: false,
+            is_set_up: false,
+            message_id: 0,
+            file: 0,
+            notify: None,
+        }
+    }
+
+    /// One of many at a site.
+    pub(super) fn site(index: u32) -> Smb2Client {
+        const DIALECTS: [u16; 4] = [0x0210, 0x0300, 0x0302, 0x0311];
+        // Each dialect is signed on some connections.
+        let is_signed = (index / DIALECTS.len() as u32).is_multiple_of(4);
+        Smb2Client { dialect: DIALECTS[index as usize % DIALECTS.len()], is_signed, ..Smb2Client::office(index) }
     }
 
     /// A copy of large files.
@@ -63,7 +81,8 @@ impl Smb2Client {
 
     /// In the client's session and tree.
     fn own(&self, message: Message) -> Message {
-        message.session(self.session()).tree(5)
+        let message = message.session(self.session()).tree(5);
+        if self.is_signed { message.signed() } else { message }
     }
 
     fn exchange(

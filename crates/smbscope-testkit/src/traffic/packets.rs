@@ -43,6 +43,7 @@ fn parse(Frame { time, data, wire_length }: &Frame) -> Packet {
         acknowledgment: u32_at(42),
         flags: TcpFlags(data[47]),
         window: u16_at(48),
+        window_scale: None,
         ip_id: u16_at(18),
         payload,
         snap: usize::MAX,

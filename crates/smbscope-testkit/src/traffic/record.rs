@@ -82,6 +82,11 @@ impl<W: Write> Recorder<W> {
         }
     }
 
+    /// A segment was sent again.
+    pub(super) fn sent_again(&mut self) {
+        self.truth.resent_segments += 1;
+    }
+
     /// A connection begins.
     pub(super) fn flow_begins(&mut self) {
         self.truth.flows += 1;
