@@ -2,8 +2,9 @@
 
 use crate::options::RunOptions;
 use crate::setup::Setup;
+use crate::site::Site;
 use crate::{environment, names};
-use smbscope_load::client::Credentials;
+use smbscope_load::client::{Credentials, Facts};
 use smbscope_load::engine::{Arrivals, Plan, Schedule};
 use smbscope_load::workload::Source;
 use smbscope_report::bench::{self, Document};
@@ -16,6 +17,28 @@ pub(crate) struct Measured {
     pub(crate) capacity: Option<bench::Capacity>,
     /// What could not be kept, and why.
     pub(crate) losses: Vec<String>,
+}
+
+impl Site {
+    /// The server, the share, and how they are spoken to.
+    pub(crate) fn described(&self, facts: &Facts) -> bench::Target {
+        let options = &self.options;
+        bench::Target {
+            host: options.host.clone(),
+            port: options.address.port(),
+            share: options.share.clone(),
+            directory: Some(self.directory.replace('\\', "/")),
+            user: match &options.credentials {
+                Credentials::Ntlm { user, .. } => Some(user.clone()),
+                _ => None,
+            },
+            dialect: Some(facts.dialect.to_string()),
+            signing: names::signing(options.signing).to_owned(),
+            signing_algorithm: facts.signing.map(|algorithm| names::algorithm(algorithm).to_owned()),
+            encryption: names::encryption(options.encryption).to_owned(),
+            cipher: facts.cipher.map(|cipher| names::cipher(cipher).to_owned()),
+        }
+    }
 }
 
 impl Setup {
@@ -47,7 +70,7 @@ impl Setup {
             generator: bench::Generator::new(env!("CARGO_PKG_VERSION")),
             title: self.options.title.clone(),
             headline: String::new(),
-            target: self.target(),
+            target: self.site.described(&self.facts),
             workload: self.workload(),
             settings: self.settings(),
             started_ns: self.started,
@@ -61,27 +84,9 @@ impl Setup {
                 directory: self.options.directory.as_ref().map(|directory| directory.display().to_string()),
             }),
             next: Vec::new(),
+            launch: None,
         };
         document.completed()
-    }
-
-    fn target(&self) -> bench::Target {
-        let options = &self.site.options;
-        bench::Target {
-            host: options.host.clone(),
-            port: options.address.port(),
-            share: options.share.clone(),
-            directory: Some(self.site.directory.replace('\\', "/")),
-            user: match &options.credentials {
-                Credentials::Ntlm { user, .. } => Some(user.clone()),
-                _ => None,
-            },
-            dialect: Some(self.facts.dialect.to_string()),
-            signing: names::signing(options.signing).to_owned(),
-            signing_algorithm: self.facts.signing.map(|algorithm| names::algorithm(algorithm).to_owned()),
-            encryption: names::encryption(options.encryption).to_owned(),
-            cipher: self.facts.cipher.map(|cipher| names::cipher(cipher).to_owned()),
-        }
     }
 
     fn workload(&self) -> bench::Workload {

@@ -20,6 +20,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod files;
+pub mod launch;
 pub mod progress;
 pub mod record;
 pub mod study;

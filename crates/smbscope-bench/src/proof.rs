@@ -1,7 +1,7 @@
 //! Captures of load points, each held against what the client measured.
 
 use crate::document::{self, CaptureFacts, Seen};
-use crate::sniffer::{Capture, Sniffer, Taken};
+use crate::sniffer::{Bytes, Capture, Sniffer, Taken};
 use crate::wire::Wire;
 use crate::{Error, one_line};
 use smbscope_analyze::Options;
@@ -26,8 +26,8 @@ pub(crate) struct Captures {
 
 impl Captures {
     /// Of what goes to and from this server, where captures are asked for.
-    pub(crate) fn of(server: SocketAddr, asked_for: bool) -> Captures {
-        Captures { sniffer: asked_for.then(|| Sniffer::find(server)), server, under_way: None, taken: None }
+    pub(crate) fn of(server: SocketAddr, asked_for: Option<Bytes>) -> Captures {
+        Captures { sniffer: asked_for.map(|bytes| Sniffer::find(server, bytes)), server, under_way: None, taken: None }
     }
 
     /// Why there will be none, although they are asked for.
@@ -61,22 +61,22 @@ impl Captures {
         };
         // Where some did not fit, those that did are still held against the wire one by one.
         let mut wire = Wire::new(run, exchanges.map(|exchanges| exchanges.list.as_slice()));
-        match read(&taken, self.server.port(), &mut wire) {
+        match read(&taken, self.server.port(), &mut |exchange| wire.record(exchange)) {
             Ok(facts) => document::of(run, Seen::Made(&wire, CaptureFacts { file: Some(name), ..facts })),
             Err(why) => document::of(run, Seen::Skipped(why)),
         }
     }
 }
 
-/// What each exchange of the capture is looked at for: beside the client's, and for how far the capture can be trusted.
-struct Both<'w> {
-    wire: &'w mut Wire,
+/// What each exchange of the capture is looked at for: by whoever wants them, and for how far the capture can be trusted.
+struct Both<'e> {
+    each: &'e mut (dyn FnMut(&Exchange) + Send),
     aggregator: Aggregator,
 }
 
 impl Sink for Both<'_> {
     fn exchange(&mut self, exchange: &Exchange) {
-        self.wire.record(exchange);
+        (self.each)(exchange);
         self.aggregator.follow(exchange, true);
         self.aggregator.record(exchange);
     }
@@ -90,13 +90,13 @@ impl Sink for Both<'_> {
     }
 }
 
-/// Puts the commands of a capture beside those of the client, and says how far it can be trusted. `port` is the
+/// Hands on the commands of a capture, in the order in which they end, and says how far it can be trusted. `port` is the
 /// server's.
-fn read(taken: &Taken, port: u16, wire: &mut Wire) -> Result<CaptureFacts, String> {
+pub(crate) fn read(taken: &Taken, port: u16, each: &mut (dyn FnMut(&Exchange) + Send)) -> Result<CaptureFacts, String> {
     let name = taken.file.display().to_string();
     let mut set = CaptureSet::open(&[Input::File(taken.file.clone())]).map_err(|error| one_line(&error))?;
     let options = Options { ports: vec![port], ..Options::default() };
-    let mut sinks = [Both { wire, aggregator: Aggregator::new() }];
+    let mut sinks = [Both { each, aggregator: Aggregator::new() }];
     let analysis = pipeline::run(&mut set, &options, Sharding::None, Threading::Inline, &mut sinks, |_| {}).map_err(
         |failure| format!("cannot read {name}: an analysis that takes nothing for granted failed: {failure:?}"),
     )?;

@@ -9,6 +9,7 @@ use crate::progress::{Heading, Progress};
 use crate::proof::Captures;
 use crate::setup::{Setup, now};
 use crate::site::Site;
+use crate::sniffer::Bytes;
 use crate::{prepare, ramp};
 use smbscope_load::client::{self, Facts, Options, Session};
 use smbscope_load::engine::Plan;
@@ -63,7 +64,8 @@ impl Bench {
         if let Some(within) = setup.options.prepare {
             prepare::run(&setup, within, progress, stop)?;
         }
-        let captures = Captures::of(setup.site.options.address, setup.options.capture);
+        let bytes = if setup.options.workload.has_queues() { Bytes::All } else { Bytes::First512 };
+        let captures = Captures::of(setup.site.options.address, setup.options.capture.then_some(bytes));
         if let Some(why) = captures.why_not() {
             progress.note(&format!("no capture: {why}"));
         }
@@ -94,7 +96,7 @@ fn suit_a_folder(options: &mut RunOptions) -> Result<(), Error> {
 }
 
 /// Connects once, so that a wrong password or a missing share is said before anything is begun.
-fn look(options: &Options) -> Result<Facts, Error> {
+pub(crate) fn look(options: &Options) -> Result<Facts, Error> {
     let runtime =
         Builder::new_current_thread().enable_all().build().map_err(Error::system("runtime for the client"))?;
     runtime.block_on(async {

@@ -9,8 +9,26 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Bytes of each packet: all headers and the names in most messages.
-const SNAP_LENGTH: u32 = 512;
+/// How much of each packet is captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bytes {
+    /// All headers and the names in most messages. Enough where a message begins with a packet, as it does for a client that
+    /// has one command outstanding.
+    First512,
+    /// All: of several that are outstanding, a message begins where the one before ends.
+    All,
+}
+
+impl Bytes {
+    /// As the programs take it; zero is the longest packet that they know.
+    fn snap_length(self) -> &'static str {
+        match self {
+            Bytes::First512 => "512",
+            Bytes::All => "0",
+        }
+    }
+}
+
 /// Buffer of the kernel in KiB; a capture that drops packets proves little.
 const BUFFER_KIB: u32 = 64 << 10;
 /// Longest wait for a capture to begin or to end.
@@ -21,7 +39,7 @@ const SETTLE: Duration = Duration::from_millis(1_200);
 
 /// Runs a command that ends when it is told to, and that ends with us: what is read is the end of a pipe that is ours
 /// alone, and so closed by the system however we end. A capture that goes on by itself would fill the disk.
-const UNTIL_END_OF_INPUT: &str = r#"exec 3<&0
+pub(crate) const UNTIL_END_OF_INPUT: &str = r#"exec 3<&0
 "$@" 3<&- </dev/null & program=$!
 { read -r _ <&3; kill -TERM "$program"; } 2>/dev/null & watch=$!
 exec 3<&-
@@ -54,10 +72,10 @@ impl Program {
         }
     }
 
-    fn command(self, path: &Path, interface: &str, filter: &str, file: &Path) -> Command {
+    fn command(self, path: &Path, interface: &str, bytes: Bytes, filter: &str, file: &Path) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", UNTIL_END_OF_INPUT, "sh"]).arg(path);
-        command.args(["-i", interface, "-s", &SNAP_LENGTH.to_string()]);
+        command.args(["-i", interface, "-s", bytes.snap_length()]);
         match self {
             // Without -Z, tcpdump changes to a user who may not write here.
             Program::Tcpdump => command.args(["-B", &BUFFER_KIB.to_string(), "-n", "-Z", "root"]).arg("-w"),
@@ -78,18 +96,19 @@ pub(crate) struct Sniffer {
     program: Program,
     path: PathBuf,
     interface: String,
+    bytes: Bytes,
     filter: String,
 }
 
 impl Sniffer {
     /// A way to capture the traffic with this server; else why there is none, and what to do.
-    pub(crate) fn find(server: SocketAddr) -> Result<Sniffer, String> {
+    pub(crate) fn find(server: SocketAddr, bytes: Bytes) -> Result<Sniffer, String> {
         let interface = interface_to(server);
         let filter = format!("tcp port {} and host {}", server.port(), server.ip());
         let mut reasons = Vec::new();
         for program in Program::ALL {
             let Some(path) = on_path(program.name()) else { continue };
-            let sniffer = Sniffer { program, path, interface: interface.clone(), filter: filter.clone() };
+            let sniffer = Sniffer { program, path, interface: interface.clone(), bytes, filter: filter.clone() };
             match sniffer.try_out() {
                 Ok(()) => return Ok(sniffer),
                 Err(why) => reasons.push(why),
@@ -110,7 +129,7 @@ impl Sniffer {
         let said = File::create(&log).map_err(|error| format!("cannot write {}: {error}", log.display()))?;
         let child = self
             .program
-            .command(&self.path, &self.interface, &self.filter, file)
+            .command(&self.path, &self.interface, self.bytes, &self.filter, file)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(said)
@@ -221,7 +240,7 @@ fn device_of(route: &str) -> Option<&str> {
 }
 
 /// Where a program is: some are not on the path of an ordinary user.
-fn on_path(program: &str) -> Option<PathBuf> {
+pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
     folders.map(|folder| folder.join(program)).find(|file| file.is_file())

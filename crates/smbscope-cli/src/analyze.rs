@@ -13,6 +13,7 @@ use smbscope_bench::files::Sources;
 use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_findings::whatif::{self, COMMANDS_MAX, Prediction, RoundTrips};
 use smbscope_findings::{Catalogue, Context};
+use smbscope_load::bounded;
 use smbscope_model::units;
 use smbscope_model::{
     ClockStep, Connection, Endpoints, Exchange, Nanos, Quality, SeenTwice, SkippedPackets, SkippedProtocol,
@@ -23,8 +24,7 @@ use smbscope_report::text::TextOptions;
 use smbscope_report::{Explanation, Report, classic, counted, csv, html, json, parquet, slice_table, text};
 use smbscope_stats::BINS_MAX;
 use smbscope_stats::filter::Filter;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -43,11 +43,22 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
 
 /// The same arguments with a filter that lets pass what belongs to an episode alone.
 fn narrowed(arguments: &AnalyzeArguments, number: u32) -> anyhow::Result<AnalyzeArguments> {
+    let (filter, commands) = episode(arguments, number)?;
+    if !arguments.what_if.is_empty() && commands > COMMANDS_MAX as u64 {
+        let (commands, most) =
+            (counted(commands, "command", "commands"), smbscope_model::prose::thousands(COMMANDS_MAX as u64));
+        bail!("--what-if: episode {number} has {commands}, more than {most}: choose a part of it with --filter");
+    }
+    Ok(AnalyzeArguments { filter: Some(filter), episode: None, waterfall: true, ..arguments.clone() })
+}
+
+/// A filter that lets pass what belongs to an episode alone, and its commands.
+pub(crate) fn episode(arguments: &AnalyzeArguments, number: u32) -> anyhow::Result<(Filter, u64)> {
     let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
     if !inputs.iter().all(Input::can_be_read_again) {
         bail!("--episode reads its captures twice, which a pipe does not allow: give files");
     }
-    let first = AnalyzeArguments { by: Vec::new(), episode: None, ..arguments.clone() };
+    let first = AnalyzeArguments { by: Vec::new(), episode: None, what_if: Vec::new(), ..arguments.clone() };
     let Done { report, .. } = report_on(&first)?;
     let Some(episode) = report.explanation.episodes.get(number as usize - 1) else {
         match report.explanation.episodes.len() {
@@ -64,12 +75,7 @@ fn narrowed(arguments: &AnalyzeArguments, number: u32) -> anyhow::Result<Analyze
         None => condition,
     };
     let filter: Filter = expression.parse().map_err(|error| anyhow::anyhow!("--episode {number}: {error}"))?;
-    if !arguments.what_if.is_empty() && episode.commands > COMMANDS_MAX as u64 {
-        let (commands, most) =
-            (counted(episode.commands, "command", "commands"), smbscope_model::prose::thousands(COMMANDS_MAX as u64));
-        bail!("--what-if: episode {number} has {commands}, more than {most}: choose a part of it with --filter");
-    }
-    Ok(AnalyzeArguments { filter: Some(filter), episode: None, waterfall: true, ..arguments.clone() })
+    Ok((filter, episode.commands))
 }
 
 fn run_once(arguments: &AnalyzeArguments) -> anyhow::Result<()> {
@@ -387,12 +393,8 @@ pub(crate) fn say(notes: &[String]) {
 fn catalogue(thresholds: Option<&Path>) -> anyhow::Result<Catalogue> {
     let Some(path) = thresholds else { return Ok(Catalogue::default()) };
     let name = || path.display().to_string();
-    let mut text = String::new();
-    let file = File::open(path).with_context(|| format!("cannot read {}", name()))?;
-    file.take(THRESHOLDS_MAX + 1).read_to_string(&mut text).with_context(|| format!("cannot read {}", name()))?;
-    if text.len() as u64 > THRESHOLDS_MAX {
-        bail!("{}: more than {} of thresholds", name(), units::exact_size(THRESHOLDS_MAX));
-    }
+    let text = bounded::read(path, THRESHOLDS_MAX).with_context(|| format!("cannot read {}", name()))?;
+    let text = String::from_utf8(text).with_context(|| format!("cannot read {}", name()))?;
     Catalogue::with_thresholds(&text).with_context(name)
 }
 
@@ -400,18 +402,12 @@ fn catalogue(thresholds: Option<&Path>) -> anyhow::Result<Catalogue> {
 fn predictions(
     arguments: &AnalyzeArguments,
     connections: &[Connection],
-    recorder: &Recorder,
+    waterfall: &[Exchange],
 ) -> anyhow::Result<Vec<Prediction>> {
-    let Some(waterfall) = recorder.waterfall.as_ref().filter(|_| !arguments.what_if.is_empty()) else {
-        return Ok(Vec::new());
-    };
-    let trips = connections.iter().filter_map(|connection| {
-        let server = connection.server_round_trip?;
-        Some((connection.flow, Nanos(server.0 + connection.client_round_trip.map_or(0, |client| client.0))))
-    });
-    let (trips, exchanges): (RoundTrips, _) = (trips.collect(), waterfall.exchanges());
+    let trips = connections.iter().filter_map(|connection| Some((connection.flow, connection.round_trip()?)));
+    let trips: RoundTrips = trips.collect();
     let predicted = |scenario| {
-        whatif::predict(&exchanges, &trips, scenario).with_context(|| {
+        whatif::predict(waterfall, &trips, scenario).with_context(|| {
             format!("--what-if {scenario}: the capture does not show the round trip of all connections of the episode")
         })
     };
@@ -449,8 +445,10 @@ fn report(
             .push(format!("the bins of the time line are {width} wide: of {asked} there would be more than {most}"));
     }
     let context = Context { catalogue, aggregate: &aggregate, connections: &analysis.found.connections };
-    let what_if = predictions(arguments, &analysis.found.connections, recorder)?;
-    let explanation = Explanation::of(&recorder.collector, &recorder.episodes, &context);
+    let waterfall = recorder.waterfall.as_ref().map(Waterfall::exchanges).unwrap_or_default();
+    let what_if = predictions(arguments, &analysis.found.connections, &waterfall)?;
+    let explained = recorder.collector.as_ref().map(|collector| Explanation::of(collector, &context));
+    let explanation = explained.unwrap_or_default();
     Ok(Report {
         title: arguments.title.clone(),
         captures: set.captures().to_vec(),
@@ -465,11 +463,7 @@ fn report(
         filter: recorder.chooser.filtered(),
         interval: arguments.interval,
         slow: arguments.slow.clone(),
-        explanation: Explanation {
-            what_if,
-            waterfall: recorder.waterfall.as_ref().map(Waterfall::exchanges).unwrap_or_default(),
-            ..explanation
-        },
+        explanation: Explanation { what_if, waterfall, ..explanation },
     })
 }
 

@@ -13,6 +13,7 @@ mod completions;
 mod interrupt;
 mod junit;
 mod lab;
+mod launch;
 mod manual;
 mod output;
 mod progress;
@@ -30,7 +31,7 @@ pub use arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
     StatusArguments, StorageArguments, UpArguments,
 };
-pub use arguments::{RecordArguments, Think};
+pub use arguments::{LaunchArguments, Place, RecordArguments, Think};
 pub use arguments::{StudyArguments, StudyFormat};
 pub use compare::LimitExceeded;
 pub use interrupt::Interrupted;
@@ -66,6 +67,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Verb::Bench(arguments) => bench::run(arguments),
         Verb::Compare(arguments) => compare::run(arguments),
         Verb::Lab(arguments) => lab::run(arguments),
+        Verb::Launch(arguments) => launch::run(arguments),
         Verb::Record(arguments) => record::run(arguments),
         Verb::Study(arguments) => study::run(arguments),
         Verb::Completions(arguments) => completions::run(arguments),

@@ -1,13 +1,14 @@
 //! `smbscope study`: the runs of a study, one after the other, and their results.
 
-use crate::arguments::{Arguments, BenchArguments, LabVerb, StudyArguments, StudyFormat, Verb};
+use crate::arguments::{Arguments, BenchArguments, LabVerb, LaunchArguments, StudyArguments, StudyFormat, Verb};
 use crate::interrupt::{self, Interrupted};
 use crate::output::Output;
-use crate::{BadArguments, bench, terminal};
+use crate::{BadArguments, bench, launch, terminal};
 use anyhow::bail;
 use clap::Parser;
+use smbscope_bench::launch::{Files, LaunchOptions, Series};
 use smbscope_bench::study::{self, Conductor, Place, Study, Variant};
-use smbscope_bench::{Bench, RunOptions, Server, Target};
+use smbscope_bench::{Bench, Connect, RunOptions, Server, Target};
 use smbscope_lab::Settings;
 use smbscope_load::client::Secret;
 use smbscope_model::Nanos;
@@ -71,11 +72,36 @@ fn plan(study: &Study, variants: &[Variant]) -> String {
     listed(&rows.collect::<Vec<_>>())
 }
 
+/// What a run of a variant is.
+enum Work {
+    Load(Box<RunOptions>),
+    Launch(Box<LaunchOptions>),
+}
+
 /// What a run of a variant is made from: the options of its file, read as those of the command line are.
-fn options(variant: &Variant, directory: &Path) -> anyhow::Result<RunOptions> {
-    let line = ["smbscope".to_owned(), "bench".to_owned()].into_iter().chain(variant.options.bench_arguments());
-    let parsed = parsed(line)?;
-    let Verb::Bench(arguments) = parsed else { bail!("the options are not those of bench") };
+fn options(variant: &Variant, directory: &Path) -> anyhow::Result<Work> {
+    let line = ["smbscope".to_owned()].into_iter().chain(variant.options.arguments());
+    match parsed(line)? {
+        Verb::Bench(arguments) => load(variant, arguments, directory).map(|options| Work::Load(Box::new(options))),
+        Verb::Launch(arguments) => {
+            launching(variant, *arguments, directory).map(|options| Work::Launch(Box::new(options)))
+        }
+        _ => bail!("the options are neither those of bench nor those of launch"),
+    }
+}
+
+fn launching(variant: &Variant, arguments: LaunchArguments, directory: &Path) -> anyhow::Result<LaunchOptions> {
+    let arguments = LaunchArguments { output: Some(directory.to_owned()), quiet: true, ..arguments };
+    let mut options = launch::options(&arguments)?;
+    options.title = Some(variant.name.clone());
+    options.invocation = Some(variant.command());
+    if let Files::Share(share) = &mut options.files {
+        fit(variant, &mut share.server)?;
+    }
+    Ok(options)
+}
+
+fn load(variant: &Variant, arguments: Box<BenchArguments>, directory: &Path) -> anyhow::Result<RunOptions> {
     if arguments.other.is_some() {
         bail!("a target is written as smb://[user@]host/share or file:DIR");
     }
@@ -83,19 +109,25 @@ fn options(variant: &Variant, directory: &Path) -> anyhow::Result<RunOptions> {
     let mut options = bench::options(&arguments)?;
     options.title = Some(variant.name.clone());
     options.command = Some(variant.command());
-    match (&mut options.server, variant.options.lab_option()) {
+    fit(variant, &mut options.server)?;
+    Ok(options)
+}
+
+/// Makes a private server as the variant wants it.
+fn fit(variant: &Variant, server: &mut Server) -> anyhow::Result<()> {
+    match (server, variant.options.lab_option()) {
         (Server::Private(private), _) => {
-            let (of_lab, of_bench) = (settings(variant)?, private.settings.storage);
-            let storage = if of_bench.is_slow() { of_bench } else { of_lab.storage };
+            let (of_lab, of_run) = (settings(variant)?, private.settings.storage);
+            let storage = if of_run.is_slow() { of_run } else { of_lab.storage };
             private.settings = Settings { storage, ..of_lab };
         }
         (Server::Named(target @ Target::Share(_)), Some(option)) => {
-            bail!("{option} is an option of a private server, and the load is put on {target}")
+            bail!("{option} is an option of a private server, and the work is done on {target}")
         }
         // A folder stands beside private servers, as their baseline.
         (Server::Named(_), _) => {}
     }
-    Ok(options)
+    Ok(())
 }
 
 /// How the private server of a variant is to be.
@@ -135,14 +167,27 @@ struct Runs {
 
 impl Runs {
     /// The options of a run, which asks for a password that no run before it asked for.
-    fn options(&self, variant: &Variant, directory: &Path) -> anyhow::Result<RunOptions> {
+    fn options(&self, variant: &Variant, directory: &Path) -> anyhow::Result<Work> {
         let mut options = options(variant, directory)?;
-        let (known, ask) = (Arc::clone(&self.passwords), options.connect.password);
-        let target = match &options.server {
+        match &mut options {
+            Work::Load(options) => self.remember(&options.server, &mut options.connect),
+            Work::Launch(options) => {
+                if let Files::Share(share) = &mut options.files {
+                    self.remember(&share.server, &mut share.connect);
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    fn remember(&self, server: &Server, connect: &mut Connect) {
+        let nobody = Box::new(|_: &str| Err("asked twice".into()));
+        let (known, ask) = (Arc::clone(&self.passwords), std::mem::replace(&mut connect.password, nobody));
+        let target = match server {
             Server::Named(target) => target.to_string(),
             Server::Private(_) => String::new(),
         };
-        options.connect.password = Box::new(move |user| {
+        connect.password = Box::new(move |user| {
             let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(password) = known.get(&target) {
                 return Ok(password.clone());
@@ -151,7 +196,6 @@ impl Runs {
             known.insert(target.clone(), password.clone());
             Ok(password)
         });
-        Ok(options)
     }
 
     fn say(&self, text: &str) {
@@ -164,7 +208,10 @@ impl Runs {
 impl Conductor for Runs {
     fn run(&mut self, variant: &Variant, directory: &Path) -> Result<Document, String> {
         let run = || -> anyhow::Result<Document> {
-            let outcome = Bench::open(self.options(variant, directory)?)?.run(&mut (), &self.stop)?;
+            let outcome = match self.options(variant, directory)? {
+                Work::Load(options) => Bench::open(*options)?.run(&mut (), &self.stop)?,
+                Work::Launch(options) => Series::open(*options)?.run(&mut (), &self.stop)?,
+            };
             outcome.kept?;
             Ok(outcome.document)
         };

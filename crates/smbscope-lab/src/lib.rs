@@ -42,6 +42,7 @@ mod users;
 pub use error::Error;
 pub use keeper::keep;
 pub use link::Link;
+pub use mounts::unmount;
 pub use process::Process;
 pub use record::ServerRecord;
 pub use server::{Launcher, Server};

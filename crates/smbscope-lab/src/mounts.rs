@@ -17,7 +17,7 @@ const LIST: &str = "/proc/self/mountinfo";
 const STACKED_MAX: usize = 16;
 
 /// Takes away what is mounted on the folder, if anything is. Who still looks into it keeps it until he leaves.
-pub(crate) fn unmount(folder: &Path) -> Result<(), Error> {
+pub fn unmount(folder: &Path) -> Result<(), Error> {
     let failed = |error: io::Error| Error::file("unmount", folder)(error);
     for _ in 0..STACKED_MAX {
         let Some(real) = real(folder).map_err(failed)? else { return Ok(()) };

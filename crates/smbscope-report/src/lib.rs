@@ -52,7 +52,7 @@ pub use text::table::listed;
 pub use verdict::{SlowSubject, Subject, Thresholds, Verdict, Who};
 
 use smbscope_findings::whatif::Prediction;
-use smbscope_findings::{Collector, Context, Episode, Episodes, Finding};
+use smbscope_findings::{Collector, Context, Episode, Finding};
 use smbscope_model::{CaptureInfo, Connection, Exchange, Nanos, Quality, Share, SkippedPackets, Timestamp};
 use smbscope_stats::{Aggregate, Census};
 
@@ -115,10 +115,10 @@ pub struct Filtered {
 
 impl Explanation {
     /// What was found in the exchanges of a report.
-    pub fn of(collector: &Collector, episodes: &Episodes, context: &Context<'_>) -> Explanation {
+    pub fn of(collector: &Collector, context: &Context<'_>) -> Explanation {
         Explanation {
             findings: smbscope_findings::findings(collector, context),
-            episodes: episodes.finish(),
+            episodes: collector.episodes(),
             ..Explanation::default()
         }
     }

@@ -20,45 +20,47 @@ import type { SmbscopeBenchDocument } from "../types/bench";
 import { rampChart, sidesChart, throughputCurve } from "./charts";
 import { countedSections } from "./counted";
 import { byRate, headline, load, loadText } from "./load";
-import { capacityTable, jobsTable, runTable, serverTable, sidesTable } from "./tables";
+import { capacityTable, jobsTable, launchTable, runTable, serverTable, sidesTable } from "./tables";
 
 export function benchPage(bench: SmbscopeBenchDocument): Page {
-  const { runs, target } = bench;
+  const { runs } = bench;
   const several = runs.length > 1;
   const sides = sidesTable(bench);
   const tried = capacityTable(bench);
-  const jobs = jobsTable(bench);
+  const launches = launchTable(bench);
+  const jobs = launches ? null : jobsTable(bench);
   const server = serverTable(bench);
   return {
-    title: bench.title
-      ? `SMB load: ${bench.title}`
-      : target.dialect === "local"
-        ? "Load on a local folder"
-        : `SMB load on ${target.host}`,
+    title: title(bench),
     facts: [
       facts([
-        ["Target", targetText(bench)],
-        ["Workload", workloadText(bench)],
-        ["Load", scheduleText(bench)],
+        ...(bench.launch
+          ? launchFacts(bench, bench.launch)
+          : ([
+              ["Target", targetText(bench)],
+              ["Workload", workloadText(bench)],
+              ["Load", scheduleText(bench)],
+            ] as [string, string][])),
         ["Time", `${date(bench.started_ns)} UTC`],
       ]),
       verdict(bench),
-      keyFigures(bench),
+      !launches && keyFigures(bench),
       several && headPart("Response time against throughput", throughputCurve(bench)),
     ],
     version: bench.generator.version,
     sections: [
       section(
         "ramp",
-        several ? "Load points" : "The run",
+        launches ? "Launches" : several ? "Load points" : "The run",
         [
-          runs.length > 0 && runTable(bench),
+          launches,
+          runs.length > 0 && !launches && runTable(bench),
           several && part("Response time and throughput against the load", rampChart(bench)),
           jobs && part("Jobs", jobs),
           server && part("What it cost the server", server),
           tried && part("Loads tried for the capacity", tried),
         ],
-        several ? "Load points" : "Run",
+        launches ? "Launches" : several ? "Load points" : "Run",
       ),
       ...countedSections(bench),
       sides &&
@@ -83,12 +85,30 @@ export function benchPage(bench: SmbscopeBenchDocument): Page {
             ["Protocol", protocolText(bench)],
             ...Object.entries(bench.environment).map(([name, text]): [string, string] => [capital(name), text]),
           ]),
-          h("div", { class: "prose" }, meanings(METHOD)),
+          h("div", { class: "prose" }, meanings(launches ? LAUNCH_METHOD : METHOD)),
         ],
         "Method",
       ),
     ],
   };
+}
+
+function title({ title: given, target, launch }: SmbscopeBenchDocument): string {
+  if (launch) return given ? `Launch: ${given}` : `Launch of ${launch.program}`;
+  if (given) return `SMB load: ${given}`;
+  return target.dialect === "local" ? "Load on a local folder" : `SMB load on ${target.host}`;
+}
+
+type Launch = NonNullable<SmbscopeBenchDocument["launch"]>;
+
+function launchFacts(bench: SmbscopeBenchDocument, launch: Launch): [string, string][] {
+  const mounted = launch.mounted_by === null ? "" : `, mounted by ${launch.mounted_by}`;
+  return [
+    ["Command", launch.command.join(" ")],
+    ["Until", launch.until],
+    ["Files on", `${targetText(bench)}${mounted}`],
+    ["Caches", launch.caches],
+  ];
 }
 
 function capital(text: string): string {
@@ -97,7 +117,8 @@ function capital(text: string): string {
 
 function targetText({ target }: SmbscopeBenchDocument): string {
   if (target.dialect === "local") {
-    return `local folder ${target.share}, directory ${target.directory}`;
+    const below = target.directory === null ? "" : `, directory ${target.directory}`;
+    return `local folder ${target.share}${below}`;
   }
   const directory = target.directory === null ? "" : `, directory ${target.directory}`;
   const host = target.host.includes(":") ? `[${target.host}]` : target.host;
@@ -180,7 +201,7 @@ function verdict(bench: SmbscopeBenchDocument): HTMLElement {
   const sentences = [...(found ? [capacity] : []), ...warnings];
   return answer(
     found && typeof answered !== "number" ? "network" : "server",
-    [bench.runs.length > 1 ? "Ramp" : "Run"],
+    [bench.launch ? "Launch" : bench.runs.length > 1 ? "Ramp" : "Run"],
     bench.headline ? unbroken(bench.headline) : null,
     sentences.length > 0 && list(sentences.map(unbroken)),
     whatNext(bench.next),
@@ -208,6 +229,22 @@ function keyFigures(bench: SmbscopeBenchDocument): HTMLElement {
     tile("Errors", thousands(sum((run) => errorCount(run))), expected ? "all expected" : undefined),
   );
 }
+
+const LAUNCH_METHOD: [string, string][] = [
+  [
+    "Took",
+    "From the start of the program until what ends the launch was seen: looked for every 2 ms, a window every 10 ms. One launch that does not count goes before.",
+  ],
+  [
+    "Wait",
+    "The part of a launch in which at least one command was outstanding at the server, on any connection, by the capture. A command belongs to the launch in which it began.",
+  ],
+  [
+    "Response time",
+    "From the first packet of the request to the last of the response, as in every report of smbscope.",
+  ],
+  ["Cold caches", "Before each launch the file caches of this machine are emptied, and the share is mounted anew."],
+];
 
 const METHOD: [string, string][] = [
   [

@@ -1,7 +1,7 @@
 // The tables of a ramp.
 import { INSIDE_SAMBA } from "../charts/server";
 import { h } from "../lib/dom";
-import { ABSENT, bytes, duration, percent, rate } from "../lib/format";
+import { ABSENT, bytes, duration, percent, rate, thousands } from "../lib/format";
 import { part } from "../lib/page";
 import { type ErrorEntry, errorCount, total, waited } from "../report/figures";
 import { type CommandFigures, commandTable, errorTable } from "../report/tables";
@@ -135,13 +135,55 @@ export function jobsTable(bench: SmbscopeBenchDocument): HTMLElement | null {
     ),
     shareColumn(
       "Wait share",
-      ({ jobs }) => (jobs.elapsed_sum_ns > 0 ? jobs.waited_sum_ns / jobs.elapsed_sum_ns : null),
+      ({ jobs }) =>
+        jobs.elapsed_sum_ns > 0 && jobs.waited_sum_ns !== null ? jobs.waited_sum_ns / jobs.elapsed_sum_ns : null,
       {
         help: "Share of the time in which a command was outstanding",
       },
     ),
   ];
   return table({ caption: "Jobs", columns, rows, filter: false });
+}
+
+type LaunchRow = NonNullable<Run["jobs"]>["list"][number] & { number: number };
+
+/** Each launch of a program; nothing for a load. */
+export function launchTable({ launch, runs, target }: SmbscopeBenchDocument): HTMLElement | null {
+  const list = (runs[0]?.jobs?.list ?? []).map((job, at): LaunchRow => ({ ...job, number: at + 1 }));
+  if (!launch || list.length === 0) return null;
+  const seen = target.dialect !== "local";
+  const known = (value: (row: LaunchRow) => number | null) => (row: LaunchRow) => (seen ? value(row) : null);
+  const columns: Column<LaunchRow>[] = [
+    countColumn("Launch", (row) => row.number),
+    timeColumn("Took", (row) => row.elapsed_ns, { help: "From the start of the program until it was ready" }),
+    timeColumn(
+      "Wait",
+      known((row) => row.waited_ns),
+      { help: "The part of it with a command outstanding" },
+    ),
+    shareColumn(
+      "Wait share",
+      known((row) => (row.waited_ns === null || row.elapsed_ns <= 0 ? null : row.waited_ns / row.elapsed_ns)),
+    ),
+    numberColumn(
+      "Opens",
+      known((row) => row.files),
+      thousands,
+    ),
+    numberColumn(
+      "Read",
+      known((row) => row.bytes_read),
+      bytes,
+      { exported: "Read (bytes)" },
+    ),
+    numberColumn(
+      "Written",
+      known((row) => row.bytes_written),
+      bytes,
+      { exported: "Written (bytes)" },
+    ),
+  ];
+  return table({ caption: "Launches", columns, rows: list, filter: false });
 }
 
 type ServerRow = Run & { server: NonNullable<Run["server"]> };

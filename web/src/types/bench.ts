@@ -136,6 +136,10 @@ export type GroupName =
  * Whose the seconds are.
  */
 export type Who = "server" | "network" | "client" | "nothing" | "waiting" | "idle" | "unknown";
+/**
+ * What is at hand when a program is launched.
+ */
+export type Caches = "warm" | "cold";
 
 /**
  * What `smbscope bench --format json` prints and `run.json` of a run directory holds: a ramp of runs against a server. All times are integers in nanoseconds, points in time since the Unix epoch; null is unknown or, for a statistic, not supported by enough values.
@@ -188,6 +192,10 @@ export interface SmbscopeBenchDocument {
    * The commands that look closer, at most two.
    */
   next: Next[];
+  /**
+   * The program whose launches these are; null for a load, and in documents of older versions.
+   */
+  launch: Launch | null;
 }
 /**
  * The program that made a document.
@@ -1162,9 +1170,9 @@ export interface Jobs {
    */
   elapsed_sum_ns: number;
   /**
-   * The part of them in which at least one command of the job was outstanding: what users waited for the server.
+   * The part of them in which at least one command of the job was outstanding: what users waited for the server. Null where nobody saw the commands.
    */
-  waited_sum_ns: number;
+  waited_sum_ns: number | null;
   /**
    * Files that completed jobs opened.
    */
@@ -1201,9 +1209,9 @@ export interface Job {
    */
   elapsed_ns: number;
   /**
-   * The part of it in which at least one of its commands was outstanding.
+   * The part of it in which at least one of its commands was outstanding; null where nobody saw them.
    */
-  waited_ns: number;
+  waited_ns: number | null;
   /**
    * Files opened.
    */
@@ -1380,4 +1388,26 @@ export interface Next {
    * The command line, quoted for a shell. `FILE` stands for captures that cannot be named.
    */
   command: string;
+}
+/**
+ * A program that was launched again and again; its launches are the jobs of the only load point.
+ */
+export interface Launch {
+  /**
+   * The program, without its path.
+   */
+  program: string;
+  /**
+   * The command, word by word; `{folder}` stands for the folder with its files, `{local}` for an empty one.
+   */
+  command: string[];
+  /**
+   * What ended a launch, in words: `a window with "Inbox"`.
+   */
+  until: string;
+  caches: Caches;
+  /**
+   * The program that mounted the share; null where none was mounted.
+   */
+  mounted_by: string | null;
 }

@@ -1131,6 +1131,14 @@ export interface Connection {
   exchanges: number;
   max_outstanding: number;
   max_credits_granted: number;
+  /**
+   * Time in which several requests were outstanding and the client waited for credits to send the next one; not known, and zero, where the beginning or any message was not captured, or is encrypted.
+   */
+  credit_wait_ns: number;
+  /**
+   * Most requests at once that the server had answered with STATUS_PENDING and not finally.
+   */
+  max_asynchronous: number;
   server_round_trip_ns: number | null;
   client_round_trip_ns: number | null;
   users: string[];
@@ -1178,6 +1186,18 @@ export interface Direction {
    * Packets dropped by the capture, at least.
    */
   dropped_packets: number;
+  /**
+   * Time in which the receiver's window was closed and the sender waited for it.
+   */
+  window_closed_ns: number;
+  /**
+   * Time in which the sender had filled the receiver's window and waited for an acknowledgment; not known, and zero, where a SYN was not captured or the round trip is shorter than 1 ms.
+   */
+  window_limited_ns: number;
+  /**
+   * The largest window that the sender filled like that, in bytes.
+   */
+  filled_window: number | null;
 }
 /**
  * Counts and times of a set of exchanges.

@@ -238,6 +238,7 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
     schema: "smbscope.bench/1",
     generator: { name: "smbscope", version: "0.1.0" },
     title: "Filer with SSD",
+    launch: null,
     headline: "2,625 commands/s with 32 users, still rising, median 5.61 ms, p95 17.3 ms.",
     target: {
       host: "filer.example.net",

@@ -142,6 +142,9 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
       retransmitted: i % 4 === 1 ? 3 : 0,
       dropped_bytes: i % 5 === 2 ? 1448 : 0,
       dropped_packets: i % 5 === 2 ? 1 : 0,
+      window_closed_ns: 0,
+      window_limited_ns: 0,
+      filled_window: null,
     });
     return {
       flow_id: 1 + i * 14,
@@ -164,6 +167,8 @@ export function simulate(settings: Settings = {}): SmbscopeReportDocument {
       exchanges: own.length,
       max_outstanding: 1 + (i % 8),
       max_credits_granted: 512,
+      credit_wait_ns: 0,
+      max_asynchronous: 0,
       server_round_trip_ns: i % 9 === 4 ? null : 38_000 + i * 500,
       client_round_trip_ns: i % 9 === 4 ? null : 210_000 + i * 900,
       users: [...new Set(own.map((e) => names.user(e.user)))].slice(0, 3),

@@ -138,6 +138,7 @@ pub(crate) fn document(users: &[u32]) -> bench::Document {
         warnings: Vec::new(),
         invocation: None,
         next: Vec::new(),
+        launch: None,
     }
     .completed()
 }
@@ -182,7 +183,7 @@ fn jobs_are_those_of_the_run_one_by_one_and_together() {
     // 20 files and 2 MB in 6 s of jobs, of which 2 were waiting.
     assert_eq!((found.files_per_second(), found.waited_share()), (Some(20.0 / 6.0), Some(2.0 / 6.0)));
     assert_eq!(found.bytes_per_second(), Some(2_000_000.0 / 6.0));
-    let list: Vec<_> = found.list.iter().map(|job| (job.session, job.elapsed_ns.0, job.waited_ns.0)).collect();
+    let list: Vec<_> = found.list.iter().map(|job| (job.session, job.elapsed_ns.0, job.waited_ns.unwrap().0)).collect();
     assert_eq!(list, [(1, 2_000_000_000, 1_000_000_000), (4, 4_000_000_000, 1_000_000_000)]);
 }
 

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 /// Runs the commands in a shell, one after the other, up to the first that fails; the error is one line.
-pub(super) fn run(when: &str, commands: &[String], environment: &[(&str, String)]) -> Result<(), String> {
+pub(crate) fn run(when: &str, commands: &[String], environment: &[(&str, String)]) -> Result<(), String> {
     for command in commands {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", command]).envs(environment.iter().map(|(name, value)| (name, value)));

@@ -1,6 +1,6 @@
 //! The file of a study: what is asked, what all runs have in common, and what differs between them.
 
-use super::options::Options;
+use super::options::{Options, Tables};
 use crate::Target;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -119,7 +119,10 @@ struct Raw {
     measures: Vec<Spanned<String>>,
     #[serde(default)]
     bench: Table,
-    lab: Option<Table>,
+    #[serde(default)]
+    launch: Table,
+    #[serde(default)]
+    lab: Table,
     #[serde(default)]
     set: Table,
     #[serde(default)]
@@ -136,6 +139,8 @@ struct RawQuick {
     #[serde(default)]
     bench: Table,
     #[serde(default)]
+    launch: Table,
+    #[serde(default)]
     lab: Table,
     #[serde(default)]
     set: Table,
@@ -147,6 +152,8 @@ struct RawAxis {
     name: Option<String>,
     #[serde(default)]
     bench: Table,
+    #[serde(default)]
+    launch: Table,
     #[serde(default)]
     lab: Table,
     #[serde(default)]
@@ -164,6 +171,8 @@ struct RawSetting {
     #[serde(default)]
     bench: Table,
     #[serde(default)]
+    launch: Table,
+    #[serde(default)]
     lab: Table,
     #[serde(default)]
     set: Table,
@@ -171,6 +180,13 @@ struct RawSetting {
     before: Vec<String>,
     #[serde(default)]
     after: Vec<String>,
+}
+
+/// The tables of options of a part of the file.
+macro_rules! tables {
+    ($of:expr) => {
+        Tables { bench: $of.bench.clone(), launch: $of.launch.clone(), lab: $of.lab.clone(), set: $of.set.clone() }
+    };
 }
 
 fn one() -> u64 {
@@ -196,10 +212,10 @@ impl Study {
             invalid(error.span().map_or(0, |span| span.start), error.message().trim().replace('\n', ", "))
         })?;
         let begin = raw.name.span().start;
-        let mut common = Options::of(&raw.bench, raw.lab.as_ref(), &raw.set).map_err(wrong(begin))?;
+        let mut common = Options::of(&tables!(raw)).map_err(wrong(begin))?;
         let mut repetitions = raw.repetitions;
         if quick {
-            let changes = Options::of(&raw.quick.bench, Some(&raw.quick.lab), &raw.quick.set).map_err(wrong(begin))?;
+            let changes = Options::of(&tables!(raw.quick)).map_err(wrong(begin))?;
             common = common.with(&changes);
             repetitions = raw.quick.repetitions.or(repetitions);
         }
@@ -306,21 +322,16 @@ fn hexadecimal(bytes: &[u8]) -> String {
 
 impl RawAxis {
     fn read(&self, quick: bool) -> Result<Axis, String> {
-        let tables = [("bench", &self.bench), ("lab", &self.lab), ("set", &self.set)];
+        let tables = tables!(self);
         let options: Vec<(&str, &String, &Value)> = tables
+            .named()
             .into_iter()
             .flat_map(|(table, options)| options.iter().map(move |(option, values)| (table, option, values)))
             .collect();
         let (name, mut settings) = match (options.as_slice(), self.setting.as_slice()) {
             ([(table, option, Value::Array(values))], []) if !values.is_empty() => {
                 let setting = |value: &Value| {
-                    let one = Table::from_iter([((*option).clone(), value.clone())]);
-                    let none = Table::new();
-                    let options = match *table {
-                        "bench" => Options::of(&one, None, &none),
-                        "lab" => Options::of(&none, Some(&one), &none),
-                        _ => Options::of(&none, None, &one),
-                    }?;
+                    let options = Options::of(&Tables::one(table, option, value))?;
                     Ok(Setting { name: plain(value), options, ..Setting::default() })
                 };
                 (Some((*option).clone()), values.iter().map(setting).collect::<Result<Vec<_>, String>>()?)
@@ -355,7 +366,7 @@ impl RawAxis {
 
 impl RawSetting {
     fn read(&self) -> Result<Setting, String> {
-        let options = Options::of(&self.bench, Some(&self.lab), &self.set)?;
+        let options = Options::of(&tables!(self))?;
         Ok(Setting { name: self.name.clone(), options, before: self.before.clone(), after: self.after.clone() })
     }
 }

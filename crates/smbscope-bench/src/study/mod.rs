@@ -2,7 +2,7 @@
 //! after any interruption.
 
 mod beside;
-mod commands;
+pub(crate) mod commands;
 mod definition;
 mod memory;
 mod options;

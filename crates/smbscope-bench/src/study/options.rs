@@ -1,4 +1,4 @@
-//! Options of `smbscope bench` and `smbscope lab up`, as a study's file names them.
+//! Options of `smbscope bench`, `smbscope launch` and `smbscope lab up`, as a study's file names them.
 
 use super::definition::plain;
 use std::collections::BTreeMap;
@@ -11,20 +11,59 @@ type Named = BTreeMap<String, Vec<String>>;
 const OWN: [&str; 10] =
     ["output", "format", "title", "quiet", "plain", "full", "color", "width", "set", "find-capacity"];
 
+/// What is launched.
+const COMMAND: &str = "command";
+/// How often.
+const REPETITIONS: &str = "repetitions";
+/// The target of a launch that stands for a private server.
+const PRIVATE: &str = "lab";
+
 /// What a run is made from: options as on the command line, in which later ones replace earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     bench: Named,
+    /// Absent where the runs are loads.
+    launch: Named,
     /// Absent where nothing asks for a private server by its options.
     lab: Named,
     /// Parameters of the workload.
     set: BTreeMap<String, String>,
 }
 
+/// The tables of a file that name options.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tables {
+    pub(super) bench: Table,
+    pub(super) launch: Table,
+    pub(super) lab: Table,
+    pub(super) set: Table,
+}
+
+impl Tables {
+    /// Those of one option alone.
+    pub(super) fn one(table: &str, option: &str, value: &Value) -> Tables {
+        let one = Table::from_iter([(option.to_owned(), value.clone())]);
+        let mut tables = Tables::default();
+        match table {
+            "bench" => tables.bench = one,
+            "launch" => tables.launch = one,
+            "lab" => tables.lab = one,
+            _ => tables.set = one,
+        }
+        tables
+    }
+
+    /// Each with its name.
+    pub(super) fn named(&self) -> [(&'static str, &Table); 4] {
+        [("bench", &self.bench), ("launch", &self.launch), ("lab", &self.lab), ("set", &self.set)]
+    }
+}
+
 impl Options {
     /// From the tables of a file.
-    pub(super) fn of(bench: &Table, lab: Option<&Table>, set: &Table) -> Result<Options, String> {
-        if let Some(own) = bench.keys().find(|key| OWN.contains(&key.as_str())) {
+    pub(super) fn of(tables: &Tables) -> Result<Options, String> {
+        let Tables { bench, launch, lab, set } = tables;
+        if let Some(own) = bench.keys().chain(launch.keys()).find(|key| OWN.contains(&key.as_str())) {
             return Err(match own.as_str() {
                 "set" => "parameters of the workload are in the table [set], not in [bench]".to_owned(),
                 own => format!("a study decides about --{own} itself: leave it out"),
@@ -36,7 +75,8 @@ impl Options {
         };
         Ok(Options {
             bench: named(bench)?,
-            lab: lab.map(named).transpose()?.unwrap_or_default(),
+            launch: named(launch)?,
+            lab: named(lab)?,
             set: set.iter().map(parameter).collect::<Result<_, _>>()?,
         })
     }
@@ -45,6 +85,7 @@ impl Options {
     pub fn with(&self, others: &Options) -> Options {
         let mut all = self.clone();
         all.bench.extend(others.bench.clone());
+        all.launch.extend(others.launch.clone());
         all.lab.extend(others.lab.clone());
         all.set.extend(others.set.clone());
         all
@@ -53,7 +94,9 @@ impl Options {
     /// These for another target: a server that is there already.
     pub fn at(&self, target: &str) -> Options {
         let mut all = self.clone();
-        all.bench.insert("target".to_owned(), vec![target.to_owned()]);
+        for options in [&mut all.bench, &mut all.launch] {
+            options.insert("target".to_owned(), vec![target.to_owned()]);
+        }
         all
     }
 
@@ -62,9 +105,16 @@ impl Options {
         Options { lab: Named::new(), ..self.clone() }
     }
 
-    /// The server that is there already; a private one where none is named.
+    /// Whether the runs are launches of a program, and no loads.
+    pub fn is_launch(&self) -> bool {
+        self.launch.contains_key(COMMAND)
+    }
+
+    /// The server or folder that is there already; a private server where none is named.
     pub fn target(&self) -> Option<&str> {
-        self.bench.get("target").and_then(|target| target.first()).map(String::as_str)
+        let options = if self.is_launch() { &self.launch } else { &self.bench };
+        let target = options.get("target").and_then(|target| target.first()).map(String::as_str);
+        target.filter(|target| !self.is_launch() || *target != PRIVATE)
     }
 
     /// An option of the private server that is set.
@@ -78,6 +128,23 @@ impl Options {
         let options = self.bench.iter().filter(|(name, _)| *name != "target");
         let set = self.set.iter().map(|(name, value)| format!("--set={name}={value}"));
         options.flat_map(written).chain(set).chain(target).collect()
+    }
+
+    /// Behind `smbscope launch`: a run of a study is one launch where nothing else is said.
+    pub fn launch_arguments(&self) -> Vec<String> {
+        let once = (!self.launch.contains_key(REPETITIONS)).then(|| format!("--{REPETITIONS}=1"));
+        let options = self.launch.iter().filter(|(name, _)| *name != COMMAND).flat_map(written);
+        let command = self.launch.get(COMMAND).into_iter().flatten().cloned();
+        once.into_iter().chain(options).chain(["--".to_owned()]).chain(command).collect()
+    }
+
+    /// Behind `smbscope`: what a run does.
+    pub fn arguments(&self) -> Vec<String> {
+        let (verb, arguments) = match self.is_launch() {
+            true => ("launch", self.launch_arguments()),
+            false => ("bench", self.bench_arguments()),
+        };
+        [verb.to_owned()].into_iter().chain(arguments).collect()
     }
 
     /// Behind `smbscope lab up`.

@@ -27,10 +27,10 @@ pub struct Variant {
 impl Variant {
     /// The command line that does what one of its runs does.
     pub fn command(&self) -> String {
-        let bench = format!("smbscope bench{}", words(&self.options.bench_arguments()));
+        let run = format!("smbscope{}", words(&self.options.arguments()));
         match (self.options.target(), words(&self.options.lab_arguments())) {
-            (None, lab) if !lab.is_empty() => format!("{bench} (lab{lab})"),
-            _ => bench,
+            (None, lab) if !lab.is_empty() => format!("{run} (lab{lab})"),
+            _ => run,
         }
     }
 }

@@ -442,7 +442,7 @@ impl ConnectArguments {
     }
 }
 
-const DIALECTS: &Table<Dialect> = &[
+pub(super) const DIALECTS: &Table<Dialect> = &[
     ("nt1", "SMB1", Dialect::NtLm012),
     ("2.0.2", "SMB 2.0.2", Dialect::Smb2(0x0202)),
     ("2.1", "SMB 2.1", Dialect::Smb2(0x0210)),
@@ -451,7 +451,7 @@ const DIALECTS: &Table<Dialect> = &[
     ("3.1.1", "SMB 3.1.1", Dialect::Smb2(0x0311)),
 ];
 
-const SIGNING: &Table<Signing> = &[
+pub(super) const SIGNING: &Table<Signing> = &[
     ("off", "Never", Signing::Off),
     ("on", "Where the server requires it", Signing::On),
     ("required", "Always", Signing::Required),
@@ -464,7 +464,7 @@ const SIGNING_ALGORITHMS: &Table<SigningAlgorithm> = &[
     ("aes-gmac", "AES-128-GMAC", SigningAlgorithm::AesGmac),
 ];
 
-const ENCRYPTION: &Table<Encryption> = &[
+pub(super) const ENCRYPTION: &Table<Encryption> = &[
     ("off", "Not unless the server requires it", Encryption::Off),
     ("required", "Strongest mutually supported cipher", Encryption::Required(None)),
     ("aes-128-ccm", "AES-128-CCM", Encryption::Required(Some(Cipher::Aes128Ccm))),

@@ -4,6 +4,7 @@ mod bench;
 mod compare;
 mod install;
 mod lab;
+mod launch;
 mod one_of;
 mod record;
 mod study;
@@ -18,6 +19,7 @@ pub use lab::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
     StatusArguments, StorageArguments, UpArguments,
 };
+pub use launch::{LaunchArguments, Place};
 use one_of::named;
 pub use record::RecordArguments;
 use smbscope_findings::whatif::Scenario;
@@ -45,6 +47,11 @@ impl Arguments {
             Verb::Analyze(arguments) => arguments,
             Verb::Bench(arguments) => return arguments.check(),
             Verb::Compare(arguments) => return arguments.check(),
+            Verb::Launch(arguments) => {
+                let conflict = arguments.conflict();
+                let error = |what| Err(Arguments::command().error(ErrorKind::ArgumentConflict, what));
+                return conflict.map_or(Ok(()), error);
+            }
             Verb::Lab(_) | Verb::Record(_) | Verb::Study(_) | Verb::Completions(_) | Verb::Man(_) => return Ok(()),
         };
         let conflict = if arguments.classic && arguments.format() != Format::Text {
@@ -91,6 +98,12 @@ pub enum Verb {
     /// Each one is an ordinary process with a folder of its own, listens on the loopback interface only, and leaves
     /// nothing behind. Root is not needed. docs/lab.md has more.
     Lab(LabArguments),
+
+    /// Launch a program again and again, and tell how long it takes until it is ready, and how much of that it waits for a file
+    /// server.
+    ///
+    /// Its files are on this machine, or on a share that is mounted through FUSE for it. docs/launch.md has more.
+    Launch(Box<LaunchArguments>),
 
     /// Record what clients did in a capture, as a workload that bench replays.
     ///
@@ -184,8 +197,8 @@ pub struct AnalyzeArguments {
     pub episode: Option<u32>,
 
     /// Predict how long the episode takes with another round trip (rtt=20ms), a server that takes half the time
-    /// (server=0.5x), or files that are opened again from a cache (cache-opens); several of them separated by commas. May
-    /// be repeated.
+    /// (server=0.5x), files that are opened again from a cache (cache-opens), or files asked for ahead of the program
+    /// (read-ahead); several of them separated by commas. May be repeated.
     #[arg(long, value_name = "CHANGE,...", requires = "episode", help_heading = "Filter and slices")]
     pub what_if: Vec<Scenario>,
 
@@ -217,6 +230,10 @@ pub struct AnalyzeArguments {
     /// thresholds and their defaults.
     #[arg(long, value_name = "NAME=VALUE,...", default_value = "", hide_default_value = true)]
     pub slow: Thresholds,
+
+    /// Look for neither findings nor episodes, which saves up to a seventh of the processor time.
+    #[arg(hide_short_help = true, long, conflicts_with_all = ["episode", "thresholds"])]
+    pub no_findings: bool,
 
     /// Take the thresholds of findings from this TOML file: a table a finding, a value a threshold. docs/findings.md
     /// lists them.

@@ -4,7 +4,7 @@ mod clean;
 mod command;
 mod dashboard;
 mod options;
-mod password;
+pub(crate) mod password;
 
 use crate::arguments::{BenchArguments, BenchFormat, BenchVerb};
 use crate::interrupt::{self, Interrupted};
@@ -43,14 +43,19 @@ fn measure(arguments: &BenchArguments) -> anyhow::Result<()> {
     let mut display = Display::open(choice(arguments), bench.heading());
     let Outcome { document, kept } = bench.run(&mut display, &interrupted).map_err(or_interrupted)?;
     drop(display);
-    let printed = print(&document, arguments, &mut output);
+    let text = bench::TextOptions {
+        width: output.width(arguments.width),
+        color: output.takes_color(arguments.color),
+        detail: if arguments.full { bench::Detail::One } else { bench::Detail::Brief },
+    };
+    let printed = print(&document, arguments.format, &text, &mut output);
     output.settle(printed)?;
     kept?;
     how_it_ended(&document)
 }
 
 /// A failed load point, or one that a signal or a key on the dashboard ended, is a failure of the command.
-fn how_it_ended(document: &Document) -> anyhow::Result<()> {
+pub(crate) fn how_it_ended(document: &Document) -> anyhow::Result<()> {
     for run in &document.runs {
         if let Ended::Failed { why } = &run.ended {
             bail!("the run failed: {why}");
@@ -71,18 +76,16 @@ fn or_interrupted(error: Error) -> anyhow::Error {
 }
 
 /// Prints the report.
-fn print(document: &Document, arguments: &BenchArguments, output: &mut Output) -> io::Result<()> {
-    match arguments.format {
+pub(crate) fn print(
+    document: &Document,
+    format: BenchFormat,
+    text: &bench::TextOptions,
+    output: &mut Output,
+) -> io::Result<()> {
+    match format {
         BenchFormat::Json => bench::write(document, output.writer())?,
         BenchFormat::Html => html::write_bench(document, output.writer())?,
-        BenchFormat::Text => {
-            let options = bench::TextOptions {
-                width: output.width(arguments.width),
-                color: output.takes_color(arguments.color),
-                detail: if arguments.full { bench::Detail::One } else { bench::Detail::Brief },
-            };
-            output.writer().write_all(bench::render(document, &options).as_bytes())?;
-        }
+        BenchFormat::Text => output.writer().write_all(bench::render(document, text).as_bytes())?,
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! page and a comparison are made from, and what `run.json` holds. Times are integers in nanoseconds; what is unknown or
 //! not supported by enough values is `null`. The order of keys and entries is fixed.
 
-use super::{Counted, Jobs, PointVerdict, ServerLoad};
+use super::{Counted, Jobs, Launch, PointVerdict, ServerLoad};
 use crate::document::{self, Generator, Kind, ParseError};
 use crate::json::escaped::write_indented_above;
 use crate::next::Next;
@@ -53,6 +53,9 @@ pub struct Document {
     /// The commands that look closer, at most two.
     #[serde(default)]
     pub next: Vec<Next>,
+    /// The program whose launches these are; null for a load, and in documents of older versions.
+    #[serde(default)]
+    pub launch: Option<Launch>,
 }
 
 /// How a ramp was started.

@@ -15,8 +15,9 @@ pub struct Jobs {
     pub unfinished: u64,
     /// The elapsed times of all completed jobs, added up.
     pub elapsed_sum_ns: Nanos,
-    /// The part of them in which at least one command of the job was outstanding: what users waited for the server.
-    pub waited_sum_ns: Nanos,
+    /// The part of them in which at least one command of the job was outstanding: what users waited for the server. Null
+    /// where nobody saw the commands.
+    pub waited_sum_ns: Option<Nanos>,
     /// Files that completed jobs opened.
     pub files: u64,
     /// Bytes that they read.
@@ -39,8 +40,8 @@ pub struct Job {
     pub started_ns: Timestamp,
     /// From there to its last response, think time between its operations included.
     pub elapsed_ns: Nanos,
-    /// The part of it in which at least one of its commands was outstanding.
-    pub waited_ns: Nanos,
+    /// The part of it in which at least one of its commands was outstanding; null where nobody saw them.
+    pub waited_ns: Option<Nanos>,
     /// Files opened.
     pub files: u64,
     /// Bytes read.
@@ -63,7 +64,8 @@ impl Jobs {
     /// The share of the elapsed time in which users waited for the server, 0 to 1.
     pub fn waited_share(&self) -> Option<f64> {
         let elapsed = self.elapsed_sum_ns.as_secs_f64();
-        (elapsed > 0.0).then(|| self.waited_sum_ns.as_secs_f64() / elapsed)
+        let waited = self.waited_sum_ns?.as_secs_f64();
+        (elapsed > 0.0).then_some(waited / elapsed)
     }
 
     fn per_second(&self, what: u64) -> Option<f64> {

@@ -24,6 +24,10 @@ impl Run {
             Measure::Throughput => rate(self.bytes_read.saturating_add(self.bytes_written)),
             Measure::Server(figure) => Some(self.server.as_ref()?.metric(metric(*figure))?.mean),
             Measure::Count(of) => Some(self.count_of(of) as f64),
+            Measure::Waited => {
+                let jobs = self.jobs.as_ref().filter(|jobs| jobs.elapsed.count > 0)?;
+                Some(jobs.waited_sum_ns?.as_secs_f64() / jobs.elapsed.count as f64)
+            }
             Measure::Elapsed => Some(self.jobs.as_ref()?.elapsed.mean?.as_secs_f64()),
         }
     }

@@ -12,6 +12,7 @@ mod document;
 mod headline;
 pub mod histograms;
 mod jobs;
+mod launch;
 mod measure;
 mod next;
 mod overall;
@@ -31,6 +32,7 @@ pub use document::{
 };
 pub(crate) use document::{Whole, load_name};
 pub use jobs::{Job, Jobs};
+pub use launch::{Caches, Launch};
 pub(crate) use next::{again, capture as capture_of};
 pub use overall::overall_response_time;
 pub use samba::InsideSamba;
@@ -43,7 +45,9 @@ impl Document {
     /// What stands above the report.
     pub(crate) fn heading(&self) -> String {
         match &self.title {
+            Some(title) if self.launch.is_some() => format!("Launch: {title}"),
             Some(title) => format!("SMB load: {title}"),
+            None if let Some(launch) = &self.launch => format!("Launch of {}", launch.program),
             None if self.target.is_local() => "Load on a local folder".to_owned(),
             None => format!("SMB load on {}", self.target.host),
         }
@@ -52,6 +56,12 @@ impl Document {
     /// The document with what follows from its runs: their verdicts, the headline, what to look at next, the overall
     /// response time, and their warnings before those that it has.
     pub fn completed(mut self) -> Document {
+        if let Some(launch) = &self.launch {
+            self.headline = launch::headline(&self, launch);
+            self.next = launch::steps(&self);
+            self.warnings = [launch::warnings(&self), self.warnings].concat();
+            return self;
+        }
         self.runs.iter_mut().for_each(|run| run.verdict = verdict::of(run));
         self.headline = headline::of(&self);
         self.next = next::steps(&self);

@@ -163,6 +163,7 @@ impl Summary {
             | Measure::Overload
             | Measure::Operations
             | Measure::Elapsed
+            | Measure::Waited
             | Measure::Server(_) => None,
         }
     }

@@ -205,7 +205,7 @@ fn mean_and_deviation(values: impl Iterator<Item = f64> + Clone) -> (f64, Option
 
 fn unit(measure: &Measure) -> &'static str {
     match measure {
-        Measure::Time(..) | Measure::Elapsed => "s",
+        Measure::Time(..) | Measure::Elapsed | Measure::Waited => "s",
         Measure::Operations | Measure::Commands | Measure::Server(ServerFigure::DiskOperations) => "1/s",
         Measure::Throughput => "B/s",
         Measure::Server(ServerFigure::DiskQueue) => "",

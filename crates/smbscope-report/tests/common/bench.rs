@@ -231,6 +231,7 @@ pub(crate) fn ramp() -> Document {
             directory: None,
         }),
         next: Vec::new(),
+        launch: None,
     }
     .completed()
 }

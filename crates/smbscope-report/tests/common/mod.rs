@@ -3,7 +3,7 @@
 
 pub(crate) mod bench;
 
-use smbscope_findings::{Catalogue, Collector, Context, Episodes};
+use smbscope_findings::{Catalogue, Collector, Context};
 use smbscope_model::connection::{Connection, ConnectionEnd, DirectionCounts};
 use smbscope_model::{
     CaptureInfo, Command, Dialect, Endpoints, Exchange, FlowId, Group, Half, Nanos, Outcome, PacketRef, Quality, Stamp,
@@ -60,14 +60,11 @@ pub(crate) fn report(exchanges: &[Exchange], connections: Vec<Connection>, quali
     }
     connections.iter().for_each(|connection| aggregator.closed(connection));
     let aggregate = aggregator.finish();
-    let (mut collector, mut episodes) = (Collector::default(), Episodes::default());
-    for exchange in exchanges {
-        collector.exchange(exchange);
-        episodes.exchange(exchange);
-    }
+    let mut collector = Collector::default();
+    exchanges.iter().for_each(|exchange| collector.exchange(exchange));
     let catalogue = Catalogue::default();
     let context = Context { catalogue: &catalogue, aggregate: &aggregate, connections: &connections };
-    let explanation = Explanation::of(&collector, &episodes, &context);
+    let explanation = Explanation::of(&collector, &context);
     let (first, last) = (aggregate.first, aggregate.last);
     let capture = CaptureInfo {
         name: "f630.snoop".into(),

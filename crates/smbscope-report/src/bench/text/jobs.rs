@@ -47,6 +47,7 @@ fn cells(jobs: &Jobs) -> Vec<String> {
         or_dash(elapsed.max),
         figure(jobs.files_per_second().filter(|_| jobs.files > 0), rate),
         figure(jobs.bytes_per_second(), |bytes| format!("{:.2}", bytes / 1e6)),
-        format!("{}%", percent(nanos(jobs.waited_sum_ns), nanos(jobs.elapsed_sum_ns))),
+        jobs.waited_sum_ns
+            .map_or_else(String::new, |waited| format!("{}%", percent(nanos(waited), nanos(jobs.elapsed_sum_ns)))),
     ]
 }

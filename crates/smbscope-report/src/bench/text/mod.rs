@@ -4,6 +4,7 @@
 mod capacity;
 mod counted;
 mod jobs;
+mod launch;
 mod overview;
 mod point;
 mod ramp;
@@ -46,6 +47,10 @@ impl Default for TextOptions {
 /// The whole report.
 pub fn render(document: &Document, options: &TextOptions) -> String {
     let mut page = Page::new(options.width, options.color);
+    if let Some(launch) = &document.launch {
+        launch::render(&mut page, document, launch, options.detail);
+        return page.into_text();
+    }
     overview::render(&mut page, document, options.detail == Detail::Brief);
     let points = match options.detail {
         Detail::Brief => {

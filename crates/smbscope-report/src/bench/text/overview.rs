@@ -146,7 +146,7 @@ fn facts(page: &mut Page, document: &Document, is_brief: bool) {
     }
 }
 
-fn where_to(target: &Target) -> String {
+pub(super) fn where_to(target: &Target) -> String {
     let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
     let mut text = match target.is_local() {
         true => format!("local folder {}", target.share),
@@ -161,7 +161,7 @@ fn where_to(target: &Target) -> String {
     text
 }
 
-fn protocol(target: &Target) -> String {
+pub(super) fn protocol(target: &Target) -> String {
     if target.is_local() {
         return "none: calls on the file system, counted as the SMB2 commands that they stand for".to_owned();
     }

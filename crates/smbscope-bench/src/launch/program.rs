@@ -1,0 +1,191 @@
+//! The program that is launched: started in a process group of its own, listened to, and ended with all that it started.
+
+use crate::Error;
+use crate::sniffer::on_path;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+/// Starts a program in its own place that is ended when the one that started it is killed (setpriv(1), util-linux).
+const WITH_US: &str = "setpriv";
+/// How long a program may take to end when it is asked to.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of a line of its output; of a longer one the beginning.
+const LINE_MAX: u64 = 64 << 10;
+/// Lines of its output that are kept, the last ones.
+const LINES_MAX: usize = 1_000;
+
+/// A running program; dropping it ends it.
+pub(super) struct Program {
+    child: Option<Child>,
+    started: Instant,
+    /// Its lines, and when each was complete.
+    lines: Arc<Mutex<Vec<(Instant, String)>>>,
+    readers: Vec<JoinHandle<()>>,
+}
+
+impl Program {
+    /// Starts it. It reads nothing.
+    pub(super) fn start(command: &[String], environment: &[(&str, String)]) -> Result<Program, Error> {
+        let Some((name, arguments)) = command.split_first() else {
+            return Err(Error::Unavailable("no command to launch: give it behind --".to_owned()));
+        };
+        let is_there = if name.contains('/') { Path::new(name).exists() } else { on_path(name).is_some() };
+        if !is_there {
+            return Err(Error::Unavailable(format!("cannot start {name}: there is no such program")));
+        }
+        let mut command = match on_path(WITH_US) {
+            Some(with_us) => {
+                let mut command = Command::new(with_us);
+                command.args(["--pdeathsig", "TERM", "--", name]);
+                command
+            }
+            None => Command::new(name),
+        };
+        command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let started = Instant::now();
+        let mut child = command.spawn().map_err(|error| Error::Unavailable(format!("cannot start {name}: {error}")))?;
+        let lines = Arc::default();
+        let mut readers = Vec::new();
+        readers.extend(child.stdout.take().and_then(|stream| listen(stream, &lines)));
+        readers.extend(child.stderr.take().and_then(|stream| listen(stream, &lines)));
+        Ok(Program { child: Some(child), started, lines, readers })
+    }
+
+    pub(super) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn end(&mut self) -> Result<Option<ExitStatus>, String> {
+        let Some(child) = &mut self.child else { return Ok(None) };
+        child.try_wait().map_err(|error| format!("cannot tell whether the program runs: {error}"))
+    }
+
+    /// When it had written a line with this text, if it has.
+    pub(super) fn said(&self, text: &str) -> Option<Instant> {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().find(|(_, line)| line.contains(text)).map(|(at, _)| *at)
+    }
+
+    /// The same of a program that has ended.
+    pub(super) fn said_at_last(&self, text: &str) -> Option<Instant> {
+        self.hear_out();
+        self.said(text)
+    }
+
+    /// `: no such display`, the last line of the output of a program that has ended.
+    pub(super) fn last_words(&self) -> String {
+        self.hear_out();
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = lines.iter().rev().map(|(_, line)| line.trim()).find(|line| !line.is_empty());
+        last.map_or_else(String::new, |line| format!(": {}", smbscope_model::prose::clean(line)))
+    }
+
+    /// Waits until its output is read to the end, unless something that it left behind holds it open.
+    fn hear_out(&self) {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(500) && !self.readers.iter().all(JoinHandle::is_finished) {
+            sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Ends it and what it started.
+    pub(super) fn stop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
+        let begun = Instant::now();
+        let _gone_already = kill_process_group(group, Signal::TERM);
+        while begun.elapsed() < PATIENCE {
+            let ended = matches!(child.try_wait(), Ok(Some(_)) | Err(_));
+            // The group is there as long as one of its processes is.
+            if ended && rustix::process::test_kill_process_group(group).is_err() {
+                return;
+            }
+            sleep(Duration::from_millis(5));
+        }
+        let _gone_already = kill_process_group(group, Signal::KILL);
+        let _status_does_not_matter = child.wait();
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Reads a stream to its end, so that the program is never held up, and keeps its last lines.
+fn listen(stream: impl Read + Send + 'static, lines: &Arc<Mutex<Vec<(Instant, String)>>>) -> Option<JoinHandle<()>> {
+    let lines = Arc::clone(lines);
+    let read = move || {
+        let mut stream = BufReader::new(stream);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match stream.by_ref().take(LINE_MAX).read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {
+                    let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+                    let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+                    if lines.len() == LINES_MAX {
+                        lines.remove(0);
+                    }
+                    lines.push((Instant::now(), text));
+                }
+            }
+        }
+    };
+    std::thread::Builder::new().name("launch-output".to_owned()).spawn(read).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(text: &str) -> Program {
+        Program::start(&["/bin/sh".to_owned(), "-c".to_owned(), text.to_owned()], &[]).unwrap()
+    }
+
+    #[test]
+    fn what_a_program_started_ends_with_it() {
+        let mut program = shell("sleep 600 & echo $!; wait");
+        let pid = loop {
+            if let Some((_, line)) = program.lines.lock().unwrap().first() {
+                break line.parse::<u32>().unwrap();
+            }
+            sleep(Duration::from_millis(5));
+        };
+        assert!(smbscope_lab::Process::find(pid).is_some());
+        program.stop();
+        assert!(smbscope_lab::Process::find(pid).is_none());
+    }
+
+    #[test]
+    fn a_program_that_does_not_listen_is_killed() {
+        let mut program = shell("trap '' TERM; echo ready; while :; do sleep 1; done");
+        while program.said("ready").is_none() {
+            sleep(Duration::from_millis(5));
+        }
+        let pid = program.child.as_ref().unwrap().id();
+        program.stop();
+        assert!(smbscope_lab::Process::find(pid).is_none());
+    }
+
+    #[test]
+    fn the_last_lines_are_kept_and_long_ones_cut() {
+        let mut program = shell("yes | head -n 5000; head -c 200000 /dev/zero | tr '\\0' x; echo; echo at last >&2");
+        while program.end().unwrap().is_none() {
+            sleep(Duration::from_millis(5));
+        }
+        assert!(program.said_at_last("at last").is_some());
+        let lines = program.lines.lock().unwrap();
+        assert!(lines.len() <= LINES_MAX && lines.iter().all(|(_, line)| line.len() as u64 <= LINE_MAX));
+    }
+}

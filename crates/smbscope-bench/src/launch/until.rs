@@ -1,0 +1,137 @@
+//! What ends a launch: the program's window, a file, a port, a line of its output, or its end.
+
+use super::program::Program;
+use super::window::Display;
+use crate::Error;
+use smbscope_load::engine::result::Ended;
+use std::fmt;
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How often it is looked for.
+const EVERY: Duration = Duration::from_millis(2);
+/// The same for windows, each look at which costs the display work.
+const WINDOWS_EVERY: Duration = Duration::from_millis(10);
+/// How long a port may take to answer that it is open.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// When a launch counts as done.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Until {
+    /// The program has ended, successfully.
+    #[default]
+    Exit,
+    /// A window is shown on the X display whose title or class contains this.
+    Window(String),
+    /// This file is there.
+    File(PathBuf),
+    /// Something accepts connections at this address.
+    Port(SocketAddr),
+    /// The program has written a line that contains this.
+    Output(String),
+}
+
+impl fmt::Display for Until {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Until::Exit => f.write_str("its end"),
+            Until::Window(text) => write!(f, "a window with \"{text}\""),
+            Until::File(path) => write!(f, "the file {}", path.display()),
+            Until::Port(address) => write!(f, "a connection to {address}"),
+            Until::Output(text) => write!(f, "a line with \"{text}\""),
+        }
+    }
+}
+
+/// Looks for it.
+pub(super) struct Watch<'u> {
+    until: &'u Until,
+    display: Option<Display>,
+}
+
+impl<'u> Watch<'u> {
+    /// Ready to look; an error where nothing can be seen, or where it is there before the program is started.
+    pub(super) fn new(until: &'u Until) -> Result<Watch<'u>, Error> {
+        let display = matches!(until, Until::Window(_)).then(Display::open).transpose().map_err(Error::Unavailable)?;
+        let mut watch = Watch { until, display };
+        match watch.is_there() {
+            Err(why) => Err(Error::Unavailable(why)),
+            Ok(true) => Err(Error::Unavailable(format!("{until} is there before the launch: end or remove it first"))),
+            Ok(false) => Ok(watch),
+        }
+    }
+
+    /// What windows are looked for on.
+    pub(super) fn into_display(self) -> Option<Display> {
+        self.display
+    }
+
+    /// How often to look.
+    fn every(&self) -> Duration {
+        if self.display.is_some() { WINDOWS_EVERY } else { EVERY }
+    }
+
+    /// Waits for it. Error: why it did not come.
+    pub(super) fn wait(
+        &mut self,
+        program: &mut Program,
+        within: Duration,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Instant, Ended> {
+        let begun = program.started();
+        loop {
+            if let Until::Output(text) = self.until
+                && let Some(at) = program.said(text)
+            {
+                return Ok(at);
+            }
+            // Asked for first: what is there when the program ends was reached.
+            let is_there = self.is_there().map_err(Ended::Failed)?;
+            let now = Instant::now();
+            if is_there {
+                return Ok(now);
+            }
+            if let Some(end) = program.end().map_err(Ended::Failed)? {
+                let reached = match (self.until, end.success()) {
+                    (Until::Exit, true) => Ok(now),
+                    (Until::Exit, false) => Err(format!("the program failed ({end}){}", program.last_words())),
+                    // Its last line may still be on the way.
+                    (Until::Output(text), _) => program.said_at_last(text).ok_or_else(|| {
+                        format!("the program ended ({end}) without {}{}", self.until, program.last_words())
+                    }),
+                    _ => Err(format!("the program ended ({end}) before {}{}", self.until, program.last_words())),
+                };
+                return reached.map_err(Ended::Failed);
+            }
+            if is_interrupted() {
+                return Err(Ended::Interrupted);
+            }
+            if now.duration_since(begun) >= within {
+                let why = format!("no {} within {within:?}{}", bare(self.until), program.last_words());
+                return Err(Ended::Failed(why));
+            }
+            std::thread::sleep(self.every());
+        }
+    }
+
+    fn is_there(&mut self) -> Result<bool, String> {
+        match (self.until, &mut self.display) {
+            (Until::Window(text), Some(display)) => display.shows(text),
+            (Until::File(path), _) => Ok(path.exists()),
+            (Until::Port(address), _) => Ok(TcpStream::connect_timeout(address, CONNECT_TIMEOUT).is_ok()),
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Without its article.
+fn bare(until: &Until) -> String {
+    match until {
+        Until::Exit => "end".to_owned(),
+        other => {
+            let text = other.to_string();
+            text.strip_prefix("a ").or_else(|| text.strip_prefix("the ")).unwrap_or(&text).to_owned()
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Arguments of `smbscope launch`.
+
+use super::bench::{DIALECTS, ENCRYPTION, SIGNING};
+use super::one_of::{Table, one_of};
+use super::{BenchFormat, ColorChoice};
+use clap::Args;
+use smbscope_bench::Target;
+use smbscope_bench::launch::{LAUNCHES_MAX, Mounter};
+use smbscope_load::client::{Encryption, Signing};
+use smbscope_model::{Dialect, units};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Arguments of `smbscope launch`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  smbscope launch -- git -C '{folder}' status
+  smbscope launch --target lab --content ~/mail --window Inbox --capture -o mail -- thunderbird -profile '{folder}'
+  smbscope launch --target file:/mnt/projects --server files --capture --window Writer -- soffice plan.odt
+  smbscope lab run --cpu-load 50 -- sh -c 'smbscope launch --target \"$SMBSCOPE_LAB_URL\" -- ls -lR \"{folder}\"'
+
+Exit status: 0 done, 1 a failed launch or unusable input, 2 bad arguments, 130 interrupted.")]
+pub struct LaunchArguments {
+    /// Launch this program, again and again. `{folder}` in it stands for the folder with its files, `{local}` for an empty one
+    /// of this machine.
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+
+    /// Count a launch as done when a window is shown on the X display whose title or class contains TEXT.
+    #[arg(long, value_name = "TEXT", group = "until", help_heading = "Until (otherwise the program's end)")]
+    pub window: Option<String>,
+
+    /// Count a launch as done when this file is there.
+    #[arg(long, value_name = "FILE", group = "until", help_heading = "Until (otherwise the program's end)")]
+    pub file: Option<PathBuf>,
+
+    /// Count a launch as done when this port accepts connections: 8080 or 127.0.0.1:8080.
+    #[arg(long, value_name = "PORT", value_parser = port, group = "until", help_heading = "Until (otherwise the program's end)")]
+    pub port: Option<SocketAddr>,
+
+    /// Count a launch as done when the program has written a line that contains TEXT.
+    #[arg(long, value_name = "TEXT", group = "until", help_heading = "Until (otherwise the program's end)")]
+    pub line: Option<String>,
+
+    /// Put the folder on this share, `smb://[user@]host[:port]/share[/dir]`, which is mounted through FUSE; on a private
+    /// server, `lab`; or use a local folder, `file:DIR`. [default: a new local folder]
+    #[arg(long, value_name = "TARGET", help_heading = "Files")]
+    pub target: Option<Place>,
+
+    /// Copy what is in DIR to the folder, before the first launch.
+    #[arg(long, value_name = "DIR", help_heading = "Files")]
+    pub content: Option<PathBuf>,
+
+    /// Mount the share with this program. [default: rclone, for SMB1 smbnetfs]
+    #[arg(long, value_parser = one_of(MOUNTERS), help_heading = "Files")]
+    pub mount: Option<Mounter>,
+
+    /// The server of a local folder on which a share is mounted already: HOST or HOST:PORT, for --capture.
+    #[arg(long, value_name = "HOST", help_heading = "Files")]
+    pub server: Option<String>,
+
+    /// Speak this dialect with the share.
+    #[arg(long, value_parser = one_of(DIALECTS), default_value = "3.1.1", help_heading = "Files")]
+    pub dialect: Dialect,
+
+    /// Sign messages never, where the server requires it, or always.
+    #[arg(hide_short_help = true, long, value_parser = one_of(SIGNING), default_value = "on", help_heading = "Files")]
+    pub signing: Signing,
+
+    /// Encrypt messages; the cipher is that of the server.
+    #[arg(hide_short_help = true, long, value_parser = one_of(ENCRYPTION), default_value = "off", help_heading = "Files")]
+    pub encryption: Encryption,
+
+    /// Read the password from the first line of this file; otherwise SMBSCOPE_PASSWORD, or a prompt.
+    #[arg(hide_short_help = true, long, value_name = "FILE", help_heading = "Files")]
+    pub password_file: Option<PathBuf>,
+
+    /// Count N launches.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=i64::from(LAUNCHES_MAX)))]
+    pub repetitions: u32,
+
+    /// Empty the file caches of this machine before each launch, and mount the share anew; needs root.
+    ///
+    /// In either case one launch that does not count goes before, which does what a program does only once.
+    #[arg(long)]
+    pub cold: bool,
+
+    /// Run this command in a shell before each launch; the folder is in SMBSCOPE_FOLDER.
+    #[arg(long, value_name = "COMMAND")]
+    pub before: Vec<String>,
+
+    /// Give up a launch after this time.
+    #[arg(long, value_name = "DURATION", default_value = "2min", value_parser = units::time)]
+    pub timeout: Duration,
+
+    /// Leave the program running for this time after a launch, before it is ended.
+    #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = units::time)]
+    pub linger: Duration,
+
+    /// Capture the launches: how much of each was waiting for the server.
+    #[arg(long)]
+    pub capture: bool,
+
+    /// Keep the results in this directory: run.json, report.html, the capture.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+
+    /// Print the report in this format.
+    #[arg(long, value_enum, default_value_t = BenchFormat::Text)]
+    pub format: BenchFormat,
+
+    /// Print everything.
+    #[arg(long)]
+    pub full: bool,
+
+    /// Title of the report.
+    #[arg(hide_short_help = true, long)]
+    pub title: Option<String>,
+
+    /// Use colour.
+    #[arg(hide_short_help = true, long, value_enum, default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
+
+    /// Set the width of the text in columns. [default: the terminal's]
+    #[arg(hide_short_help = true, long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..=400))]
+    pub width: Option<u16>,
+
+    /// Print no progress.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Where a program's files are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// On a private server.
+    Lab,
+    /// Where a target says.
+    Target(Target),
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Place, String> {
+        if text == "lab" { Ok(Place::Lab) } else { text.parse().map(Place::Target) }
+    }
+}
+
+impl LaunchArguments {
+    /// What would be ignored.
+    pub(super) fn conflict(&self) -> Option<&'static str> {
+        let on_share = matches!(&self.target, Some(Place::Lab | Place::Target(Target::Share(_))));
+        let in_folder = matches!(&self.target, Some(Place::Target(Target::Folder(_))));
+        if self.server.is_some() && !in_folder {
+            Some("--server is of a local folder on which a share is mounted: --target file:DIR")
+        } else if self.capture && !on_share && self.server.is_none() {
+            Some("--capture needs a server: --target smb://host/share, or --server with --target file:DIR")
+        } else if self.timeout.is_zero() {
+            Some("--timeout has to be longer than nothing")
+        } else {
+            None
+        }
+    }
+}
+
+const MOUNTERS: &Table<Mounter> = &[
+    ("rclone", "rclone mount: SMB 2.0.2 to 3.1.1, the server's highest dialect", Mounter::Rclone),
+    ("smbnetfs", "Samba's client library: all dialects", Mounter::Smbnetfs),
+];
+
+fn port(text: &str) -> Result<SocketAddr, String> {
+    let local = text.parse::<u16>().ok().filter(|port| *port > 0).map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+    local.or_else(|| text.parse().ok()).ok_or_else(|| "expected a port such as 8080, or address:port".to_owned())
+}

@@ -1,0 +1,125 @@
+//! `smbscope launch`: a program, launched again and again, and what it waits for.
+
+use crate::arguments::{BenchFormat, LaunchArguments, Place};
+use crate::bench::{how_it_ended, password, print};
+use crate::interrupt;
+use crate::output::Output;
+use crate::{lab, terminal};
+use anyhow::Context as _;
+use smbscope_bench::files::Sources;
+use smbscope_bench::launch::{Files, LaunchOptions, Observer, OnShare, Series, Until};
+use smbscope_bench::{Connect, Login, Outcome, Private, Server, Target};
+use smbscope_load::client::Options;
+use smbscope_model::Nanos;
+use smbscope_report::{bench, span};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// The port of direct TCP (MS-SMB2 2.1).
+const PORT: u16 = 445;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &LaunchArguments) -> anyhow::Result<()> {
+    let options = options(arguments)?;
+    let mut output = Output::open(None, &options.sources)?;
+    if arguments.format == BenchFormat::Html {
+        output.refuse_terminal("HTML")?;
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    interrupt::any_end_sets(&stop);
+    let series = Series::open(options)?;
+    let mut observer = Told { quiet: arguments.quiet, of: arguments.repetitions };
+    let Outcome { document, kept } = series.run(&mut observer, &stop)?;
+    let text = bench::TextOptions {
+        width: output.width(arguments.width),
+        color: output.takes_color(arguments.color),
+        detail: if arguments.full { bench::Detail::One } else { bench::Detail::Brief },
+    };
+    let printed = print(&document, arguments.format, &text, &mut output);
+    output.settle(printed)?;
+    kept?;
+    how_it_ended(&document)
+}
+
+/// What the arguments ask for.
+pub(crate) fn options(arguments: &LaunchArguments) -> anyhow::Result<LaunchOptions> {
+    let until = match arguments {
+        LaunchArguments { window: Some(text), .. } => Until::Window(text.clone()),
+        LaunchArguments { file: Some(path), .. } => Until::File(path.clone()),
+        LaunchArguments { port: Some(address), .. } => Until::Port(*address),
+        LaunchArguments { line: Some(text), .. } => Until::Output(text.clone()),
+        _ => Until::Exit,
+    };
+    let mut sources = Sources::default();
+    arguments.password_file.iter().for_each(|file| sources.add(file));
+    Ok(LaunchOptions {
+        command: arguments.command.clone(),
+        until,
+        timeout: arguments.timeout,
+        repetitions: arguments.repetitions,
+        cold: arguments.cold,
+        linger: arguments.linger,
+        before: arguments.before.clone(),
+        files: files(arguments)?,
+        content: arguments.content.clone(),
+        capture: arguments.capture,
+        directory: arguments.output.clone(),
+        sources,
+        title: arguments.title.clone(),
+        invocation: Some("smbscope launch".to_owned()),
+    })
+}
+
+fn files(arguments: &LaunchArguments) -> anyhow::Result<Files> {
+    let server = match &arguments.target {
+        None => return Ok(Files::Temporary),
+        Some(Place::Target(Target::Folder(folder))) => {
+            let server = arguments.server.as_deref().map(address).transpose()?;
+            return Ok(Files::Folder(folder.clone(), server));
+        }
+        Some(Place::Target(target)) => Server::Named(target.clone()),
+        Some(Place::Lab) => Server::Private(Private { launcher: lab::kept()?, ..Private::default() }),
+    };
+    let file = arguments.password_file.clone();
+    let password = move |user: &str| Ok(password::of(user, file.as_deref())?);
+    let mut connect = Connect::new(Login::Password, Box::new(password));
+    connect.options = Options {
+        dialect: arguments.dialect,
+        signing: arguments.signing,
+        encryption: arguments.encryption,
+        ..connect.options
+    };
+    Ok(Files::Share(Box::new(OnShare { server, connect, mounter: arguments.mount })))
+}
+
+/// The address of `HOST` or `HOST:PORT`.
+fn address(server: &str) -> anyhow::Result<SocketAddr> {
+    let found = server.to_socket_addrs().or_else(|_| (server.trim_matches(['[', ']']), PORT).to_socket_addrs());
+    let mut found = found.with_context(|| format!("--server {server}: expected a host, or host:port"))?;
+    found.next().with_context(|| format!("--server {server}: it has no address"))
+}
+
+/// Says how the series gets on.
+struct Told {
+    quiet: bool,
+    of: u32,
+}
+
+impl Observer for Told {
+    fn launched(&mut self, number: u32, elapsed: Duration) {
+        if self.quiet {
+            return;
+        }
+        let took = span(Nanos::from(elapsed));
+        terminal::say(&match number {
+            0 => format!("first launch: {took}, not counted"),
+            number => format!("launch {number} of {}: {took}", self.of),
+        });
+    }
+
+    fn note(&mut self, text: &str) {
+        terminal::say(&format!("warning: {text}"));
+    }
+}

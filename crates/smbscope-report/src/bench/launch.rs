@@ -1,0 +1,124 @@
+//! Launches of a program: what is said of them where a load has its ramp.
+
+use super::{Capture, Document, Ended, Job, Run};
+use crate::format::{counted, prose_percent, span, unbroken};
+use crate::next::{self, Next};
+use serde::{Deserialize, Serialize};
+use smbscope_model::{Nanos, Timestamp};
+
+/// Launches below which their spread says little.
+const ENOUGH: u64 = 3;
+
+/// A program that was launched again and again; its launches are the jobs of the only load point.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Launch {
+    /// The program, without its path.
+    pub program: String,
+    /// The command, word by word; `{folder}` stands for the folder with its files, `{local}` for an empty one.
+    pub command: Vec<String>,
+    /// What ended a launch, in words: `a window with "Inbox"`.
+    pub until: String,
+    /// What was at hand when it began.
+    pub caches: Caches,
+    /// The program that mounted the share; null where none was mounted.
+    pub mounted_by: Option<String>,
+}
+
+/// What is at hand when a program is launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Caches {
+    /// What launches before left in the caches of client and server.
+    Warm,
+    /// Nothing: the file caches of this machine were emptied and the share mounted anew.
+    Cold,
+}
+
+impl Caches {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Caches::Warm => "warm",
+            Caches::Cold => "cold",
+        }
+    }
+}
+
+/// `chromium was ready after 4.88 s on average of 5 launches (4.71 to 5.10 s), caches warm; 3.6 s of it (74%) it waited for the
+/// server.`
+pub(super) fn headline(document: &Document, launch: &Launch) -> String {
+    let jobs = document.runs.first().and_then(|run| run.jobs.as_ref()).filter(|jobs| jobs.elapsed.count > 0);
+    let Some((jobs, mean)) = jobs.and_then(|jobs| Some((jobs, jobs.elapsed.mean?))) else {
+        return format!("No launch of {} was done.", launch.program);
+    };
+    let spread = match (jobs.elapsed.min, jobs.elapsed.max) {
+        (Some(min), Some(max)) if jobs.elapsed.count > 1 => {
+            format!(" ({} to {})", unbroken(span(min)), unbroken(span(max)))
+        }
+        _ => String::new(),
+    };
+    let of = match jobs.elapsed.count {
+        1 => "in one launch".to_owned(),
+        n => format!("on average of {n} launches"),
+    };
+    let waited = match jobs.waited_sum_ns {
+        Some(waited) if !document.target.is_local() => {
+            let each = Nanos(waited.0 / jobs.elapsed.count.max(1) as i64);
+            let share = prose_percent(waited.0.unsigned_abs(), jobs.elapsed_sum_ns.0.unsigned_abs());
+            format!("; {} of it ({share}) were waits for the server", unbroken(span(each)))
+        }
+        _ => String::new(),
+    };
+    format!("{} took {} {of}{spread}, caches {}{waited}.", launch.program, unbroken(span(mean)), launch.caches.name())
+}
+
+/// What weakens the figures.
+pub(super) fn warnings(document: &Document) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let Some(run) = document.runs.first() else { return warnings };
+    match &run.ended {
+        Ended::Failed { why } => warnings.push(format!("The series ended early: {why}.")),
+        Ended::Interrupted => warnings.push("The series was interrupted.".to_owned()),
+        Ended::Done | Ended::Stopped { .. } => {}
+    }
+    let done = run.jobs.as_ref().map_or(0, |jobs| jobs.elapsed.count);
+    if (1..ENOUGH).contains(&done) {
+        let say = if done == 1 { "says" } else { "say" };
+        let launches = counted(done, "launch", "launches");
+        warnings.push(format!("{launches} {say} little about the spread: use --repetitions 5."));
+    }
+    match &run.capture {
+        Some(Capture::Skipped { why }) => warnings.push(format!("What it waited for the server is not known: {why}.")),
+        Some(Capture::Made(made)) if made.dropped_packets > 0 => warnings.push(format!(
+            "The capture lacks {}: waits may be missing.",
+            counted(made.dropped_packets, "packet", "packets")
+        )),
+        _ => {}
+    }
+    warnings
+}
+
+/// The capture, at the slowest launch.
+pub(super) fn steps(document: &Document) -> Vec<Next> {
+    let step = || {
+        let run = document.runs.first()?;
+        let directory = document.invocation.as_ref()?.directory.as_deref()?;
+        let file = next::file(&super::capture_of(directory, run)?)?;
+        let slowest = slowest(run)?;
+        let (from, length) = (slowest.started_ns, slowest.elapsed_ns.0);
+        let at = |time: Timestamp| {
+            let time = jiff::Timestamp::from_nanosecond(i128::from(time.0)).ok()?;
+            Some(time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
+        };
+        // To the next millisecond.
+        let to = Timestamp(from.0.saturating_add(length).saturating_add(999_999));
+        let filter = format!("time >= {} and time < {}", at(from)?, at(to)?);
+        Some(Next::new("slowest", format!("smbscope analyze --filter '{filter}' {file}")))
+    };
+    step().into_iter().collect()
+}
+
+fn slowest(run: &Run) -> Option<&Job> {
+    run.jobs.as_ref()?.list.iter().max_by_key(|job| job.elapsed_ns)
+}
