@@ -69,7 +69,7 @@ install: ## the binary, manual pages, completions, documents, workloads, studies
 	@test -x $(SMBSCOPE) || $(MAKE) build
 	install -D -m 755 $(SMBSCOPE) $(INSTALLED)/bin/smbscope
 	$(SMBSCOPE) man --output $(INSTALLED)/share/man/man1
-	install -d $(addprefix $(INSTALLED)/share/,$(dir $(COMPLETIONS)) doc/smbscope/docs/studies smbscope/captures smbscope/workloads smbscope/studies)
+	install -d $(addprefix $(INSTALLED)/share/,$(dir $(COMPLETIONS)) doc/smbscope/docs/studies smbscope/captures smbscope/workloads/recorded smbscope/studies)
 	$(SMBSCOPE) completions bash >$(INSTALLED)/share/$(word 1,$(COMPLETIONS))
 	$(SMBSCOPE) completions zsh >$(INSTALLED)/share/$(word 2,$(COMPLETIONS))
 	$(SMBSCOPE) completions fish >$(INSTALLED)/share/$(word 3,$(COMPLETIONS))
@@ -78,6 +78,7 @@ install: ## the binary, manual pages, completions, documents, workloads, studies
 	install -m 644 docs/studies/* $(INSTALLED)/share/doc/smbscope/docs/studies
 	install -m 644 tests/data/demo-*.pcap.zst $(INSTALLED)/share/smbscope/captures
 	install -m 644 workloads/*.toml $(INSTALLED)/share/smbscope/workloads
+	install -m 644 workloads/recorded/*.toml $(INSTALLED)/share/smbscope/workloads/recorded
 	install -m 644 studies/*.toml $(INSTALLED)/share/smbscope/studies
 
 uninstall: ## take away what `make install` put into PREFIX

@@ -50,6 +50,12 @@ install_laboratory() {
     PATH=$path command -v tcpdump >/dev/null || packages+=(tcpdump)
     PATH=$path command -v tc >/dev/null || packages+=(iproute2)
     PATH=$path command -v ethtool >/dev/null || packages+=(ethtool)
+    # For launches of programs: what mounts a share, and a display without a screen.
+    PATH=$path command -v rclone >/dev/null || packages+=(rclone)
+    PATH=$path command -v fusermount >/dev/null || packages+=(fuse3)
+    PATH=$path command -v smbnetfs >/dev/null || packages+=(smbnetfs)
+    PATH=$path command -v Xvfb >/dev/null || packages+=(xvfb)
+    PATH=$path command -v xmessage >/dev/null || packages+=(x11-utils)
     [ -e /usr/share/dbench/client.txt ] || packages+=(dbench)
     if [ ${#packages[@]} -eq 0 ]; then return 0; fi
     install_packages "${packages[@]}"
