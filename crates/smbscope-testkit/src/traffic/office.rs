@@ -21,12 +21,23 @@ const WINDOW: usize = 4;
 /// Where READ responses and WRITE requests say how much data they carry.
 const DATA_LENGTH: usize = 64 + 4;
 
+/// The largest files that are read, each as often as the others, and the largest that are written.
+struct Sizes {
+    read: [u64; 4],
+    written: u64,
+}
+
+const DOCUMENTS: Sizes = Sizes { read: [32 * KIB, 32 * KIB, 256 * KIB, 1024 * KIB], written: 256 * KIB };
+/// At a site most commands open, look and list, and most files are small: 3.7 KB a command with all headers.
+const SMALL_FILES: Sizes = Sizes { read: [8 * KIB, 16 * KIB, 32 * KIB, 192 * KIB], written: 64 * KIB };
+
 /// A client with a session in one tree.
 pub(super) struct Smb2Client {
     index: u32,
     dialect: u16,
     is_bulk: bool,
     is_signed: bool,
+    sizes: &'static Sizes,
     is_set_up: bool,
     message_id: u64,
     file: u64,
@@ -50,6 +61,7 @@ impl Smb2Client {
             dialect,
             is_bulk: false,
             is_signed: false,
+            sizes: &DOCUMENTS,
             is_set_up: false,
             message_id: 0,
             file: 0,
@@ -62,7 +74,8 @@ impl Smb2Client {
         const DIALECTS: [u16; 4] = [0x0210, 0x0300, 0x0302, 0x0311];
         // Each dialect is signed on some connections.
         let is_signed = (index / DIALECTS.len() as u32).is_multiple_of(4);
-        Smb2Client { dialect: DIALECTS[index as usize % DIALECTS.len()], is_signed, ..Smb2Client::office(index) }
+        let dialect = DIALECTS[index as usize % DIALECTS.len()];
+        Smb2Client { dialect, is_signed, sizes: &SMALL_FILES, ..Smb2Client::office(index) }
     }
 
     /// A copy of large files.
@@ -236,11 +249,11 @@ impl Smb2Client {
             13 => self.watch(turns),
             14 => self.look(turns),
             15 => {
-                let size = 1 + turns.random.below(256 * KIB);
+                let size = 1 + turns.random.below(self.sizes.written);
                 self.write(turns, size, 64 * KIB);
             }
             _ => {
-                let largest = [32 * KIB, 32 * KIB, 256 * KIB, 1024 * KIB][turns.random.below(4) as usize];
+                let largest = self.sizes.read[turns.random.below(4) as usize];
                 let size = 1 + turns.random.below(largest);
                 self.read(turns, size, piece);
             }
