@@ -92,9 +92,10 @@ impl<E: ExchangeSink> Analyzer<E> {
         }
     }
 
-    /// Has every session that is met told to the other shards.
-    pub(crate) fn watch_channels(&mut self, shard: usize, channels: Arc<Channels>) {
-        self.sessions.watch = Some(Watch::new(shard, channels));
+    /// Has every session that is met told to the other shards, and noticed where two connections of this one share it if
+    /// they are followed one after the other.
+    pub(crate) fn watch_channels(&mut self, shard: usize, by_connection: bool, channels: Arc<Channels>) {
+        self.sessions.watch = Some(Watch::new(shard, by_connection, channels));
     }
 
     /// Has exchanges across these steps of the clock left out.

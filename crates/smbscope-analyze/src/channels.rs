@@ -1,6 +1,8 @@
-//! Which SMB2 sessions were met in which shard of the flows, to notice one that spans several of them.
+//! Which SMB2 sessions were met in which part of the flows, to notice one that spans several of them. A part is whatever
+//! is followed by itself: a shard, or a connection where a shard goes through its segments connection by connection.
 
 use ahash::RandomState;
+use smbscope_model::FlowId;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,90 +11,130 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Sessions that are watched; a capture with more of them is taken for one where they span shards.
 const MAX_WATCHED: usize = 1 << 18;
 
-/// What all shards have seen of sessions.
+/// What all parts have seen of sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
     coupled: AtomicBool,
     seen: Mutex<Seen>,
 }
 
-/// Shards, a bit each.
-type Shards = u32;
-
 #[derive(Debug, Default)]
 struct Seen {
     /// By session id, as a channel may lead to another address of the server.
     ids: HashMap<u64, Id, RandomState>,
-    /// The shards that use a session id with a server.
-    servers: HashMap<(u64, IpAddr), Shards, RandomState>,
+    /// The parts that use a session id with a server.
+    servers: HashMap<(u64, IpAddr), Parts, RandomState>,
 }
 
 /// Who uses a session id.
 #[derive(Debug, Default)]
 struct Id {
-    all: Shards,
+    all: Parts,
     /// To bind another connection to it, so that it may be the session of another address.
-    binding: Shards,
+    binding: Parts,
+}
+
+/// Parts of the flows.
+#[derive(Debug, Default, Clone, Copy)]
+enum Parts {
+    #[default]
+    None,
+    One(u64),
+    Several,
+}
+
+impl Parts {
+    fn add(&mut self, part: u64) {
+        *self = if self.has_others(part) { Parts::Several } else { Parts::One(part) };
+    }
+
+    fn has_others(self, part: u64) -> bool {
+        match self {
+            Parts::None => false,
+            Parts::One(known) => known != part,
+            Parts::Several => true,
+        }
+    }
 }
 
 impl Channels {
-    /// Whether a session was met in more than one shard.
+    /// Whether a session was met in more than one part.
     pub(crate) fn are_coupled(&self) -> bool {
         self.coupled.load(Ordering::Relaxed)
     }
 
-    /// A shard uses a session id with a server, perhaps to bind another connection to it.
-    fn note(&self, session_id: u64, server: IpAddr, shard: usize, binds: bool) {
-        let bit: Shards = 1 << shard;
-        // The table is sound after a panic: it only ever gains bits.
+    fn couple(&self) {
+        self.coupled.store(true, Ordering::Relaxed);
+    }
+
+    /// A part uses a session id with a server, perhaps to bind another connection to it.
+    fn note(&self, session_id: u64, server: IpAddr, part: u64, binds: bool) {
+        // The table is sound after a panic: it only ever gains parts.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let Seen { ids, servers } = &mut *seen;
         if servers.len() >= MAX_WATCHED && !servers.contains_key(&(session_id, server)) {
-            self.coupled.store(true, Ordering::Relaxed);
-            return;
+            return self.couple();
         }
         let id = ids.entry(session_id).or_default();
         let here = servers.entry((session_id, server)).or_default();
-        let others = *here | id.binding | if binds { id.all } else { 0 };
-        if others & !bit != 0 {
-            self.coupled.store(true, Ordering::Relaxed);
+        if [*here, id.binding].into_iter().chain(binds.then_some(id.all)).any(|parts| parts.has_others(part)) {
+            self.couple();
         }
-        *here |= bit;
-        id.all |= bit;
-        id.binding |= if binds { bit } else { 0 };
+        here.add(part);
+        id.all.add(part);
+        if binds {
+            id.binding.add(part);
+        }
     }
 }
 
 /// A shard's way to tell the others.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    shard: usize,
+    shard: u64,
+    /// Each connection is a part.
+    by_connection: bool,
     channels: Arc<Channels>,
     /// What was told last: it is told again and again.
-    told: Option<(IpAddr, u64)>,
+    told: Option<(IpAddr, u64, u64)>,
 }
 
 impl Watch {
-    pub(crate) fn new(shard: usize, channels: Arc<Channels>) -> Watch {
-        Watch { shard, channels, told: None }
+    /// Of a shard, which is a part itself, or each connection of it is one.
+    pub(crate) fn new(shard: usize, by_connection: bool, channels: Arc<Channels>) -> Watch {
+        Watch { shard: shard as u64, by_connection, channels, told: None }
     }
 
-    /// A session is used, known or not.
-    pub(crate) fn uses(&mut self, server: IpAddr, session_id: u64) {
-        if self.told.replace((server, session_id)) != Some((server, session_id)) {
-            self.channels.note(session_id, server, self.shard, false);
+    fn part(&self, flow: FlowId) -> u64 {
+        if self.by_connection { flow.0 } else { self.shard }
+    }
+
+    /// A connection uses a session that is not known yet.
+    pub(crate) fn uses(&mut self, server: IpAddr, session_id: u64, flow: FlowId) {
+        let part = self.part(flow);
+        if self.told.replace((server, session_id, part)) != Some((server, session_id, part)) {
+            self.channels.note(session_id, server, part, false);
+        }
+    }
+
+    /// A connection uses a session that another one of the shard began.
+    pub(crate) fn shares(&self, begun: FlowId, flow: FlowId) {
+        if self.part(begun) != self.part(flow) {
+            self.channels.couple();
         }
     }
 
     /// A connection asks to become a channel of a session that is not known here.
-    pub(crate) fn binds(&self, server: IpAddr, session_id: u64) {
-        self.channels.note(session_id, server, self.shard, true);
+    pub(crate) fn binds(&self, server: IpAddr, session_id: u64, flow: FlowId) {
+        self.channels.note(session_id, server, self.part(flow), true);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const FLOW: FlowId = FlowId(1);
 
     fn address(last: u8) -> IpAddr {
         IpAddr::from([10, 0, 0, last])
@@ -101,13 +143,13 @@ mod tests {
     #[test]
     fn a_session_of_one_server_in_two_shards_couples_them() {
         let channels = Arc::new(Channels::default());
-        let [mut one, mut two] = [1, 2].map(|shard| Watch::new(shard, Arc::clone(&channels)));
-        one.uses(address(1), 7);
-        one.uses(address(1), 7);
-        two.uses(address(2), 7);
-        two.uses(address(1), 8);
+        let [mut one, mut two] = [1, 2].map(|shard| Watch::new(shard, false, Arc::clone(&channels)));
+        one.uses(address(1), 7, FLOW);
+        one.uses(address(1), 7, FLOW);
+        two.uses(address(2), 7, FLOW);
+        two.uses(address(1), 8, FLOW);
         assert!(!channels.are_coupled(), "servers number their sessions by themselves");
-        two.uses(address(1), 7);
+        two.uses(address(1), 7, FLOW);
         assert!(channels.are_coupled());
     }
 
@@ -115,8 +157,9 @@ mod tests {
     fn a_channel_to_another_address_couples_whichever_is_seen_first() {
         for bind_first in [false, true] {
             let channels = Arc::new(Channels::default());
-            let [mut one, two] = [1, 2].map(|shard| Watch::new(shard, Arc::clone(&channels)));
-            let mut steps: [&mut dyn FnMut(); 2] = [&mut || one.uses(address(1), 7), &mut || two.binds(address(2), 7)];
+            let [mut one, two] = [1, 2].map(|shard| Watch::new(shard, false, Arc::clone(&channels)));
+            let mut steps: [&mut dyn FnMut(); 2] =
+                [&mut || one.uses(address(1), 7, FLOW), &mut || two.binds(address(2), 7, FLOW)];
             if bind_first {
                 steps.reverse();
             }
@@ -126,12 +169,30 @@ mod tests {
     }
 
     #[test]
+    fn two_connections_of_a_shard_are_coupled_where_each_is_a_part() {
+        for (by_connection, coupled) in [(false, false), (true, true)] {
+            let channels = Arc::new(Channels::default());
+            let mut watch = Watch::new(3, by_connection, Arc::clone(&channels));
+            watch.uses(address(1), 7, FLOW);
+            watch.shares(FLOW, FLOW);
+            assert!(!channels.are_coupled());
+            watch.shares(FLOW, FlowId(2));
+            assert_eq!(channels.are_coupled(), coupled);
+            let channels = Arc::new(Channels::default());
+            let mut watch = Watch::new(3, by_connection, Arc::clone(&channels));
+            watch.binds(address(2), 7, FLOW);
+            watch.uses(address(1), 7, FlowId(2));
+            assert_eq!(channels.are_coupled(), coupled);
+        }
+    }
+
+    #[test]
     fn more_sessions_than_can_be_watched_count_as_coupled() {
         let channels = Arc::new(Channels::default());
-        let mut watch = Watch::new(0, Arc::clone(&channels));
-        (0..MAX_WATCHED as u64).for_each(|id| watch.uses(address(1), id));
+        let mut watch = Watch::new(0, false, Arc::clone(&channels));
+        (0..MAX_WATCHED as u64).for_each(|id| watch.uses(address(1), id, FLOW));
         assert!(!channels.are_coupled());
-        watch.uses(address(1), u64::MAX);
+        watch.uses(address(1), u64::MAX, FLOW);
         assert!(channels.are_coupled());
     }
 }

@@ -191,6 +191,7 @@ impl<'a> Ledger<'a> {
         losses: [&'a Losses; 2],
     ) -> Ledger<'a> {
         let client = accounts.client;
+        shared.sessions.flow = view.id;
         Ledger {
             accounts,
             view,

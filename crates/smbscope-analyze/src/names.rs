@@ -4,7 +4,7 @@ use crate::bounded::{Bounded, HeapBytes};
 use crate::channels::Watch;
 use crate::rereads::{Held, OpenFacts, Opened, Rereads};
 use ahash::RandomState;
-use smbscope_model::{CUT_NAME_MARK, Caching};
+use smbscope_model::{CUT_NAME_MARK, Caching, FlowId};
 use smbscope_wire::Name;
 use smbscope_wire::security::Identity;
 use smbscope_wire::smb2::FileReference;
@@ -68,11 +68,14 @@ pub(crate) struct Session {
     pub(crate) opens: Bounded<FileReference, Opened>,
     pub(crate) rereads: Rereads,
     channels: u32,
+    /// The connection that was the first to use it.
+    begun: FlowId,
 }
 
 impl Session {
-    fn new() -> Session {
+    fn new(begun: FlowId) -> Session {
         Session {
+            begun,
             user: None,
             trees: Bounded::new(MAX_TREES),
             opens: Bounded::new(MAX_OPENS),
@@ -113,6 +116,8 @@ pub(crate) struct Sessions {
     aliases: Bounded<(IpAddr, u64), (IpAddr, u64)>,
     /// Told of every session, where the flows are followed in shards.
     pub(crate) watch: Option<Watch>,
+    /// The connection whose messages are read.
+    pub(crate) flow: FlowId,
     pub(crate) forgotten: u64,
     /// What the table may take.
     budget: usize,
@@ -126,6 +131,7 @@ impl Sessions {
             addresses: HashMap::default(),
             aliases: Bounded::new(MAX_SESSIONS),
             watch: None,
+            flow: FlowId::default(),
             forgotten: 0,
             budget,
         }
@@ -133,8 +139,10 @@ impl Sessions {
 
     pub(crate) fn get(&mut self, server: IpAddr, session_id: u64) -> Option<&Session> {
         let session = self.table.get(&self.key(server, session_id));
-        if let (None, Some(watch)) = (session, &mut self.watch) {
-            watch.uses(server, session_id);
+        match (session, &mut self.watch) {
+            (None, Some(watch)) => watch.uses(server, session_id, self.flow),
+            (Some(session), Some(watch)) => watch.shares(session.begun, self.flow),
+            (_, None) => {}
         }
         session
     }
@@ -148,11 +156,14 @@ impl Sessions {
     /// another address of the same server.
     pub(crate) fn bind(&mut self, server: IpAddr, session_id: u64) {
         let key = (server, session_id);
-        if self.table.get(&key).is_some() {
+        if let Some(session) = self.table.get(&key) {
+            if let Some(watch) = &self.watch {
+                watch.shares(session.begun, self.flow);
+            }
             return;
         }
         if let Some(watch) = &self.watch {
-            watch.binds(server, session_id);
+            watch.binds(server, session_id, self.flow);
         }
         let only = self.addresses.get(&session_id).filter(|addresses| addresses.len() == 1);
         if let Some(origin) = only.and_then(BTreeSet::first) {
@@ -164,8 +175,10 @@ impl Sessions {
     pub(crate) fn change<R>(&mut self, server: IpAddr, session_id: u64, change: impl FnOnce(&mut Session) -> R) -> R {
         let key = self.key(server, session_id);
         let known = self.table.get_mut(&key);
-        if let (None, Some(watch)) = (&known, &mut self.watch) {
-            watch.uses(server, session_id);
+        match (&known, &mut self.watch) {
+            (None, Some(watch)) => watch.uses(server, session_id, self.flow),
+            (Some(session), Some(watch)) => watch.shares(session.begun, self.flow),
+            (_, None) => {}
         }
         let result = match known {
             Some(session) => {
@@ -176,7 +189,7 @@ impl Sessions {
                 result
             }
             None => {
-                let mut session = Session::new();
+                let mut session = Session::new(self.flow);
                 let result = change(&mut session);
                 self.addresses.entry(key.1).or_default().insert(key.0);
                 let addresses = &mut self.addresses;

@@ -2,7 +2,8 @@
 //!
 //! The calling thread reads and decodes. Segments are sharded by their connection, and each shard is followed by
 //! itself: its flows, connections and sessions, with limits of its own. There are always [`SHARDS`] shards, whatever
-//! number of threads works on them, so their number changes nothing but the time it takes.
+//! number of threads works on them, so their number changes nothing but the time it takes. Where connections are sharded, a
+//! shard gathers some hundred segments and goes through them connection by connection.
 //!
 //! What would differ from one shard for everything is an SMB2 session with channels in several shards. Where one is
 //! met, the analysis says so ([`Failure::Coupled`]) and is to be repeated with coarser shards.
@@ -10,7 +11,7 @@
 use crate::analyzer::{Analyzer, Initials, Options, Outcome};
 use crate::channels::Channels;
 use crate::sink::ExchangeSink;
-use smbscope_capture::batch::Batch;
+use smbscope_capture::batch::{Batch, Chains};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{Backing, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
@@ -27,12 +28,12 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Into how many parts the flows are divided.
 pub const SHARDS: usize = 16;
-/// Segments handed to a worker at once.
-const BATCH_SEGMENTS: usize = 256;
-/// Copied bytes handed to a worker at once.
+/// Segments of a shard that are gathered: of a hundred connections, each then has some.
+const BATCH_SEGMENTS: usize = 1024;
+/// Copied bytes of them.
 const BATCH_BYTES: usize = 1 << 20;
 /// Batches that may wait for a worker.
-const BATCHES_AHEAD: usize = 16;
+const BATCHES_AHEAD: usize = 8;
 /// Protocols that are no TCP that are listed; the packets of others are added up.
 pub const SKIPPED_LISTED: usize = 32;
 /// Packets between two calls of the observer.
@@ -125,11 +126,25 @@ pub fn run<S: Sink>(
     let stop = set.stop_flag();
     let steps_back: Arc<[ClockStep]> = set.clock_steps().into();
     let mut reader = Reader { decoder: Decoder::new(), analysis: Analysis::default(), channels: Arc::clone(&channels) };
+    let work = Work { sharding, shards, options, channels: &channels, steps_back: &steps_back };
     let outcomes = match (threading, sinks) {
         (_, []) => Vec::new(),
         (Threading::Inline, [sink, ..]) => {
-            let mut worker = Worker::new(0, 1, shards, options, sink, &channels, &steps_back);
-            reader.read(set, &stop, &mut observe, |segment, _| worker.segment(shard_of(segment, sharding), segment))?;
+            let mut worker = Worker::new(0, 1, &work, sink);
+            if sharding == Sharding::Connections {
+                let mut gathered = Gathered::new(shards);
+                reader.read(set, &stop, &mut observe, |segment, backing| {
+                    gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
+                        worker.take(shard, batch);
+                        batch.clear();
+                    });
+                })?;
+                gathered.finish(|shard, batch| worker.take(shard, batch));
+            } else {
+                reader.read(set, &stop, &mut observe, |segment, _| {
+                    worker.segment(shard_of(segment, sharding), segment);
+                })?;
+            }
             vec![worker.finish()]
         }
         (Threading::Workers, sinks) => std::thread::scope(|scope| {
@@ -138,19 +153,22 @@ pub fn run<S: Sink>(
             let mut threads = Vec::new();
             for (index, sink) in sinks.iter_mut().enumerate() {
                 let (line, batches, empties) = Line::new();
-                let (channels, steps_back) = (&channels, &steps_back);
+                let work = &work;
                 threads.push(scope.spawn(move || {
-                    let mut worker = Worker::new(index, count, shards, options, sink, channels, steps_back);
+                    let mut worker = Worker::new(index, count, work, sink);
                     worker.work(&batches, &empties);
                     worker.finish()
                 }));
                 lines.push(line);
             }
+            let mut gathered = Gathered::new(shards);
             let read = reader.read(set, &stop, &mut observe, |segment, backing| {
-                let shard = shard_of(segment, sharding);
-                lines[shard % count].push(shard, segment, backing);
+                gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
+                    lines[shard % count].send(shard, batch);
+                });
             });
-            lines.into_iter().for_each(Line::finish);
+            gathered.finish(|shard, batch| lines[shard % count].send(shard, batch));
+            drop(lines);
             let outcomes = threads.into_iter().map(|thread| match thread.join() {
                 Ok(outcomes) => outcomes,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -298,38 +316,55 @@ impl Reader {
     }
 }
 
-/// The way to a worker, and the batch that is being filled for it.
+/// The segments that each shard has gathered.
+struct Gathered(Vec<Batch>);
+
+impl Gathered {
+    fn new(shards: usize) -> Gathered {
+        Gathered((0..shards).map(|_| Batch::default()).collect())
+    }
+
+    /// Adds a segment; `full` empties the batch, or takes it away and leaves an empty one.
+    #[inline]
+    fn push(
+        &mut self,
+        shard: usize,
+        segment: &TcpSegment<'_>,
+        backing: Option<&Arc<Backing>>,
+        full: impl FnOnce(usize, &mut Batch),
+    ) {
+        let batch = &mut self.0[shard];
+        batch.push(segment, backing);
+        if batch.len() >= BATCH_SEGMENTS || batch.copied_bytes() >= BATCH_BYTES {
+            full(shard, batch);
+        }
+    }
+
+    /// What is left.
+    fn finish(&mut self, mut take: impl FnMut(usize, &mut Batch)) {
+        let left = self.0.iter_mut().enumerate().filter(|(_, batch)| !batch.is_empty());
+        left.for_each(|(shard, batch)| take(shard, batch));
+    }
+}
+
+/// The way to a worker.
 struct Line {
-    batch: Batch,
-    batches: SyncSender<Batch>,
+    batches: SyncSender<(usize, Batch)>,
     empties: Receiver<Batch>,
 }
 
 impl Line {
-    fn new() -> (Line, Receiver<Batch>, SyncSender<Batch>) {
+    fn new() -> (Line, Receiver<(usize, Batch)>, SyncSender<Batch>) {
         let (batches, worker_batches) = sync_channel(BATCHES_AHEAD);
-        let (worker_empties, empties) = sync_channel(BATCHES_AHEAD + 2);
-        (Line { batch: Batch::default(), batches, empties }, worker_batches, worker_empties)
+        let (worker_empties, empties) = sync_channel(BATCHES_AHEAD + SHARDS);
+        (Line { batches, empties }, worker_batches, worker_empties)
     }
 
-    #[inline]
-    fn push(&mut self, shard: usize, segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>) {
-        self.batch.push(shard as u16, segment, backing);
-        if self.batch.len() >= BATCH_SEGMENTS || self.batch.copied_bytes() >= BATCH_BYTES {
-            self.send();
-        }
-    }
-
-    fn send(&mut self) {
+    /// Sends a batch of a shard, and leaves an empty one in its place.
+    fn send(&self, shard: usize, batch: &mut Batch) {
         let empty = self.empties.try_recv().unwrap_or_default();
         // A worker goes away early only when it panicked, and then its thread is joined.
-        let _gone = self.batches.send(std::mem::replace(&mut self.batch, empty));
-    }
-
-    fn finish(mut self) {
-        if !self.batch.is_empty() {
-            self.send();
-        }
+        let _gone = self.batches.send((shard, std::mem::replace(batch, empty)));
     }
 }
 
@@ -350,34 +385,40 @@ impl<S: Sink> ExchangeSink for Emit<'_, S> {
     }
 }
 
+/// What all workers have to know.
+struct Work<'a> {
+    sharding: Sharding,
+    shards: usize,
+    options: &'a Options,
+    channels: &'a Arc<Channels>,
+    steps_back: &'a Arc<[ClockStep]>,
+}
+
 /// The shards of one thread.
 struct Worker<'s, S: Sink> {
     /// Shard `i` is at `i / stride`.
     stride: usize,
     shards: Vec<FlowTable<Analyzer<Emit<'s, S>>>>,
+    /// Whether segments are taken connection by connection.
+    by_connection: bool,
+    chains: Chains,
 }
 
 impl<'s, S: Sink> Worker<'s, S> {
-    fn new(
-        index: usize,
-        count: usize,
-        shards: usize,
-        options: &Options,
-        sink: &'s mut S,
-        channels: &Arc<Channels>,
-        steps_back: &Arc<[ClockStep]>,
-    ) -> Worker<'s, S> {
+    fn new(index: usize, count: usize, work: &Work<'_>, sink: &'s mut S) -> Worker<'s, S> {
+        let Work { sharding, shards, channels, steps_back, .. } = *work;
+        let by_connection = sharding == Sharding::Connections;
         let sink = Rc::new(RefCell::new(sink));
-        let options = Options { limits: options.limits.part(shards), ..options.clone() };
+        let options = Options { limits: work.options.limits.part(shards), ..work.options.clone() };
         let tables = (index..shards).step_by(count).map(|shard| {
             let mut analyzer = Analyzer::new(options.clone(), Emit(Rc::clone(&sink)));
             analyzer.know_steps_back(Arc::clone(steps_back));
             if shards > 1 {
-                analyzer.watch_channels(shard, Arc::clone(channels));
+                analyzer.watch_channels(shard, by_connection, Arc::clone(channels));
             }
             FlowTable::within(analyzer, options.limits.flows).beside(options.beside)
         });
-        Worker { stride: count, shards: tables.collect() }
+        Worker { stride: count, shards: tables.collect(), by_connection, chains: Chains::default() }
     }
 
     #[inline]
@@ -385,11 +426,19 @@ impl<'s, S: Sink> Worker<'s, S> {
         self.shards[shard / self.stride].segment(segment);
     }
 
-    fn work(&mut self, batches: &Receiver<Batch>, empties: &SyncSender<Batch>) {
-        while let Ok(mut batch) = batches.recv() {
-            for (shard, segment) in batch.iter() {
-                self.segment(usize::from(shard), &segment);
+    /// Takes what a shard has gathered.
+    fn take(&mut self, shard: usize, batch: &Batch) {
+        match batch.begins() {
+            Some(begins) if self.by_connection => {
+                self.shards[shard / self.stride].stretch(begins, batch.by_connection(&mut self.chains));
             }
+            _ => batch.iter().for_each(|segment| self.segment(shard, &segment)),
+        }
+    }
+
+    fn work(&mut self, batches: &Receiver<(usize, Batch)>, empties: &SyncSender<Batch>) {
+        while let Ok((shard, mut batch)) = batches.recv() {
+            self.take(shard, &batch);
             batch.clear();
             // There is room for all batches there are.
             let _reused = empties.try_send(batch);

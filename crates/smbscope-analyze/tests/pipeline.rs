@@ -75,7 +75,8 @@ fn assert_same(one: &(Analysis, Vec<Exchange>), other: &(Analysis, Vec<Exchange>
 #[test]
 fn any_number_of_threads_and_any_sharding_find_the_same() {
     let damage = Damage { drop: 0.02, duplicate: 0.01, reorder: 0.01 };
-    for (mix, damage) in [(Mix::Office, Damage::default()), (Mix::NetBench, damage), (Mix::Bulk, damage)] {
+    let mixes = [(Mix::Office, Damage::default()), (Mix::NetBench, damage), (Mix::Bulk, damage), (Mix::Site, damage)];
+    for (mix, damage) in mixes {
         let file = traffic(mix, 40, damage);
         let whole = file.analyze(way(false, Sharding::None, 0)).expect("nothing is taken for granted");
         assert!(whole.1.len() > 20 && whole.0.connections.len() == 40);
@@ -153,5 +154,17 @@ fn a_session_with_two_channels_is_noticed_when_connections_are_sharded() {
         assert_eq!(other_client.analyze(way(true, Sharding::Hosts, workers)).err(), Some(Failure::Coupled));
         let found = other_client.analyze(way(true, Sharding::None, workers)).expect("there is one shard");
         assert_eq!(path_of_read(&found), Some("a.txt"));
+    }
+}
+
+#[test]
+fn two_channels_are_noticed_in_one_shard_too() {
+    // Of 64 clients, some have their connection in the shard of the first one: there are 16.
+    for client in 1..=64 {
+        let file = channels([10, 0, 0, client], [10, 0, 0, 9], smb2::session_setup(1, "DOM", "ann"));
+        for workers in [0, 2] {
+            let found = file.analyze(way(true, Sharding::Connections, workers)).err();
+            assert_eq!(found, Some(Failure::Coupled), "{client}");
+        }
     }
 }

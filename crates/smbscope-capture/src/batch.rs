@@ -4,9 +4,13 @@
 //! a batch needs it, or in an arena of the batch where they were on the way in a stream or were put together from
 //! fragments. Headers are packed, since what one core writes and another reads costs by the cache line. Batches are
 //! filled again after use, so nothing is allocated for a packet.
+//!
+//! A batch can be gone through connection by connection ([`Batch::by_connection`]): of thousands of connections, what is
+//! kept of one then comes into the processor's caches once for all its segments in the batch.
 
 use crate::reader::Backing;
 use crate::segment::{TcpFlags, TcpSegment, WindowScale};
+use ahash::RandomState;
 use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -18,8 +22,8 @@ const ARENA: u32 = u32::MAX;
 #[derive(Default)]
 pub struct Batch {
     segments: Vec<Packed>,
-    /// The first packets of segments that were put together from fragments, in the order of these.
-    firsts: Vec<Stamp>,
+    /// The first packets of segments that were put together from fragments, with the indexes of these.
+    firsts: Vec<(usize, Stamp)>,
     arena: Vec<u8>,
     backings: Vec<Arc<Backing>>,
 }
@@ -42,7 +46,6 @@ struct Packed {
     capture: u16,
     window: u16,
     ip_id: u16,
-    tag: u16,
     flags: u8,
     has: u8,
     hops_left: u8,
@@ -81,7 +84,7 @@ fn unpack([high, low]: [u64; 2], is_v4: bool) -> IpAddr {
 impl Packed {
     /// A segment whose payload is still to be placed.
     #[inline]
-    fn of(tag: u16, segment: &TcpSegment<'_>) -> Packed {
+    fn of(segment: &TcpSegment<'_>) -> Packed {
         let (source, source_is_v4) = pack(segment.source.ip(), SOURCE_IS_V4);
         let (destination, destination_is_v4) = pack(segment.destination.ip(), DESTINATION_IS_V4);
         let timestamp_value = if segment.timestamp_value.is_some() { TIMESTAMP_VALUE } else { 0 };
@@ -104,7 +107,6 @@ impl Packed {
             capture: segment.stamp.packet.capture.0,
             window: segment.window,
             ip_id: segment.ip_id.unwrap_or(0),
-            tag,
             flags: segment.flags.0,
             hops_left: segment.hops_left,
             window_scale: match segment.window_scale {
@@ -116,16 +118,27 @@ impl Packed {
         }
     }
 
+    /// Both ends, the smaller one first: the same for both directions.
+    #[inline]
+    fn connection(&self) -> [(u64, u64, u16, bool); 2] {
+        let end = |index: usize, v4: u8| {
+            let [high, low] = self.addresses[index];
+            (high, low, self.ports[index], self.has(v4))
+        };
+        let (source, destination) = (end(0, SOURCE_IS_V4), end(1, DESTINATION_IS_V4));
+        if source <= destination { [source, destination] } else { [destination, source] }
+    }
+
     #[inline]
     fn has(&self, bit: u8) -> bool {
         self.has & bit != 0
     }
 
     #[inline]
-    fn segment<'b>(&self, payload: &'b [u8], firsts: &mut impl Iterator<Item = Stamp>) -> TcpSegment<'b> {
+    fn segment<'b>(&self, payload: &'b [u8], first: impl FnOnce() -> Option<Stamp>) -> TcpSegment<'b> {
         let packet = PacketRef { capture: CaptureId(self.capture), number: self.number };
         let stamp = Stamp { time: Timestamp(self.time), packet };
-        let first = if self.has(OTHER_FIRST) { firsts.next().unwrap_or(stamp) } else { stamp };
+        let first = if self.has(OTHER_FIRST) { first().unwrap_or(stamp) } else { stamp };
         let [source, destination] = self.addresses;
         let [source_port, destination_port] = self.ports;
         TcpSegment {
@@ -154,10 +167,10 @@ impl Packed {
 }
 
 impl Batch {
-    /// Adds a segment; its payload stays where it is if that is in `backing`. The tag comes out again with it.
+    /// Adds a segment; its payload stays where it is if that is in `backing`.
     #[inline]
-    pub fn push(&mut self, tag: u16, segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>) {
-        let mut packed = Packed::of(tag, segment);
+    pub fn push(&mut self, segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>) {
+        let mut packed = Packed::of(segment);
         let length = segment.payload.len();
         let in_place = backing.and_then(|backing| {
             let start = (segment.payload.as_ptr() as usize).checked_sub(backing.as_ptr() as usize)?;
@@ -171,7 +184,7 @@ impl Batch {
             }
         };
         if packed.has(OTHER_FIRST) {
-            self.firsts.push(segment.first);
+            self.firsts.push((self.segments.len(), segment.first));
         }
         self.segments.push(packed);
     }
@@ -191,16 +204,33 @@ impl Batch {
         self.arena.len()
     }
 
-    /// The segments with their tags.
-    pub fn iter(&self) -> impl Iterator<Item = (u16, TcpSegment<'_>)> {
-        let mut firsts = self.firsts.iter().copied();
-        self.segments.iter().map(move |packed| {
-            let bytes: &[u8] = match packed.backing {
-                ARENA => &self.arena,
-                index => &self.backings[index as usize],
-            };
-            let payload = &bytes[packed.start..packed.start + packed.length as usize];
-            (packed.tag, packed.segment(payload, &mut firsts))
+    /// When the first one came.
+    pub fn begins(&self) -> Option<Timestamp> {
+        self.segments.first().map(|packed| Timestamp(packed.time))
+    }
+
+    /// The segments as they came.
+    pub fn iter(&self) -> impl Iterator<Item = TcpSegment<'_>> {
+        (0..self.segments.len()).map(|index| self.segment(index))
+    }
+
+    /// The segments of each connection as they came, those of the connection that comes first before all others.
+    pub fn by_connection<'b>(&'b self, chains: &'b mut Chains) -> impl Iterator<Item = TcpSegment<'b>> {
+        chains.link(&self.segments);
+        chains.order.iter().map(|index| self.segment(*index as usize))
+    }
+
+    #[inline]
+    fn segment(&self, index: usize) -> TcpSegment<'_> {
+        let packed = &self.segments[index];
+        let bytes: &[u8] = match packed.backing {
+            ARENA => &self.arena,
+            backing => &self.backings[backing as usize],
+        };
+        let payload = &bytes[packed.start..packed.start + packed.length as usize];
+        packed.segment(payload, || {
+            let at = self.firsts.binary_search_by_key(&index, |(index, _)| *index).ok()?;
+            Some(self.firsts[at].1)
         })
     }
 
@@ -221,16 +251,76 @@ impl Batch {
     }
 }
 
+/// Which segments of a batch are of one connection: a list of indexes for each. Kept from batch to batch, so that nothing is
+/// allocated.
+#[derive(Default)]
+pub struct Chains {
+    /// The first and the last segment of each connection.
+    ends: Vec<(u32, u32)>,
+    /// The segment of the same connection behind each segment; itself where there is none.
+    next: Vec<u32>,
+    /// Places in `ends` by the hash of the connection; [`VACANT`] where there is none.
+    slots: Vec<u32>,
+    /// All segments, connection by connection.
+    order: Vec<u32>,
+    /// Whoever makes a capture does not know where its connections clash.
+    hash: RandomState,
+}
+
+const VACANT: u32 = u32::MAX;
+
+impl Chains {
+    fn link(&mut self, segments: &[Packed]) {
+        self.ends.clear();
+        self.next.clear();
+        self.slots.clear();
+        self.slots.resize((segments.len() * 2).next_power_of_two(), VACANT);
+        let mask = self.slots.len() - 1;
+        for (index, packed) in segments.iter().enumerate() {
+            let this = index as u32;
+            self.next.push(this);
+            let key = packed.connection();
+            let mut slot = self.hash.hash_one(key) as usize & mask;
+            // There are more slots than segments, so a vacant one turns up.
+            loop {
+                match self.slots[slot] {
+                    VACANT => {
+                        self.slots[slot] = self.ends.len() as u32;
+                        self.ends.push((this, this));
+                        break;
+                    }
+                    place if segments[self.ends[place as usize].0 as usize].connection() == key => {
+                        let (_, last) = &mut self.ends[place as usize];
+                        self.next[*last as usize] = this;
+                        *last = this;
+                        break;
+                    }
+                    _ => slot = (slot + 1) & mask,
+                }
+            }
+        }
+        self.order.clear();
+        for (first, last) in &self.ends {
+            let mut this = *first;
+            self.order.push(this);
+            while this != *last {
+                this = self.next[this as usize];
+                self.order.push(this);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn segments_come_out_as_they_went_in() {
-        let stamp =
-            |number| Stamp { time: Timestamp(-5 + number as i64), packet: PacketRef { capture: CaptureId(3), number } };
-        let v6 = SocketAddr::from(([0xfe80, 0, 0, 0, 1, 2, 3, 4], 445));
-        let plain = TcpSegment {
+    fn stamp(number: u64) -> Stamp {
+        Stamp { time: Timestamp(-5 + number as i64), packet: PacketRef { capture: CaptureId(3), number } }
+    }
+
+    fn plain() -> TcpSegment<'static> {
+        TcpSegment {
             ordinal: 1 << 40,
             first: stamp(7),
             stamp: stamp(7),
@@ -247,7 +337,13 @@ mod tests {
             hops_left: 63,
             payload: b"one",
             payload_length: 1_448,
-        };
+        }
+    }
+
+    #[test]
+    fn segments_come_out_as_they_went_in() {
+        let v6 = SocketAddr::from(([0xfe80, 0, 0, 0, 1, 2, 3, 4], 445));
+        let plain = plain();
         let fragments = TcpSegment {
             first: stamp(8),
             stamp: stamp(9),
@@ -262,17 +358,37 @@ mod tests {
         let mixed = TcpSegment { destination: v6, window_scale: WindowScale::Absent, payload: b"three", ..plain };
         let segments = [plain, fragments, mixed, TcpSegment { first: stamp(1), ..plain }];
         let mut batch = Batch::default();
-        for round in 0..2 {
+        for _ in 0..2 {
             batch.clear();
-            for (tag, segment) in segments.iter().enumerate() {
-                batch.push(tag as u16 + round, segment, None);
-            }
-            let out: Vec<String> = batch.iter().map(|(tag, segment)| format!("{tag} {segment:?}")).collect();
-            let expected =
-                segments.iter().enumerate().map(|(tag, segment)| format!("{} {segment:?}", tag as u16 + round));
-            assert_eq!(out, expected.collect::<Vec<_>>());
+            segments.iter().for_each(|segment| batch.push(segment, None));
+            let out: Vec<String> = batch.iter().map(|segment| format!("{segment:?}")).collect();
+            assert_eq!(out, segments.map(|segment| format!("{segment:?}")));
         }
         assert_eq!((batch.len(), batch.copied_bytes()), (4, 11));
+    }
+
+    #[test]
+    fn segments_of_a_connection_stay_in_order_and_come_together() {
+        let [one, two, server] = [1, 2, 9].map(|last| SocketAddr::from(([10, 0, 0, last], 445)));
+        // The address of IPv6 with the same bits is another one.
+        let other = SocketAddr::from((Ipv6Addr::from([0, 0, 0, 0x0a00, 1, 0, 0, 0]), 445));
+        let ends = [(one, server), (two, server), (server, one), (other, server), (one, server), (server, two)];
+        let mut batch = Batch::default();
+        for (number, (source, destination)) in (0..).zip(ends) {
+            // Each second one was put together from fragments.
+            let first = stamp(number + 100 * (number % 2));
+            batch.push(&TcpSegment { source, destination, stamp: stamp(number), first, ..plain() }, None);
+        }
+        let mut chains = Chains::default();
+        for _ in 0..2 {
+            let out: Vec<(u64, u64)> = batch
+                .by_connection(&mut chains)
+                .map(|segment| (segment.stamp.packet.number, segment.first.packet.number))
+                .collect();
+            assert_eq!(out, [(0, 0), (2, 2), (4, 4), (1, 101), (5, 105), (3, 103)]);
+        }
+        batch.clear();
+        assert_eq!(batch.by_connection(&mut chains).count(), 0);
     }
 
     #[test]

@@ -98,6 +98,18 @@ impl<K: StreamSink> FlowTable<K> {
     /// Takes the next segment, in time order.
     pub fn segment(&mut self, segment: &TcpSegment<'_>) {
         self.let_go(segment.stamp.time);
+        self.follow(segment);
+    }
+
+    /// Takes the segments of a stretch of time, in any order in which those of each connection are in time order. What has
+    /// been over for a while when it begins is let go of.
+    pub fn stretch<'s>(&mut self, begins: Timestamp, segments: impl Iterator<Item = TcpSegment<'s>>) {
+        self.let_go(begins);
+        segments.for_each(|segment| self.follow(&segment));
+    }
+
+    #[inline]
+    fn follow(&mut self, segment: &TcpSegment<'_>) {
         let key = Key::of(segment);
         let slot = key.slot();
         let place = match &self.at_hand[slot] {
