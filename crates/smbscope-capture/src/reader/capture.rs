@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes of mapped files that may be resident before their pages are given back.
 pub(super) const RESIDENT_BYTES: usize = 32 << 20;
+/// Bytes that are delivered between two times at which pages are given back.
+pub(super) const RELEASED_BYTES: usize = 8 << 20;
 
 /// What a set of captures may occupy.
 #[derive(Debug, Clone, Copy)]
@@ -417,7 +419,12 @@ impl Capture {
     /// Gives back pages of a mapped file.
     pub(super) fn release_pages(&self) {
         if let Some(map) = self.bytes.as_deref().and_then(Backing::map) {
-            map.release(0, map.len());
+            let done = match self.plan {
+                // Whoever works on packets is some of them behind.
+                Plan::Straight => (self.delivered_bytes as usize).saturating_sub(RESIDENT_BYTES).min(map.len()),
+                _ => map.len(),
+            };
+            map.release(0, done);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Several captures as one: packets of all inputs in time order.
 
-use super::capture::{Backing, Capture, Limits, RESIDENT_BYTES, Shared, Trust, WINDOW_LEAST};
+use super::capture::{Backing, Capture, Limits, RELEASED_BYTES, Shared, Trust, WINDOW_LEAST};
 use super::info::{CaptureError, Input};
 use super::lane::{Lane, Window};
 use super::source::{Found, Head, Source, StreamSource, Stretch};
@@ -328,7 +328,7 @@ impl CaptureSet {
     fn delivered(&mut self, capture: usize, length: usize) {
         self.captures[capture].delivered_bytes += length as u64;
         self.resident += length;
-        if self.resident >= RESIDENT_BYTES {
+        if self.resident >= RELEASED_BYTES {
             self.resident = 0;
             self.captures.iter().for_each(Capture::release_pages);
         }
