@@ -32,6 +32,8 @@ FUZZ_TARGETS ?=
 # For `make bench`: size of each capture, and further options of scripts/bench.py.
 BENCH_BYTES ?= 1G
 BENCH_OPTIONS ?=
+# A commit whose binary is built and takes turns with the present one; `release` for the last release, if there is one.
+BENCH_AGAINST ?= release
 # For `make demo`: about half a minute of load.
 DEMO_BENCH ?= --capture --users 1,2,4,8,16,32 --duration 4s --warmup 1s --plain
 # For `make build`: optional features, such as kerberos.
@@ -228,10 +230,10 @@ test-web: setup-web setup-servers build ## the page: types, lint, unit tests, wh
 test-verdicts: setup-python setup-servers build ## make a real Samba, a network and a client slow, and check the verdict (root; else skipped)
 	$(PYTHON) scripts/verdicts.py --smbscope $(SMBSCOPE) --skip-note $(SKIPPED)/$@
 
-bench: setup-all build ## speed and memory next to tshark on generated captures of BENCH_BYTES; writes docs/performance.md
+bench: setup-all build ## speed and memory next to tshark and the binary of BENCH_AGAINST, on generated captures of BENCH_BYTES; writes docs/performance.md
 	$(CARGO) build --release --locked -p smbscope-testkit --examples
 	$(PYTHON) scripts/bench.py --smbscope $(SMBSCOPE) --examples $(TARGET)/release/examples --scratch $(TARGET)/bench \
-	    --bytes $(BENCH_BYTES) $(BENCH_OPTIONS) -o docs/performance.md
+	    --bytes $(BENCH_BYTES) --against $(BENCH_AGAINST) $(BENCH_OPTIONS) -o docs/performance.md
 
 bench-functions: setup-build ## criterion benches of the functions that every packet, message and exchange passes
 	$(CARGO) bench --locked -p smbscope-wire -p smbscope-capture -p smbscope-analyze -p smbscope-stats \

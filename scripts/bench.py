@@ -19,12 +19,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import bench_guard
 import bench_page
 import measure
 from measure import Run
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTES = ROOT / "docs" / "performance-notes.md"
+WORKERS = (2, 4, 8, 16)
 DAMAGE = ("--drop", "0.001", "--duplicate", "0.001", "--reorder", "0.002")
 
 
@@ -62,6 +64,8 @@ class Measured:
     answered: int
     """Requests that were answered to the end."""
     runs: dict[str, Run] = field(default_factory=dict)
+    by_thread: dict[int, list[float]] = field(default_factory=dict)
+    """Processor time of each thread by the number of workers, the reading one first."""
 
 
 CASES = (
@@ -96,6 +100,7 @@ class Bench:
         self.scratch: Path = options.scratch
         self.rounds: int = options.rounds
         self.with_tshark: bool = not options.without_tshark
+        self.against: Path | None = None
         shown = subprocess.run([self.smbscope, "analyze", "--help"], capture_output=True, text=True, check=True)
         self.has_threads = "--threads" in shown.stdout
         self.cores = os.cpu_count() or 1
@@ -147,12 +152,17 @@ class Bench:
             if case.shows_every_exchange:
                 self.check(measured, path)
             commands = self.smbscope_commands(path)
+            if self.against:
+                commands[bench_guard.AGAINST] = [str(self.against), "analyze", "--quiet", str(path)]
             if self.with_tshark:
                 srt = "smb,srt" if case.mix == "netbench" else "smb2,srt"
                 commands["tshark"] = ["tshark", "-q", "-z", srt, "-r", str(path)]
             commands["cat"] = ["cat", str(path)]
             commands["bare walk"] = [str(self.examples / "walk"), str(path)]
             measured.runs = measure.interleaved(commands, rounds=self.rounds, once=frozenset({"tshark"}))
+            if self.has_threads and case.mix == "site":
+                ours = commands["smbscope"]
+                measured.by_thread = {n: measure.by_thread([*ours, "--threads", str(n)]) for n in WORKERS}
         finally:
             path.unlink(missing_ok=True)
         return measured
@@ -183,6 +193,7 @@ def main() -> int:
     parser.add_argument("--cases", help="some of: " + ",".join(case.name for case in CASES))
     parser.add_argument("--rounds", type=int, default=5, help="timed runs; tshark runs once (default: 5)")
     parser.add_argument("--without-tshark", action="store_true")
+    parser.add_argument("--against", help="a commit whose binary takes turns; `release` for the last release, if any")
     parser.add_argument("--without-scaling", action="store_true")
     parser.add_argument("-o", "--output", type=Path, help="default: standard output")
     options = parser.parse_args()
@@ -193,6 +204,9 @@ def main() -> int:
         parser.error(f"no such case: {', '.join(sorted(unknown))}")
     options.scratch.mkdir(parents=True, exist_ok=True)
     bench = Bench(options)
+    older = bench_guard.commit(options.against) if options.against else ""
+    if older:
+        bench.against = bench_guard.build(older, options.scratch.resolve())
     load = os.getloadavg()[0]
     measured = [bench.measure(case, options.bytes) for case in CASES if case.name in names]
     sizes: list[Measured] = []
@@ -202,12 +216,19 @@ def main() -> int:
         sizes = [bench.scale(Case("scaling", "office"), base * factor) for factor in (1, 4, 16)]
         flows = [bench.scale(Case("scaling", "site", flows=count), base * 4) for count in (100, 1_000, 10_000, 100_000)]
     page = bench_page.page(measured, sizes, flows, rounds=bench.rounds, smbscope=bench.smbscope, load=load)
+    if older:
+        page += "\n" + "\n".join(bench_guard.against(measured, older))
+        for name in bench_guard.got_slower(measured):
+            print(f"bench: {name} got slower since {older[:12]}", file=sys.stderr)
+    for line in bench_guard.since_committed(measured):
+        print(f"bench: {line}", file=sys.stderr)
     if NOTES.exists():
         page += "\n" + NOTES.read_text(encoding="utf-8")
     print(page)
     if options.output:
         options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.write_text(page, encoding="utf-8")
+        bench_guard.keep(measured)
     return 0
 
 

@@ -203,6 +203,34 @@ def scaling_row(measured: Measured, name: str, run: Run) -> list[str]:
     ]
 
 
+def shares(measured: Sequence[Measured]) -> list[str]:
+    """What each number of workers leaves to the thread that reads."""
+    rows = []
+    for one in measured:
+        for workers, seconds in one.by_thread.items():
+            reading, *working = seconds
+            total, busiest = sum(seconds), max(working, default=0.0)
+            rows.append(
+                [
+                    f"{one.case.name}, {workers} workers",
+                    f"{reading:.3f} s",
+                    f"{busiest:.3f} s",
+                    f"{total:.3f} s",
+                    f"{reading / total:.0%}",
+                    times(total / max(reading, busiest)),
+                ]
+            )
+    if not rows:
+        return []
+    head = ["", "reading thread", "busiest worker", "all threads", "share of the reading thread", "speed-up at most"]
+    return [
+        "Processor time by thread. With a core for each, the busiest thread sets the pace: the last column is what",
+        "that allows over one thread, without the waits of threads for each other.",
+        "",
+        *table(head, rows),
+    ]
+
+
 def disturbance(measured: Sequence[Measured], load: float) -> list[str]:
     """A warning when the machine had other things to do: wall times are not to be trusted then."""
     waits = [run.wall / run.cpu for one in measured for name, run in one.runs.items() if name == "tshark" and run.cpu]
@@ -257,4 +285,5 @@ def page(
     if sizes or flows:
         text += ["## Scaling", "", "Full payload: the office mix by size, the site mix by connections.", ""]
         text += [*scaling(sizes, "size"), *scaling(flows, "flows")]
+    text += shares(measured)
     return "\n".join(text).rstrip() + "\n"

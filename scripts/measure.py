@@ -30,6 +30,8 @@ class Run:
     """Peak resident set in bytes; absent without sampling."""
     anonymous: int | None = None
     """Peak anonymous memory in bytes."""
+    rounds: tuple[float, ...] = ()
+    """Processor time of each run that this is the median of."""
 
 
 def measure(command: Sequence[str], *, sample: bool = False) -> Run:
@@ -83,8 +85,29 @@ def memory(status: Path) -> tuple[int, int]:
 def median(timed: Sequence[Run], sampled: Run) -> Run:
     """The median times of some runs, with the memory of another."""
     wall = statistics.median(run.wall for run in timed)
-    cpu = statistics.median(run.cpu for run in timed)
-    return Run(wall, cpu, sampled.rss, sampled.anonymous)
+    rounds = tuple(run.cpu for run in timed)
+    return Run(wall, statistics.median(rounds), sampled.rss, sampled.anonymous, rounds)
+
+
+def by_thread(command: Sequence[str]) -> list[float]:
+    """Runs a command once; processor time of each of its threads in seconds, that of the first one first."""
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    tasks = Path(f"/proc/{child.pid}/task")
+    seen: dict[int, float] = {}
+    while os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        for task in sorted(tasks.glob("*")):
+            try:
+                seen[int(task.name)] = int((task / "schedstat").read_text(encoding="ascii").split()[0]) / 1e9
+            except (OSError, IndexError):
+                continue
+        time.sleep(SAMPLE_SECONDS)
+    _, code, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(code)
+    if child.returncode:
+        raise SystemExit(f"bench: {' '.join(command)} failed")
+    others = [seconds for thread, seconds in sorted(seen.items()) if thread != child.pid]
+    # The first thread sums up when the others are over, which the last look at it may have missed.
+    return [usage.ru_utime + usage.ru_stime - sum(others), *others]
 
 
 def interleaved(commands: dict[str, Sequence[str]], *, rounds: int, once: frozenset[str]) -> dict[str, Run]:

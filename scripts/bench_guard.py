@@ -1,0 +1,128 @@
+"""What got slower: a binary of an older commit in the same run, and the figures that were committed last.
+
+Wall and processor times of two days or two machines can't be compared. So the older binary takes turns with the present
+one on the same captures, and committed figures are compared by their ratio to the bare walk of their own run.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import bench_page
+
+if TYPE_CHECKING:
+    from bench import Measured
+
+ROOT = Path(__file__).resolve().parent.parent
+FIGURES = ROOT / "docs" / "performance.json"
+AGAINST = "smbscope of the older commit"
+# A median change that each round confirms is no chance; one below this is not worth a word.
+SLOWER = 1.03
+# The machine differs from run to run: the ratio to the walk moves by about this much for the same binary.
+SLOWER_THAN_COMMITTED = 1.15
+
+
+def commit(name: str) -> str:
+    """The full name of a commit; of the last release where the name is `release`, and nothing where there is none."""
+    if name == "release":
+        tags = run(["git", "tag", "--list", "v*", "--merged", "HEAD", "--sort=-v:refname"]).split()
+        if not tags:
+            return ""
+        name = tags[0]
+    return run(["git", "rev-parse", "--verify", f"{name}^{{commit}}"]).strip()
+
+
+def run(command: Sequence[str], cwd: Path = ROOT) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"bench: {' '.join(command)} failed: {done.stderr.strip().splitlines()[-1]}")
+    return done.stdout
+
+
+def build(name: str, scratch: Path) -> Path:
+    """The release binary of a commit, built beside the captures and kept for the next time."""
+    tree = scratch / f"tree-{name[:12]}"
+    binary = tree / "target" / "release" / "smbscope"
+    if not binary.exists():
+        if not tree.exists():
+            run(["git", "worktree", "prune"])
+            run(["git", "worktree", "add", "--detach", str(tree), name])
+        # Wherever the present one is built: the older one stays by itself.
+        run(["cargo", "build", "--release", "--locked", "-p", "smbscope-cli", "--target-dir", "target"], cwd=tree)
+    return binary
+
+
+def ratio(now: Sequence[float], before: Sequence[float]) -> float:
+    """The median of the ratios round by round."""
+    return statistics.median(new / old for new, old in zip(now, before, strict=True))
+
+
+def got_slower(measured: Sequence[Measured]) -> list[str]:
+    """The captures on which the present binary takes more processor time than the older one, in each round."""
+    slower = []
+    for one in measured:
+        now, before = one.runs["smbscope"].rounds, one.runs[AGAINST].rounds
+        if ratio(now, before) >= SLOWER and all(new > old for new, old in zip(now, before, strict=True)):
+            slower.append(one.case.name)
+    return slower
+
+
+def against(measured: Sequence[Measured], name: str) -> list[str]:
+    """A section on the older commit."""
+    rows = []
+    for one in measured:
+        now, before = one.runs["smbscope"], one.runs[AGAINST]
+        each = [new / old for new, old in zip(now.rounds, before.rounds, strict=True)]
+        rows.append(
+            [
+                one.case.name,
+                f"{before.wall:.3f} s",
+                f"{now.wall:.3f} s",
+                f"{before.cpu:.3f} s",
+                f"{now.cpu:.3f} s",
+                f"{statistics.median(each):.2f} ({min(each):.2f}–{max(each):.2f})",
+                f"{bench_page.megabytes(before.anonymous)} → {bench_page.megabytes(now.anonymous)}",
+            ]
+        )
+    slower = got_slower(measured)
+    verdict = f"Slower: {', '.join(slower)}." if slower else "Nothing got slower."
+    head = ["capture", "time then", "now", "processor time then", "now", "ratio (rounds)", "anonymous memory"]
+    text = [f"## Against {name[:12]}", "", "Both binaries took turns on the same captures.", ""]
+    return [*text, *bench_page.table(head, rows), verdict, ""]
+
+
+def figures(measured: Sequence[Measured]) -> dict[str, dict[str, float]]:
+    """What is committed beside the page: what does not depend much on the machine."""
+    return {
+        one.case.name: {
+            "times_the_walk": round(one.runs["smbscope"].wall / one.runs["bare walk"].wall, 2),
+            "cpu_times_the_walk": round(one.runs["smbscope"].cpu / one.runs["bare walk"].cpu, 2),
+            "anonymous_mb": round((one.runs["smbscope"].anonymous or 0) / 1e6, 1),
+        }
+        for one in measured
+    }
+
+
+def since_committed(measured: Sequence[Measured]) -> list[str]:
+    """Captures on which the ratio to the walk grew, a line each."""
+    if not FIGURES.exists():
+        return []
+    known: dict[str, dict[str, float]] = json.loads(FIGURES.read_text(encoding="utf-8"))
+    lines = []
+    for name, now in figures(measured).items():
+        before = known.get(name, {})
+        for key, value in now.items():
+            if key in before and value > before[key] * SLOWER_THAN_COMMITTED:
+                lines.append(f"{name}: {key.replace('_', ' ')} was {before[key]:,.2f} and is {value:,.2f}")
+    return lines
+
+
+def keep(measured: Sequence[Measured]) -> None:
+    """Writes the figures for the next time; captures that were not measured keep theirs."""
+    known = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
+    FIGURES.write_text(json.dumps(known | figures(measured), indent=2) + "\n", encoding="utf-8")
