@@ -3,8 +3,9 @@
 use crate::framer::Frame;
 use crate::sink::ExchangeSink;
 use smbscope_capture::tcp::Retransmission;
-use smbscope_model::{Direction, Exchange, Nanos, Outcome, Stamp, Status};
+use smbscope_model::{Direction, Exchange, Nanos, Outcome, Stamp, Status, Timestamp};
 use std::collections::VecDeque;
+use std::hint::black_box;
 
 /// Exchanges of a connection that are kept back for late retransmissions.
 const MAX_RECENT: usize = 16;
@@ -164,10 +165,18 @@ fn later(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
     }
 }
 
+/// An exchange that is over.
+#[derive(Debug)]
+struct Finished {
+    pending: Pending,
+    /// When, as far as the capture shows it.
+    time: Option<Timestamp>,
+}
+
 /// Exchanges that are over, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
-    finished: VecDeque<Pending>,
+    finished: VecDeque<Finished>,
     /// Bytes of their paths.
     path_bytes: usize,
 }
@@ -177,14 +186,14 @@ impl Recent {
     pub(crate) fn push(&mut self, pending: Pending, sink: &mut dyn ExchangeSink) {
         let now = pending.exchange.response.last.or(pending.exchange.request.first).map(|stamp| stamp.time);
         self.path_bytes += pending.path_bytes();
-        self.finished.push_back(pending);
+        self.finished.push_back(Finished { pending, time: now });
         while let Some(oldest) = self.finished.front() {
-            let seen = oldest.exchange.response.last.or(oldest.exchange.request.first).map(|stamp| stamp.time);
-            let aged = now.zip(seen).is_some_and(|(now, seen)| now - seen > MAX_RECENT_AGE);
+            let aged = now.zip(oldest.time).is_some_and(|(now, seen)| now - seen > MAX_RECENT_AGE);
             if self.finished.len() <= MAX_RECENT && !aged {
+                fetch(&oldest.pending.exchange);
                 return;
             }
-            if let Some(oldest) = self.finished.pop_front() {
+            if let Some(Finished { pending: oldest, .. }) = self.finished.pop_front() {
                 self.path_bytes -= oldest.path_bytes();
                 sink.exchange(oldest.exchange);
             }
@@ -203,16 +212,25 @@ impl Recent {
     /// Returns everything.
     pub(crate) fn flush(&mut self, sink: &mut dyn ExchangeSink) {
         self.path_bytes = 0;
-        self.finished.drain(..).for_each(|pending| sink.exchange(pending.exchange));
+        self.finished.drain(..).for_each(|finished| sink.exchange(finished.pending.exchange));
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Pending> {
-        self.finished.iter()
+        self.finished.iter().map(|finished| &finished.pending)
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
-        self.finished.iter_mut().rev()
+        self.finished.iter_mut().rev().map(|finished| &mut finished.pending)
     }
+}
+
+/// Has the processor fetch an exchange that was written a while ago and is counted next: a field in each of its cache lines
+/// is read, and nobody waits for it.
+#[inline]
+fn fetch(exchange: &Exchange) {
+    let Exchange { request, response, path, command, status, think_time, .. } = exchange;
+    black_box((request.first.is_some(), request.last.is_some(), response.first.is_some(), response.last.is_some()));
+    black_box((path.is_some(), *command, status.is_some(), *think_time));
 }
 
 /// Retransmissions of bytes whose frame is not complete yet.

@@ -138,9 +138,6 @@ fn ends_listing(exchange: &Exchange) -> bool {
 #[derive(Debug, Clone, Default)]
 struct Recent {
     share: Option<Arc<str>>,
-    path: Arc<str>,
-    /// Of the path: most others have another one.
-    hash: u64,
     facts: PathFacts,
     /// The time of its commands.
     covered: Covered,
@@ -161,9 +158,20 @@ pub(crate) struct Closed {
     pub(crate) again: bool,
 }
 
+/// What one path of many is found by, without going where the rest of it is.
+#[derive(Debug, Clone)]
+struct Slot {
+    path: Arc<str>,
+    /// Of the path: most others have another one.
+    hash: u64,
+    /// It is a directory that was listed.
+    is_listed: bool,
+    recent: Box<Recent>,
+}
+
 /// The paths of a connection that were touched last, the last one at the end.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RecentPaths(VecDeque<Box<Recent>>);
+pub(crate) struct RecentPaths(VecDeque<Slot>);
 
 /// Takes what was done with a path that is no longer remembered.
 pub(crate) type Leaves<'a> = &'a mut dyn FnMut(&Option<Arc<str>>, &Arc<str>, &PathFacts);
@@ -179,12 +187,12 @@ impl RecentPaths {
     ) -> Option<Closed> {
         let path = exchange.path.as_ref()?;
         // What follows an open has its name.
-        let is_same = |recent: &Recent| Arc::ptr_eq(&recent.path, path) && recent.share == exchange.share;
-        let known = self.0.iter().rposition(|recent| is_same(recent));
+        let is_same = |slot: &Slot| Arc::ptr_eq(&slot.path, path) && slot.recent.share == exchange.share;
+        let known = self.0.iter().rposition(is_same);
         let hash = if known.is_none() { hash(path) } else { 0 };
-        let is_alike = |recent: &Recent| recent.hash == hash && recent.path == *path && recent.share == exchange.share;
+        let is_alike = |slot: &Slot| slot.hash == hash && slot.path == *path && slot.recent.share == exchange.share;
         let known = known.or_else(|| {
-            let at = self.0.iter().rposition(|recent| is_alike(recent))?;
+            let at = self.0.iter().rposition(is_alike)?;
             self.0[at].path = Arc::clone(path);
             Some(at)
         });
@@ -196,8 +204,8 @@ impl RecentPaths {
                 {
                     oldest.leave(leaves);
                 }
-                let (share, path) = (exchange.share.clone(), Arc::clone(path));
-                self.0.push_back(Box::new(Recent { share, path, hash, ..Recent::default() }));
+                let recent = Box::new(Recent { share: exchange.share.clone(), ..Recent::default() });
+                self.0.push_back(Slot { path: Arc::clone(path), hash, is_listed: false, recent });
                 self.0.len() - 1
             }
             None => return None,
@@ -209,7 +217,8 @@ impl RecentPaths {
             self.0.push_back(again);
         }
         let at = if facts.has(Fact::Open) { self.0.len() - 1 } else { at };
-        let recent = &mut self.0[at];
+        let Slot { is_listed, recent, .. } = &mut self.0[at];
+        *is_listed |= facts.has(Fact::List);
         if facts.has(Fact::Open) {
             (recent.moved, recent.waited) = (0, 0);
         }
@@ -222,8 +231,7 @@ impl RecentPaths {
         }
         let closed = Closed { moved: recent.moved, waited: recent.waited, again: recent.used_before };
         recent.used_before |= recent.moved > 0;
-        let is_directory = recent.facts.list_commands > 0;
-        if closed.moved == 0 && !is_directory {
+        if closed.moved == 0 && !*is_listed {
             self.look_at(&exchange.share, path, closed.waited);
         }
         Some(closed)
@@ -232,28 +240,29 @@ impl RecentPaths {
     /// Notes at a directory that was listed that one of its entries was opened for nothing but to look at it.
     fn look_at(&mut self, share: &Option<Arc<str>>, path: &str, waited: i64) {
         let parent = derived::directory(path);
-        let is_parent = |recent: &Recent| {
-            recent.facts.list_commands > 0 && derived::below_share(&recent.path) == parent && recent.share == *share
+        let is_parent = |slot: &Slot| {
+            slot.is_listed && derived::below_share(&slot.path) == parent && slot.recent.share == *share
         };
-        let Some(at) = self.0.iter().rposition(|recent| is_parent(recent)) else { return };
+        let Some(at) = self.0.iter().rposition(is_parent) else { return };
         // What is looked at in it keeps it among those touched last.
         if let Some(mut directory) = self.0.remove(at) {
-            directory.facts.looked_at += 1;
-            directory.facts.looked_at_wait = directory.facts.looked_at_wait.saturating_add(waited);
+            let facts = &mut directory.recent.facts;
+            facts.looked_at += 1;
+            facts.looked_at_wait = facts.looked_at_wait.saturating_add(waited);
             self.0.push_back(directory);
         }
     }
 
     /// The connection is over.
     pub(crate) fn finish(self, leaves: Leaves<'_>) {
-        self.0.into_iter().for_each(|recent| recent.leave(leaves));
+        self.0.into_iter().for_each(|slot| slot.leave(leaves));
     }
 }
 
-impl Recent {
+impl Slot {
     fn leave(self, leaves: Leaves<'_>) {
-        if self.facts.is_of_interest() {
-            leaves(&self.share, &self.path, &self.facts);
+        if self.recent.facts.is_of_interest() {
+            leaves(&self.recent.share, &self.path, &self.recent.facts);
         }
     }
 }
