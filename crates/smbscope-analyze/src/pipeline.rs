@@ -121,6 +121,20 @@ pub fn run<S: Sink>(
     sinks: &mut [S],
     mut observe: impl FnMut(&CaptureSet),
 ) -> Result<Analysis, Failure> {
+    let mut sinks: Vec<&mut dyn Sink> = sinks.iter_mut().map(|sink| sink as &mut dyn Sink).collect();
+    follow(set, options, sharding, threading, &mut sinks, &mut observe)
+}
+
+/// The same for sinks of any type, so that what every packet passes is compiled once, here: one call through a table for an
+/// exchange costs nothing beside it.
+fn follow(
+    set: &mut CaptureSet,
+    options: &Options,
+    sharding: Sharding,
+    threading: Threading,
+    sinks: &mut [&mut dyn Sink],
+    observe: &mut dyn FnMut(&CaptureSet),
+) -> Result<Analysis, Failure> {
     let shards = if sharding == Sharding::None { 1 } else { SHARDS };
     let channels = Arc::new(Channels::default());
     let stop = set.stop_flag();
@@ -130,10 +144,10 @@ pub fn run<S: Sink>(
     let outcomes = match (threading, sinks) {
         (_, []) => Vec::new(),
         (Threading::Inline, [sink, ..]) => {
-            let mut worker = Worker::new(0, 1, &work, sink);
+            let mut worker = Worker::new(0, 1, &work, &mut **sink);
             if sharding == Sharding::Connections {
                 let mut gathered = Gathered::new(shards);
-                reader.read(set, &stop, &mut observe, |segment, backing| {
+                reader.read(set, &stop, observe, |segment, backing| {
                     gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
                         worker.take(shard, batch);
                         batch.clear();
@@ -141,7 +155,7 @@ pub fn run<S: Sink>(
                 })?;
                 gathered.finish(|shard, batch| worker.take(shard, batch));
             } else {
-                reader.read(set, &stop, &mut observe, |segment, _| {
+                reader.read(set, &stop, observe, |segment, _| {
                     worker.segment(shard_of(segment, sharding), segment);
                 })?;
             }
@@ -155,14 +169,14 @@ pub fn run<S: Sink>(
                 let (line, batches, empties) = Line::new();
                 let work = &work;
                 threads.push(scope.spawn(move || {
-                    let mut worker = Worker::new(index, count, work, sink);
+                    let mut worker = Worker::new(index, count, work, &mut **sink);
                     worker.work(&batches, &empties);
                     worker.finish()
                 }));
                 lines.push(line);
             }
             let mut gathered = Gathered::new(shards);
-            let read = reader.read(set, &stop, &mut observe, |segment, backing| {
+            let read = reader.read(set, &stop, observe, |segment, backing| {
                 gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
                     lines[shard % count].send(shard, batch);
                 });
@@ -273,7 +287,7 @@ impl Reader {
         &mut self,
         set: &mut CaptureSet,
         stop: &AtomicBool,
-        observe: &mut impl FnMut(&CaptureSet),
+        observe: &mut dyn FnMut(&CaptureSet),
         mut take: impl FnMut(&TcpSegment<'_>, Option<&Arc<Backing>>),
     ) -> Result<(), Failure> {
         let Analysis { quality, first, last, .. } = &mut self.analysis;
@@ -369,9 +383,9 @@ impl Line {
 }
 
 /// Lets the shards of a thread share its sink.
-struct Emit<'s, S>(Rc<RefCell<&'s mut S>>);
+struct Emit<'s>(Rc<RefCell<&'s mut dyn Sink>>);
 
-impl<S: Sink> ExchangeSink for Emit<'_, S> {
+impl ExchangeSink for Emit<'_> {
     fn exchange(&mut self, exchange: Box<Exchange>) {
         self.0.borrow_mut().exchange(&exchange);
     }
@@ -395,17 +409,17 @@ struct Work<'a> {
 }
 
 /// The shards of one thread.
-struct Worker<'s, S: Sink> {
+struct Worker<'s> {
     /// Shard `i` is at `i / stride`.
     stride: usize,
-    shards: Vec<FlowTable<Analyzer<Emit<'s, S>>>>,
+    shards: Vec<FlowTable<Analyzer<Emit<'s>>>>,
     /// Whether segments are taken connection by connection.
     by_connection: bool,
     chains: Chains,
 }
 
-impl<'s, S: Sink> Worker<'s, S> {
-    fn new(index: usize, count: usize, work: &Work<'_>, sink: &'s mut S) -> Worker<'s, S> {
+impl<'s> Worker<'s> {
+    fn new(index: usize, count: usize, work: &Work<'_>, sink: &'s mut dyn Sink) -> Worker<'s> {
         let Work { sharding, shards, channels, steps_back, .. } = *work;
         let by_connection = sharding == Sharding::Connections;
         let sink = Rc::new(RefCell::new(sink));
