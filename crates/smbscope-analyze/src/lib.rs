@@ -25,6 +25,7 @@ mod rereads;
 mod resync;
 mod sent_order;
 mod sink;
+pub mod slim;
 mod smb1;
 mod smb2;
 mod unseen;

@@ -95,8 +95,9 @@ impl<K: StreamSink> FlowTable<K> {
         &mut self.sink
     }
 
-    /// Takes the next segment, in time order.
-    pub fn segment(&mut self, segment: &TcpSegment<'_>) {
+    /// Takes the next segment, in time order. Tells whether segments of its flow are held back, this one maybe among them:
+    /// then the sink gets them later.
+    pub fn segment(&mut self, segment: &TcpSegment<'_>) -> bool {
         self.let_go(segment.stamp.time);
         let key = Key::of(segment);
         let slot = key.slot();
@@ -109,15 +110,17 @@ impl<K: StreamSink> FlowTable<K> {
                 place
             }
         };
+        let mut place = place;
         if self.offer(key, place, segment) == Some(Disposition::NewConnection) {
             self.close(key, false);
-            let place = self.open(key, segment);
+            place = self.open(key, segment);
             self.at_hand[slot] = Some((key, place));
             self.offer(key, place, segment);
         }
         if self.used > self.budget {
             self.evict();
         }
+        self.flows[place].as_ref().is_some_and(Flow::holds_back)
     }
 
     /// Ends every flow, in the order of their first packets, and returns the sink.

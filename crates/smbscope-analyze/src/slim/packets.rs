@@ -1,0 +1,183 @@
+//! From the bytes of a segment to those of the packets that carry it: one packet, or several IP fragments.
+
+use super::window::{Numbering, Window};
+use ahash::HashMap;
+use smbscope_capture::decode::Fragment;
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+
+/// Fragments whose datagrams are not complete; the oldest goes when there are more.
+const MAX_FRAGMENTS: usize = 4096;
+
+/// Packets after which a fragment waits no longer.
+const FRAGMENT_LIFETIME: u64 = 16 << 10;
+/// Bytes in front of the payload of a segment in fragments: headers of IP, tunnels and TCP.
+const MAX_HEADERS: usize = 256;
+/// Protocol number, and length of the header.
+const UDP: u8 = 17;
+const UDP_HEADER: u32 = 8;
+
+/// A fragment that waits for the rest of its datagram.
+struct Part {
+    ordinal: u64,
+    fragment: Fragment,
+    /// What may be headers of it.
+    beginning: Vec<u8>,
+}
+
+/// A datagram that was put together: where its parts are, and where its TCP payload begins.
+struct Datagram {
+    parts: Vec<(u64, u32, u32)>,
+    payload: u32,
+}
+
+/// What stays of packets, told by the segments in them.
+#[derive(Default)]
+pub(super) struct Packets {
+    pub(super) window: Window,
+    fragments: VecDeque<Part>,
+    datagrams: HashMap<u64, Datagram>,
+    /// Packets of flows that hold segments back.
+    held_back: HashMap<(SocketAddr, SocketAddr), Vec<u64>>,
+}
+
+impl Packets {
+    pub(super) fn new(numbering: Numbering) -> Packets {
+        Packets { window: Window::new(numbering), ..Packets::default() }
+    }
+
+    /// Enters bytes that stay of the payload of a segment.
+    pub(super) fn keep(&mut self, ordinal: u64, offset: usize, bytes: &[u8]) {
+        match self.datagrams.get(&ordinal) {
+            None => self.window.keep(ordinal, offset, bytes),
+            Some(datagram) => {
+                for (of_part, place, part) in datagram.places(offset, bytes.len()) {
+                    self.window.keep(of_part, place, &bytes[part]);
+                }
+            }
+        }
+    }
+
+    /// Lets the payload of a segment reach to the end of these bytes.
+    pub(super) fn show(&mut self, ordinal: u64, offset: usize, length: usize) {
+        match self.datagrams.get(&ordinal) {
+            None => self.window.show(ordinal, offset, length),
+            Some(datagram) => {
+                for (of_part, place, part) in datagram.places(offset, length) {
+                    self.window.show(of_part, place, part.len());
+                }
+            }
+        }
+    }
+
+    /// Keeps the packets of a segment from going out.
+    pub(super) fn hold(&mut self, ordinal: u64) {
+        self.of_segment(ordinal).into_iter().for_each(|ordinal| self.window.hold(ordinal));
+    }
+
+    /// Takes that back.
+    pub(super) fn let_go(&mut self, ordinal: u64) {
+        self.of_segment(ordinal).into_iter().for_each(|ordinal| self.window.let_go(ordinal));
+    }
+
+    /// The packets that carry a segment.
+    fn of_segment(&self, ordinal: u64) -> Vec<u64> {
+        match self.datagrams.get(&ordinal) {
+            None => vec![ordinal],
+            Some(datagram) => datagram.parts.iter().map(|(ordinal, ..)| *ordinal).collect(),
+        }
+    }
+
+    /// A flow holds segments back; the segment of this packet may be one of them.
+    pub(super) fn hold_back(&mut self, ends: (SocketAddr, SocketAddr), ordinal: u64) {
+        self.hold(ordinal);
+        self.held_back.entry(in_order(ends)).or_default().push(ordinal);
+    }
+
+    /// A flow holds nothing back any more.
+    pub(super) fn caught_up(&mut self, ends: (SocketAddr, SocketAddr)) {
+        if self.held_back.is_empty() {
+            return;
+        }
+        for ordinal in self.held_back.remove(&in_order(ends)).unwrap_or_default() {
+            self.let_go(ordinal);
+        }
+    }
+
+    /// A packet is a fragment, which waits for its datagram; `bytes` are those of its part.
+    pub(super) fn fragment(&mut self, ordinal: u64, fragment: Fragment, bytes: &[u8]) {
+        let is_old = |part: &Part| part.ordinal + FRAGMENT_LIFETIME < ordinal;
+        while self.fragments.len() >= MAX_FRAGMENTS || self.fragments.front().is_some_and(is_old) {
+            let Some(oldest) = self.fragments.pop_front() else { break };
+            self.window.let_go(oldest.ordinal);
+        }
+        self.window.hold(ordinal);
+        let room = MAX_HEADERS.saturating_sub(fragment.offset as usize).min(bytes.len());
+        self.fragments.push_back(Part { ordinal, beginning: bytes[..room].to_vec(), fragment });
+    }
+
+    /// Looks whether a fragment completed its datagram. `segment` is the length of the TCP payload that it then holds, if
+    /// it does: it stays in front of that.
+    pub(super) fn put_together(&mut self, ordinal: u64, segment: Option<u32>) {
+        let Some(last) = self.fragments.back().filter(|part| part.ordinal == ordinal) else { return };
+        let key = key(&last.fragment);
+        let is_part = |part: &Part| self::key(&part.fragment) == key;
+        let mut parts: Vec<&Part> = self.fragments.iter().filter(|part| is_part(part)).collect();
+        // Of bytes that come twice the first copy counts.
+        parts.sort_by_key(|part| (part.fragment.offset, part.ordinal));
+        parts.dedup_by_key(|part| part.fragment.offset);
+        let end = parts.iter().find(|part| !part.fragment.more).map(|part| part.fragment.offset + part.fragment.length);
+        let there: u32 = parts.iter().map(|part| part.fragment.length).sum();
+        let is_complete = end.is_some_and(|end| there >= end);
+        if segment.is_none() && !is_complete {
+            return;
+        }
+        let payload = match segment {
+            Some(length) => end.unwrap_or(there).saturating_sub(length),
+            // Who sent it to which port.
+            None if key.3 == UDP => UDP_HEADER,
+            None => 0,
+        };
+        for part in &parts {
+            let here = payload.saturating_sub(part.fragment.offset) as usize;
+            self.window.keep(part.ordinal, 0, &part.beginning[..here.min(part.beginning.len())]);
+        }
+        if segment.is_some() {
+            let place = |part: &&Part| (part.ordinal, part.fragment.offset, part.fragment.length);
+            let parts = parts.iter().map(place).collect();
+            let first = self.window.first();
+            self.datagrams.retain(|ordinal, _| *ordinal >= first);
+            self.datagrams.insert(ordinal, Datagram { parts, payload });
+            // They wait for what the flow has to say, as the packet of any segment does.
+            self.hold(ordinal);
+        }
+        let (parts, others) = std::mem::take(&mut self.fragments).into_iter().partition(is_part);
+        self.fragments = others;
+        let parts: VecDeque<Part> = parts;
+        parts.iter().for_each(|part| self.window.let_go(part.ordinal));
+    }
+}
+
+impl Datagram {
+    /// Where bytes of its segment's payload are: the packet, the place in its payload, and which of the bytes.
+    fn places(&self, offset: usize, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> + '_ {
+        let start = self.payload as usize + offset;
+        let end = start + length;
+        self.parts.iter().filter_map(move |(ordinal, of_part, part_length)| {
+            let of_part = *of_part as usize;
+            let from = start.max(of_part);
+            let until = end.min(of_part + *part_length as usize);
+            (from < until).then(|| (*ordinal, from - of_part, from - start..until - start))
+        })
+    }
+}
+
+fn key(fragment: &Fragment) -> (IpAddr, IpAddr, u32, u8) {
+    // Fragments of IPv6 differ in what they say follows (RFC 8200 4.5).
+    let protocol = if fragment.ends.0.is_ipv4() { fragment.protocol } else { 0 };
+    (fragment.ends.0, fragment.ends.1, fragment.identification, protocol)
+}
+
+fn in_order((one, other): (SocketAddr, SocketAddr)) -> (SocketAddr, SocketAddr) {
+    if one <= other { (one, other) } else { (other, one) }
+}
