@@ -91,7 +91,13 @@ fn the_analysis_of_every_bundled_capture_is_that_of_its_slim_copy() {
                 after.rest
             ));
         }
-        assert_eq!(slimmed(&copy), bytes, "{}: slim of the slim copy", path.display());
+        let again = slimmed(&copy);
+        if again != bytes {
+            let place = again.iter().zip(&bytes).position(|(one, other)| one != other);
+            let lengths = (bytes.len(), again.len());
+            differing
+                .push(format!("{}: its slim copy, slimmed, differs at {place:?} of {lengths:?}\n", path.display()));
+        }
     }
     assert!(differing.is_empty(), "{} of {}\n{}", differing.len(), paths.len(), differing.concat());
 }

@@ -53,9 +53,10 @@ fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut Names<'_>) {
     let mut offset = 0;
     while let Some(member) = read.get(offset..).filter(|member| !member.is_empty()) {
         let Some(header) = smb2::Header::parse(member) else {
-            // Too little of a header to be one; or something else, which stays that.
-            if member.len() < smb2::Header::LEAST && smb2::PROTOCOL_ID.starts_with(&member[..member.len().min(4)]) {
-                slim[offset..].copy_from_slice(member);
+            // Too little of a header to be one, or none: the id alone says which protocol it is not.
+            let stays = if member.len() < smb2::Header::LEAST { member.len() } else { smb2::PROTOCOL_ID.len() };
+            if member.starts_with(&smb2::PROTOCOL_ID) {
+                slim[offset..offset + stays].copy_from_slice(&member[..stays]);
             }
             return;
         };

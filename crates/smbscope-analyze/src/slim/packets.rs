@@ -2,7 +2,9 @@
 
 use super::window::{Numbering, Window};
 use ahash::HashMap;
-use smbscope_capture::decode::Fragment;
+use smbscope_capture::Packet;
+use smbscope_capture::decode::{Fragment, Outline};
+use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,9 +15,10 @@ const MAX_FRAGMENTS: usize = 4096;
 const FRAGMENT_LIFETIME: u64 = 16 << 10;
 /// Bytes in front of the payload of a segment in fragments: headers of IP, tunnels and TCP.
 const MAX_HEADERS: usize = 256;
-/// Protocol number, and length of the header.
-const UDP: u8 = 17;
-const UDP_HEADER: u32 = 8;
+/// Raw IP, of either version, as a link type; the length of its headers without options.
+const RAW_IP: u32 = 101;
+const IPV4_HEADER: usize = 20;
+const IPV6_HEADER: usize = 40;
 
 /// A fragment that waits for the rest of its datagram.
 struct Part {
@@ -134,9 +137,7 @@ impl Packets {
         }
         let payload = match segment {
             Some(length) => end.unwrap_or(there).saturating_sub(length),
-            // Who sent it to which port.
-            None if key.3 == UDP => UDP_HEADER,
-            None => 0,
+            None => parts.first().map_or(0, |first| headers_within(first, end.unwrap_or(there))),
         };
         for part in &parts {
             let here = payload.saturating_sub(part.fragment.offset) as usize;
@@ -170,6 +171,32 @@ impl Datagram {
             (from < until).then(|| (*ordinal, from - of_part, from - start..until - start))
         })
     }
+}
+
+/// How many bytes of a datagram of so many bytes, which holds no segment, are headers: as if it had come in one packet.
+fn headers_within(first: &Part, length: u32) -> u32 {
+    let mut bytes = match first.fragment.ends.0 {
+        IpAddr::V4(_) => vec![0; IPV4_HEADER],
+        IpAddr::V6(_) => vec![0; IPV6_HEADER],
+    };
+    // The version, and what follows; a length of zero stands for all of the packet.
+    let protocol_at = match first.fragment.ends.0 {
+        IpAddr::V4(_) => {
+            bytes[0] = 0x45;
+            9
+        }
+        IpAddr::V6(_) => {
+            bytes[0] = 0x60;
+            6
+        }
+    };
+    bytes[protocol_at] = first.fragment.protocol;
+    let header = bytes.len();
+    bytes.extend(&first.beginning);
+    let stamp = Stamp { time: Timestamp(0), packet: PacketRef { capture: CaptureId(0), number: 0 } };
+    let wire_length = (header as u32).saturating_add(length);
+    let packet = Packet { stamp, link_type: RAW_IP, data: &bytes, wire_length };
+    Outline::of(&packet).needed(&packet).0.saturating_sub(header) as u32
 }
 
 fn key(fragment: &Fragment) -> (IpAddr, IpAddr, u32, u8) {

@@ -9,8 +9,8 @@ use smbscope_model::SkippedProtocol;
 use std::net::IpAddr;
 use std::ops::Range;
 
-/// Bytes in which headers that are not TCP's are looked for; no tunnel in use has more.
-const MAX_HEADERS: usize = 512;
+/// Bytes in which headers that are not those of TCP are looked for; an extension header of IPv6 has up to 2048.
+const MAX_HEADERS: usize = 4096;
 
 /// The headers of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
