@@ -21,6 +21,7 @@ mod offers;
 mod outstanding;
 mod pending;
 pub mod pipeline;
+pub mod pseudonym;
 mod rereads;
 mod resync;
 mod sent_order;

@@ -1,10 +1,14 @@
 //! Slim copies of captures: the analysis finds the same in them, and nothing of what was removed is left.
 
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
+use smbscope_analyze::pseudonym::Key;
+use smbscope_analyze::slim::Anonymise;
 use smbscope_analyze::{Options, slim};
 use smbscope_capture::reader::{CaptureSet, Input};
-use smbscope_model::{Exchange, Quality};
+use smbscope_model::Exchange;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// All that an analysis finds, but for what describes the file.
@@ -27,7 +31,6 @@ fn found(path: &Path) -> Found {
     (quality.captured_bytes, quality.snapped_packets, quality.longest_cut_packet) = (0, 0, 0);
     // What is wrong with the file as a file is not in the copy.
     (quality.truncated_captures, quality.unreadable_records) = (0, 0);
-    let Quality { .. } = quality;
     let connections = analysis.connections.iter().map(|connection| format!("{connection:?}")).collect();
     let rest = format!(
         "{quality:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
@@ -42,11 +45,23 @@ fn found(path: &Path) -> Found {
     Found { exchanges, connections, rest }
 }
 
-fn slimmed(path: &Path) -> Vec<u8> {
+fn slimmed(path: &Path, anonymise: Option<Anonymise>) -> Vec<u8> {
     let mut set = CaptureSet::open(&[Input::File(path.to_owned())]).expect("it is a capture");
     let mut bytes = Vec::new();
-    slim::slim(&mut set, &slim::Options::default(), &mut bytes, |_| ()).expect("memory takes all");
+    let options = slim::Options { anonymise, ..slim::Options::default() };
+    slim::slim(&mut set, &options, &mut bytes, |_| ()).expect("memory takes all");
     bytes
+}
+
+/// The bundled captures, or those of the folder that `SLIM_CAPTURES` names.
+fn all_captures() -> Vec<PathBuf> {
+    let bundled = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
+    let folder = std::env::var_os("SLIM_CAPTURES").map_or_else(bundled, PathBuf::from);
+    let mut paths = Vec::new();
+    captures(&folder, &mut paths);
+    paths.retain(|path| CaptureSet::open(&[Input::File(path.clone())]).is_ok());
+    assert!(!paths.is_empty());
+    paths
 }
 
 /// Every capture below a folder.
@@ -66,17 +81,12 @@ fn captures(folder: &Path, into: &mut Vec<PathBuf>) {
 
 #[test]
 fn the_analysis_of_every_bundled_capture_is_that_of_its_slim_copy() {
-    let folder = std::env::var_os("SLIM_CAPTURES")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data"), PathBuf::from);
-    let mut paths = Vec::new();
-    captures(&folder, &mut paths);
-    assert!(!paths.is_empty());
+    let paths = all_captures();
     let place = tempfile::tempdir().expect("a folder");
     let mut differing = Vec::new();
     for path in &paths {
-        let Ok(_) = CaptureSet::open(&[Input::File(path.clone())]) else { continue };
         let copy = place.path().join("slim.pcapng");
-        let bytes = slimmed(path);
+        let bytes = slimmed(path, None);
         fs::write(&copy, &bytes).expect("it is written");
         let (before, after) = (found(path), found(&copy));
         if before != after {
@@ -91,7 +101,7 @@ fn the_analysis_of_every_bundled_capture_is_that_of_its_slim_copy() {
                 after.rest
             ));
         }
-        let again = slimmed(&copy);
+        let again = slimmed(&copy, None);
         if again != bytes {
             let place = again.iter().zip(&bytes).position(|(one, other)| one != other);
             let lengths = (bytes.len(), again.len());
@@ -100,4 +110,163 @@ fn the_analysis_of_every_bundled_capture_is_that_of_its_slim_copy() {
         }
     }
     assert!(differing.is_empty(), "{} of {}\n{}", differing.len(), paths.len(), differing.concat());
+}
+
+/// What an analysis finds beside names and addresses, and how many of these there are.
+#[derive(Debug, PartialEq)]
+struct Nameless {
+    exchanges: Vec<String>,
+    paths: usize,
+    shares: usize,
+    users: usize,
+    ends: usize,
+}
+
+/// Names and addresses.
+#[derive(Default)]
+struct Told {
+    names: BTreeSet<String>,
+    addresses: BTreeSet<IpAddr>,
+}
+
+fn nameless(path: &Path) -> (Nameless, Told) {
+    let mut set = CaptureSet::open(&[Input::File(path.to_owned())]).expect("it is a capture");
+    let mut exchanges = Vec::new();
+    let mut seen: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let mut told = Told::default();
+    let mut sink = |exchange: &Exchange| {
+        // Names are the same in every letter case, for a server and in an anonymous copy.
+        let mut see = |kind, name: &Option<std::sync::Arc<str>>| {
+            seen.entry(kind).or_default().extend(name.as_ref().map(|name| name.to_lowercase()));
+        };
+        see("path", &exchange.path);
+        see("share", &exchange.share);
+        see("user", &exchange.user);
+        for end in [exchange.endpoints.client, exchange.endpoints.server] {
+            seen.entry("end").or_default().insert(end.to_string());
+            told.addresses.insert(end.ip());
+        }
+        for name in [&exchange.path, &exchange.share, &exchange.user].into_iter().flatten() {
+            told.names.extend(name.split(['\\', '/', '@']).map(str::to_owned));
+        }
+        let times = [exchange.request, exchange.response];
+        exchanges.push(format!(
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {times:?} {:?} {:?} {:?} {:?} {:?}",
+            exchange.command,
+            exchange.subcommand,
+            exchange.message_id,
+            exchange.session_id,
+            exchange.tree_id,
+            exchange.file_id,
+            exchange.status,
+            exchange.offset,
+            exchange.length,
+            exchange.outcome,
+            exchange.dialect,
+            exchange.caching
+        ));
+    };
+    let sinks = std::slice::from_mut(&mut sink);
+    pipeline::run(&mut set, &Options::default(), Sharding::None, Threading::Inline, sinks, |_| ()).expect("it runs");
+    let count = |kind| seen.get(kind).map_or(0, BTreeSet::len);
+    let (paths, shares, users, ends) = (count("path"), count("share"), count("user"), count("end"));
+    (Nameless { exchanges, paths, shares, users, ends }, told)
+}
+
+#[test]
+fn an_anonymous_copy_tells_the_same_without_any_name_or_address() {
+    let place = tempfile::tempdir().expect("a folder");
+    let copy = place.path().join("slim.pcapng");
+    let mut wrong = Vec::new();
+    for path in all_captures() {
+        let key = Key::of_bytes(path.to_string_lossy().as_bytes());
+        let bytes = slimmed(&path, Some(Anonymise { key, depth: true, extensions: true }));
+        fs::write(&copy, &bytes).expect("it is written");
+        let (before, told) = nameless(&path);
+        let (after, _) = nameless(&copy);
+        if before != after {
+            let exchange = before.exchanges.iter().zip(&after.exchanges).find(|(one, other)| one != other);
+            let counts = |of: &Nameless| (of.exchanges.len(), of.paths, of.shares, of.users, of.ends);
+            wrong.push(format!("{}: {:?} {:?} {exchange:#?}\n", path.display(), counts(&before), counts(&after)));
+        }
+        wrong.extend(leaks(&told, &bytes).into_iter().map(|leak| format!("{}: {leak} is in it\n", path.display())));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.concat());
+}
+
+/// A copy without its first block, in which words stand.
+fn behind_comment(copy: &[u8]) -> &[u8] {
+    let length = copy[4..8].try_into().map_or(0, u32::from_le_bytes);
+    &copy[length as usize..]
+}
+
+/// The names and addresses of an original that a copy holds.
+fn leaks(told: &Told, copy: &[u8]) -> Vec<String> {
+    // What the documentation lists as kept, and what is too short to be told from other bytes.
+    const KEPT: [&str; 15] = [
+        "ipc$",
+        "pipe",
+        "mailslot",
+        "srvsvc",
+        "wkssvc",
+        "lsarpc",
+        "samr",
+        "netlogon",
+        "spoolss",
+        "desktop.ini",
+        "lanman",
+        "thumbs.db",
+        "atsvc",
+        "mdssvc",
+        "autorun.inf",
+    ];
+    let copy = behind_comment(copy);
+    let lower = copy.to_ascii_lowercase();
+    let holds = |bytes: &[u8]| lower.windows(bytes.len()).any(|window| window == bytes);
+    let stem = |name: &str| name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_lowercase();
+    let is_secret = |name: &&String| name.len() >= 5 && !KEPT.contains(&name.to_lowercase().as_str());
+    let names: BTreeSet<String> = told.names.iter().filter(is_secret).map(|name| stem(name)).collect();
+    let mut found = Vec::new();
+    for name in names.iter().filter(|name| name.len() >= 4 && name.is_ascii()) {
+        let utf16: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        if holds(&utf16) || holds(name.as_bytes()) {
+            found.push(format!("{name:?}"));
+        }
+    }
+    for address in told.addresses.iter().filter(|address| !address.is_loopback()) {
+        let is_there = match address {
+            IpAddr::V4(address) => copy.windows(4).any(|window| window == address.octets()),
+            IpAddr::V6(address) => copy.windows(16).any(|window| window == address.octets()),
+        };
+        if is_there {
+            found.push(address.to_string());
+        }
+    }
+    found
+}
+
+#[test]
+fn no_payload_is_left() {
+    let mut wrong = Vec::new();
+    for path in all_captures() {
+        let copy = slimmed(&path, None);
+        let left: HashSet<&[u8]> = behind_comment(&copy).windows(8).collect();
+        let mut set = CaptureSet::open(&[Input::File(path.clone())]).expect("it is a capture");
+        while let Some(packet) = set.next_packet().expect("it goes on") {
+            // The names in a Kerberos ticket stay, however far behind they are.
+            if packet.data.windows(4).any(|word| word == b"cifs") {
+                continue;
+            }
+            // Behind the headers of what a large packet begins with is content; but names and ids may come again.
+            let content = packet.data.get(400..).filter(|content| content.len() >= 600).unwrap_or_default();
+            for window in content.windows(8).step_by(61) {
+                let distinct: BTreeSet<&u8> = window.iter().collect();
+                // A time of a file, which is kept and may stand in a listing too, ends with a one.
+                if distinct.len() >= 7 && window.iter().all(|byte| *byte > 1) && left.contains(window) {
+                    wrong.push(format!("{}: {window:02x?} of packet {}\n", path.display(), packet.stamp.packet.number));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.concat());
 }

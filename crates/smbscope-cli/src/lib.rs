@@ -19,6 +19,7 @@ mod output;
 mod progress;
 mod record;
 mod recorder;
+mod slim;
 mod study;
 mod terminal;
 
@@ -31,7 +32,7 @@ pub use arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
     StatusArguments, StorageArguments, UpArguments,
 };
-pub use arguments::{LaunchArguments, Place, RecordArguments, Think};
+pub use arguments::{KeptOfNames, LaunchArguments, Place, RecordArguments, SlimArguments, Think};
 pub use arguments::{StudyArguments, StudyFormat};
 pub use compare::LimitExceeded;
 pub use interrupt::Interrupted;
@@ -69,6 +70,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Verb::Lab(arguments) => lab::run(arguments),
         Verb::Launch(arguments) => launch::run(arguments),
         Verb::Record(arguments) => record::run(arguments),
+        Verb::Slim(arguments) => slim::run(arguments),
         Verb::Study(arguments) => study::run(arguments),
         Verb::Completions(arguments) => completions::run(arguments),
         Verb::Man(arguments) => manual::run(arguments),

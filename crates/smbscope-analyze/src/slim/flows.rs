@@ -41,16 +41,16 @@ pub(super) struct SlimFlow {
 }
 
 /// Notes what stays of each packet.
-pub(super) struct Noting<'k> {
+pub(super) struct Noting {
     pub(super) packets: Packets,
-    pub(super) names: Names<'k>,
+    pub(super) names: Names,
     /// Counted by the framers and not used.
     quality: Quality,
     frames: Vec<Frame>,
 }
 
-impl<'k> Noting<'k> {
-    pub(super) fn new(numbering: Numbering, names: Names<'k>) -> Noting<'k> {
+impl Noting {
+    pub(super) fn new(numbering: Numbering, names: Names) -> Noting {
         Noting { packets: Packets::new(numbering), names, quality: Quality::default(), frames: Vec::new() }
     }
 
@@ -163,7 +163,7 @@ impl Lane {
     }
 }
 
-impl StreamSink for Noting<'_> {
+impl StreamSink for Noting {
     type Flow = SlimFlow;
 
     fn opened(&mut self, view: &FlowView) -> SlimFlow {

@@ -11,7 +11,7 @@ const COMPRESSED_SIZE: usize = 4;
 const COMPRESSION_OFFSET: usize = 12;
 
 /// What stays of `head`, the captured beginning of a payload of `length` bytes: as many of its bytes as are read.
-pub(super) fn slim(head: &[u8], length: u32, names: &mut Names<'_>) -> Vec<u8> {
+pub(super) fn slim(head: &[u8], length: u32, names: &mut Names) -> Vec<u8> {
     if head.starts_with(&smb2::COMPRESSION_ID) {
         return compressed(head, length, names);
     }
@@ -41,7 +41,7 @@ fn needed(head: &[u8], length: u32) -> usize {
     }
 }
 
-fn of_smb1(read: &[u8], slim: &mut [u8], names: &mut Names<'_>) {
+fn of_smb1(read: &[u8], slim: &mut [u8], names: &mut Names) {
     match smb1::Header::parse(read) {
         Some(header) => enter(&smb1::kept(&header, read), read, slim, names),
         None => slim.copy_from_slice(read),
@@ -49,7 +49,7 @@ fn of_smb1(read: &[u8], slim: &mut [u8], names: &mut Names<'_>) {
 }
 
 /// The members of a compound, one after the other.
-fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut Names<'_>) {
+fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut Names) {
     let mut offset = 0;
     while let Some(member) = read.get(offset..).filter(|member| !member.is_empty()) {
         let Some(header) = smb2::Header::parse(member) else {
@@ -72,7 +72,7 @@ fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut Names<'_>) {
 }
 
 /// Copies what stays of a message; names and addresses go through `names`.
-fn enter(kept: &Kept, message: &[u8], slim: &mut [u8], names: &mut Names<'_>) {
+fn enter(kept: &Kept, message: &[u8], slim: &mut [u8], names: &mut Names) {
     for field in &kept.fields {
         let place = field.start.min(message.len())..field.end.min(message.len());
         if let (Some(field), Some(slim)) = (message.get(place.clone()), slim.get_mut(place)) {
@@ -96,7 +96,7 @@ fn enter(kept: &Kept, message: &[u8], slim: &mut [u8], names: &mut Names<'_>) {
 
 /// A compressed message becomes one whose first bytes, as many as are read, are not compressed. Where the frame has no
 /// room for them, as many as there is room for.
-fn compressed(head: &[u8], length: u32, names: &mut Names<'_>) -> Vec<u8> {
+fn compressed(head: &[u8], length: u32, names: &mut Names) -> Vec<u8> {
     let chained = compression::looks_chained(head);
     let original = compression::parse_as(head, chained).map(|frame| frame.original_len());
     let recovered = compression::recover_prefix(head, chained, MAX_RECOVERED);

@@ -6,10 +6,12 @@
 
 mod flows;
 mod head;
+mod headers;
 mod names;
 mod packets;
 mod window;
 
+use crate::pseudonym::{Disguise, Key};
 use flows::Noting;
 use names::Names;
 use smbscope_capture::decode::{Decoder, Kind, Outline};
@@ -28,11 +30,27 @@ const COMMENT: &str = "Slim copy made by smbscope: packet headers and SMB header
 /// Packets between two calls of the observer.
 const INTERVAL: u64 = 1 << 12;
 
+/// What the section header says besides where names are hidden.
+const HIDDEN: &str = "; names and addresses were replaced by a keyed hash";
+
 /// What is done to a capture.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// What it may take.
     pub limits: Limits,
+    /// Whether names and addresses are replaced, and how.
+    pub anonymise: Option<Anonymise>,
+}
+
+/// How names and addresses are replaced.
+#[derive(Debug, Clone)]
+pub struct Anonymise {
+    /// Captures that were made with one key have the same names.
+    pub key: Key,
+    /// Directories of a path stay apart.
+    pub depth: bool,
+    /// Endings of names stay.
+    pub extensions: bool,
 }
 
 /// What was done to a capture.
@@ -59,16 +77,23 @@ pub fn slim<W: Write>(
 ) -> io::Result<Summary> {
     let stop = set.stop_flag();
     let clocks = Clocks { steps: set.clock_steps() };
+    let (comment, names) = match &options.anonymise {
+        None => (COMMENT.to_owned(), Names::Kept),
+        Some(Anonymise { key, depth, extensions }) => {
+            let disguise = Disguise::new(key.clone(), *depth, *extensions);
+            (format!("{COMMENT}{HIDDEN}"), Names::Replaced(Box::new(disguise)))
+        }
+    };
     let numbering = match (set.captures().len(), set.quality().packets_reordered_by_time) {
         (1, 0) => Numbering::AsTheyCome,
         (1, _) => Numbering::Restored,
         _ => Numbering::Anew,
     };
     let mut slimmer = Slimmer {
-        writer: Writer::new(out, COMMENT, concat!("smbscope ", env!("CARGO_PKG_VERSION")))?,
+        writer: Writer::new(out, &comment, concat!("smbscope ", env!("CARGO_PKG_VERSION")))?,
         decoder: Decoder::new(),
         quality: Quality::default(),
-        table: FlowTable::within(Noting::new(numbering, Names::Kept), options.limits.flows),
+        table: FlowTable::within(Noting::new(numbering, names), options.limits.flows),
         clocks,
         summary: Summary::default(),
     };
@@ -100,16 +125,16 @@ impl Clocks {
     }
 }
 
-struct Slimmer<'k, W: Write> {
+struct Slimmer<W: Write> {
     writer: Writer<W>,
     decoder: Decoder,
     quality: Quality,
-    table: FlowTable<Noting<'k>>,
+    table: FlowTable<Noting>,
     clocks: Clocks,
     summary: Summary,
 }
 
-impl<W: Write> Slimmer<'_, W> {
+impl<W: Write> Slimmer<W> {
     fn take(&mut self, packet: &Packet<'_>, info: &CaptureInfo) -> io::Result<()> {
         self.summary.packets += 1;
         self.summary.captured_bytes += packet.data.len() as u64;
@@ -133,16 +158,17 @@ impl<W: Write> Slimmer<'_, W> {
             captured: packet.data.len() - length,
             holders: 0,
         };
+        headers::hide(&mut pending.headers, packet, &outline, &mut self.table.sink_mut().names);
         pending.headers.resize(length, 0);
         let segment = self.decoder.decode(packet, &mut self.quality);
-        let packets = &mut self.table.sink_mut().packets;
+        let Noting { packets, names, .. } = self.table.sink_mut();
         packets.window.push(ordinal, pending);
         packets.window.hold(ordinal);
         let is_fragment = matches!(outline.kind, Kind::Fragment(_));
         if let Kind::Fragment(fragment) = outline.kind {
             let bytes = packet.data.get(fragment.place.clone()).unwrap_or_default();
             packets.fragment(ordinal, fragment, bytes);
-            packets.put_together(ordinal, segment.as_ref().map(|segment| segment.payload_length));
+            packets.put_together(ordinal, segment.as_ref().map(|segment| segment.payload_length), names);
         }
         if let Some(segment) = &segment {
             follow(&mut self.table, ordinal, segment);
@@ -168,7 +194,7 @@ impl<W: Write> Slimmer<'_, W> {
 }
 
 /// Hands a segment on to its flow, and holds its packets as long as the flow holds it back.
-fn follow(table: &mut FlowTable<Noting<'_>>, ordinal: u64, segment: &TcpSegment<'_>) {
+fn follow(table: &mut FlowTable<Noting>, ordinal: u64, segment: &TcpSegment<'_>) {
     let ends = (segment.source, segment.destination);
     let is_held_back = table.segment(segment);
     let packets = &mut table.sink_mut().packets;

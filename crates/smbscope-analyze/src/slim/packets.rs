@@ -1,5 +1,7 @@
 //! From the bytes of a segment to those of the packets that carry it: one packet, or several IP fragments.
 
+use super::headers;
+use super::names::Names;
 use super::window::{Numbering, Window};
 use ahash::HashMap;
 use smbscope_capture::Packet;
@@ -121,7 +123,7 @@ impl Packets {
 
     /// Looks whether a fragment completed its datagram. `segment` is the length of the TCP payload that it then holds, if
     /// it does: it stays in front of that.
-    pub(super) fn put_together(&mut self, ordinal: u64, segment: Option<u32>) {
+    pub(super) fn put_together(&mut self, ordinal: u64, segment: Option<u32>, names: &mut Names) {
         let Some(last) = self.fragments.back().filter(|part| part.ordinal == ordinal) else { return };
         let key = key(&last.fragment);
         let is_part = |part: &Part| self::key(&part.fragment) == key;
@@ -137,11 +139,15 @@ impl Packets {
         }
         let payload = match segment {
             Some(length) => end.unwrap_or(there).saturating_sub(length),
-            None => parts.first().map_or(0, |first| headers_within(first, end.unwrap_or(there))),
+            None => parts.first().map_or(0, |first| AsOne::of(first, end.unwrap_or(there)).headers()),
         };
         for part in &parts {
             let here = payload.saturating_sub(part.fragment.offset) as usize;
-            self.window.keep(part.ordinal, 0, &part.beginning[..here.min(part.beginning.len())]);
+            let mut headers = part.beginning[..here.min(part.beginning.len())].to_vec();
+            if part.fragment.offset == 0 {
+                AsOne::of(part, end.unwrap_or(there)).hide(&mut headers, names);
+            }
+            self.window.keep(part.ordinal, 0, &headers);
         }
         if segment.is_some() {
             let place = |part: &&Part| (part.ordinal, part.fragment.offset, part.fragment.length);
@@ -173,30 +179,47 @@ impl Datagram {
     }
 }
 
-/// How many bytes of a datagram of so many bytes, which holds no segment, are headers: as if it had come in one packet.
-fn headers_within(first: &Part, length: u32) -> u32 {
-    let mut bytes = match first.fragment.ends.0 {
-        IpAddr::V4(_) => vec![0; IPV4_HEADER],
-        IpAddr::V6(_) => vec![0; IPV6_HEADER],
-    };
-    // The version, and what follows; a length of zero stands for all of the packet.
-    let protocol_at = match first.fragment.ends.0 {
-        IpAddr::V4(_) => {
-            bytes[0] = 0x45;
-            9
-        }
-        IpAddr::V6(_) => {
-            bytes[0] = 0x60;
-            6
-        }
-    };
-    bytes[protocol_at] = first.fragment.protocol;
-    let header = bytes.len();
-    bytes.extend(&first.beginning);
-    let stamp = Stamp { time: Timestamp(0), packet: PacketRef { capture: CaptureId(0), number: 0 } };
-    let wire_length = (header as u32).saturating_add(length);
-    let packet = Packet { stamp, link_type: RAW_IP, data: &bytes, wire_length };
-    Outline::of(&packet).needed(&packet).0.saturating_sub(header) as u32
+/// A datagram as if it had come in one packet: what its first part tells of the headers in it.
+struct AsOne {
+    bytes: Vec<u8>,
+    header: usize,
+    wire_length: u32,
+}
+
+impl AsOne {
+    /// Puts an IP header in front of the first part of a datagram of so many bytes.
+    fn of(first: &Part, length: u32) -> AsOne {
+        // The version, and what follows; a length of zero stands for all of the packet.
+        let (mut bytes, protocol) = match first.fragment.ends.0 {
+            IpAddr::V4(_) => (vec![0; IPV4_HEADER], 9),
+            IpAddr::V6(_) => (vec![0; IPV6_HEADER], 6),
+        };
+        bytes[0] = if first.fragment.ends.0.is_ipv4() { 0x45 } else { 0x60 };
+        bytes[protocol] = first.fragment.protocol;
+        let header = bytes.len();
+        bytes.extend(&first.beginning);
+        AsOne { bytes, header, wire_length: (header as u32).saturating_add(length) }
+    }
+
+    fn packet(&self) -> Packet<'_> {
+        let stamp = Stamp { time: Timestamp(0), packet: PacketRef { capture: CaptureId(0), number: 0 } };
+        Packet { stamp, link_type: RAW_IP, data: &self.bytes, wire_length: self.wire_length }
+    }
+
+    /// How many bytes of it are headers.
+    fn headers(&self) -> u32 {
+        let packet = self.packet();
+        Outline::of(&packet).needed(&packet).0.saturating_sub(self.header) as u32
+    }
+
+    /// Hides the addresses in its first bytes.
+    fn hide(&self, headers: &mut [u8], names: &mut Names) {
+        let packet = self.packet();
+        let mut all = self.bytes[..self.header].to_vec();
+        all.extend_from_slice(headers);
+        headers::hide(&mut all, &packet, &Outline::of(&packet), names);
+        headers.copy_from_slice(&all[self.header..]);
+    }
 }
 
 fn key(fragment: &Fragment) -> (IpAddr, IpAddr, u32, u8) {

@@ -16,6 +16,9 @@ const CLIENT_GUID: std::ops::Range<usize> = 76..92;
 const SERVER_GUID: std::ops::Range<usize> = 72..88;
 /// SystemTime and ServerStartTime of a NEGOTIATE response, its buffer's place, and that of its contexts.
 const SERVER_TIMES: std::ops::Range<usize> = 104..120;
+/// LastWriteTime of a CREATE response, and where EndOfFile begins, with all that follows.
+const LAST_WRITE: std::ops::Range<usize> = 88..96;
+const END_OF_FILE: usize = 112;
 /// Header of a NEGOTIATE context, and of a CREATE context.
 const NEGOTIATE_CONTEXT: usize = 8;
 const CREATE_CONTEXT: usize = 16;
@@ -100,7 +103,8 @@ fn of_response(command: Command, m: &[u8], kept: &mut Kept) -> Option<()> {
             negotiate_contexts(negotiate::Response::contexts(m)?, m, kept);
         }
         Command::CREATE => {
-            kept.field(Header::LENGTH..create::Response::END);
+            kept.field(LAST_WRITE);
+            kept.field(END_OF_FILE..create::Response::END);
             create_contexts(granted_contexts(m)?, m, kept)?;
         }
         Command::OPLOCK_BREAK => kept.field(Header::LENGTH..oplock_break::LeaseBreak::END),
