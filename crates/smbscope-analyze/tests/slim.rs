@@ -1,11 +1,18 @@
 //! Slim copies of captures: the analysis finds the same in them, and nothing of what was removed is left.
 
+mod common;
+
+use memchr::memmem;
+use proptest::prelude::*;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
 use smbscope_analyze::pseudonym::Key;
 use smbscope_analyze::slim::Anonymise;
 use smbscope_analyze::{Options, slim};
 use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_model::Exchange;
+use smbscope_testkit::damage::plans;
+use smbscope_testkit::script::scripts;
+use smbscope_testkit::{Conversation, pcap, smb2};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::net::IpAddr;
@@ -20,7 +27,10 @@ struct Found {
 }
 
 fn found(path: &Path) -> Found {
-    let mut set = CaptureSet::open(&[Input::File(path.to_owned())]).expect("it is a capture");
+    found_in(CaptureSet::open(&[Input::File(path.to_owned())]).expect("it is a capture"))
+}
+
+fn found_in(mut set: CaptureSet) -> Found {
     let mut exchanges = Vec::new();
     let mut sink = |exchange: &Exchange| exchanges.push(format!("{exchange:?}"));
     let options = Options { details: true, ..Options::default() };
@@ -46,7 +56,10 @@ fn found(path: &Path) -> Found {
 }
 
 fn slimmed(path: &Path, anonymise: Option<Anonymise>) -> Vec<u8> {
-    let mut set = CaptureSet::open(&[Input::File(path.to_owned())]).expect("it is a capture");
+    slim_of(CaptureSet::open(&[Input::File(path.to_owned())]).expect("it is a capture"), anonymise)
+}
+
+fn slim_of(mut set: CaptureSet, anonymise: Option<Anonymise>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let options = slim::Options { anonymise, ..slim::Options::default() };
     slim::slim(&mut set, &options, &mut bytes, |_| ()).expect("memory takes all");
@@ -222,7 +235,7 @@ fn leaks(told: &Told, copy: &[u8]) -> Vec<String> {
     ];
     let copy = behind_comment(copy);
     let lower = copy.to_ascii_lowercase();
-    let holds = |bytes: &[u8]| lower.windows(bytes.len()).any(|window| window == bytes);
+    let holds = |bytes: &[u8]| memmem::find(&lower, bytes).is_some();
     let stem = |name: &str| name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_lowercase();
     let is_secret = |name: &&String| name.len() >= 5 && !KEPT.contains(&name.to_lowercase().as_str());
     let names: BTreeSet<String> = told.names.iter().filter(is_secret).map(|name| stem(name)).collect();
@@ -235,8 +248,8 @@ fn leaks(told: &Told, copy: &[u8]) -> Vec<String> {
     }
     for address in told.addresses.iter().filter(|address| !address.is_loopback()) {
         let is_there = match address {
-            IpAddr::V4(address) => copy.windows(4).any(|window| window == address.octets()),
-            IpAddr::V6(address) => copy.windows(16).any(|window| window == address.octets()),
+            IpAddr::V4(address) => memmem::find(copy, &address.octets()).is_some(),
+            IpAddr::V6(address) => memmem::find(copy, &address.octets()).is_some(),
         };
         if is_there {
             found.push(address.to_string());
@@ -269,4 +282,122 @@ fn no_payload_is_left() {
         }
     }
     assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.concat());
+}
+
+/// The content of a file, which stands in no header.
+const CONTENT: &[u8] = b"Salary of A. Miller: 4711 ";
+
+/// A logon, and a read and a write of a file whose content is [`CONTENT`].
+fn payroll() -> Vec<u8> {
+    let content: Vec<u8> = CONTENT.iter().copied().cycle().take(8000).collect();
+    let session = 7;
+    let conversation = Conversation::new()
+        .client_says(0, smb2::negotiate(0, &[0x0302]))
+        .server_says(100, smb2::negotiate_response(0, 0x0302))
+        .client_says(200, smb2::session_setup(1, "CORP", "miller"))
+        .server_says(300, smb2::session_setup_response(1, session))
+        .client_says(400, smb2::tree_connect(2, r"\\files\payroll").session(session))
+        .server_says(500, smb2::tree_connect_response(2, 5).session(session))
+        .client_says(600, smb2::create(3, r"2026\november.xlsx").session(session).tree(5))
+        .server_says(700, smb2::create_response(3, 9).session(session).tree(5))
+        .client_says(800, smb2::read(4, 9, 0, 8000).session(session).tree(5))
+        .server_says(900, smb2::read_response(4, &content).session(session).tree(5))
+        .client_says(1000, smb2::write(5, 9, 0, &content).session(session).tree(5))
+        .server_says(1100, smb2::write_response(5, 8000).session(session).tree(5));
+    pcap::nanos(&conversation.packets())
+}
+
+/// The exchanges of a capture: command, user, share and path.
+fn told(capture: &[u8]) -> Vec<[String; 4]> {
+    let mut told = Vec::new();
+    let mut sink = |exchange: &Exchange| {
+        let text = |name: &Option<std::sync::Arc<str>>| name.as_deref().unwrap_or_default().to_owned();
+        told.push([exchange.command.to_string(), text(&exchange.user), text(&exchange.share), text(&exchange.path)]);
+    };
+    let sinks = std::slice::from_mut(&mut sink);
+    let options = Options::default();
+    pipeline::run(&mut opened(capture), &options, Sharding::None, Threading::Inline, sinks, |_| ()).expect("it runs");
+    told
+}
+
+fn holds(bytes: &[u8], text: &[u8]) -> bool {
+    memmem::find(bytes, text).is_some()
+}
+
+#[test]
+fn a_slim_copy_has_the_names_and_an_anonymous_one_has_others_as_long() {
+    let capture = payroll();
+    assert!(holds(&capture, CONTENT));
+    let copy = slim_of(opened(&capture), None);
+    assert!(!holds(&copy, &[7; 24]), "the answer to the challenge, by which passwords are guessed");
+    assert!(!holds(&copy, b"Salary") && copy.len() < capture.len() / 5, "{} of {}", copy.len(), capture.len());
+    assert_eq!(told(&copy), told(&capture));
+    let [_, user, share, path] = told(&copy).pop().expect("there are exchanges");
+    assert_eq!((share.as_str(), path.as_str()), ("payroll", r"2026\november.xlsx"));
+    assert!(user.contains("miller"), "{user}");
+    let anonymise = |depth, extensions| Some(Anonymise { key: Key::new([1; 32]), depth, extensions });
+    let hidden = told(&slim_of(opened(&capture), anonymise(true, true))).pop().expect("as many");
+    assert_eq!([hidden[1].len(), hidden[2].len(), hidden[3].len()], [user.len(), share.len(), path.len()]);
+    assert!(hidden[3].ends_with(".xlsx") && hidden[3].find('\\') == Some(4), "{hidden:?}");
+    assert!(!hidden.concat().contains("miller") && !hidden.concat().contains("november"), "{hidden:?}");
+    // The same key gives the same names, another one others.
+    assert_eq!(told(&slim_of(opened(&capture), anonymise(true, true))).pop(), Some(hidden.clone()));
+    let other = Anonymise { key: Key::new([2; 32]), depth: true, extensions: true };
+    assert_ne!(told(&slim_of(opened(&capture), Some(other))).pop(), Some(hidden));
+}
+
+#[test]
+fn packets_keep_their_places_lengths_and_times() {
+    let capture = payroll();
+    let packets = |mut set: CaptureSet| {
+        let mut packets = Vec::new();
+        while let Some(packet) = set.next_packet().expect("it goes on") {
+            packets.push((packet.stamp, packet.wire_length, packet.data.len().min(54)));
+        }
+        packets
+    };
+    assert_eq!(packets(opened(&slim_of(opened(&capture), None))), packets(opened(&capture)));
+}
+
+fn opened(bytes: &[u8]) -> CaptureSet {
+    let file = tempfile::NamedTempFile::new().expect("there is a directory for temporary files");
+    fs::write(file.path(), bytes).expect("it is written");
+    CaptureSet::open(&[Input::File(file.path().to_owned())]).expect("it begins as a capture")
+}
+
+/// Slims a capture, and that again: the analysis finds the same, and nothing changes the second time.
+fn check(capture: &[u8]) -> Result<(), TestCaseError> {
+    let copy = slim_of(opened(capture), None);
+    let (before, after) = (found_in(opened(capture)), found_in(opened(&copy)));
+    prop_assert_eq!(before.exchanges, after.exchanges);
+    prop_assert_eq!(before.connections, after.connections);
+    prop_assert_eq!(before.rest, after.rest);
+    prop_assert!(slim_of(opened(&copy), None) == copy, "slim of the slim copy");
+    let anonymise = Anonymise { key: Key::new([1; 32]), depth: false, extensions: false };
+    slim_of(opened(capture), Some(anonymise));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: (common::truth::config().cases / 4).max(1), ..common::truth::config() })]
+
+    #[test]
+    fn damage_is_the_same_in_the_slim_copy(script in scripts(), plan in plans()) {
+        check(&pcap::nanos(&plan.apply(&script.play().packets).packets))?;
+    }
+
+    /// Bytes of headers and names that no client sends.
+    #[test]
+    fn hostile_bytes_are_read_alike_in_the_slim_copy(
+        script in scripts(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..60),
+    ) {
+        let mut capture = pcap::nanos(&script.play().packets);
+        // The header of the file and the first packet's record stay, so that there is a capture.
+        for (place, byte) in changes {
+            let places = capture.len() - 100;
+            capture[100 + place.index(places)] = byte;
+        }
+        check(&capture)?;
+    }
 }

@@ -14,7 +14,7 @@ const OPTION_COMMENT: u16 = 1;
 const OPTION_SHB_USERAPPL: u16 = 4;
 const OPTION_IF_TSRESOL: u16 = 9;
 /// Interfaces of a file; more are those of damaged inputs.
-const MAX_INTERFACES: usize = 4096;
+const MAX_WRITTEN_INTERFACES: usize = 4096;
 
 /// An interface, as far as packets on it differ from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,8 +96,8 @@ impl<W: Write> Writer<W> {
         if let Some(known) = self.interfaces.iter().position(|known| *known == interface) {
             return Ok(known as u32);
         }
-        if self.interfaces.len() >= MAX_INTERFACES {
-            return Err(io::Error::other(format!("more than {MAX_INTERFACES} kinds of interfaces")));
+        if self.interfaces.len() >= MAX_WRITTEN_INTERFACES {
+            return Err(io::Error::other(format!("more than {MAX_WRITTEN_INTERFACES} kinds of interfaces")));
         }
         self.block.extend((interface.link_type as u16).to_le_bytes());
         self.block.extend([0, 0]);

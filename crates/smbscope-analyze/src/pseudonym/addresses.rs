@@ -4,7 +4,7 @@ use super::{Disguise, Key};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Addresses that are remembered; when there are more, all are forgotten.
-const REMEMBERED_MAX: usize = 64 << 10;
+const REMEMBERED_ADDRESSES_MAX: usize = 64 << 10;
 
 impl Disguise {
     /// The address in the place of another one. Addresses that are the same everywhere stay.
@@ -16,7 +16,7 @@ impl Disguise {
             IpAddr::V4(address) => IpAddr::V4(ipv4(self.key(), address)),
             IpAddr::V6(address) => IpAddr::V6(ipv6(self.key(), address)),
         };
-        if self.addresses.len() >= REMEMBERED_MAX {
+        if self.addresses.len() >= REMEMBERED_ADDRESSES_MAX {
             self.addresses.clear();
         }
         self.addresses.insert(address, disguised);

@@ -16,7 +16,7 @@ const DISGUISES: &[u8; 49] = br"abcdefghijklmnopqrstuvwxyz0123456789_()&;!#%^{}[
 /// Rounds in which each character changes by those before it, and by those behind it, in turn.
 const ROUNDS: u8 = 3;
 /// Names that are remembered; when there are more, all are forgotten.
-const REMEMBERED_MAX: usize = 64 << 10;
+const REMEMBERED_NAMES_MAX: usize = 64 << 10;
 /// What stays in front of a name, since it says what the file is for.
 const PREFIXES: [&str; 2] = ["._", "~$"];
 /// Names that tell what something is and not whose: they stay.
@@ -158,7 +158,7 @@ impl Disguise {
         if let Some(known) = self.remembered.get(&key) {
             return units.copy_from_slice(known);
         }
-        if self.remembered.len() >= REMEMBERED_MAX {
+        if self.remembered.len() >= REMEMBERED_NAMES_MAX {
             self.remembered.clear();
         }
         let disguised = disguised(&self.key, key.0, &key.1);

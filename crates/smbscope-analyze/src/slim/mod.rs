@@ -198,9 +198,10 @@ fn follow(table: &mut FlowTable<Noting>, ordinal: u64, segment: &TcpSegment<'_>)
     let ends = (segment.source, segment.destination);
     let is_held_back = table.segment(segment);
     let packets = &mut table.sink_mut().packets;
-    if is_held_back {
+    // Only data is held back.
+    if is_held_back && segment.payload_length > 0 {
         packets.hold_back(ends, ordinal);
-    } else {
+    } else if !is_held_back {
         packets.caught_up(ends);
     }
 }

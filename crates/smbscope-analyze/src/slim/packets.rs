@@ -13,10 +13,12 @@ use std::net::{IpAddr, SocketAddr};
 /// Fragments whose datagrams are not complete; the oldest goes when there are more.
 const MAX_FRAGMENTS: usize = 4096;
 
+/// Entries of a list after which those of packets that went out are removed.
+const PRUNED_AT: usize = 4096;
 /// Packets after which a fragment waits no longer.
-const FRAGMENT_LIFETIME: u64 = 16 << 10;
+const MAX_FRAGMENT_AGE: u64 = 16 << 10;
 /// Bytes in front of the payload of a segment in fragments: headers of IP, tunnels and TCP.
-const MAX_HEADERS: usize = 256;
+const MAX_FRAGMENT_HEADERS: usize = 256;
 /// Raw IP, of either version, as a link type; the length of its headers without options.
 const RAW_IP: u32 = 101;
 const IPV4_HEADER: usize = 20;
@@ -96,7 +98,13 @@ impl Packets {
     /// A flow holds segments back; the segment of this packet may be one of them.
     pub(super) fn hold_back(&mut self, ends: (SocketAddr, SocketAddr), ordinal: u64) {
         self.hold(ordinal);
-        self.held_back.entry(in_order(ends)).or_default().push(ordinal);
+        let first = self.window.first();
+        let held_back = self.held_back.entry(in_order(ends)).or_default();
+        // Those that went out hold nothing up.
+        if held_back.len() % PRUNED_AT == PRUNED_AT - 1 {
+            held_back.retain(|ordinal| *ordinal >= first);
+        }
+        held_back.push(ordinal);
     }
 
     /// A flow holds nothing back any more.
@@ -111,13 +119,13 @@ impl Packets {
 
     /// A packet is a fragment, which waits for its datagram; `bytes` are those of its part.
     pub(super) fn fragment(&mut self, ordinal: u64, fragment: Fragment, bytes: &[u8]) {
-        let is_old = |part: &Part| part.ordinal + FRAGMENT_LIFETIME < ordinal;
+        let is_old = |part: &Part| part.ordinal + MAX_FRAGMENT_AGE < ordinal;
         while self.fragments.len() >= MAX_FRAGMENTS || self.fragments.front().is_some_and(is_old) {
             let Some(oldest) = self.fragments.pop_front() else { break };
             self.window.let_go(oldest.ordinal);
         }
         self.window.hold(ordinal);
-        let room = MAX_HEADERS.saturating_sub(fragment.offset as usize).min(bytes.len());
+        let room = MAX_FRAGMENT_HEADERS.saturating_sub(fragment.offset as usize).min(bytes.len());
         self.fragments.push_back(Part { ordinal, beginning: bytes[..room].to_vec(), fragment });
     }
 
@@ -131,8 +139,9 @@ impl Packets {
         // Of bytes that come twice the first copy counts.
         parts.sort_by_key(|part| (part.fragment.offset, part.ordinal));
         parts.dedup_by_key(|part| part.fragment.offset);
-        let end = parts.iter().find(|part| !part.fragment.more).map(|part| part.fragment.offset + part.fragment.length);
-        let there: u32 = parts.iter().map(|part| part.fragment.length).sum();
+        let end_of = |part: &&Part| part.fragment.offset.saturating_add(part.fragment.length);
+        let end = parts.iter().copied().find(|part| !part.fragment.more).as_ref().map(end_of);
+        let there = parts.iter().fold(0u32, |there, part| there.saturating_add(part.fragment.length));
         let is_complete = end.is_some_and(|end| there >= end);
         if segment.is_none() && !is_complete {
             return;
@@ -153,7 +162,9 @@ impl Packets {
             let place = |part: &&Part| (part.ordinal, part.fragment.offset, part.fragment.length);
             let parts = parts.iter().map(place).collect();
             let first = self.window.first();
-            self.datagrams.retain(|ordinal, _| *ordinal >= first);
+            if self.datagrams.len() % PRUNED_AT == PRUNED_AT - 1 {
+                self.datagrams.retain(|ordinal, _| *ordinal >= first);
+            }
             self.datagrams.insert(ordinal, Datagram { parts, payload });
             // They wait for what the flow has to say, as the packet of any segment does.
             self.hold(ordinal);

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 
 /// Packets that wait at most, and bytes that are kept of them.
-const MAX_PACKETS: usize = 256 << 10;
-const MAX_BYTES: usize = 64 << 20;
+const MAX_WAITING_PACKETS: usize = 256 << 10;
+const MAX_WAITING_BYTES: usize = 64 << 20;
 
 /// Which packets have which numbers in the copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -145,7 +145,7 @@ impl Window {
     }
 
     fn has_room(&self) -> bool {
-        self.packets.len() + self.restored.len() <= MAX_PACKETS && self.bytes <= MAX_BYTES
+        self.packets.len() + self.restored.len() <= MAX_WAITING_PACKETS && self.bytes <= MAX_WAITING_BYTES
     }
 
     fn write_first<W: Write>(&mut self, writer: &mut Writer<W>) -> io::Result<()> {
