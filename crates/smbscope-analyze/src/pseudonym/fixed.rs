@@ -178,8 +178,8 @@ fn fold(unit: u16) -> u16 {
 }
 
 fn is_common(units: &[u16]) -> bool {
-    let is = |name: &&str| units.len() == name.len() && units.iter().map(|unit| fold(*unit)).eq(name.encode_utf16());
-    units.is_empty() || COMMON_NAMES.iter().any(|name| is(&name))
+    let is = |name: &str| units.len() == name.len() && units.iter().map(|unit| fold(*unit)).eq(name.encode_utf16());
+    units.is_empty() || COMMON_NAMES.iter().any(|name| is(name))
 }
 
 fn is_extension(units: &[u16]) -> bool {

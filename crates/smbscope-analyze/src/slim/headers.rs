@@ -24,7 +24,7 @@ const UDP_CHECKSUM: usize = 6;
 const EXTENSIONS: [u8; 6] = [0, 43, 60, 135, 139, 140];
 
 /// Hides the addresses in `headers`, which are the first bytes of `packet`.
-pub(super) fn hide(headers: &mut Vec<u8>, packet: &Packet<'_>, outline: &Outline, names: &mut Names) {
+pub(super) fn hide(headers: &mut [u8], packet: &Packet<'_>, outline: &Outline, names: &mut Names) {
     if !names.are_replaced() {
         return;
     }
@@ -47,7 +47,7 @@ pub(super) fn hide(headers: &mut Vec<u8>, packet: &Packet<'_>, outline: &Outline
 }
 
 /// The Ethernet addresses of a frame in a tunnel, in front of the IP header at `ip`, if there is such a frame.
-fn hide_inner_ethernet(headers: &mut Vec<u8>, packet: &Packet<'_>, outline: &Outline, least: usize, ip: usize) {
+fn hide_inner_ethernet(headers: &mut [u8], packet: &Packet<'_>, outline: &Outline, least: usize, ip: usize) {
     let mut kind = ip.saturating_sub(2);
     while kind >= least + VLAN_TAG && matches!(headers.get(kind - VLAN_TAG..kind - 2), Some([0x81, 0] | [0x88, 0xa8])) {
         kind -= VLAN_TAG;

@@ -196,7 +196,7 @@ impl<W: Write> Slimmer<W> {
 /// Hands a segment on to its flow, and holds its packets as long as the flow holds it back.
 fn follow(table: &mut FlowTable<Noting>, ordinal: u64, segment: &TcpSegment<'_>) {
     let ends = (segment.source, segment.destination);
-    let is_held_back = table.segment(segment);
+    let is_held_back = table.follow(segment);
     let packets = &mut table.sink_mut().packets;
     // Only data is held back.
     if is_held_back && segment.payload_length > 0 {

@@ -95,9 +95,14 @@ impl<K: StreamSink> FlowTable<K> {
         &mut self.sink
     }
 
-    /// Takes the next segment, in time order. Tells whether segments of its flow are held back, this one maybe among them:
-    /// then the sink gets them later.
-    pub fn segment(&mut self, segment: &TcpSegment<'_>) -> bool {
+    /// Takes the next segment, in time order.
+    #[inline]
+    pub fn segment(&mut self, segment: &TcpSegment<'_>) {
+        self.follow(segment);
+    }
+
+    /// The same; tells whether segments of its flow are held back, this one maybe among them: then the sink gets them later.
+    pub fn follow(&mut self, segment: &TcpSegment<'_>) -> bool {
         self.let_go(segment.stamp.time);
         let key = Key::of(segment);
         let slot = key.slot();
