@@ -13,7 +13,7 @@ use smbscope_model::{
 use std::sync::Arc;
 
 /// Ports that promise SMB: direct TCP and the NetBIOS session service.
-const SMB_PORTS: [u16; 2] = [445, 139];
+pub(crate) const SMB_PORTS: [u16; 2] = [445, 139];
 
 /// What is looked at.
 #[derive(Debug, Clone, Default)]

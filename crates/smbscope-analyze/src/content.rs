@@ -8,7 +8,7 @@ use smbscope_wire::{Detail, Name, compression, smb1, smb2};
 /// read as far as they do not.
 pub(crate) const MAX_HEAD: usize = 64 * 1024;
 /// Bytes recovered from a compressed frame at most.
-const MAX_RECOVERED: usize = 64 * 1024;
+pub(crate) const MAX_RECOVERED: usize = 64 * 1024;
 /// Members of a compound that are read.
 const MAX_COMPOUND: usize = 256;
 

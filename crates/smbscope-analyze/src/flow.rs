@@ -143,7 +143,7 @@ fn client_of(view: &FlowView, by_port: Option<Direction>, direction: Direction, 
 }
 
 /// The protocol that the first bytes of a direction are of, where they are plainly not those of SMB.
-fn foreign_protocol(bytes: &[u8]) -> Option<&'static str> {
+pub(crate) fn foreign_protocol(bytes: &[u8]) -> Option<&'static str> {
     Some(match bytes {
         [b'H', b'T', b'T', b'P', b'/', ..] => "HTTP",
         [b'S', b'S', b'H', b'-', ..] => "SSH",

@@ -135,6 +135,28 @@ impl OpenFrame {
     }
 }
 
+/// What the framer decided by some bytes of its stream: what a slim capture has to keep of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Position of the first byte.
+    pub(crate) position: u64,
+    /// How many of them are there.
+    pub(crate) length: u64,
+    pub(crate) decided: Decided,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decided {
+    /// The header of a frame.
+    Header,
+    /// The payload of a frame of `length` bytes was read from its first ones.
+    Content { length: u32 },
+    /// No frame begins here.
+    NoFrame,
+    /// Only that something is there.
+    Presence,
+}
+
 /// The deframer of one direction.
 #[derive(Debug)]
 pub(crate) struct Framer {
@@ -163,6 +185,8 @@ pub(crate) struct Framer {
     pub(crate) hidden: HiddenFrames,
     /// Where such a stretch began that has not ended.
     unread_since: Option<u64>,
+    /// What was decided since it was asked last, where someone asks.
+    marks: Option<Vec<Mark>>,
 }
 
 impl Framer {
@@ -185,6 +209,33 @@ impl Framer {
             losses: Losses::default(),
             hidden: HiddenFrames::default(),
             unread_since: None,
+            marks: None,
+        }
+    }
+
+    /// The same, keeping record of what it decides by which bytes.
+    pub(crate) fn marking(self) -> Framer {
+        Framer { marks: Some(Vec::new()), ..self }
+    }
+
+    /// What it decided since it was asked last.
+    pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
+        self.marks.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Position of the first byte that the next bytes will be read together with.
+    pub(crate) fn undecided_from(&self) -> Option<u64> {
+        match &self.state {
+            State::Boundary { begin, .. } => begin.map(|begin| begin.position),
+            State::Inside(frame) if frame.content.is_none() => Some(frame.begin.position + HEADER_LENGTH as u64),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn mark(&mut self, position: u64, length: usize, decided: Decided) {
+        if let Some(marks) = &mut self.marks {
+            marks.push(Mark { position, length: length as u64, decided });
         }
     }
 
@@ -257,10 +308,9 @@ impl Framer {
                 let start = begin.map_or(gap.position, |begin| begin.position);
                 self.lose(start, quality);
             }
-            State::Inside(frame) => {
-                if frame.content.is_none() {
-                    frame.content = Some(last_reading(&self.head, frame.header.length, self.details));
-                }
+            State::Inside(_) => {
+                self.read_what_is_there();
+                let State::Inside(frame) = &mut self.state else { return };
                 frame.interrupted = true;
                 frame.missed_until = frame.missed_until.max(gap.missed_until);
                 if gap.end() < frame.end {
@@ -277,15 +327,25 @@ impl Framer {
 
     /// The stream ended: an incomplete frame will not be completed.
     pub(crate) fn finish(&mut self, frames: &mut Vec<Frame>) {
-        if let State::Inside(frame) = &mut self.state {
-            if frame.content.is_none() {
-                frame.content = Some(last_reading(&self.head, frame.header.length, self.details));
-            }
+        if matches!(self.state, State::Inside(_)) {
+            self.read_what_is_there();
             self.complete(false, frames);
         }
         if let Some(start) = self.unread_since.take() {
             self.hidden.end(self.losses.reached().saturating_sub(start));
         }
+    }
+
+    /// No more of the frame's first bytes will come.
+    fn read_what_is_there(&mut self) {
+        let State::Inside(frame) = &mut self.state else { return };
+        if frame.content.is_some() {
+            return;
+        }
+        let length = frame.header.length;
+        let position = frame.begin.position + HEADER_LENGTH as u64;
+        frame.content = Some(last_reading(&self.head, length, self.details));
+        self.mark(position, self.head.len(), Decided::Content { length });
     }
 
     /// From `position` on, messages may be hidden.
@@ -314,6 +374,9 @@ impl Framer {
                 }
                 self.state = BOUNDARY;
                 self.trust = found.trust;
+                if self.marks.is_some() {
+                    self.mark_confirmation(chunk.position + offset + found.offset, captured, found.offset);
+                }
                 Some(found.offset)
             }
             None => {
@@ -326,6 +389,16 @@ impl Framer {
                 None
             }
         }
+    }
+
+    /// Marks what may have confirmed a frame that was found at `position`, `skipped` bytes into what was captured.
+    #[cold]
+    fn mark_confirmation(&mut self, position: u64, captured: &[u8], skipped: u64) {
+        let bytes = usize::try_from(skipped).ok().and_then(|at| captured.get(at..)).unwrap_or_default();
+        let header = bytes.first_chunk().and_then(|header| FrameHeader::parse(*header));
+        let length = HEADER_LENGTH + header.map_or(0, |header| header.length as usize);
+        let behind = bytes.len().saturating_sub(length).min(resync::CONFIRMING);
+        self.mark(position + length as u64, behind, Decided::Presence);
     }
 
     /// Reads the header of a frame; returns the bytes taken.
@@ -362,6 +435,7 @@ impl Framer {
         header[*have..*have + taken].copy_from_slice(&captured[..taken]);
         *have += taken;
         if *have < HEADER_LENGTH {
+            self.mark(chunk.position + offset, taken, Decided::Presence);
             return taken as u64;
         }
         let mut begin = *begin;
@@ -384,8 +458,13 @@ impl Framer {
                     header
                 }
                 Some(Misnamed::Other(length)) if self.synchronised => {
+                    let shown = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(resync::CONFIRMING);
+                    let behind = begin.position + HEADER_LENGTH as u64;
+                    let first = header[0];
+                    self.mark(begin.position, HEADER_LENGTH, Decided::Header);
+                    self.mark(behind, payload.len().min(shown), Decided::Presence);
                     quality.unknown_frames += 1;
-                    if header[0] == 0 {
+                    if first == 0 {
                         // Whatever it is, the type says that it is a message.
                         self.losses.begin(begin.position);
                         self.losses.end(begin.position + HEADER_LENGTH as u64 + length);
@@ -394,11 +473,14 @@ impl Framer {
                     return taken as u64 + length;
                 }
                 _ => {
+                    self.mark(begin.position, HEADER_LENGTH, Decided::NoFrame);
                     self.lose(begin.position, quality);
                     return 0;
                 }
             },
         };
+        self.mark(begin.position, HEADER_LENGTH, Decided::Header);
+        self.mark(begin.position + HEADER_LENGTH as u64, payload.len().min(4), Decided::Presence);
         self.head.clear();
         self.state = State::Inside(OpenFrame {
             header,
@@ -452,22 +534,33 @@ impl Framer {
         if frame.content.is_none() {
             let here = &captured[..captured.len().min(usize::try_from(taken).unwrap_or(usize::MAX))];
             let whole = here.len() as u64 == taken;
-            frame.content = gather(&mut self.head, &mut frame.wanted, here, whole, frame.header.length, self.details);
+            let length = frame.header.length;
+            frame.content = gather(&mut self.head, &mut frame.wanted, here, whole, length, self.details);
+            if let (Some(marks), Some(_)) = (&mut self.marks, &frame.content) {
+                let begin = frame.begin.position + HEADER_LENGTH as u64;
+                let read = if position == begin { here.len() } else { self.head.len() };
+                marks.push(Mark { position: begin, length: read as u64, decided: Decided::Content { length } });
+            }
         }
         if position + taken < frame.end {
             return taken;
         }
-        if frame.content.is_none() {
-            frame.content = Some(last_reading(&self.head, frame.header.length, self.details));
-        }
+        self.read_what_is_there();
+        let State::Inside(frame) = &mut self.state else { return taken };
         let rest = usize::try_from(taken).ok().and_then(|taken| captured.get(taken..)).unwrap_or_default();
-        if frame.trust != Trust::Sure && !resync::may_follow(rest) {
-            let start = frame.begin.position;
-            self.lose(start, quality);
-            return taken;
-        }
+        let is_sure = frame.trust == Trust::Sure;
+        let (start, end) = (frame.begin.position, frame.end);
         if rest.len() >= resync::CONFIRMING {
             frame.trust = Trust::Sure;
+        }
+        if !is_sure {
+            let confirms = resync::may_follow(rest);
+            let decided = if confirms { Decided::Presence } else { Decided::NoFrame };
+            self.mark(end, rest.len().min(resync::CONFIRMING), decided);
+            if !confirms {
+                self.lose(start, quality);
+                return taken;
+            }
         }
         self.complete(true, frames);
         taken

@@ -8,5 +8,6 @@ pub mod decode;
 pub mod reader;
 pub mod segment;
 pub mod tcp;
+pub mod writer;
 
 pub use segment::{Packet, TcpFlags, TcpSegment, WindowScale};

@@ -18,6 +18,7 @@ mod manual;
 mod output;
 mod progress;
 mod record;
+mod slim;
 mod study;
 mod terminal;
 
@@ -30,7 +31,7 @@ pub use arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
     StatusArguments, StorageArguments, UpArguments,
 };
-pub use arguments::{LaunchArguments, Place, RecordArguments, Think};
+pub use arguments::{KeptOfNames, LaunchArguments, Place, RecordArguments, SlimArguments, Think};
 pub use arguments::{StudyArguments, StudyFormat};
 pub use compare::LimitExceeded;
 pub use interrupt::Interrupted;
@@ -68,6 +69,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Verb::Lab(arguments) => lab::run(arguments),
         Verb::Launch(arguments) => launch::run(arguments),
         Verb::Record(arguments) => record::run(arguments),
+        Verb::Slim(arguments) => slim::run(arguments),
         Verb::Study(arguments) => study::run(arguments),
         Verb::Completions(arguments) => completions::run(arguments),
         Verb::Man(arguments) => manual::run(arguments),

@@ -9,9 +9,10 @@ use crate::terminal;
 use anyhow::{Context, bail};
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
+use smbscope_analyze::pseudonym::Key;
 use smbscope_bench::analysis::{self, AnalysisOptions};
 use smbscope_bench::files::Sources;
-use smbscope_bench::record::{Key, Recorder, Request};
+use smbscope_bench::record::{Recorder, Request};
 use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_model::Exchange;
 use smbscope_report::counted;
@@ -93,12 +94,14 @@ fn from(arguments: &RecordArguments, names: &[String]) -> String {
     }
 }
 
-/// A key that nobody knows.
+/// A key that nobody knows, where names are to be replaced.
 fn key(arguments: &RecordArguments) -> anyhow::Result<Option<Key>> {
-    if !arguments.anonymise {
-        return Ok(None);
-    }
+    arguments.anonymise.then(random_key).transpose()
+}
+
+/// A key that nobody knows.
+pub(crate) fn random_key() -> anyhow::Result<Key> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).context("no random bytes for the key of --anonymise")?;
-    Ok(Some(Key::new(bytes)))
+    Ok(Key::new(bytes))
 }

@@ -240,9 +240,8 @@ impl RecentPaths {
     /// Notes at a directory that was listed that one of its entries was opened for nothing but to look at it.
     fn look_at(&mut self, share: &Option<Arc<str>>, path: &str, waited: i64) {
         let parent = derived::directory(path);
-        let is_parent = |slot: &Slot| {
-            slot.is_listed && derived::below_share(&slot.path) == parent && slot.recent.share == *share
-        };
+        let is_parent =
+            |slot: &Slot| slot.is_listed && derived::below_share(&slot.path) == parent && slot.recent.share == *share;
         let Some(at) = self.0.iter().rposition(is_parent) else { return };
         // What is looked at in it keeps it among those touched last.
         if let Some(mut directory) = self.0.remove(at) {

@@ -11,6 +11,7 @@ pub mod codec;
 pub mod compression;
 mod detail;
 pub mod fscc;
+pub mod kept;
 mod name;
 pub mod names;
 pub mod nbss;

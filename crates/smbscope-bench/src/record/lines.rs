@@ -1,8 +1,8 @@
 //! Commands as lines of a recording: what is common to both protocols.
 
 use super::Taken;
-use super::anonymise::Key;
 use super::files::{Files, Found};
+use smbscope_analyze::pseudonym::Key;
 use smbscope_load::client::Range;
 use smbscope_load::workload::{check_line, ranges_text};
 use smbscope_model::{Command, FileId, FlowId, Group, Status, Subcommand};

@@ -4,7 +4,6 @@
 //! Commands are performed in the order in which they were answered, with the pauses in which nothing was outstanding. Reads, or
 //! writes, of a file that were outstanding together are so again; all other commands follow one after the other.
 
-mod anonymise;
 mod files;
 mod lines;
 mod smb1;
@@ -12,9 +11,8 @@ mod smb2;
 #[cfg(test)]
 mod tests;
 
-pub use anonymise::Key;
-
 use lines::Lines;
+use smbscope_analyze::pseudonym::Key;
 use smbscope_load::workload::{Recorded, Recording};
 use smbscope_model::exchange::Details;
 use smbscope_model::{Command, Exchange, FileId, FlowId, Group, Outcome, Status, Subcommand, Timestamp};

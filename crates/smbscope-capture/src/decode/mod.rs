@@ -6,9 +6,12 @@
 mod fragments;
 mod ip;
 mod link;
+mod outline;
 mod skipped;
 mod tcp;
 mod tunnel;
+
+pub use outline::{Fragment, Kind, Outline};
 
 use crate::segment::{Packet, TcpSegment};
 use fragments::{Added, Assembly, Fragments};
@@ -86,7 +89,7 @@ impl Decoder {
                     Some(datagram) if datagram.fragment.is_some() => Found::Fragment(datagram),
                     Some(datagram) if datagram.protocol == TCP => Found::Tcp(datagram),
                     Some(datagram) => {
-                        let found = follow(datagram);
+                        let found = follow(datagram, |_| ());
                         quality.tunneled_packets += u64::from(matches!(found, Found::Tcp(_)));
                         found
                     }
@@ -256,18 +259,21 @@ fn holds_tcp(protocol: u8) -> bool {
     protocol == TCP || ip::is_extension(protocol)
 }
 
-/// Goes into a packet that is no TCP, through one tunnel after the other.
+/// Goes into a packet that is no TCP, through one tunnel after the other, and shows what begins with an IP header.
 #[cold]
-fn follow(mut datagram: Datagram<'_>) -> Found<'_> {
+fn follow<'a>(mut datagram: Datagram<'a>, mut header: impl FnMut(&'a [u8])) -> Found<'a> {
     for _ in 0..MAX_TUNNELS {
         let unparsed = Found::unparsed(datagram.payload, datagram.payload_length);
         match tunnel::peel(&datagram) {
-            Peeled::Ip { offset, version } => match tunnel::inner(&datagram, offset, version) {
-                Some(inner) if inner.fragment.is_some() => return Found::Fragment(inner),
-                Some(inner) if inner.protocol == TCP => return Found::Tcp(inner),
-                Some(inner) => datagram = inner,
-                None => return unparsed,
-            },
+            Peeled::Ip { offset, version } => {
+                header(datagram.payload.get(offset..).unwrap_or_default());
+                match tunnel::inner(&datagram, offset, version) {
+                    Some(inner) if inner.fragment.is_some() => return Found::Fragment(inner),
+                    Some(inner) if inner.protocol == TCP => return Found::Tcp(inner),
+                    Some(inner) => datagram = inner,
+                    None => return unparsed,
+                }
+            }
             Peeled::Other(protocol) => return Found::Skipped(protocol),
             Peeled::Malformed => return unparsed,
         }
@@ -293,7 +299,7 @@ fn look_into(whole: &Assembly) -> Found<'_> {
         payload,
         payload_length: length.saturating_sub(u32::try_from(offset).unwrap_or(u32::MAX)),
     };
-    if protocol == TCP { Found::Tcp(datagram) } else { follow(datagram) }
+    if protocol == TCP { Found::Tcp(datagram) } else { follow(datagram, |_| ()) }
 }
 
 #[inline]

@@ -160,6 +160,12 @@ impl<S> Flow<S> {
         size_of::<Flow<S>>() + self.held.footprint() + forward.footprint() + backward.footprint()
     }
 
+    /// Whether segments are held back behind a hole.
+    #[inline]
+    pub(super) fn holds_back(&self) -> bool {
+        self.hole.is_some()
+    }
+
     /// Whether both sides are done.
     pub(super) fn is_over(&self) -> bool {
         self.reset || self.streams.iter().all(|stream| stream.finished)
@@ -518,6 +524,8 @@ impl<S> Flow<S> {
             position: next,
             length,
             bytes,
+            ordinal: located.segment.ordinal,
+            offset: repeated,
             first: located.segment.first,
             stamp: located.segment.stamp,
             acknowledged: located.acknowledged,

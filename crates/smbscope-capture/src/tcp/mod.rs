@@ -68,6 +68,10 @@ pub struct Chunk<'a> {
     pub length: u64,
     /// The captured part, from the first byte on; shorter than `length` where the snap length cut it.
     pub bytes: &'a [u8],
+    /// The number of the packet that completed the segment: see [`TcpSegment::ordinal`].
+    pub ordinal: u64,
+    /// Where in the payload of its segment the chunk begins.
+    pub offset: u64,
     /// The packet that began the segment (differs from `stamp` for IP fragments).
     pub first: Stamp,
     /// The packet that completed the segment.

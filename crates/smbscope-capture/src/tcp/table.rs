@@ -96,20 +96,29 @@ impl<K: StreamSink> FlowTable<K> {
     }
 
     /// Takes the next segment, in time order.
+    #[inline]
     pub fn segment(&mut self, segment: &TcpSegment<'_>) {
         self.let_go(segment.stamp.time);
-        self.follow(segment);
+        self.take(segment);
+    }
+
+    /// The same; tells whether segments of its flow are held back, this one maybe among them: then the sink gets them later.
+    pub fn follow(&mut self, segment: &TcpSegment<'_>) -> bool {
+        self.let_go(segment.stamp.time);
+        let place = self.take(segment);
+        self.flows[place].as_ref().is_some_and(Flow::holds_back)
     }
 
     /// Takes the segments of a stretch of time, in any order in which those of each connection are in time order. What has
     /// been over for a while when it begins is let go of.
     pub fn stretch<'s>(&mut self, begins: Timestamp, segments: impl Iterator<Item = TcpSegment<'s>>) {
         self.let_go(begins);
-        segments.for_each(|segment| self.follow(&segment));
+        segments.for_each(|segment| _ = self.take(&segment));
     }
 
+    /// Hands a segment to its flow; returns the place of that.
     #[inline]
-    fn follow(&mut self, segment: &TcpSegment<'_>) {
+    fn take(&mut self, segment: &TcpSegment<'_>) -> usize {
         let key = Key::of(segment);
         let slot = key.slot();
         let place = match &self.at_hand[slot] {
@@ -121,15 +130,17 @@ impl<K: StreamSink> FlowTable<K> {
                 place
             }
         };
+        let mut place = place;
         if self.offer(key, place, segment) == Some(Disposition::NewConnection) {
             self.close(key, false);
-            let place = self.open(key, segment);
+            place = self.open(key, segment);
             self.at_hand[slot] = Some((key, place));
             self.offer(key, place, segment);
         }
         if self.used > self.budget {
             self.evict();
         }
+        place
     }
 
     /// Ends every flow, in the order of their first packets, and returns the sink.

@@ -7,6 +7,7 @@ mod lab;
 mod launch;
 mod one_of;
 mod record;
+mod slim;
 mod study;
 
 pub use bench::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, Think, WorkloadsArguments};
@@ -22,6 +23,7 @@ pub use lab::{
 pub use launch::{LaunchArguments, Place};
 use one_of::named;
 pub use record::RecordArguments;
+pub use slim::{KeptOfNames, SlimArguments};
 use smbscope_findings::whatif::Scenario;
 use smbscope_model::units;
 use smbscope_model::{Limits, Nanos, Role};
@@ -52,7 +54,9 @@ impl Arguments {
                 let error = |what| Err(Arguments::command().error(ErrorKind::ArgumentConflict, what));
                 return conflict.map_or(Ok(()), error);
             }
-            Verb::Lab(_) | Verb::Record(_) | Verb::Study(_) | Verb::Completions(_) | Verb::Man(_) => return Ok(()),
+            Verb::Lab(_) | Verb::Record(_) | Verb::Slim(_) | Verb::Study(_) | Verb::Completions(_) | Verb::Man(_) => {
+                return Ok(());
+            }
         };
         let conflict = if arguments.classic && arguments.format() != Format::Text {
             "--classic is a layout of the text report; it goes with --format text"
@@ -110,6 +114,12 @@ pub enum Verb {
     /// Takes the commands on files of SMB2 and SMB 3 with their sizes, offsets, order and pauses, and the sizes of the
     /// files; contents are generated. What can't be replayed is listed. docs/workloads.md has more.
     Record(RecordArguments),
+
+    /// Write a copy of captures that holds what the analysis needs and nothing else: no file content, no passwords.
+    ///
+    /// The copy is 10 to 100 times smaller, and `analyze` reports the same on it. With --anonymise it tells no names and
+    /// no addresses either, and can be sent to a vendor. docs/slim.md has more.
+    Slim(SlimArguments),
 
     /// Run a study: variants of a load, repeated in random order, and compared.
     ///

@@ -34,7 +34,7 @@ pub enum Data<'a> {
 impl Data<'_> {
     /// Where FileRenameInformation has the length of the name, and where the name begins.
     const NAME_LENGTH: usize = 16;
-    const NAME: usize = 20;
+    pub(crate) const NAME: usize = 20;
 
     /// Its class.
     pub fn level(&self) -> InfoLevel {

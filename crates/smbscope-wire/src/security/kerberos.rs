@@ -1,6 +1,7 @@
 //! The readable part of a Kerberos AP-REQ: whom its ticket is for (RFC 4120 5.3 and 5.5.1).
 
 use super::{Identity, der};
+use crate::kept::NameOf;
 
 /// AP-REQ: [APPLICATION 14].
 pub(super) const AP_REQ: u8 = 0x6e;
@@ -38,7 +39,21 @@ fn service(ticket: &[u8]) -> Option<String> {
 
 /// The GeneralStrings that stand in `input`, as far as they are all there.
 fn strings(input: &[u8]) -> impl Iterator<Item = String> {
-    der::elements(input)
-        .filter(|element| element.tag == GENERAL_STRING && element.whole)
-        .map(|element| String::from_utf8_lossy(element.content).into_owned())
+    string_bytes(input).map(|content| String::from_utf8_lossy(content).into_owned())
+}
+
+fn string_bytes(input: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_string = |element: &der::Element<'_>| element.tag == GENERAL_STRING && element.whole;
+    der::elements(input).filter(is_string).map(|element| element.content)
+}
+
+/// The names that [`identify`] reads, where they stand in the token.
+pub(super) fn names(token: &[u8]) -> Vec<(&[u8], NameOf)> {
+    let request = der::expect(token, AP_REQ).and_then(|request| der::expect(request, SEQUENCE));
+    let ticket = request.and_then(ticket).unwrap_or_default();
+    let realm = der::find(ticket, TICKET_REALM).and_then(|field| string_bytes(field).next());
+    let service = der::find(ticket, TICKET_SNAME).and_then(|name| der::expect(name, SEQUENCE));
+    let service = service.and_then(|name| der::expect(der::find(name, NAME_STRING)?, SEQUENCE)).unwrap_or_default();
+    let service = string_bytes(service).map(|name| (name, NameOf::Host));
+    realm.map(|realm| (realm, NameOf::Domain)).into_iter().chain(service).collect()
 }

@@ -2,8 +2,11 @@
 
 pub mod der;
 mod gss;
+mod kept;
 mod kerberos;
 mod ntlm;
+
+pub(crate) use kept::kept;
 
 #[cfg(test)]
 mod tests;

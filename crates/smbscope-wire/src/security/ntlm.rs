@@ -2,6 +2,8 @@
 
 use super::Identity;
 use crate::bytes;
+use crate::kept::{Kept, NameOf};
+use std::ops::Range;
 
 /// The first eight bytes of every message.
 pub(super) const SIGNATURE: &[u8] = b"NTLMSSP\0";
@@ -67,14 +69,46 @@ fn authenticate_flags(message: &[u8]) -> Option<u32> {
 
 /// The text whose length and offset stand at `at`; `None` where it is not all in the message.
 fn text(message: &[u8], at: usize, flags: Option<u32>) -> Option<String> {
+    let (range, unicode) = text_place(message, at, flags)?;
+    Some(bytes::text(&message[range], unicode))
+}
+
+/// Where that text is, and whether it is UTF-16.
+fn text_place(message: &[u8], at: usize, flags: Option<u32>) -> Option<(Range<usize>, bool)> {
     let (length, offset) = payload_fields(message, at)?;
-    let text = message.get(offset..offset.checked_add(length)?)?;
+    let range = offset..offset.checked_add(length)?;
+    let text = message.get(range.clone())?;
     let unicode = match flags {
         Some(flags) => flags & NEGOTIATE_UNICODE != 0,
         // Without flags a zero tells: no OEM name has one, and a name's UTF-16 mostly does.
         None => text.contains(&0),
     };
-    Some(bytes::text(text, unicode))
+    Some((range, unicode))
+}
+
+/// The fields and names that [`identify`] reads of a client's message; not its answers to the challenge.
+pub(super) fn kept(message: &[u8]) -> Kept {
+    let mut kept = Kept::default();
+    kept.field(0..field::MESSAGE_TYPE + 4);
+    if bytes::u32_at(message, field::MESSAGE_TYPE) != Some(3) {
+        return kept;
+    }
+    kept.field(field::MESSAGE_TYPE + 4..field::AUTHENTICATE_WORKSTATION + 8);
+    let flags = authenticate_flags(message);
+    if flags.is_some() {
+        kept.field(field::AUTHENTICATE_FLAGS..field::AUTHENTICATE_FLAGS + 4);
+    }
+    let names = [
+        (field::AUTHENTICATE_DOMAIN, NameOf::Domain),
+        (field::AUTHENTICATE_USER, NameOf::User),
+        (field::AUTHENTICATE_WORKSTATION, NameOf::Host),
+    ];
+    for (at, of) in names {
+        if let Some((range, unicode)) = text_place(message, at, flags) {
+            kept.name(of, unicode, range);
+        }
+    }
+    kept
 }
 
 /// Length and offset of a payload item: Len, MaxLen, BufferOffset.

@@ -4,6 +4,7 @@ use super::messages::STRING;
 use super::{Command, Header, TransactionKind};
 use crate::bytes::{before_terminator, text, u8_at, u16_at};
 use crate::name::Name;
+use std::ops::Range;
 
 /// The parameters and data of one command. A snap length may have cut either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct Block<'a> {
     pub words: &'a [u8],
     /// The data bytes as far as they are there.
     pub data: &'a [u8],
+    /// Where the block begins, from the header.
+    start: usize,
     /// Offset of `data` from the header, which decides the alignment of UTF-16 strings.
     data_offset: usize,
     /// Where the data ends by its ByteCount, from the header.
@@ -50,7 +53,7 @@ impl<'a> Block<'a> {
         let data_end = u16_at(message, end).map(|length| data_offset + usize::from(length));
         let data = message.get(data_offset..data_end.unwrap_or(0).min(message.len())).unwrap_or_default();
         let next = next_of(command, words).filter(|(_, next)| *next > offset);
-        Some(Block { command, words, data, data_offset, data_end, unicode, next })
+        Some(Block { command, words, data, start: offset, data_offset, data_end, unicode, next })
     }
 
     /// Number of parameter words.
@@ -83,6 +86,20 @@ impl<'a> Block<'a> {
     /// Where the data begins, from the header.
     pub(super) fn data_offset(&self) -> usize {
         self.data_offset
+    }
+
+    /// Where its count of words, its words and its count of bytes are, from the header.
+    pub(super) fn fields(&self) -> Range<usize> {
+        self.start..self.data_offset
+    }
+
+    /// Where a terminated string at `offset` of the data is, from the header, as far as it is there; and the offset of
+    /// the data after it.
+    pub(super) fn text_place(&self, offset: usize) -> (Range<usize>, usize) {
+        let start = self.aligned(offset, self.unicode);
+        let (bytes, _) = before_terminator(self.data.get(start..).unwrap_or_default(), self.unicode);
+        let place = self.data_offset + start;
+        (place..place + bytes.len(), start + bytes.len() + 1 + usize::from(self.unicode))
     }
 
     /// Whether the data reaches to a place, counted from the header, as far as it says.

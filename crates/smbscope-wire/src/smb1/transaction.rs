@@ -94,7 +94,8 @@ impl TransactionKind {
         self.parameters(words).map_or(0, |(offset, count)| offset.saturating_add(count))
     }
 
-    fn parameters(self, words: &[u8]) -> Option<(usize, usize)> {
+    /// Where the parameters of a primary request begin, from the header, and how many bytes they have.
+    pub(super) fn parameters(self, words: &[u8]) -> Option<(usize, usize)> {
         Some((asked!(self, words, parameter_offset) as usize, asked!(self, words, parameter_count) as usize))
     }
 
@@ -115,6 +116,16 @@ impl TransactionKind {
     /// Bytes of parameters and data of the whole response: what is left of its progress where the words are cut off.
     pub(super) fn response_total(self, words: &[u8]) -> Option<u64> {
         Some(answered!(self, words, total_parameter_count) + answered!(self, words, total_data_count))
+    }
+
+    /// The function of an NT_TRANSACT.
+    pub(super) fn function(words: &[u8]) -> Option<NtTransact> {
+        NtTransactFields::function(words).map(NtTransact)
+    }
+
+    /// Where the parameters of a response begin, from the header, and how many bytes they have.
+    pub(super) fn answered_parameters(self, words: &[u8]) -> Option<(usize, usize)> {
+        Some((self.response_parameters(words)?, answered!(self, words, parameter_count) as usize))
     }
 
     /// Where a response's parameters begin, from the header.

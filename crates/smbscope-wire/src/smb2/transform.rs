@@ -14,6 +14,8 @@ pub struct TransformHeader {
 impl TransformHeader {
     /// Length of the header.
     pub const LENGTH: usize = 52;
+    /// Signature and nonce, which tell nothing.
+    pub const SEAL: std::ops::Range<usize> = 4..36;
 
     /// Reads what a snap length left of the header.
     pub fn parse(message: &[u8]) -> Option<TransformHeader> {

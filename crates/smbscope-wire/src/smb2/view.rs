@@ -247,7 +247,7 @@ fn reach(place: Option<(usize, usize)>, fields: usize) -> usize {
 const MAX_CREATE_RESPONSE: usize = 4 * 1024;
 
 /// Where the contexts of a CREATE response are.
-fn granted_contexts(message: &[u8]) -> Option<(usize, usize)> {
+pub(super) fn granted_contexts(message: &[u8]) -> Option<(usize, usize)> {
     let (start, length) = create::Response::contexts(message)?;
     (start.saturating_add(length) <= MAX_CREATE_RESPONSE).then_some((start, length))
 }
@@ -256,7 +256,7 @@ fn granted_contexts(message: &[u8]) -> Option<(usize, usize)> {
 const MAX_INTERFACE_LIST: usize = 10 * 1024;
 
 /// Where the interfaces are in the answer to an IOCTL that asks for them.
-fn listed_interfaces(message: &[u8]) -> Option<(usize, usize)> {
+pub(super) fn listed_interfaces(message: &[u8]) -> Option<(usize, usize)> {
     if ioctl::Response::code(message)? != Fsctl::QUERY_NETWORK_INTERFACE_INFO {
         return None;
     }

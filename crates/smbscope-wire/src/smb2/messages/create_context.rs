@@ -38,7 +38,7 @@ pub enum Context {
     },
 }
 
-const LEASE: &[u8; 4] = b"RqLs";
+pub(crate) const LEASE: &[u8; 4] = b"RqLs";
 const DURABLE: &[u8; 4] = b"DHnQ";
 const DURABLE_V2: &[u8; 4] = b"DH2Q";
 /// Bytes of a lease of version 1: key, state, flags, duration.

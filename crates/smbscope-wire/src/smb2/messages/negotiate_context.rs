@@ -16,6 +16,11 @@ const MAX_CONTEXTS: usize = 64;
 /// ContextType, DataLength, Reserved.
 const HEADER: usize = 8;
 
+/// Whether the analysis reads a context of this type.
+pub(crate) fn is_read(kind: u16) -> bool {
+    matches!(kind, ENCRYPTION_CAPABILITIES | COMPRESSION_CAPABILITIES | SIGNING_CAPABILITIES)
+}
+
 /// What a client of 3.1.1 offers, or a server chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer<'a> {

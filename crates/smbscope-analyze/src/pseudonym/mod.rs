@@ -1,8 +1,15 @@
-//! Names of files as a keyed hash of theirs: equal names stay equal, directories stay as deep, and extensions stay, since
-//! servers and virus scanners treat files by them.
+//! Names and addresses as a keyed hash of theirs: equal ones stay equal, and whoever lacks the key can't try names.
+//!
+//! A recording has names of any length. Directories stay as deep, and extensions stay, since servers and virus scanners
+//! treat files by them. In a capture a name has to keep its length: [`fixed`] makes those.
+
+mod addresses;
+mod fixed;
+
+pub use fixed::{Disguise, Sort, WILDCARDS};
 
 use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// Extensions that are kept: longer ones may be names.
@@ -10,7 +17,7 @@ const EXTENSION_LONGEST: usize = 5;
 /// Hexadecimal digits of a name: among a hundred thousand names, two are alike once in 14 million recordings.
 const DIGITS: usize = 14;
 
-/// What names are hashed with. Who has it can try names; it is made anew for each recording and kept nowhere.
+/// What names are hashed with. Who has it can try names.
 #[derive(Clone)]
 pub struct Key([u8; 32]);
 
@@ -26,15 +33,26 @@ impl Key {
         Key(bytes)
     }
 
+    /// Of the bytes of a file, as many as there are.
+    pub fn of_bytes(bytes: &[u8]) -> Key {
+        Key(Sha256::digest(bytes).into())
+    }
+
+    /// The hash of some parts, which say together what is hashed.
+    fn digest(&self, parts: &[&[u8]]) -> [u8; 32] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
+        parts.iter().for_each(|part| mac.update(part));
+        mac.finalize().into_bytes().into()
+    }
+
     /// A path with other names, as deep.
-    pub(super) fn path(&self, path: &str) -> String {
+    pub fn path(&self, path: &str) -> String {
         path.split('\\').map(|name| self.name(name)).collect::<Vec<_>>().join("\\")
     }
 
     /// A pattern: one with wildcards keeps these and its extension alone.
-    pub(super) fn pattern(&self, pattern: &str) -> String {
-        let is_wildcard = |c: char| matches!(c, '*' | '?' | '<' | '>' | '"');
-        if !pattern.contains(is_wildcard) {
+    pub fn pattern(&self, pattern: &str) -> String {
+        if !pattern.contains(WILDCARDS) {
             return self.name(pattern);
         }
         match pattern.rsplit_once('.') {
@@ -51,9 +69,8 @@ impl Key {
             Some((stem, extension)) if !stem.is_empty() && is_kept(extension) => (stem, Some(extension)),
             _ => (name, None),
         };
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
-        mac.update(stem.to_lowercase().as_bytes());
-        let hash: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = self.digest(&[stem.to_lowercase().as_bytes()]);
+        let hash: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         match extension {
             Some(extension) => format!("{}.{extension}", &hash[..DIGITS]),
             None => hash[..DIGITS].to_owned(),

@@ -1,0 +1,293 @@
+//! Names that keep their length: each character gives way to another one.
+//!
+//! Names of ASCII letters, digits and common marks never fall together: the way from one such name to another of its
+//! length can be gone back with the key. That counts for short ones, of which a hash would make equal ones soon. What
+//! other characters become is a hash, and names with them fall together once in 49 to the power of their length.
+
+use super::{Key, is_kept};
+use ahash::HashMap;
+
+/// What matches others in a pattern (MS-FSCC 2.1.4.4).
+pub const WILDCARDS: [char; 5] = ['*', '?', '<', '>', '"'];
+/// Characters of names; letters stand for both cases.
+const SYMBOLS: &[u8; 49] = br"abcdefghijklmnopqrstuvwxyz0123456789-_. $~\()+,&'";
+/// What they become: nothing that begins or ends a part of a name, and no upper case.
+const DISGUISES: &[u8; 49] = br"abcdefghijklmnopqrstuvwxyz0123456789_()&;!#%^{}[]";
+/// Rounds in which each character changes by those before it, and by those behind it, in turn.
+const ROUNDS: u8 = 3;
+/// Names that are remembered; when there are more, all are forgotten.
+const REMEMBERED_NAMES_MAX: usize = 64 << 10;
+/// What stays in front of a name, since it says what the file is for.
+const PREFIXES: [&str; 2] = ["._", "~$"];
+/// Names that tell what something is and not whose: they stay.
+const COMMON_NAMES: [&str; 33] = [
+    ".",
+    "..",
+    "ipc$",
+    "pipe",
+    "mailslot",
+    "lanman",
+    "browse",
+    "srvsvc",
+    "wkssvc",
+    "lsarpc",
+    "samr",
+    "netlogon",
+    "svcctl",
+    "winreg",
+    "spoolss",
+    "epmapper",
+    "atsvc",
+    "browser",
+    "ntsvcs",
+    "eventlog",
+    "mdssvc",
+    "fssagentrpc",
+    "desktop.ini",
+    "thumbs.db",
+    "autorun.inf",
+    ".ds_store",
+    "ntuser.dat",
+    "ntuser.ini",
+    "ntuser.pol",
+    "$data",
+    "afp_afpinfo",
+    "afp_resource",
+    "zone.identifier",
+];
+
+/// Puts other names in the place of names.
+#[derive(Debug)]
+pub struct Disguise {
+    key: Key,
+    /// Directories of a path stay apart.
+    pub depth: bool,
+    /// Endings of up to five letters and digits stay.
+    pub extensions: bool,
+    remembered: HashMap<(u8, Vec<u16>), Vec<u16>>,
+    pub(super) addresses: HashMap<std::net::IpAddr, std::net::IpAddr>,
+}
+
+/// What a name names: equal names of other things become other names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// A file, a directory, or a part of such a name.
+    File,
+    /// A computer.
+    Host,
+    /// A share.
+    Share,
+    /// A user.
+    User,
+    /// A domain.
+    Domain,
+}
+
+impl Disguise {
+    /// Puts hashes with that key in their places.
+    pub fn new(key: Key, depth: bool, extensions: bool) -> Disguise {
+        Disguise { key, depth, extensions, remembered: HashMap::default(), addresses: HashMap::default() }
+    }
+
+    pub(super) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// A path below a share. A backslash in front stays.
+    pub fn path(&mut self, units: &mut [u16]) {
+        let is_separator = |unit: &u16| *unit == u16::from(b'\\') || *unit == u16::from(b'/');
+        if self.depth {
+            return units.split_mut(is_separator).for_each(|name| self.file(name));
+        }
+        let start = units.iter().take_while(|unit| is_separator(unit)).count();
+        let units = &mut units[start..];
+        match units.iter().rposition(is_separator) {
+            Some(last) => {
+                let (directory, name) = units.split_at_mut(last);
+                self.whole(Sort::File, directory);
+                self.file(&mut name[1..]);
+            }
+            None => self.file(units),
+        }
+    }
+
+    /// `\\server\share`, and a path that may follow.
+    pub fn unc(&mut self, units: &mut [u16]) {
+        let mut rest = units;
+        for sort in [Sort::Host, Sort::Share] {
+            let start = rest.iter().take_while(|unit| **unit == u16::from(b'\\')).count();
+            rest = &mut rest[start..];
+            let end = rest.iter().position(|unit| *unit == u16::from(b'\\')).unwrap_or(rest.len());
+            let (name, behind) = rest.split_at_mut(end);
+            self.name(sort, name);
+            rest = behind;
+        }
+        self.path(rest);
+    }
+
+    /// A name of that sort, unless it is a common one.
+    pub fn name(&mut self, sort: Sort, units: &mut [u16]) {
+        if !is_common(units) {
+            self.whole(sort, units);
+        }
+    }
+
+    /// The name of a file, or a pattern, with its streams.
+    fn file(&mut self, units: &mut [u16]) {
+        let is_mark = |unit: &u16| {
+            *unit == u16::from(b':') || WILDCARDS.iter().any(|wildcard| u32::from(*unit) == u32::from(*wildcard))
+        };
+        units.split_mut(is_mark).for_each(|part| self.part(part));
+    }
+
+    fn part(&mut self, units: &mut [u16]) {
+        if is_common(units) {
+            return;
+        }
+        let prefix = PREFIXES.iter().find(|prefix| units.iter().copied().take(2).eq(prefix.encode_utf16()));
+        let units = &mut units[prefix.map_or(0, |prefix| prefix.len())..];
+        let dot = units.iter().rposition(|unit| *unit == u16::from(b'.')).filter(|_| self.extensions);
+        let end = dot.filter(|dot| is_extension(&units[dot + 1..])).unwrap_or(units.len());
+        self.whole(Sort::File, &mut units[..end]);
+    }
+
+    /// Disguises all of a text.
+    fn whole(&mut self, sort: Sort, units: &mut [u16]) {
+        let folded: Vec<u16> = units.iter().map(|unit| fold(*unit)).collect();
+        let key = (sort as u8, folded);
+        if let Some(known) = self.remembered.get(&key) {
+            return units.copy_from_slice(known);
+        }
+        if self.remembered.len() >= REMEMBERED_NAMES_MAX {
+            self.remembered.clear();
+        }
+        let disguised = disguised(&self.key, key.0, &key.1);
+        units.copy_from_slice(&disguised);
+        self.remembered.insert(key, disguised);
+    }
+}
+
+/// The same of all cases.
+fn fold(unit: u16) -> u16 {
+    let Some(letter) = char::from_u32(unit.into()) else { return unit };
+    let mut lower = letter.to_lowercase();
+    match (lower.next(), lower.next()) {
+        (Some(lower), None) => u16::try_from(u32::from(lower)).unwrap_or(unit),
+        _ => unit,
+    }
+}
+
+fn is_common(units: &[u16]) -> bool {
+    let is = |name: &str| units.len() == name.len() && units.iter().map(|unit| fold(*unit)).eq(name.encode_utf16());
+    units.is_empty() || COMMON_NAMES.iter().any(|name| is(name))
+}
+
+fn is_extension(units: &[u16]) -> bool {
+    String::from_utf16(units).is_ok_and(|extension| is_kept(&extension))
+}
+
+/// Another text of that length. A zero stays one: it ends names.
+fn disguised(key: &Key, sort: u8, folded: &[u16]) -> Vec<u16> {
+    let symbol = |unit: u16| SYMBOLS.iter().position(|symbol| u16::from(*symbol) == unit);
+    let foreign: Vec<u8> =
+        folded.iter().filter(|unit| symbol(**unit).is_none()).flat_map(|unit| unit.to_le_bytes()).collect();
+    let mut symbols: Vec<u8> =
+        folded.iter().map(|unit| symbol(*unit).unwrap_or(usize::from(*unit) % SYMBOLS.len()) as u8).collect();
+    let length = (folded.len() as u32).to_le_bytes();
+    for round in 0..ROUNDS {
+        let mut state = key.digest(&[&[sort, round], &length, &foreign]);
+        let mut step = |symbol: &mut u8| {
+            let before = *symbol;
+            *symbol = substitute(state, before);
+            state = key.digest(&[&state, &[before]]);
+        };
+        if round % 2 == 0 {
+            symbols.iter_mut().for_each(&mut step)
+        } else {
+            symbols.iter_mut().rev().for_each(&mut step)
+        }
+    }
+    let disguise = |(unit, symbol): (&u16, &u8)| match unit {
+        0 => 0,
+        _ => u16::from(DISGUISES[usize::from(*symbol)]),
+    };
+    folded.iter().zip(&symbols).map(disguise).collect()
+}
+
+/// One of the 42 × 49 affine permutations of the symbols, chosen by a hash.
+fn substitute(hash: [u8; 32], symbol: u8) -> u8 {
+    let [a, b, c, d, e, f, g, h, ..] = hash;
+    // Whatever does not share the factor 7 with 49 has an inverse.
+    let factor = u32::from_le_bytes([a, b, c, d]) % 42;
+    let factor = factor / 6 * 7 + factor % 6 + 1;
+    let offset = u32::from_le_bytes([e, f, g, h]) % 49;
+    ((factor * u32::from(symbol) + offset) % 49) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn disguise(depth: bool, extensions: bool) -> Disguise {
+        Disguise::new(Key::new([7; 32]), depth, extensions)
+    }
+
+    fn of(text: &str, change: impl FnOnce(&mut [u16])) -> String {
+        let mut units: Vec<u16> = text.encode_utf16().collect();
+        change(&mut units);
+        String::from_utf16(&units).expect("disguises are ASCII")
+    }
+
+    #[test]
+    fn short_names_never_fall_together() {
+        let mut names = disguise(true, true);
+        // All names of one and two symbols: 49 and 49 times 49.
+        let one = SYMBOLS.iter().map(|symbol| vec![u16::from(*symbol)]);
+        let two =
+            SYMBOLS.iter().flat_map(|first| SYMBOLS.iter().map(|second| vec![u16::from(*first), u16::from(*second)]));
+        let disguised: BTreeSet<Vec<u16>> = one
+            .chain(two)
+            .map(|mut name| {
+                names.whole(Sort::File, &mut name);
+                name
+            })
+            .collect();
+        assert_eq!(disguised.len(), 49 + 49 * 49);
+    }
+
+    #[test]
+    fn case_makes_no_difference_and_length_stays() {
+        let mut names = disguise(true, false);
+        let hidden = of(r"Clients\Miller\offer.docx", |units| names.path(units));
+        assert_eq!(hidden.len(), r"Clients\Miller\offer.docx".len());
+        assert_eq!(hidden.split('\\').count(), 3);
+        assert_eq!(hidden.split('\\').map(str::len).collect::<Vec<_>>(), [7, 6, 10]);
+        assert_eq!(of(r"CLIENTS\miller\OFFER.DOCX", |units| names.path(units)), hidden);
+        assert!(!hidden.contains('.') && !hidden.contains("Miller"), "{hidden}");
+        assert_eq!(of("ÄRGER", |units| names.path(units)), of("ärger", |units| names.path(units)));
+    }
+
+    #[test]
+    fn depth_and_extensions_stay_only_where_that_is_asked_for() {
+        let path = r"\a\b\report.docx";
+        let hidden = of(path, |units| disguise(false, true).path(units));
+        assert_eq!(hidden.matches('\\').count(), 2, "one in front, and the file's own: {hidden}");
+        assert!(hidden.ends_with(".docx"));
+        let deep = of(path, |units| disguise(true, false).path(units));
+        assert!(deep.matches('\\').count() == 3 && !deep.contains('.'), "{deep}");
+    }
+
+    #[test]
+    fn names_that_say_what_something_is_for_stay() {
+        let mut names = disguise(true, true);
+        assert_eq!(of(r"\\files\IPC$", |units| names.unc(units)).split('\\').next_back(), Some("IPC$"));
+        let share = of(r"\\files\projects", |units| names.unc(units));
+        assert!(share.starts_with(r"\\") && !share.contains("files") && !share.contains("projects"), "{share}");
+        assert_eq!(of(r"Desktop.ini", |units| names.path(units)), "Desktop.ini");
+        assert!(of("~$offer.docx", |units| names.path(units)).starts_with("~$"));
+        assert_eq!(of("*.doc", |units| names.path(units)), "*.doc");
+        let pattern = of("miller*.doc", |units| names.path(units));
+        assert!(pattern.ends_with("*.doc") && !pattern.contains("miller"), "{pattern}");
+    }
+}

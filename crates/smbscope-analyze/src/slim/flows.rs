@@ -1,0 +1,229 @@
+//! The sink of a flow table that takes no exchanges out of streams, but notes which bytes the analysis looks at.
+
+use super::head;
+use super::names::Names;
+use super::packets::Packets;
+use super::window::Numbering;
+use crate::analyzer::SMB_PORTS;
+use crate::content::{Content, MAX_HEAD};
+use crate::flow::{begins_connection, foreign_protocol};
+use crate::framer::{Decided, Frame, Framer, Mark};
+use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission, StreamSink};
+use smbscope_model::{Direction, Quality};
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+/// Bytes that tell a protocol that is not SMB.
+const FOREIGN: usize = 5;
+/// In the place of bytes where no frame begins: no header of one begins like this.
+const NO_FRAME: u8 = 0xff;
+
+/// A part of a stream that is still to be read together with what follows it.
+struct Piece {
+    position: u64,
+    bytes: Vec<u8>,
+    ordinal: u64,
+    /// Of its first byte in the payload of its segment.
+    offset: u64,
+}
+
+/// What is kept of a direction.
+struct Lane {
+    framer: Framer,
+    pieces: VecDeque<Piece>,
+    heard: bool,
+}
+
+/// What is kept of a flow.
+pub(super) struct SlimFlow {
+    lanes: [Lane; 2],
+    is_smb: bool,
+}
+
+/// Notes what stays of each packet.
+pub(super) struct Noting {
+    pub(super) packets: Packets,
+    pub(super) names: Names,
+    /// Counted by the framers and not used.
+    quality: Quality,
+    frames: Vec<Frame>,
+}
+
+impl Noting {
+    pub(super) fn new(numbering: Numbering, names: Names) -> Noting {
+        Noting { packets: Packets::new(numbering), names, quality: Quality::default(), frames: Vec::new() }
+    }
+
+    /// Enters what a framer decided; `chunk` is the newest part of its stream.
+    fn note(&mut self, lane: &mut Lane, chunk: Option<&Chunk<'_>>) {
+        for mark in lane.framer.take_marks() {
+            let Mark { position, length, decided } = mark;
+            match decided {
+                Decided::Presence => self.each_part(lane, chunk, position, length, |packets, ordinal, offset, part| {
+                    packets.show(ordinal, offset, part.len());
+                }),
+                Decided::NoFrame => self.keep(lane, chunk, position, &vec![NO_FRAME; length as usize]),
+                Decided::Header => {
+                    let header = lane.bytes(chunk, position, length).into_owned();
+                    self.keep(lane, chunk, position, &header);
+                }
+                Decided::Content { length: of_frame } => {
+                    let read = lane.bytes(chunk, position, length);
+                    let slim = head::slim(&read, of_frame, &mut self.names);
+                    self.keep(lane, chunk, position, &slim);
+                }
+            }
+        }
+    }
+
+    /// Enters bytes that stay at a position of the stream.
+    fn keep(&mut self, lane: &Lane, chunk: Option<&Chunk<'_>>, position: u64, bytes: &[u8]) {
+        self.each_part(lane, chunk, position, bytes.len() as u64, |packets, ordinal, offset, part| {
+            packets.keep(ordinal, offset, &bytes[part]);
+        });
+    }
+
+    /// Goes through the packets that hold a part of the stream.
+    fn each_part(
+        &mut self,
+        lane: &Lane,
+        chunk: Option<&Chunk<'_>>,
+        position: u64,
+        length: u64,
+        mut enter: impl FnMut(&mut Packets, u64, usize, std::ops::Range<usize>),
+    ) {
+        let end = position + length;
+        let newest = chunk.map(|chunk| (chunk.position, chunk.bytes.len(), chunk.ordinal, chunk.offset));
+        let pieces = lane.pieces.iter().map(|piece| (piece.position, piece.bytes.len(), piece.ordinal, piece.offset));
+        for (start, captured, ordinal, offset) in pieces.chain(newest) {
+            let from = position.max(start);
+            let until = end.min(start + captured as u64);
+            if from < until {
+                let part = (from - position) as usize..(until - position) as usize;
+                enter(&mut self.packets, ordinal, (offset + from - start) as usize, part);
+            }
+        }
+    }
+
+    fn let_go(&mut self, lane: &mut Lane, before: u64) {
+        let is_past = |piece: &Piece| piece.position + piece.bytes.len() as u64 <= before;
+        while lane.pieces.front().is_some_and(is_past) {
+            if let Some(piece) = lane.pieces.pop_front() {
+                self.packets.let_go(piece.ordinal);
+            }
+        }
+    }
+
+    /// What was completed may show that the flow is SMB.
+    fn look_at_frames(&mut self, flow: &mut SlimFlow) {
+        if !flow.is_smb && self.frames.iter().any(|frame| !matches!(frame.content, Content::Raw)) {
+            flow.is_smb = true;
+            flow.lanes.iter_mut().for_each(|lane| lane.framer.make_certain());
+        }
+        self.frames.clear();
+    }
+}
+
+impl Lane {
+    /// A part of the stream, as far as it is there.
+    fn bytes<'c>(&self, chunk: Option<&Chunk<'c>>, position: u64, length: u64) -> Cow<'c, [u8]> {
+        if let Some(chunk) = chunk.filter(|chunk| chunk.position <= position) {
+            let start = usize::try_from(position - chunk.position).unwrap_or(usize::MAX).min(chunk.bytes.len());
+            let end = start.saturating_add(length as usize).min(chunk.bytes.len());
+            return Cow::Borrowed(&chunk.bytes[start..end]);
+        }
+        let end = position + length;
+        let mut bytes = Vec::new();
+        let pieces = self.pieces.iter().map(|piece| (piece.position, &piece.bytes[..]));
+        for (start, part) in pieces.chain(chunk.map(|chunk| (chunk.position, chunk.bytes))) {
+            let from = position.max(start);
+            let until = end.min(start + part.len() as u64);
+            // Bytes in front of a gap are read without those behind it.
+            if from < until && from == position + bytes.len() as u64 {
+                bytes.extend_from_slice(&part[(from - start) as usize..(until - start) as usize]);
+            }
+        }
+        Cow::Owned(bytes)
+    }
+
+    /// Keeps the part of a chunk that is read together with what follows.
+    fn remember(&mut self, chunk: &Chunk<'_>, from: u64, packets: &mut Packets) {
+        let skipped = from.saturating_sub(chunk.position);
+        let start = usize::try_from(skipped).unwrap_or(usize::MAX).min(chunk.bytes.len());
+        let bytes = &chunk.bytes[start..chunk.bytes.len().min(start.saturating_add(MAX_HEAD))];
+        if !bytes.is_empty() {
+            packets.hold(chunk.ordinal);
+            self.pieces.push_back(Piece {
+                position: chunk.position + start as u64,
+                bytes: bytes.to_vec(),
+                ordinal: chunk.ordinal,
+                offset: chunk.offset + start as u64,
+            });
+        }
+    }
+}
+
+impl StreamSink for Noting {
+    type Flow = SlimFlow;
+
+    fn opened(&mut self, view: &FlowView) -> SlimFlow {
+        let certain = [view.source, view.destination].iter().any(|end| SMB_PORTS.contains(&end.port()));
+        let lane = |()| Lane {
+            framer: Framer::new(view.midstream, certain, true).marking(),
+            pieces: VecDeque::new(),
+            heard: false,
+        };
+        SlimFlow { lanes: [(); 2].map(lane), is_smb: false }
+    }
+
+    fn data(&mut self, flow: &mut SlimFlow, view: &FlowView, direction: Direction, chunk: &Chunk<'_>) {
+        let lane = &mut flow.lanes[direction.index()];
+        if !view.begins[direction.index()] {
+            lane.framer.may_miss_the_beginning(chunk.position);
+        }
+        lane.framer.data(chunk, &mut self.quality, &mut self.frames);
+        self.note(lane, Some(chunk));
+        if !std::mem::replace(&mut lane.heard, true) && foreign_protocol(chunk.bytes).is_some() {
+            let told = &chunk.bytes[..chunk.bytes.len().min(FOREIGN)];
+            self.keep(lane, Some(chunk), chunk.position, told);
+        }
+        let undecided = lane.framer.undecided_from();
+        self.let_go(lane, undecided.unwrap_or(u64::MAX));
+        if let Some(from) = undecided {
+            lane.remember(chunk, from, &mut self.packets);
+        }
+        self.look_at_frames(flow);
+    }
+
+    fn gap(&mut self, flow: &mut SlimFlow, _: &FlowView, direction: Direction, gap: &Gap) {
+        let lane = &mut flow.lanes[direction.index()];
+        lane.framer.gap(gap, &mut self.quality, &mut self.frames);
+        self.note(lane, None);
+        self.let_go(lane, lane.framer.undecided_from().unwrap_or(u64::MAX));
+        self.look_at_frames(flow);
+    }
+
+    fn retransmitted(&mut self, _: &mut SlimFlow, _: &FlowView, _: Direction, _: &Retransmission) {}
+
+    fn begins_connection(&self, bytes: &[u8]) -> bool {
+        begins_connection(bytes)
+    }
+
+    fn footprint(&self, flow: &SlimFlow) -> usize {
+        let of_lane = |lane: &Lane| {
+            let pieces = lane.pieces.iter().map(|piece| size_of::<Piece>() + piece.bytes.capacity());
+            lane.framer.footprint() + pieces.sum::<usize>()
+        };
+        flow.lanes.iter().map(of_lane).sum()
+    }
+
+    fn closed(&mut self, mut flow: SlimFlow, view: &FlowView, _: FlowEnd) {
+        for lane in &mut flow.lanes {
+            lane.framer.finish(&mut self.frames);
+            self.note(lane, None);
+            self.let_go(lane, u64::MAX);
+        }
+        self.frames.clear();
+        self.packets.caught_up((view.source, view.destination));
+    }
+}

@@ -1,0 +1,125 @@
+//! The first bytes of a frame's payload, and what stays of them: what the analysis reads, and zeros in place of the rest.
+
+use super::names::Names;
+use crate::content::{Content, MAX_HEAD, MAX_RECOVERED, Reading, read};
+use smbscope_wire::kept::Kept;
+use smbscope_wire::{compression, smb1, smb2};
+
+/// Header of an unchained compressed message (MS-SMB2 2.2.42.1), and its fields.
+const COMPRESSION_HEADER: usize = 16;
+const COMPRESSED_SIZE: usize = 4;
+const COMPRESSION_OFFSET: usize = 12;
+
+/// What stays of `head`, the captured beginning of a payload of `length` bytes: as many of its bytes as are read.
+pub(super) fn slim(head: &[u8], length: u32, names: &mut Names) -> Vec<u8> {
+    if head.starts_with(&smb2::COMPRESSION_ID) {
+        return compressed(head, length, names);
+    }
+    let read = &head[..needed(head, length)];
+    let mut slim = vec![0; read.len()];
+    match read.get(..4) {
+        Some(id) if id == smb1::PROTOCOL_ID => of_smb1(read, &mut slim, names),
+        Some(id) if id == smb2::PROTOCOL_ID => of_smb2(read, length as usize, &mut slim, names),
+        Some(id) if id == smb2::TRANSFORM_ID => {
+            slim.copy_from_slice(read);
+            let seal = smb2::TransformHeader::SEAL;
+            slim[seal.start.min(read.len())..seal.end.min(read.len())].fill(0);
+        }
+        _ => {}
+    }
+    slim
+}
+
+/// How many bytes are read: of that many, as much can be read as of all of them.
+fn needed(head: &[u8], length: u32) -> usize {
+    let mut needed = 0;
+    loop {
+        match read(&head[..needed], u64::from(length), false, true) {
+            Reading::Needs(bytes) if bytes > needed && needed < head.len() => needed = bytes.min(head.len()),
+            _ => return needed,
+        }
+    }
+}
+
+fn of_smb1(read: &[u8], slim: &mut [u8], names: &mut Names) {
+    match smb1::Header::parse(read) {
+        Some(header) => enter(&smb1::kept(&header, read), read, slim, names),
+        None => slim.copy_from_slice(read),
+    }
+}
+
+/// The members of a compound, one after the other.
+fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut Names) {
+    let mut offset = 0;
+    while let Some(member) = read.get(offset..).filter(|member| !member.is_empty()) {
+        let Some(header) = smb2::Header::parse(member) else {
+            // Too little of a header to be one, or none: the id alone says which protocol it is not.
+            let stays = if member.len() < smb2::Header::LEAST { member.len() } else { smb2::PROTOCOL_ID.len() };
+            if member.starts_with(&smb2::PROTOCOL_ID) {
+                slim[offset..offset + stays].copy_from_slice(&member[..stays]);
+            }
+            return;
+        };
+        let next = header.next_command as usize;
+        let end = if next == 0 { length } else { offset.saturating_add(next).min(length) };
+        let bytes = &member[..member.len().min(end.saturating_sub(offset))];
+        enter(&smb2::kept(&header, bytes), bytes, &mut slim[offset..offset + bytes.len()], names);
+        if next < smb2::Header::LENGTH || end >= length {
+            return;
+        }
+        offset = end;
+    }
+}
+
+/// Copies what stays of a message; names and addresses go through `names`.
+fn enter(kept: &Kept, message: &[u8], slim: &mut [u8], names: &mut Names) {
+    for field in &kept.fields {
+        let place = field.start.min(message.len())..field.end.min(message.len());
+        if let (Some(field), Some(slim)) = (message.get(place.clone()), slim.get_mut(place)) {
+            slim.copy_from_slice(field);
+        }
+    }
+    for name in &kept.names {
+        // No name begins inside a header.
+        let start = name.range.start.max(smb1::Header::LENGTH).min(message.len());
+        let place = start..name.range.end.clamp(start, message.len());
+        slim[place.clone()].copy_from_slice(&message[place.clone()]);
+        names.replace(name.of, name.unicode, &mut slim[place]);
+    }
+    for address in &kept.addresses {
+        if let (Some(address), Some(slim)) = (message.get(address.clone()), slim.get_mut(address.clone())) {
+            slim.copy_from_slice(address);
+            names.address(slim);
+        }
+    }
+}
+
+/// A compressed message becomes one whose first bytes, as many as are read, are not compressed. Where the frame has no
+/// room for them, as many as there is room for.
+fn compressed(head: &[u8], length: u32, names: &mut Names) -> Vec<u8> {
+    let chained = compression::looks_chained(head);
+    let original = compression::parse_as(head, chained).map(|frame| frame.original_len());
+    let recovered = compression::recover_prefix(head, chained, MAX_RECOVERED);
+    let is_read =
+        matches!(read(head, u64::from(length), true, true), Reading::Done(Content::Smb2 { compressed: true, .. }));
+    let (Ok(original), Ok(message), true) = (original, recovered, is_read) else {
+        // It can't be read, and neither can its header alone.
+        let mut slim = head[..head.len().min(COMPRESSION_HEADER)].to_vec();
+        if let Some(offset) = slim.get_mut(COMPRESSION_OFFSET..) {
+            offset.fill(0);
+        }
+        return slim;
+    };
+    let message_length = u32::try_from(original).unwrap_or(u32::MAX);
+    let room = head.len().min(length as usize).min(MAX_HEAD).saturating_sub(COMPRESSION_HEADER);
+    let mut plain = vec![0; needed(&message, message_length).min(room)];
+    let read = plain.len();
+    of_smb2(&message[..read], original, &mut plain, names);
+    let mut slim = vec![0; COMPRESSION_HEADER];
+    slim[..4].copy_from_slice(&smb2::COMPRESSION_ID);
+    let behind = message_length.saturating_sub(read as u32);
+    slim[COMPRESSED_SIZE..COMPRESSED_SIZE + 4].copy_from_slice(&behind.to_le_bytes());
+    slim[COMPRESSION_OFFSET..].copy_from_slice(&(read as u32).to_le_bytes());
+    slim.extend(plain);
+    slim
+}

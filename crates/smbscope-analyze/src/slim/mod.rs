@@ -1,0 +1,207 @@
+//! Captures → a capture with all that the analysis reads of them, and nothing else.
+//!
+//! Every packet stays, with its time, its length on the wire and its headers. Of its payload only what the framers look
+//! at stays: headers of frames, and of messages what [`smbscope_wire::kept`] lists. All else is zeros, and what lies
+//! behind the last byte that is needed is cut, as a snap length would have done.
+
+mod flows;
+mod head;
+mod headers;
+mod names;
+mod packets;
+mod window;
+
+use crate::pseudonym::{Disguise, Key};
+use flows::Noting;
+use names::Names;
+use smbscope_capture::decode::{Decoder, Kind, Outline};
+use smbscope_capture::reader::CaptureSet;
+use smbscope_capture::tcp::FlowTable;
+use smbscope_capture::writer::{Interface, Record, Writer};
+use smbscope_capture::{Packet, TcpSegment};
+use smbscope_model::{CaptureInfo, ClockStep, Limits, Quality, Timestamp};
+use std::io::{self, Write};
+use std::sync::atomic::Ordering;
+use window::{Numbering, Pending};
+
+/// What the section header says of the file.
+const COMMENT: &str = "Slim copy made by smbscope: packet headers and SMB headers are original, file content, passwords \
+                       and all other payload were removed";
+/// Packets between two calls of the observer.
+const INTERVAL: u64 = 1 << 12;
+
+/// What the section header says besides where names are hidden.
+const HIDDEN: &str = "; names and addresses were replaced by a keyed hash";
+
+/// What is done to a capture.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// What it may take.
+    pub limits: Limits,
+    /// Whether names and addresses are replaced, and how.
+    pub anonymise: Option<Anonymise>,
+}
+
+/// How names and addresses are replaced.
+#[derive(Debug, Clone)]
+pub struct Anonymise {
+    /// Captures that were made with one key have the same names.
+    pub key: Key,
+    /// Directories of a path stay apart.
+    pub depth: bool,
+    /// Endings of names stay.
+    pub extensions: bool,
+}
+
+/// What was done to a capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// Packets.
+    pub packets: u64,
+    /// Captured bytes of them.
+    pub captured_bytes: u64,
+    /// Captured bytes of payload that are not in the copy.
+    pub removed_bytes: u64,
+    /// Packets that went out without payload because too many waited for bytes that the capture does not hold.
+    pub undecided: u64,
+    /// Packets with another number than in their file, which is too far from the order of time.
+    pub moved: u64,
+}
+
+/// Reads `set` to its end, or until its stop flag is set, and writes a slim copy. `observe` is called now and then.
+pub fn slim<W: Write>(
+    set: &mut CaptureSet,
+    options: &Options,
+    out: W,
+    mut observe: impl FnMut(&CaptureSet),
+) -> io::Result<Summary> {
+    let stop = set.stop_flag();
+    let clocks = Clocks { steps: set.clock_steps() };
+    let (comment, names) = match &options.anonymise {
+        None => (COMMENT.to_owned(), Names::Kept),
+        Some(Anonymise { key, depth, extensions }) => {
+            let disguise = Disguise::new(key.clone(), *depth, *extensions);
+            (format!("{COMMENT}{HIDDEN}"), Names::Replaced(Box::new(disguise)))
+        }
+    };
+    let numbering = match (set.captures().len(), set.quality().packets_reordered_by_time) {
+        (1, 0) => Numbering::AsTheyCome,
+        (1, _) => Numbering::Restored,
+        _ => Numbering::Anew,
+    };
+    let mut slimmer = Slimmer {
+        writer: Writer::new(out, &comment, concat!("smbscope ", env!("CARGO_PKG_VERSION")))?,
+        decoder: Decoder::new(),
+        quality: Quality::default(),
+        table: FlowTable::within(Noting::new(numbering, names), options.limits.flows),
+        clocks,
+        summary: Summary::default(),
+    };
+    while !stop.load(Ordering::Relaxed) && set.advance() {
+        let Some(packet) = set.current_packet() else { break };
+        let info = &set.captures()[usize::from(packet.stamp.packet.capture.0)];
+        slimmer.take(&packet, info)?;
+        if slimmer.summary.packets % INTERVAL == 0 {
+            observe(set);
+        }
+    }
+    slimmer.finish()
+}
+
+/// Where the clock of a capture was set back. The reader moves the times behind; the copy has those of the clock.
+struct Clocks {
+    steps: Vec<ClockStep>,
+}
+
+impl Clocks {
+    fn original(&self, packet: &Packet<'_>) -> Timestamp {
+        let place = packet.stamp.packet;
+        let is_past =
+            |step: &&ClockStep| step.after.packet.capture == place.capture && step.after.packet.number <= place.number;
+        match self.steps.iter().filter(is_past).max_by_key(|step| step.after.packet.number) {
+            Some(step) => Timestamp(packet.stamp.time.0 + (step.after.time - step.before.time).0),
+            None => packet.stamp.time,
+        }
+    }
+}
+
+struct Slimmer<W: Write> {
+    writer: Writer<W>,
+    decoder: Decoder,
+    quality: Quality,
+    table: FlowTable<Noting>,
+    clocks: Clocks,
+    summary: Summary,
+}
+
+impl<W: Write> Slimmer<W> {
+    fn take(&mut self, packet: &Packet<'_>, info: &CaptureInfo) -> io::Result<()> {
+        self.summary.packets += 1;
+        self.summary.captured_bytes += packet.data.len() as u64;
+        let ordinal = self.summary.packets;
+        let outline = Outline::of(packet);
+        let (headers, length) = outline.needed(packet);
+        let mut pending = Pending {
+            record: Record {
+                time: self.clocks.original(packet),
+                interface: Interface {
+                    link_type: packet.link_type,
+                    snap_length: info.snap_length.unwrap_or(0),
+                    resolution_ns: info.resolution_ns,
+                },
+                parts: [&[], &[]],
+                wire_length: packet.wire_length,
+            },
+            number: packet.stamp.packet.number,
+            headers: packet.data[..headers].to_vec(),
+            payload: Vec::new(),
+            captured: packet.data.len() - length,
+            holders: 0,
+        };
+        headers::hide(&mut pending.headers, packet, &outline, &mut self.table.sink_mut().names);
+        pending.headers.resize(length, 0);
+        let segment = self.decoder.decode(packet, &mut self.quality);
+        let Noting { packets, names, .. } = self.table.sink_mut();
+        packets.window.push(ordinal, pending);
+        packets.window.hold(ordinal);
+        let is_fragment = matches!(outline.kind, Kind::Fragment(_));
+        if let Kind::Fragment(fragment) = outline.kind {
+            let bytes = packet.data.get(fragment.place.clone()).unwrap_or_default();
+            packets.fragment(ordinal, fragment, bytes);
+            packets.put_together(ordinal, segment.as_ref().map(|segment| segment.payload_length), names);
+        }
+        if let Some(segment) = &segment {
+            follow(&mut self.table, ordinal, segment);
+        }
+        let packets = &mut self.table.sink_mut().packets;
+        if segment.is_some() && is_fragment {
+            packets.let_go(ordinal);
+        }
+        packets.window.let_go(ordinal);
+        packets.window.write(&mut self.writer)
+    }
+
+    fn finish(self) -> io::Result<Summary> {
+        let Slimmer { mut writer, table, mut summary, .. } = self;
+        let mut packets = table.finish().packets;
+        packets.window.finish(&mut writer)?;
+        writer.finish()?;
+        summary.undecided = packets.window.undecided;
+        summary.moved = packets.window.moved;
+        summary.removed_bytes = packets.window.removed;
+        Ok(summary)
+    }
+}
+
+/// Hands a segment on to its flow, and holds its packets as long as the flow holds it back.
+fn follow(table: &mut FlowTable<Noting>, ordinal: u64, segment: &TcpSegment<'_>) {
+    let ends = (segment.source, segment.destination);
+    let is_held_back = table.follow(segment);
+    let packets = &mut table.sink_mut().packets;
+    // Only data is held back.
+    if is_held_back && segment.payload_length > 0 {
+        packets.hold_back(ends, ordinal);
+    } else if !is_held_back {
+        packets.caught_up(ends);
+    }
+}

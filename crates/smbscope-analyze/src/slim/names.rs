@@ -1,0 +1,61 @@
+//! What becomes of names and addresses: they stay, or others as long take their places.
+
+use crate::pseudonym::{Disguise, Sort};
+use smbscope_wire::kept::NameOf;
+use std::net::IpAddr;
+
+/// What becomes of names and addresses.
+pub(super) enum Names {
+    /// They stay.
+    Kept,
+    /// Others take their places.
+    Replaced(Box<Disguise>),
+}
+
+impl Names {
+    /// Puts another name in the place of one.
+    pub(super) fn replace(&mut self, of: NameOf, unicode: bool, name: &mut [u8]) {
+        let Names::Replaced(disguise) = self else { return };
+        let mut units: Vec<u16> = match unicode {
+            true => name.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect(),
+            false => name.iter().map(|byte| u16::from(*byte)).collect(),
+        };
+        match of {
+            NameOf::Path => disguise.path(&mut units),
+            NameOf::Unc => disguise.unc(&mut units),
+            NameOf::User => disguise.name(Sort::User, &mut units),
+            NameOf::Domain => disguise.name(Sort::Domain, &mut units),
+            NameOf::Host => disguise.name(Sort::Host, &mut units),
+        }
+        // Half a character tells nothing.
+        name.fill(0);
+        match unicode {
+            true => name.chunks_exact_mut(2).zip(units).for_each(|(place, unit)| {
+                place.copy_from_slice(&unit.to_le_bytes());
+            }),
+            false => name.iter_mut().zip(units).for_each(|(place, unit)| *place = unit.to_le_bytes()[0]),
+        }
+    }
+
+    /// Puts another address in the place of one, of IPv4 or IPv6 by its length.
+    pub(super) fn address(&mut self, address: &mut [u8]) {
+        let Names::Replaced(disguise) = self else { return };
+        if let Ok(bytes) = <[u8; 4]>::try_from(&*address) {
+            if let IpAddr::V4(other) = disguise.address(IpAddr::from(bytes)) {
+                address.copy_from_slice(&other.octets());
+            }
+        } else if let Ok(bytes) = <[u8; 16]>::try_from(&*address) {
+            if let IpAddr::V6(other) = disguise.address(IpAddr::from(bytes)) {
+                address.copy_from_slice(&other.octets());
+            }
+        } else {
+            // Cut off: what there is of it would tell the network.
+            address.fill(0);
+        }
+    }
+
+    /// Whether names and addresses are to be hidden.
+    pub(super) fn are_replaced(&self) -> bool {
+        matches!(self, Names::Replaced(_))
+    }
+}

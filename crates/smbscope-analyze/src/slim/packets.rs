@@ -1,0 +1,244 @@
+//! From the bytes of a segment to those of the packets that carry it: one packet, or several IP fragments.
+
+use super::headers;
+use super::names::Names;
+use super::window::{Numbering, Window};
+use ahash::HashMap;
+use smbscope_capture::Packet;
+use smbscope_capture::decode::{Fragment, Outline};
+use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+
+/// Fragments whose datagrams are not complete; the oldest goes when there are more.
+const MAX_FRAGMENTS: usize = 4096;
+
+/// Entries of a list after which those of packets that went out are removed.
+const PRUNED_AT: usize = 4096;
+/// Packets after which a fragment waits no longer.
+const MAX_FRAGMENT_AGE: u64 = 16 << 10;
+/// Bytes in front of the payload of a segment in fragments: headers of IP, tunnels and TCP.
+const MAX_FRAGMENT_HEADERS: usize = 256;
+/// Raw IP, of either version, as a link type; the length of its headers without options.
+const RAW_IP: u32 = 101;
+const IPV4_HEADER: usize = 20;
+const IPV6_HEADER: usize = 40;
+
+/// A fragment that waits for the rest of its datagram.
+struct Part {
+    ordinal: u64,
+    fragment: Fragment,
+    /// What may be headers of it.
+    beginning: Vec<u8>,
+}
+
+/// A datagram that was put together: where its parts are, and where its TCP payload begins.
+struct Datagram {
+    parts: Vec<(u64, u32, u32)>,
+    payload: u32,
+}
+
+/// What stays of packets, told by the segments in them.
+#[derive(Default)]
+pub(super) struct Packets {
+    pub(super) window: Window,
+    fragments: VecDeque<Part>,
+    datagrams: HashMap<u64, Datagram>,
+    /// Packets of flows that hold segments back.
+    held_back: HashMap<(SocketAddr, SocketAddr), Vec<u64>>,
+}
+
+impl Packets {
+    pub(super) fn new(numbering: Numbering) -> Packets {
+        Packets { window: Window::new(numbering), ..Packets::default() }
+    }
+
+    /// Enters bytes that stay of the payload of a segment.
+    pub(super) fn keep(&mut self, ordinal: u64, offset: usize, bytes: &[u8]) {
+        match self.datagrams.get(&ordinal) {
+            None => self.window.keep(ordinal, offset, bytes),
+            Some(datagram) => {
+                for (of_part, place, part) in datagram.places(offset, bytes.len()) {
+                    self.window.keep(of_part, place, &bytes[part]);
+                }
+            }
+        }
+    }
+
+    /// Lets the payload of a segment reach to the end of these bytes.
+    pub(super) fn show(&mut self, ordinal: u64, offset: usize, length: usize) {
+        match self.datagrams.get(&ordinal) {
+            None => self.window.show(ordinal, offset, length),
+            Some(datagram) => {
+                for (of_part, place, part) in datagram.places(offset, length) {
+                    self.window.show(of_part, place, part.len());
+                }
+            }
+        }
+    }
+
+    /// Keeps the packets of a segment from going out.
+    pub(super) fn hold(&mut self, ordinal: u64) {
+        self.of_segment(ordinal).into_iter().for_each(|ordinal| self.window.hold(ordinal));
+    }
+
+    /// Takes that back.
+    pub(super) fn let_go(&mut self, ordinal: u64) {
+        self.of_segment(ordinal).into_iter().for_each(|ordinal| self.window.let_go(ordinal));
+    }
+
+    /// The packets that carry a segment.
+    fn of_segment(&self, ordinal: u64) -> Vec<u64> {
+        match self.datagrams.get(&ordinal) {
+            None => vec![ordinal],
+            Some(datagram) => datagram.parts.iter().map(|(ordinal, ..)| *ordinal).collect(),
+        }
+    }
+
+    /// A flow holds segments back; the segment of this packet may be one of them.
+    pub(super) fn hold_back(&mut self, ends: (SocketAddr, SocketAddr), ordinal: u64) {
+        self.hold(ordinal);
+        let first = self.window.first();
+        let held_back = self.held_back.entry(in_order(ends)).or_default();
+        // Those that went out hold nothing up.
+        if held_back.len() % PRUNED_AT == PRUNED_AT - 1 {
+            held_back.retain(|ordinal| *ordinal >= first);
+        }
+        held_back.push(ordinal);
+    }
+
+    /// A flow holds nothing back any more.
+    pub(super) fn caught_up(&mut self, ends: (SocketAddr, SocketAddr)) {
+        if self.held_back.is_empty() {
+            return;
+        }
+        for ordinal in self.held_back.remove(&in_order(ends)).unwrap_or_default() {
+            self.let_go(ordinal);
+        }
+    }
+
+    /// A packet is a fragment, which waits for its datagram; `bytes` are those of its part.
+    pub(super) fn fragment(&mut self, ordinal: u64, fragment: Fragment, bytes: &[u8]) {
+        let is_old = |part: &Part| part.ordinal + MAX_FRAGMENT_AGE < ordinal;
+        while self.fragments.len() >= MAX_FRAGMENTS || self.fragments.front().is_some_and(is_old) {
+            let Some(oldest) = self.fragments.pop_front() else { break };
+            self.window.let_go(oldest.ordinal);
+        }
+        self.window.hold(ordinal);
+        let room = MAX_FRAGMENT_HEADERS.saturating_sub(fragment.offset as usize).min(bytes.len());
+        self.fragments.push_back(Part { ordinal, beginning: bytes[..room].to_vec(), fragment });
+    }
+
+    /// Looks whether a fragment completed its datagram. `segment` is the length of the TCP payload that it then holds, if
+    /// it does: it stays in front of that.
+    pub(super) fn put_together(&mut self, ordinal: u64, segment: Option<u32>, names: &mut Names) {
+        let Some(last) = self.fragments.back().filter(|part| part.ordinal == ordinal) else { return };
+        let key = key(&last.fragment);
+        let is_part = |part: &Part| self::key(&part.fragment) == key;
+        let mut parts: Vec<&Part> = self.fragments.iter().filter(|part| is_part(part)).collect();
+        // Of bytes that come twice the first copy counts.
+        parts.sort_by_key(|part| (part.fragment.offset, part.ordinal));
+        parts.dedup_by_key(|part| part.fragment.offset);
+        let end_of = |part: &&Part| part.fragment.offset.saturating_add(part.fragment.length);
+        let end = parts.iter().copied().find(|part| !part.fragment.more).as_ref().map(end_of);
+        let there = parts.iter().fold(0u32, |there, part| there.saturating_add(part.fragment.length));
+        let is_complete = end.is_some_and(|end| there >= end);
+        if segment.is_none() && !is_complete {
+            return;
+        }
+        let payload = match segment {
+            Some(length) => end.unwrap_or(there).saturating_sub(length),
+            None => parts.first().map_or(0, |first| AsOne::of(first, end.unwrap_or(there)).headers()),
+        };
+        for part in &parts {
+            let here = payload.saturating_sub(part.fragment.offset) as usize;
+            let mut headers = part.beginning[..here.min(part.beginning.len())].to_vec();
+            if part.fragment.offset == 0 {
+                AsOne::of(part, end.unwrap_or(there)).hide(&mut headers, names);
+            }
+            self.window.keep(part.ordinal, 0, &headers);
+        }
+        if segment.is_some() {
+            let place = |part: &&Part| (part.ordinal, part.fragment.offset, part.fragment.length);
+            let parts = parts.iter().map(place).collect();
+            let first = self.window.first();
+            if self.datagrams.len() % PRUNED_AT == PRUNED_AT - 1 {
+                self.datagrams.retain(|ordinal, _| *ordinal >= first);
+            }
+            self.datagrams.insert(ordinal, Datagram { parts, payload });
+            // They wait for what the flow has to say, as the packet of any segment does.
+            self.hold(ordinal);
+        }
+        let (parts, others) = std::mem::take(&mut self.fragments).into_iter().partition(is_part);
+        self.fragments = others;
+        let parts: VecDeque<Part> = parts;
+        parts.iter().for_each(|part| self.window.let_go(part.ordinal));
+    }
+}
+
+impl Datagram {
+    /// Where bytes of its segment's payload are: the packet, the place in its payload, and which of the bytes.
+    fn places(&self, offset: usize, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> + '_ {
+        let start = self.payload as usize + offset;
+        let end = start + length;
+        self.parts.iter().filter_map(move |(ordinal, of_part, part_length)| {
+            let of_part = *of_part as usize;
+            let from = start.max(of_part);
+            let until = end.min(of_part + *part_length as usize);
+            (from < until).then(|| (*ordinal, from - of_part, from - start..until - start))
+        })
+    }
+}
+
+/// A datagram as if it had come in one packet: what its first part tells of the headers in it.
+struct AsOne {
+    bytes: Vec<u8>,
+    header: usize,
+    wire_length: u32,
+}
+
+impl AsOne {
+    /// Puts an IP header in front of the first part of a datagram of so many bytes.
+    fn of(first: &Part, length: u32) -> AsOne {
+        // The version, and what follows; a length of zero stands for all of the packet.
+        let (mut bytes, protocol) = match first.fragment.ends.0 {
+            IpAddr::V4(_) => (vec![0; IPV4_HEADER], 9),
+            IpAddr::V6(_) => (vec![0; IPV6_HEADER], 6),
+        };
+        bytes[0] = if first.fragment.ends.0.is_ipv4() { 0x45 } else { 0x60 };
+        bytes[protocol] = first.fragment.protocol;
+        let header = bytes.len();
+        bytes.extend(&first.beginning);
+        AsOne { bytes, header, wire_length: (header as u32).saturating_add(length) }
+    }
+
+    fn packet(&self) -> Packet<'_> {
+        let stamp = Stamp { time: Timestamp(0), packet: PacketRef { capture: CaptureId(0), number: 0 } };
+        Packet { stamp, link_type: RAW_IP, data: &self.bytes, wire_length: self.wire_length }
+    }
+
+    /// How many bytes of it are headers.
+    fn headers(&self) -> u32 {
+        let packet = self.packet();
+        Outline::of(&packet).needed(&packet).0.saturating_sub(self.header) as u32
+    }
+
+    /// Hides the addresses in its first bytes.
+    fn hide(&self, headers: &mut [u8], names: &mut Names) {
+        let packet = self.packet();
+        let mut all = self.bytes[..self.header].to_vec();
+        all.extend_from_slice(headers);
+        headers::hide(&mut all, &packet, &Outline::of(&packet), names);
+        headers.copy_from_slice(&all[self.header..]);
+    }
+}
+
+fn key(fragment: &Fragment) -> (IpAddr, IpAddr, u32, u8) {
+    // Fragments of IPv6 differ in what they say follows (RFC 8200 4.5).
+    let protocol = if fragment.ends.0.is_ipv4() { fragment.protocol } else { 0 };
+    (fragment.ends.0, fragment.ends.1, fragment.identification, protocol)
+}
+
+fn in_order((one, other): (SocketAddr, SocketAddr)) -> (SocketAddr, SocketAddr) {
+    if one <= other { (one, other) } else { (other, one) }
+}

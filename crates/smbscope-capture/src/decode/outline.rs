@@ -1,0 +1,189 @@
+//! Where in a packet its headers are and where they end: what a slim copy of the packet has to keep.
+
+use super::ip::{self, TCP};
+use super::link::{self, Peeled};
+use super::tcp::{self, TcpHeader};
+use super::{Found, follow};
+use crate::segment::Packet;
+use smbscope_model::SkippedProtocol;
+use std::net::IpAddr;
+use std::ops::Range;
+
+/// Bytes in which headers that are not those of TCP are looked for; an extension header of IPv6 has up to 2048.
+const MAX_HEADERS: usize = 4096;
+
+/// The headers of a packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outline {
+    /// Where its IP headers begin, from the outermost to the innermost one.
+    pub ip_headers: Vec<usize>,
+    /// What is behind the last of them.
+    pub kind: Kind,
+}
+
+/// What is behind the headers of a packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A TCP segment whose payload begins there.
+    Tcp {
+        /// From the packet's first byte.
+        payload: usize,
+    },
+    /// A TCP header that can't be read: cut off, or else damaged.
+    UnreadTcp {
+        /// The snap length cut it.
+        cut: bool,
+    },
+    /// A part of a datagram.
+    Fragment(Fragment),
+    /// Another protocol.
+    Skipped(SkippedProtocol),
+    /// Headers that contradict themselves.
+    Malformed,
+    /// The snap length cut the headers.
+    Cut,
+}
+
+/// Where a fragment belongs, and where its part of the datagram is in the packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fragment {
+    /// Sender and receiver.
+    pub ends: (IpAddr, IpAddr),
+    /// What the datagram's fragments have in common, together with the ends.
+    pub identification: u32,
+    /// Protocol of the datagram.
+    pub protocol: u8,
+    /// Where its part begins in the datagram.
+    pub offset: u32,
+    /// Length of its part.
+    pub length: u32,
+    /// Another part follows.
+    pub more: bool,
+    /// The captured bytes of its part, in the packet.
+    pub place: Range<usize>,
+}
+
+impl Outline {
+    /// Finds the headers of a packet.
+    pub fn of(packet: &Packet<'_>) -> Outline {
+        let mut ip_headers = Vec::new();
+        let place = |bytes: &[u8]| {
+            let start = (bytes.as_ptr() as usize).wrapping_sub(packet.data.as_ptr() as usize);
+            // What is not there is nowhere.
+            if start <= packet.data.len() { start } else { packet.data.len() }
+        };
+        let found = match link::peel(packet.link_type, packet.data) {
+            Peeled::Ip { offset, version } => {
+                let on_wire = packet.wire_length.saturating_sub(u32::try_from(offset).unwrap_or(u32::MAX));
+                let data = packet.data.get(offset..).unwrap_or_default();
+                ip_headers.push(offset.min(packet.data.len()));
+                match ip::parse(version, data, on_wire) {
+                    Some(datagram) if datagram.fragment.is_some() => Found::Fragment(datagram),
+                    Some(datagram) if datagram.protocol == TCP => Found::Tcp(datagram),
+                    Some(datagram) => follow(datagram, |header| ip_headers.push(place(header))),
+                    None => Found::unparsed(data, on_wire),
+                }
+            }
+            Peeled::Other(protocol) => Found::Skipped(protocol),
+            Peeled::Malformed => Found::unparsed(packet.data, packet.wire_length),
+        };
+        let kind = match found {
+            Found::Tcp(datagram) => match TcpHeader::parse(datagram.payload, datagram.payload_length) {
+                Some(header) => Kind::Tcp { payload: place(header.payload) },
+                None => {
+                    let captured = datagram.payload.len();
+                    let cut = captured < tcp::NEEDED && (captured as u64) < u64::from(datagram.payload_length);
+                    Kind::UnreadTcp { cut }
+                }
+            },
+            Found::Fragment(datagram) => {
+                let start = place(datagram.payload);
+                let (identification, offset, more) = datagram
+                    .fragment
+                    .map_or((0, 0, false), |fragment| (fragment.identification, fragment.offset, fragment.more));
+                Kind::Fragment(Fragment {
+                    ends: (datagram.source, datagram.destination),
+                    identification,
+                    protocol: datagram.protocol,
+                    offset,
+                    length: datagram.payload_length,
+                    more,
+                    place: start..start + datagram.payload.len(),
+                })
+            }
+            Found::Skipped(protocol) => Kind::Skipped(protocol),
+            Found::Malformed => Kind::Malformed,
+            Found::Cut => Kind::Cut,
+        };
+        Outline { ip_headers, kind }
+    }
+
+    /// The bytes of a packet without payload that must stay so that it counts as what it is: so many of its first ones,
+    /// and zeros behind them up to a length.
+    pub fn needed(&self, packet: &Packet<'_>) -> (usize, usize) {
+        match &self.kind {
+            Kind::Tcp { payload } => (*payload, *payload),
+            Kind::Fragment(fragment) => (fragment.place.start, fragment.place.start),
+            kind => {
+                let most = packet.data.len().min(MAX_HEADERS);
+                let reads_alike = |data: &[u8]| Outline::of(&Packet { data, ..*packet }).kind == *kind;
+                if let Some(enough) = (0..=most).find(|length| reads_alike(&packet.data[..*length])) {
+                    return (enough, enough);
+                }
+                // Only the whole length shows that nothing was cut.
+                let mut zeroed = vec![0; packet.data.len()];
+                let enough = (0..=most).find(|length| {
+                    zeroed[..*length].copy_from_slice(&packet.data[..*length]);
+                    reads_alike(&zeroed)
+                });
+                (enough.unwrap_or(most), packet.data.len())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
+
+    fn packet(data: &[u8], wire_length: u32) -> Packet<'_> {
+        let stamp = Stamp { time: Timestamp(0), packet: PacketRef { capture: CaptureId(0), number: 1 } };
+        Packet { stamp, link_type: 1, data, wire_length }
+    }
+
+    /// Ethernet, IPv4 with this protocol, and what follows.
+    fn frame(protocol: u8, behind: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![2; 12];
+        bytes.extend([8, 0, 0x45, 0, 0, 20 + behind.len() as u8, 0, 1, 0, 0, 64, protocol, 0, 0]);
+        bytes.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+        bytes.extend(behind);
+        bytes
+    }
+
+    #[test]
+    fn the_headers_of_tcp_end_behind_its_options() {
+        // RFC 9293 3.1: source, destination, sequence, acknowledgment, six words of header.
+        let mut tcp = vec![0, 80, 1, 189, 0, 0, 0, 1, 0, 0, 0, 1, 6 << 4, 0x10, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0];
+        tcp.extend(b"payload");
+        let bytes = frame(TCP, &tcp);
+        let outline = Outline::of(&packet(&bytes, bytes.len() as u32));
+        assert_eq!(outline, Outline { ip_headers: vec![14], kind: Kind::Tcp { payload: 14 + 20 + 24 } });
+    }
+
+    #[test]
+    fn a_datagram_of_udp_needs_its_ports_and_a_damaged_packet_its_length() {
+        let bytes = frame(17, &[0, 53, 200, 0, 0, 20, 0, 0, b's', b'e', b'c', b'r', b'e', b't']);
+        let udp = packet(&bytes, bytes.len() as u32);
+        let outline = Outline::of(&udp);
+        assert_eq!(outline.kind, Kind::Skipped(SkippedProtocol::UdpPort(53)));
+        assert_eq!(outline.needed(&udp), (14 + 20 + 4, 14 + 20 + 4));
+        // A header of two words.
+        let mut damaged = frame(TCP, &[0; 20]);
+        damaged[14] = 0x42;
+        let damaged = packet(&damaged, 54);
+        let outline = Outline::of(&damaged);
+        assert_eq!(outline.kind, Kind::Malformed);
+        assert_eq!(outline.needed(&damaged).1, 54);
+    }
+}

@@ -1,0 +1,129 @@
+//! `smbscope slim`: captures become one that holds what the analysis needs, and nothing else.
+
+use crate::arguments::{KeptOfNames, SlimArguments};
+use crate::interrupt::{self, Interrupted};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::record::random_key;
+use crate::terminal;
+use anyhow::{Context, bail};
+use smbscope_analyze::pseudonym::Key;
+use smbscope_analyze::slim::{self, Anonymise, Options, Summary};
+use smbscope_bench::files::Sources;
+use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_load::bounded;
+use smbscope_report::counted;
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// Bytes of a key: fewer could be guessed, more are not read.
+const KEY_LEAST: usize = 16;
+const KEY_MOST: u64 = 1 << 20;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
+    let inputs: Vec<Input> = arguments.files.iter().map(Input::from_argument).collect();
+    let options = Options { limits: arguments.common.limits(), anonymise: anonymise(arguments)? };
+    let mut set = CaptureSet::open_with_memory(&inputs, false, arguments.common.memory_bytes())?;
+    let mut output = Output::open(Some(&arguments.output), &Sources::of_inputs(&inputs))?;
+    output.refuse_terminal("a capture")?;
+    let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
+    let stop = set.stop_flag();
+    interrupt::sets(&stop);
+    let mut progress = Progress::new(arguments.common.quiet);
+    let compress = arguments.output.extension() == Some(OsStr::new("zst"));
+    let written = write(&mut set, &options, output.writer(), compress, |set| progress.show(|| set.progress()));
+    progress.finish();
+    set.refuse_cut_short()?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(Interrupted::with(format!("{}: interrupted, nothing was written", names.join(", "))).into());
+    }
+    let summary = match written {
+        Ok(summary) => {
+            output.settle(Ok(()))?;
+            summary
+        }
+        Err(error) => return output.settle(Err(error)),
+    };
+    if !arguments.common.quiet {
+        let damage = set.captures().iter().filter_map(|info| info.truncated.as_deref());
+        damage.for_each(|damage| terminal::say(&format!("warning: {damage}")));
+        say(&summary, &arguments.output);
+    }
+    Ok(())
+}
+
+fn write(
+    set: &mut CaptureSet,
+    options: &Options,
+    out: impl Write,
+    compress: bool,
+    observe: impl FnMut(&CaptureSet),
+) -> std::io::Result<Summary> {
+    if !compress {
+        return slim::slim(set, options, out, observe);
+    }
+    let mut encoder = zstd::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+    let summary = slim::slim(set, options, &mut encoder, observe)?;
+    encoder.finish()?.flush()?;
+    Ok(summary)
+}
+
+/// What is hidden, and with which key.
+fn anonymise(arguments: &SlimArguments) -> anyhow::Result<Option<Anonymise>> {
+    if !arguments.anonymise {
+        return Ok(None);
+    }
+    let key = match &arguments.key_file {
+        Some(path) => key_of(path)?,
+        None => random_key()?,
+    };
+    Ok(Some(Anonymise {
+        key,
+        depth: arguments.keep.contains(&KeptOfNames::Depth),
+        extensions: arguments.keep.contains(&KeptOfNames::Extensions),
+    }))
+}
+
+/// The key in a file.
+fn key_of(path: &Path) -> anyhow::Result<Key> {
+    let name = || path.display().to_string();
+    let bytes = bounded::read(path, KEY_MOST).with_context(|| format!("cannot read {}", name()))?;
+    if bytes.len() < KEY_LEAST {
+        bail!(
+            "{}: a key needs {KEY_LEAST} bytes or more, it has {}; head -c 32 /dev/urandom makes one",
+            name(),
+            bytes.len()
+        );
+    }
+    Ok(Key::of_bytes(&bytes))
+}
+
+/// Tells what was done, and what could not be.
+fn say(summary: &Summary, output: &Path) {
+    let packets = counted(summary.packets, "packet", "packets");
+    let written = std::fs::metadata(output).map_or(0, |written| written.len());
+    let ratio = match written {
+        0 => String::new(),
+        written => format!(
+            ", 1/{:.0} of the {} bytes captured",
+            summary.captured_bytes as f64 / written as f64,
+            summary.captured_bytes
+        ),
+    };
+    terminal::say(&format!("{packets} in {written} bytes{ratio}"));
+    if summary.undecided > 0 {
+        let count = counted(summary.undecided, "packet", "packets");
+        terminal::say(&format!(
+            "warning: {count} lost their SMB headers: too many waited for bytes that were not captured"
+        ));
+    }
+    if summary.moved > 0 {
+        let count = counted(summary.moved, "packet", "packets");
+        terminal::say(&format!(
+            "warning: {count} have another number than in their file, which is far from time order"
+        ));
+    }
+}

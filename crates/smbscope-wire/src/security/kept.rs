@@ -1,0 +1,40 @@
+//! What has to stay of a security token: who logs on, and none of what a password could be guessed from.
+
+use super::{der, gss, kerberos, ntlm};
+use crate::kept::{Kept, place_in};
+
+/// The places that [`identify`](super::identify) reads.
+pub(crate) fn kept(token: &[u8]) -> Kept {
+    let mut kept = Kept::default();
+    let Some(inner) = gss::mechanism_token(token) else {
+        // Which kind of token it is not.
+        kept.field(0..1);
+        return kept;
+    };
+    let start = place_in(token, inner).start;
+    kept.field(0..start);
+    let of_mechanism = if inner.starts_with(ntlm::SIGNATURE) { ntlm::kept(inner) } else { of_kerberos(inner) };
+    kept.absorb(of_mechanism, start);
+    kept
+}
+
+/// The wrappers down to realm and service, and these; neither the ticket nor the authenticator.
+fn of_kerberos(token: &[u8]) -> Kept {
+    let mut kept = Kept::default();
+    let mut end = 0;
+    for (name, of) in kerberos::names(token) {
+        let range = place_in(token, name);
+        end = end.max(range.end);
+        // `cifs` and its kin name no one.
+        if !is_service_class(name) {
+            kept.name(of, false, range);
+        }
+    }
+    let wrapper = der::read(token).map_or(0, |(element, _)| place_in(token, element.content).start);
+    kept.field(0..end.max(wrapper));
+    kept
+}
+
+fn is_service_class(name: &[u8]) -> bool {
+    [&b"cifs"[..], b"host", b"krbtgt", b"http", b"ldap"].iter().any(|known| name.eq_ignore_ascii_case(known))
+}

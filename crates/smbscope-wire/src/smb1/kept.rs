@@ -1,0 +1,183 @@
+//! What has to stay of an SMB1 message.
+
+use super::messages::{
+    NtCreateAndx, SessionSetupAndx, SessionSetupAndxLanMan, SessionSetupAndxPlain, Transaction2Fields, TreeConnectAndx,
+};
+use super::{Block, Command, Header, TransactionKind, blocks};
+use crate::bytes::{before_terminator, u8_at, u32_at};
+use crate::kept::{Kept, NameOf};
+use crate::names::{NtTransact, Trans2};
+use crate::security;
+use std::ops::Range;
+
+/// The longest range of LOCKING_ANDX (MS-CIFS 2.2.4.32.1).
+const LOCK_RANGE: usize = 20;
+/// The fixed part of the parameters of NT_TRANSACT_CREATE.
+const NT_CREATE_PARAMETERS: usize = 53;
+/// Bytes of the parameters of an answer that may name an open, and of the data of a request that are looked at.
+const OPEN: usize = 4;
+const CHANGE: usize = 8;
+
+/// The places that [`Request`](super::Request), [`Response`](super::Response) and [`detail`](super::detail) read of a
+/// message with that header.
+pub fn kept(header: &Header, message: &[u8]) -> Kept {
+    let mut kept = Kept::default();
+    kept.field(0..Header::SIGNATURE.start);
+    kept.field(Header::SIGNATURE.end..Header::LENGTH + 1);
+    for block in blocks(header, message) {
+        kept.field(block.fields());
+        let _cut_off =
+            if header.is_reply() { of_response(&block, &mut kept) } else { of_request(&block, message, &mut kept) };
+    }
+    kept
+}
+
+fn of_response(block: &Block<'_>, kept: &mut Kept) -> Option<()> {
+    // The answer on a pipe opens nothing.
+    let kind = TransactionKind::of(block.command).filter(|kind| *kind != TransactionKind::Trans)?;
+    let (start, count) = kind.answered_parameters(block.words)?;
+    kept.field(start..start.checked_add(count.min(OPEN))?);
+    Some(())
+}
+
+fn of_request(b: &Block<'_>, message: &[u8], kept: &mut Kept) -> Option<()> {
+    let w = b.words;
+    let unicode = b.unicode;
+    let data = b.data_offset();
+    match b.command {
+        Command::NEGOTIATE => kept.field(data..data + b.data.len()),
+        Command::SESSION_SETUP_ANDX => logon(b, kept)?,
+        Command::TREE_CONNECT_ANDX => {
+            kept.name(NameOf::Unc, unicode, b.text_place(TreeConnectAndx::password(w)?.into()).0);
+        }
+        Command::TREE_CONNECT => formatted(b, NameOf::Unc, kept),
+        Command::NT_CREATE_ANDX => nt_create(b, kept)?,
+        Command::OPEN_ANDX => kept.name(NameOf::Path, unicode, b.text_place(0).0),
+        Command::OPEN
+        | Command::CREATE
+        | Command::CREATE_NEW
+        | Command::CREATE_TEMPORARY
+        | Command::CREATE_DIRECTORY
+        | Command::DELETE_DIRECTORY
+        | Command::CHECK_DIRECTORY
+        | Command::DELETE
+        | Command::NT_RENAME
+        | Command::QUERY_INFORMATION
+        | Command::SET_INFORMATION
+        | Command::SEARCH
+        | Command::FIND
+        | Command::FIND_UNIQUE => formatted(b, NameOf::Path, kept),
+        Command::RENAME => {
+            formatted(b, NameOf::Path, kept);
+            let (_, end) = b.text_place(1);
+            kept.field(data + end..data + end + 1);
+            kept.name(NameOf::Path, unicode, b.text_place(end + 1).0);
+        }
+        Command::LOCKING_ANDX => kept.field(data..data + LOCK_RANGE),
+        // `\PIPE\` and what follows it.
+        Command::TRANSACTION => kept.name(NameOf::Path, unicode, b.text_place(0).0),
+        Command::TRANSACTION2 => transaction2(b, message, kept)?,
+        Command::NT_TRANSACT => nt_transact(b, message, kept)?,
+        _ => {}
+    }
+    Some(())
+}
+
+/// A name behind a buffer format byte.
+fn formatted(b: &Block<'_>, of: NameOf, kept: &mut Kept) {
+    kept.field(b.data_offset()..b.data_offset() + 1);
+    kept.name(of, b.unicode, b.text_place(1).0);
+}
+
+/// Who logs on; no password.
+fn logon(b: &Block<'_>, kept: &mut Kept) -> Option<()> {
+    let w = b.words;
+    let passwords = match b.word_count() {
+        SessionSetupAndx::WORDS => {
+            let length = usize::from(SessionSetupAndx::blob(w)?).min(b.data.len());
+            kept.absorb(security::kept(&b.data[..length]), b.data_offset());
+            return Some(());
+        }
+        SessionSetupAndxPlain::WORDS => {
+            usize::from(SessionSetupAndxPlain::oem_password(w)?)
+                + usize::from(SessionSetupAndxPlain::unicode_password(w)?)
+        }
+        SessionSetupAndxLanMan::WORDS => SessionSetupAndxLanMan::password(w)?.into(),
+        _ => return None,
+    };
+    let (user, next) = b.text_place(passwords);
+    let (domain, _) = b.text_place(next);
+    kept.name(NameOf::User, b.unicode, user);
+    kept.name(NameOf::Domain, b.unicode, domain);
+    Some(())
+}
+
+/// The name of NT_CREATE_ANDX, which need not be terminated.
+fn nt_create(b: &Block<'_>, kept: &mut Kept) -> Option<()> {
+    let (place, _) = b.text_place(0);
+    if b.string(0).is_some() {
+        kept.name(NameOf::Path, b.unicode, place);
+        return Some(());
+    }
+    let length = usize::from(NtCreateAndx::name(b.words)?);
+    let start = b.data_offset() + usize::from(b.unicode);
+    kept.name(NameOf::Path, b.unicode, start..start.checked_add(length)?);
+    Some(())
+}
+
+fn transaction2(b: &Block<'_>, message: &[u8], kept: &mut Kept) -> Option<()> {
+    let parameters = parameters(TransactionKind::Trans2, b, message)?;
+    let subcommand = Trans2(Transaction2Fields::subcommand(b.words)?);
+    let (fixed, of) = match subcommand {
+        Trans2::FIND_FIRST2 => (12, Some(NameOf::Path)),
+        Trans2::QUERY_PATH_INFORMATION | Trans2::SET_PATH_INFORMATION => (6, Some(NameOf::Path)),
+        Trans2::OPEN2 => (28, Some(NameOf::Path)),
+        Trans2::CREATE_DIRECTORY => (4, Some(NameOf::Path)),
+        Trans2::GET_DFS_REFERRAL => (2, Some(NameOf::Unc)),
+        _ => (6, None),
+    };
+    let fixed = parameters.start.checked_add(fixed)?;
+    kept.field(parameters.start..fixed.min(parameters.end));
+    if let Some(of) = of {
+        kept.name(of, b.unicode, terminated(message, fixed..parameters.end, b.unicode));
+    }
+    if subcommand == Trans2::SET_FILE_INFORMATION {
+        let data = usize::from(Transaction2Fields::data_offset(b.words)?);
+        let count = usize::from(Transaction2Fields::data_count(b.words)?);
+        kept.field(data..data.checked_add(count.min(CHANGE))?);
+    }
+    Some(())
+}
+
+fn nt_transact(b: &Block<'_>, message: &[u8], kept: &mut Kept) -> Option<()> {
+    let parameters = parameters(TransactionKind::Nt, b, message)?;
+    let at = |offset: usize| parameters.start.checked_add(offset);
+    match TransactionKind::function(b.words)? {
+        NtTransact::CREATE => {
+            let length = u32_at(message, at(44)?)? as usize;
+            let is_padded = b.unicode && u8_at(message, at(NT_CREATE_PARAMETERS)?) == Some(0);
+            let start = at(NT_CREATE_PARAMETERS + usize::from(is_padded))?;
+            kept.field(parameters.start..start.min(parameters.end));
+            let end = start.checked_add(length).filter(|end| *end <= parameters.end)?;
+            kept.name(NameOf::Path, b.unicode, terminated(message, start..end, b.unicode));
+        }
+        NtTransact::QUERY_SECURITY_DESC | NtTransact::SET_SECURITY_DESC => {
+            kept.field(parameters.start..at(2)?.min(parameters.end));
+        }
+        _ => {}
+    }
+    Some(())
+}
+
+/// Where the parameters of a request are.
+fn parameters(kind: TransactionKind, b: &Block<'_>, message: &[u8]) -> Option<Range<usize>> {
+    let (start, count) = kind.parameters(b.words)?;
+    (start <= message.len()).then_some(start..start.checked_add(count)?)
+}
+
+/// The part of a range before a terminator.
+fn terminated(message: &[u8], range: Range<usize>, unicode: bool) -> Range<usize> {
+    let here = message.get(range.start..range.end.min(message.len())).unwrap_or_default();
+    let (bytes, _) = before_terminator(here, unicode);
+    range.start..range.start + bytes.len()
+}

@@ -1,0 +1,200 @@
+//! What has to stay of an SMB2 message.
+
+use super::messages::negotiate_context::is_read as is_context_read;
+use super::messages::*;
+use super::view::{granted_contexts, listed_interfaces};
+use super::{Command, Header, LockElement};
+use crate::bytes::{u16_at, u32_at};
+use crate::codec::Value;
+use crate::fscc::Data;
+use crate::kept::{Kept, NameOf};
+use crate::names::InfoLevel;
+use crate::security;
+
+/// Where a client or a server has its GUID in NEGOTIATE.
+const CLIENT_GUID: std::ops::Range<usize> = 76..92;
+const SERVER_GUID: std::ops::Range<usize> = 72..88;
+/// SystemTime and ServerStartTime of a NEGOTIATE response, its buffer's place, and that of its contexts.
+const SERVER_TIMES: std::ops::Range<usize> = 104..120;
+/// LastWriteTime of a CREATE response, and where EndOfFile begins, with all that follows.
+const LAST_WRITE: std::ops::Range<usize> = 88..96;
+const END_OF_FILE: usize = 112;
+/// Header of a NEGOTIATE context, and of a CREATE context.
+const NEGOTIATE_CONTEXT: usize = 8;
+const CREATE_CONTEXT: usize = 16;
+/// Entries of a list that are followed.
+const MAX_ENTRIES: usize = 64;
+/// A NETWORK_INTERFACE_INFO up to the address of IPv4, and where that of IPv6 is.
+const INTERFACE_FIELDS: usize = 28;
+const INTERFACE_IPV6: usize = 32;
+const FAMILY_IPV6: u16 = 0x0017;
+
+/// The places that [`Request`](super::Request), [`Response`](super::Response) and [`detail`](super::detail) read of a
+/// message with that header.
+pub fn kept(header: &Header, m: &[u8]) -> Kept {
+    let mut kept = Kept::default();
+    kept.field(0..Header::SIGNATURE.start);
+    if header.is_response() {
+        let _cut_off = of_response(header.command, m, &mut kept);
+    } else {
+        let _cut_off = of_request(header.command, m, &mut kept);
+    }
+    kept
+}
+
+fn of_request(command: Command, m: &[u8], kept: &mut Kept) -> Option<()> {
+    let mut fields = |end: usize| kept.field(Header::LENGTH..end);
+    match command {
+        Command::NEGOTIATE => {
+            fields(CLIENT_GUID.start);
+            kept.field(CLIENT_GUID.end..negotiate::Request::END);
+            let (start, count) = negotiate::Request::dialects(m)?;
+            kept.field(start..start.saturating_add(2 * count));
+            negotiate_contexts(negotiate::Request::contexts(m)?, m, kept);
+        }
+        Command::SESSION_SETUP => {
+            fields(session_setup::Request::END);
+            let (start, length) = session_setup::Request::token(m)?;
+            let token = m.get(start..start.saturating_add(length).min(m.len()))?;
+            kept.absorb(security::kept(token), start);
+        }
+        Command::TREE_CONNECT => {
+            fields(tree_connect::Request::END);
+            let (start, length) = tree_connect::Request::path(m)?;
+            kept.name(NameOf::Unc, true, start..start.saturating_add(length));
+        }
+        Command::CREATE => {
+            fields(create::Request::END);
+            let (start, length) = create::Request::name(m)?;
+            kept.name(NameOf::Path, true, start..start.saturating_add(length));
+        }
+        Command::QUERY_DIRECTORY => {
+            fields(query_directory::Request::END);
+            let (start, length) = query_directory::Request::pattern(m)?;
+            kept.name(NameOf::Path, true, start..start.saturating_add(length));
+        }
+        Command::SET_INFO => {
+            fields(set_info::Request::END);
+            set_information(m, kept)?;
+        }
+        Command::LOCK => fields(lock::Request::END + LockElement::LENGTH),
+        Command::READ => fields(read::Request::END),
+        Command::WRITE => fields(write::Request::END),
+        Command::QUERY_INFO => fields(query_info::Request::END),
+        Command::CLOSE => fields(close::Request::END),
+        Command::FLUSH => fields(flush::Request::END),
+        // Reading stops inside the fields of these.
+        Command::IOCTL | Command::CHANGE_NOTIFY | Command::OPLOCK_BREAK => fields(query_directory::Request::END),
+        _ => {}
+    }
+    Some(())
+}
+
+fn of_response(command: Command, m: &[u8], kept: &mut Kept) -> Option<()> {
+    // The size of the structure, by which an error is known, and what is in its place in every message.
+    kept.field(Header::LENGTH..Header::LENGTH + 8);
+    if error::Error::is_one(m)? && command != Command::SESSION_SETUP {
+        return None;
+    }
+    match command {
+        Command::NEGOTIATE => {
+            kept.field(SERVER_GUID.end..SERVER_TIMES.start);
+            kept.field(SERVER_TIMES.end..negotiate::Response::END);
+            negotiate_contexts(negotiate::Response::contexts(m)?, m, kept);
+        }
+        Command::CREATE => {
+            kept.field(LAST_WRITE);
+            kept.field(END_OF_FILE..create::Response::END);
+            create_contexts(granted_contexts(m)?, m, kept)?;
+        }
+        Command::OPLOCK_BREAK => kept.field(Header::LENGTH..oplock_break::LeaseBreak::END),
+        Command::IOCTL => {
+            kept.field(Header::LENGTH..ioctl::Response::END);
+            interfaces(listed_interfaces(m)?, m, kept)?;
+        }
+        _ => {}
+    }
+    Some(())
+}
+
+/// The lists of algorithms. Salts, hashes and the server's name go.
+fn negotiate_contexts((start, count): (usize, usize), m: &[u8], kept: &mut Kept) {
+    let mut at = start;
+    for _ in 0..count.min(MAX_ENTRIES) {
+        let Some((kind, length)) = at.checked_add(2).and_then(|behind| Some((u16_at(m, at)?, u16_at(m, behind)?)))
+        else {
+            return;
+        };
+        let data = at + NEGOTIATE_CONTEXT;
+        let end = data + usize::from(length);
+        kept.field(at..data);
+        if is_context_read(kind) {
+            kept.field(data..end);
+        }
+        at = end.next_multiple_of(8);
+    }
+}
+
+/// The lease; of others, that they are there.
+fn create_contexts((start, length): (usize, usize), m: &[u8], kept: &mut Kept) -> Option<()> {
+    let end = start.saturating_add(length);
+    let mut at = start;
+    for _ in 0..MAX_ENTRIES {
+        let field = |offset: usize| u16_at(m, at.checked_add(offset)?).map(usize::from);
+        kept.field(at..at.checked_add(CREATE_CONTEXT)?.min(end));
+        let name = at.checked_add(field(4)?)?;
+        let name = name..name.checked_add(field(6)?)?.min(end);
+        let data = at.checked_add(field(10)?)?;
+        let data = data..data.checked_add(u32_at(m, at + 12)? as usize)?.min(end);
+        let is_lease = m.get(name.clone()) == Some(create_context::LEASE);
+        // No name of a context has more, and a longer one is not one.
+        kept.field(name.start..name.end.min(name.start + CREATE_CONTEXT));
+        if is_lease {
+            kept.field(data);
+        }
+        match u32_at(m, at)? as usize {
+            0 => return Some(()),
+            next => at = at.checked_add(next).filter(|at| *at < end)?,
+        }
+    }
+    Some(())
+}
+
+/// Interfaces with their addresses.
+fn interfaces((start, length): (usize, usize), m: &[u8], kept: &mut Kept) -> Option<()> {
+    let end = start.saturating_add(length).min(m.len());
+    let mut at = start;
+    for _ in 0..MAX_ENTRIES {
+        let fields = at.checked_add(INTERFACE_FIELDS)?;
+        kept.field(at..fields.min(end));
+        let address = match u16_at(m, at + 24)? {
+            FAMILY_IPV6 => at + INTERFACE_IPV6..at + INTERFACE_IPV6 + 16,
+            _ => fields..fields + 4,
+        };
+        if address.end <= end {
+            kept.addresses.push(address);
+        }
+        match u32_at(m, at)? as usize {
+            0 => return Some(()),
+            next => at = at.checked_add(next).filter(|at| *at < end)?,
+        }
+    }
+    Some(())
+}
+
+/// A new name, a new size, the mark to delete; no other information.
+fn set_information(m: &[u8], kept: &mut Kept) -> Option<()> {
+    let (start, length) = set_info::Request::information(m)?;
+    match set_info::Request::level(m)? {
+        InfoLevel::FILE_RENAME_INFORMATION => {
+            kept.field(start..start.checked_add(Data::NAME.min(length))?);
+            if let Some(range) = Data::new_name(m, start..start.checked_add(length)?) {
+                kept.name(NameOf::Path, true, range);
+            }
+        }
+        InfoLevel::FILE_END_OF_FILE_INFORMATION => kept.field(start..start.checked_add(length.min(8))?),
+        InfoLevel::FILE_DISPOSITION_INFORMATION => kept.field(start..start.checked_add(length.min(1))?),
+        _ => {}
+    }
+    Some(())
+}
