@@ -10,7 +10,7 @@ create_exception!(smbscope, SmbscopeError, PyException, "The base of all excepti
 create_exception!(smbscope, ArgumentError, SmbscopeError, "It was asked for what cannot be.");
 create_exception!(smbscope, CaptureError, SmbscopeError, "A capture cannot be used, or has no SMB in it.");
 create_exception!(smbscope, RunError, SmbscopeError, "A run of the command failed.");
-create_exception!(smbscope, LimitExceeded, RunError, "A limit of fail_if is exceeded.");
+create_exception!(smbscope, LimitError, RunError, "A limit of fail_if is exceeded.");
 
 /// An analysis that failed.
 pub(crate) fn of_analysis(error: &analysis::Error) -> PyErr {

@@ -23,7 +23,7 @@ mod _smbscope {
     #[pymodule_export]
     use crate::document::Document;
     #[pymodule_export]
-    use crate::errors::{ArgumentError, CaptureError, LimitExceeded, RunError, SmbscopeError};
+    use crate::errors::{ArgumentError, CaptureError, LimitError, RunError, SmbscopeError};
     #[pymodule_export]
     use crate::exchanges::{Batches, Exchanges};
     #[pymodule_export]
