@@ -1,23 +1,27 @@
 """Options as arguments of the command line, and runs of it as a child process."""
 
+from __future__ import annotations
+
 import os
 import signal
 import sys
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
 
 from smbscope._smbscope import ArgumentError, LimitError, RunError
 
+# As in typing, whose import takes longer than that of this package.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Iterable, Mapping
+    from typing import TypeAlias
 
-Path: TypeAlias = str | os.PathLike[str]
+    Path: TypeAlias = str | os.PathLike[str]
 
 # How long an interrupted run may take to write what it has measured.
 _GRACE_SECONDS = 60.0
 
 
-def paths(given: "Path | Iterable[Path]") -> list[str]:
+def paths(given: Path | Iterable[Path]) -> list[str]:
     """One path or several, as arguments."""
     several = [given] if isinstance(given, str | os.PathLike) else list(given)
     return [os.fspath(path) for path in several]
@@ -72,7 +76,7 @@ def run(verb: str, given: list[str], *, password: str | None = None) -> str:
     raise _failure(child.returncode, said)
 
 
-def _end(child: "subprocess.Popen[str]") -> None:
+def _end(child: subprocess.Popen[str]) -> None:
     """Interrupt a run, and wait until it has written what it has."""
     import subprocess
 
