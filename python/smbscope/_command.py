@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 
 from smbscope._smbscope import ArgumentError, LimitError, RunError
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
 
 # How long an interrupted run may take to write what it has measured.
 _GRACE_SECONDS = 60.0
+# The status of an interrupted run: its own, or that of SIGINT where it came too early.
+_INTERRUPTED = (130, -2)
 
 
 def paths(given: Path | Iterable[Path]) -> list[str]:
@@ -78,6 +79,7 @@ def run(verb: str, given: list[str], *, password: str | None = None) -> str:
 
 def _end(child: subprocess.Popen[str]) -> None:
     """Interrupt a run, and wait until it has written what it has."""
+    import signal
     import subprocess
 
     child.send_signal(signal.SIGINT)
@@ -98,7 +100,7 @@ def _log(said: str) -> None:
 
 def _failure(status: int, said: str) -> BaseException:
     """What a run ended with, as an exception with its one line."""
-    if status in (130, -signal.SIGINT):
+    if status in _INTERRUPTED:
         return KeyboardInterrupt()
     lines = [line.removeprefix("smbscope: ").strip() for line in said.splitlines()]
     if status == 2:
