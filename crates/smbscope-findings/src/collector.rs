@@ -143,14 +143,8 @@ impl Collector {
     pub fn merge(&mut self, other: Collector) {
         self.flows.extend(other.flows);
         self.episodes.merge(&other.episodes);
-        for (client, facts) in other.clients.iter() {
-            if let Some(known) = self.clients.entry(client, |_, _| {}) {
-                known.merge(facts);
-            }
-        }
-        for (key, facts) in other.paths.iter() {
-            keep(&mut self.paths, key.client, &key.share, &key.path, facts);
-        }
+        self.clients.merge(&other.clients, ClientFacts::merge, |_, _| {});
+        self.paths.merge(&other.paths, PathFacts::merge, |_, _| {});
     }
 
     /// The episodes that are worth telling, in the order of time.

@@ -153,16 +153,8 @@ impl CachingTable {
         self.unknown_opens += other.unknown_opens;
         self.reads.merge(&other.reads);
         self.repeated.merge(&other.repeated);
-        for (client, theirs) in other.clients.iter() {
-            if let Some(mine) = self.clients.entry(client, |_, _| {}) {
-                mine.merge(theirs);
-            }
-        }
-        for (file, theirs) in other.files.iter() {
-            if let Some(mine) = self.files.entry(file, |_, _| {}) {
-                mine.merge(theirs);
-            }
-        }
+        self.clients.merge(&other.clients, Repeated::merge, |_, _| {});
+        self.files.merge(&other.files, Repeated::merge, |_, _| {});
     }
 
     pub(crate) fn finish(&self) -> CachingFigures {

@@ -139,13 +139,8 @@ impl<K: Key> EntityTable<K> {
 
     pub(crate) fn merge(&mut self, part: &EntityTable<K>) {
         self.other.merge(&part.other);
-        for (key, theirs) in part.entries.iter() {
-            let other = &mut self.other;
-            match self.entries.entry(key, |_, evicted| other.merge(&evicted)) {
-                Some(tally) => tally.merge(theirs),
-                None => self.other.merge(theirs),
-            }
-        }
+        let other = &mut self.other;
+        self.entries.merge(&part.entries, Tally::merge, |_, evicted| other.merge(evicted));
     }
 
     pub(crate) fn finish(&self) -> Entities<K> {

@@ -98,11 +98,7 @@ impl Episodes {
 
     /// Adds those of other connections.
     pub(crate) fn merge(&mut self, other: &Episodes) {
-        for (client, theirs) in other.0.iter() {
-            if let Some(mine) = self.0.entry(client, |_, _| {}) {
-                mine.merge(theirs);
-            }
-        }
+        self.0.merge(&other.0, ClientEpisodes::merge, |_, _| {});
     }
 
     /// The episodes that are worth telling, in the order of time.

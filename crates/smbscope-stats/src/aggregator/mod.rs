@@ -198,13 +198,8 @@ impl Aggregator {
 
     /// Adds what another aggregator counted. The order of merges does not matter, unless there are more slices than are kept.
     pub fn merge(&mut self, other: Aggregator) {
-        for (kind, theirs) in other.leaves.iter() {
-            let folded = &mut self.folded;
-            match self.leaves.entry(kind, |old, tally| fold(folded, &old, &tally)) {
-                Some(tally) => tally.merge(theirs),
-                None => fold(&mut self.folded, kind, theirs),
-            }
-        }
+        let folded = &mut self.folded;
+        self.leaves.merge(&other.leaves, Tally::merge, |kind, tally| fold(folded, kind, tally));
         for (group, theirs) in &other.folded {
             self.folded.entry(*group).or_default().merge(theirs);
         }

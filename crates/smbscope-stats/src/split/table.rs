@@ -106,9 +106,9 @@ impl SplitTable {
     pub(crate) fn merge(&mut self, other: SplitTable) {
         self.flows.extend(other.flows);
         self.whole.add(&other.whole);
-        merge(&mut self.connections, &other.connections);
-        merge(&mut self.clients, &other.clients);
-        merge(&mut self.servers, &other.servers);
+        self.connections.merge(&other.connections, TimeSplit::add, |_, _| {});
+        self.clients.merge(&other.clients, TimeSplit::add, |_, _| {});
+        self.servers.merge(&other.servers, TimeSplit::add, |_, _| {});
     }
 
     pub(crate) fn finish(&self) -> Splits {
@@ -117,14 +117,6 @@ impl SplitTable {
             connections: self.connections.iter().map(|(flow, split)| (*flow, *split)).collect(),
             clients: self.clients.iter().map(|(client, split)| (*client, *split)).collect(),
             servers: self.servers.iter().map(|(server, split)| (*server, *split)).collect(),
-        }
-    }
-}
-
-fn merge<K: std::hash::Hash + Ord + Clone>(mine: &mut Bounded<K, TimeSplit>, theirs: &Bounded<K, TimeSplit>) {
-    for (key, split) in theirs.iter() {
-        if let Some(entry) = mine.entry(key, |_, _| {}) {
-            entry.add(split);
         }
     }
 }
