@@ -5,7 +5,7 @@ use crate::episodes::{Episode, Episodes};
 use crate::facts::{Fact, SIXTY_FOUR_K, facts_of};
 use crate::path::{COPY_WINDOW, PathFacts, RecentPaths};
 use crate::writes::WriteStream;
-use smbscope_model::{Connection, Exchange, FlowId, Nanos};
+use smbscope_model::{Connection, Exchange, FlowId, Nanos, Timestamp};
 use smbscope_stats::{Bounded, Covered};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -51,6 +51,8 @@ struct Flow {
     small_files: Window,
     notified: Window,
     writes: Option<Box<WriteStream>>,
+    /// The end of the last command that belongs to an episode.
+    worked: Option<Timestamp>,
 }
 
 impl Default for Collector {
@@ -89,7 +91,7 @@ impl Collector {
                 waited = more;
             }
         }
-        self.episodes.record(exchange, facts, waited);
+        self.episodes.record(exchange, facts, waited, &mut flow.worked);
         if let Some(think) = exchange.think_time.filter(|think| *think < PERSON_LEAST) {
             counts.quick_think = counts.quick_think.saturating_add(think.0);
         }
@@ -173,6 +175,7 @@ impl Flow {
             small_files: Window::default(),
             notified: Window::default(),
             writes: None,
+            worked: None,
         }
     }
 
