@@ -120,6 +120,20 @@ pub fn run<S: Sink>(
     sinks: &mut [S],
     mut observe: impl FnMut(&CaptureSet),
 ) -> Result<Analysis, Failure> {
+    let mut sinks: Vec<&mut dyn Sink> = sinks.iter_mut().map(|sink| sink as &mut dyn Sink).collect();
+    follow(set, options, sharding, threading, &mut sinks, &mut observe)
+}
+
+/// The same for sinks of any type, so that what every packet passes is compiled once, here: one call through a table for an
+/// exchange costs nothing beside it.
+fn follow(
+    set: &mut CaptureSet,
+    options: &Options,
+    sharding: Sharding,
+    threading: Threading,
+    sinks: &mut [&mut dyn Sink],
+    observe: &mut dyn FnMut(&CaptureSet),
+) -> Result<Analysis, Failure> {
     let shards = if sharding == Sharding::None { 1 } else { SHARDS };
     let channels = Arc::new(Channels::default());
     let stop = set.stop_flag();
@@ -128,8 +142,8 @@ pub fn run<S: Sink>(
     let outcomes = match (threading, sinks) {
         (_, []) => Vec::new(),
         (Threading::Inline, [sink, ..]) => {
-            let mut worker = Worker::new(0, 1, shards, options, sink, &channels, &steps_back);
-            reader.read(set, &stop, &mut observe, |segment, _| worker.segment(shard_of(segment, sharding), segment))?;
+            let mut worker = Worker::new(0, 1, shards, options, &mut **sink, &channels, &steps_back);
+            reader.read(set, &stop, observe, |segment, _| worker.segment(shard_of(segment, sharding), segment))?;
             vec![worker.finish()]
         }
         (Threading::Workers, sinks) => std::thread::scope(|scope| {
@@ -140,13 +154,13 @@ pub fn run<S: Sink>(
                 let (line, batches, empties) = Line::new();
                 let (channels, steps_back) = (&channels, &steps_back);
                 threads.push(scope.spawn(move || {
-                    let mut worker = Worker::new(index, count, shards, options, sink, channels, steps_back);
+                    let mut worker = Worker::new(index, count, shards, options, &mut **sink, channels, steps_back);
                     worker.work(&batches, &empties);
                     worker.finish()
                 }));
                 lines.push(line);
             }
-            let read = reader.read(set, &stop, &mut observe, |segment, backing| {
+            let read = reader.read(set, &stop, observe, |segment, backing| {
                 let shard = shard_of(segment, sharding);
                 lines[shard % count].push(shard, segment, backing);
             });
@@ -255,7 +269,7 @@ impl Reader {
         &mut self,
         set: &mut CaptureSet,
         stop: &AtomicBool,
-        observe: &mut impl FnMut(&CaptureSet),
+        observe: &mut dyn FnMut(&CaptureSet),
         mut take: impl FnMut(&TcpSegment<'_>, Option<&Arc<Backing>>),
     ) -> Result<(), Failure> {
         let Analysis { quality, first, last, .. } = &mut self.analysis;
@@ -334,9 +348,9 @@ impl Line {
 }
 
 /// Lets the shards of a thread share its sink.
-struct Emit<'s, S>(Rc<RefCell<&'s mut S>>);
+struct Emit<'s>(Rc<RefCell<&'s mut dyn Sink>>);
 
-impl<S: Sink> ExchangeSink for Emit<'_, S> {
+impl ExchangeSink for Emit<'_> {
     fn exchange(&mut self, exchange: Box<Exchange>) {
         self.0.borrow_mut().exchange(&exchange);
     }
@@ -351,22 +365,22 @@ impl<S: Sink> ExchangeSink for Emit<'_, S> {
 }
 
 /// The shards of one thread.
-struct Worker<'s, S: Sink> {
+struct Worker<'s> {
     /// Shard `i` is at `i / stride`.
     stride: usize,
-    shards: Vec<FlowTable<Analyzer<Emit<'s, S>>>>,
+    shards: Vec<FlowTable<Analyzer<Emit<'s>>>>,
 }
 
-impl<'s, S: Sink> Worker<'s, S> {
+impl<'s> Worker<'s> {
     fn new(
         index: usize,
         count: usize,
         shards: usize,
         options: &Options,
-        sink: &'s mut S,
+        sink: &'s mut dyn Sink,
         channels: &Arc<Channels>,
         steps_back: &Arc<[ClockStep]>,
-    ) -> Worker<'s, S> {
+    ) -> Worker<'s> {
         let sink = Rc::new(RefCell::new(sink));
         let options = Options { limits: options.limits.part(shards), ..options.clone() };
         let tables = (index..shards).step_by(count).map(|shard| {
