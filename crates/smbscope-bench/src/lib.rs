@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
+pub mod analysis;
 pub mod files;
 pub mod launch;
 pub mod progress;

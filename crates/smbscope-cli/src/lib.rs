@@ -18,7 +18,6 @@ mod manual;
 mod output;
 mod progress;
 mod record;
-mod recorder;
 mod study;
 mod terminal;
 

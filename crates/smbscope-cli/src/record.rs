@@ -1,21 +1,21 @@
 //! `smbscope record`: a capture becomes a workload that `bench` replays.
 
-use crate::arguments::{AnalyzeArguments, Arguments, RecordArguments, Verb};
+use crate::analyze::{self, Watcher};
+use crate::arguments::RecordArguments;
 use crate::interrupt::{self, Interrupted};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::terminal;
 use anyhow::{Context, bail};
-use clap::Parser as _;
 use smbscope_analyze::Options;
 use smbscope_analyze::pipeline::{self, Sharding, Threading};
+use smbscope_bench::analysis::{self, AnalysisOptions};
 use smbscope_bench::files::Sources;
 use smbscope_bench::record::{Key, Recorder, Request};
 use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_model::Exchange;
 use smbscope_report::counted;
 use smbscope_stats::filter::Filter;
-use std::ffi::OsString;
 use std::sync::atomic::Ordering;
 
 /// Runs the command.
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
     interrupt::sets(&stop);
     let options = Options { limits: arguments.common.limits(), details: true, ..Options::default() };
     let filter = match arguments.episode {
-        Some(number) => Some(of_episode(arguments, number)?),
+        Some(number) => Some(of_episode(arguments, &inputs, number)?),
         None => arguments.filter.clone(),
     };
     let mut matcher = filter.as_ref().map(|filter| filter.matcher(&names));
@@ -70,13 +70,12 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
 }
 
 /// The filter with which an episode is recorded: one that `analyze` lists for the same captures.
-fn of_episode(arguments: &RecordArguments, number: u32) -> anyhow::Result<Filter> {
-    let files = arguments.files.iter().map(|file| file.clone().into_os_string());
-    let line = ["smbscope", "analyze", "--quiet", "--"].map(OsString::from).into_iter().chain(files);
-    let Verb::Analyze(analyze) = Arguments::try_parse_from(line)?.verb else { bail!("analyze is another command") };
-    let filter = arguments.filter.clone();
-    let found = AnalyzeArguments { filter, common: arguments.common.clone(), ..*analyze };
-    crate::analyze::episode(&found, number).map(|(filter, _)| filter)
+fn of_episode(arguments: &RecordArguments, inputs: &[Input], number: u32) -> anyhow::Result<Filter> {
+    let common = &arguments.common;
+    let (filter, memory, threads) = (arguments.filter.clone(), common.memory_bytes(), common.threads());
+    let options = AnalysisOptions { filter, memory, threads, ..AnalysisOptions::default() };
+    let found = analysis::of_episode(inputs, &options, number, &mut Watcher::new(common.quiet));
+    found.map(|(filter, _)| filter).map_err(analyze::error)
 }
 
 /// What the workload is called.

@@ -202,10 +202,6 @@ pub struct AnalyzeArguments {
     #[arg(long, value_name = "CHANGE,...", requires = "episode", help_heading = "Filter and slices")]
     pub what_if: Vec<Scenario>,
 
-    /// Keep the commands that pass the filter, those of an episode.
-    #[arg(skip)]
-    pub waterfall: bool,
-
     /// Group results by these fields, separated by commas or repeated.
     ///
     /// With --format csv, print the groups instead of the exchange table.

@@ -118,9 +118,10 @@ pub struct Slice {
 
 named! {
     /// What comes first.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum Sort {
         /// The most response time in total.
+        #[default]
         ResponseTime = "response_time",
         /// The most service time in total.
         ServiceTime = "service_time",

@@ -1,6 +1,6 @@
 //! What is done with an exchange: the filter first, then the tables, then the slices.
 
-use crate::arguments::AnalyzeArguments;
+use super::AnalysisOptions;
 use smbscope_analyze::pipeline::Sink;
 use smbscope_capture::reader::CaptureSet;
 use smbscope_findings::Collector;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 /// Chooses exchanges and counts what it chose from.
-pub(crate) struct Chooser<'f> {
+pub(super) struct Chooser<'f> {
     filter: Option<(&'f Filter, Matcher<'f>)>,
     /// When the captures begin.
     start: Arc<OnceLock<Timestamp>>,
@@ -24,14 +24,14 @@ pub(crate) struct Chooser<'f> {
 
 impl<'f> Chooser<'f> {
     /// For the captures of a set.
-    pub(crate) fn new(filter: Option<&'f Filter>, set: &CaptureSet) -> Chooser<'f> {
+    pub(super) fn new(filter: Option<&'f Filter>, set: &CaptureSet) -> Chooser<'f> {
         let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
         let filter = filter.map(|filter| (filter, filter.matcher(&names)));
         Chooser { filter, start: set.first_packet(), matched: 0, census: Census::default() }
     }
 
     /// Whether an exchange is to be looked at.
-    pub(crate) fn chooses(&mut self, exchange: &Exchange) -> bool {
+    pub(super) fn chooses(&mut self, exchange: &Exchange) -> bool {
         let Some((_, matcher)) = &mut self.filter else { return true };
         self.census.record(exchange);
         // There is no exchange without a packet.
@@ -41,21 +41,16 @@ impl<'f> Chooser<'f> {
         chosen
     }
 
-    fn merge(&mut self, other: &Chooser<'_>) {
-        self.matched += other.matched;
-        self.census.merge(&other.census);
-    }
-
     /// What the report says of it.
-    pub(crate) fn filtered(&self) -> Option<Filtered> {
+    pub(super) fn filtered(&self) -> Option<Filtered> {
         let (filter, _) = self.filter.as_ref()?;
         Some(Filtered { expression: filter.to_string(), matched: self.matched, whole: self.census.clone() })
     }
 }
 
 /// The commands of an episode, the first ones, in the order of time.
-#[derive(Default)]
-pub(crate) struct Waterfall(BTreeMap<(Timestamp, FlowId, u64, u64), Exchange>);
+#[derive(Debug, Default)]
+struct Waterfall(BTreeMap<(Timestamp, FlowId, u64, u64), Exchange>);
 
 impl Waterfall {
     fn add(&mut self, exchange: Exchange) {
@@ -67,36 +62,27 @@ impl Waterfall {
             self.0.pop_last();
         }
     }
-
-    pub(crate) fn exchanges(&self) -> Vec<Exchange> {
-        self.0.values().cloned().collect()
-    }
 }
 
-/// Counts the exchanges of one thread.
-pub(crate) struct Recorder<'f> {
-    pub(crate) chooser: Chooser<'f>,
-    /// With slices it sees every exchange in one order, so there is one thread for exchanges then.
-    pub(crate) aggregator: Aggregator,
+/// What was counted of the exchanges.
+#[derive(Debug)]
+pub struct Recorded {
+    /// What the filter chose; absent where there is none.
+    pub filtered: Option<Filtered>,
+    /// The statistics.
+    pub aggregator: Aggregator,
     /// Absent where neither findings nor episodes are wanted.
-    pub(crate) collector: Option<Collector>,
-    pub(crate) waterfall: Option<Waterfall>,
+    pub collector: Option<Collector>,
+    waterfall: Option<Waterfall>,
 }
 
-impl<'f> Recorder<'f> {
-    pub(crate) fn new(arguments: &'f AnalyzeArguments, set: &CaptureSet) -> Recorder<'f> {
-        let aggregator = arguments.interval.map_or_else(Aggregator::new, Aggregator::with_interval);
-        Recorder {
-            chooser: Chooser::new(arguments.filter.as_ref(), set),
-            aggregator: aggregator.sliced(&arguments.by, arguments.sort),
-            collector: (!arguments.no_findings).then(Collector::default),
-            waterfall: arguments.waterfall.then(Waterfall::default),
+impl Recorded {
+    /// Adds what was counted of other exchanges.
+    pub fn merge(&mut self, other: Recorded) {
+        if let (Some(mine), Some(theirs)) = (&mut self.filtered, &other.filtered) {
+            mine.matched += theirs.matched;
+            mine.whole.merge(&theirs.whole);
         }
-    }
-
-    /// Adds what another thread counted.
-    pub(crate) fn merge(&mut self, other: Recorder<'_>) {
-        self.chooser.merge(&other.chooser);
         self.aggregator.merge(other.aggregator);
         if let (Some(mine), Some(theirs)) = (&mut self.collector, other.collector) {
             mine.merge(theirs);
@@ -105,32 +91,64 @@ impl<'f> Recorder<'f> {
             theirs.0.into_values().for_each(|exchange| mine.add(exchange));
         }
     }
+
+    /// The commands of an episode, the first ones, in the order of time.
+    pub(super) fn waterfall(&self) -> Vec<Exchange> {
+        self.waterfall.as_ref().map(|waterfall| waterfall.0.values().cloned().collect()).unwrap_or_default()
+    }
+}
+
+/// Counts the exchanges of one thread.
+pub(super) struct Recorder<'f> {
+    chooser: Chooser<'f>,
+    /// With slices it sees every exchange in one order, so there is one thread for exchanges then.
+    recorded: Recorded,
+}
+
+impl<'f> Recorder<'f> {
+    pub(super) fn new(options: &'f AnalysisOptions, set: &CaptureSet) -> Recorder<'f> {
+        let aggregator = options.interval.map_or_else(Aggregator::new, Aggregator::with_interval);
+        Recorder {
+            chooser: Chooser::new(options.filter.as_ref(), set),
+            recorded: Recorded {
+                filtered: None,
+                aggregator: aggregator.sliced(&options.by, options.sort),
+                collector: options.findings.then(Collector::default),
+                waterfall: options.waterfall.then(Waterfall::default),
+            },
+        }
+    }
+
+    /// What was counted.
+    pub(super) fn finish(self) -> Recorded {
+        Recorded { filtered: self.chooser.filtered(), ..self.recorded }
+    }
 }
 
 impl Sink for Recorder<'_> {
     fn exchange(&mut self, exchange: &Exchange) {
         let chosen = self.chooser.chooses(exchange);
         // Time is that of whole connections.
-        self.aggregator.follow(exchange, chosen);
+        self.recorded.aggregator.follow(exchange, chosen);
         if chosen {
-            self.aggregator.record(exchange);
-            if let Some(collector) = &mut self.collector {
+            self.recorded.aggregator.record(exchange);
+            if let Some(collector) = &mut self.recorded.collector {
                 collector.exchange(exchange);
             }
             let is_drawn = exchange.is_complete() && exchange.group != Group::Waiting;
-            if let Some(waterfall) = self.waterfall.as_mut().filter(|_| is_drawn) {
+            if let Some(waterfall) = self.recorded.waterfall.as_mut().filter(|_| is_drawn) {
                 waterfall.add(exchange.clone());
             }
         }
     }
 
     fn settled(&mut self, settled: &Settled) {
-        self.aggregator.settled(settled);
+        self.recorded.aggregator.settled(settled);
     }
 
     fn closed(&mut self, connection: &Connection) {
-        self.aggregator.closed(connection);
-        if let Some(collector) = &mut self.collector {
+        self.recorded.aggregator.closed(connection);
+        if let Some(collector) = &mut self.recorded.collector {
             collector.closed(connection);
         }
     }

@@ -1,0 +1,67 @@
+//! Why captures can't be analysed: what, where, what to do.
+
+use smbscope_analyze::pipeline::Failure;
+use smbscope_capture::reader::CaptureError;
+use smbscope_findings::CatalogueError;
+use smbscope_findings::whatif::Scenario;
+use smbscope_stats::filter::FilterError;
+use std::io;
+use std::path::PathBuf;
+
+/// Why captures can't be analysed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An input can't be used.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+
+    /// There is no SMB in the inputs; it says what is.
+    #[error("{0}")]
+    NoSmb(String),
+
+    /// It was ended before any SMB was read, of these inputs.
+    #[error("{0}: interrupted before any SMB was read")]
+    Interrupted(String),
+
+    /// The file of thresholds can't be read.
+    #[error("cannot read {}: {error}", path.display())]
+    ThresholdsFile {
+        /// Where it is.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        error: io::Error,
+    },
+
+    /// The thresholds are none.
+    #[error("{}: {error}", path.display())]
+    Thresholds {
+        /// The file that they are in.
+        path: PathBuf,
+        /// What is wrong with them.
+        #[source]
+        error: CatalogueError,
+    },
+
+    /// The episode can't be had; it says why.
+    #[error("{0}")]
+    Episode(String),
+
+    /// The filter of an episode can't be made.
+    #[error("--episode {number}: {error}")]
+    EpisodeFilter {
+        /// The episode.
+        number: u32,
+        /// What is wrong.
+        #[source]
+        error: FilterError,
+    },
+
+    /// The capture does not show what a prediction needs.
+    #[error("--what-if {0}: the capture does not show the round trip of all connections of the episode")]
+    WhatIf(Scenario),
+
+    /// A bug: nothing was taken for granted, and yet it was wrong.
+    #[error("an analysis that takes nothing for granted failed: {0:?}")]
+    Failed(Failure),
+}

@@ -1,0 +1,110 @@
+//! What was found in captures apart from their exchanges, and the error where there is no SMB in them.
+
+use super::{AnalysisOptions, Error};
+use smbscope_analyze::pipeline;
+use smbscope_model::{CaptureInfo, Quality, SkippedPackets, SkippedProtocol};
+use smbscope_report::counted;
+
+/// Protocols that an error names.
+const NAMED: usize = 4;
+
+/// What an analysis found, apart from the exchanges, and whether it was ended early.
+#[derive(Debug)]
+pub struct Found {
+    /// The captures, in the order of the inputs.
+    pub captures: Vec<CaptureInfo>,
+    /// Counts, connections, and what is odd about the captures.
+    pub analysis: pipeline::Analysis,
+    /// Whether whoever watched ended it early.
+    pub interrupted: bool,
+}
+
+impl Found {
+    /// Where captures end too early, a line each.
+    pub fn truncations(&self) -> impl Iterator<Item = String> {
+        self.captures.iter().filter_map(|info| info.truncated.clone())
+    }
+
+    /// What a reader of the results is to know at once, a line each.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.interrupted {
+            notes.push("interrupted: this is what was read until then".to_owned());
+        }
+        let encrypted = self.analysis.quality.encrypted_frames;
+        if encrypted > 0 {
+            let frames = counted(encrypted, "frame is", "frames are");
+            notes.push(format!("{frames} encrypted: only the frames can be timed, not the commands in them"));
+        }
+        notes
+    }
+
+    /// An error that says what was seen instead, when there was no SMB.
+    pub fn refuse_without_smb(&self, options: &AnalysisOptions) -> Result<(), Error> {
+        if !self.analysis.connections.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.captures.iter().map(|info| info.name.as_str()).collect();
+        let names = names.join(", ");
+        if self.interrupted {
+            return Err(Error::Interrupted(names));
+        }
+        let seen = match self.analysis.quality {
+            Quality { packets: 0, .. } => "no packets in the capture".to_owned(),
+            Quality { tcp_packets: 0, .. } => self.without_tcp(),
+            _ => self.without_smb(&options.ports),
+        };
+        Err(Error::NoSmb(format!("{names}: {seen}")))
+    }
+
+    /// What there was instead of TCP.
+    fn without_tcp(&self) -> String {
+        let packets = self.analysis.quality.packets;
+        let seen = counted(packets, "packet", "packets");
+        let skipped = &self.analysis.skipped;
+        let cut = self.analysis.quality.headers_not_captured;
+        if cut > skipped.iter().map(|skipped| skipped.packets).sum() {
+            let cut = counted(cut, "packet", "packets");
+            return format!(
+                "no SMB: the snap length cut {cut} of {packets} off inside IP or TCP headers, use one of 256"
+            );
+        }
+        let is_link = |skipped: &&SkippedPackets| matches!(skipped.protocol, SkippedProtocol::LinkType(_));
+        if let Some(link) = skipped.first().filter(is_link) {
+            return format!("{} is not supported; capture on an Ethernet or IP interface", link.protocol);
+        }
+        let seen_instead: Vec<String> = skipped
+            .iter()
+            .take(NAMED)
+            .map(|skipped| format!("{} ({})", skipped.protocol, counted(skipped.packets, "packet", "packets")))
+            .collect();
+        match seen_instead.is_empty() {
+            true => format!("no SMB: {seen}, none of them TCP"),
+            false => format!("no SMB: {seen}, none of them TCP, but {}", seen_instead.join(", ")),
+        }
+    }
+
+    /// What TCP there was instead of SMB.
+    fn without_smb(&self, ports: &[u16]) -> String {
+        let Quality { tcp_packets, snapped_packets, .. } = self.analysis.quality;
+        let busy = self.analysis.busiest_ports.iter();
+        let busy: Vec<String> =
+            busy.map(|(port, packets)| format!("{port} ({})", counted(*packets, "packet", "packets"))).collect();
+        let busiest = match busy.as_slice() {
+            [only] => format!("the busiest port is {only}"),
+            _ => format!("the busiest ports are {}", busy.join(", ")),
+        };
+        let seen = counted(tcp_packets, "TCP packet", "TCP packets");
+        if !ports.is_empty() {
+            let wanted: Vec<String> = ports.iter().map(u16::to_string).collect();
+            let wanted = wanted.join(", ");
+            return format!("no SMB on port {wanted} in {seen}; {busiest}; without --port every port is looked at");
+        }
+        // Headers of Ethernet, IP and TCP alone take up to 74 bytes.
+        let advice = match snapped_packets {
+            0 => String::new(),
+            n => format!("; the snap length cut {} short, use one of 128 or more", counted(n, "packet", "packets")),
+        };
+        format!("no SMB: {seen}, none of them SMB; {busiest}{advice}")
+    }
+}

@@ -1,0 +1,46 @@
+//! How inputs are read, and what is learnt for the next time where that failed.
+
+use super::{AnalysisOptions, Error};
+use smbscope_analyze::pipeline::{Failure, Sharding};
+use smbscope_capture::reader::{CaptureSet, Input};
+
+/// What is taken for granted about the inputs until it proves wrong; then they are read once more without it.
+pub(super) struct Pass {
+    in_order: bool,
+    sharding: Sharding,
+    /// Bytes that decompressors may take.
+    memory: usize,
+}
+
+impl Pass {
+    /// The fastest way, for inputs that can be read again. Slices depend on the order of the exchanges.
+    pub(super) fn first(inputs: &[Input], options: &AnalysisOptions) -> Pass {
+        let memory = options.memory;
+        match inputs.iter().all(Input::can_be_read_again) {
+            true if !options.by.is_empty() => Pass { in_order: true, sharding: Sharding::None, memory },
+            true => Pass { in_order: true, sharding: Sharding::Connections, memory },
+            false => Pass { in_order: false, sharding: Sharding::None, memory },
+        }
+    }
+
+    /// How flows are divided.
+    pub(super) fn sharding(&self) -> Sharding {
+        self.sharding
+    }
+
+    pub(super) fn open(&self, inputs: &[Input]) -> Result<CaptureSet, Error> {
+        Ok(CaptureSet::open_with_memory(inputs, self.in_order, self.memory)?)
+    }
+
+    pub(super) fn learn(&mut self, failure: Failure) {
+        match failure {
+            Failure::OutOfOrder => self.in_order = false,
+            Failure::Coupled => {
+                self.sharding = match self.sharding {
+                    Sharding::Connections => Sharding::Hosts,
+                    Sharding::Hosts | Sharding::None => Sharding::None,
+                }
+            }
+        }
+    }
+}

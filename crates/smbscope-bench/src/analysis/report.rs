@@ -1,0 +1,119 @@
+//! The report on what was found and counted.
+
+use super::{Analysis, AnalysisOptions, Error, Found, Recorded};
+use smbscope_findings::Context;
+use smbscope_findings::whatif::{self, Prediction, RoundTrips};
+use smbscope_model::{CaptureInfo, ClockStep, Connection, Endpoints, Exchange, Nanos, Role, SeenTwice};
+use smbscope_report::{Explanation, Report};
+use smbscope_stats::filter::Filter;
+use smbscope_stats::{Aggregate, BINS_MAX};
+
+impl Analysis {
+    /// The report. The options are those of the analysis.
+    pub fn into_report(self, options: &AnalysisOptions) -> Result<Report, Error> {
+        let Analysis { found, recorded } = self;
+        let aggregate = recorded.aggregator.finish();
+        let warnings = warnings(options, &found, &recorded, &aggregate);
+        let Found { captures, analysis, .. } = found;
+        let context =
+            Context { catalogue: &options.catalogue, aggregate: &aggregate, connections: &analysis.connections };
+        let waterfall = recorded.waterfall();
+        let what_if = predictions(options, &analysis.connections, &waterfall)?;
+        let explained = recorded.collector.as_ref().map(|collector| Explanation::of(collector, &context));
+        let explanation = explained.unwrap_or_default();
+        Ok(Report {
+            title: options.title.clone(),
+            captures,
+            quality: analysis.quality,
+            skipped: analysis.skipped,
+            connections: analysis.connections,
+            aggregate,
+            first: analysis.first,
+            last: analysis.last,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            warnings,
+            filter: recorded.filtered,
+            interval: options.interval,
+            slow: options.slow.clone(),
+            explanation: Explanation { what_if, waterfall, ..explanation },
+        })
+    }
+}
+
+/// What the report warns of beside what its figures say.
+fn warnings(options: &AnalysisOptions, found: &Found, recorded: &Recorded, aggregate: &Aggregate) -> Vec<String> {
+    let analysis = &found.analysis;
+    let mut warnings = Vec::new();
+    if found.interrupted {
+        warnings.push("interrupted: the report covers what was read until then".to_owned());
+    }
+    if analysis.connections_left_out > 0 {
+        let count = analysis.connections_left_out;
+        warnings.push(format!("{count} connections are not listed because the list was full; their commands count"));
+    }
+    warnings.extend(analysis.clock_steps.iter().map(|step| clock_step(step, &found.captures)));
+    warnings.extend(analysis.seen_twice.iter().filter_map(|seen| twice(seen, options.beside)));
+    let foreign = analysis.foreign_replies.iter();
+    warnings
+        .extend(foreign.map(|reply| format!("{} is not an SMB server: it answered {}", reply.server, reply.protocol)));
+    let takes_wildcards = options.filter.as_ref().is_some_and(Filter::compares_wildcards);
+    if takes_wildcards && recorded.filtered.as_ref().is_some_and(|filtered| filtered.matched == 0) {
+        warnings.push("nothing matched: == takes * and ? for themselves; wildcards go with ~".to_owned());
+    }
+    if let Some(asked) = options.interval.filter(|asked| *asked < aggregate.timeline.width) {
+        let (width, most) = (aggregate.timeline.width, BINS_MAX);
+        warnings
+            .push(format!("the bins of the time line are {width} wide: of {asked} there would be more than {most}"));
+    }
+    warnings
+}
+
+/// How long the chosen episode would take otherwise.
+fn predictions(
+    options: &AnalysisOptions,
+    connections: &[Connection],
+    waterfall: &[Exchange],
+) -> Result<Vec<Prediction>, Error> {
+    let trips = connections.iter().filter_map(|connection| Some((connection.flow, connection.round_trip()?)));
+    let trips: RoundTrips = trips.collect();
+    let predicted =
+        |scenario| whatif::predict(waterfall, &trips, scenario).ok_or_else(|| Error::WhatIf(scenario.clone()));
+    options.what_if.iter().map(predicted).collect()
+}
+
+/// That the same commands were captured at two places, and how to take one.
+fn twice(seen: &SeenTwice, beside: Option<Role>) -> Option<String> {
+    Some(match seen {
+        SeenTwice::Routed(_) if beside.is_some() => return None,
+        SeenTwice::Routed(Endpoints { client, server }) => format!(
+            "{client} to {server} was captured on both sides of a router: each packet counts where it passed first; \
+             --beside client or --beside server times all at one place"
+        ),
+        SeenTwice::Translated(one, other) => {
+            let (field, address) = match one.client.ip() == other.client.ip() {
+                false => ("client", other.client.ip()),
+                true => ("server", other.server.ip()),
+            };
+            format!(
+                "{} to {} and {} to {} are the same connection, captured on both sides of an address translation: its \
+                 commands count twice; --filter '{field} != {address}' takes one side",
+                one.client, one.server, other.client, other.server
+            )
+        }
+    })
+}
+
+/// Where and by how much the clock stepped.
+fn clock_step(step: &ClockStep, captures: &[CaptureInfo]) -> String {
+    let name = captures.get(usize::from(step.after.packet.capture.0)).map_or("", |info| info.name.as_str());
+    let (number, by) = (step.after.packet.number, step.by());
+    match by.0 < 0 {
+        true => format!(
+            "{name}: the clock stepped back by {} at packet {number}; later times are moved forward",
+            Nanos(-by.0)
+        ),
+        false => {
+            format!("{name}: the clock stepped forward by {by} at packet {number}, or the capture was stopped there")
+        }
+    }
+}
