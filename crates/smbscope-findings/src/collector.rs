@@ -5,6 +5,7 @@ use crate::episodes::{Episode, Episodes};
 use crate::facts::{Fact, SIXTY_FOUR_K, facts_of};
 use crate::path::{COPY_WINDOW, PathFacts, RecentPaths};
 use crate::writes::WriteStream;
+use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Connection, Exchange, FlowId, Nanos, Timestamp};
 use smbscope_stats::{Bounded, Covered};
 use std::collections::HashMap;
@@ -22,7 +23,7 @@ pub(crate) const PATHS_MAX: usize = 16_384;
 pub(crate) const PATH_NAMES_MAX: usize = 4 << 20;
 
 /// A path of a client.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct PathKey {
     pub(crate) client: IpAddr,
     pub(crate) share: Option<Arc<str>>,
@@ -30,12 +31,33 @@ pub(crate) struct PathKey {
 }
 
 /// What detectors need to know of the exchanges so far.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Collector {
+    /// Connections that are not over. They are not serialized.
+    #[serde(skip)]
     flows: HashMap<FlowId, Box<Flow>, ahash::RandomState>,
+    #[serde(deserialize_with = "clients")]
     clients: Bounded<IpAddr, ClientFacts>,
+    #[serde(deserialize_with = "paths")]
     paths: Bounded<PathKey, PathFacts>,
     episodes: Episodes,
+}
+
+fn clients<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<IpAddr, ClientFacts>, D::Error> {
+    no_clients().filled(entries)
+}
+
+fn paths<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<PathKey, PathFacts>, D::Error> {
+    no_paths().filled(entries)
+}
+
+fn no_clients() -> Bounded<IpAddr, ClientFacts> {
+    Bounded::new(CLIENTS_MAX)
+}
+
+fn no_paths() -> Bounded<PathKey, PathFacts> {
+    let weigh = |key: &PathKey| key.path.len() + key.share.as_ref().map_or(0, |share| share.len());
+    Bounded::weighing(PATHS_MAX, weigh, PATH_NAMES_MAX)
 }
 
 /// What was collected, by client and by path.
@@ -57,13 +79,7 @@ struct Flow {
 
 impl Default for Collector {
     fn default() -> Collector {
-        let weigh = |key: &PathKey| key.path.len() + key.share.as_ref().map_or(0, |share| share.len());
-        Collector {
-            flows: HashMap::default(),
-            clients: Bounded::new(CLIENTS_MAX),
-            paths: Bounded::weighing(PATHS_MAX, weigh, PATH_NAMES_MAX),
-            episodes: Episodes::default(),
-        }
+        Collector { flows: HashMap::default(), clients: no_clients(), paths: no_paths(), episodes: Episodes::default() }
     }
 }
 
@@ -147,6 +163,11 @@ impl Collector {
         self.episodes.merge(&other.episodes);
         self.clients.merge(&other.clients, ClientFacts::merge, |_, _| {});
         self.paths.merge(&other.paths, PathFacts::merge, |_, _| {});
+    }
+
+    /// Whether all connections are over: what it took can then be serialized.
+    pub fn is_settled(&self) -> bool {
+        self.flows.is_empty()
     }
 
     /// The episodes that are worth telling, in the order of time.

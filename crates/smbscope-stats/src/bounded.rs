@@ -6,6 +6,7 @@
 //! merge to the table of the whole. Keys may have a weight, such as the bytes of a name: then as many are kept, in the
 //! order of their hashes, as the weight allows.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{Hash, Hasher};
 
@@ -126,11 +127,35 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
         Some((worst, std::mem::take(&mut self.values[slot])))
     }
 
+    /// This empty table with the entries of one that was serialized, which had the same bounds.
+    pub fn filled<'de, D: Deserializer<'de>>(mut self, deserializer: D) -> Result<Self, D::Error>
+    where
+        K: Deserialize<'de>,
+        V: Deserialize<'de>,
+    {
+        let (entries, barred) = <(Vec<(K, V)>, Option<(u64, K)>)>::deserialize(deserializer)?;
+        for (key, value) in entries {
+            if let Some(place) = self.entry(&key, |_, _| {}) {
+                *place = value;
+            }
+        }
+        self.barred = barred;
+        Ok(self)
+    }
+
     /// Every entry, in the order of its key.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         let mut entries: Vec<_> = self.index.iter().map(|(key, slot)| (key, &self.values[*slot])).collect();
         entries.sort_by(|a, b| a.0.cmp(b.0));
         entries.into_iter()
+    }
+}
+
+/// The entries, without the bounds: [`Bounded::filled`] reads them.
+impl<K: Hash + Ord + Clone + Serialize, V: Default + Serialize> Serialize for Bounded<K, V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let entries: Vec<(&K, &V)> = self.iter().collect();
+        (entries, &self.barred).serialize(serializer)
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) use distinct::hash;
 pub use name::Kind;
 use name::Touched;
 use pauses::Pauses;
+use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Exchange, Group, Nanos, TimeKind, Timestamp};
 use smbscope_stats::{Bounded, derived};
 use std::collections::BTreeMap;
@@ -71,8 +72,12 @@ impl Episode {
 }
 
 /// The episodes of all clients while they are found.
-#[derive(Debug, Clone)]
-pub(crate) struct Episodes(Bounded<IpAddr, ClientEpisodes>);
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Episodes(#[serde(deserialize_with = "clients")] Bounded<IpAddr, ClientEpisodes>);
+
+fn clients<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<IpAddr, ClientEpisodes>, D::Error> {
+    Bounded::new(EPISODE_CLIENTS_MAX).filled(entries)
+}
 
 impl Default for Episodes {
     fn default() -> Episodes {
@@ -121,7 +126,7 @@ impl Episodes {
 }
 
 /// The episodes of a client, by when they begin.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct ClientEpisodes {
     gap: Nanos,
     /// Decide how long the gap is.
@@ -196,7 +201,7 @@ impl ClientEpisodes {
 }
 
 /// An episode by its end.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Span {
     end: Timestamp,
     work: Work,
@@ -225,7 +230,7 @@ impl Span {
 }
 
 /// What is done in an episode.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Work {
     commands: u64,
     opens: u64,

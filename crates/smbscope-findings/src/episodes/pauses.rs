@@ -6,11 +6,12 @@
 //! gap, and two that are a gap apart do not begin in the same stretch of that length. So the shortest gap that leaves few
 //! enough pauses is the same in whatever order, and in whatever parts, connections are taken.
 
+use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
 use std::collections::BTreeMap;
 
 /// The longest pause that ends in each stretch of time as long as the gap; shorter pauses than the gap are left out.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Pauses(BTreeMap<i64, Nanos>);
 
 impl Pauses {
