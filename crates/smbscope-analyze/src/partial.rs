@@ -45,6 +45,16 @@ impl Partial {
         Partial { connections_max, ..Partial::default() }
     }
 
+    /// What was counted.
+    pub fn quality(&self) -> &Quality {
+        &self.quality
+    }
+
+    /// The earliest and the latest packet.
+    pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
+        self.first.zip(self.last)
+    }
+
     /// Adds what another part found.
     pub fn merge(&mut self, other: Partial) {
         self.quality.merge(&other.quality);
@@ -134,7 +144,7 @@ impl Partial {
 
 /// Which of several parts have sessions in common and are to be followed as one: groups of their indices, each part in
 /// one group, both in order.
-pub fn coupled(parts: &[Partial]) -> Vec<Vec<usize>> {
+pub fn coupled(parts: &[&Partial]) -> Vec<Vec<usize>> {
     channels::coupled(parts.iter().map(|part| &part.sessions))
 }
 

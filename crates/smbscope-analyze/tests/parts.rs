@@ -74,8 +74,8 @@ fn followed(pieces: &[&[u8]], sharding: Sharding, steps: &[ClockStep]) -> Result
     let mut follower = Follower::new(&Options::default(), sharding, &mut sink, steps);
     let mut readers: Vec<_> = pieces.iter().map(|piece| PieceReader::new(*piece)).collect();
     loop {
-        let times = readers.iter_mut().map(|reader| reader.next_time().expect("a whole piece"));
-        let next = times.enumerate().filter_map(|(index, time)| Some((time?, index))).min();
+        let stamps = readers.iter_mut().map(|reader| reader.next_stamp().expect("a whole piece"));
+        let next = stamps.enumerate().filter_map(|(index, stamp)| Some((stamp?.packet, index))).min();
         let Some((_, index)) = next else { break };
         let segment = readers[index].next_segment().expect("a whole piece").expect("it has a time");
         follower.segment(&segment);
@@ -101,7 +101,7 @@ fn assert_parts_are_the_whole(file: &Captured, parts: usize, rng: &mut TestRng) 
     let (pieces, decoded, steps) = file.divided(parts);
     let followed = pieces.iter().map(|piece| followed(&[piece], Sharding::Connections, &steps).expect("no channels"));
     let mut all: Vec<(Partial, Vec<Exchange>)> = followed.collect();
-    let partials: Vec<Partial> = all.iter().map(|(partial, _)| partial.clone()).collect();
+    let partials: Vec<&Partial> = all.iter().map(|(partial, _)| partial).collect();
     assert_eq!(coupled(&partials), (0..parts).map(|part| vec![part]).collect::<Vec<_>>());
     all.push((decoded, Vec::new()));
     let (partial, exchanges) = merged(all, rng);
@@ -142,7 +142,8 @@ fn parts_that_share_a_session_are_followed_as_one() {
     let (pieces, decoded, steps) = file.divided(20);
     let parts =
         pieces.iter().map(|piece| followed(&[piece], Sharding::Hosts, &steps).expect("a pair of hosts a part").0);
-    let groups = coupled(&parts.collect::<Vec<_>>());
+    let parts: Vec<Partial> = parts.collect();
+    let groups = coupled(&parts.iter().collect::<Vec<_>>());
     let shared: Vec<&Vec<usize>> = groups.iter().filter(|group| group.len() > 1).collect();
     let [shared] = shared[..] else { panic!("one pair of parts shares a session: {groups:?}") };
     let pieces: Vec<&[u8]> = shared.iter().map(|part| &pieces[*part][..]).collect();

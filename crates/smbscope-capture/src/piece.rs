@@ -7,7 +7,7 @@
 use crate::segment::TcpSegment;
 use lz4_flex::block::{compress_prepend_size, decompress_size_prepended};
 use serde::{Deserialize, Serialize};
-use smbscope_model::{Stamp, Timestamp};
+use smbscope_model::Stamp;
 use std::io::{self, ErrorKind, Read, Write};
 use std::marker::PhantomData;
 
@@ -139,14 +139,14 @@ impl<R: Read> PieceReader<R> {
         PieceReader(Blocks::new(input))
     }
 
-    /// When the next segment was captured; none at the end.
-    pub fn next_time(&mut self) -> io::Result<Option<Timestamp>> {
+    /// Which packet completes the next segment; none at the end.
+    pub fn next_stamp(&mut self) -> io::Result<Option<Stamp>> {
         if !self.0.fill()? {
             return Ok(None);
         }
         // The first fields of a segment.
         let ((_, _, stamp), _) = postcard::take_from_bytes::<(u64, Stamp, Stamp)>(self.0.rest()).map_err(damaged)?;
-        Ok(Some(stamp.time))
+        Ok(Some(stamp))
     }
 
     /// The next segment; none at the end.
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::segment::{TcpFlags, WindowScale};
     use proptest::prelude::*;
-    use smbscope_model::{CaptureId, PacketRef};
+    use smbscope_model::{CaptureId, PacketRef, Timestamp};
 
     fn segment(number: u64, payload: &[u8]) -> TcpSegment<'_> {
         let packet = PacketRef { capture: CaptureId(3), number };
@@ -211,11 +211,11 @@ mod tests {
         let mut reader = PieceReader::new(&bytes[..]);
         for (number, payload) in (1..).zip(&payloads) {
             let expected = segment(number, payload);
-            assert_eq!(reader.next_time().expect("a whole piece"), Some(expected.stamp.time));
+            assert_eq!(reader.next_stamp().expect("a whole piece"), Some(expected.stamp));
             assert_eq!(format!("{:?}", reader.next_segment().expect("a whole piece")), format!("{:?}", Some(expected)));
         }
         assert!(
-            reader.next_time().expect("a whole piece").is_none()
+            reader.next_stamp().expect("a whole piece").is_none()
                 && reader.next_segment().expect("a whole piece").is_none()
         );
     }
