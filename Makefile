@@ -18,6 +18,8 @@ MAKE_RPM := .cache/tools/cargo-generate-rpm-0.21.1/bin/cargo-generate-rpm
 SKIPPED := $(TARGET)/skipped
 SMBSCOPE := $(TARGET)/release/smbscope
 PYTHON := .venv/bin/python
+# For `make test-python`: an environment of its own, into which the package is installed as users do.
+PYTHON_VENV := $(TARGET)/python-venv
 # Captures for `make accuracy`; see scripts/accuracy.py for the layout.
 CAPTURES ?= tests/data
 # For `make accuracy` and `make test-damage`: damaged copies of the captures in all, after how many seconds to stop
@@ -47,7 +49,7 @@ COMPLETIONS := bash-completion/completions/smbscope zsh/site-functions/_smbscope
 STAGE := $(TARGET)/release/package
 PACKAGES := $(TARGET)/packages
 
-.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-all build install uninstall packages docs demo check test lint fmt lint-rust lint-python licences advisories test-rust test-kerberos test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-verdicts web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
+.PHONY: docs/report.png schemas help setup setup-build setup-python setup-web setup-servers setup-packages setup-all build install uninstall packages docs demo check test lint fmt lint-rust lint-python licences advisories test-rust test-kerberos test-scripts test-install test-packages test-readme test-accuracy test-damage test-table test-verdicts test-python web test-web bench bench-functions load-figures accuracy demo-captures fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -120,7 +122,7 @@ check: setup-build ## while you work: formatting, clippy and the unit tests, in 
 	$(CLIPPY)
 	$(CARGO) test --workspace --lib --locked
 
-test: lint test-rust test-kerberos test-scripts test-install test-packages docs test-readme test-accuracy test-damage test-table test-web test-verdicts ## everything that CI checks
+test: lint test-rust test-kerberos test-scripts test-install test-python test-packages docs test-readme test-accuracy test-damage test-table test-web test-verdicts ## everything that CI checks
 	@# What was skipped must not drown in what passed, least of all in CI.
 	@for note in $(SKIPPED)/*; do if [ -e "$$note" ]; then \
 	    sed "s/^skipped: //; s#^#make test: SKIPPED $${note##*/}: #" "$$note"; fi; done
@@ -131,7 +133,7 @@ lint: lint-rust lint-python licences advisories ## formatting, clippy, documenta
 
 fmt: setup-build setup-python setup-web ## format Rust, Python and TypeScript
 	$(CARGO) fmt
-	$(PYTHON) -m ruff format scripts
+	$(PYTHON) -m ruff format --config scripts/ruff.toml scripts python
 	cd web && npm run --silent fmt
 
 lint-rust: setup-build
@@ -140,8 +142,8 @@ lint-rust: setup-build
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
 
 lint-python: setup-python
-	$(PYTHON) -m ruff check scripts
-	$(PYTHON) -m ruff format --check scripts
+	$(PYTHON) -m ruff check --config scripts/ruff.toml scripts python
+	$(PYTHON) -m ruff format --config scripts/ruff.toml --check scripts python
 	$(PYTHON) -m mypy --config-file scripts/mypy.ini scripts
 	@for script in scripts/*.sh packaging/*.sh .ci/run; do bash -n "$$script"; done
 
@@ -194,6 +196,19 @@ test-install: build
 
 test-packages: packages ## install the packages in a minimal Debian, build the image, and run them (root; else that is skipped)
 	packaging/test.sh $(PACKAGES) $(STAGE) $(TARGET)/bare-debian $(SKIPPED)/$@
+
+# maturin links the package from what `make build` has compiled; only PyO3 and the native module are new.
+test-python: setup-python setup-servers build ## the Python package: built by pip in an environment of its own, types, tests, the notebook
+	@mkdir -p $(SKIPPED) && rm -f $(SKIPPED)/$@
+	python3 -m venv --clear $(PYTHON_VENV)
+	$(PYTHON_VENV)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r scripts/requirements-python.txt
+	PATH='$(abspath $(PYTHON_VENV))/bin':"$$PATH" $(PYTHON_VENV)/bin/python -m pip install -q --disable-pip-version-check \
+	    --no-deps --no-build-isolation .
+	cd $(PYTHON_VENV) && bin/python -m mypy.stubtest smbscope._smbscope
+	$(PYTHON_VENV)/bin/python -m mypy --config-file scripts/mypy.ini --package smbscope
+	$(PYTHON_VENV)/bin/python -m mypy --config-file scripts/mypy.ini python/tests
+	$(PYTHON_VENV)/bin/basedpyright --level error --pythonpath $(PYTHON_VENV)/bin/python python/tests/example.py
+	SMBSCOPE_SKIPPED='$(abspath $(SKIPPED))/$@' $(PYTHON_VENV)/bin/python -m pytest -p no:cacheprovider
 
 test-scripts: setup-python setup-servers
 	$(PYTHON) -m unittest discover -q -s scripts

@@ -72,7 +72,7 @@ fn notes(found: &Found, format: Format) -> Vec<String> {
 }
 
 /// The captures that the arguments name.
-fn inputs(arguments: &AnalyzeArguments) -> Vec<Input> {
+pub(crate) fn inputs(arguments: &AnalyzeArguments) -> Vec<Input> {
     arguments.files.iter().map(Input::from_argument).collect()
 }
 

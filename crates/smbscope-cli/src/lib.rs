@@ -10,6 +10,7 @@ mod arguments;
 mod bench;
 mod compare;
 mod completions;
+mod entry;
 mod interrupt;
 mod junit;
 mod lab;
@@ -33,6 +34,7 @@ pub use arguments::{
 pub use arguments::{LaunchArguments, Place, RecordArguments, Think};
 pub use arguments::{StudyArguments, StudyFormat};
 pub use compare::LimitExceeded;
+pub use entry::{analysis, main};
 pub use interrupt::Interrupted;
 pub use lab::CommandEnded;
 pub use terminal::{exit, say};

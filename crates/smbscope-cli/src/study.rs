@@ -1,11 +1,10 @@
 //! `smbscope study`: the runs of a study, one after the other, and their results.
 
-use crate::arguments::{Arguments, BenchArguments, LabVerb, LaunchArguments, StudyArguments, StudyFormat, Verb};
+use crate::arguments::{BenchArguments, LabVerb, LaunchArguments, StudyArguments, StudyFormat, Verb, parsed};
 use crate::interrupt::{self, Interrupted};
 use crate::output::Output;
 use crate::{BadArguments, bench, launch, terminal};
 use anyhow::bail;
-use clap::Parser;
 use smbscope_bench::launch::{Files, LaunchOptions, Series};
 use smbscope_bench::study::{self, Conductor, Place, Study, Variant};
 use smbscope_bench::{Bench, Connect, RunOptions, Server, Target};
@@ -139,21 +138,6 @@ fn settings(variant: &Variant) -> anyhow::Result<Settings> {
             _ => bail!("the options are not those of lab up"),
         },
         _ => bail!("the options are not those of lab up"),
-    }
-}
-
-/// What a command line asks for, or what is wrong with it in one line.
-fn parsed(line: impl Iterator<Item = String>) -> anyhow::Result<Verb> {
-    let arguments = Arguments::try_parse_from(line).and_then(|arguments| arguments.check().map(|()| arguments));
-    match arguments {
-        Ok(arguments) => Ok(arguments.verb),
-        Err(error) => {
-            let text = error.to_string();
-            // Up to the usage, which is that of another command.
-            let said = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-            let said: Vec<&str> = said.map(str::trim).filter(|line| !line.is_empty()).collect();
-            bail!("{}", said.join("; ").trim_start_matches("error: "))
-        }
     }
 }
 

@@ -41,8 +41,12 @@ impl Launcher {
     /// that this process's own use of the processor says nothing about the server.
     ///
     /// [`keep`]: crate::keep
-    pub fn kept_by(self, program: impl Into<OsString>, arguments: &[&str]) -> Launcher {
-        let arguments = arguments.iter().map(OsString::from).collect();
+    pub fn kept_by(
+        self,
+        program: impl Into<OsString>,
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Launcher {
+        let arguments = arguments.into_iter().map(Into::into).collect();
         Launcher { keeper: Some((program.into(), arguments)), ..self }
     }
 

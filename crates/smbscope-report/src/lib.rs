@@ -11,8 +11,10 @@
 //! | [`study`] | the runs of a study and their results, `smbscope.study/1` | people and programs |
 //! | [`csv`] | a row an exchange, streamed | checking every match from outside |
 //! | [`parquet`] | the same rows, typed and compressed | data frames, SQL |
+//! | [`mod@arrow`] | the lists of a document, typed | data frames in the same process |
 //! | [`slice_table`] | a row a slice, as CSV | spreadsheets |
 
+pub mod arrow;
 pub mod bench;
 pub mod classic;
 pub mod compare;

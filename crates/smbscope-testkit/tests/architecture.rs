@@ -18,6 +18,9 @@ const LIBRARIES: &[&str] = &[
     "smbscope-bench",
 ];
 
+/// The Python package carries the command line, so that one file installs both.
+const PACKAGE: &[&str] = &["smbscope-bench", "smbscope-cli", "smbscope-model", "smbscope-report"];
+
 /// What each crate may use, from the inside out.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("smbscope-wire", &[]),
@@ -44,7 +47,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("smbscope-cli", LIBRARIES),
-    ("smbscope-py", LIBRARIES),
+    ("smbscope-py", PACKAGE),
     ("smbscope-testkit", &["smbscope-wire", "smbscope-model", "smbscope-capture"]),
     (
         "smbscope-fuzz",

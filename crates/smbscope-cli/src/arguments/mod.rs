@@ -28,6 +28,7 @@ use smbscope_model::{Limits, Nanos, Role};
 use smbscope_report::Thresholds;
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, Sort};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 pub use study::{StudyArguments, StudyFormat};
 
@@ -68,6 +69,21 @@ impl Arguments {
             return Ok(());
         };
         Err(Arguments::command().error(ErrorKind::ArgumentConflict, conflict))
+    }
+}
+
+/// What a command line asks for, or what is wrong with it in one line.
+pub(crate) fn parsed<T: Into<OsString> + Clone>(line: impl Iterator<Item = T>) -> anyhow::Result<Verb> {
+    let arguments = Arguments::try_parse_from(line).and_then(|arguments| arguments.check().map(|()| arguments));
+    match arguments {
+        Ok(arguments) => Ok(arguments.verb),
+        Err(error) => {
+            let text = error.to_string();
+            // Up to the usage, which is that of another command.
+            let said = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+            let said: Vec<&str> = said.map(str::trim).filter(|line| !line.is_empty()).collect();
+            anyhow::bail!("{}", said.join("; ").trim_start_matches("error: "))
+        }
     }
 }
 

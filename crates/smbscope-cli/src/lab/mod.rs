@@ -4,11 +4,13 @@ mod command;
 mod status;
 
 use crate::arguments::{DownArguments, LabArguments, LabFormat, LabVerb, StateArguments, UpArguments};
+use crate::entry;
 use crate::output::Output;
 use anyhow::{Context, bail};
 pub use command::CommandEnded;
 use smbscope_lab::{Launcher, Link, ServerRecord, StateFolder};
 use smbscope_report::{clean, json};
+use std::ffi::OsString;
 use std::io::IsTerminal;
 
 /// The verb with which this program takes care of a server.
@@ -27,8 +29,8 @@ pub(crate) fn run(arguments: &LabArguments) -> anyhow::Result<()> {
 
 /// Starts servers in the usual folder that a process of their own takes care of.
 pub(crate) fn kept() -> anyhow::Result<Launcher> {
-    let program = std::env::current_exe().context("cannot find this program to take care of the server")?;
-    Ok(Launcher::new().kept_by(program, &KEEP))
+    let (program, first) = entry::program().context("cannot find this program to take care of the server")?;
+    Ok(Launcher::new().kept_by(program, first.into_iter().chain(KEEP.map(OsString::from))))
 }
 
 /// Starts servers in this folder that a process of their own takes care of.

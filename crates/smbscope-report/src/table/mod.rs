@@ -4,8 +4,10 @@
 //! from 1 in the file named by `capture`, that of the request's first packet; `response_capture` names the response's
 //! file where it is another one. What is unknown has no value: an empty field of CSV, a null of Parquet.
 
+mod batches;
 mod columns;
 
+pub use batches::{BATCH_ROWS, BATCH_TEXT_BYTES, ExchangeBatches};
 pub use columns::{COLUMNS, Column, Kind};
 pub(crate) use columns::{Cells, Row, Written};
 

@@ -1,0 +1,69 @@
+//! Where a program enters the command line: the binary, and the Python package, which carries it.
+
+use crate::arguments::{Verb, parsed};
+use crate::{Arguments, BadArguments, CommandEnded, Interrupted, LimitExceeded, analyze, exit, one_line, run, say};
+use clap::Parser as _;
+use smbscope_bench::analysis::{AnalysisOptions, Input};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// How this program is started, where it is not a file of its own.
+static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Runs the command line, and returns the exit status. `program` starts it anew: a program and its first arguments; the
+/// running file where it is empty. What clap prints, such as help, ends the process.
+pub fn main(program: Vec<OsString>, arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    if !program.is_empty() {
+        // Only the first one counts: it is the same for the whole process.
+        let _is_known = PROGRAM.set(program);
+    }
+    let line = std::iter::once(OsString::from("smbscope")).chain(arguments);
+    let arguments = Arguments::try_parse_from(line).unwrap_or_else(|error| exit(&error));
+    if let Err(conflict) = arguments.check() {
+        exit(&conflict);
+    }
+    run(&arguments).map_or_else(|error| status(&error), |()| 0)
+}
+
+/// What the arguments of `analyze` ask for, of which inputs. The error is one line.
+pub fn analysis(arguments: &[OsString]) -> Result<(Vec<Input>, AnalysisOptions), String> {
+    let line = ["smbscope", "analyze"].map(OsString::from).into_iter().chain(arguments.iter().cloned());
+    let asked = parsed(line).and_then(|verb| match verb {
+        Verb::Analyze(arguments) => Ok((analyze::inputs(&arguments), analyze::options(&arguments)?)),
+        _ => anyhow::bail!("the options are not those of analyze"),
+    });
+    asked.map_err(|error| one_line(&error))
+}
+
+/// The program that is started anew, and its first arguments.
+pub(crate) fn program() -> std::io::Result<(PathBuf, Vec<OsString>)> {
+    match PROGRAM.get().map(Vec::as_slice) {
+        Some([program, first @ ..]) => Ok((program.into(), first.to_vec())),
+        _ => Ok((std::env::current_exe()?, Vec::new())),
+    }
+}
+
+/// Says what went wrong, unless that has been said, and how the process ends.
+fn status(error: &anyhow::Error) -> u8 {
+    if let Some(ended) = error.downcast_ref::<CommandEnded>() {
+        return ended.status();
+    }
+    if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
+        if interrupted.is_to_be_said() {
+            say(&one_line(error));
+        }
+        return interrupted.status();
+    }
+    say(&one_line(error));
+    if let Some(exceeded) = error.downcast_ref::<LimitExceeded>() {
+        return exceeded.status();
+    }
+    if are_arguments_bad(error) { 2 } else { 1 }
+}
+
+/// Whether it was asked for what cannot be, as against what did not work.
+fn are_arguments_bad(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<smbscope_lab::Error>());
+    error.is::<BadArguments>() || causes.any(|cause| matches!(cause, smbscope_lab::Error::Settings(_)))
+}

@@ -1,0 +1,177 @@
+//! An analysis of captures.
+
+use crate::document::{Document, ending, own, write};
+use crate::errors::{ArgumentError, of_analysis, of_writing};
+use crate::exchanges::{self, Exchanges};
+use crate::page;
+use crate::table::Table;
+use crate::work::{Stopper, interruptible};
+use pyo3::prelude::*;
+use smbscope_bench::analysis::{self, AnalysisOptions, Input};
+use smbscope_bench::files::Sources;
+use smbscope_report::text::TextOptions;
+use smbscope_report::{Report, html, json, text};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What captures show: the report of `smbscope analyze`, and the tables in it.
+#[pyclass(frozen, extends = Document, module = "smbscope")]
+pub(crate) struct Analysis {
+    report: Report,
+    notes: Vec<String>,
+    asked: Arc<Asked>,
+}
+
+/// What was asked of which captures.
+pub(crate) struct Asked {
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) options: AnalysisOptions,
+}
+
+/// Analyses captures, given the arguments of `smbscope analyze`.
+#[pyfunction]
+pub(crate) fn analyze(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<Py<Analysis>> {
+    let parsed = py.detach(|| smbscope_cli::analysis(&arguments));
+    let (inputs, options) = parsed.map_err(ArgumentError::new_err)?;
+    let done = interruptible(py, |stopper| run(&inputs, options, stopper))?;
+    let Done { report, notes, text, options } = done.map_err(|error| of_analysis(&error))?;
+    let asked = Arc::new(Asked { inputs, options });
+    let analysis = PyClassInitializer::from(own(text)?).add_subclass(Analysis { report, notes, asked });
+    Py::new(py, analysis)
+}
+
+struct Done {
+    report: Report,
+    notes: Vec<String>,
+    /// The report as JSON.
+    text: String,
+    /// What was asked for, without the episode: the filter takes its place.
+    options: AnalysisOptions,
+}
+
+fn run(inputs: &[Input], options: AnalysisOptions, mut stopper: Stopper) -> Result<Done, analysis::Error> {
+    let options = analysis::narrowed(inputs, &options, &mut stopper)?;
+    let analysis = analysis::Reading::open(inputs, &options)?.run(&mut stopper)?;
+    let notes = analysis.found.truncations().chain(analysis.found.notes()).collect();
+    let report = analysis.into_report(&options)?;
+    let mut text = Vec::new();
+    json::write(&report, &mut text).expect("memory takes all");
+    Ok(Done { report, notes, text: String::from_utf8(text).expect("JSON is UTF-8"), options })
+}
+
+impl Analysis {
+    fn page(&self) -> String {
+        let mut page = Vec::new();
+        html::write_report(&self.report, &mut page).expect("memory takes all");
+        String::from_utf8(page).expect("a page is UTF-8")
+    }
+}
+
+/// A table of the report as a property.
+macro_rules! tables {
+    ($($(#[doc = $doc:literal])* $name:ident)*) => {
+        #[pymethods]
+        impl Analysis {
+            $($(#[doc = $doc])*
+            #[getter]
+            fn $name(this: &Bound<'_, Analysis>) -> PyResult<Table> {
+                this.as_super().get().table_of(this.py(), stringify!($name))
+            })*
+
+            /// What a reader of the figures should know first: damage, encryption.
+            #[getter]
+            fn notes(&self) -> Vec<String> {
+                self.notes.clone()
+            }
+
+            /// The exchange table, read from the captures anew, a batch at a time.
+            fn exchanges(&self) -> Exchanges {
+                Exchanges::new(Arc::clone(&self.asked))
+            }
+
+            /// The report for a terminal.
+            #[pyo3(signature = (*, width = 100, full = false, top = 20))]
+            fn to_text(&self, py: Python<'_>, width: usize, full: bool, top: usize) -> String {
+                let options = TextOptions { width, full, top, color: false };
+                py.detach(|| text::render(&self.report, &options))
+            }
+
+            /// The page with pictures, which needs nothing else.
+            fn to_html(&self, py: Python<'_>) -> String {
+                py.detach(|| self.page())
+            }
+
+            /// Writes a file, by its ending: the report as .json, .html or .txt, the exchange table as .parquet or .csv. The
+            /// file is there whole or not at all, and is never one of the captures.
+            fn save(this: &Bound<'_, Analysis>, path: PathBuf) -> PyResult<()> {
+                save(this, &path)
+            }
+
+            fn _repr_html_(&self, py: Python<'_>) -> String {
+                py.detach(|| page::frame(&self.page()))
+            }
+
+            fn __repr__(&self) -> String {
+                format!("<smbscope.Analysis: {}>", self.report.verdict().headline)
+            }
+        }
+    };
+}
+
+tables! {
+    /// By command.
+    commands
+    /// By operation group.
+    groups
+    /// By file.
+    files
+    /// By client.
+    clients
+    /// By server.
+    servers
+    /// By share.
+    shares
+    /// By user.
+    users
+    /// TCP connections that carried SMB.
+    connections
+    /// Bursts of work of single clients, in the order of time.
+    episodes
+    /// Causes of waits.
+    findings
+    /// What the captures could not show, in one row.
+    quality
+    /// Whether anything is slow, and whose it is, in one row.
+    verdict
+    /// The slowest exchanges.
+    slowest
+}
+
+fn save(this: &Bound<'_, Analysis>, path: &Path) -> PyResult<()> {
+    let (py, analysis) = (this.py(), this.get());
+    refuse_input(path, &analysis.asked.inputs)?;
+    match ending(path) {
+        "json" => write(py, path, this.as_super().get().text()),
+        "html" | "htm" => write(py, path, &py.detach(|| analysis.page())),
+        "txt" => write(py, path, &py.detach(|| text::render(&analysis.report, &TextOptions::default()))),
+        "parquet" | "csv" => exchanges::save(py, &analysis.asked, path),
+        other => Err(ArgumentError::new_err(format!(
+            "{}: {other:?} is not .json, .html, .txt, .parquet or .csv",
+            path.display()
+        ))),
+    }
+}
+
+/// An error where a file would be written over one of the captures.
+fn refuse_input(path: &Path, inputs: &[Input]) -> PyResult<()> {
+    let Ok(found) = fs::metadata(path) else { return Ok(()) };
+    match Sources::of_inputs(inputs).name_of(&found) {
+        Some(input) => {
+            let same = std::io::Error::other(format!("it is the input {input}; choose another name for the output"));
+            Err(of_writing(path, &same))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,114 @@
+//! A document of smbscope: its JSON, its tables, its page.
+
+use crate::errors::{ArgumentError, SmbscopeError, of_table, of_writing};
+use crate::page;
+use crate::table::Table;
+use pyo3::prelude::*;
+use serde_json::Value;
+use smbscope_bench::files::write_file;
+use smbscope_report::{arrow, html};
+use std::path::{Path, PathBuf};
+
+/// The JSON that the command line writes, with the tables in it.
+#[pyclass(frozen, subclass, module = "smbscope")]
+pub(crate) struct Document {
+    text: String,
+    value: Value,
+}
+
+impl Document {
+    /// The JSON text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// A table, which may be large, without Python's lock.
+    pub(crate) fn table_of(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+        py.detach(|| arrow::table(&self.value, name)).map(Table).map_err(|error| of_table(&error))
+    }
+
+    pub(crate) fn of(text: String) -> Result<Document, serde_json::Error> {
+        Ok(Document { value: serde_json::from_str(&text)?, text })
+    }
+
+    /// The page, with a title.
+    fn page(&self) -> String {
+        let title = self.value.get("title").or_else(|| self.value.get("name")).and_then(Value::as_str);
+        let mut page = Vec::new();
+        html::write(&self.value, title.unwrap_or("smbscope"), &mut page).expect("memory takes all");
+        String::from_utf8(page).expect("a page is UTF-8")
+    }
+}
+
+#[pymethods]
+impl Document {
+    #[new]
+    fn new(json: String) -> PyResult<Document> {
+        let document = Document::of(json).map_err(|error| ArgumentError::new_err(format!("no JSON: {error}")))?;
+        arrow::tables(&document.value).map_err(|error| of_table(&error))?;
+        Ok(document)
+    }
+
+    /// The JSON text.
+    fn to_json(&self) -> &str {
+        &self.text
+    }
+
+    /// The JSON document as a dict; times are integers of nanoseconds.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (&self.text,))
+    }
+
+    /// The page with pictures, which needs nothing else.
+    fn to_html(&self, py: Python<'_>) -> String {
+        py.detach(|| self.page())
+    }
+
+    /// The names of the tables.
+    #[getter]
+    fn tables(&self) -> PyResult<Vec<&'static str>> {
+        arrow::tables(&self.value).map_err(|error| of_table(&error))
+    }
+
+    /// A list of the document as a table, or an object as a table with one row; `a.b` is the list `b` within `a`.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+        self.table_of(py, name)
+    }
+
+    /// Writes the document into a file, by its ending: .json or .html. The file is there whole or not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let text = match ending(&path) {
+            "json" => self.text.clone(),
+            "html" | "htm" => py.detach(|| self.page()),
+            other => {
+                return Err(ArgumentError::new_err(format!("{}: {other:?} is not .json or .html", path.display())));
+            }
+        };
+        write(py, &path, &text)
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> String {
+        py.detach(|| page::frame(&self.page()))
+    }
+
+    fn __repr__(&self) -> String {
+        let schema = self.value.get("schema").and_then(Value::as_str).unwrap_or_default();
+        format!("<smbscope document: {schema}>")
+    }
+}
+
+/// The ending of a file's name.
+pub(crate) fn ending(path: &Path) -> &str {
+    path.extension().and_then(|ending| ending.to_str()).unwrap_or_default()
+}
+
+/// Writes a file whole or not at all.
+pub(crate) fn write(py: Python<'_>, path: &Path, text: &str) -> PyResult<()> {
+    py.detach(|| write_file(path, text.as_bytes())).map_err(|error| of_writing(path, &error))
+}
+
+/// A document that the libraries made: that it can't be read is a bug.
+pub(crate) fn own(text: String) -> PyResult<Document> {
+    Document::of(text)
+        .map_err(|error| SmbscopeError::new_err(format!("smbscope broke down, please report this: {error}")))
+}

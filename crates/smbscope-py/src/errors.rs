@@ -1,0 +1,36 @@
+//! The exceptions, and which of them an error of the libraries becomes: the only place that decides it.
+
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
+use pyo3::{PyErr, create_exception};
+use smbscope_bench::analysis;
+use smbscope_report::arrow::TableError;
+use std::io;
+
+create_exception!(smbscope, SmbscopeError, PyException, "The base of all exceptions of this package.");
+create_exception!(smbscope, ArgumentError, SmbscopeError, "It was asked for what cannot be.");
+create_exception!(smbscope, CaptureError, SmbscopeError, "A capture cannot be used, or has no SMB in it.");
+create_exception!(smbscope, RunError, SmbscopeError, "A run of the command failed.");
+create_exception!(smbscope, LimitError, RunError, "A limit of fail_if is exceeded.");
+
+/// An analysis that failed.
+pub(crate) fn of_analysis(error: &analysis::Error) -> PyErr {
+    use analysis::Error;
+    let text = smbscope_bench::one_line(error);
+    match error {
+        Error::Capture(_) | Error::NoSmb(_) => CaptureError::new_err(text),
+        Error::ThresholdsFile { .. } | Error::Thresholds { .. } | Error::Episode(_) => ArgumentError::new_err(text),
+        Error::EpisodeFilter { .. } | Error::WhatIf(_) => ArgumentError::new_err(text),
+        Error::Interrupted(_) => PyKeyboardInterrupt::new_err(text),
+        Error::Failed(_) => SmbscopeError::new_err(text),
+    }
+}
+
+/// A table that there is not.
+pub(crate) fn of_table(error: &TableError) -> PyErr {
+    ArgumentError::new_err(smbscope_bench::one_line(error))
+}
+
+/// A file that could not be written.
+pub(crate) fn of_writing(path: &std::path::Path, error: &io::Error) -> PyErr {
+    SmbscopeError::new_err(format!("cannot write {}: {error}", path.display()))
+}

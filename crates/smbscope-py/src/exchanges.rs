@@ -1,0 +1,234 @@
+//! The exchange table, as it is read: a batch at a time, with few batches waiting.
+
+use crate::analysis::Asked;
+use crate::document::ending;
+use crate::errors::{SmbscopeError, of_analysis, of_writing};
+use crate::table::{Table, schema, stream};
+use crate::work::{LOOK, Stopper, interruptible};
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use signal_hook::consts::SIGINT;
+use smbscope_bench::analysis::{self, Written};
+use smbscope_bench::files::{Destination, Replacement};
+use smbscope_model::Exchange;
+use smbscope_report::table::{ExchangeBatches, ExchangeTable, Provenance};
+use smbscope_report::{csv, parquet};
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// Batches that wait for whoever reads them.
+const AHEAD: usize = 2;
+
+/// The exchange table of captures: the columns of `smbscope analyze -o exchanges.parquet`. It is read from the captures
+/// whenever it is asked for, and never all in memory.
+#[pyclass(frozen, module = "smbscope")]
+pub(crate) struct Exchanges(Arc<Asked>);
+
+impl Exchanges {
+    pub(crate) fn new(asked: Arc<Asked>) -> Exchanges {
+        Exchanges(asked)
+    }
+}
+
+#[pymethods]
+impl Exchanges {
+    fn __iter__(&self) -> Batches {
+        Batches(Mutex::new(Reader::begin(Arc::clone(&self.0))))
+    }
+
+    /// Hands the table out as a stream, while the captures are read.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _as_it_is = requested_schema;
+        stream(py, Interruptible::new(Reader::begin(Arc::clone(&self.0))))
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema(py, &ExchangeBatches::default().schema())
+    }
+
+    fn __repr__(&self) -> String {
+        let names: Vec<String> = self.0.inputs.iter().map(|input| input.name()).collect();
+        format!("<smbscope.Exchanges of {}>", names.join(", "))
+    }
+}
+
+/// The exchange table, batch by batch.
+#[pyclass(frozen, module = "smbscope")]
+pub(crate) struct Batches(Mutex<Reader>);
+
+#[pymethods]
+impl Batches {
+    fn __iter__(this: Py<Batches>) -> Py<Batches> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
+        loop {
+            let next = py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).next());
+            match next {
+                Next::Batch(batch) => return Ok(Some(Table(batch))),
+                Next::NotYet => py.check_signals()?,
+                Next::Failed(error) => return Err(of_analysis(&error)),
+                Next::End => return Ok(None),
+            }
+        }
+    }
+}
+
+/// What comes next of a table.
+enum Next {
+    Batch(RecordBatch),
+    NotYet,
+    Failed(analysis::Error),
+    End,
+}
+
+type Sent = Result<RecordBatch, analysis::Error>;
+
+/// The end of the table that others read; the other end is a thread that reads the captures.
+struct Reader {
+    batches: Receiver<Sent>,
+    stopper: Stopper,
+    schema: SchemaRef,
+}
+
+impl Reader {
+    fn begin(asked: Arc<Asked>) -> Reader {
+        let (sender, batches) = sync_channel(AHEAD);
+        let stopper = Stopper::default();
+        let mut observer = stopper.clone();
+        let work = move || {
+            let table = Sending { batches: ExchangeBatches::default(), sender: sender.clone() };
+            let read = || {
+                let exchanges = analysis::Exchanges::open(&asked.inputs, &asked.options)?;
+                let Written { found, .. } = exchanges.write(Ok(table), &mut observer)?;
+                found.refuse_without_smb(&asked.options)
+            };
+            if let Err(error) = read() {
+                // Whoever read the table may be gone.
+                let _gone = sender.send(Err(error));
+            }
+        };
+        thread::spawn(work);
+        Reader { batches, stopper, schema: ExchangeBatches::default().schema() }
+    }
+
+    fn next(&self) -> Next {
+        match self.batches.recv_timeout(LOOK) {
+            Ok(Ok(batch)) => Next::Batch(batch),
+            Ok(Err(error)) => Next::Failed(error),
+            Err(RecvTimeoutError::Timeout) => Next::NotYet,
+            Err(RecvTimeoutError::Disconnected) => Next::End,
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.stopper.stop();
+    }
+}
+
+/// A table whose batches go to a reader.
+struct Sending {
+    batches: ExchangeBatches,
+    sender: SyncSender<Sent>,
+}
+
+impl Sending {
+    fn send(&self, batch: Option<RecordBatch>) -> io::Result<()> {
+        let Some(batch) = batch else { return Ok(()) };
+        self.sender.send(Ok(batch)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+impl ExchangeTable for Sending {
+    fn write(&mut self, exchange: &Exchange, exchange_id: u64, capture_names: &[String]) -> io::Result<()> {
+        let full = self.batches.add(exchange, exchange_id, capture_names);
+        self.send(full)
+    }
+
+    fn finish(mut self, _: &Provenance) -> io::Result<()> {
+        let rest = self.batches.rest();
+        self.send(rest)
+    }
+}
+
+/// A reader that Ctrl-C ends, for those who read it without Python's lock, and on any thread.
+struct Interruptible {
+    reader: Reader,
+    interrupted: Arc<AtomicBool>,
+    /// Beside Python's own handler, which raises KeyboardInterrupt when it gets to it.
+    handler: Option<signal_hook::SigId>,
+}
+
+impl Interruptible {
+    fn new(reader: Reader) -> Interruptible {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let handler = signal_hook::flag::register(SIGINT, Arc::clone(&interrupted)).ok();
+        Interruptible { reader, interrupted, handler }
+    }
+}
+
+impl Iterator for Interruptible {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let failed = |text: String| Some(Err(ArrowError::ExternalError(text.into())));
+        loop {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return failed("interrupted".to_owned());
+            }
+            match self.reader.next() {
+                Next::Batch(batch) => return Some(Ok(batch)),
+                Next::NotYet => {}
+                Next::Failed(error) => return failed(smbscope_bench::one_line(&error)),
+                Next::End => return None,
+            }
+        }
+    }
+}
+
+impl RecordBatchReader for Interruptible {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.reader.schema)
+    }
+}
+
+impl Drop for Interruptible {
+    fn drop(&mut self) {
+        self.handler.take().map(signal_hook::low_level::unregister);
+    }
+}
+
+/// Writes the exchange table into a file, by its ending.
+pub(crate) fn save(py: Python<'_>, asked: &Asked, path: &Path) -> PyResult<()> {
+    let file = match Destination::open(path).map_err(|error| of_writing(path, &error))? {
+        Destination::File(file) => file,
+        Destination::Stream(_) => return Err(SmbscopeError::new_err(format!("{}: not a file", path.display()))),
+    };
+    let written = interruptible(py, |mut stopper| write(asked, path, &file, &mut stopper))?;
+    let Written { result, found } = written.map_err(|error| of_analysis(&error))?;
+    found.refuse_without_smb(&asked.options).map_err(|error| of_analysis(&error))?;
+    result.and_then(|()| file.finish()).map_err(|error| of_writing(path, &error))
+}
+
+fn write(asked: &Asked, path: &Path, file: &Replacement, stopper: &mut Stopper) -> Result<Written, analysis::Error> {
+    let exchanges = analysis::Exchanges::open(&asked.inputs, &asked.options)?;
+    let out = file.writer().map(io::BufWriter::new);
+    match ending(path) == "parquet" {
+        true => exchanges.write(out.and_then(parquet::ExchangeWriter::new), stopper),
+        false => exchanges.write(out.and_then(csv::ExchangeWriter::new), stopper),
+    }
+}

@@ -1,0 +1,45 @@
+//! The native module of the Python package: conversions, errors, exports. What it does is done by the crates below it; what
+//! users see of it is `python/smbscope`.
+//!
+//! Work is done on a thread of its own, with Python's lock released; the calling thread looks for signals meanwhile. Tables
+//! go to Python through Arrow's C interface, without a copy.
+
+mod analysis;
+mod cells;
+mod document;
+mod errors;
+mod exchanges;
+mod page;
+mod table;
+mod work;
+
+use pyo3::prelude::*;
+
+/// The native module.
+#[pymodule(gil_used = false)]
+mod _smbscope {
+    #[pymodule_export]
+    use crate::analysis::{Analysis, analyze};
+    #[pymodule_export]
+    use crate::document::Document;
+    #[pymodule_export]
+    use crate::errors::{ArgumentError, CaptureError, LimitError, RunError, SmbscopeError};
+    #[pymodule_export]
+    use crate::exchanges::{Batches, Exchanges};
+    #[pymodule_export]
+    use crate::table::Table;
+
+    use super::*;
+    use std::ffi::OsString;
+
+    /// Runs the command line: how this program is started, then the arguments. Returns the exit status.
+    #[pyfunction]
+    fn main(py: Python<'_>, program: Vec<OsString>, arguments: Vec<OsString>) -> u8 {
+        py.detach(|| smbscope_cli::main(program, arguments))
+    }
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,45 @@
+//! Tables and pages within a notebook. Whatever comes from a capture is text there, never markup.
+
+use crate::table::text;
+use arrow_array::RecordBatch;
+use smbscope_report::clean;
+
+/// Rows of a table that a notebook shows.
+const ROWS: usize = 20;
+/// Columns of it.
+const COLUMNS: usize = 12;
+/// Characters of a cell.
+const CELL: usize = 60;
+
+/// The first rows of a table as HTML.
+pub(crate) fn table(batch: &RecordBatch) -> String {
+    let (rows, columns) = (batch.num_rows().min(ROWS), batch.num_columns().min(COLUMNS));
+    let schema = batch.schema();
+    let names: String = schema.fields()[..columns].iter().map(|field| cell("th", field.name())).collect();
+    let mut html = format!("<table><thead><tr>{names}</tr></thead><tbody>");
+    for row in 0..rows {
+        let cells: String = batch.columns()[..columns].iter().map(|column| cell("td", &text(column, row))).collect();
+        html += &format!("<tr>{cells}</tr>");
+    }
+    let (all, wide) = (batch.num_rows(), batch.num_columns());
+    html + &format!("</tbody></table><p>{rows} of {all} rows, {columns} of {wide} columns</p>")
+}
+
+/// A page in a frame of its own: its scripts and styles stay within.
+pub(crate) fn frame(page: &str) -> String {
+    let page = escaped(page);
+    format!(r#"<iframe sandbox="allow-scripts" style="width:100%;height:40em;border:0" srcdoc="{page}"></iframe>"#)
+}
+
+fn cell(tag: &str, value: &str) -> String {
+    let value = clean(value);
+    let mut short: String = value.chars().take(CELL).collect();
+    if short.len() < value.len() {
+        short.push('…');
+    }
+    format!("<{tag}>{}</{tag}>", escaped(&short))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

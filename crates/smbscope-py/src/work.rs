@@ -1,0 +1,76 @@
+//! Work on a thread of its own, while the thread that called looks for signals.
+
+use crate::errors::SmbscopeError;
+use pyo3::prelude::*;
+use smbscope_bench::analysis::Observer;
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Between two looks for signals; a result is there at once.
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
+
+/// Ends an analysis from outside.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stopper(Arc<Asked>);
+
+#[derive(Debug, Default)]
+struct Asked {
+    ended: AtomicBool,
+    /// The flag of what is read now.
+    flag: Mutex<Option<Arc<AtomicBool>>>,
+}
+
+impl Stopper {
+    /// Ends what is read, and what would be read after it.
+    pub(crate) fn stop(&self) {
+        self.0.ended.store(true, Ordering::SeqCst);
+        if let Some(flag) = &*self.0.flag.lock().unwrap_or_else(PoisonError::into_inner) {
+            flag.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Observer for Stopper {
+    fn begins(&mut self, stop: &Arc<AtomicBool>) {
+        *self.0.flag.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(stop));
+        if self.0.ended.load(Ordering::SeqCst) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Does the work without Python's lock. A signal for which Python has an exception ends it, and is raised.
+pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(Stopper) -> T + Send) -> PyResult<T> {
+    let stopper = Stopper::default();
+    let for_work = stopper.clone();
+    let caller = thread::current();
+    let ended = AtomicBool::new(false);
+    let (result, raised) = thread::scope(|scope| {
+        let work = || {
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(for_work)));
+            ended.store(true, Ordering::SeqCst);
+            caller.unpark();
+            result
+        };
+        let worker = scope.spawn(work);
+        let mut raised = Ok(());
+        while !ended.load(Ordering::SeqCst) {
+            py.detach(|| thread::park_timeout(LOOK));
+            if raised.is_ok() {
+                raised = py.check_signals().inspect_err(|_| stopper.stop());
+            }
+        }
+        (worker.join().and_then(|result| result), raised)
+    });
+    raised?;
+    result.map_err(|panic| broken(&*panic))
+}
+
+/// A bug as an exception that says so.
+pub(crate) fn broken(panic: &(dyn Any + Send)) -> PyErr {
+    let why = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    SmbscopeError::new_err(format!("smbscope broke down, please report this: {}", why.unwrap_or("no reason was given")))
+}

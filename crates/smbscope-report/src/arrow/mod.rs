@@ -1,0 +1,123 @@
+//! The lists of a document as Arrow tables: the columns are what the document's published JSON schema says of an entry.
+//!
+//! A column is called as the key is. An object within an entry becomes a column for each of its keys, with its own name before
+//! them: `response_time_p95`. A list stays a list. Points in time are timestamps in UTC, times durations, both in
+//! nanoseconds; what is null in the document is null in the table.
+//!
+//! There is one way from a document to a table, for all documents and all lists: a key that a schema gains is a column.
+
+mod column;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{ArrowError, Field, Schema};
+use column::column;
+use serde_json::Value;
+use shape::Shape;
+use std::sync::{Arc, OnceLock};
+
+/// Why there is no such table.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// The document is of no kind that has tables.
+    #[error("no document of smbscope: its schema is {0:?}")]
+    NoDocument(String),
+
+    /// It has no such list.
+    #[error("no table {name:?} in {schema}: it has {}", known.join(", "))]
+    NoTable {
+        /// What was asked for.
+        name: String,
+        /// The kind of the document.
+        schema: &'static str,
+        /// The tables that there are.
+        known: Vec<String>,
+    },
+
+    /// The values do not make a table.
+    #[error("the table {name:?} cannot be made: {error}")]
+    Arrow {
+        /// The table.
+        name: String,
+        /// Why not.
+        #[source]
+        error: ArrowError,
+    },
+}
+
+/// A kind of document, with its published schema.
+struct Kind {
+    name: &'static str,
+    text: &'static str,
+    shape: OnceLock<Shape>,
+}
+
+/// A kind whose published schema is the file of that name.
+macro_rules! kind {
+    ($name:literal, $file:literal) => {
+        Kind { name: $name, text: include_str!(concat!("../../../../schema/", $file)), shape: OnceLock::new() }
+    };
+}
+
+static KINDS: [Kind; 4] = [
+    kind!("smbscope.report/1", "smbscope.report-1.schema.json"),
+    kind!("smbscope.bench/1", "smbscope.bench-1.schema.json"),
+    kind!("smbscope.compare/1", "smbscope.compare-1.schema.json"),
+    kind!("smbscope.study/1", "smbscope.study-1.schema.json"),
+];
+
+impl Kind {
+    fn shape(&self) -> &Shape {
+        self.shape.get_or_init(|| serde_json::from_str(self.text).expect("published schemas are read by a test"))
+    }
+}
+
+/// A list of a document as a table with a row an entry; an object as a table with one row. A list within an object is named
+/// with a dot: `timeline.bins`.
+pub fn table(document: &Value, name: &str) -> Result<RecordBatch, TableError> {
+    let kind = kind_of(document)?;
+    let root = kind.shape();
+    let shape = name.split('.').try_fold(root, |shape, key| root.resolved(shape).property(key));
+    let Some(shape) = shape.filter(|shape| root.has_columns(shape)) else {
+        let (name, known) = (name.to_owned(), root.tables().map(str::to_owned).collect());
+        return Err(TableError::NoTable { name, schema: kind.name, known });
+    };
+    let rows: Vec<&Value> = match at(document, &name.split('.').collect::<Vec<_>>()) {
+        Some(Value::Array(rows)) => rows.iter().collect(),
+        Some(row @ Value::Object(_)) => vec![row],
+        _ => Vec::new(),
+    };
+    batch(root, shape, &rows).map_err(|error| TableError::Arrow { name: name.to_owned(), error })
+}
+
+/// The names of a document's tables.
+pub fn tables(document: &Value) -> Result<Vec<&'static str>, TableError> {
+    Ok(kind_of(document)?.shape().tables().collect())
+}
+
+fn kind_of(document: &Value) -> Result<&'static Kind, TableError> {
+    let schema = document.get("schema").and_then(Value::as_str).unwrap_or_default();
+    KINDS.iter().find(|kind| kind.name == schema).ok_or_else(|| TableError::NoDocument(schema.to_owned()))
+}
+
+fn batch(root: &Shape, shape: &Shape, rows: &[&Value]) -> Result<RecordBatch, ArrowError> {
+    let columns = root.columns(shape);
+    let arrays: Result<Vec<ArrayRef>, ArrowError> = columns
+        .iter()
+        .map(|(path, data_type)| {
+            let values: Vec<Option<&Value>> = rows.iter().map(|row| at(row, path)).collect();
+            column(data_type, &values)
+        })
+        .collect();
+    let field = |(path, data_type): (Vec<&str>, _)| Field::new(path.join("_"), data_type, true);
+    let schema = Arc::new(Schema::new(columns.into_iter().map(field).collect::<Vec<_>>()));
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    RecordBatch::try_new_with_options(schema, arrays?, &options)
+}
+
+/// The value below a path of keys.
+fn at<'v>(row: &'v Value, path: &[&str]) -> Option<&'v Value> {
+    path.iter().try_fold(row, |value, key| value.get(key)).filter(|value| !value.is_null())
+}

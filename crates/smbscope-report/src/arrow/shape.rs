@@ -1,0 +1,203 @@
+//! What a JSON schema says of values, as Arrow types.
+
+use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Points in time, in nanoseconds since the Unix epoch.
+const INSTANTS: [&str; 7] = ["first_ns", "last_ns", "start_ns", "end_ns", "time_ns", "started_ns", "request_first_ns"];
+/// Statistics of times, in nanoseconds. What they say of anything else has fractions.
+const STATISTICS: [&str; 9] = ["min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p999"];
+/// Types within types that are followed; the schemas have five.
+const DEPTH_MAX: usize = 12;
+
+/// A JSON schema, as far as tables need it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Shape {
+    #[serde(rename = "type")]
+    types: Option<Types>,
+    #[serde(rename = "$ref")]
+    reference: Option<String>,
+    properties: Properties,
+    items: Option<Box<OrAnything>>,
+    #[serde(rename = "additionalProperties")]
+    others: Option<Box<OrAnything>>,
+    #[serde(rename = "anyOf")]
+    any_of: Vec<Shape>,
+    #[serde(rename = "oneOf")]
+    one_of: Vec<Shape>,
+    #[serde(rename = "$defs")]
+    definitions: BTreeMap<String, Shape>,
+}
+
+/// One type, or several of which one is mostly null.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Types {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// A schema, or whether there may be anything.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum OrAnything {
+    Anything(#[expect(dead_code, reason = "true and false are the same for a table")] bool),
+    Shape(Shape),
+}
+
+impl OrAnything {
+    fn shape(&self) -> Option<&Shape> {
+        match self {
+            OrAnything::Anything(_) => None,
+            OrAnything::Shape(shape) => Some(shape),
+        }
+    }
+}
+
+/// The keys of an object, in their order.
+#[derive(Debug, Default)]
+struct Properties(Vec<(String, Shape)>);
+
+impl<'de> Deserialize<'de> for Properties {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Properties, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Properties;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of schemas")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Properties, M::Error> {
+                let mut all = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    all.push(entry);
+                }
+                Ok(Properties(all))
+            }
+        }
+        from.deserialize_map(InOrder)
+    }
+}
+
+/// A column: the keys that lead to it, and its type.
+pub(super) type Column<'s> = (Vec<&'s str>, DataType);
+
+impl Shape {
+    /// The schema of a key.
+    pub(super) fn property(&self, name: &str) -> Option<&Shape> {
+        self.properties.0.iter().find(|(key, _)| key == name).map(|(_, shape)| shape)
+    }
+
+    /// The keys of a document whose values are tables.
+    pub(super) fn tables(&self) -> impl Iterator<Item = &str> {
+        self.properties.0.iter().filter(|(_, shape)| self.has_columns(shape)).map(|(key, _)| key.as_str())
+    }
+
+    /// Whether a value is an object with known keys, or a list of them.
+    pub(super) fn has_columns(&self, shape: &Shape) -> bool {
+        self.properties_of(self.entry(shape)).next().is_some()
+    }
+
+    /// The columns of a table.
+    pub(super) fn columns<'s>(&'s self, shape: &'s Shape) -> Vec<Column<'s>> {
+        let mut columns = Vec::new();
+        self.add_columns(self.entry(shape), &mut Vec::new(), &mut columns);
+        columns
+    }
+
+    fn add_columns<'s>(&'s self, shape: &'s Shape, path: &mut Vec<&'s str>, columns: &mut Vec<Column<'s>>) {
+        for (key, shape) in self.properties_of(shape) {
+            path.push(key);
+            let nested = self.resolved(shape);
+            match self.properties_of(nested).next().is_some() && path.len() < DEPTH_MAX {
+                true => self.add_columns(nested, path, columns),
+                false => columns.push((path.clone(), self.data_type(key, shape, path.len()))),
+            }
+            path.pop();
+        }
+    }
+
+    /// What an entry of a list is; of what is no list the thing itself.
+    fn entry<'s>(&'s self, shape: &'s Shape) -> &'s Shape {
+        let shape = self.resolved(shape);
+        let items = shape.items.as_ref().and_then(|items| items.shape());
+        items.map_or(shape, |items| self.resolved(items))
+    }
+
+    /// What a schema refers to, without the alternative of null.
+    pub(super) fn resolved<'s>(&'s self, shape: &'s Shape) -> &'s Shape {
+        let mut shape = shape;
+        for _ in 0..DEPTH_MAX {
+            let named = shape.reference.as_deref().and_then(|name| name.strip_prefix("#/$defs/"));
+            let mut alternatives = shape.any_of.iter().filter(|shape| shape.kind() != Some("null"));
+            shape = match (named.and_then(|name| self.definitions.get(name)), alternatives.next()) {
+                (Some(named), _) => named,
+                (None, Some(only)) if alternatives.next().is_none() => only,
+                _ => return shape,
+            };
+        }
+        shape
+    }
+
+    /// The keys of an object; where it is one of several, the keys of all of them.
+    fn properties_of<'s>(&'s self, shape: &'s Shape) -> impl Iterator<Item = (&'s str, &'s Shape)> {
+        let own = shape.properties.0.iter();
+        let others = shape.one_of.iter().flat_map(|other| self.resolved(other).properties.0.iter());
+        own.chain(others).map(|(key, shape)| (key.as_str(), shape))
+    }
+
+    /// The type that is not null.
+    fn kind(&self) -> Option<&str> {
+        match self.types.as_ref()? {
+            Types::One(only) => Some(only),
+            Types::Several(all) => all.iter().map(String::as_str).find(|kind| *kind != "null").or(Some("null")),
+        }
+    }
+
+    fn data_type(&self, key: &str, shape: &Shape, depth: usize) -> DataType {
+        let shape = self.resolved(shape);
+        let nested = |shape: Option<&Shape>| match shape.filter(|_| depth < DEPTH_MAX) {
+            Some(shape) => self.data_type(key, shape, depth + 1),
+            None => DataType::Utf8,
+        };
+        match shape.kind() {
+            Some("integer") => integer(key),
+            Some("number") => DataType::Float64,
+            Some("boolean") => DataType::Boolean,
+            Some("array") => list(nested(shape.items.as_ref().and_then(|items| items.shape()))),
+            _ if self.properties_of(shape).next().is_some() => {
+                let field = |(key, shape)| Field::new(key, self.data_type(key, shape, depth + 1), true);
+                DataType::Struct(self.properties_of(shape).map(field).collect())
+            }
+            Some("object") => list(entries(nested(shape.others.as_ref().and_then(|others| others.shape())))),
+            _ => DataType::Utf8,
+        }
+    }
+}
+
+fn integer(key: &str) -> DataType {
+    match key {
+        _ if INSTANTS.contains(&key) => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
+        _ if STATISTICS.contains(&key) || key.ends_with("_ns") => DataType::Duration(TimeUnit::Nanosecond),
+        _ => DataType::Int64,
+    }
+}
+
+fn list(of: DataType) -> DataType {
+    DataType::List(Arc::new(Field::new("item", of, true)))
+}
+
+/// The fields of what an object with any keys becomes a list of.
+pub(super) const ENTRY: [&str; 2] = ["key", "value"];
+
+/// A key of an object with any keys, and its value.
+fn entries(value: DataType) -> DataType {
+    let [key, of] = ENTRY;
+    DataType::Struct(Fields::from(vec![Field::new(key, DataType::Utf8, true), Field::new(of, value, true)]))
+}

@@ -1,0 +1,112 @@
+use super::*;
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{DurationNanosecondType, Int64Type, TimestampNanosecondType};
+use arrow_schema::{DataType, TimeUnit};
+use serde_json::json;
+
+/// A report with one command, and what is needed of the rest.
+fn report() -> Value {
+    json!({
+        "schema": "smbscope.report/1",
+        "commands": [
+            {
+                "protocol": "SMB2", "command": "READ", "groups": ["Read"], "count": 3,
+                "errors": {"STATUS_END_OF_FILE": 2},
+                "response_time": {"count": 3, "p50": 1_500, "p95": null},
+                "subcommands": [{"subcommand": "X", "count": 1, "response_time": {"max": 7}}],
+            },
+            {"protocol": "SMB2", "command": "CLOSE", "count": 1, "errors": {}, "subcommands": []},
+        ],
+        "episodes": [{"number": 1, "start_ns": 1_700_000_000_000_000_001_i64, "waited_ns": 5}],
+        "verdict": {"who": "server", "subject": {"server": "10.0.0.1:445"}, "slow": []},
+    })
+}
+
+#[test]
+fn nested_keys_become_columns_with_their_types() {
+    let commands = table(&report(), "commands").expect("a table");
+    assert_eq!(commands.num_rows(), 2);
+    let p50 = commands.column_by_name("response_time_p50").expect("a column");
+    assert_eq!(p50.data_type(), &DataType::Duration(TimeUnit::Nanosecond));
+    let p50 = p50.as_primitive::<DurationNanosecondType>();
+    assert_eq!((p50.value(0), p50.is_null(1)), (1_500, true));
+    // Of how many it is, is no time.
+    let count = commands.column_by_name("response_time_count").expect("a column").as_primitive::<Int64Type>();
+    assert_eq!(count.value(0), 3);
+    let names = commands.schema();
+    assert_eq!(
+        names.fields()[..3].iter().map(|field| field.name()).collect::<Vec<_>>(),
+        ["protocol", "command", "groups"]
+    );
+}
+
+#[test]
+fn lists_and_objects_with_any_keys_stay_lists() {
+    let commands = table(&report(), "commands").expect("a table");
+    let errors = commands.column_by_name("errors").expect("a column").as_list::<i32>();
+    assert_eq!((errors.value(0).len(), errors.value(1).len()), (1, 0));
+    let first = errors.value(0);
+    let entry = first.as_struct();
+    assert_eq!(entry.column_by_name("key").expect("a field").as_string::<i32>().value(0), "STATUS_END_OF_FILE");
+    assert_eq!(entry.column_by_name("value").expect("a field").as_primitive::<Int64Type>().value(0), 2);
+    let parts = commands.column_by_name("subcommands").expect("a column").as_list::<i32>().value(0);
+    let time = parts.as_struct().column_by_name("response_time").expect("a field").clone();
+    let max = time.as_struct().column_by_name("max").expect("a field").clone();
+    assert_eq!(max.as_primitive::<DurationNanosecondType>().value(0), 7);
+}
+
+#[test]
+fn points_in_time_are_timestamps_and_spans_are_durations() {
+    let episodes = table(&report(), "episodes").expect("a table");
+    let start = episodes.column_by_name("start_ns").expect("a column");
+    assert_eq!(start.data_type(), &DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())));
+    assert_eq!(start.as_primitive::<TimestampNanosecondType>().value(0), 1_700_000_000_000_000_001);
+    let waited = episodes.column_by_name("waited_ns").expect("a column");
+    assert_eq!(waited.as_primitive::<DurationNanosecondType>().value(0), 5);
+}
+
+#[test]
+fn an_object_is_a_table_with_one_row() {
+    let verdict = table(&report(), "verdict").expect("a table");
+    let text = |name: &str| {
+        let column = verdict.column_by_name(name).expect("a column").as_string::<i32>().clone();
+        column.iter().map(|text| text.map(str::to_owned)).collect::<Vec<_>>()
+    };
+    assert_eq!(text("who"), [Some("server".to_owned())]);
+    // One of the two is there.
+    assert_eq!((text("subject_server"), text("subject_client")), (vec![Some("10.0.0.1:445".to_owned())], vec![None]));
+}
+
+#[test]
+fn every_published_table_can_be_made_of_nothing() {
+    for kind in &KINDS {
+        let document = json!({ "schema": kind.name });
+        let names = tables(&document).expect("a document");
+        assert!(names.len() > 1, "{}: {names:?}", kind.name);
+        for name in names {
+            let table = table(&document, name).unwrap_or_else(|error| panic!("{}: {error}", kind.name));
+            assert_eq!(table.num_rows(), 0);
+            assert!(table.num_columns() > 0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_table_is_an_error_that_lists_the_tables() {
+    let error = table(&report(), "warnings").expect_err("a list of texts").to_string();
+    assert!(
+        error.starts_with("no table \"warnings\" in smbscope.report/1: it has generator, matched, captures"),
+        "{error}"
+    );
+    let error = table(&json!([1]), "commands").expect_err("no document").to_string();
+    assert_eq!(error, "no document of smbscope: its schema is \"\"");
+}
+
+#[test]
+fn a_list_within_an_object_is_named_with_a_dot() {
+    let document =
+        json!({ "schema": "smbscope.report/1", "timeline": { "bins": [{ "start_ns": 1 }, { "start_ns": 2 }] } });
+    assert_eq!(table(&document, "timeline.bins").expect("a table").num_rows(), 2);
+    assert_eq!(table(&document, "timeline").expect("a table").num_rows(), 1);
+}

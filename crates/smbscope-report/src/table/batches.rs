@@ -1,0 +1,213 @@
+//! The exchange table as Arrow record batches, a bounded number of rows at a time.
+//!
+//! Names (commands, users, shares …) are dictionaries, each batch with its own.
+
+use super::columns::{COLUMNS, Cells, Kind, Row, Written};
+use arrow_array::builder::{
+    BooleanBuilder, Int64Builder, StringBuilder, StringDictionaryBuilder, UInt16Builder, UInt32Builder, UInt64Builder,
+};
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use smbscope_model::Exchange;
+use std::sync::Arc;
+
+/// Rows of a batch.
+pub const BATCH_ROWS: usize = 8 << 10;
+/// Bytes of text in the rows of a batch.
+pub const BATCH_TEXT_BYTES: usize = 4 << 20;
+
+/// Gathers exchanges in batches of [`BATCH_ROWS`] rows, or fewer where their texts take [`BATCH_TEXT_BYTES`].
+pub struct ExchangeBatches {
+    schema: SchemaRef,
+    batch: Batch,
+}
+
+impl Default for ExchangeBatches {
+    fn default() -> ExchangeBatches {
+        let fields = COLUMNS.map(|column| Field::new(column.name, data_type(column.kind), true));
+        ExchangeBatches { schema: Arc::new(Schema::new(Vec::from(fields))), batch: Batch::new() }
+    }
+}
+
+impl ExchangeBatches {
+    /// The columns.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// Adds a row, and hands the batch out that is full with it.
+    pub fn add(&mut self, exchange: &Exchange, exchange_id: u64, capture_names: &[String]) -> Option<RecordBatch> {
+        self.batch.add(&Row::new(exchange, exchange_id, capture_names));
+        if self.batch.is_full() { self.rest() } else { None }
+    }
+
+    /// Hands the rows out that are in no batch yet, if there are any.
+    pub fn rest(&mut self) -> Option<RecordBatch> {
+        let rows = self.batch.rows;
+        (rows > 0).then(|| {
+            let columns = self.batch.take();
+            RecordBatch::try_new(self.schema(), columns).expect("columns and schema are made from one list")
+        })
+    }
+}
+
+fn data_type(kind: Kind) -> DataType {
+    match kind {
+        Kind::Ordinal | Kind::Bytes | Kind::Instant | Kind::Duration => DataType::Int64,
+        Kind::Wide => DataType::UInt64,
+        Kind::Packets => DataType::UInt32,
+        Kind::Port => DataType::UInt16,
+        Kind::Flag => DataType::Boolean,
+        Kind::Name => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+        Kind::Text => DataType::Utf8,
+    }
+}
+
+/// Rows that are not encoded yet, column by column.
+struct Batch {
+    columns: Vec<Values>,
+    rows: usize,
+    text_bytes: usize,
+    /// The column whose turn it is.
+    at: usize,
+    scratch: String,
+}
+
+enum Values {
+    Signed(Int64Builder),
+    Wide(UInt64Builder),
+    Packets(UInt32Builder),
+    Port(UInt16Builder),
+    Flag(BooleanBuilder),
+    Name(StringDictionaryBuilder<Int32Type>),
+    Text(StringBuilder),
+}
+
+impl Values {
+    fn new(kind: Kind) -> Values {
+        match kind {
+            Kind::Ordinal | Kind::Bytes | Kind::Instant | Kind::Duration => Values::Signed(Int64Builder::new()),
+            Kind::Wide => Values::Wide(UInt64Builder::new()),
+            Kind::Packets => Values::Packets(UInt32Builder::new()),
+            Kind::Port => Values::Port(UInt16Builder::new()),
+            Kind::Flag => Values::Flag(BooleanBuilder::new()),
+            Kind::Name => Values::Name(StringDictionaryBuilder::new()),
+            Kind::Text => Values::Text(StringBuilder::new()),
+        }
+    }
+
+    /// The values as an array; what follows begins a new one.
+    fn take(&mut self) -> ArrayRef {
+        match self {
+            Values::Signed(values) => Arc::new(values.finish()),
+            Values::Wide(values) => Arc::new(values.finish()),
+            Values::Packets(values) => Arc::new(values.finish()),
+            Values::Port(values) => Arc::new(values.finish()),
+            Values::Flag(values) => Arc::new(values.finish()),
+            Values::Name(values) => Arc::new(values.finish()),
+            Values::Text(values) => Arc::new(values.finish()),
+        }
+    }
+}
+
+impl Batch {
+    fn new() -> Batch {
+        let columns = COLUMNS.iter().map(|column| Values::new(column.kind)).collect();
+        Batch { columns, rows: 0, text_bytes: 0, at: 0, scratch: String::new() }
+    }
+
+    fn add(&mut self, row: &Row) {
+        self.at = 0;
+        row.fill(self);
+        self.rows += 1;
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows >= BATCH_ROWS || self.text_bytes >= BATCH_TEXT_BYTES
+    }
+
+    fn take(&mut self) -> Vec<ArrayRef> {
+        (self.rows, self.text_bytes) = (0, 0);
+        self.columns.iter_mut().map(Values::take).collect()
+    }
+
+    fn next(&mut self) -> &mut Values {
+        self.at += 1;
+        &mut self.columns[self.at - 1]
+    }
+
+    fn signed(&mut self, value: Option<i64>) {
+        match self.next() {
+            Values::Signed(values) => values.append_option(value),
+            _ => unreachable!("{DIFFERENT}"),
+        }
+    }
+}
+
+/// Why a value always meets a column of its kind.
+const DIFFERENT: &str = "kinds and calls are made from one list, in `columns.rs`";
+
+impl Cells for Batch {
+    fn ordinal(&mut self, value: Option<u64>) {
+        // Nothing that is counted one by one gets as far as 63 bits.
+        self.signed(value.map(|value| i64::try_from(value).unwrap_or(i64::MAX)));
+    }
+
+    fn bytes(&mut self, value: u64) {
+        self.ordinal(Some(value));
+    }
+
+    fn packets(&mut self, value: u32) {
+        match self.next() {
+            Values::Packets(values) => values.append_value(value),
+            _ => unreachable!("{DIFFERENT}"),
+        }
+    }
+
+    fn port(&mut self, value: u16) {
+        match self.next() {
+            Values::Port(values) => values.append_value(value),
+            _ => unreachable!("{DIFFERENT}"),
+        }
+    }
+
+    fn wide(&mut self, value: Option<u64>) {
+        match self.next() {
+            Values::Wide(values) => values.append_option(value),
+            _ => unreachable!("{DIFFERENT}"),
+        }
+    }
+
+    fn instant(&mut self, value: Option<i64>) {
+        self.signed(value);
+    }
+
+    fn duration(&mut self, value: Option<i64>) {
+        self.signed(value);
+    }
+
+    fn flag(&mut self, value: bool) {
+        match self.next() {
+            Values::Flag(values) => values.append_value(value),
+            _ => unreachable!("{DIFFERENT}"),
+        }
+    }
+
+    fn name(&mut self, value: Option<impl Written>) {
+        self.text(value);
+    }
+
+    fn text(&mut self, value: Option<impl Written>) {
+        self.scratch.clear();
+        self.at += 1;
+        let text = value.as_ref().map_or("", |value| value.written(&mut self.scratch));
+        self.text_bytes += text.len();
+        let text = Some(text).filter(|text| !text.is_empty());
+        match &mut self.columns[self.at - 1] {
+            Values::Name(values) => values.append_option(text),
+            Values::Text(values) => values.append_option(text),
+            _ => unreachable!("{DIFFERENT}"),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+"""What users call. Options have the names of the command line's, with _ for -."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from smbscope import _command, _smbscope
+from smbscope._command import Path
+from smbscope._smbscope import Analysis, Document, Table
+
+Several: TypeAlias = str | Sequence[str]
+
+
+class Bench(Document):
+    """What a run of `bench` measured: `smbscope.bench/1`."""
+
+    @property
+    def runs(self) -> Table:
+        """A row a load point."""
+        return self.table("runs")
+
+
+class Comparison(Document):
+    """Sides beside each other: `smbscope.compare/1`."""
+
+    @property
+    def answers(self) -> Table:
+        """What is slower or faster, and how sure that is."""
+        return self.table("answers")
+
+    @property
+    def groups(self) -> Table:
+        """By operation group."""
+        return self.table("groups")
+
+    @property
+    def commands(self) -> Table:
+        """By command."""
+        return self.table("commands")
+
+
+class Study(Document):
+    """The runs of a study, and what came of them: `smbscope.study/1`."""
+
+    @property
+    def variants(self) -> Table:
+        """What was compared."""
+        return self.table("variants")
+
+    @property
+    def runs(self) -> Table:
+        """A row a run."""
+        return self.table("runs")
+
+    @property
+    def results(self) -> Table:
+        """A row a measure of a variant, with its factor and interval."""
+        return self.table("results")
+
+
+def analyze(
+    paths: Path | Iterable[Path],
+    *,
+    filter: str | None = None,  # noqa: A002 - the name of the command line
+    port: int | Sequence[int] = (),
+    episode: int | None = None,
+    what_if: Several = (),
+    by: Several = (),
+    sort: str | None = None,
+    interval: str | None = None,
+    slow: str | None = None,
+    no_findings: bool = False,
+    thresholds: Path | None = None,
+    beside: str | None = None,
+    title: str | None = None,
+    threads: int | None = None,
+    memory: int | None = None,
+) -> Analysis:
+    """Analyse captures: the response time of every SMB command in them. Several captures are one, in time order.
+
+    The options are those of `smbscope analyze`. Python's lock is released, and Ctrl-C ends it.
+    """
+    options = {
+        "filter": filter,
+        "port": port,
+        "episode": episode,
+        "what_if": what_if,
+        "by": by,
+        "sort": sort,
+        "interval": interval,
+        "slow": slow,
+        "no_findings": no_findings,
+        "thresholds": thresholds,
+        "beside": beside,
+        "title": title,
+        "threads": threads,
+        "memory": memory,
+    }
+    return _smbscope.analyze([*_command.arguments(options), "--", *_command.paths(paths)])
+
+
+def bench(
+    target: str | None = None,
+    *,
+    password: str | None = None,
+    workload: str | Path | None = None,
+    loadfile: Path | None = None,
+    set: Mapping[str, object] | None = None,  # noqa: A002 - the name of the command line
+    users: int | str | None = None,
+    duration: str | None = None,
+    warmup: str | None = None,
+    rate: float | str | None = None,
+    rate_per_user: float | str | None = None,
+    rates: str | None = None,
+    arrivals: str | None = None,
+    think: str | None = None,
+    find_capacity: str | None = None,
+    no_prepare: bool = False,
+    sessions_per_user: int | None = None,
+    connections_per_session: int | None = None,
+    connect_rate: int | None = None,
+    seed: int | None = None,
+    busy_poll: bool = False,
+    threads: int | None = None,
+    operations: int | None = None,
+    passes: int | None = None,
+    stop_on_errors: int | None = None,
+    on_failure: str | None = None,
+    capture: bool = False,
+    server_metrics: str | None = None,
+    storage_latency: str | None = None,
+    storage_iops: int | None = None,
+    storage_bandwidth: str | None = None,
+    by: Several = (),
+    output: Path | None = None,
+    title: str | None = None,
+    dialect: str | None = None,
+    signing: str | None = None,
+    signing_algorithm: str | None = None,
+    encryption: str | None = None,
+    transport: str | None = None,
+    login: str | None = None,
+    password_file: Path | None = None,
+    timeout: str | None = None,
+    prepare_timeout: str | None = None,
+    compound: bool = False,
+    raw: bool = False,
+    leases: bool = False,
+) -> Bench:
+    """Load a server with users of a workload, and measure the response time of every command.
+
+    The target is `smb://[user@]host[:port]/share[/dir]`; without one, a private Samba server is started. The options
+    are those of `smbscope bench`, which runs as a process of its own. A password never stands on a command line.
+    """
+    options: dict[str, object] = {
+        "workload": workload,
+        "loadfile": loadfile,
+        "set": [f"{name}={value}" for name, value in (set or {}).items()],
+        "users": users,
+        "duration": duration,
+        "warmup": warmup,
+        "rate": rate,
+        "rate_per_user": rate_per_user,
+        "rates": rates,
+        "arrivals": arrivals,
+        "think": think,
+        "find_capacity": find_capacity,
+        "no_prepare": no_prepare,
+        "sessions_per_user": sessions_per_user,
+        "connections_per_session": connections_per_session,
+        "connect_rate": connect_rate,
+        "seed": seed,
+        "busy_poll": busy_poll,
+        "threads": threads,
+        "operations": operations,
+        "passes": passes,
+        "stop_on_errors": stop_on_errors,
+        "on_failure": on_failure,
+        "capture": capture,
+        "server_metrics": server_metrics,
+        "storage_latency": storage_latency,
+        "storage_iops": storage_iops,
+        "storage_bandwidth": storage_bandwidth,
+        "by": by,
+        "output": output,
+        "title": title,
+        "dialect": dialect,
+        "signing": signing,
+        "signing_algorithm": signing_algorithm,
+        "encryption": encryption,
+        "transport": transport,
+        "login": login,
+        "password_file": password_file,
+        "timeout": timeout,
+        "prepare_timeout": prepare_timeout,
+        "compound": compound,
+        "raw": raw,
+        "leases": leases,
+        "format": "json",
+        "quiet": True,
+    }
+    given = [*_command.arguments(options), *(["--", target] if target is not None else [])]
+    return Bench(_command.run("bench", given, password=password))
+
+
+def compare(
+    *sides: Path | Sequence[Path],
+    name: Several = (),
+    port: int | Sequence[int] = (),
+    by: Several = (),
+    fail_if: Several = (),
+    strict: bool = False,
+    junit: Path | None = None,
+    title: str | None = None,
+    threads: int | None = None,
+    memory: int | None = None,
+) -> Comparison:
+    """Compare captures, saved reports, runs or studies; the first side is the base.
+
+    A side is a path, or a list of the paths of its repetitions. The options are those of `smbscope compare`. Where a
+    limit of `fail_if` is exceeded, LimitError is raised.
+    """
+    options = {
+        "name": name,
+        "port": port,
+        "by": by,
+        "fail_if": fail_if,
+        "strict": strict,
+        "junit": junit,
+        "title": title,
+        "threads": threads,
+        "memory": memory,
+        "format": "json",
+        "quiet": True,
+    }
+    files = [_command.paths(side) for side in sides]
+    given = [*_command.arguments(options), "--", *files[0]] if files else _command.arguments(options)
+    for side in files[1:]:
+        # Where no side has repetitions, each file is a side.
+        given.extend(side if all(len(side) == 1 for side in files) else ["vs", *side])
+    return Comparison(_command.run("compare", given))
+
+
+def study(
+    file: Path,
+    *,
+    output: Path,
+    quick: bool = False,
+    target: Several = (),
+    repetitions: int | None = None,
+    password: str | None = None,
+) -> Study:
+    """Run a study, or go on with one that was interrupted, and compare its variants.
+
+    The options are those of `smbscope study`, which runs as a process of its own.
+    """
+    options = {
+        "output": output,
+        "quick": quick,
+        "target": target,
+        "repetitions": repetitions,
+        "format": "json",
+    }
+    given = [*_command.arguments(options), "--quiet", "--", *_command.paths(file)]
+    return Study(_command.run("study", given, password=password))

@@ -1,0 +1,118 @@
+"""An analysis from Python is the one of the command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import smbscope
+from conftest import DATA, OFFICE, SMB1, cli
+
+CAPTURES = sorted([*DATA.glob("*.pcap.zst"), *(DATA / "found").glob("*.pcap*")])
+
+
+def flat(entry: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A row of a table as the JSON document says it: the keys of an object are columns, maps are lists."""
+    row: dict[str, Any] = {}
+    for key, value in entry.items():
+        if isinstance(value, dict) and key not in ("errors", "outcomes"):
+            row |= flat(value, f"{prefix}{key}_")
+        else:
+            row[prefix + key] = listed(value)
+    return row
+
+
+def listed(value: Any) -> Any:
+    """Objects with any keys within lists."""
+    if isinstance(value, list):
+        return [listed(item) for item in value]
+    if isinstance(value, dict):
+        return {key: pairs(item) if key in ("errors", "outcomes") else listed(item) for key, item in value.items()}
+    return value
+
+
+def pairs(value: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": item} for key, item in sorted(value.items())]
+
+
+def without_nulls(value: Any) -> Any:
+    """What is null in one is missing in the other where an object is null as a whole."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
+def test_the_document_and_its_tables_are_those_of_the_command_line(capture: Path) -> None:
+    said = cli("analyze", "-q", "--format", "json", capture)
+    analysis = smbscope.analyze(capture)
+    assert analysis.to_json() == said
+    document = json.loads(said)
+    assert analysis.to_dict() == document
+    assert {"commands", "groups", "files", "clients", "shares", "connections", "episodes", "findings"} < set(
+        analysis.tables
+    )
+    for name in analysis.tables:
+        value = document[name]
+        entries = value if isinstance(value, list) else [value] if value is not None else []
+        rows = analysis.table(name).to_pylist()
+        assert len(rows) == len(entries), name
+        for row, entry in zip(rows, entries, strict=True):
+            expected = flat(entry)
+            for key in ("errors", "outcomes"):
+                for column in [column for column in expected if column == key or column.endswith(f"_{key}")]:
+                    expected[column] = pairs(expected[column])
+            assert without_nulls(row) == without_nulls(expected), name
+
+
+def test_text_and_page_are_those_of_the_command_line(office: smbscope.Analysis, tmp_path: Path) -> None:
+    assert office.to_text() == cli("analyze", "-q", OFFICE)
+    assert office.to_text(full=True) == cli("analyze", "-q", "--full", OFFICE)
+    cli("analyze", "-q", "-o", tmp_path / "cli.html", OFFICE)
+    assert office.to_html() == (tmp_path / "cli.html").read_text(encoding="utf-8")
+    assert office._repr_html_().startswith("<iframe")
+
+
+def test_options_are_those_of_the_command_line() -> None:
+    options = ["--filter", "group == Read", "--by", "client,file", "--sort", "bytes", "--slow", "read=1us"]
+    said = cli("analyze", "-q", "--format", "json", *options, "--title", "A", OFFICE)
+    analysis = smbscope.analyze(
+        OFFICE, filter="group == Read", by=["client", "file"], sort="bytes", slow="read=1us", title="A"
+    )
+    assert analysis.to_json() == said
+    assert len(analysis.table("slices.slices")) > 0
+
+
+def test_an_episode_has_its_commands() -> None:
+    said = cli("analyze", "-q", "--format", "json", "--episode", "1", "--what-if", "rtt=20ms", OFFICE)
+    analysis = smbscope.analyze([OFFICE], episode=1, what_if="rtt=20ms")
+    assert analysis.to_json() == said
+    assert len(analysis.table("waterfall")) > 0 and len(analysis.table("what_if")) == 1
+
+
+def test_several_captures_are_one() -> None:
+    both = smbscope.analyze([SMB1, OFFICE])
+    assert both.to_json() == cli("analyze", "-q", "--format", "json", SMB1, OFFICE)
+    assert len(both.table("captures")) == 2
+
+
+def test_the_result_does_not_depend_on_threads(office: smbscope.Analysis) -> None:
+    for threads in (1, 2, 5):
+        assert smbscope.analyze(OFFICE, threads=threads).to_json() == office.to_json()
+
+
+@pytest.mark.parametrize("ending", ["json", "html", "csv"])
+def test_a_saved_file_is_that_of_the_command_line(office: smbscope.Analysis, tmp_path: Path, ending: str) -> None:
+    cli("analyze", "-q", "-o", tmp_path / f"cli.{ending}", OFFICE)
+    office.save(tmp_path / f"saved.{ending}")
+    assert (tmp_path / f"saved.{ending}").read_bytes() == (tmp_path / f"cli.{ending}").read_bytes()
+
+
+def test_no_output_is_an_input(tmp_path: Path) -> None:
+    capture = tmp_path / "capture.json"
+    capture.write_bytes(OFFICE.read_bytes())
+    with pytest.raises(smbscope.SmbscopeError, match="it is the input"):
+        smbscope.analyze(capture).save(capture)
+    assert capture.read_bytes() == OFFICE.read_bytes()
