@@ -2,14 +2,17 @@
 
 use crate::channels::{Channels, Watch};
 use crate::flow::{FlowState, begins_connection};
+use crate::least::Least;
 use crate::ledger::Shared;
 use crate::names::Sessions;
 use crate::offers::OfferPool;
 use crate::sink::ExchangeSink;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission, StreamSink};
 use smbscope_model::{
-    ClockStep, Connection, Direction, Endpoints, ForeignReply, Limits, Quality, Role, SeenTwice, Timestamp,
+    ClockStep, Connection, Direction, Endpoints, FlowId, ForeignReply, Limits, PacketRef, Quality, Role, SeenTwice,
+    Timestamp,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Ports that promise SMB: direct TCP and the NetBIOS session service.
@@ -40,15 +43,29 @@ pub struct Analyzer<E: ExchangeSink> {
     quality: Quality,
     sessions: Sessions,
     offers: OfferPool,
-    connections: Vec<Connection>,
+    /// Those that began first.
+    connections: BTreeMap<FlowId, Box<Connection>>,
     connections_left_out: u64,
     /// Bytes of the names in `connections`.
     connection_names: usize,
     steps_back: Arc<[ClockStep]>,
-    clock_steps: Vec<ClockStep>,
-    foreign_replies: Vec<ForeignReply>,
-    routed: Vec<Endpoints>,
+    clock_steps: ClockSteps,
+    foreign_replies: ForeignReplies,
+    routed: Routed,
     initials: Vec<Initials>,
+}
+
+/// The first steps of the clock, by the packets around them: each connection that a step is seen in has some of its own.
+pub(crate) type ClockSteps = Least<256, (PacketRef, PacketRef), ClockStep>;
+/// Servers that answered in another protocol, in the order of their addresses.
+pub(crate) type ForeignReplies = Least<{ ForeignReply::MAX_LISTED }, ForeignReply>;
+/// Connections that were captured on both sides of a router, in the order of their addresses.
+pub(crate) type Routed = Least<{ SeenTwice::MAX_NAMED }, Endpoints>;
+
+impl ClockSteps {
+    pub(crate) fn note(&mut self, step: ClockStep) {
+        self.add((step.after.packet, step.before.packet), step);
+    }
 }
 
 /// Initial sequence numbers of client and server, when the connection began, and its ends.
@@ -64,11 +81,9 @@ pub struct Outcome {
     /// Connections that are not in the list because it was full.
     pub connections_left_out: u64,
     /// Where the clock of the capture stepped within exchanges.
-    pub clock_steps: Vec<ClockStep>,
-    /// Servers that answered in another protocol, at most [`ForeignReply::MAX_LISTED`].
-    pub foreign_replies: Vec<ForeignReply>,
-    /// Connections that were captured on both sides of a router.
-    pub(crate) routed: Vec<Endpoints>,
+    pub(crate) clock_steps: ClockSteps,
+    pub(crate) foreign_replies: ForeignReplies,
+    pub(crate) routed: Routed,
     pub(crate) initials: Vec<Initials>,
 }
 
@@ -81,13 +96,13 @@ impl<E: ExchangeSink> Analyzer<E> {
             options,
             emit,
             quality: Quality::default(),
-            connections: Vec::new(),
+            connections: BTreeMap::new(),
             connections_left_out: 0,
             connection_names: 0,
             steps_back: Arc::default(),
-            clock_steps: Vec::new(),
-            foreign_replies: Vec::new(),
-            routed: Vec::new(),
+            clock_steps: ClockSteps::default(),
+            foreign_replies: ForeignReplies::default(),
+            routed: Routed::default(),
             initials: Vec::new(),
         }
     }
@@ -106,10 +121,9 @@ impl<E: ExchangeSink> Analyzer<E> {
     /// Sums up.
     pub fn finish(mut self) -> Outcome {
         self.quality.evicted_names += self.sessions.forgotten;
-        self.connections.sort_by_key(|connection| connection.flow);
         Outcome {
             quality: self.quality,
-            connections: self.connections,
+            connections: self.connections.into_values().map(|connection| *connection).collect(),
             connections_left_out: self.connections_left_out,
             clock_steps: self.clock_steps,
             foreign_replies: self.foreign_replies,
@@ -120,8 +134,8 @@ impl<E: ExchangeSink> Analyzer<E> {
 
     /// Notes what tells that a connection was captured at two places.
     fn note_places(&mut self, connection: &Connection, view: &FlowView, end: &FlowEnd) {
-        if end.quality.copies_behind_router > 0 && self.routed.len() < SeenTwice::MAX_NAMED {
-            self.routed.push(connection.endpoints);
+        if end.quality.copies_behind_router > 0 {
+            self.routed.add(connection.endpoints, ());
         }
         // Address translation keeps sequence numbers, and two connections have both alike by no chance.
         if let [Some(forward), Some(backward)] = end.initial
@@ -142,6 +156,14 @@ impl<E: ExchangeSink> Analyzer<E> {
                 self.quality.evicted_names += u64::from(!fits);
                 fits
             });
+        }
+    }
+
+    /// Makes room in the list of connections by the one that began last.
+    fn leave_out_last(&mut self) {
+        if let Some((_, last)) = self.connections.pop_last() {
+            self.connection_names -= last.users.iter().chain(&last.shares).map(|name| name.len()).sum::<usize>();
+            self.connections_left_out += 1;
         }
     }
 
@@ -205,11 +227,10 @@ impl<E: ExchangeSink> StreamSink for Analyzer<E> {
         let Some(mut connection) = flow.and_then(|flow| flow.close(view, &end, &mut self.shared())) else { return };
         self.note_places(&connection, view, &end);
         self.emit.closed(&connection);
-        if self.connections.len() < self.options.limits.connections {
-            self.shorten_names(&mut connection);
-            self.connections.push(connection);
-        } else {
-            self.connections_left_out += 1;
+        self.shorten_names(&mut connection);
+        self.connections.insert(connection.flow, Box::new(connection));
+        if self.connections.len() > self.options.limits.connections {
+            self.leave_out_last();
         }
     }
 }

@@ -2,8 +2,9 @@
 //! is followed by itself: a shard, or a connection where a shard goes through its segments connection by connection.
 
 use ahash::RandomState;
+use serde::{Deserialize, Serialize};
 use smbscope_model::FlowId;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,6 +68,17 @@ impl Channels {
         self.coupled.store(true, Ordering::Relaxed);
     }
 
+    /// All of what was seen.
+    pub(crate) fn met(&self) -> Met {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let binding = seen.ids.iter().filter(|(_, id)| !matches!(id.binding, Parts::None)).map(|(id, _)| *id);
+        Met {
+            servers: seen.servers.keys().copied().collect(),
+            binding: binding.collect(),
+            too_many: seen.servers.len() >= MAX_WATCHED,
+        }
+    }
+
     /// A part uses a session id with a server, perhaps to bind another connection to it.
     fn note(&self, session_id: u64, server: IpAddr, part: u64, binds: bool) {
         // The table is sound after a panic: it only ever gains parts.
@@ -86,6 +98,52 @@ impl Channels {
             id.binding.add(part);
         }
     }
+}
+
+/// The sessions that a part of an analysis met, to notice one that spans several parts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Met {
+    servers: BTreeSet<(u64, IpAddr)>,
+    /// Those that another connection was bound to, so that they may be sessions of another address.
+    binding: BTreeSet<u64>,
+    /// There were more than are watched.
+    too_many: bool,
+}
+
+impl Met {
+    pub(crate) fn merge(&mut self, other: Met) {
+        self.servers.extend(other.servers);
+        self.binding.extend(other.binding);
+        self.too_many |= other.too_many;
+    }
+}
+
+/// Which of several parts have sessions in common: groups of their indices, each part in one group, both in order.
+pub(crate) fn coupled<'m>(parts: impl Iterator<Item = &'m Met> + Clone) -> Vec<Vec<usize>> {
+    let mut groups: Vec<usize> = (0..parts.clone().count()).collect();
+    let mut join = |one: usize, other: usize| {
+        let (into, from) = (groups[one].min(groups[other]), groups[one].max(groups[other]));
+        groups.iter_mut().filter(|group| **group == from).for_each(|group| *group = into);
+    };
+    let bound: BTreeSet<u64> = parts.clone().flat_map(|met| &met.binding).copied().collect();
+    let (mut sessions, mut ids) = (HashMap::new(), HashMap::new());
+    for (part, met) in parts.enumerate() {
+        if met.too_many && part > 0 {
+            join(0, part);
+        }
+        let all = met.servers.iter().map(|session| (session.0, Some(session.1)));
+        for (id, server) in all.chain(met.binding.iter().map(|id| (*id, None))) {
+            if let Some(server) = server {
+                join(*sessions.entry((id, server)).or_insert(part), part);
+            }
+            if bound.contains(&id) {
+                join(*ids.entry(id).or_insert(part), part);
+            }
+        }
+    }
+    let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    groups.iter().enumerate().for_each(|(part, group)| members.entry(*group).or_default().push(part));
+    members.into_values().collect()
 }
 
 /// A shard's way to tell the others.
@@ -187,6 +245,27 @@ mod tests {
     }
 
     #[test]
+    fn parts_are_coupled_by_a_session_of_one_server_or_by_a_channel_to_another_address() {
+        let part = |uses: &[(u8, u64)], binds: &[(u8, u64)]| {
+            let channels = Arc::new(Channels::default());
+            let mut watch = Watch::new(0, false, Arc::clone(&channels));
+            uses.iter().for_each(|(server, id)| watch.uses(address(*server), *id, FLOW));
+            binds.iter().for_each(|(server, id)| watch.binds(address(*server), *id, FLOW));
+            channels.met()
+        };
+        let parts = [
+            part(&[(1, 7), (1, 9)], &[]),
+            // The same number at another server is another session.
+            part(&[(2, 7)], &[]),
+            part(&[(1, 9)], &[]),
+            part(&[(3, 5)], &[]),
+            part(&[], &[(4, 5)]),
+            part(&[], &[]),
+        ];
+        assert_eq!(coupled(parts.iter()), [vec![0, 2], vec![1], vec![3, 4], vec![5]]);
+    }
+
+    #[test]
     fn more_sessions_than_can_be_watched_count_as_coupled() {
         let channels = Arc::new(Channels::default());
         let mut watch = Watch::new(0, false, Arc::clone(&channels));
@@ -194,5 +273,6 @@ mod tests {
         assert!(!channels.are_coupled());
         watch.uses(address(1), u64::MAX, FLOW);
         assert!(channels.are_coupled());
+        assert_eq!(coupled([Met::default(), channels.met(), Met::default()].iter()), [vec![0, 1], vec![2]]);
     }
 }

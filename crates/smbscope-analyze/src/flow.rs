@@ -5,7 +5,7 @@ use crate::content::Content;
 use crate::framer::{Frame, Framer};
 use crate::ledger::Shared;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission};
-use smbscope_model::{Direction, ForeignReply, Quality};
+use smbscope_model::{Direction, ForeignProtocol, ForeignReply, Quality};
 use smbscope_wire::{smb1, smb2};
 
 /// What the analysis keeps for a flow.
@@ -18,7 +18,7 @@ pub struct FlowState {
     frames: Vec<Frame>,
     /// By direction, whether its first bytes were seen, and the protocol that they are of if it is plainly another one.
     heard: [bool; 2],
-    foreign: [Option<&'static str>; 2],
+    foreign: [Option<ForeignProtocol>; 2],
     /// Framing counts until it is known whether the flow is SMB at all.
     quality: Quality,
 }
@@ -101,9 +101,7 @@ impl FlowState {
         if let Some(protocol) = self.foreign[server.index()] {
             shared.quality.foreign_replies += 1;
             let reply = ForeignReply { server: view.ends(server).0, protocol };
-            if shared.foreign_replies.len() < ForeignReply::MAX_LISTED && !shared.foreign_replies.contains(&reply) {
-                shared.foreign_replies.push(reply);
-            }
+            shared.foreign_replies.add(reply, ());
         }
         Some(connection.close(view, shared, &mut self.framers, end))
     }
@@ -143,15 +141,14 @@ fn client_of(view: &FlowView, by_port: Option<Direction>, direction: Direction, 
 }
 
 /// The protocol that the first bytes of a direction are of, where they are plainly not those of SMB.
-pub(crate) fn foreign_protocol(bytes: &[u8]) -> Option<&'static str> {
+pub(crate) fn foreign_protocol(bytes: &[u8]) -> Option<ForeignProtocol> {
     Some(match bytes {
-        [b'H', b'T', b'T', b'P', b'/', ..] => "HTTP",
-        [b'S', b'S', b'H', b'-', ..] => "SSH",
-        // A record of TLS with a handshake or an alert (RFC 8446 5.1).
-        [0x15 | 0x16, 3, 0..=4, ..] => "TLS",
-        [b'R', b'F', b'B', b' ', ..] => "VNC",
-        [b'2', b'2', b'0', b' ' | b'-', ..] => "FTP or SMTP",
-        [b'*', b' ', b'O', b'K', ..] => "IMAP",
+        [b'H', b'T', b'T', b'P', b'/', ..] => ForeignProtocol::Http,
+        [b'S', b'S', b'H', b'-', ..] => ForeignProtocol::Ssh,
+        [0x15 | 0x16, 3, 0..=4, ..] => ForeignProtocol::Tls,
+        [b'R', b'F', b'B', b' ', ..] => ForeignProtocol::Vnc,
+        [b'2', b'2', b'0', b' ' | b'-', ..] => ForeignProtocol::FtpOrSmtp,
+        [b'*', b' ', b'O', b'K', ..] => ForeignProtocol::Imap,
         _ => return None,
     })
 }

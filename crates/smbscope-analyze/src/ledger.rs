@@ -4,6 +4,7 @@
 //! protocols ([`crate::smb1`], [`crate::smb2`], [`crate::encrypted`]) match. The ledger counts, and keeps exchanges that are
 //! over for a moment: a late retransmission may still be one of theirs.
 
+use crate::analyzer::{ClockSteps, ForeignReplies};
 use crate::framer::Frame;
 use crate::losses::Losses;
 use crate::names::Sessions;
@@ -12,8 +13,8 @@ use crate::pending::{Pending, Recent, Span, Unassigned, note_standstill};
 use crate::sink::ExchangeSink;
 use smbscope_capture::tcp::FlowView;
 use smbscope_model::{
-    ClientOffer, ClockStep, Command, Connection, Dialect, Direction, Endpoints, Exchange, ForeignReply, Group, Offers,
-    Outcome, Protocol, Quality, ServerOffer, Settled, Signing, Status, Subcommand, Timestamp,
+    ClientOffer, ClockStep, Command, Connection, Dialect, Direction, Endpoints, Exchange, Group, Offers, Outcome,
+    Protocol, Quality, ServerOffer, Settled, Signing, Status, Subcommand, Timestamp,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -39,9 +40,9 @@ pub(crate) struct Shared<'a> {
     /// Where the clock was set back, as the reader found out.
     pub(crate) steps_back: &'a [ClockStep],
     /// Where the clock stepped within exchanges.
-    pub(crate) clock_steps: &'a mut Vec<ClockStep>,
+    pub(crate) clock_steps: &'a mut ClockSteps,
     /// Servers that answered in another protocol.
-    pub(crate) foreign_replies: &'a mut Vec<ForeignReply>,
+    pub(crate) foreign_replies: &'a mut ForeignReplies,
 }
 
 /// Whether a complete exchange lies across a step of the clock.
@@ -175,7 +176,7 @@ pub(crate) struct Ledger<'a> {
     offers: &'a mut OfferPool,
     emit: &'a mut dyn ExchangeSink,
     steps_back: &'a [ClockStep],
-    clock_steps: &'a mut Vec<ClockStep>,
+    clock_steps: &'a mut ClockSteps,
     /// Where the client's stream may hide messages.
     pub(crate) client_losses: &'a Losses,
     /// Where the server's stream may hide messages.
@@ -324,10 +325,7 @@ impl<'a> Ledger<'a> {
         let known = self.steps_back.iter().find(|step| is_across(step, exchange));
         if let Some(step) = self.view.clock_step.filter(|step| is_across(step, exchange)).or(known.copied()) {
             exchange.outcome = Outcome::ClockStep;
-            let steps = &mut *self.clock_steps;
-            if steps.len() < ClockStep::MAX_CLOCK_STEPS && !steps.contains(&step) {
-                steps.push(step);
-            }
+            self.clock_steps.note(step);
         }
         if !matches!(exchange.outcome, Outcome::NoResponseByDesign | Outcome::ServerInitiated) {
             accounts.seen += 1;

@@ -8,8 +8,9 @@
 //! What would differ from one shard for everything is an SMB2 session with channels in several shards. Where one is
 //! met, the analysis says so ([`Failure::Coupled`]) and is to be repeated with coarser shards.
 
-use crate::analyzer::{Analyzer, Initials, Options, Outcome};
+use crate::analyzer::{Analyzer, Options, Outcome};
 use crate::channels::Channels;
+use crate::partial::Partial;
 use crate::sink::ExchangeSink;
 use smbscope_capture::batch::{Batch, Chains};
 use smbscope_capture::decode::Decoder;
@@ -17,7 +18,7 @@ use smbscope_capture::reader::{Backing, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_capture::{Packet, TcpSegment};
 use smbscope_model::{
-    ClockStep, Connection, Exchange, ForeignReply, Nanos, Quality, SeenTwice, Settled, SkippedPackets, Timestamp,
+    ClockStep, Connection, Exchange, ForeignReply, Quality, SeenTwice, Settled, SkippedPackets, Timestamp,
 };
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
@@ -122,7 +123,7 @@ pub fn run<S: Sink>(
     mut observe: impl FnMut(&CaptureSet),
 ) -> Result<Analysis, Failure> {
     let mut sinks: Vec<&mut dyn Sink> = sinks.iter_mut().map(|sink| sink as &mut dyn Sink).collect();
-    follow(set, options, sharding, threading, &mut sinks, &mut observe)
+    Ok(follow(set, options, sharding, threading, &mut sinks, &mut observe)?.finish())
 }
 
 /// The same for sinks of any type, so that what every packet passes is compiled once, here: one call through a table for an
@@ -134,30 +135,38 @@ fn follow(
     threading: Threading,
     sinks: &mut [&mut dyn Sink],
     observe: &mut dyn FnMut(&CaptureSet),
-) -> Result<Analysis, Failure> {
+) -> Result<Partial, Failure> {
     let shards = if sharding == Sharding::None { 1 } else { SHARDS };
     let channels = Arc::new(Channels::default());
+    let watched = (shards > 1).then_some(&channels);
     let stop = set.stop_flag();
     let steps_back: Arc<[ClockStep]> = set.clock_steps().into();
-    let mut reader = Reader { decoder: Decoder::new(), analysis: Analysis::default(), channels: Arc::clone(&channels) };
-    let work = Work { sharding, shards, options, channels: &channels, steps_back: &steps_back };
+    let mut reader = Reader {
+        decoder: Decoder::new(),
+        partial: Partial::new(options.limits.connections),
+        channels: Arc::clone(&channels),
+    };
+    let by_connection = sharding == Sharding::Connections;
+    let work = Work { by_connection, shards, options, channels: watched, steps_back: &steps_back };
     let outcomes = match (threading, sinks) {
         (_, []) => Vec::new(),
         (Threading::Inline, [sink, ..]) => {
             let mut worker = Worker::new(0, 1, &work, &mut **sink);
-            if sharding == Sharding::Connections {
+            if by_connection {
                 let mut gathered = Gathered::new(shards);
-                reader.read(set, &stop, observe, |segment, backing| {
+                let take = |segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>| {
                     gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
                         worker.take(shard, batch);
                         batch.clear();
                     });
-                })?;
+                };
+                reader.read(set, &stop, observe, |_| {}, take)?;
                 gathered.finish(|shard, batch| worker.take(shard, batch));
             } else {
-                reader.read(set, &stop, observe, |segment, _| {
+                let take = |segment: &TcpSegment<'_>, _: Option<&Arc<Backing>>| {
                     worker.segment(shard_of(segment, sharding), segment);
-                })?;
+                };
+                reader.read(set, &stop, observe, |_| {}, take)?;
             }
             vec![worker.finish()]
         }
@@ -176,11 +185,12 @@ fn follow(
                 lines.push(line);
             }
             let mut gathered = Gathered::new(shards);
-            let read = reader.read(set, &stop, observe, |segment, backing| {
+            let take = |segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>| {
                 gathered.push(shard_of(segment, sharding), segment, backing, |shard, batch| {
                     lines[shard % count].send(shard, batch);
                 });
-            });
+            };
+            let read = reader.read(set, &stop, observe, |_| {}, take);
             gathered.finish(|shard, batch| lines[shard % count].send(shard, batch));
             drop(lines);
             let outcomes = threads.into_iter().map(|thread| match thread.join() {
@@ -194,70 +204,31 @@ fn follow(
     if channels.are_coupled() {
         return Err(Failure::Coupled);
     }
-    let mut analysis = reader.finish(set);
-    let mut initials = Vec::new();
-    for outcome in outcomes.into_iter().flatten() {
-        analysis.quality.merge(&outcome.quality);
-        analysis.connections.extend(outcome.connections);
-        analysis.connections_left_out += outcome.connections_left_out;
-        analysis.clock_steps.extend(outcome.clock_steps);
-        analysis.foreign_replies.extend(outcome.foreign_replies);
-        analysis.seen_twice.extend(outcome.routed.into_iter().map(SeenTwice::Routed));
-        initials.extend(outcome.initials);
-    }
-    analysis.clock_steps.extend(steps_back.iter());
-    analysis.clock_steps = distinct(analysis.clock_steps);
-    analysis.seen_twice.extend(translated(initials));
-    analysis.seen_twice.truncate(SeenTwice::MAX_NAMED);
-    analysis.foreign_replies.sort_unstable();
-    analysis.foreign_replies.dedup();
-    analysis.foreign_replies.truncate(ForeignReply::MAX_LISTED);
-    analysis.connections.sort_by_key(|connection| connection.flow);
-    let too_many = analysis.connections.len().saturating_sub(options.limits.connections);
-    analysis.connections.truncate(options.limits.connections);
-    analysis.connections_left_out += too_many as u64;
-    Ok(analysis)
+    let mut partial = reader.finish(set);
+    partial.add_clock_steps(&steps_back);
+    outcomes.into_iter().flatten().for_each(|outcome| partial.add(outcome));
+    Ok(partial)
 }
 
-/// Steps of the clock, each once: every flow that it is seen in has packets of its own around it.
-fn distinct(mut steps: Vec<ClockStep>) -> Vec<ClockStep> {
-    steps.sort_by_key(|step| (step.after.packet.capture, step.after.packet.number));
-    let mut distinct: Vec<ClockStep> = Vec::new();
-    for step in steps {
-        let is_known = |known: &ClockStep| {
-            known.after.packet.capture == step.after.packet.capture
-                && step.before.packet.number <= known.after.packet.number
-        };
-        if !distinct.iter().any(is_known) {
-            distinct.push(step);
-        }
-    }
-    distinct.truncate(ClockStep::MAX_CLOCK_STEPS);
-    distinct
-}
-
-/// Connections with the same initial sequence numbers on both sides, at about the same time and with other addresses: the
-/// one that began first, and the other one.
-fn translated(mut initials: Vec<Initials>) -> Vec<SeenTwice> {
-    const MAX_APART: Nanos = Nanos(10_000_000_000);
-    initials.sort_unstable_by_key(|(numbers, first, ends)| (*numbers, *first, ends.client, ends.server));
-    let pairs = initials.windows(2).filter_map(|pair| match pair {
-        [(one, began, ends), (other, later, others)] => {
-            (one == other && ends != others && *later - *began <= MAX_APART)
-                .then_some((*began, SeenTwice::Translated(*ends, *others)))
-        }
-        _ => None,
-    });
-    let mut pairs: Vec<(Timestamp, SeenTwice)> = pairs.collect();
-    pairs.sort_by_key(|(began, _)| *began);
-    pairs.into_iter().map(|(_, pair)| pair).collect()
+/// Which of so many parts follows the pair of hosts of a segment: the same for both directions.
+pub fn part_of(segment: &TcpSegment<'_>, parts: usize) -> usize {
+    (mixed(segment, false) % parts.max(1) as u64) as usize
 }
 
 /// Which shard follows the flow of a segment: the same for both directions.
 #[inline]
 fn shard_of(segment: &TcpSegment<'_>, sharding: Sharding) -> usize {
+    if sharding == Sharding::None {
+        return 0;
+    }
+    (mixed(segment, sharding == Sharding::Connections) % SHARDS as u64) as usize
+}
+
+/// A number of the hosts of a segment, or of its connection.
+#[inline]
+fn mixed(segment: &TcpSegment<'_>, with_ports: bool) -> u64 {
     let mix = |end: SocketAddr| {
-        let port = if sharding == Sharding::Connections { u64::from(end.port()) << 40 } else { 0 };
+        let port = if with_ports { u64::from(end.port()) << 40 } else { 0 };
         let address = match end.ip() {
             IpAddr::V4(address) => u64::from(address.to_bits()),
             IpAddr::V6(address) => {
@@ -269,16 +240,75 @@ fn shard_of(segment: &TcpSegment<'_>, sharding: Sharding) -> usize {
         // Only the highest bits depend on all of the number.
         (address ^ port).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56
     };
-    if sharding == Sharding::None {
-        return 0;
+    mix(segment.source).wrapping_add(mix(segment.destination))
+}
+
+/// Reads `set` to its end, or until its stop flag is set. `each` is told the time of every packet, and `take` every segment,
+/// to be followed elsewhere ([`Follower`]).
+pub fn decode(
+    set: &mut CaptureSet,
+    observe: &mut dyn FnMut(&CaptureSet),
+    each: &mut dyn FnMut(Timestamp),
+    take: &mut dyn FnMut(&TcpSegment<'_>),
+) -> Result<Partial, Failure> {
+    let mut reader =
+        Reader { decoder: Decoder::new(), partial: Partial::default(), channels: Arc::new(Channels::default()) };
+    let stop = set.stop_flag();
+    reader.read(set, &stop, observe, each, |segment, _| take(segment))?;
+    Ok(reader.finish(set))
+}
+
+/// Follows the segments of some pairs of hosts, on the calling thread. They come in the order of time, with ordinals and
+/// packets as in one analysis of everything.
+pub struct Follower<'s> {
+    worker: Worker<'s>,
+    sharding: Sharding,
+    channels: Arc<Channels>,
+    steps_back: Arc<[ClockStep]>,
+    connections_max: usize,
+}
+
+impl<'s> Follower<'s> {
+    /// Passes exchanges to `sink`. The steps of the clock are those of all captures.
+    pub fn new(
+        options: &Options,
+        sharding: Sharding,
+        sink: &'s mut dyn Sink,
+        steps_back: &[ClockStep],
+    ) -> Follower<'s> {
+        let (channels, steps_back) = (Arc::new(Channels::default()), Arc::from(steps_back));
+        let shards = if sharding == Sharding::None { 1 } else { SHARDS };
+        let work = Work { by_connection: false, shards, options, channels: Some(&channels), steps_back: &steps_back };
+        let worker = Worker::new(0, 1, &work, sink);
+        Follower { worker, sharding, channels, steps_back, connections_max: options.limits.connections }
     }
-    (mix(segment.source).wrapping_add(mix(segment.destination)) % SHARDS as u64) as usize
+
+    /// Takes the next segment.
+    pub fn segment(&mut self, segment: &TcpSegment<'_>) {
+        self.worker.segment(shard_of(segment, self.sharding), segment);
+    }
+
+    /// Whether a session was met in several shards, so that [`Follower::finish`] fails.
+    pub fn is_coupled(&self) -> bool {
+        self.sharding != Sharding::None && self.channels.are_coupled()
+    }
+
+    /// There are no more segments.
+    pub fn finish(self) -> Result<Partial, Failure> {
+        let mut partial = Partial::new(self.connections_max);
+        partial.add_clock_steps(&self.steps_back);
+        self.worker.finish().into_iter().for_each(|outcome| partial.add(outcome));
+        partial.add_sessions(self.channels.met());
+        // Sessions are met until the last flow is over.
+        let is_coupled = self.sharding != Sharding::None && self.channels.are_coupled();
+        if is_coupled { Err(Failure::Coupled) } else { Ok(partial) }
+    }
 }
 
 /// The part that goes from packet to packet.
 struct Reader {
     decoder: Decoder,
-    analysis: Analysis,
+    partial: Partial,
     channels: Arc<Channels>,
 }
 
@@ -288,11 +318,13 @@ impl Reader {
         set: &mut CaptureSet,
         stop: &AtomicBool,
         observe: &mut dyn FnMut(&CaptureSet),
+        mut each: impl FnMut(Timestamp),
         mut take: impl FnMut(&TcpSegment<'_>, Option<&Arc<Backing>>),
     ) -> Result<(), Failure> {
-        let Analysis { quality, first, last, .. } = &mut self.analysis;
+        let Partial { quality, first, last, .. } = &mut self.partial;
         let decoder = &mut self.decoder;
         let mut packet = |packet: &Packet<'_>, backing: Option<&Arc<Backing>>| {
+            each(packet.stamp.time);
             first.get_or_insert(packet.stamp.time);
             *last = (*last).max(Some(packet.stamp.time));
             if let Some(segment) = decoder.decode(packet, quality) {
@@ -321,12 +353,12 @@ impl Reader {
         Ok(())
     }
 
-    fn finish(mut self, set: &CaptureSet) -> Analysis {
-        self.decoder.finish(&mut self.analysis.quality);
-        self.analysis.quality.merge(set.quality());
-        self.analysis.busiest_ports = self.decoder.busiest_ports(5);
-        self.analysis.skipped = self.decoder.skipped(SKIPPED_LISTED);
-        self.analysis
+    fn finish(mut self, set: &CaptureSet) -> Partial {
+        self.decoder.finish(&mut self.partial.quality);
+        self.partial.quality.merge(set.quality());
+        self.partial.add_ports(self.decoder.ports());
+        self.partial.add_skipped(self.decoder.skipped(usize::MAX).into_iter().map(|one| (one.protocol, one.packets)));
+        self.partial
     }
 }
 
@@ -401,10 +433,12 @@ impl ExchangeSink for Emit<'_> {
 
 /// What all workers have to know.
 struct Work<'a> {
-    sharding: Sharding,
+    /// Whether segments are taken connection by connection.
+    by_connection: bool,
     shards: usize,
     options: &'a Options,
-    channels: &'a Arc<Channels>,
+    /// Where sessions are noted that are met, if anywhere.
+    channels: Option<&'a Arc<Channels>>,
     steps_back: &'a Arc<[ClockStep]>,
 }
 
@@ -420,14 +454,13 @@ struct Worker<'s> {
 
 impl<'s> Worker<'s> {
     fn new(index: usize, count: usize, work: &Work<'_>, sink: &'s mut dyn Sink) -> Worker<'s> {
-        let Work { sharding, shards, channels, steps_back, .. } = *work;
-        let by_connection = sharding == Sharding::Connections;
+        let Work { by_connection, shards, channels, steps_back, .. } = *work;
         let sink = Rc::new(RefCell::new(sink));
         let options = Options { limits: work.options.limits.part(shards), ..work.options.clone() };
         let tables = (index..shards).step_by(count).map(|shard| {
             let mut analyzer = Analyzer::new(options.clone(), Emit(Rc::clone(&sink)));
             analyzer.know_steps_back(Arc::clone(steps_back));
-            if shards > 1 {
+            if let Some(channels) = channels {
                 analyzer.watch_channels(shard, by_connection, Arc::clone(channels));
             }
             FlowTable::within(analyzer, options.limits.flows).beside(options.beside)

@@ -5,6 +5,7 @@
 
 pub mod batch;
 pub mod decode;
+pub mod piece;
 pub mod reader;
 pub mod segment;
 pub mod tcp;

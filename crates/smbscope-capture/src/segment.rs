@@ -1,5 +1,6 @@
 //! What passes from stage to stage: a packet of a capture, and the TCP segment in it. Both borrow the capture.
 
+use serde::{Deserialize, Serialize, Serializer};
 use smbscope_model::Stamp;
 use std::net::SocketAddr;
 
@@ -17,7 +18,7 @@ pub struct Packet<'a> {
 }
 
 /// TCP header flags (RFC 9293 3.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TcpFlags(pub u8);
 
 impl TcpFlags {
@@ -54,7 +55,7 @@ impl TcpFlags {
 }
 
 /// What a SYN says about the scale of its sender's windows (RFC 7323 2.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum WindowScale {
     /// Not a SYN, or the snap length cut its options.
     #[default]
@@ -66,7 +67,7 @@ pub enum WindowScale {
 }
 
 /// A TCP segment, from one packet or from several IP fragments.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct TcpSegment<'a> {
     /// Which packet of all captures completed it, from 1, in the order in which they are read.
     pub ordinal: u64,
@@ -97,7 +98,13 @@ pub struct TcpSegment<'a> {
     /// Time to live, or hop limit, of the IP header: less by one behind every router.
     pub hops_left: u8,
     /// Captured payload bytes.
+    #[serde(borrow, serialize_with = "as_bytes")]
     pub payload: &'a [u8],
     /// Payload length on the wire; more than `payload` when the snap length cut the packet.
     pub payload_length: u32,
+}
+
+/// In one go, and not byte by byte.
+fn as_bytes<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bytes(bytes)
 }

@@ -2,11 +2,12 @@
 
 use crate::facts::Fact;
 use crate::writes::Slowdown;
+use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, Stamp, TimeKind, Timestamp};
 use std::sync::Arc;
 
 /// How often something happened, and how long a client waited in it.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Count {
     pub(crate) count: u64,
     /// Bytes that were asked for.
@@ -106,7 +107,7 @@ fn earlier(a: &Stamp, b: &Stamp) -> bool {
 }
 
 /// How often something happened in one stretch of time of a fixed length, at most.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Window {
     start: Timestamp,
     count: u32,
@@ -131,7 +132,7 @@ impl Window {
 }
 
 /// The counts of a client, or of all.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ClientFacts {
     counts: Box<[Count]>,
     /// Small files in a minute.

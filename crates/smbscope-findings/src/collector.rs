@@ -5,7 +5,8 @@ use crate::episodes::{Episode, Episodes};
 use crate::facts::{Fact, SIXTY_FOUR_K, facts_of};
 use crate::path::{COPY_WINDOW, PathFacts, RecentPaths};
 use crate::writes::WriteStream;
-use smbscope_model::{Connection, Exchange, FlowId, Nanos};
+use serde::{Deserialize, Deserializer, Serialize};
+use smbscope_model::{Connection, Exchange, FlowId, Nanos, Timestamp};
 use smbscope_stats::{Bounded, Covered};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -22,7 +23,7 @@ pub(crate) const PATHS_MAX: usize = 16_384;
 pub(crate) const PATH_NAMES_MAX: usize = 4 << 20;
 
 /// A path of a client.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct PathKey {
     pub(crate) client: IpAddr,
     pub(crate) share: Option<Arc<str>>,
@@ -30,12 +31,33 @@ pub(crate) struct PathKey {
 }
 
 /// What detectors need to know of the exchanges so far.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Collector {
+    /// Connections that are not over. They are not serialized.
+    #[serde(skip)]
     flows: HashMap<FlowId, Box<Flow>, ahash::RandomState>,
+    #[serde(deserialize_with = "clients")]
     clients: Bounded<IpAddr, ClientFacts>,
+    #[serde(deserialize_with = "paths")]
     paths: Bounded<PathKey, PathFacts>,
     episodes: Episodes,
+}
+
+fn clients<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<IpAddr, ClientFacts>, D::Error> {
+    no_clients().filled(entries)
+}
+
+fn paths<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<PathKey, PathFacts>, D::Error> {
+    no_paths().filled(entries)
+}
+
+fn no_clients() -> Bounded<IpAddr, ClientFacts> {
+    Bounded::new(CLIENTS_MAX)
+}
+
+fn no_paths() -> Bounded<PathKey, PathFacts> {
+    let weigh = |key: &PathKey| key.path.len() + key.share.as_ref().map_or(0, |share| share.len());
+    Bounded::weighing(PATHS_MAX, weigh, PATH_NAMES_MAX)
 }
 
 /// What was collected, by client and by path.
@@ -51,17 +73,13 @@ struct Flow {
     small_files: Window,
     notified: Window,
     writes: Option<Box<WriteStream>>,
+    /// The end of the last command that belongs to an episode.
+    worked: Option<Timestamp>,
 }
 
 impl Default for Collector {
     fn default() -> Collector {
-        let weigh = |key: &PathKey| key.path.len() + key.share.as_ref().map_or(0, |share| share.len());
-        Collector {
-            flows: HashMap::default(),
-            clients: Bounded::new(CLIENTS_MAX),
-            paths: Bounded::weighing(PATHS_MAX, weigh, PATH_NAMES_MAX),
-            episodes: Episodes::default(),
-        }
+        Collector { flows: HashMap::default(), clients: no_clients(), paths: no_paths(), episodes: Episodes::default() }
     }
 }
 
@@ -89,7 +107,7 @@ impl Collector {
                 waited = more;
             }
         }
-        self.episodes.record(exchange, facts, waited);
+        self.episodes.record(exchange, facts, waited, &mut flow.worked);
         if let Some(think) = exchange.think_time.filter(|think| *think < PERSON_LEAST) {
             counts.quick_think = counts.quick_think.saturating_add(think.0);
         }
@@ -143,14 +161,13 @@ impl Collector {
     pub fn merge(&mut self, other: Collector) {
         self.flows.extend(other.flows);
         self.episodes.merge(&other.episodes);
-        for (client, facts) in other.clients.iter() {
-            if let Some(known) = self.clients.entry(client, |_, _| {}) {
-                known.merge(facts);
-            }
-        }
-        for (key, facts) in other.paths.iter() {
-            keep(&mut self.paths, key.client, &key.share, &key.path, facts);
-        }
+        self.clients.merge(&other.clients, ClientFacts::merge, |_, _| {});
+        self.paths.merge(&other.paths, PathFacts::merge, |_, _| {});
+    }
+
+    /// Whether all connections are over: what it took can then be serialized.
+    pub fn is_settled(&self) -> bool {
+        self.flows.is_empty()
     }
 
     /// The episodes that are worth telling, in the order of time.
@@ -179,6 +196,7 @@ impl Flow {
             small_files: Window::default(),
             notified: Window::default(),
             writes: None,
+            worked: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::client::{Seen, Window};
 use crate::episodes::hash;
 use crate::facts::{Fact, Facts, is_close};
+use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Group, Nanos, Protocol, Stamp, Status, Subcommand, Timestamp};
 use smbscope_stats::{Covered, derived};
 use smbscope_wire::names::Trans2;
@@ -18,7 +19,7 @@ pub(crate) const REPEAT_WINDOW: Nanos = Nanos(10_000_000_000);
 pub(crate) const COPY_WINDOW: Nanos = Nanos(60_000_000_000);
 
 /// What was done with a path on a connection; of several, summed up.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct PathFacts {
     pub(crate) opens: u64,
     pub(crate) opens_window: Window,

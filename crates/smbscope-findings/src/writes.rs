@@ -3,6 +3,7 @@
 //! A stream is what a connection writes to one share without a pause. It is divided into at most [`SLOTS_MAX`] slots of the
 //! same number of bytes, which are merged in pairs when they are used up, so a copy of any size takes the same memory.
 
+use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, Stamp, TimeKind, Timestamp};
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ impl Slot {
 }
 
 /// One of the two phases of a stream.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Phase {
     pub(crate) bytes: u64,
     pub(crate) elapsed: Nanos,
@@ -60,7 +61,7 @@ impl Phase {
 }
 
 /// A stream of writes whose throughput fell.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Slowdown {
     /// Its first write, and the file that was written first.
     pub(crate) first: Stamp,

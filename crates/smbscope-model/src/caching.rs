@@ -1,10 +1,11 @@
 //! What a client may keep of an open file: oplocks and leases (MS-SMB2 3.3.1.4, 3.3.1.12; MS-CIFS 3.3.1.5).
 
 use crate::named;
+use serde::{Deserialize, Serialize};
 
 named! {
     /// What an open was granted.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     pub enum Caching {
         /// Nothing: the client did not ask.
         NotRequested = "not requested",

@@ -27,7 +27,7 @@ impl fmt::Display for Protocol {
 }
 
 /// A command code of either protocol. Unknown codes are legal and print as a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Command {
     /// An SMB_COM_* code (MS-CIFS 2.2.2.1).
     Smb1(smb1::Command),
@@ -65,7 +65,7 @@ impl fmt::Display for Command {
 }
 
 /// What a command was used for, where the command alone does not say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Subcommand {
     /// SMB_COM_TRANSACTION2 subcommand.
     Trans2(Trans2),
@@ -122,7 +122,7 @@ impl fmt::Display for Subcommand {
 }
 
 /// The dialect that a connection speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Dialect {
     /// `PC NETWORK PROGRAM 1.0` and its equals: the core protocol.
     Core,

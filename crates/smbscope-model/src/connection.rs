@@ -41,7 +41,7 @@ pub struct DirectionCounts {
 }
 
 /// An interface by which a server says it can be reached (MS-SMB2 2.2.32.5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerInterface {
     /// The server's number of it: its addresses share it.
     pub index: u32,
@@ -57,7 +57,7 @@ impl ServerInterface {
 }
 
 /// A connection's summary.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Connection {
     /// The flow.
     pub flow: FlowId,
@@ -168,13 +168,32 @@ impl SeenTwice {
     pub const MAX_NAMED: usize = 8;
 }
 
+named! {
+    /// A protocol that a server speaks in the place of SMB.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum ForeignProtocol {
+        /// Its first bytes are `HTTP/`.
+        Http = "HTTP",
+        /// `SSH-`.
+        Ssh = "SSH",
+        /// A record of TLS with a handshake or an alert (RFC 8446 5.1).
+        Tls = "TLS",
+        /// `RFB `.
+        Vnc = "VNC",
+        /// `220 ` or `220-`.
+        FtpOrSmtp = "FTP or SMTP",
+        /// `* OK`.
+        Imap = "IMAP",
+    }
+}
+
 /// A server that answered requests of SMB in another protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ForeignReply {
     /// The server.
     pub server: SocketAddr,
     /// What it speaks.
-    pub protocol: &'static str,
+    pub protocol: ForeignProtocol,
 }
 
 impl ForeignReply {
@@ -201,7 +220,7 @@ pub struct Settled {
 
 named! {
     /// How a connection ended.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum ConnectionEnd {
         /// Still open when the capture ended.
         Open = "open",

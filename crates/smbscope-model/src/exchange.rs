@@ -16,6 +16,7 @@ use crate::group::Group;
 use crate::ids::{FlowId, Stamp};
 use crate::named;
 use crate::time::{Nanos, Timestamp};
+use serde::{Deserialize, Serialize};
 use smbscope_wire::Detail;
 use smbscope_wire::names::NtTransact;
 use smbscope_wire::smb2;
@@ -25,7 +26,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Both ends of a flow, by role.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Endpoints {
     /// The side that negotiates.
     pub client: SocketAddr,
@@ -34,7 +35,7 @@ pub struct Endpoints {
 }
 
 /// One half of an exchange: the packets of the request or of the final response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Half {
     /// The first packet; absent when the capture does not hold it.
     pub first: Option<Stamp>,
@@ -62,7 +63,7 @@ pub const CUT_NAME_MARK: char = '…';
 
 /// A time in which the server stood still during a message: it sent no more of a response that it had begun,
 /// though the client had room for it, or had no room for more of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standstill {
     /// The packet after which nothing came.
     pub from: Timestamp,
@@ -78,7 +79,7 @@ impl Standstill {
 }
 
 /// The status of a response: an NTSTATUS, or the class and code of clients that did not ask for NTSTATUS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Status {
     /// MS-ERREF 2.3.
     Nt(NtStatus),
@@ -111,7 +112,7 @@ impl fmt::Display for Status {
 }
 
 /// An open file: the 16 bytes of an SMB2 FileId, or an SMB1 FID.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum FileId {
     /// MS-CIFS 2.2.4: the FID field.
     Smb1(u16),
@@ -135,7 +136,7 @@ impl fmt::Display for FileId {
 
 named! {
     /// How an exchange ended. Only [`Outcome::Complete`] counts in the statistics; the others say why not.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     pub enum Outcome {
         /// Request and final response seen, first packet to last.
         Complete = "complete",
@@ -217,7 +218,7 @@ pub struct CreatedFile {
 }
 
 /// A request and its answer, with the four timestamps and what the protocol's state says about it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
     /// The flow that carried it.
     pub flow: FlowId,
@@ -265,7 +266,8 @@ pub struct Exchange {
     pub encrypted: bool,
     /// Of an open what it was granted, of a read what its open holds; absent where the capture does not show it.
     pub caching: Option<Caching>,
-    /// What the request asked for beyond that; only where an analysis was told to keep it.
+    /// What the request asked for beyond that; only where an analysis was told to keep it. It is not serialized.
+    #[serde(skip)]
     pub details: Option<Box<Details>>,
     /// A read of bytes that were read before in the same session, with no sign that they changed since.
     pub repeated: bool,

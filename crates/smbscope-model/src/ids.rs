@@ -1,15 +1,15 @@
 //! Names for things that are counted: captures, packets, flows and their directions.
 
 use crate::time::{Nanos, Timestamp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Index of a capture file within one analysis, in the order given by the report's `captures`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CaptureId(pub u16);
 
 /// A packet, named as Wireshark names it: its number in its own file, from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct PacketRef {
     /// The file that holds the packet.
     pub capture: CaptureId,
@@ -18,7 +18,7 @@ pub struct PacketRef {
 }
 
 /// When and where something was seen: a packet and its timestamp.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Stamp {
     /// The capture's timestamp of the packet.
     pub time: Timestamp,
@@ -27,7 +27,7 @@ pub struct Stamp {
 }
 
 /// Two packets between which the clock of the capture stepped, or the capture was stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockStep {
     /// The last packet before.
     pub before: Stamp,
@@ -54,7 +54,7 @@ impl ClockStep {
 
 /// One TCP connection, by the packet that opened it: its number among those of all captures, in time order, from 1. With
 /// one capture that is the packet's number in the file, unless that had to be put in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FlowId(pub u64);
 

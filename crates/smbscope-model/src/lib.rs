@@ -26,7 +26,7 @@ pub mod units;
 pub use caching::Caching;
 pub use capture::CaptureInfo;
 pub use command::{Command, Dialect, Protocol, Subcommand};
-pub use connection::{Connection, DirectionCounts, ForeignReply, SeenTwice, Settled};
+pub use connection::{Connection, DirectionCounts, ForeignProtocol, ForeignReply, SeenTwice, Settled};
 pub use coverage::{Coverage, Share};
 pub use exchange::{
     CUT_NAME_MARK, Endpoints, Exchange, FileId, Half, Outcome, STANDSTILL_LEAST, Standstill, Status, TimeKind,

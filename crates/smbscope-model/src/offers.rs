@@ -6,12 +6,13 @@
 
 use crate::command::{Dialect, Protocol};
 use crate::named;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 pub use smbscope_wire::smb2::messages::negotiate::capabilities;
 
 /// Both sides of a negotiation, as far as the capture holds them.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Offers {
     /// What the client offered.
     pub client: Option<Arc<ClientOffer>>,
@@ -20,7 +21,7 @@ pub struct Offers {
 }
 
 /// What a client offered: of an SMB1 NEGOTIATE that led to an SMB2 one, that of both together.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct ClientOffer {
     /// The dialects, in the order of the message. A wildcard of SMB1 (`SMB 2.???`) is 0x02ff.
     pub dialects: Vec<Dialect>,
@@ -35,7 +36,7 @@ pub struct ClientOffer {
 }
 
 /// What a server answered.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct ServerOffer {
     /// The dialect that it chose; absent where none of those offered was acceptable.
     pub dialect: Option<Dialect>,
@@ -51,7 +52,7 @@ pub struct ServerOffer {
 
 /// The algorithms that a side lists by their ids, the best first. Absent where they are not known; empty where the side
 /// sent none, or its dialect has none.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Algorithms {
     /// Encryption (MS-SMB2 2.2.3.1.2).
     pub ciphers: Option<Vec<u16>>,
@@ -63,7 +64,7 @@ pub struct Algorithms {
 
 named! {
     /// What a side says of signatures.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
     pub enum Signing {
         /// The capture does not hold it.
         #[default]
@@ -89,7 +90,7 @@ impl Signing {
 }
 
 /// The capabilities of SMB2 (MS-SMB2 2.2.3, 2.2.4), a bit each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Capabilities(pub u32);
 
 impl Capabilities {

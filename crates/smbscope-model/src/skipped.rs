@@ -1,9 +1,11 @@
 //! Packets that are no TCP, by the protocol that they are instead: nothing is skipped in silence.
 
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::fmt;
 
 /// A protocol that is not read, by its number in the layer that carries it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SkippedProtocol {
     /// LINKTYPE_* value of the packet (registry of tcpdump.org).
     LinkType(u32),
@@ -30,12 +32,33 @@ pub enum SkippedProtocol {
 }
 
 /// How many packets of a protocol were skipped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedPackets {
     /// The protocol.
     pub protocol: SkippedProtocol,
     /// How many.
     pub packets: u64,
+}
+
+impl SkippedPackets {
+    /// The protocols with the most packets, at most `listed` of them; the rest is added up as [`SkippedProtocol::Others`].
+    pub fn most(counts: impl IntoIterator<Item = (SkippedProtocol, u64)>, listed: usize) -> Vec<SkippedPackets> {
+        let mut rest = 0;
+        let mut most: Vec<SkippedPackets> = Vec::new();
+        for (protocol, packets) in counts.into_iter().filter(|(_, packets)| *packets > 0) {
+            match protocol {
+                SkippedProtocol::Others => rest += packets,
+                _ => most.push(SkippedPackets { protocol, packets }),
+            }
+        }
+        most.sort_by_key(|skipped| (Reverse(skipped.packets), skipped.protocol));
+        rest += most.iter().skip(listed).map(|skipped| skipped.packets).sum::<u64>();
+        most.truncate(listed);
+        if rest > 0 {
+            most.push(SkippedPackets { protocol: SkippedProtocol::Others, packets: rest });
+        }
+        most
+    }
 }
 
 impl SkippedProtocol {

@@ -105,7 +105,7 @@ pub struct Explanation {
 }
 
 /// What a filter chose.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Filtered {
     /// The filter's expression.
     pub expression: String,

@@ -4,6 +4,7 @@
 //! exist. The width is the smallest of unit, 2 units, 4 units … at which no more than a given number of bins are occupied;
 //! that depends only on what is recorded, so tables of any partition merge to that of the whole.
 
+use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
 use std::collections::HashMap;
 
@@ -13,7 +14,12 @@ pub(crate) trait Bin: Default + Clone {
 }
 
 /// A growing table.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(
+    into = "Saved<B>",
+    try_from = "Saved<B>",
+    bound(serialize = "B: Bin + Serialize", deserialize = "B: Bin + Deserialize<'de>")
+)]
 pub(crate) struct BinTable<B> {
     /// Where bins begin to be counted.
     origin: i64,
@@ -28,6 +34,41 @@ pub(crate) struct BinTable<B> {
     last: usize,
     from: i64,
     to: i64,
+}
+
+/// A table as it is serialized: without what finds its bins.
+#[derive(Serialize, Deserialize)]
+struct Saved<B> {
+    origin: i64,
+    unit: i64,
+    doublings: u32,
+    capacity: usize,
+    bins: Vec<(i64, B)>,
+}
+
+impl<B: Bin> From<BinTable<B>> for Saved<B> {
+    fn from(table: BinTable<B>) -> Saved<B> {
+        let BinTable { origin, unit, doublings, capacity, mut bins, .. } = table;
+        bins.sort_by_key(|(index, _)| *index);
+        Saved { origin, unit, doublings, capacity, bins }
+    }
+}
+
+impl<B: Bin> TryFrom<Saved<B>> for BinTable<B> {
+    type Error = &'static str;
+
+    fn try_from(saved: Saved<B>) -> Result<BinTable<B>, &'static str> {
+        let Saved { origin, unit, doublings, capacity, bins } = saved;
+        if unit <= 0 || capacity == 0 || unit.leading_zeros() <= doublings {
+            return Err("intervals of no width");
+        }
+        let mut table: BinTable<B> = BinTable::with_origin(Timestamp(origin), Nanos(unit), capacity);
+        table.doublings = doublings;
+        for (index, bin) in bins {
+            table.at(Timestamp(table.start(index))).add(&bin);
+        }
+        Ok(table)
+    }
 }
 
 impl<B: Bin> BinTable<B> {

@@ -6,6 +6,7 @@
 //! merge to the table of the whole. Keys may have a weight, such as the bytes of a name: then as many are kept, in the
 //! order of their hashes, as the weight allows.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{Hash, Hasher};
 
@@ -82,11 +83,8 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
         self.recent.clear();
         while self.index.len() > self.capacity || self.weight > self.weight_max {
             let too_heavy = self.weight > self.weight_max;
-            let worst = self.order.pop()?;
-            let slot = self.index.remove(&worst.1)?;
-            self.weight -= (self.weigh)(&worst.1);
-            self.free.push(slot);
-            evicted(worst.1.clone(), std::mem::take(&mut self.values[slot]));
+            let (worst, value) = self.evict()?;
+            evicted(worst.1.clone(), value);
             if too_heavy {
                 self.barred = Some(worst);
             }
@@ -94,11 +92,70 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
         self.values.get_mut(*self.index.get(key)?)
     }
 
+    /// Adds the entries of another table of the same bounds: `add` joins the values of a key that both have. What one of
+    /// them evicted has no place in the merged table either; entries without a place are handed to `evicted`.
+    pub fn merge(&mut self, other: &Self, mut add: impl FnMut(&mut V, &V), mut evicted: impl FnMut(&K, &V)) {
+        if let Some(barred) = &other.barred {
+            self.bar(barred, &mut evicted);
+        }
+        for (key, theirs) in other.iter() {
+            match self.entry(key, |key, value| evicted(&key, &value)) {
+                Some(mine) => add(mine, theirs),
+                None => evicted(key, theirs),
+            }
+        }
+    }
+
+    /// Lets nothing in from this hash on, and evicts what is there.
+    fn bar(&mut self, barred: &(u64, K), evicted: &mut impl FnMut(&K, &V)) {
+        if self.barred.as_ref().is_none_or(|mine| barred < mine) {
+            self.barred = Some(barred.clone());
+        }
+        self.recent.clear();
+        while self.order.peek().is_some_and(|worst| worst >= barred) {
+            let Some(((_, key), value)) = self.evict() else { return };
+            evicted(&key, &value);
+        }
+    }
+
+    /// Takes out the entry with the largest hash.
+    fn evict(&mut self) -> Option<((u64, K), V)> {
+        let worst = self.order.pop()?;
+        let slot = self.index.remove(&worst.1)?;
+        self.weight -= (self.weigh)(&worst.1);
+        self.free.push(slot);
+        Some((worst, std::mem::take(&mut self.values[slot])))
+    }
+
+    /// This empty table with the entries of one that was serialized, which had the same bounds.
+    pub fn filled<'de, D: Deserializer<'de>>(mut self, deserializer: D) -> Result<Self, D::Error>
+    where
+        K: Deserialize<'de>,
+        V: Deserialize<'de>,
+    {
+        let (entries, barred) = <(Vec<(K, V)>, Option<(u64, K)>)>::deserialize(deserializer)?;
+        for (key, value) in entries {
+            if let Some(place) = self.entry(&key, |_, _| {}) {
+                *place = value;
+            }
+        }
+        self.barred = barred;
+        Ok(self)
+    }
+
     /// Every entry, in the order of its key.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         let mut entries: Vec<_> = self.index.iter().map(|(key, slot)| (key, &self.values[*slot])).collect();
         entries.sort_by(|a, b| a.0.cmp(b.0));
         entries.into_iter()
+    }
+}
+
+/// The entries, without the bounds: [`Bounded::filled`] reads them.
+impl<K: Hash + Ord + Clone + Serialize, V: Default + Serialize> Serialize for Bounded<K, V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let entries: Vec<(&K, &V)> = self.iter().collect();
+        (entries, &self.barred).serialize(serializer)
     }
 }
 
@@ -171,6 +228,35 @@ mod tests {
             prop_assert_eq!(&forward, &count_weighing(&keys));
             keys.sort_unstable();
             prop_assert_eq!(&forward, &count_weighing(&keys));
+        }
+
+        #[test]
+        fn tables_of_any_partition_merge_to_the_whole_in_any_order(
+            keys in prop::collection::vec((0u32..12, 0usize..4), 0..60), backwards in any::<bool>(), weigh in any::<bool>()
+        ) {
+            let table = || if weigh { Bounded::weighing(4, |key: &u32| *key as usize, 20) } else { Bounded::new(4) };
+            let all: Vec<u32> = keys.iter().map(|(key, _)| *key).collect();
+            let mut parts: [(Bounded<u32, u64>, u64); 4] = std::array::from_fn(|_| (table(), 0));
+            for (key, part) in &keys {
+                let (part, other) = &mut parts[*part];
+                let mut evicted = 0;
+                match part.entry(key, |_, count| evicted += count) {
+                    Some(count) => *count += 1,
+                    None => *other += 1,
+                }
+                *other += evicted;
+            }
+            if backwards {
+                parts.reverse();
+            }
+            let [a, b, c, d] = parts;
+            let merged = |(mut mine, mut other): (Bounded<u32, u64>, u64), (theirs, rest): (Bounded<u32, u64>, u64)| {
+                mine.merge(&theirs, |mine, theirs| *mine += theirs, |_, evicted| other += evicted);
+                (mine, other + rest)
+            };
+            let (whole, other) = merged(merged(a, b), merged(c, d));
+            let entries: Vec<(u32, u64)> = whole.iter().map(|(key, count)| (*key, *count)).collect();
+            prop_assert_eq!((entries, other), count_in(table(), &all));
         }
 
         #[test]

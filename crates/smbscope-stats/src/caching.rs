@@ -4,6 +4,7 @@
 use crate::bounded::Bounded;
 use crate::derived;
 use crate::entity::FileKey;
+use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Caching, Exchange, Group, groups};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ const REREAD_NAMES_MAX: usize = 512 << 10;
 const REREAD_CLIENTS_MAX: usize = 1_000;
 
 /// Reads, of which some are repeated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Reads {
     /// Reads that brought data.
     pub reads: u64,
@@ -37,7 +38,7 @@ impl Reads {
 }
 
 /// Reads of bytes that had been read before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Repeated {
     /// All of them.
     pub all: Reads,
@@ -60,14 +61,32 @@ impl Repeated {
 }
 
 /// A growing table.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CachingTable {
     opens: [u64; Caching::ALL.len()],
     unknown_opens: u64,
     reads: Reads,
     repeated: Repeated,
+    #[serde(deserialize_with = "clients")]
     clients: Bounded<IpAddr, Repeated>,
+    #[serde(deserialize_with = "files")]
     files: Bounded<(IpAddr, FileKey), Repeated>,
+}
+
+fn clients<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<IpAddr, Repeated>, D::Error> {
+    no_clients().filled(entries)
+}
+
+fn files<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<(IpAddr, FileKey), Repeated>, D::Error> {
+    no_files().filled(entries)
+}
+
+fn no_clients() -> Bounded<IpAddr, Repeated> {
+    Bounded::new(REREAD_CLIENTS_MAX)
+}
+
+fn no_files() -> Bounded<(IpAddr, FileKey), Repeated> {
+    Bounded::weighing(REREAD_FILES_MAX, |(_, file)| file.path.len(), REREAD_NAMES_MAX)
 }
 
 /// The finished tables.
@@ -89,14 +108,13 @@ pub struct CachingFigures {
 
 impl CachingTable {
     pub(crate) fn new() -> CachingTable {
-        let weigh = |(_, file): &(IpAddr, FileKey)| file.path.len();
         CachingTable {
             opens: Default::default(),
             unknown_opens: 0,
             reads: Reads::default(),
             repeated: Repeated::default(),
-            clients: Bounded::new(REREAD_CLIENTS_MAX),
-            files: Bounded::weighing(REREAD_FILES_MAX, weigh, REREAD_NAMES_MAX),
+            clients: no_clients(),
+            files: no_files(),
         }
     }
 
@@ -153,16 +171,8 @@ impl CachingTable {
         self.unknown_opens += other.unknown_opens;
         self.reads.merge(&other.reads);
         self.repeated.merge(&other.repeated);
-        for (client, theirs) in other.clients.iter() {
-            if let Some(mine) = self.clients.entry(client, |_, _| {}) {
-                mine.merge(theirs);
-            }
-        }
-        for (file, theirs) in other.files.iter() {
-            if let Some(mine) = self.files.entry(file, |_, _| {}) {
-                mine.merge(theirs);
-            }
-        }
+        self.clients.merge(&other.clients, Repeated::merge, |_, _| {});
+        self.files.merge(&other.files, Repeated::merge, |_, _| {});
     }
 
     pub(crate) fn finish(&self) -> CachingFigures {

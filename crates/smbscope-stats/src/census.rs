@@ -1,10 +1,11 @@
 //! How the exchanges of a whole capture ended, whatever a filter leaves of them for the tables.
 
 use crate::derived;
+use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Group, Outcome};
 
 /// Exchanges by their ends.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Census {
     /// Exchanges: the rows of the exchange table.
     pub exchanges: u64,

@@ -1,9 +1,10 @@
 //! Counts by decades of seconds, as in the paper's "response time distributions" (Swartz 1997, appendix A).
 
+use serde::{Deserialize, Serialize};
 use smbscope_model::Nanos;
 
 /// Counts of durations by decade: below 1 µs, below 10 µs … below 100 s, and the rest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Distribution {
     counts: [u64; 10],
 }

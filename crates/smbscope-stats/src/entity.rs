@@ -3,6 +3,7 @@
 use crate::bounded::Bounded;
 use crate::derived;
 use crate::summary::{Figures, Limit, Summary};
+use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Exchange, Group, TimeKind};
 use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +16,7 @@ pub const ENTITIES_MAX: usize = 10_000;
 const ENTITY_NAMES_MAX: usize = 4 << 20;
 
 /// A file: its share, where known, and its path below the share.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FileKey {
     /// The share's name.
     pub share: Option<Arc<str>>,
@@ -77,15 +78,25 @@ pub struct Entities<K> {
 }
 
 /// A growing table.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound(serialize = "K: Key + Serialize", deserialize = "K: Key + Deserialize<'de>"))]
 pub(crate) struct EntityTable<K> {
     keeps: Keeps,
+    #[serde(deserialize_with = "filled")]
     entries: Bounded<K, Tally>,
     other: Tally,
 }
 
+fn filled<'de, K: Key + Deserialize<'de>, D: Deserializer<'de>>(entries: D) -> Result<Bounded<K, Tally>, D::Error> {
+    no_entries(ENTITIES_MAX).filled(entries)
+}
+
+fn no_entries<K: Key>(capacity: usize) -> Bounded<K, Tally> {
+    Bounded::weighing(capacity, K::name_bytes, ENTITY_NAMES_MAX)
+}
+
 /// What is kept of the times of an entry.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum Keeps {
     /// All response times together.
     Whole(Limit),
@@ -93,7 +104,7 @@ pub(crate) enum Keeps {
     Groups(Limit),
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) count: u64,
     errors: u64,
@@ -111,11 +122,7 @@ impl<K: Key> EntityTable<K> {
     }
 
     fn with_capacity(keeps: Keeps, capacity: usize) -> EntityTable<K> {
-        EntityTable {
-            keeps,
-            entries: Bounded::weighing(capacity, K::name_bytes, ENTITY_NAMES_MAX),
-            other: Tally::default(),
-        }
+        EntityTable { keeps, entries: no_entries(capacity), other: Tally::default() }
     }
 
     /// Adds an exchange to the entry of a key, which is made only where it `is` not the one before.
@@ -139,13 +146,8 @@ impl<K: Key> EntityTable<K> {
 
     pub(crate) fn merge(&mut self, part: &EntityTable<K>) {
         self.other.merge(&part.other);
-        for (key, theirs) in part.entries.iter() {
-            let other = &mut self.other;
-            match self.entries.entry(key, |_, evicted| other.merge(&evicted)) {
-                Some(tally) => tally.merge(theirs),
-                None => self.other.merge(theirs),
-            }
-        }
+        let other = &mut self.other;
+        self.entries.merge(&part.entries, Tally::merge, |_, evicted| other.merge(evicted));
     }
 
     pub(crate) fn finish(&self) -> Entities<K> {

@@ -103,7 +103,7 @@ pub struct LoadTimes {
     pub p95: Option<Nanos>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Column {
     outstanding: i64,
     request_bytes: u64,
@@ -135,7 +135,7 @@ impl bins::Bin for Column {
 }
 
 /// A growing heat map.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct HeatTable {
     bins: BinTable<Column>,
 }

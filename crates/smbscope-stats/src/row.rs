@@ -2,6 +2,7 @@
 
 use crate::distribution::Distribution;
 use crate::summary::{Figures, Limit, Summary};
+use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, Outcome, Status, TimeKind};
 use std::collections::BTreeMap;
 
@@ -73,7 +74,7 @@ impl Row {
 }
 
 /// A growing row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Tally {
     count: u64,
     timed: u64,

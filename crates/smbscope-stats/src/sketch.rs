@@ -7,6 +7,8 @@
 //! memory (8 bytes each): the commands of one file or client spread over some dozens. HdrHistogram and the available
 //! crates for DDSketch keep the empty buckets between the smallest and the largest value as well.
 
+use serde::{Deserialize, Serialize};
+
 /// Buckets of one power of two: a value is known to 1/(2 · `PER_OCTAVE`) of itself, 1.6%.
 const PER_OCTAVE: u64 = 1 << BITS;
 /// The binary digits of a value, behind the first, that tell its bucket.
@@ -16,7 +18,7 @@ const COUNT_BITS: u32 = 48;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
 
 /// Counts by bucket.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sketch {
     /// Bucket and count of those that hold a value, in the order of the buckets.
     entries: Vec<u64>,

@@ -1,5 +1,6 @@
 //! The exchanges that took longest, to be looked up in the capture.
 
+use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Group, TimeKind};
 use std::cmp::Reverse;
 
@@ -7,7 +8,7 @@ use std::cmp::Reverse;
 pub const SLOWEST_MAX: usize = 100;
 
 /// The slowest exchanges so far, expected waits left out.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Slowest {
     /// In no order; as many as twice those that are kept in the end.
     found: Vec<Exchange>,

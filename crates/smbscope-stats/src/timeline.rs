@@ -5,6 +5,7 @@ use crate::bins::{self, BinTable};
 use crate::derived;
 use crate::split::Stretch;
 use crate::summary::{Limit, Summary};
+use serde::{Deserialize, Serialize};
 use smbscope_model::{Exchange, Nanos, TimeKind, Timestamp};
 
 /// Most bins of a timeline.
@@ -42,7 +43,7 @@ impl Default for Intervals {
 }
 
 /// What began within a bin, and what was outstanding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Bin {
     /// Commands that began.
     pub commands: u64,
@@ -71,7 +72,7 @@ pub struct Bin {
 }
 
 /// A growing bin.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Tally {
     bin: Bin,
     /// Absent where there are no percentiles.
@@ -79,7 +80,7 @@ struct Tally {
 }
 
 /// A growing timeline.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct TimelineTable {
     bins: BinTable<Tally>,
     percentiles: bool,

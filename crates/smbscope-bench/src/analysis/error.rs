@@ -61,6 +61,24 @@ pub enum Error {
     #[error("--what-if {0}: the capture does not show the round trip of all connections of the episode")]
     WhatIf(Scenario),
 
+    /// A file between two steps of an analysis in parts can't be written or read.
+    #[error("{}: {error}", path.display())]
+    Piece {
+        /// Which one.
+        path: PathBuf,
+        /// What the system says, or what is wrong with it.
+        #[source]
+        error: io::Error,
+    },
+
+    /// A table of exchanges can't be written.
+    #[error("cannot write the exchanges: {0}")]
+    Table(#[source] io::Error),
+
+    /// It can't be done in parts; it says what to do instead.
+    #[error("{0}")]
+    InParts(&'static str),
+
     /// A bug: nothing was taken for granted, and yet it was wrong.
     #[error("an analysis that takes nothing for granted failed: {0:?}")]
     Failed(Failure),

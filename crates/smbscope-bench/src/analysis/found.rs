@@ -13,6 +13,8 @@ const NAMED: usize = 4;
 pub struct Found {
     /// The captures, in the order of the inputs.
     pub captures: Vec<CaptureInfo>,
+    /// Inputs that could not be read, and why, a line each; they count nowhere.
+    pub unread: Vec<String>,
     /// Counts, connections, and what is odd about the captures.
     pub analysis: pipeline::Analysis,
     /// Whether whoever watched ended it early.

@@ -16,6 +16,7 @@
 mod episode;
 mod error;
 mod found;
+pub mod parts;
 mod pass;
 mod recorder;
 mod report;
@@ -174,7 +175,9 @@ fn recorded(
     observer: &mut dyn Observer,
 ) -> Result<Analysis, Failure> {
     let workers = if sharding == Sharding::None { 1 } else { options.threads.max(1) };
-    let mut recorders: Vec<Recorder> = (0..workers).map(|_| Recorder::new(options, set)).collect();
+    let (names, start) = (names(set), set.first_packet());
+    let mut recorders: Vec<Recorder> =
+        (0..workers).map(|_| Recorder::new(options, &names, Arc::clone(&start))).collect();
     let threading = if options.threads <= 1 { Threading::Inline } else { Threading::Workers };
     let found = follow(options, set, sharding, threading, &mut recorders, observer)?;
     let mut all = recorders.swap_remove(0).finish();
@@ -193,13 +196,23 @@ fn follow<S: Sink>(
 ) -> Result<Found, Failure> {
     let stop = set.stop_flag();
     observer.begins(&stop);
-    let how = Options {
+    let found = pipeline::run(set, &how(options), sharding, threading, sinks, |set| observer.reads(set));
+    observer.ended();
+    let interrupted = stop.load(Ordering::Relaxed);
+    Ok(Found { captures: set.captures().to_vec(), unread: Vec::new(), analysis: found?, interrupted })
+}
+
+/// What the captures are called.
+fn names(set: &CaptureSet) -> Vec<String> {
+    set.captures().iter().map(|info| info.name.clone()).collect()
+}
+
+/// What of the options matters to those who follow connections.
+fn how(options: &AnalysisOptions) -> Options {
+    Options {
         ports: options.ports.clone(),
         limits: Limits::for_memory(options.memory),
         beside: options.beside,
         details: false,
-    };
-    let found = pipeline::run(set, &how, sharding, threading, sinks, |set| observer.reads(set));
-    observer.ended();
-    Ok(Found { captures: set.captures().to_vec(), analysis: found?, interrupted: stop.load(Ordering::Relaxed) })
+    }
 }

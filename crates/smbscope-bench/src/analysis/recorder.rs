@@ -1,8 +1,8 @@
 //! What is done with an exchange: the filter first, then the tables, then the slices.
 
 use super::AnalysisOptions;
+use serde::{Deserialize, Serialize};
 use smbscope_analyze::pipeline::Sink;
-use smbscope_capture::reader::CaptureSet;
 use smbscope_findings::Collector;
 use smbscope_findings::whatif::COMMANDS_MAX;
 use smbscope_model::{Connection, Exchange, FlowId, Group, Settled, Timestamp};
@@ -23,11 +23,10 @@ pub(super) struct Chooser<'f> {
 }
 
 impl<'f> Chooser<'f> {
-    /// For the captures of a set.
-    pub(super) fn new(filter: Option<&'f Filter>, set: &CaptureSet) -> Chooser<'f> {
-        let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
-        let filter = filter.map(|filter| (filter, filter.matcher(&names)));
-        Chooser { filter, start: set.first_packet(), matched: 0, census: Census::default() }
+    /// For captures with these names.
+    pub(super) fn new(filter: Option<&'f Filter>, names: &[String], start: Arc<OnceLock<Timestamp>>) -> Chooser<'f> {
+        let filter = filter.map(|filter| (filter, filter.matcher(names)));
+        Chooser { filter, start, matched: 0, census: Census::default() }
     }
 
     /// Whether an exchange is to be looked at.
@@ -65,7 +64,7 @@ impl Waterfall {
 }
 
 /// What was counted of the exchanges.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Recorded {
     /// What the filter chose; absent where there is none.
     pub filtered: Option<Filtered>,
@@ -73,6 +72,8 @@ pub struct Recorded {
     pub aggregator: Aggregator,
     /// Absent where neither findings nor episodes are wanted.
     pub collector: Option<Collector>,
+    /// Not serialized: an episode is looked at by one process.
+    #[serde(skip)]
     waterfall: Option<Waterfall>,
 }
 
@@ -106,10 +107,11 @@ pub(super) struct Recorder<'f> {
 }
 
 impl<'f> Recorder<'f> {
-    pub(super) fn new(options: &'f AnalysisOptions, set: &CaptureSet) -> Recorder<'f> {
+    /// For captures with these names.
+    pub(super) fn new(options: &'f AnalysisOptions, names: &[String], start: Arc<OnceLock<Timestamp>>) -> Recorder<'f> {
         let aggregator = options.interval.map_or_else(Aggregator::new, Aggregator::with_interval);
         Recorder {
-            chooser: Chooser::new(options.filter.as_ref(), set),
+            chooser: Chooser::new(options.filter.as_ref(), names, start),
             recorded: Recorded {
                 filtered: None,
                 aggregator: aggregator.sliced(&options.by, options.sort),

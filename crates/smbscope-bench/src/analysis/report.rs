@@ -47,6 +47,7 @@ fn warnings(options: &AnalysisOptions, found: &Found, recorded: &Recorded, aggre
     if found.interrupted {
         warnings.push("interrupted: the report covers what was read until then".to_owned());
     }
+    warnings.extend(found.unread.iter().cloned());
     if analysis.connections_left_out > 0 {
         let count = analysis.connections_left_out;
         warnings.push(format!("{count} connections are not listed because the list was full; their commands count"));

@@ -1,7 +1,7 @@
 //! Exchanges one by one, in the order of their ends, into a table.
 
 use super::recorder::Chooser;
-use super::{AnalysisOptions, Error, Found, Observer, follow};
+use super::{AnalysisOptions, Error, Found, Observer, follow, names};
 use smbscope_analyze::pipeline::{Sharding, Threading};
 use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_model::Exchange;
@@ -43,12 +43,12 @@ impl<'o> Exchanges<'o> {
         observer: &mut dyn Observer,
     ) -> Result<Written, Error> {
         let Exchanges { options, mut set, threading } = self;
-        let names: Vec<String> = set.captures().iter().map(|info| info.name.clone()).collect();
+        let names = names(&set);
         let stop = set.stop_flag();
         let mut result = Ok(());
         let mut table = table.map_err(|error| result = Err(error)).ok();
         let mut exchange_id = 0;
-        let mut chooser = Chooser::new(options.filter.as_ref(), &set);
+        let mut chooser = Chooser::new(options.filter.as_ref(), &names, set.first_packet());
         let sink = |exchange: &Exchange| {
             if let (Ok(()), Some(table)) = (&result, &mut table) {
                 if chooser.chooses(exchange) {

@@ -114,14 +114,9 @@ impl Decoder {
         self.skipped.most(n)
     }
 
-    /// The busiest TCP ports with their packets, busiest first. A connection counts for the lower of its ports, which
-    /// is as a rule the server's.
-    pub fn busiest_ports(&self, n: usize) -> Vec<(u16, u64)> {
-        let mut ports: Vec<(u16, u64)> =
-            (0..=u16::MAX).zip(self.port_packets.iter().copied()).filter(|(_, packets)| *packets > 0).collect();
-        ports.sort_by_key(|(port, packets)| (std::cmp::Reverse(*packets), *port));
-        ports.truncate(n);
-        ports
+    /// The TCP ports with their packets. A connection counts for the lower of its ports, which is as a rule the server's.
+    pub fn ports(&self) -> impl Iterator<Item = (u16, u64)> {
+        (0..=u16::MAX).zip(self.port_packets.iter().copied()).filter(|(_, packets)| *packets > 0)
     }
 
     /// Gives up the datagrams that are still incomplete at the end of the capture, and counts them.

@@ -63,17 +63,7 @@ impl Skipped {
         let ip = (0..=u8::MAX).zip(&self.ip).map(|(number, packets)| (SkippedProtocol::IpProtocol(number), *packets));
         let udp = (0..=u16::MAX).zip(&self.udp).map(|(number, packets)| (SkippedProtocol::UdpPort(number), *packets));
         let all = ip.chain(udp).chain(self.others.iter().copied());
-        let mut counted: Vec<SkippedPackets> = all
-            .filter(|(_, packets)| *packets > 0)
-            .map(|(protocol, packets)| SkippedPackets { protocol, packets })
-            .collect();
-        counted.sort_by_key(|skipped| (std::cmp::Reverse(skipped.packets), skipped.protocol));
-        let rest = self.rest + counted.iter().skip(n).map(|skipped| skipped.packets).sum::<u64>();
-        counted.truncate(n);
-        if rest > 0 {
-            counted.push(SkippedPackets { protocol: SkippedProtocol::Others, packets: rest });
-        }
-        counted
+        SkippedPackets::most(all.chain([(SkippedProtocol::Others, self.rest)]), n)
     }
 }
 

@@ -3,11 +3,13 @@
 //! The least hashes are kept; of more than that, their density tells how many there are (Bar-Yossef et al., "Counting
 //! distinct elements in a data stream", RANDOM 2002; the k minimum values). The standard error is 1/√(k − 2): 13%.
 
+use serde::{Deserialize, Serialize};
+
 /// Names that are counted exactly.
 const EXACT: usize = 64;
 
 /// The least hashes of the names, in ascending order.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Distinct(Vec<u64>);
 
 impl Distinct {

@@ -1,17 +1,20 @@
 //! Episodes: bursts of work of one client, such as an application launch, a logon or a copy.
 //!
 //! Commands of a client that are less than [`GAP`] apart belong to one episode, on whichever connections they are. So an
-//! episode is a set of intervals that were joined, and joining does not depend on their order; where a client has more
-//! than [`EPISODES_MAX`] of them, its gap is doubled until they fit.
+//! episode is a set of intervals that were joined, and joining does not depend on their order. Where the connections of a
+//! client pause more than [`EPISODES_MAX`] times, its gap is doubled until they do not (`pauses` says why it goes by those).
 
 mod distinct;
 mod name;
+mod pauses;
 
 use crate::facts::{Fact, Facts};
 use distinct::Distinct;
 pub(crate) use distinct::hash;
 pub use name::Kind;
 use name::Touched;
+use pauses::Pauses;
+use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Exchange, Group, Nanos, TimeKind, Timestamp};
 use smbscope_stats::{Bounded, derived};
 use std::collections::BTreeMap;
@@ -69,8 +72,12 @@ impl Episode {
 }
 
 /// The episodes of all clients while they are found.
-#[derive(Debug, Clone)]
-pub(crate) struct Episodes(Bounded<IpAddr, ClientEpisodes>);
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Episodes(#[serde(deserialize_with = "clients")] Bounded<IpAddr, ClientEpisodes>);
+
+fn clients<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<IpAddr, ClientEpisodes>, D::Error> {
+    Bounded::new(EPISODE_CLIENTS_MAX).filled(entries)
+}
 
 impl Default for Episodes {
     fn default() -> Episodes {
@@ -79,12 +86,14 @@ impl Default for Episodes {
 }
 
 impl Episodes {
-    /// Takes an exchange, and the time of its connection that it covers anew.
-    pub(crate) fn record(&mut self, exchange: &Exchange, facts: Facts, waited: Nanos) {
+    /// Takes an exchange, the time of its connection that it covers anew, and when the connection was last at work.
+    pub(crate) fn record(&mut self, exchange: &Exchange, facts: Facts, waited: Nanos, worked: &mut Option<Timestamp>) {
         if !exchange.group.in_headline() && exchange.group != Group::Encrypted {
             return;
         }
         let (Some(first), Some(last)) = (exchange.request.first, exchange.response.last) else { return };
+        let pause = worked.map_or(Nanos(i64::MAX), |worked| first.time - worked);
+        *worked = (*worked).max(Some(last.time));
         let client = exchange.endpoints.client.ip();
         let known = match self.0.recent(|known| *known == client) {
             Some(known) => Some(known),
@@ -92,17 +101,16 @@ impl Episodes {
         };
         if let Some(episodes) = known {
             episodes.add(first.time, last.time).record(exchange, facts, waited.0);
-            episodes.fit();
+            if pause >= episodes.gap {
+                episodes.pauses.add(first.time, pause, episodes.gap);
+                episodes.fit();
+            }
         }
     }
 
     /// Adds those of other connections.
     pub(crate) fn merge(&mut self, other: &Episodes) {
-        for (client, theirs) in other.0.iter() {
-            if let Some(mine) = self.0.entry(client, |_, _| {}) {
-                mine.merge(theirs);
-            }
-        }
+        self.0.merge(&other.0, ClientEpisodes::merge, |_, _| {});
     }
 
     /// The episodes that are worth telling, in the order of time.
@@ -118,15 +126,17 @@ impl Episodes {
 }
 
 /// The episodes of a client, by when they begin.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct ClientEpisodes {
     gap: Nanos,
+    /// Decide how long the gap is.
+    pauses: Pauses,
     spans: BTreeMap<Timestamp, Span>,
 }
 
 impl Default for ClientEpisodes {
     fn default() -> ClientEpisodes {
-        ClientEpisodes { gap: GAP, spans: BTreeMap::new() }
+        ClientEpisodes { gap: GAP, pauses: Pauses::default(), spans: BTreeMap::new() }
     }
 }
 
@@ -169,17 +179,20 @@ impl ClientEpisodes {
         for (start, span) in &other.spans {
             self.join(*start, span.end, span.work.clone());
         }
+        self.pauses.merge(&other.pauses, other.gap, self.gap);
         self.fit();
     }
 
-    /// Doubles the gap until no more episodes are left than are kept.
+    /// Doubles the gap until no more pauses are left than episodes are kept. There are no more episodes than pauses then,
+    /// unless an exchange came that ended long before others of its connection that had come already.
     fn fit(&mut self) {
-        while self.spans.len() > EPISODES_MAX {
+        while self.pauses.len() > EPISODES_MAX || self.spans.len() > EPISODES_MAX {
             self.widen(Nanos(self.gap.0.saturating_mul(2)));
         }
     }
 
     fn widen(&mut self, gap: Nanos) {
+        self.pauses.widen(self.gap, gap);
         self.gap = gap;
         for (start, span) in std::mem::take(&mut self.spans) {
             self.join(start, span.end, span.work);
@@ -188,7 +201,7 @@ impl ClientEpisodes {
 }
 
 /// An episode by its end.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Span {
     end: Timestamp,
     work: Work,
@@ -217,7 +230,7 @@ impl Span {
 }
 
 /// What is done in an episode.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Work {
     commands: u64,
     opens: u64,

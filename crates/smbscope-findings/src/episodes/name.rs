@@ -39,7 +39,7 @@ pub enum Kind {
 }
 
 /// What the names of opened files tell.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Touched {
     /// Directory listings.
     pub(super) lists: u64,
@@ -52,7 +52,7 @@ pub(super) struct Touched {
 }
 
 /// Names with how often each was opened; of too many, those that come first by name.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Names(BTreeMap<Arc<str>, u64>);
 
 impl Names {

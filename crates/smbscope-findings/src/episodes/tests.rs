@@ -23,11 +23,11 @@ fn spans(episodes: &Episodes) -> Vec<(i64, i64, u64)> {
 
 fn of(exchanges: &[Exchange]) -> Episodes {
     let mut episodes = Episodes::default();
-    let mut covered: HashMap<FlowId, Covered> = HashMap::new();
+    let mut flows: HashMap<FlowId, (Covered, Option<Timestamp>)> = HashMap::new();
     for exchange in exchanges {
-        let covered = covered.entry(exchange.flow).or_default();
+        let (covered, worked) = flows.entry(exchange.flow).or_default();
         let (first, last) = (exchange.request.first.unwrap(), exchange.response.last.unwrap());
-        episodes.record(exchange, facts_of(exchange), covered.add(first.time, last.time));
+        episodes.record(exchange, facts_of(exchange), covered.add(first.time, last.time), worked);
     }
     episodes
 }
@@ -78,21 +78,39 @@ fn too_many_bursts_are_joined_by_a_longer_gap() {
     assert_eq!(spans(&of(&exchanges)), [(0, 995_005, 200)]);
 }
 
+#[test]
+fn a_command_that_spans_many_bursts_does_not_shorten_the_gap() {
+    // 100 bursts 5 s apart, and a command of another connection that lasts through all of them: with 2 s they are one
+    // episode, but the pauses of the connection ask for 8 s, whichever comes first.
+    let bursts: Vec<Exchange> = (0..100).map(|n| work(1, n * 5_000, 5)).collect();
+    let through = [work(2, 0, 500_000), work(2, 507_000, 5)];
+    for exchanges in [[&bursts[..], &through].concat(), [&through, &bursts[..]].concat()] {
+        assert_eq!(spans(&of(&exchanges)), [(0, 507_005, 102)]);
+    }
+}
+
 proptest! {
     #[test]
-    fn the_order_of_connections_changes_nothing(
-        one in prop::collection::vec((0i64..60_000, 1i64..3_000), 0..30),
-        two in prop::collection::vec((0i64..60_000, 1i64..3_000), 0..30),
+    fn episodes_of_any_partition_of_the_connections_merge_to_the_whole(
+        times in prop::collection::vec((1u64..6, 0i64..900_000, 1i64..3_000), 0..300),
+        parts in prop::array::uniform6(0usize..3),
     ) {
-        let exchanges = |flow, times: &[(i64, i64)]| {
-            let mut all: Vec<Exchange> = times.iter().map(|(start, took)| work(flow, *start, *took)).collect();
-            all.sort_by_key(|exchange| exchange.response.last.map(|stamp| stamp.time));
-            all
+        let mut all: Vec<Exchange> = times.iter().map(|(flow, start, took)| work(*flow, *start, *took)).collect();
+        all.sort_by_key(|exchange| exchange.response.last.map(|stamp| stamp.time));
+        let part = |wanted: usize| -> Vec<Exchange> {
+            all.iter().filter(|exchange| parts[exchange.flow.0 as usize] == wanted).cloned().collect()
         };
-        let (one, two) = (exchanges(1, &one), exchanges(2, &two));
-        let whole = of(&[one.clone(), two.clone()].concat());
-        let mut merged = of(&two);
-        merged.merge(&of(&one));
-        prop_assert_eq!(spans(&merged), spans(&whole));
+        let [a, b, c] = [0, 1, 2].map(|wanted| of(&part(wanted)));
+        let merged = |mine: &Episodes, theirs: &Episodes| {
+            let mut both = mine.clone();
+            both.merge(theirs);
+            both
+        };
+        let whole = of(&all);
+        prop_assert!(whole.0.iter().all(|(_, client)| client.spans.len() <= EPISODES_MAX));
+        for merged in [merged(&merged(&a, &b), &c), merged(&c, &merged(&b, &a)), merged(&merged(&b, &c), &a)] {
+            prop_assert_eq!(merged.finish(), whole.finish());
+            prop_assert_eq!(spans(&merged), spans(&whole));
+        }
     }
 }

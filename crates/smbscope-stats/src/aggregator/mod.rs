@@ -15,6 +15,7 @@ use crate::slowest::Slowest;
 use crate::split::{SplitTable, Stretch};
 use crate::summary::{Limit, Summary};
 use crate::timeline::{Intervals, Timeline, TimelineTable};
+use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Command, Connection, Exchange, Group, Nanos, Outcome, Settled, Subcommand, Timestamp};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -28,10 +29,11 @@ pub const LEAVES_MAX: usize = 2_048;
 const RECENT_LEAVES: usize = 8;
 
 /// Statistics of the exchanges recorded so far.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Aggregator {
     /// Everything is done by one client on one share of one server: their tables would say what the total says.
     of_one_share: bool,
+    #[serde(deserialize_with = "leaves")]
     leaves: Bounded<Kind, Tally>,
     /// Leaves beyond [`LEAVES_MAX`], by group.
     folded: BTreeMap<Group, Tally>,
@@ -45,10 +47,19 @@ pub struct Aggregator {
     slowest: Slowest,
     caching: CachingTable,
     splits: SplitTable,
-    /// Where slices were asked for, with their order.
+    /// Where slices were asked for, with their order. They are not serialized, as they depend on the order of exchanges.
+    #[serde(skip)]
     slicer: Option<(Slicer, Sort)>,
     first: Option<Timestamp>,
     last: Option<Timestamp>,
+}
+
+fn leaves<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<Kind, Tally>, D::Error> {
+    no_leaves().filled(entries)
+}
+
+fn no_leaves() -> Bounded<Kind, Tally> {
+    Bounded::new(LEAVES_MAX).remembering(RECENT_LEAVES)
 }
 
 /// What a row of commands is about: the command, what it was used for, and where it is counted.
@@ -78,7 +89,7 @@ impl Aggregator {
     pub fn new() -> Aggregator {
         Aggregator {
             of_one_share: false,
-            leaves: Bounded::new(LEAVES_MAX).remembering(RECENT_LEAVES),
+            leaves: no_leaves(),
             folded: BTreeMap::new(),
             shares: EntityTable::new(Keeps::Whole(Limit::ENTITY)),
             files: EntityTable::new(Keeps::Whole(Limit::FILE)),
@@ -198,13 +209,8 @@ impl Aggregator {
 
     /// Adds what another aggregator counted. The order of merges does not matter, unless there are more slices than are kept.
     pub fn merge(&mut self, other: Aggregator) {
-        for (kind, theirs) in other.leaves.iter() {
-            let folded = &mut self.folded;
-            match self.leaves.entry(kind, |old, tally| fold(folded, &old, &tally)) {
-                Some(tally) => tally.merge(theirs),
-                None => fold(&mut self.folded, kind, theirs),
-            }
-        }
+        let folded = &mut self.folded;
+        self.leaves.merge(&other.leaves, Tally::merge, |kind, tally| fold(folded, kind, tally));
         for (group, theirs) in &other.folded {
             self.folded.entry(*group).or_default().merge(theirs);
         }
@@ -226,6 +232,11 @@ impl Aggregator {
             (mine, theirs) => mine.or(theirs),
         };
         self.last = self.last.max(other.last);
+    }
+
+    /// Whether all connections are over and there are no slices: what it counted can then be serialized.
+    pub fn is_settled(&self) -> bool {
+        self.splits.is_settled() && self.slicer.is_none()
     }
 
     /// What was counted of each kind of commands, in their order; of at most [`LEAVES_MAX`] kinds.

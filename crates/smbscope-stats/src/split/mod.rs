@@ -35,6 +35,7 @@ pub use table::Splits;
 pub(crate) use sweep::Stretch;
 pub(crate) use table::SplitTable;
 
+use serde::{Deserialize, Serialize};
 #[allow(unused_imports, reason = "named in the documentation above")]
 use smbscope_model::Exchange;
 use smbscope_model::Nanos;
@@ -81,7 +82,7 @@ impl TimePart {
 }
 
 /// Where the time of a connection, or of several, went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TimeSplit {
     /// Connections that were added up.
     pub connections: u64,

@@ -4,8 +4,10 @@ use super::TimeSplit;
 use super::sweep::Sweeper;
 use crate::bounded::Bounded;
 use crate::entity::ENTITIES_MAX;
+use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Connection, Exchange, FlowId, Settled};
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 
 /// Connections whose splits are kept one by one; those of others are in the sums.
@@ -46,14 +48,31 @@ fn find<'a, K: Ord>(entries: &'a [(K, TimeSplit)], key: &K) -> Option<&'a TimeSp
 }
 
 /// Growing splits.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SplitTable {
-    /// Connections that are followed: as many as the analysis follows.
+    /// Connections that are followed: as many as the analysis follows. They are not serialized: when an analysis has come
+    /// to its end, there are none.
+    #[serde(skip)]
     flows: HashMap<FlowId, Box<Sweeper>, ahash::RandomState>,
     whole: TimeSplit,
+    #[serde(deserialize_with = "connections")]
     connections: Bounded<FlowId, TimeSplit>,
+    #[serde(deserialize_with = "entities")]
     clients: Bounded<IpAddr, TimeSplit>,
+    #[serde(deserialize_with = "entities")]
     servers: Bounded<SocketAddr, TimeSplit>,
+}
+
+fn connections<'de, D: Deserializer<'de>>(entries: D) -> Result<Bounded<FlowId, TimeSplit>, D::Error> {
+    Bounded::new(SPLITS_MAX).filled(entries)
+}
+
+fn entities<'de, K, D>(entries: D) -> Result<Bounded<K, TimeSplit>, D::Error>
+where
+    K: Hash + Ord + Clone + Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Bounded::new(ENTITIES_MAX).filled(entries)
 }
 
 impl SplitTable {
@@ -106,9 +125,14 @@ impl SplitTable {
     pub(crate) fn merge(&mut self, other: SplitTable) {
         self.flows.extend(other.flows);
         self.whole.add(&other.whole);
-        merge(&mut self.connections, &other.connections);
-        merge(&mut self.clients, &other.clients);
-        merge(&mut self.servers, &other.servers);
+        self.connections.merge(&other.connections, TimeSplit::add, |_, _| {});
+        self.clients.merge(&other.clients, TimeSplit::add, |_, _| {});
+        self.servers.merge(&other.servers, TimeSplit::add, |_, _| {});
+    }
+
+    /// Whether no connection is followed any more.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.flows.is_empty()
     }
 
     pub(crate) fn finish(&self) -> Splits {
@@ -117,14 +141,6 @@ impl SplitTable {
             connections: self.connections.iter().map(|(flow, split)| (*flow, *split)).collect(),
             clients: self.clients.iter().map(|(client, split)| (*client, *split)).collect(),
             servers: self.servers.iter().map(|(server, split)| (*server, *split)).collect(),
-        }
-    }
-}
-
-fn merge<K: std::hash::Hash + Ord + Clone>(mine: &mut Bounded<K, TimeSplit>, theirs: &Bounded<K, TimeSplit>) {
-    for (key, split) in theirs.iter() {
-        if let Some(entry) = mine.entry(key, |_, _| {}) {
-            entry.add(split);
         }
     }
 }

@@ -12,12 +12,12 @@
 
 use crate::sketch::Sketch;
 use hdrhistogram::Histogram;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smbscope_model::Nanos;
 use std::borrow::Cow;
 
 /// How many values are kept as they are, and where percentiles come from above that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
     /// Percentiles are exact up to this many values.
     pub exact: usize,
@@ -26,7 +26,7 @@ pub struct Limit {
 }
 
 /// What counts values that are too many to keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Beyond {
     /// A histogram of three significant digits: percentiles are within 0.1%, in 100 to 400 KB.
     Histogram,
@@ -48,7 +48,7 @@ impl Limit {
 }
 
 /// A growing summary of durations.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Summary {
     limit: Limit,
     count: u64,
@@ -59,7 +59,7 @@ pub struct Summary {
     values: Values,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 enum Values {
     Exact(Vec<i64>),
     Histogram(Buffered),
@@ -114,6 +114,25 @@ impl Buffered {
         let mut whole = self.clone();
         whole.enter();
         Cow::Owned(*whole.histogram)
+    }
+}
+
+/// The buckets that hold values, as pairs of a value and a count.
+impl Serialize for Buffered {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let whole = self.whole();
+        let buckets = whole.iter_recorded().map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()));
+        buckets.collect::<Vec<(u64, u64)>>().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Buffered {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Buffered, D::Error> {
+        let mut result = Buffered::new();
+        for (value, count) in Vec::<(u64, u64)>::deserialize(deserializer)? {
+            result.histogram.record_n(value, count).expect(RESIZES);
+        }
+        Ok(result)
     }
 }
 

@@ -1,9 +1,10 @@
 //! File system control codes (MS-FSCC 2.3, MS-SMB2 2.2.31).
 
 use super::open_enum;
+use serde::{Deserialize, Serialize};
 
 /// A file system control code (MS-FSCC 2.3, MS-SMB2 2.2.31).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Fsctl(pub u32);
 
 // In order of value: DFS (device 6), file system (device 9), named pipe (device 0x11), SMB server (device 0x14).

@@ -1,9 +1,10 @@
 //! What a query or set addresses: information type and class (MS-SMB2 2.2.37, MS-FSCC 2.4 and 2.5).
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Information type and class (MS-SMB2 2.2.37, MS-FSCC 2.4 and 2.5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum InfoLevel {
     /// SMB2_0_INFO_FILE, or the class of a directory query.
     File(u8),

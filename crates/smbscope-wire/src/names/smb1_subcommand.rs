@@ -1,9 +1,10 @@
 //! Subcommands of SMB1's three transaction commands (MS-CIFS 2.2.2.2, MS-SMB 2.2.2.2).
 
 use super::open_enum;
+use serde::{Deserialize, Serialize};
 
 /// SMB_COM_TRANSACTION2 subcommand code (MS-CIFS 2.2.2.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Trans2(pub u16);
 
 open_enum!(Trans2, "TRANS2_", "0x{:04x}" {
@@ -27,7 +28,7 @@ open_enum!(Trans2, "TRANS2_", "0x{:04x}" {
 });
 
 /// SMB_COM_NT_TRANSACT function code (MS-CIFS 2.2.2.2; quotas and CREATE2 from MS-SMB 2.2.2.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NtTransact(pub u16);
 
 open_enum!(NtTransact, "NT_TRANSACT_", "0x{:04x}" {
@@ -46,7 +47,7 @@ open_enum!(NtTransact, "NT_TRANSACT_", "0x{:04x}" {
 ///
 /// Value 1 has two meanings, which only the transaction's name tells: on a `\PIPE\` it sets a pipe's state, on a
 /// `\MAILSLOT\` it writes. [`Transaction::name`] gives the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Transaction(pub u16);
 
 open_enum!(Transaction, "TRANS_", "0x{:04x}" {

@@ -1,9 +1,10 @@
 //! SMB1 command codes (MS-CIFS 2.2.2.1, MS-SMB 2.2.2.1).
 
 use crate::names::open_enum;
+use serde::{Deserialize, Serialize};
 
 /// An SMB_COM_* code; [`Command::short_name`] has the names of classic response time reports (`Read+X`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Command(pub u8);
 
 impl Command {

@@ -1,9 +1,10 @@
 //! SMB2 command codes (MS-SMB2 2.2.1.2).
 
 use crate::names::open_enum;
+use serde::{Deserialize, Serialize};
 
 /// An SMB2 command code, printed by the specification's plain name (`QUERY_DIRECTORY`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Command(pub u16);
 
 open_enum!(Command, "", "0x{:04x}" {

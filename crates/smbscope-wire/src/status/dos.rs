@@ -1,9 +1,10 @@
 //! SMB1 error class and code, used where FLAGS2_NT_STATUS is clear (MS-CIFS 2.2.1.5 and 2.2.2.4).
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// An SMB1 error class and code, printed as `ERRDOS/ERRbadfile` (MS-CIFS 2.2.2.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct DosError {
     /// SUCCESS, ERRDOS, ERRSRV, ERRHRD, ERRCMD.
     pub class: u8,

@@ -1,9 +1,10 @@
 //! NTSTATUS values an SMB server can return (MS-ERREF 2.3.1; MS-CIFS 2.2.2.4 for those made of class and code).
 
 use crate::names::open_enum;
+use serde::{Deserialize, Serialize};
 
 /// An NTSTATUS value (MS-ERREF 2.3), printed as `STATUS_OBJECT_NAME_NOT_FOUND`, or `0xc0000abc` where unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NtStatus(pub u32);
 
 impl NtStatus {

@@ -1,0 +1,63 @@
+//! A list with a bound that keeps the same values in whatever order they come.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The values with the least keys, at most `MOST` of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(bound(
+    serialize = "K: Serialize, V: Serialize",
+    deserialize = "K: Ord + Deserialize<'de>, V: Deserialize<'de>"
+))]
+pub(crate) struct Least<const MOST: usize, K, V = ()>(BTreeMap<K, V>);
+
+impl<const MOST: usize, K, V> Default for Least<MOST, K, V> {
+    fn default() -> Self {
+        Least(BTreeMap::new())
+    }
+}
+
+impl<const MOST: usize, K: Ord, V> Least<MOST, K, V> {
+    /// Adds a value, unless there are so many with lesser keys.
+    pub(crate) fn add(&mut self, key: K, value: V) {
+        self.0.entry(key).or_insert(value);
+        if self.0.len() > MOST {
+            self.0.pop_last();
+        }
+    }
+
+    /// Adds the values of another list.
+    pub(crate) fn merge(&mut self, other: Self) {
+        other.0.into_iter().for_each(|(key, value)| self.add(key, value));
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
+        self.0.keys()
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
+        self.0.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn lists_of_any_partition_merge_to_the_whole(values in prop::collection::vec((0u32..20, 0usize..3), 0..40)) {
+            let mut whole: Least<5, u32> = Least::default();
+            let mut parts: [Least<5, u32>; 3] = Default::default();
+            for (value, part) in &values {
+                whole.add(*value, ());
+                parts[*part].add(*value, ());
+            }
+            let [mut a, b, c] = parts;
+            a.merge(c);
+            a.merge(b);
+            prop_assert_eq!(a, whole);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! One capture file → pieces, each with the segments of some pairs of hosts.
+
+use super::super::{AnalysisOptions, Error};
+use serde::{Deserialize, Serialize};
+use smbscope_analyze::Partial;
+use smbscope_analyze::pipeline::{self, part_of};
+use smbscope_capture::piece::BlockWriter;
+use smbscope_capture::reader::{CaptureSet, Input};
+use smbscope_model::{CaptureInfo, ClockStep, Timestamp};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+/// What a file holds beside the segments.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FilePart {
+    info: CaptureInfo,
+    /// Not among what is serialized of the information.
+    truncated: Option<String>,
+    /// What decoding it counted.
+    pub(super) partial: Partial,
+    /// Where its clock was set back.
+    pub(super) steps: Vec<ClockStep>,
+    /// Bytes of its pieces.
+    written: u64,
+}
+
+impl FilePart {
+    /// What there is to say about it as a file.
+    pub fn info(&self) -> CaptureInfo {
+        CaptureInfo { truncated: self.truncated.clone(), ..self.info.clone() }
+    }
+
+    /// Bytes of its pieces.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    pub(super) fn packets(&self) -> u64 {
+        self.partial.quality().packets
+    }
+
+    pub(super) fn span(&self) -> Option<(Timestamp, Timestamp)> {
+        self.partial.span()
+    }
+}
+
+/// Reads a file, and writes the segments of each part of the pairs of hosts to one of `pieces`, and the times of all packets
+/// to `times`. In reports the file is called `name`.
+pub fn divide(
+    input: &Input,
+    name: &str,
+    options: &AnalysisOptions,
+    pieces: &[PathBuf],
+    times: &Path,
+) -> Result<FilePart, Error> {
+    super::refuse(options)?;
+    // A file in time order is read once; any other is surveyed before.
+    let in_order = [true, false].into_iter().filter(|in_order| !in_order || input.can_be_read_again());
+    let mut result = Err(pipeline::Failure::OutOfOrder);
+    for in_order in in_order {
+        let mut set = CaptureSet::open_with_memory(std::slice::from_ref(input), in_order, options.memory)?;
+        result = divide_once(&mut set, name, pieces, times)?;
+        set.refuse_cut_short()?;
+        if result.is_ok() {
+            break;
+        }
+    }
+    result.map_err(Error::Failed)
+}
+
+fn divide_once(
+    set: &mut CaptureSet,
+    name: &str,
+    pieces: &[PathBuf],
+    times: &Path,
+) -> Result<Result<FilePart, pipeline::Failure>, Error> {
+    let mut writers = Vec::new();
+    for path in pieces {
+        writers.push(create(path)?);
+    }
+    let mut clock = create(times)?;
+    let stop = set.stop_flag();
+    let (mut failed, mut late) = (None, None);
+    let mut each = |time: Timestamp| {
+        if let Err(error) = clock.push(&time.0) {
+            late.get_or_insert(error);
+        }
+    };
+    let mut take = |segment: &smbscope_capture::TcpSegment<'_>| {
+        let part = part_of(segment, pieces.len());
+        if let Err(error) = writers[part].push(segment) {
+            failed.get_or_insert((part, error));
+            // The rest is of no use.
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let partial = pipeline::decode(set, &mut |_| {}, &mut each, &mut take);
+    if let Some((part, error)) = failed {
+        return Err(piece_error(&pieces[part], error));
+    }
+    if let Some(error) = late {
+        return Err(piece_error(times, error));
+    }
+    let partial = match partial {
+        Ok(partial) => partial,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    let mut written = clock.finish().map_err(|error| piece_error(times, error))?;
+    for (writer, path) in writers.into_iter().zip(pieces) {
+        written += writer.finish().map_err(|error| piece_error(path, error))?;
+    }
+    let info = set.captures().first().cloned().expect("a set has the inputs that it was opened with");
+    Ok(Ok(named(
+        FilePart { truncated: info.truncated.clone(), info, partial, steps: set.clock_steps(), written },
+        name,
+    )))
+}
+
+/// The same under the name that it was asked for by, which may be that of an object in a store.
+fn named(part: FilePart, name: &str) -> FilePart {
+    let was = part.info.name.clone();
+    let renamed = |text: &String| text.replace(&was, name);
+    let info =
+        CaptureInfo { name: name.to_owned(), warnings: part.info.warnings.iter().map(renamed).collect(), ..part.info };
+    FilePart { info, truncated: part.truncated.as_ref().map(renamed), ..part }
+}
+
+fn create(path: &Path) -> Result<BlockWriter<BufWriter<File>>, Error> {
+    let file = File::create(path).map_err(|error| piece_error(path, error))?;
+    Ok(BlockWriter::new(BufWriter::new(file)))
+}
+
+pub(super) fn piece_error(path: &Path, error: io::Error) -> Error {
+    Error::Piece { path: path.to_owned(), error }
+}

@@ -1,0 +1,196 @@
+//! Pieces of all files → what is found about some pairs of hosts.
+
+use super::super::recorder::{Chooser, Recorder};
+use super::super::{AnalysisOptions, Error, how};
+use super::divide::piece_error;
+use super::ordinals::Ordinals;
+use super::plan::{Plan, in_capture};
+use super::{Part, refuse};
+use smbscope_analyze::pipeline::{Failure, Follower, Sharding, Sink};
+use smbscope_capture::TcpSegment;
+use smbscope_capture::piece::PieceReader;
+use smbscope_model::{Connection, Exchange, Settled, Timestamp};
+use smbscope_report::table::{ExchangeTable, Provenance};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+/// What was divided of a file, as far as it matters to a part.
+#[derive(Debug, Clone)]
+pub struct Pieces {
+    /// The times of all its packets.
+    pub times: PathBuf,
+    /// Those of its pieces that hold the part's pairs of hosts.
+    pub pieces: Vec<PathBuf>,
+}
+
+/// Follows the connections of some pairs of hosts. `files` are those that the plan was made of, in that order. Exchanges that
+/// pass the filter are written to a table besides, where `table` makes one; they are numbered from `first_id` on.
+pub fn follow<T: ExchangeTable + Send>(
+    plan: &Plan,
+    files: &[Pieces],
+    options: &AnalysisOptions,
+    first_id: u64,
+    mut table: impl FnMut() -> io::Result<Option<T>>,
+) -> Result<Part, Error> {
+    refuse(options)?;
+    if files.len() != plan.files.len() {
+        return Err(Error::InParts("the pieces are not those of the files that were planned"));
+    }
+    let mut sharding = Sharding::Connections;
+    loop {
+        let table = table().map_err(Error::Table)?;
+        match follow_once(plan, files, options, sharding, Table { table, next_id: first_id, result: Ok(()) })? {
+            Ok(part) => return Ok(part),
+            // A session spans shards: coarser ones.
+            Err(_) if sharding == Sharding::Connections => sharding = Sharding::Hosts,
+            Err(_) => sharding = Sharding::None,
+        }
+    }
+}
+
+fn follow_once<T: ExchangeTable + Send>(
+    plan: &Plan,
+    files: &[Pieces],
+    options: &AnalysisOptions,
+    sharding: Sharding,
+    table: Table<T>,
+) -> Result<Result<Part, Failure>, Error> {
+    let names: Vec<String> = plan.captures().into_iter().map(|info| info.name).collect();
+    let start = Arc::new(OnceLock::from(plan.start()));
+    let recorder = Recorder::new(options, &names, Arc::clone(&start));
+    let chooser = Chooser::new(options.filter.as_ref(), &names, start);
+    let mut sink = Both { recorder, chooser, table, names: &names };
+    let mut follower = Follower::new(&how(options), sharding, &mut sink, &plan.steps());
+    let mut ordinals = Ordinals::new(plan, &files.iter().map(|file| &file.times).collect::<Vec<_>>());
+    let mut merged = Merged::new(plan, files);
+    while let Some((file, segment)) = merged.next_segment()? {
+        let ordinal = ordinals.ordinal(file, segment.ordinal, segment.stamp.time)?;
+        let (first, stamp) = (in_capture(segment.first, file), in_capture(segment.stamp, file));
+        follower.segment(&TcpSegment { ordinal, first, stamp, ..segment });
+        if follower.is_coupled() {
+            return Ok(Err(Failure::Coupled));
+        }
+    }
+    let partial = match follower.finish() {
+        Ok(partial) => partial,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    let Both { recorder, table, .. } = sink;
+    let part = Part { partial, recorded: recorder.finish() };
+    table.result.and_then(|()| part.finish_table(plan, table.table)).map_err(Error::Table)?;
+    Ok(Ok(part))
+}
+
+impl Part {
+    /// Writes what a table says of its origin: here, of the connections of the part.
+    fn finish_table<T: ExchangeTable>(&self, plan: &Plan, table: Option<T>) -> io::Result<()> {
+        let Some(table) = table else { return Ok(()) };
+        table.finish(&Provenance {
+            version: env!("CARGO_PKG_VERSION"),
+            captures: &plan.captures(),
+            quality: self.partial.quality(),
+            skipped: &[],
+            filter: self.recorded.filtered.clone(),
+        })
+    }
+}
+
+/// Counts exchanges, and writes them to a table where there is one.
+struct Both<'f, T> {
+    recorder: Recorder<'f>,
+    chooser: Chooser<'f>,
+    table: Table<T>,
+    names: &'f [String],
+}
+
+struct Table<T> {
+    table: Option<T>,
+    next_id: u64,
+    result: io::Result<()>,
+}
+
+impl<T: ExchangeTable + Send> Sink for Both<'_, T> {
+    fn exchange(&mut self, exchange: &Exchange) {
+        self.recorder.exchange(exchange);
+        let Table { table: Some(table), next_id, result: result @ Ok(()) } = &mut self.table else { return };
+        if self.chooser.chooses(exchange) {
+            *result = table.write(exchange, *next_id, self.names);
+        }
+        *next_id += 1;
+    }
+
+    fn settled(&mut self, settled: &Settled) {
+        self.recorder.settled(settled);
+    }
+
+    fn closed(&mut self, connection: &Connection) {
+        self.recorder.closed(connection);
+    }
+}
+
+/// What decides which segment comes first: time, file, packet.
+type Key = (Timestamp, usize, u64);
+
+/// The segments of all pieces in the order of time.
+struct Merged<'p> {
+    /// Files that have not begun, the next one at the end: when it begins, its index in the plan, its pieces.
+    later: Vec<(Timestamp, usize, &'p Pieces)>,
+    open: Vec<Option<Open<'p>>>,
+    /// The next segment of each that is open.
+    heads: BinaryHeap<Reverse<(Key, usize)>>,
+    /// The piece that gave its next segment away.
+    taken: Option<usize>,
+}
+
+struct Open<'p> {
+    file: usize,
+    path: &'p PathBuf,
+    reader: PieceReader<BufReader<File>>,
+}
+
+impl<'p> Merged<'p> {
+    fn new(plan: &Plan, files: &'p [Pieces]) -> Merged<'p> {
+        let mut later: Vec<(Timestamp, usize, &Pieces)> = Vec::new();
+        for (index, planned) in plan.files.iter().enumerate() {
+            later.extend(planned.span.map(|(first, _)| (first, index, &files[planned.given])));
+        }
+        later.sort_by_key(|(first, index, _)| Reverse((*first, *index)));
+        Merged { later, open: Vec::new(), heads: BinaryHeap::new(), taken: None }
+    }
+
+    /// The next segment, with the index of its file in the plan.
+    fn next_segment(&mut self) -> Result<Option<(usize, TcpSegment<'_>)>, Error> {
+        let begins = |heads: &BinaryHeap<Reverse<(Key, usize)>>, first: Timestamp| {
+            heads.peek().is_none_or(|Reverse(((time, ..), _))| first <= *time)
+        };
+        if let Some(index) = self.taken.take() {
+            self.advance(index)?;
+        }
+        while let Some((_, file, pieces)) = self.later.pop_if(|(first, ..)| begins(&self.heads, *first)) {
+            for path in &pieces.pieces {
+                let reader = File::open(path).map_err(|error| piece_error(path, error))?;
+                self.open.push(Some(Open { file, path, reader: PieceReader::new(BufReader::new(reader)) }));
+                self.advance(self.open.len() - 1)?;
+            }
+        }
+        let Some(Reverse((_, index))) = self.heads.pop() else { return Ok(None) };
+        self.taken = Some(index);
+        let Some(Some(open)) = self.open.get_mut(index) else { return Ok(None) };
+        let segment = open.reader.next_segment().map_err(|error| piece_error(open.path, error))?;
+        Ok(segment.map(|segment| (open.file, segment)))
+    }
+
+    /// Puts the next segment of a piece among the heads; a piece without any is closed.
+    fn advance(&mut self, index: usize) -> Result<(), Error> {
+        let Some(open) = &mut self.open[index] else { return Ok(()) };
+        match open.reader.next_stamp().map_err(|error| piece_error(open.path, error))? {
+            Some(stamp) => self.heads.push(Reverse(((stamp.time, open.file, stamp.packet.number), index))),
+            None => self.open[index] = None,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! Which packet of all captures a packet is, in the order of time, while only those of some connections are read.
+//!
+//! In its own file that was counted. Of the other files, those that end before count as a whole and those that begin later
+//! not at all; of those that overlap, as of two interfaces that were captured at the same time, the times of all packets
+//! are read along.
+
+use super::super::Error;
+use super::divide::piece_error;
+use super::plan::Plan;
+use smbscope_capture::piece::BlockReader;
+use smbscope_model::Timestamp;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+/// Counts packets; is asked in the order of time.
+pub(super) struct Ordinals<'p> {
+    /// Those that have not begun, the next one at the end.
+    later: Vec<Counter<'p>>,
+    /// Those that have begun and not ended.
+    now: Vec<Counter<'p>>,
+    /// Packets of those that have ended.
+    passed: u64,
+}
+
+/// Counts the packets of a file.
+struct Counter<'p> {
+    file: usize,
+    first: Timestamp,
+    last: Timestamp,
+    packets: u64,
+    times: &'p PathBuf,
+    reader: Option<BlockReader<BufReader<File>, i64>>,
+    /// The first time that was not counted.
+    next: Option<i64>,
+    counted: u64,
+}
+
+impl<'p> Ordinals<'p> {
+    /// Of the files of a plan; `times` are those of the files as they were given.
+    pub(super) fn new(plan: &Plan, times: &[&'p PathBuf]) -> Ordinals<'p> {
+        let mut later: Vec<Counter<'p>> = Vec::new();
+        for (file, planned) in plan.files.iter().enumerate() {
+            let Some((first, last)) = planned.span else { continue };
+            let (packets, times) = (planned.packets, times[planned.given]);
+            later.push(Counter { file, first, last, packets, times, reader: None, next: None, counted: 0 });
+        }
+        later.sort_by_key(|counter| std::cmp::Reverse((counter.first, counter.file)));
+        Ordinals { later, now: Vec::new(), passed: 0 }
+    }
+
+    /// The number among the packets of all files of one that is the `local`th of its own.
+    pub(super) fn ordinal(&mut self, file: usize, local: u64, time: Timestamp) -> Result<u64, Error> {
+        while let Some(counter) = self.later.pop_if(|counter| counter.first <= time) {
+            self.now.push(counter);
+        }
+        let mut ended = 0;
+        self.now.retain(|counter| {
+            let goes_on = counter.last >= time;
+            ended += if goes_on { 0 } else { counter.packets };
+            goes_on
+        });
+        self.passed += ended;
+        let mut before = self.passed;
+        for counter in self.now.iter_mut().filter(|counter| counter.file != file) {
+            before += counter.count_before(time.0, file)?;
+        }
+        Ok(before + local)
+    }
+}
+
+impl Counter<'_> {
+    /// Packets before those of another file at a time; of the same time, those of the earlier file come first.
+    fn count_before(&mut self, time: i64, file: usize) -> Result<u64, Error> {
+        let fails = |error| piece_error(self.times, error);
+        let reader = match &mut self.reader {
+            Some(reader) => reader,
+            none => {
+                let file = File::open(self.times).map_err(fails)?;
+                let reader = none.insert(BlockReader::new(BufReader::new(file)));
+                self.next = reader.next_value().map_err(fails)?;
+                reader
+            }
+        };
+        while self.next.is_some_and(|next| next < time || next == time && self.file < file) {
+            self.counted += 1;
+            self.next = reader.next_value().map_err(fails)?;
+        }
+        Ok(self.counted)
+    }
+}

@@ -1,0 +1,80 @@
+//! In which order the files of a set are one capture.
+
+use super::super::Error;
+use super::FilePart;
+use serde::{Deserialize, Serialize};
+use smbscope_capture::reader::CaptureError;
+use smbscope_model::{CaptureId, CaptureInfo, ClockStep, PacketRef, Stamp, Timestamp};
+
+/// All files of a set, in the order of their first packets, as one analysis of all of them has them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Plan {
+    pub(super) files: Vec<PlannedFile>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct PlannedFile {
+    /// Which of the files that were given it is.
+    pub(super) given: usize,
+    info: CaptureInfo,
+    truncated: Option<String>,
+    /// Its first and last packet.
+    pub(super) span: Option<(Timestamp, Timestamp)>,
+    pub(super) packets: u64,
+    steps: Vec<ClockStep>,
+}
+
+impl Plan {
+    /// Of files in the order in which they were given.
+    pub fn new(files: &[FilePart]) -> Result<Plan, Error> {
+        if files.len() > usize::from(u16::MAX) {
+            return Err(CaptureError::TooManyInputs { count: files.len() }.into());
+        }
+        let mut planned: Vec<PlannedFile> =
+            files.iter().enumerate().map(|(given, file)| planned(given, file)).collect();
+        // As in a set of captures; the sort is stable.
+        planned.sort_by_key(|file| (file.info.first.is_none(), file.info.first));
+        Ok(Plan { files: planned })
+    }
+
+    /// The captures, in their order.
+    pub fn captures(&self) -> Vec<CaptureInfo> {
+        let info = |file: &PlannedFile| CaptureInfo { truncated: file.truncated.clone(), ..file.info.clone() };
+        self.files.iter().map(info).collect()
+    }
+
+    /// Their first packet.
+    pub(super) fn start(&self) -> Timestamp {
+        self.files.iter().filter_map(|file| file.span).map(|(first, _)| first).min().unwrap_or_default()
+    }
+
+    /// Where their clocks were set back.
+    pub(super) fn steps(&self) -> Vec<ClockStep> {
+        let mut steps = Vec::new();
+        for (index, file) in self.files.iter().enumerate() {
+            let here = |stamp: Stamp| in_capture(stamp, index);
+            let of_file = file.steps.iter();
+            steps.extend(of_file.map(|step| ClockStep { before: here(step.before), after: here(step.after) }));
+        }
+        steps
+    }
+}
+
+/// A packet of the only file of a set as one of a file of the plan.
+pub(super) fn in_capture(stamp: Stamp, index: usize) -> Stamp {
+    // A plan has no more files than there are ids.
+    Stamp { packet: PacketRef { capture: CaptureId(index as u16), ..stamp.packet }, ..stamp }
+}
+
+fn planned(given: usize, file: &FilePart) -> PlannedFile {
+    let info = file.info();
+    PlannedFile {
+        given,
+        truncated: info.truncated.clone(),
+        info,
+        span: file.span(),
+        packets: file.packets(),
+        steps: file.steps.clone(),
+    }
+}
