@@ -147,7 +147,7 @@ pub(crate) struct Mark {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decided {
-    /// The header of a frame.
+    /// The header of a frame, or the protocol id behind it.
     Header,
     /// The payload of a frame of `length` bytes was read from its first ones.
     Content { length: u32 },
@@ -480,7 +480,10 @@ impl Framer {
             },
         };
         self.mark(begin.position, HEADER_LENGTH, Decided::Header);
-        self.mark(begin.position + HEADER_LENGTH as u64, payload.len().min(4), Decided::Presence);
+        // The id was looked at whatever the length of the frame.
+        let is_id = payload.get(..4).is_some_and(resync::is_protocol_id);
+        let id = if is_id { Decided::Header } else { Decided::Presence };
+        self.mark(begin.position + HEADER_LENGTH as u64, payload.len().min(4), id);
         self.head.clear();
         self.state = State::Inside(OpenFrame {
             header,

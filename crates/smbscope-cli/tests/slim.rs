@@ -20,7 +20,9 @@ fn text(path: &Path) -> &str {
 fn report(capture: &Path) -> serde_json::Value {
     let said = smbscope(&["analyze", "--quiet", "--format", "json", text(capture)]);
     assert_eq!(said.status, Some(0), "{}", said.err);
-    let mut report: serde_json::Value = serde_json::from_str(&said.out).expect("it is JSON");
+    // Commands that it proposes name the file.
+    let unnamed = said.out.replace(text(capture), "CAPTURE");
+    let mut report: serde_json::Value = serde_json::from_str(&unnamed).expect("it is JSON");
     report["captures"] = serde_json::Value::Null;
     for of_the_file in ["captured_bytes", "snapped_packets", "longest_cut_packet"] {
         report["quality"].as_object_mut().expect("an object").remove(of_the_file);
@@ -37,8 +39,8 @@ fn the_report_on_a_slim_copy_is_that_on_the_original() {
         assert_eq!(said.status, Some(0), "{}", said.err);
         assert!(said.err.contains(" packets in "), "{}", said.err);
         assert_eq!(report(&copy), report(&capture), "{name}");
-        let lengths = [&copy, &capture].map(|path| std::fs::metadata(path).expect("it is there").len());
-        assert!(lengths[0] * 2 < lengths[1], "{lengths:?}");
+        let ratio = said.err.split("1/").nth(1).and_then(|behind| behind.split(' ').next()?.parse::<u32>().ok());
+        assert!(ratio >= Some(8), "{}", said.err);
     }
 }
 

@@ -32,6 +32,8 @@ struct Lane {
     framer: Framer,
     pieces: VecDeque<Piece>,
     heard: bool,
+    /// Where the last of the bytes end that stay as they are.
+    kept_until: u64,
 }
 
 /// What is kept of a flow.
@@ -62,15 +64,20 @@ impl Noting {
                 Decided::Presence => self.each_part(lane, chunk, position, length, |packets, ordinal, offset, part| {
                     packets.show(ordinal, offset, part.len());
                 }),
-                Decided::NoFrame => self.keep(lane, chunk, position, &vec![NO_FRAME; length as usize]),
+                Decided::NoFrame => {
+                    let from = lane.kept_until.clamp(position, position + length);
+                    self.keep(lane, chunk, from, &vec![NO_FRAME; (position + length - from) as usize]);
+                }
                 Decided::Header => {
                     let header = lane.bytes(chunk, position, length).into_owned();
                     self.keep(lane, chunk, position, &header);
+                    lane.kept_until = lane.kept_until.max(position + length);
                 }
                 Decided::Content { length: of_frame } => {
                     let read = lane.bytes(chunk, position, length);
                     let slim = head::slim(&read, of_frame, &mut self.names);
                     self.keep(lane, chunk, position, &slim);
+                    lane.kept_until = lane.kept_until.max(position + slim.len() as u64);
                 }
             }
         }
@@ -172,6 +179,7 @@ impl StreamSink for Noting {
             framer: Framer::new(view.midstream, certain, true).marking(),
             pieces: VecDeque::new(),
             heard: false,
+            kept_until: 0,
         };
         SlimFlow { lanes: [(); 2].map(lane), is_smb: false }
     }

@@ -63,6 +63,9 @@ fn of_smb2(read: &[u8], length: usize, slim: &mut [u8], names: &mut Names) {
         let next = header.next_command as usize;
         let end = if next == 0 { length } else { offset.saturating_add(next).min(length) };
         let bytes = &member[..member.len().min(end.saturating_sub(offset))];
+        // The header is read whatever the next message's place says of its length.
+        let fields = member.len().min(smb2::Header::SIGNATURE.start);
+        slim[offset..offset + fields].copy_from_slice(&member[..fields]);
         enter(&smb2::kept(&header, bytes), bytes, &mut slim[offset..offset + bytes.len()], names);
         if next < smb2::Header::LENGTH || end >= length {
             return;

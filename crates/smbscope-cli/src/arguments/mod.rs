@@ -133,8 +133,8 @@ pub enum Verb {
 
     /// Write a copy of captures that holds what the analysis needs and nothing else: no file content, no passwords.
     ///
-    /// The copy is 10 to 100 times smaller, and `analyze` reports the same on it. With --anonymise it tells no names and
-    /// no addresses either, and can be sent to a vendor. docs/slim.md has more.
+    /// `analyze` reports the same on the copy, which is 10 to 100 times smaller when it is compressed. With --anonymise it
+    /// tells no names and no addresses either, and can be sent to a vendor. docs/slim.md has more.
     Slim(SlimArguments),
 
     /// Run a study: variants of a load, repeated in random order, and compared.
