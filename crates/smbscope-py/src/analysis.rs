@@ -1,6 +1,6 @@
 //! An analysis of captures.
 
-use crate::document::{Document, ending, own, write};
+use crate::document::{Document, ending, write};
 use crate::errors::{ArgumentError, of_analysis, of_writing};
 use crate::exchanges::{self, Exchanges};
 use crate::page;
@@ -38,7 +38,7 @@ pub(crate) fn analyze(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<Py<A
     let done = interruptible(py, |stopper| run(&inputs, options, stopper))?;
     let Done { report, notes, text, options } = done.map_err(|error| of_analysis(&error))?;
     let asked = Arc::new(Asked { inputs, options });
-    let analysis = PyClassInitializer::from(own(text)?).add_subclass(Analysis { report, notes, asked });
+    let analysis = PyClassInitializer::from(Document::own(text)).add_subclass(Analysis { report, notes, asked });
     Py::new(py, analysis)
 }
 
