@@ -36,13 +36,11 @@ pub(crate) fn analyze(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<Py<A
     let parsed = py.detach(|| smbscope_cli::analysis(&arguments));
     let (inputs, options) = parsed.map_err(ArgumentError::new_err)?;
     let done = interruptible(py, |stopper| run(&inputs, options, stopper))?;
-    let Done { report, notes, text, options } = done.map_err(|error| of_analysis(&error))?;
-    let asked = Arc::new(Asked { inputs, options });
-    let analysis = PyClassInitializer::from(Document::own(text)).add_subclass(Analysis { report, notes, asked });
-    Py::new(py, analysis)
+    Analysis::of(py, inputs, done.map_err(|error| of_analysis(&error))?)
 }
 
-struct Done {
+/// An analysis that is over.
+pub(crate) struct Done {
     report: Report,
     notes: Vec<String>,
     /// The report as JSON.
@@ -53,15 +51,29 @@ struct Done {
 
 fn run(inputs: &[Input], options: AnalysisOptions, mut stopper: Stopper) -> Result<Done, analysis::Error> {
     let options = analysis::narrowed(inputs, &options, &mut stopper)?;
-    let analysis = analysis::Reading::open(inputs, &options)?.run(&mut stopper)?;
-    let notes = analysis.found.truncations().chain(analysis.found.notes()).collect();
-    let report = analysis.into_report(&options)?;
-    let mut text = Vec::new();
-    json::write(&report, &mut text).expect("memory takes all");
-    Ok(Done { report, notes, text: String::from_utf8(text).expect("JSON is UTF-8"), options })
+    Done::of(analysis::Reading::open(inputs, &options)?.run(&mut stopper)?, options)
+}
+
+impl Done {
+    /// The report of an analysis.
+    pub(crate) fn of(analysis: analysis::Analysis, options: AnalysisOptions) -> Result<Done, analysis::Error> {
+        let notes = analysis.found.truncations().chain(analysis.found.notes()).collect();
+        let report = analysis.into_report(&options)?;
+        let mut text = Vec::new();
+        json::write(&report, &mut text).expect("memory takes all");
+        Ok(Done { report, notes, text: String::from_utf8(text).expect("JSON is UTF-8"), options })
+    }
 }
 
 impl Analysis {
+    /// As Python has it.
+    pub(crate) fn of(py: Python<'_>, inputs: Vec<Input>, done: Done) -> PyResult<Py<Analysis>> {
+        let Done { report, notes, text, options } = done;
+        let asked = Arc::new(Asked { inputs, options });
+        let analysis = PyClassInitializer::from(Document::own(text)).add_subclass(Analysis { report, notes, asked });
+        Py::new(py, analysis)
+    }
+
     fn page(&self) -> String {
         let mut page = Vec::new();
         html::write_report(&self.report, &mut page).expect("memory takes all");

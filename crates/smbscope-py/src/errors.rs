@@ -21,7 +21,8 @@ pub(crate) fn of_analysis(error: &analysis::Error) -> PyErr {
         Error::ThresholdsFile { .. } | Error::Thresholds { .. } | Error::Episode(_) => ArgumentError::new_err(text),
         Error::EpisodeFilter { .. } | Error::WhatIf(_) => ArgumentError::new_err(text),
         Error::Interrupted(_) => PyKeyboardInterrupt::new_err(text),
-        Error::Failed(_) => SmbscopeError::new_err(text),
+        Error::InParts(_) => ArgumentError::new_err(text),
+        Error::Piece { .. } | Error::Table(_) | Error::Failed(_) => SmbscopeError::new_err(text),
     }
 }
 

@@ -10,6 +10,7 @@ mod document;
 mod errors;
 mod exchanges;
 mod page;
+mod parts;
 mod table;
 mod work;
 
@@ -26,6 +27,8 @@ mod _smbscope {
     use crate::errors::{ArgumentError, CaptureError, LimitError, RunError, SmbscopeError};
     #[pymodule_export]
     use crate::exchanges::{Batches, Exchanges};
+    #[pymodule_export]
+    use crate::parts::{divide, follow, merge, plan, shared_sessions};
     #[pymodule_export]
     use crate::table::Table;
 

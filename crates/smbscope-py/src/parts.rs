@@ -1,0 +1,107 @@
+//! An analysis in parts, for `smbscope.cluster`: what a task of a cluster does. What passes between tasks is bytes.
+
+use crate::analysis::{Analysis, Done};
+use crate::errors::{ArgumentError, SmbscopeError, of_analysis};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use smbscope_bench::analysis::parts::{self, FilePart, Part, Pieces, Plan, TravelError};
+use smbscope_bench::analysis::{AnalysisOptions, Input};
+use smbscope_report::parquet::ExchangeWriter;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+fn parsed(py: Python<'_>, arguments: &[OsString]) -> PyResult<(Vec<Input>, AnalysisOptions)> {
+    py.detach(|| smbscope_cli::analysis(arguments)).map_err(ArgumentError::new_err)
+}
+
+/// Options alone: the command line wants a file beside them.
+fn options(py: Python<'_>, mut arguments: Vec<OsString>) -> PyResult<AnalysisOptions> {
+    arguments.extend(["--".into(), "-".into()]);
+    Ok(parsed(py, &arguments)?.1)
+}
+
+fn received<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> PyResult<T> {
+    parts::from_bytes(bytes).map_err(|error: TravelError| SmbscopeError::new_err(error.to_string()))
+}
+
+fn all<T: serde::de::DeserializeOwned>(several: &[Vec<u8>]) -> PyResult<Vec<T>> {
+    several.iter().map(|bytes| received(bytes)).collect()
+}
+
+/// Divides a file, given the arguments of `smbscope analyze`, into pieces by pairs of hosts.
+#[pyfunction]
+pub(crate) fn divide<'py>(
+    py: Python<'py>,
+    arguments: Vec<OsString>,
+    name: &str,
+    pieces: Vec<PathBuf>,
+    times: PathBuf,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (inputs, options) = parsed(py, &arguments)?;
+    let [input] = &inputs[..] else { return Err(ArgumentError::new_err("one file is divided at a time")) };
+    let bytes = py.detach(|| Ok(parts::to_bytes(&parts::divide(input, name, &options, &pieces, &times)?)));
+    Ok(PyBytes::new(py, &bytes.map_err(|error| of_analysis(&error))?))
+}
+
+/// The order of files that were divided.
+#[pyfunction]
+pub(crate) fn plan<'py>(py: Python<'py>, files: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
+    let files: Vec<FilePart> = all(&files)?;
+    let plan = Plan::new(&files).map_err(|error| of_analysis(&error))?;
+    Ok(PyBytes::new(py, &parts::to_bytes(&plan)))
+}
+
+/// Follows some pairs of hosts through all files: of each the times of its packets, and pieces.
+#[pyfunction]
+pub(crate) fn follow<'py>(
+    py: Python<'py>,
+    arguments: Vec<OsString>,
+    plan: &[u8],
+    files: Vec<(PathBuf, Vec<PathBuf>)>,
+    exchanges: Option<PathBuf>,
+    first_id: u64,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (plan, options): (Plan, _) = (received(plan)?, options(py, arguments)?);
+    let files: Vec<Pieces> = files.into_iter().map(|(times, pieces)| Pieces { times, pieces }).collect();
+    let bytes = py.detach(|| followed(&plan, &files, &options, exchanges.as_deref(), first_id));
+    Ok(PyBytes::new(py, &bytes.map_err(|error| of_analysis(&error))?))
+}
+
+fn followed(
+    plan: &Plan,
+    files: &[Pieces],
+    options: &AnalysisOptions,
+    exchanges: Option<&Path>,
+    first_id: u64,
+) -> Result<Vec<u8>, smbscope_bench::analysis::Error> {
+    let table = || match exchanges {
+        Some(path) => ExchangeWriter::new(BufWriter::new(File::create(path)?)).map(Some),
+        None => Ok(None),
+    };
+    Ok(parts::to_bytes(&parts::follow(plan, files, options, first_id, table)?))
+}
+
+/// Which parts share sessions: groups of their indices, each part in one.
+#[pyfunction]
+pub(crate) fn shared_sessions(parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>>> {
+    Ok(parts::shared_sessions(&all::<Part>(&parts)?))
+}
+
+/// The analysis of all parts, given the arguments of `smbscope analyze`.
+#[pyfunction]
+pub(crate) fn merge(
+    py: Python<'_>,
+    arguments: Vec<OsString>,
+    plan: &[u8],
+    files: Vec<Vec<u8>>,
+    parts: Vec<Vec<u8>>,
+    unread: Vec<String>,
+) -> PyResult<Py<Analysis>> {
+    let (inputs, options) = parsed(py, &arguments)?;
+    let plan: Plan = received(plan)?;
+    let (files, parts): (Vec<FilePart>, Vec<Part>) = (all(&files)?, all(&parts)?);
+    let done = py.detach(|| Done::of(parts::merge(&plan, files, parts, unread, &options)?, options));
+    Analysis::of(py, inputs, done.map_err(|error| of_analysis(&error))?)
+}
