@@ -62,7 +62,7 @@ fn slimmed(path: &Path, anonymise: Option<Anonymise>) -> Vec<u8> {
 fn slim_of(mut set: CaptureSet, anonymise: Option<Anonymise>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let options = slim::Options { anonymise, ..slim::Options::default() };
-    slim::slim(&mut set, &options, &mut bytes, |_| ()).expect("memory takes all");
+    slim::slim(&mut set, &options, &mut bytes, &mut |_| ()).expect("memory takes all");
     bytes
 }
 

@@ -34,7 +34,9 @@ pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
     interrupt::sets(&stop);
     let mut progress = Progress::new(arguments.common.quiet);
     let compress = arguments.output.extension() == Some(OsStr::new("zst"));
-    let written = write(&mut set, &options, output.writer(), compress, |set| progress.show(|| set.progress()));
+    let written = write(&mut set, &options, output.writer(), compress, &mut |set| {
+        progress.show(|| set.progress());
+    });
     progress.finish();
     set.refuse_cut_short()?;
     if stop.load(Ordering::Relaxed) {
@@ -58,9 +60,9 @@ pub(crate) fn run(arguments: &SlimArguments) -> anyhow::Result<()> {
 fn write(
     set: &mut CaptureSet,
     options: &Options,
-    out: impl Write,
+    out: &mut (dyn Write + Send),
     compress: bool,
-    observe: impl FnMut(&CaptureSet),
+    observe: &mut dyn FnMut(&CaptureSet),
 ) -> std::io::Result<Summary> {
     if !compress {
         return slim::slim(set, options, out, observe);

@@ -1,7 +1,7 @@
 //! Names and addresses as a keyed hash of theirs: equal ones stay equal, and whoever lacks the key can't try names.
 //!
 //! A recording has names of any length. Directories stay as deep, and extensions stay, since servers and virus scanners
-//! treat files by them. In a capture a name has to keep its length: [`fixed`] makes those.
+//! treat files by them. In a capture a name has to keep its length: [`Disguise`] makes those.
 
 mod addresses;
 mod fixed;

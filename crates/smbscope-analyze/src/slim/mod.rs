@@ -69,11 +69,11 @@ pub struct Summary {
 }
 
 /// Reads `set` to its end, or until its stop flag is set, and writes a slim copy. `observe` is called now and then.
-pub fn slim<W: Write>(
+pub fn slim(
     set: &mut CaptureSet,
     options: &Options,
-    out: W,
-    mut observe: impl FnMut(&CaptureSet),
+    out: &mut dyn Write,
+    observe: &mut dyn FnMut(&CaptureSet),
 ) -> io::Result<Summary> {
     let stop = set.stop_flag();
     let clocks = Clocks { steps: set.clock_steps() };
@@ -125,8 +125,8 @@ impl Clocks {
     }
 }
 
-struct Slimmer<W: Write> {
-    writer: Writer<W>,
+struct Slimmer<'o> {
+    writer: Writer<&'o mut dyn Write>,
     decoder: Decoder,
     quality: Quality,
     table: FlowTable<Noting>,
@@ -134,7 +134,7 @@ struct Slimmer<W: Write> {
     summary: Summary,
 }
 
-impl<W: Write> Slimmer<W> {
+impl Slimmer<'_> {
     fn take(&mut self, packet: &Packet<'_>, info: &CaptureInfo) -> io::Result<()> {
         self.summary.packets += 1;
         self.summary.captured_bytes += packet.data.len() as u64;
