@@ -133,7 +133,7 @@ lint: lint-rust lint-python licences advisories ## formatting, clippy, documenta
 
 fmt: setup-build setup-python setup-web ## format Rust, Python and TypeScript
 	$(CARGO) fmt
-	$(PYTHON) -m ruff format --config scripts/ruff.toml scripts python
+	$(PYTHON) -m ruff format scripts python
 	cd web && npm run --silent fmt
 
 lint-rust: setup-build
@@ -142,8 +142,8 @@ lint-rust: setup-build
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
 
 lint-python: setup-python
-	$(PYTHON) -m ruff check --config scripts/ruff.toml scripts python
-	$(PYTHON) -m ruff format --config scripts/ruff.toml --check scripts python
+	$(PYTHON) -m ruff check scripts python
+	$(PYTHON) -m ruff format --check scripts python
 	$(PYTHON) -m mypy --config-file scripts/mypy.ini scripts
 	@for script in scripts/*.sh packaging/*.sh .ci/run; do bash -n "$$script"; done
 

@@ -1,10 +1,15 @@
 """The command `smbscope`, as the package carries it; also `python -m smbscope`."""
 
+from __future__ import annotations
+
 import signal
 import sys
-from typing import NoReturn
 
 from smbscope import _smbscope
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def main() -> NoReturn:

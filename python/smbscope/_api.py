@@ -1,13 +1,18 @@
 """What users call. Options have the names of the command line's, with _ for -."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from __future__ import annotations
 
 from smbscope import _command, _smbscope
-from smbscope._command import Path
 from smbscope._smbscope import Analysis, Document, Table
 
-Several: TypeAlias = str | Sequence[str]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import TypeAlias
+
+    from smbscope._command import Path
+
+    Several: TypeAlias = str | Sequence[str]
 
 
 class Bench(Document):

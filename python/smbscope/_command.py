@@ -1,23 +1,28 @@
 """Options as arguments of the command line, and runs of it as a child process."""
 
+from __future__ import annotations
+
 import os
-import signal
 import sys
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
 
 from smbscope._smbscope import ArgumentError, LimitError, RunError
 
+# As in typing, whose import takes longer than that of this package.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Iterable, Mapping
+    from typing import TypeAlias
 
-Path: TypeAlias = str | os.PathLike[str]
+    Path: TypeAlias = str | os.PathLike[str]
 
 # How long an interrupted run may take to write what it has measured.
 _GRACE_SECONDS = 60.0
+# The status of an interrupted run: its own, or that of SIGINT where it came too early.
+_INTERRUPTED = (130, -2)
 
 
-def paths(given: "Path | Iterable[Path]") -> list[str]:
+def paths(given: Path | Iterable[Path]) -> list[str]:
     """One path or several, as arguments."""
     several = [given] if isinstance(given, str | os.PathLike) else list(given)
     return [os.fspath(path) for path in several]
@@ -72,8 +77,9 @@ def run(verb: str, given: list[str], *, password: str | None = None) -> str:
     raise _failure(child.returncode, said)
 
 
-def _end(child: "subprocess.Popen[str]") -> None:
+def _end(child: subprocess.Popen[str]) -> None:
     """Interrupt a run, and wait until it has written what it has."""
+    import signal
     import subprocess
 
     child.send_signal(signal.SIGINT)
@@ -94,7 +100,7 @@ def _log(said: str) -> None:
 
 def _failure(status: int, said: str) -> BaseException:
     """What a run ended with, as an exception with its one line."""
-    if status in (130, -signal.SIGINT):
+    if status in _INTERRUPTED:
         return KeyboardInterrupt()
     lines = [line.removeprefix("smbscope: ").strip() for line in said.splitlines()]
     if status == 2:

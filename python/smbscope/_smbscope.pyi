@@ -4,6 +4,24 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, final
 
+from typing_extensions import disjoint_base
+
+__all__ = [
+    "Analysis",
+    "ArgumentError",
+    "Batches",
+    "CaptureError",
+    "Document",
+    "Exchanges",
+    "LimitError",
+    "RunError",
+    "SmbscopeError",
+    "Table",
+    "__version__",
+    "analyze",
+    "main",
+]
+
 __version__: str
 
 class SmbscopeError(Exception):
@@ -48,6 +66,7 @@ class Exchanges:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
+@disjoint_base
 class Document:
     """A JSON document of smbscope, with the tables in it."""
 

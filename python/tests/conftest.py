@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 import smbscope
 
 ROOT = Path(__file__).parents[2]

@@ -5,6 +5,7 @@ from typing import assert_type
 
 import polars as pl
 import pyarrow as pa
+
 import smbscope
 
 

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 import smbscope
 from conftest import COMMAND, OFFICE, SMB1, cli, needs_samba, unpacked
 from smbscope import _command
@@ -35,8 +36,8 @@ def test_functions_have_the_options_of_the_command_line(verb: str) -> None:
 def test_the_command_is_the_same_as_the_module() -> None:
     module = [sys.executable, "-P", "-m", "smbscope"]
     assert cli("--version") == f"smbscope {smbscope.__version__}\n"
-    for arguments, status in ((["--version"], 0), (["analyze"], 2), (["analyze", "nothing.pcap"], 1)):
-        runs = [subprocess.run([*how, *arguments], capture_output=True, check=False) for how in (module, [COMMAND])]
+    for line, status in (("--version", 0), ("analyze", 2), ("analyze nothing.pcap", 1)):
+        runs = [subprocess.run([*how, *line.split()], capture_output=True, check=False) for how in (module, [COMMAND])]
         assert [run.returncode for run in runs] == [status, status]
         assert runs[0].stdout == runs[1].stdout and runs[0].stderr == runs[1].stderr
 
@@ -63,8 +64,8 @@ def test_ctrl_c_ends_the_command_with_what_was_read(tmp_path: Path) -> None:
 
 def test_a_comparison_is_that_of_the_command_line() -> None:
     comparison = smbscope.compare(SMB1, OFFICE, name=["old", "new"], title="T")
-    line = ["compare", "-q", "--format", "json", "--name", "old", "--name", "new", "--title", "T", SMB1, OFFICE]
-    assert comparison.to_json() == cli(*line)
+    names = ["--name", "old", "--name", "new", "--title", "T"]
+    assert comparison.to_json() == cli("compare", "-q", "--format", "json", *names, SMB1, OFFICE)
     assert len(comparison.commands) == len(comparison.to_dict()["commands"]) > 0
     assert comparison.to_html().startswith("<!doctype html>")
     repeated = smbscope.compare([SMB1, SMB1], [OFFICE, OFFICE])

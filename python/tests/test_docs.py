@@ -8,8 +8,9 @@ from typing import Any
 
 import nbformat
 import pytest
-from conftest import OFFICE, ROOT, needs_samba
 from nbclient import NotebookClient
+
+from conftest import OFFICE, ROOT, needs_samba
 
 
 def blocks() -> list[str]:
@@ -32,7 +33,7 @@ def test_the_examples_of_the_page_run_one_after_the_other(tmp_path: Path, monkey
 
 
 def test_the_notebook_runs() -> None:
-    notebook = nbformat.read(ROOT / "docs" / "notebook.ipynb", as_version=4)
+    notebook = nbformat.read(ROOT / "docs" / "notebook.ipynb", as_version=4)  # type: ignore[no-untyped-call]
     NotebookClient(
         notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": ROOT / "docs"}}
     ).execute()
@@ -41,7 +42,7 @@ def test_the_notebook_runs() -> None:
 
 
 def test_the_notebook_is_kept_without_outputs() -> None:
-    notebook = nbformat.read(ROOT / "docs" / "notebook.ipynb", as_version=4)
+    notebook = nbformat.read(ROOT / "docs" / "notebook.ipynb", as_version=4)  # type: ignore[no-untyped-call]
     assert all(not cell.outputs for cell in notebook.cells if cell.cell_type == "code")
 
 

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 import smbscope
 from conftest import OFFICE, SMB1, cli
 
@@ -37,12 +38,12 @@ def test_every_library_takes_a_table(office: smbscope.Analysis) -> None:
     assert arrow["response_time_max"].cast(pa.int64()).to_pylist() == [row["response_time_max"] for row in rows]
     polars = pl.DataFrame(office.commands)
     assert polars["command"].to_list() == names and polars["count"].to_list() == counts
-    pandas = pd.DataFrame.from_arrow(office.commands)
+    pandas = pd.DataFrame.from_arrow(office.commands)  # type: ignore[attr-defined] # newer than its stubs
     assert list(pandas["command"]) == names and list(pandas["count"]) == counts
     commands = office.commands
     assert commands is not None
-    found = duckdb.sql("select command, count from commands order by count desc, command").fetchall()
-    assert sorted(found) == sorted(zip(names, counts, strict=True))
+    found = duckdb.sql("select command, count from commands order by count desc, command")
+    assert found is not None and sorted(found.fetchall()) == sorted(zip(names, counts, strict=True))
 
 
 def test_a_table_crosses_without_a_copy(office: smbscope.Analysis) -> None:
@@ -86,7 +87,9 @@ def test_a_filter_chooses_exchanges_too() -> None:
 def test_duckdb_asks_the_captures_themselves() -> None:
     exchanges = smbscope.analyze(OFFICE).exchanges()
     assert exchanges is not None
-    [(count,)] = duckdb.sql("select count(*) from exchanges where command = 'READ'").fetchall()
+    found = duckdb.sql("select count(*) from exchanges where command = 'READ'")
+    assert found is not None
+    [(count,)] = found.fetchall()
     [row] = [row for row in smbscope.analyze(OFFICE).commands.to_pylist() if row["command"] == "READ"]
     assert count >= row["count"]
 

@@ -1,6 +1,6 @@
 //! An analysis of captures.
 
-use crate::document::{Document, ending, own, write};
+use crate::document::{Document, ending, write};
 use crate::errors::{ArgumentError, of_analysis, of_writing};
 use crate::exchanges::{self, Exchanges};
 use crate::page;
@@ -70,7 +70,7 @@ impl Analysis {
     pub(crate) fn of(py: Python<'_>, inputs: Vec<Input>, done: Done) -> PyResult<Py<Analysis>> {
         let Done { report, notes, text, options } = done;
         let asked = Arc::new(Asked { inputs, options });
-        let analysis = PyClassInitializer::from(own(text)?).add_subclass(Analysis { report, notes, asked });
+        let analysis = PyClassInitializer::from(Document::own(text)).add_subclass(Analysis { report, notes, asked });
         Py::new(py, analysis)
     }
 

@@ -1,6 +1,6 @@
 //! A document of smbscope: its JSON, its tables, its page.
 
-use crate::errors::{ArgumentError, SmbscopeError, of_table, of_writing};
+use crate::errors::{ArgumentError, of_table, of_writing};
 use crate::page;
 use crate::table::Table;
 use pyo3::prelude::*;
@@ -8,12 +8,14 @@ use serde_json::Value;
 use smbscope_bench::files::write_file;
 use smbscope_report::{arrow, html};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The JSON that the command line writes, with the tables in it.
 #[pyclass(frozen, subclass, module = "smbscope")]
 pub(crate) struct Document {
     text: String,
-    value: Value,
+    /// The same, from when a table is asked for: it takes several times as much memory.
+    value: OnceLock<Value>,
 }
 
 impl Document {
@@ -24,18 +26,23 @@ impl Document {
 
     /// A table, which may be large, without Python's lock.
     pub(crate) fn table_of(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
-        py.detach(|| arrow::table(&self.value, name)).map(Table).map_err(|error| of_table(&error))
+        py.detach(|| arrow::table(self.value(), name)).map(Table).map_err(|error| of_table(&error))
     }
 
-    pub(crate) fn of(text: String) -> Result<Document, serde_json::Error> {
-        Ok(Document { value: serde_json::from_str(&text)?, text })
+    /// A document that the libraries made.
+    pub(crate) fn own(text: String) -> Document {
+        Document { text, value: OnceLock::new() }
+    }
+
+    fn value(&self) -> &Value {
+        self.value.get_or_init(|| serde_json::from_str(&self.text).expect("it was read, or made by the libraries"))
     }
 
     /// The page, with a title.
     fn page(&self) -> String {
-        let title = self.value.get("title").or_else(|| self.value.get("name")).and_then(Value::as_str);
+        let title = self.value().get("title").or_else(|| self.value().get("name")).and_then(Value::as_str);
         let mut page = Vec::new();
-        html::write(&self.value, title.unwrap_or("smbscope"), &mut page).expect("memory takes all");
+        html::write(self.value(), title.unwrap_or("smbscope"), &mut page).expect("memory takes all");
         String::from_utf8(page).expect("a page is UTF-8")
     }
 }
@@ -44,9 +51,9 @@ impl Document {
 impl Document {
     #[new]
     fn new(json: String) -> PyResult<Document> {
-        let document = Document::of(json).map_err(|error| ArgumentError::new_err(format!("no JSON: {error}")))?;
-        arrow::tables(&document.value).map_err(|error| of_table(&error))?;
-        Ok(document)
+        let value = serde_json::from_str(&json).map_err(|error| ArgumentError::new_err(format!("no JSON: {error}")))?;
+        arrow::tables(&value).map_err(|error| of_table(&error))?;
+        Ok(Document { text: json, value: value.into() })
     }
 
     /// The JSON text.
@@ -66,8 +73,8 @@ impl Document {
 
     /// The names of the tables.
     #[getter]
-    fn tables(&self) -> PyResult<Vec<&'static str>> {
-        arrow::tables(&self.value).map_err(|error| of_table(&error))
+    fn tables(&self, py: Python<'_>) -> PyResult<Vec<&'static str>> {
+        py.detach(|| arrow::tables(self.value())).map_err(|error| of_table(&error))
     }
 
     /// A list of the document as a table, or an object as a table with one row; `a.b` is the list `b` within `a`.
@@ -92,7 +99,7 @@ impl Document {
     }
 
     fn __repr__(&self) -> String {
-        let schema = self.value.get("schema").and_then(Value::as_str).unwrap_or_default();
+        let schema = self.value().get("schema").and_then(Value::as_str).unwrap_or_default();
         format!("<smbscope document: {schema}>")
     }
 }
@@ -105,10 +112,4 @@ pub(crate) fn ending(path: &Path) -> &str {
 /// Writes a file whole or not at all.
 pub(crate) fn write(py: Python<'_>, path: &Path, text: &str) -> PyResult<()> {
     py.detach(|| write_file(path, text.as_bytes())).map_err(|error| of_writing(path, &error))
-}
-
-/// A document that the libraries made: that it can't be read is a bug.
-pub(crate) fn own(text: String) -> PyResult<Document> {
-    Document::of(text)
-        .map_err(|error| SmbscopeError::new_err(format!("smbscope broke down, please report this: {error}")))
 }

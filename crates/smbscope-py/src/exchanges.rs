@@ -4,7 +4,7 @@ use crate::analysis::Asked;
 use crate::document::ending;
 use crate::errors::{SmbscopeError, of_analysis, of_writing};
 use crate::table::{Table, schema, stream};
-use crate::work::{LOOK, Stopper, interruptible};
+use crate::work::{LOOK, Stopper, broken, interruptible};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::prelude::*;
@@ -15,7 +15,9 @@ use smbscope_bench::files::{Destination, Replacement};
 use smbscope_model::Exchange;
 use smbscope_report::table::{ExchangeBatches, ExchangeTable, Provenance};
 use smbscope_report::{csv, parquet};
+use std::any::Any;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -79,7 +81,8 @@ impl Batches {
             match next {
                 Next::Batch(batch) => return Ok(Some(Table(batch))),
                 Next::NotYet => py.check_signals()?,
-                Next::Failed(error) => return Err(of_analysis(&error)),
+                Next::Failed(Failure::Analysis(error)) => return Err(of_analysis(&error)),
+                Next::Failed(Failure::Panic(panic)) => return Err(broken(&*panic)),
                 Next::End => return Ok(None),
             }
         }
@@ -90,11 +93,18 @@ impl Batches {
 enum Next {
     Batch(RecordBatch),
     NotYet,
-    Failed(analysis::Error),
+    Failed(Failure),
     End,
 }
 
-type Sent = Result<RecordBatch, analysis::Error>;
+/// Why a table ends early.
+enum Failure {
+    Analysis(analysis::Error),
+    /// A bug.
+    Panic(Box<dyn Any + Send>),
+}
+
+type Sent = Result<RecordBatch, Failure>;
 
 /// The end of the table that others read; the other end is a thread that reads the captures.
 struct Reader {
@@ -115,10 +125,13 @@ impl Reader {
                 let Written { found, .. } = exchanges.write(Ok(table), &mut observer)?;
                 found.refuse_without_smb(&asked.options)
             };
-            if let Err(error) = read() {
-                // Whoever read the table may be gone.
-                let _gone = sender.send(Err(error));
-            }
+            let failure = match catch_unwind(AssertUnwindSafe(read)) {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => Failure::Analysis(error),
+                Err(panic) => Failure::Panic(panic),
+            };
+            // Whoever read the table may be gone.
+            let _gone = sender.send(Err(failure));
         };
         thread::spawn(work);
         Reader { batches, stopper, schema: ExchangeBatches::default().schema() }
@@ -193,7 +206,8 @@ impl Iterator for Interruptible {
             match self.reader.next() {
                 Next::Batch(batch) => return Some(Ok(batch)),
                 Next::NotYet => {}
-                Next::Failed(error) => return failed(smbscope_bench::one_line(&error)),
+                Next::Failed(Failure::Analysis(error)) => return failed(smbscope_bench::one_line(&error)),
+                Next::Failed(Failure::Panic(_)) => return failed("smbscope broke down, please report this".to_owned()),
                 Next::End => return None,
             }
         }

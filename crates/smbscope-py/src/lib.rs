@@ -33,12 +33,15 @@ mod _smbscope {
     use crate::table::Table;
 
     use super::*;
+    use crate::work::broken;
     use std::ffi::OsString;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// Runs the command line: how this program is started, then the arguments. Returns the exit status.
     #[pyfunction]
-    fn main(py: Python<'_>, program: Vec<OsString>, arguments: Vec<OsString>) -> u8 {
-        py.detach(|| smbscope_cli::main(program, arguments))
+    fn main(py: Python<'_>, program: Vec<OsString>, arguments: Vec<OsString>) -> PyResult<u8> {
+        let run = AssertUnwindSafe(|| smbscope_cli::main(program, arguments));
+        py.detach(|| catch_unwind(run)).map_err(|panic| broken(&*panic))
     }
 
     #[pymodule_init]

@@ -1,6 +1,6 @@
 //! Tables and pages within a notebook. Whatever comes from a capture is text there, never markup.
 
-use crate::table::text;
+use crate::cells::text;
 use arrow_array::RecordBatch;
 use smbscope_report::clean;
 

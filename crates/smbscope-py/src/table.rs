@@ -1,6 +1,7 @@
 //! A table that others read through Arrow's C interface.
 
-use crate::cells::{self, rows};
+use crate::cells::rows;
+use crate::errors::SmbscopeError;
 use crate::page;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -8,8 +9,6 @@ use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::Schema;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
-
-use crate::errors::SmbscopeError;
 
 /// A table in memory. pyarrow, Polars, pandas and DuckDB take it as it is, without a copy: they ask for
 /// `__arrow_c_stream__`.
@@ -73,6 +72,3 @@ pub(crate) fn schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'p
     let schema = FFI_ArrowSchema::try_from(schema).map_err(|error| SmbscopeError::new_err(error.to_string()))?;
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
 }
-
-/// A value as text, for a person.
-pub(crate) use cells::text;

@@ -24,6 +24,8 @@ pub(super) struct Shape {
     reference: Option<String>,
     properties: Properties,
     items: Option<Box<OrAnything>>,
+    #[serde(rename = "prefixItems")]
+    tuple: Vec<Shape>,
     #[serde(rename = "additionalProperties")]
     others: Option<Box<OrAnything>>,
     #[serde(rename = "anyOf")]
@@ -160,6 +162,17 @@ impl Shape {
         }
     }
 
+    /// What all members of a tuple are; where they have no type in common, text.
+    fn tuple_type(&self) -> DataType {
+        let are =
+            |kinds: &[&str]| self.tuple.iter().all(|member| member.kind().is_some_and(|kind| kinds.contains(&kind)));
+        match (are(&["integer"]), are(&["integer", "number"])) {
+            (true, _) => DataType::Int64,
+            (false, true) => DataType::Float64,
+            (false, false) => DataType::Utf8,
+        }
+    }
+
     fn data_type(&self, key: &str, shape: &Shape, depth: usize) -> DataType {
         let shape = self.resolved(shape);
         let nested = |shape: Option<&Shape>| match shape.filter(|_| depth < DEPTH_MAX) {
@@ -170,6 +183,7 @@ impl Shape {
             Some("integer") => integer(key),
             Some("number") => DataType::Float64,
             Some("boolean") => DataType::Boolean,
+            Some("array") if !shape.tuple.is_empty() => list(shape.tuple_type()),
             Some("array") => list(nested(shape.items.as_ref().and_then(|items| items.shape()))),
             _ if self.properties_of(shape).next().is_some() => {
                 let field = |(key, shape)| Field::new(key, self.data_type(key, shape, depth + 1), true);

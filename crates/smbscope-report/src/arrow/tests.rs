@@ -1,7 +1,7 @@
 use super::*;
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{DurationNanosecondType, Int64Type, TimestampNanosecondType};
+use arrow_array::types::{DurationNanosecondType, Float64Type, Int64Type, TimestampNanosecondType};
 use arrow_schema::{DataType, TimeUnit};
 use serde_json::json;
 
@@ -101,6 +101,16 @@ fn what_is_no_table_is_an_error_that_lists_the_tables() {
     );
     let error = table(&json!([1]), "commands").expect_err("no document").to_string();
     assert_eq!(error, "no document of smbscope: its schema is \"\"");
+}
+
+#[test]
+fn tuples_of_numbers_are_lists_of_numbers() {
+    let document =
+        json!({ "schema": "smbscope.report/1", "groups": [{ "group": "Read", "cumulative": [[298_000, 1.0]] }] });
+    let groups = table(&document, "groups").expect("a table");
+    let cumulative = groups.column_by_name("cumulative").expect("a column").as_list::<i32>().value(0);
+    let pair = cumulative.as_list::<i32>().value(0);
+    assert_eq!(pair.as_primitive::<Float64Type>().values(), &[298_000.0, 1.0]);
 }
 
 #[test]
