@@ -19,7 +19,12 @@ __all__ = [
     "Table",
     "__version__",
     "analyze",
+    "divide",
+    "follow",
     "main",
+    "merge",
+    "plan",
+    "shared_sessions",
 ]
 
 __version__: str

@@ -11,6 +11,7 @@ import pyarrow
 import pyarrow.dataset
 import pytest
 import ray
+
 import smbscope
 from conftest import SMB1, unpacked
 from smbscope import cluster

@@ -107,15 +107,19 @@ fn beyond_all_bounds() -> Vec<Exchange> {
             flow: FlowId(n as u64 % 97),
             command: Command::Smb2(smb2::Command(11)),
             // Half of them are of one kind, so that its times make a histogram in every part.
-            subcommand: Some(Subcommand::Fsctl(Fsctl(if n % 2 == 0 { 0 } else { (n % (2 * LEAVES_MAX)) as u32 }))),
-            group: if n % 2 == 0 { Group::Read } else { Group::ALL[n % 8] },
+            subcommand: Some(Subcommand::Fsctl(Fsctl(if n.is_multiple_of(2) {
+                0
+            } else {
+                (n % (2 * LEAVES_MAX)) as u32
+            }))),
+            group: if n.is_multiple_of(2) { Group::Read } else { Group::ALL[n % 8] },
             status: Some(Status::Nt(NtStatus(0xc000_0000 + (n % (2 * STATUSES_MAX)) as u32))),
             share: Some(format!("share{}", n % 11).into()),
             // Some names are long: their bytes are bounded as well.
-            path: Some(format!("{n}{}", "x".repeat(if n % 10 == 0 { 9_000 } else { 20 })).into()),
+            path: Some(format!("{n}{}", "x".repeat(if n.is_multiple_of(10) { 9_000 } else { 20 })).into()),
             user: Some(format!("user{}", n * 7 % (2 * ENTITIES_MAX)).into()),
             caching: Some(Caching::ALL[n % Caching::ALL.len()]),
-            repeated: n % 3 == 0,
+            repeated: n.is_multiple_of(3),
             ..read(n as i64 * 7 * SECOND + (n * n) as i64 % SECOND, (n as i64 * 7_919 % 90_000) * 10_000)
         };
         exchange.endpoints.client.set_port(10_000 + (n % 97) as u16);

@@ -5,11 +5,13 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from smbscope import _command, _smbscope
-from smbscope._command import Path
 from smbscope._smbscope import Analysis, ArgumentError, CaptureError, RunError
+
+if TYPE_CHECKING:
+    from smbscope._command import Path
 
 try:
     import ray
@@ -42,7 +44,7 @@ class Progress:
 
 
 def analyze(
-    files: Path | Iterable[Path],
+    files: "Path | Iterable[Path]",
     *,
     address: str | None = None,
     parts: int = PARTS,
@@ -56,7 +58,7 @@ def analyze(
     interval: str | None = None,
     slow: str | None = None,
     no_findings: bool = False,
-    thresholds: Path | None = None,
+    thresholds: "Path | None" = None,
     beside: str | None = None,
     title: str | None = None,
     memory: int | None = None,

@@ -1,6 +1,6 @@
 //! One analysis by several processes, on one host or many.
 //!
-//! [`divide`] reads one file and divides its TCP segments by pairs of hosts into pieces, each in a file of its own. [`follow`]
+//! [`divide()`] reads one file and divides its TCP segments by pairs of hosts into pieces, each in a file of its own. [`follow()`]
 //! takes the pieces of some pairs of hosts of all files, so that a connection that lives through a rotated set is one, and
 //! makes a [`Part`] of them. [`merge`] makes the [`Analysis`] of all parts, which is that of one process: in whatever number of
 //! parts, whoever did them, in whatever order. What is divided, followed and merged travels between processes as bytes
