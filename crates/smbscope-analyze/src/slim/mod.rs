@@ -101,7 +101,7 @@ pub fn slim(
         let Some(packet) = set.current_packet() else { break };
         let info = &set.captures()[usize::from(packet.stamp.packet.capture.0)];
         slimmer.take(&packet, info)?;
-        if slimmer.summary.packets % INTERVAL == 0 {
+        if slimmer.summary.packets.is_multiple_of(INTERVAL) {
             observe(set);
         }
     }
