@@ -111,7 +111,10 @@ mod tests {
 
     fn sum(intervals: &[(i64, i64)]) -> i64 {
         let mut covered = Covered::default();
-        intervals.iter().map(|(start, end)| covered.add(Timestamp(*start), Timestamp(*end)).0).fold(0, i64::saturating_add)
+        intervals
+            .iter()
+            .map(|(start, end)| covered.add(Timestamp(*start), Timestamp(*end)).0)
+            .fold(0, i64::saturating_add)
     }
 
     #[test]
