@@ -2,16 +2,13 @@
 
 use crate::channels::{Channels, Watch};
 use crate::flow::{FlowState, begins_connection};
-use crate::least::Least;
+use crate::least::{ClockSteps, ForeignReplies, Initials, Routed};
 use crate::ledger::Shared;
 use crate::names::Sessions;
 use crate::offers::OfferPool;
 use crate::sink::ExchangeSink;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission, StreamSink};
-use smbscope_model::{
-    ClockStep, Connection, Direction, Endpoints, FlowId, ForeignReply, Limits, PacketRef, Quality, Role, SeenTwice,
-    Timestamp,
-};
+use smbscope_model::{ClockStep, Connection, Direction, FlowId, Limits, Quality, Role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -54,22 +51,6 @@ pub struct Analyzer<E: ExchangeSink> {
     routed: Routed,
     initials: Vec<Initials>,
 }
-
-/// The first steps of the clock, by the packets around them: each connection that a step is seen in has some of its own.
-pub(crate) type ClockSteps = Least<256, (PacketRef, PacketRef), ClockStep>;
-/// Servers that answered in another protocol, in the order of their addresses.
-pub(crate) type ForeignReplies = Least<{ ForeignReply::MAX_LISTED }, ForeignReply>;
-/// Connections that were captured on both sides of a router, in the order of their addresses.
-pub(crate) type Routed = Least<{ SeenTwice::MAX_NAMED }, Endpoints>;
-
-impl ClockSteps {
-    pub(crate) fn note(&mut self, step: ClockStep) {
-        self.add((step.after.packet, step.before.packet), step);
-    }
-}
-
-/// Initial sequence numbers of client and server, when the connection began, and its ends.
-pub(crate) type Initials = ([u32; 2], Timestamp, Endpoints);
 
 /// What remains when every flow is over.
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,7 @@
 //! A list with a bound that keeps the same values in whatever order they come.
 
 use serde::{Deserialize, Serialize};
+use smbscope_model::{ClockStep, Endpoints, ForeignReply, PacketRef, SeenTwice, Timestamp};
 use std::collections::BTreeMap;
 
 /// The values with the least keys, at most `MOST` of them.
@@ -39,6 +40,22 @@ impl<const MOST: usize, K: Ord, V> Least<MOST, K, V> {
         self.0.values()
     }
 }
+
+/// The first steps of the clock, by the packets around them: each connection that a step is seen in has some of its own.
+pub(crate) type ClockSteps = Least<256, (PacketRef, PacketRef), ClockStep>;
+/// Servers that answered in another protocol, in the order of their addresses.
+pub(crate) type ForeignReplies = Least<{ ForeignReply::MAX_LISTED }, ForeignReply>;
+/// Connections that were captured on both sides of a router, in the order of their addresses.
+pub(crate) type Routed = Least<{ SeenTwice::MAX_NAMED }, Endpoints>;
+
+impl ClockSteps {
+    pub(crate) fn note(&mut self, step: ClockStep) {
+        self.add((step.after.packet, step.before.packet), step);
+    }
+}
+
+/// Initial sequence numbers of client and server, when the connection began, and its ends.
+pub(crate) type Initials = ([u32; 2], Timestamp, Endpoints);
 
 #[cfg(test)]
 mod tests {

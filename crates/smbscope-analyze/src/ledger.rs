@@ -4,8 +4,8 @@
 //! protocols ([`crate::smb1`], [`crate::smb2`], [`crate::encrypted`]) match. The ledger counts, and keeps exchanges that are
 //! over for a moment: a late retransmission may still be one of theirs.
 
-use crate::analyzer::{ClockSteps, ForeignReplies};
 use crate::framer::Frame;
+use crate::least::{ClockSteps, ForeignReplies};
 use crate::losses::Losses;
 use crate::names::Sessions;
 use crate::offers::OfferPool;

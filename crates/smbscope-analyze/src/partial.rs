@@ -5,19 +5,46 @@
 //! ([`Limits::part`](smbscope_model::Limits::part)), evicts none for want of memory, and has no more than 2 MiB of names of
 //! their users and shares; and up to 128 protocols that are not read beside those of IP and ports of UDP.
 
-use crate::analyzer::{ClockSteps, ForeignReplies, Initials, Outcome, Routed};
+use crate::analyzer::Outcome;
 use crate::channels::{self, Met};
-use crate::pipeline::{Analysis, SKIPPED_LISTED};
+use crate::least::{ClockSteps, ForeignReplies, Initials, Routed};
 use serde::{Deserialize, Serialize};
 use smbscope_model::{
     ClockStep, Connection, ForeignReply, Nanos, Quality, SeenTwice, SkippedPackets, SkippedProtocol, Timestamp,
 };
 use std::collections::BTreeMap;
 
+/// Protocols that are no TCP that are listed; the packets of others are added up.
+pub const SKIPPED_LISTED: usize = 32;
 /// TCP ports that are named where nothing is SMB.
 const PORTS_LISTED: usize = 5;
 /// How much later the other side of an address translation may have seen a connection begin.
 const MAX_APART: Nanos = Nanos(10_000_000_000);
+
+/// What an analysis found, apart from the exchanges.
+#[derive(Debug, Default)]
+pub struct Analysis {
+    /// Counts of reading, decoding and analysing.
+    pub quality: Quality,
+    /// The connections, by first packet.
+    pub connections: Vec<Connection>,
+    /// Connections that are not in the list because it was full.
+    pub connections_left_out: u64,
+    /// The busiest TCP ports with their packets.
+    pub busiest_ports: Vec<(u16, u64)>,
+    /// Packets that are no TCP, by protocol, most packets first.
+    pub skipped: Vec<SkippedPackets>,
+    /// Where the clock of the captures stepped within exchanges, in the order of time.
+    pub clock_steps: Vec<ClockStep>,
+    /// Servers that answered in another protocol.
+    pub foreign_replies: Vec<ForeignReply>,
+    /// Connections that were captured at two places, at most [`SeenTwice::MAX_NAMED`].
+    pub seen_twice: Vec<SeenTwice>,
+    /// The earliest packet.
+    pub first: Option<Timestamp>,
+    /// The latest packet.
+    pub last: Option<Timestamp>,
+}
 
 /// What a part of an analysis found, apart from the exchanges.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -11,15 +11,14 @@
 use crate::analyzer::{Analyzer, Options, Outcome};
 use crate::channels::Channels;
 use crate::partial::Partial;
+pub use crate::partial::{Analysis, SKIPPED_LISTED};
 use crate::sink::ExchangeSink;
 use smbscope_capture::batch::{Batch, Chains};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{Backing, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
 use smbscope_capture::{Packet, TcpSegment};
-use smbscope_model::{
-    ClockStep, Connection, Exchange, ForeignReply, Quality, SeenTwice, Settled, SkippedPackets, Timestamp,
-};
+use smbscope_model::{ClockStep, Connection, Exchange, Settled, Timestamp};
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -35,8 +34,6 @@ const BATCH_SEGMENTS: usize = 1024;
 const BATCH_BYTES: usize = 1 << 20;
 /// Batches that may wait for a worker.
 const BATCHES_AHEAD: usize = 8;
-/// Protocols that are no TCP that are listed; the packets of others are added up.
-pub const SKIPPED_LISTED: usize = 32;
 /// Packets between two calls of the observer.
 const INTERVAL: usize = 1 << 12;
 
@@ -58,31 +55,6 @@ pub enum Threading {
     Inline,
     /// The calling thread reads, and every sink has a thread of its own.
     Workers,
-}
-
-/// What an analysis found, apart from the exchanges.
-#[derive(Debug, Default)]
-pub struct Analysis {
-    /// Counts of reading, decoding and analysing.
-    pub quality: Quality,
-    /// The connections, by first packet.
-    pub connections: Vec<Connection>,
-    /// Connections that are not in the list because it was full.
-    pub connections_left_out: u64,
-    /// The busiest TCP ports with their packets.
-    pub busiest_ports: Vec<(u16, u64)>,
-    /// Packets that are no TCP, by protocol, most packets first.
-    pub skipped: Vec<SkippedPackets>,
-    /// Where the clock of the captures stepped within exchanges, in the order of time.
-    pub clock_steps: Vec<ClockStep>,
-    /// Servers that answered in another protocol.
-    pub foreign_replies: Vec<ForeignReply>,
-    /// Connections that were captured at two places, at most [`SeenTwice::MAX_NAMED`].
-    pub seen_twice: Vec<SeenTwice>,
-    /// The earliest packet.
-    pub first: Option<Timestamp>,
-    /// The latest packet.
-    pub last: Option<Timestamp>,
 }
 
 /// Why an analysis has to be made again in another way.
