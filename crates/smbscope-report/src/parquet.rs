@@ -14,7 +14,7 @@
 pub use crate::table::{BATCH_ROWS, BATCH_TEXT_BYTES};
 
 use crate::table::{COLUMNS, ExchangeBatches, ExchangeTable, Kind, Provenance};
-use crate::{Report, json};
+use crate::{Filtered, Report, json};
 use arrow_array::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -23,7 +23,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use smbscope_model::Exchange;
-use smbscope_stats::Aggregator;
+use smbscope_stats::{Aggregator, Census};
 use std::io::{self, Write};
 
 /// Metadata key: version of smbscope.
@@ -49,7 +49,7 @@ pub struct ExchangeWriter<W: Write + Send> {
     out: ArrowWriter<W>,
     batches: ExchangeBatches,
     /// For the sentence about the captures' quality.
-    aggregator: Aggregator,
+    census: Census,
 }
 
 impl<W: Write + Send> ExchangeWriter<W> {
@@ -57,7 +57,7 @@ impl<W: Write + Send> ExchangeWriter<W> {
     pub fn new(out: W) -> io::Result<ExchangeWriter<W>> {
         let batches = ExchangeBatches::default();
         let out = ArrowWriter::try_new(out, batches.schema(), Some(properties())).map_err(io_error)?;
-        Ok(ExchangeWriter { out, batches, aggregator: Aggregator::new() })
+        Ok(ExchangeWriter { out, batches, census: Census::default() })
     }
 
     fn write_batch(&mut self, batch: Option<RecordBatch>) -> io::Result<()> {
@@ -76,7 +76,7 @@ impl<W: Write + Send> ExchangeWriter<W> {
 
 impl<W: Write + Send> ExchangeTable for ExchangeWriter<W> {
     fn write(&mut self, exchange: &Exchange, exchange_id: u64, capture_names: &[String]) -> io::Result<()> {
-        self.aggregator.record(exchange);
+        self.census.record(exchange);
         let full = self.batches.add(exchange, exchange_id, capture_names);
         self.write_batch(full)
     }
@@ -84,18 +84,21 @@ impl<W: Write + Send> ExchangeTable for ExchangeWriter<W> {
     fn finish(mut self, provenance: &Provenance) -> io::Result<()> {
         let rest = self.batches.rest();
         self.write_batch(rest)?;
+        let whole = std::mem::take(&mut self.census);
+        // Without a filter, all exchanges are rows.
+        let every = || Filtered { expression: String::new(), matched: whole.exchanges, whole };
         let report = Report {
             title: None,
             captures: provenance.captures.to_vec(),
             quality: provenance.quality.clone(),
             skipped: provenance.skipped.to_vec(),
             connections: Vec::new(),
-            aggregate: self.aggregator.finish(),
+            aggregate: Aggregator::new().finish(),
             first: None,
             last: None,
             version: provenance.version.to_owned(),
             warnings: Vec::new(),
-            filter: provenance.filter.clone(),
+            filter: Some(provenance.filter.clone().unwrap_or_else(every)),
             interval: None,
             slow: crate::Thresholds::default(),
             explanation: crate::Explanation::default(),
@@ -104,7 +107,7 @@ impl<W: Write + Send> ExchangeTable for ExchangeWriter<W> {
         self.describe(SCHEMA, SCHEMA_VALUE.to_owned());
         self.describe(CAPTURES, json::captures(&report)?);
         self.describe(QUALITY, json::quality(&report)?);
-        if let Some(filter) = &report.filter {
+        if let Some(filter) = &provenance.filter {
             self.describe(FILTER, filter.expression.clone());
         }
         // Closing would take the output along, and with it whatever went wrong when its buffer is written.
