@@ -217,7 +217,7 @@ impl Batch {
     /// The segments of each connection as they came, those of the connection that comes first before all others.
     pub fn by_connection<'b>(&'b self, chains: &'b mut Chains) -> impl Iterator<Item = TcpSegment<'b>> {
         chains.link(&self.segments);
-        chains.order.iter().map(|index| self.segment(*index as usize))
+        chains.iter().map(|index| self.segment(index))
     }
 
     #[inline]
@@ -261,8 +261,6 @@ pub struct Chains {
     next: Vec<u32>,
     /// Places in `ends` by the hash of the connection; [`VACANT`] where there is none.
     slots: Vec<u32>,
-    /// All segments, connection by connection.
-    order: Vec<u32>,
     /// Whoever makes a capture does not know where its connections clash.
     hash: RandomState,
 }
@@ -299,15 +297,14 @@ impl Chains {
                 }
             }
         }
-        self.order.clear();
-        for (first, last) in &self.ends {
-            let mut this = *first;
-            self.order.push(this);
-            while this != *last {
-                this = self.next[this as usize];
-                self.order.push(this);
-            }
-        }
+    }
+
+    /// All segments, connection by connection.
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        self.ends.iter().flat_map(|(first, _)| {
+            let behind = |this: &u32| Some(self.next[*this as usize]).filter(|next| next != this);
+            std::iter::successors(Some(*first), behind).map(|index| index as usize)
+        })
     }
 }
 
