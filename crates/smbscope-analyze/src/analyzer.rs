@@ -2,6 +2,7 @@
 
 use crate::channels::{Channels, Watch};
 use crate::flow::{FlowState, begins_connection};
+use crate::framer::Frame;
 use crate::least::{ClockSteps, ForeignReplies, Initials, Routed};
 use crate::ledger::Shared;
 use crate::names::Sessions;
@@ -37,6 +38,8 @@ const CONNECTION_NAMES_MAX: usize = 2 << 20;
 pub struct Analyzer<E: ExchangeSink> {
     options: Options,
     emit: E,
+    /// Room for the frames of a chunk, which all flows share.
+    frames: Vec<Frame>,
     quality: Quality,
     sessions: Sessions,
     offers: OfferPool,
@@ -76,6 +79,7 @@ impl<E: ExchangeSink> Analyzer<E> {
             offers: OfferPool::default(),
             options,
             emit,
+            frames: Vec::new(),
             quality: Quality::default(),
             connections: BTreeMap::new(),
             connections_left_out: 0,
@@ -154,6 +158,7 @@ impl<E: ExchangeSink> Analyzer<E> {
             sessions: &mut self.sessions,
             offers: &mut self.offers,
             emit: &mut self.emit,
+            frames: &mut self.frames,
             steps_back: &self.steps_back,
             clock_steps: &mut self.clock_steps,
             foreign_replies: &mut self.foreign_replies,

@@ -15,7 +15,6 @@ pub struct FlowState {
     /// Whose direction the client's is by the ports, where one of them promises SMB.
     client_by_port: Option<Direction>,
     connection: Option<Box<Connection>>,
-    frames: Vec<Frame>,
     /// By direction, whether its first bytes were seen, and the protocol that they are of if it is plainly another one.
     heard: [bool; 2],
     foreign: [Option<ForeignProtocol>; 2],
@@ -35,7 +34,6 @@ impl FlowState {
                 _ => None,
             },
             connection: None,
-            frames: Vec::new(),
             heard: [false, false],
             foreign: [None, None],
             quality: Quality::default(),
@@ -47,14 +45,14 @@ impl FlowState {
             self.heard[direction.index()] = true;
             self.foreign[direction.index()] = foreign_protocol(chunk.bytes);
         }
-        let mut frames = std::mem::take(&mut self.frames);
+        let mut frames = std::mem::take(shared.frames);
         let framer = &mut self.framers[direction.index()];
         if !view.begins[direction.index()] {
             framer.may_miss_the_beginning(chunk.position);
         }
         framer.data(chunk, &mut self.quality, &mut frames);
         self.take_frames(view, direction, &mut frames, shared);
-        self.frames = frames;
+        *shared.frames = frames;
         if let Some(connection) = &mut self.connection {
             let open = self.framers.iter().filter_map(Framer::open_since);
             connection.settle(view, chunk.first.time, open, shared.emit);
@@ -62,10 +60,10 @@ impl FlowState {
     }
 
     pub(crate) fn gap(&mut self, view: &FlowView, direction: Direction, gap: &Gap, shared: &mut Shared<'_>) {
-        let mut frames = std::mem::take(&mut self.frames);
+        let mut frames = std::mem::take(shared.frames);
         self.framers[direction.index()].gap(gap, &mut self.quality, &mut frames);
         self.take_frames(view, direction, &mut frames, shared);
-        self.frames = frames;
+        *shared.frames = frames;
     }
 
     /// What it takes beside itself, about.

@@ -29,7 +29,7 @@ const SETTLED_EVERY: usize = 8;
 const SETTLED_PART: usize = 32;
 
 /// Approximate bytes of an exchange that is outstanding or kept back: itself, its names and its place in a list.
-const PENDING_BYTES: usize = size_of::<Exchange>() + 2 * size_of::<Pending>() + 128;
+const PENDING_BYTES: usize = size_of::<Pending>() + 128;
 
 /// Everything that outlives a single connection.
 pub(crate) struct Shared<'a> {
@@ -37,6 +37,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) sessions: &'a mut Sessions,
     pub(crate) offers: &'a mut OfferPool,
     pub(crate) emit: &'a mut dyn ExchangeSink,
+    /// Room for the frames of a chunk.
+    pub(crate) frames: &'a mut Vec<Frame>,
     /// Where the clock was set back, as the reader found out.
     pub(crate) steps_back: &'a [ClockStep],
     /// Where the clock stepped within exchanges.
@@ -161,8 +163,7 @@ impl Accounts {
             };
             *since = Some(since.map_or(start, |since| since.min(start)));
         }
-        settled.until =
-            self.recent.iter().filter_map(|pending| pending.exchange.start()).fold(settled.until, |a, b| a.min(b));
+        settled.until = self.recent.began().map_or(settled.until, |began| began.min(settled.until));
         sink.settled(&settled);
     }
 }
@@ -254,7 +255,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// An exchange that begins with `frame`.
-    pub(crate) fn begin(&mut self, frame: &Frame, opening: Opening) -> Pending {
+    pub(crate) fn begin(&mut self, frame: &Frame, opening: Opening) -> Box<Pending> {
         let think_time = match self.accounts.last_response {
             Some(last) if self.accounts.busy == 0 && opening.group != Group::Waiting => {
                 Some(frame.first.time - last).filter(|time| time.0 >= 0)
@@ -270,7 +271,10 @@ impl<'a> Ledger<'a> {
             self.accounts.acknowledged = frame.acknowledged_first.min(frame.acknowledged_last);
         }
         let acknowledged_by_copy = frame.acknowledged_first;
-        Pending { acknowledged_by_copy, acknowledged_before, ..Pending::new(Box::new(exchange), frame) }
+        let mut pending = Pending::new(exchange, frame);
+        pending.acknowledged_by_copy = acknowledged_by_copy;
+        pending.acknowledged_before = acknowledged_before;
+        pending
     }
 
     /// An exchange about which nothing is known but what it is.
@@ -295,13 +299,13 @@ impl<'a> Ledger<'a> {
     }
 
     /// The last message of the response is there.
-    pub(crate) fn complete(&mut self, mut pending: Pending) {
+    pub(crate) fn complete(&mut self, mut pending: Box<Pending>) {
         pending.settle();
         self.finish(pending);
     }
 
     /// Ends an exchange that was [`Self::started`], with the outcome that it has.
-    pub(crate) fn finish(&mut self, pending: Pending) {
+    pub(crate) fn finish(&mut self, pending: Box<Pending>) {
         self.accounts.path_bytes = self.accounts.path_bytes.saturating_sub(pending.path_bytes());
         if pending.exchange.group != Group::Waiting {
             self.accounts.busy = self.accounts.busy.saturating_sub(1);
@@ -317,7 +321,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Passes on an exchange that never was outstanding, or no longer is.
-    pub(crate) fn report(&mut self, mut pending: Pending) {
+    pub(crate) fn report(&mut self, mut pending: Box<Pending>) {
         let accounts = &mut *self.accounts;
         let exchange = &mut pending.exchange;
         exchange.dialect = accounts.summary.dialect;
@@ -366,18 +370,16 @@ impl<'a> Ledger<'a> {
     pub(crate) fn report_response(&mut self, frame: &Frame, opening: Opening, status: Status, outcome: Outcome) {
         let response = frame.half(opening.bytes);
         let exchange = Exchange { response, status: Some(status), outcome, ..self.blank(&opening) };
-        self.report(Pending {
-            request: Span { start: 0, end: 0 },
-            acknowledged: None,
-            response: Some(Span::of(frame)),
-            request_resent: None,
-            response_resent: frame.resent,
-            ..Pending::new(Box::new(exchange), frame)
-        });
+        let mut pending = Pending::new(exchange, frame);
+        pending.request = Span { start: 0, end: 0 };
+        pending.acknowledged = None;
+        pending.response = Some(Span::of(frame));
+        (pending.request_resent, pending.response_resent) = (None, frame.resent);
+        self.report(pending);
     }
 
     /// Gives up a request: its response may be hidden, or there was none.
-    pub(crate) fn abandon(&mut self, mut pending: Pending) {
+    pub(crate) fn abandon(&mut self, mut pending: Box<Pending>) {
         let after = pending.acknowledged.unwrap_or(0);
         pending.exchange.outcome = if pending.exchange.response.first.is_some() {
             // Some messages of the response were seen, but not the last one.

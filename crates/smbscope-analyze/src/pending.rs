@@ -31,11 +31,10 @@ impl Span {
     }
 }
 
-/// A request that waits for its response.
+/// A request that waits for its response. It is boxed, as it goes from list to list.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    /// Boxed, as a pending exchange is moved from list to list.
-    pub(crate) exchange: Box<Exchange>,
+    pub(crate) exchange: Exchange,
     pub(crate) request: Span,
     /// How much of the server's stream the client had seen when it sent the request: the response comes after that.
     pub(crate) acknowledged: Option<u64>,
@@ -65,8 +64,8 @@ pub(crate) enum Causality {
 impl Pending {
     /// An exchange with the request in `frame`.
     #[inline]
-    pub(crate) fn new(exchange: Box<Exchange>, frame: &Frame) -> Pending {
-        Pending {
+    pub(crate) fn new(exchange: Exchange, frame: &Frame) -> Box<Pending> {
+        Box::new(Pending {
             exchange,
             request: Span::of(frame),
             acknowledged: frame.acknowledged_last,
@@ -76,7 +75,7 @@ impl Pending {
             request_resent: frame.resent,
             response_resent: None,
             may_stay_unanswered: false,
-        }
+        })
     }
 
     /// What its path takes, at most: others may share it.
@@ -168,9 +167,11 @@ fn later(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
 /// An exchange that is over.
 #[derive(Debug)]
 struct Finished {
-    pending: Pending,
-    /// When, as far as the capture shows it.
+    pending: Box<Pending>,
+    /// When it ended, as far as the capture shows it.
     time: Option<Timestamp>,
+    /// When it began.
+    start: Option<Timestamp>,
 }
 
 /// Exchanges that are over, oldest first.
@@ -183,10 +184,10 @@ pub(crate) struct Recent {
 
 impl Recent {
     /// Adds an exchange and returns those that have been kept back long enough.
-    pub(crate) fn push(&mut self, pending: Pending, sink: &mut dyn ExchangeSink) {
+    pub(crate) fn push(&mut self, pending: Box<Pending>, sink: &mut dyn ExchangeSink) {
         let now = pending.exchange.response.last.or(pending.exchange.request.first).map(|stamp| stamp.time);
         self.path_bytes += pending.path_bytes();
-        self.finished.push_back(Finished { pending, time: now });
+        self.finished.push_back(Finished { start: pending.exchange.start(), pending, time: now });
         while let Some(oldest) = self.finished.front() {
             let aged = now.zip(oldest.time).is_some_and(|(now, seen)| now - seen > MAX_RECENT_AGE);
             if self.finished.len() <= MAX_RECENT && !aged {
@@ -195,7 +196,7 @@ impl Recent {
             }
             if let Some(Finished { pending: oldest, .. }) = self.finished.pop_front() {
                 self.path_bytes -= oldest.path_bytes();
-                sink.exchange(oldest.exchange);
+                sink.exchange(&oldest.exchange);
             }
         }
     }
@@ -212,15 +213,16 @@ impl Recent {
     /// Returns everything.
     pub(crate) fn flush(&mut self, sink: &mut dyn ExchangeSink) {
         self.path_bytes = 0;
-        self.finished.drain(..).for_each(|finished| sink.exchange(finished.pending.exchange));
+        self.finished.drain(..).for_each(|finished| sink.exchange(&finished.pending.exchange));
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Pending> {
-        self.finished.iter().map(|finished| &finished.pending)
+    /// When the exchange began that began first.
+    pub(crate) fn began(&self) -> Option<Timestamp> {
+        self.finished.iter().filter_map(|finished| finished.start).min()
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
-        self.finished.iter_mut().rev().map(|finished| &mut finished.pending)
+        self.finished.iter_mut().rev().map(|finished| &mut *finished.pending)
     }
 }
 

@@ -390,8 +390,8 @@ impl Line {
 struct Emit<'s>(Rc<RefCell<&'s mut dyn Sink>>);
 
 impl ExchangeSink for Emit<'_> {
-    fn exchange(&mut self, exchange: Box<Exchange>) {
-        self.0.borrow_mut().exchange(&exchange);
+    fn exchange(&mut self, exchange: &Exchange) {
+        self.0.borrow_mut().exchange(exchange);
     }
 
     fn settled(&mut self, settled: &Settled) {

@@ -5,7 +5,7 @@ use smbscope_model::{Connection, Exchange, Settled};
 /// Takes exchanges when they are over.
 pub trait ExchangeSink {
     /// Nothing can change this exchange any more.
-    fn exchange(&mut self, exchange: Box<Exchange>);
+    fn exchange(&mut self, exchange: &Exchange);
 
     /// Something is settled about a connection. Told every few exchanges.
     fn settled(&mut self, _: &Settled) {}
@@ -15,7 +15,7 @@ pub trait ExchangeSink {
 }
 
 impl<F: FnMut(Exchange)> ExchangeSink for F {
-    fn exchange(&mut self, exchange: Box<Exchange>) {
-        self(*exchange);
+    fn exchange(&mut self, exchange: &Exchange) {
+        self(exchange.clone());
     }
 }

@@ -64,7 +64,7 @@ impl Outstanding {
 /// A request, and the size of its message.
 #[derive(Debug)]
 struct Request {
-    pending: Pending,
+    pending: Box<Pending>,
     plain: u64,
 }
 
@@ -107,7 +107,7 @@ pub(crate) struct Encrypted {
     /// Responses since the connection was idle.
     overtaken: u32,
     /// Pairs for which it is in doubt whether the connection was idle before them.
-    doubtful: VecDeque<Pending>,
+    doubtful: VecDeque<Box<Pending>>,
     doubt: Doubt,
     habits: Habits,
     /// Positions of both streams up to which hidden messages are counted already.
@@ -120,7 +120,7 @@ pub(crate) struct Encrypted {
 }
 
 impl Encrypted {
-    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Pending> {
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Box<Pending>> {
         self.waiting.drain(..).map(|request| request.pending)
     }
 
@@ -130,9 +130,9 @@ impl Encrypted {
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
-        let answered =
-            self.answered.iter_mut().chain(&mut self.cancelled).map(|answered| &mut answered.request.pending);
-        self.waiting.iter_mut().map(|request| &mut request.pending).chain(answered).chain(&mut self.doubtful)
+        let answered = self.answered.iter_mut().chain(&mut self.cancelled).map(|answered| &mut answered.request);
+        let requests = self.waiting.iter_mut().chain(answered).map(|request| &mut request.pending);
+        requests.chain(&mut self.doubtful).map(Box::as_mut)
     }
 
     /// Counts what the client has sent up to a position and the capture does not hold.
@@ -475,7 +475,7 @@ impl Encrypted {
     }
 
     /// A request and its final response.
-    fn pair(&mut self, ledger: &mut Ledger<'_>, pending: Pending) {
+    fn pair(&mut self, ledger: &mut Ledger<'_>, pending: Box<Pending>) {
         self.longest = self.longest.max(pending.exchange.time(TimeKind::ResponseTime).unwrap_or(Nanos(0)));
         self.pairs = self.pairs.saturating_add(1);
         if !self.doubt.is_open() {
@@ -508,13 +508,13 @@ impl Encrypted {
         }
     }
 
-    fn refuse(&mut self, ledger: &mut Ledger<'_>, mut pending: Pending, outcome: Outcome) {
+    fn refuse(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<Pending>, outcome: Outcome) {
         take_back(&mut pending);
         pending.exchange.outcome = outcome;
         ledger.finish(pending);
     }
 
-    fn refuse_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Pending) {
+    fn refuse_aside(&mut self, ledger: &mut Ledger<'_>, mut pending: Box<Pending>) {
         take_back(&mut pending);
         pending.exchange.outcome = Outcome::NotPairable;
         ledger.report(pending);

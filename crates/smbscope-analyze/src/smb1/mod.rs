@@ -51,7 +51,7 @@ impl Smb1 {
         self.names.bytes()
     }
 
-    pub(crate) fn take_all(&mut self) -> Vec<Pending> {
+    pub(crate) fn take_all(&mut self) -> Vec<Box<Pending>> {
         self.requests.take_all().chain(self.raw.take_all()).collect()
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct Raw {
     read: Option<Key>,
     write: Option<WriteRaw>,
     /// The data block of a Write_Raw in write-through mode, which will be answered.
-    block: Option<(Key, Pending)>,
+    block: Option<(Key, Box<Pending>)>,
 }
 
 /// A Write_Raw between its request and its data block.
@@ -69,22 +69,22 @@ impl Raw {
     /// The server is ready for the data block; what was learned from the synchronous part serves the other one.
     pub(crate) fn go_ahead(&mut self, key: Key, pending: &Pending) {
         match &mut self.write {
-            Some(write) if write.key == key => write.go_ahead = Some(pending.exchange.clone()),
+            Some(write) if write.key == key => write.go_ahead = Some(Box::new(pending.exchange.clone())),
             _ => self.write = None,
         }
     }
 
     /// The data block that waits for an answer with these ids.
-    pub(crate) fn take_block(&mut self, key: Key) -> Option<Pending> {
+    pub(crate) fn take_block(&mut self, key: Key) -> Option<Box<Pending>> {
         self.block.take_if(|(block_key, _)| *block_key == key).map(|(_, pending)| pending)
     }
 
-    pub(crate) fn take_all(&mut self) -> Option<Pending> {
+    pub(crate) fn take_all(&mut self) -> Option<Box<Pending>> {
         self.block.take().map(|(_, pending)| pending)
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
-        self.block.iter_mut().map(|(_, pending)| pending)
+        self.block.iter_mut().map(|(_, pending)| &mut **pending)
     }
 
     /// Takes in a frame of the server without SMB header. Returns whether it was expected.
@@ -121,7 +121,7 @@ impl Raw {
     ) -> bool {
         let Some(WriteRaw { key, write_through, go_ahead }) = self.write.take() else { return false };
         let synchronous = match go_ahead {
-            Some(synchronous) => synchronous,
+            Some(synchronous) => *synchronous,
             // The client goes on, so the "go ahead" was sent: it was not captured.
             None => {
                 let Some(request) = requests.outstanding.remove(key) else { return false };
@@ -142,9 +142,9 @@ impl Raw {
             resent: None,
             standstill: None,
             think_time: None,
-            ..*synchronous
+            ..synchronous
         };
-        let pending = Pending::new(Box::new(exchange), frame);
+        let pending = Pending::new(exchange, frame);
         if write_through {
             ledger.started(&pending);
             if let Some((_, older)) = self.block.replace((key, pending)) {
@@ -169,7 +169,7 @@ impl Raw {
         if !matches!(command, smb1::Command::WRITE_COMPLETE | smb1::Command::WRITE_RAW) {
             return false;
         }
-        let fits = |(_, block): &&(Key, Pending)| block.causality(frame) == Causality::Possible;
+        let fits = |(_, block): &&(Key, Box<Pending>)| block.causality(frame) == Causality::Possible;
         let Some((_, block)) = self.block.as_ref().filter(|(known, _)| *known == key).filter(fits) else {
             return false;
         };

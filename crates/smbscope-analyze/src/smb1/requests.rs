@@ -37,7 +37,7 @@ pub(super) struct Requests {
 /// A request that waits for its response, or for more of either.
 #[derive(Debug)]
 pub(super) struct Request {
-    pub(super) pending: Pending,
+    pub(super) pending: Box<Pending>,
     pub(super) tid: u16,
     pub(super) uid: u16,
     /// The number of the request on the connection.
@@ -60,7 +60,7 @@ pub(super) enum Hidden {
 }
 
 impl Requests {
-    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Pending> {
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Box<Pending>> {
         self.answered_in_part = SentOrder::default();
         self.outstanding.take_all().map(|request| request.pending)
     }
@@ -73,7 +73,7 @@ impl Requests {
     }
 
     /// The latest NEGOTIATE, if it is outstanding.
-    pub(super) fn take_negotiate(&mut self) -> Option<Pending> {
+    pub(super) fn take_negotiate(&mut self) -> Option<Box<Pending>> {
         let negotiate = Command::Smb1(smb1::Command::NEGOTIATE);
         let key = self.negotiate.filter(|key| {
             let request = self.outstanding.by_id().get(key);

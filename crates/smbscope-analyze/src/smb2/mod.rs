@@ -58,7 +58,7 @@ impl Smb2 {
         self.requests.outstanding.by_id().len()
     }
 
-    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Pending> {
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Box<Pending>> {
         self.requests.take_all()
     }
 

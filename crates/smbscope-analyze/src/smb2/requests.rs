@@ -26,7 +26,7 @@ pub(super) struct Requests {
 /// A request that waits for its response.
 #[derive(Debug)]
 pub(super) struct Request {
-    pub(super) pending: Pending,
+    pub(super) pending: Box<Pending>,
     /// Which bits of its message id are known.
     pub(super) id_mask: u64,
     pub(super) async_id: Option<u64>,
@@ -59,7 +59,7 @@ impl Request {
 }
 
 impl Requests {
-    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Pending> {
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Box<Pending>> {
         (self.by_mask, self.asynchronous) = Default::default();
         self.outstanding.take_all().map(|request| request.pending)
     }
