@@ -1,6 +1,6 @@
 //! The sequence space of one direction: positions that never wrap, what was seen, what was acknowledged.
 
-use super::copies::Copies;
+use super::copies::{Copies, DUPLICATE_WINDOW_WITH_ID};
 use super::ring::Ring;
 use super::round_trip::RoundTrip;
 use super::stalls::Stalls;
@@ -27,8 +27,6 @@ const DUPLICATE_WINDOW: Nanos = Nanos(1_000_000);
 const DUPLICATE_SYN_WINDOW: Nanos = Nanos(100_000_000);
 /// How much further apart than the copies of the SYN other copies may be.
 const COPY_LAG_FACTOR: i64 = 4;
-/// The same with a matching IP identification, which does not repeat so soon.
-const DUPLICATE_WINDOW_WITH_ID: Nanos = Nanos(1_000_000_000);
 
 /// What makes a packet recognisable when it is captured twice.
 #[derive(Debug, Clone, Copy)]
