@@ -234,7 +234,8 @@ fn body1(header: &smb1::Header, block: &smb1::Block<'_>, message: &[u8], missing
 
 /// Reads the members of a compound, one after the other.
 fn read_smb2(head: &[u8], length: usize, last_try: bool, details: bool) -> Reading {
-    let mut members = Vec::new();
+    // Nearly always it is one.
+    let mut members = Vec::with_capacity(1);
     let mut offset = 0;
     let mut cut = false;
     while members.len() < MAX_COMPOUND {
