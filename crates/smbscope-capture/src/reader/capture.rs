@@ -19,7 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes of mapped files that may be resident before their pages are given back.
-pub(super) const RESIDENT_BYTES: usize = 32 << 20;
+pub(super) const RESIDENT_BYTES: usize = 8 << 20;
+/// How far behind the reader somebody may still look at pages, and does no more than now and then.
+const TOUCHED_BYTES: usize = 256 << 20;
 /// Bytes that are delivered between two times at which pages are given back.
 pub(super) const RELEASED_BYTES: usize = 8 << 20;
 
@@ -424,7 +426,9 @@ impl Capture {
                 Plan::Straight => (self.delivered_bytes as usize).saturating_sub(RESIDENT_BYTES).min(map.len()),
                 _ => map.len(),
             };
-            map.release(0, done);
+            // What is further behind was given back before, and touched again at most by chance.
+            let since = done.saturating_sub(TOUCHED_BYTES);
+            map.release(since, done - since);
         }
     }
 
