@@ -3,7 +3,7 @@
 //! The calling thread reads and decodes. Segments are sharded by their connection, and each shard is followed by
 //! itself: its flows, connections and sessions, with limits of its own. There are always [`SHARDS`] shards, whatever
 //! number of threads works on them, so their number changes nothing but the time it takes. Where connections are sharded, a
-//! shard gathers some hundred segments and goes through them connection by connection.
+//! shard gathers segments, the more the more connections they are of, and goes through them connection by connection.
 //!
 //! What would differ from one shard for everything is an SMB2 session with channels in several shards. Where one is
 //! met, the analysis says so ([`Failure::Coupled`]) and is to be repeated with coarser shards.
@@ -13,7 +13,7 @@ use crate::channels::Channels;
 use crate::partial::Partial;
 pub use crate::partial::{Analysis, SKIPPED_LISTED};
 use crate::sink::ExchangeSink;
-use smbscope_capture::batch::{Batch, Chains};
+use smbscope_capture::batch::{Batch, Order};
 use smbscope_capture::decode::Decoder;
 use smbscope_capture::reader::{Backing, CaptureSet};
 use smbscope_capture::tcp::FlowTable;
@@ -28,12 +28,16 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Into how many parts the flows are divided.
 pub const SHARDS: usize = 16;
-/// Segments of a shard that are gathered: of a hundred connections, each then has some.
-const BATCH_SEGMENTS: usize = 1024;
+/// Segments of a shard that are gathered at least, as handing them over costs something too.
+const BATCH_LEAST: usize = 1024;
+/// Segments of each connection that are gathered, on average, so that it pays to get its state into the caches.
+const BATCH_OF_EACH: usize = 128;
+/// Segments of a shard that are gathered at most.
+const BATCH_SEGMENTS: usize = 16384;
 /// Copied bytes of them.
-const BATCH_BYTES: usize = 1 << 20;
+const BATCH_BYTES: usize = 2 << 20;
 /// Batches that may wait for a worker.
-const BATCHES_AHEAD: usize = 8;
+const BATCHES_AHEAD: usize = 2;
 /// Packets between two calls of the observer.
 const INTERVAL: usize = 1 << 12;
 
@@ -349,11 +353,15 @@ impl Gathered {
         shard: usize,
         segment: &TcpSegment<'_>,
         backing: Option<&Arc<Backing>>,
-        full: impl FnOnce(usize, &mut Batch),
+        mut full: impl FnMut(usize, &mut Batch),
     ) {
         let batch = &mut self.0[shard];
+        if !batch.fits(segment) {
+            full(shard, batch);
+        }
         batch.push(segment, backing);
-        if batch.len() >= BATCH_SEGMENTS || batch.copied_bytes() >= BATCH_BYTES {
+        let enough = (batch.connections() * BATCH_OF_EACH).clamp(BATCH_LEAST, BATCH_SEGMENTS);
+        if batch.len() >= enough || batch.copied_bytes() >= BATCH_BYTES {
             full(shard, batch);
         }
     }
@@ -421,7 +429,7 @@ struct Worker<'s> {
     shards: Vec<FlowTable<Analyzer<Emit<'s>>>>,
     /// Whether segments are taken connection by connection.
     by_connection: bool,
-    chains: Chains,
+    order: Order,
 }
 
 impl<'s> Worker<'s> {
@@ -437,7 +445,7 @@ impl<'s> Worker<'s> {
             }
             FlowTable::within(analyzer, options.limits.flows).beside(options.beside)
         });
-        Worker { stride: count, shards: tables.collect(), by_connection, chains: Chains::default() }
+        Worker { stride: count, shards: tables.collect(), by_connection, order: Order::default() }
     }
 
     #[inline]
@@ -449,7 +457,7 @@ impl<'s> Worker<'s> {
     fn take(&mut self, shard: usize, batch: &Batch) {
         match batch.begins() {
             Some(begins) if self.by_connection => {
-                self.shards[shard / self.stride].stretch(begins, batch.by_connection(&mut self.chains));
+                self.shards[shard / self.stride].stretch(begins, batch.by_connection(&mut self.order));
             }
             _ => batch.iter().for_each(|segment| self.segment(shard, &segment)),
         }

@@ -2,7 +2,8 @@
 //!
 //! A batch keeps the segments' headers and knows where their payloads are: in the file, which stays mapped as long as
 //! a batch needs it, or in an arena of the batch where they were on the way in a stream or were put together from
-//! fragments. Headers are packed, since what one core writes and another reads costs by the cache line. Batches are
+//! fragments. Payloads that begin a message are in the arena too, as they will be read: what lies in the file may have left
+//! the caches by then. Headers are packed, since what one core writes and another reads costs by the cache line. Batches are
 //! filled again after use, so nothing is allocated for a packet.
 //!
 //! A batch can be gone through connection by connection ([`Batch::by_connection`]): of thousands of connections, what is
@@ -17,26 +18,32 @@ use std::sync::Arc;
 
 /// Marks payloads that are in the arena.
 const ARENA: u32 = u32::MAX;
+/// Payloads up to this length are copied where a message seems to begin with them.
+const COPIED_MAX: usize = 2048;
 
 /// Segments in the order in which they were read.
 #[derive(Default)]
 pub struct Batch {
     segments: Vec<Packed>,
+    connections: Connections,
+    /// Number and ordinal of the first segment.
+    base: (u64, u64),
     /// The first packets of segments that were put together from fragments, with the indexes of these.
     firsts: Vec<(usize, Stamp)>,
     arena: Vec<u8>,
     backings: Vec<Arc<Backing>>,
 }
 
-/// The fields of a segment, and where its payload is.
+/// The fields of a segment, and where its payload is, in one line of the cache.
+#[repr(align(64))]
 struct Packed {
     time: i64,
-    number: u64,
-    ordinal: u64,
     start: usize,
-    /// Of the source and of the destination; one of IPv4 is in the first word.
-    addresses: [[u64; 2]; 2],
-    ports: [u16; 2],
+    /// From that of the batch's first segment on.
+    number: i32,
+    ordinal: i32,
+    /// Its place in the list of the batch.
+    connection: u32,
     sequence: u32,
     acknowledgment: u32,
     payload_length: u32,
@@ -58,135 +65,209 @@ const SCALE_ABSENT: u8 = 0xfe;
 const SCALE_UNKNOWN: u8 = 0xff;
 
 /// Bits of [`Packed::has`].
-const SOURCE_IS_V4: u8 = 1;
-const DESTINATION_IS_V4: u8 = 2;
-const TIMESTAMP_VALUE: u8 = 4;
-const IP_ID: u8 = 8;
-const OTHER_FIRST: u8 = 16;
-const NAMES_LATER_BYTES: u8 = 32;
-
-#[inline]
-fn pack(address: IpAddr, v4: u8) -> ([u64; 2], u8) {
-    match address {
-        IpAddr::V4(address) => ([u64::from(address.to_bits()), 0], v4),
-        IpAddr::V6(address) => ([(address.to_bits() >> 64) as u64, address.to_bits() as u64], 0),
-    }
-}
-
-#[inline]
-fn unpack([high, low]: [u64; 2], is_v4: bool) -> IpAddr {
-    match is_v4 {
-        true => IpAddr::V4(Ipv4Addr::from_bits(high as u32)),
-        false => IpAddr::V6(Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low))),
-    }
-}
+const FROM_SECOND: u8 = 1;
+const TIMESTAMP_VALUE: u8 = 2;
+const IP_ID: u8 = 4;
+const OTHER_FIRST: u8 = 8;
+const NAMES_LATER_BYTES: u8 = 16;
 
 impl Packed {
-    /// A segment whose payload is still to be placed.
-    #[inline]
-    fn of(segment: &TcpSegment<'_>) -> Packed {
-        let (source, source_is_v4) = pack(segment.source.ip(), SOURCE_IS_V4);
-        let (destination, destination_is_v4) = pack(segment.destination.ip(), DESTINATION_IS_V4);
-        let timestamp_value = if segment.timestamp_value.is_some() { TIMESTAMP_VALUE } else { 0 };
-        let ip_id = if segment.ip_id.is_some() { IP_ID } else { 0 };
-        let other_first = if segment.first.packet != segment.stamp.packet { OTHER_FIRST } else { 0 };
-        let names_later_bytes = if segment.names_later_bytes { NAMES_LATER_BYTES } else { 0 };
-        Packed {
-            time: segment.stamp.time.0,
-            number: segment.stamp.packet.number,
-            ordinal: segment.ordinal,
-            start: 0,
-            addresses: [source, destination],
-            ports: [segment.source.port(), segment.destination.port()],
-            sequence: segment.sequence,
-            acknowledgment: segment.acknowledgment,
-            payload_length: segment.payload_length,
-            length: segment.payload.len() as u32,
-            timestamp_value: segment.timestamp_value.unwrap_or(0),
-            backing: ARENA,
-            capture: segment.stamp.packet.capture.0,
-            window: segment.window,
-            ip_id: segment.ip_id.unwrap_or(0),
-            flags: segment.flags.0,
-            hops_left: segment.hops_left,
-            window_scale: match segment.window_scale {
-                WindowScale::Unknown => SCALE_UNKNOWN,
-                WindowScale::Absent => SCALE_ABSENT,
-                WindowScale::Shift(shift) => shift,
-            },
-            has: source_is_v4 | destination_is_v4 | timestamp_value | names_later_bytes | ip_id | other_first,
-        }
-    }
-
-    /// Both ends, the smaller one first: the same for both directions.
-    #[inline]
-    fn connection(&self) -> [(u64, u64, u16, bool); 2] {
-        let end = |index: usize, v4: u8| {
-            let [high, low] = self.addresses[index];
-            (high, low, self.ports[index], self.has(v4))
-        };
-        let (source, destination) = (end(0, SOURCE_IS_V4), end(1, DESTINATION_IS_V4));
-        if source <= destination { [source, destination] } else { [destination, source] }
-    }
-
     #[inline]
     fn has(&self, bit: u8) -> bool {
         self.has & bit != 0
     }
 
     #[inline]
-    fn segment<'b>(&self, payload: &'b [u8], first: impl FnOnce() -> Option<Stamp>) -> TcpSegment<'b> {
-        let packet = PacketRef { capture: CaptureId(self.capture), number: self.number };
-        let stamp = Stamp { time: Timestamp(self.time), packet };
-        let first = if self.has(OTHER_FIRST) { first().unwrap_or(stamp) } else { stamp };
-        let [source, destination] = self.addresses;
-        let [source_port, destination_port] = self.ports;
-        TcpSegment {
-            ordinal: self.ordinal,
-            first,
-            stamp,
-            source: SocketAddr::new(unpack(source, self.has(SOURCE_IS_V4)), source_port),
-            destination: SocketAddr::new(unpack(destination, self.has(DESTINATION_IS_V4)), destination_port),
-            sequence: self.sequence,
-            acknowledgment: self.acknowledgment,
-            flags: TcpFlags(self.flags),
-            window: self.window,
-            window_scale: match self.window_scale {
-                SCALE_UNKNOWN => WindowScale::Unknown,
-                SCALE_ABSENT => WindowScale::Absent,
-                shift => WindowScale::Shift(shift),
-            },
-            timestamp_value: self.has(TIMESTAMP_VALUE).then_some(self.timestamp_value),
-            names_later_bytes: self.has(NAMES_LATER_BYTES),
-            ip_id: self.has(IP_ID).then_some(self.ip_id),
-            hops_left: self.hops_left,
-            payload,
-            payload_length: self.payload_length,
+    fn scale(&self) -> WindowScale {
+        match self.window_scale {
+            SCALE_UNKNOWN => WindowScale::Unknown,
+            SCALE_ABSENT => WindowScale::Absent,
+            shift => WindowScale::Shift(shift),
         }
     }
 }
 
+/// The connections of a batch, in the order of their first segments.
+#[derive(Default)]
+struct Connections {
+    list: Vec<Connection>,
+    /// Places in the list by the hash of both ends; [`VACANT`] where there is none. At least twice as many as connections.
+    slots: Vec<u32>,
+    /// Whoever makes a capture does not know where its connections clash.
+    hash: RandomState,
+}
+
+struct Connection {
+    ends: Ends,
+    segments: u32,
+}
+
+/// Both ends of a connection, the smaller one first: the same for both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Ends {
+    /// One of IPv4 is in the first word.
+    addresses: [[u64; 2]; 2],
+    ports: [u16; 2],
+    are_v4: [bool; 2],
+}
+
+const VACANT: u32 = u32::MAX;
+/// Slots of a batch at first, a power of two.
+const FIRST_SLOTS: usize = 256;
+
+impl Ends {
+    /// The ends of a segment, and whether the second one is its source.
+    #[inline]
+    fn of(segment: &TcpSegment<'_>) -> (Ends, bool) {
+        let pack = |end: SocketAddr| match end.ip() {
+            IpAddr::V4(address) => ([u64::from(address.to_bits()), 0], end.port(), true),
+            IpAddr::V6(address) => ([(address.to_bits() >> 64) as u64, address.to_bits() as u64], end.port(), false),
+        };
+        let (source, destination) = (pack(segment.source), pack(segment.destination));
+        let is_turned = destination < source;
+        let (one, two) = if is_turned { (destination, source) } else { (source, destination) };
+        (Ends { addresses: [one.0, two.0], ports: [one.1, two.1], are_v4: [one.2, two.2] }, is_turned)
+    }
+
+    #[inline]
+    fn end(&self, index: usize) -> SocketAddr {
+        let [high, low] = self.addresses[index];
+        let address = match self.are_v4[index] {
+            true => IpAddr::V4(Ipv4Addr::from_bits(high as u32)),
+            false => IpAddr::V6(Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low))),
+        };
+        SocketAddr::new(address, self.ports[index])
+    }
+}
+
+impl Connections {
+    /// The place of a connection of which there is another segment.
+    #[inline]
+    fn count(&mut self, ends: Ends) -> u32 {
+        if self.slots.len() < self.list.len() * 2 + 2 {
+            self.grow();
+        }
+        let (place, slot) = self.find(&ends);
+        match place {
+            Some(place) => {
+                self.list[place as usize].segments += 1;
+                place
+            }
+            None => {
+                let place = self.list.len() as u32;
+                self.slots[slot] = place;
+                self.list.push(Connection { ends, segments: 1 });
+                place
+            }
+        }
+    }
+
+    /// Where a connection is in the list, and in which slot that stands or is to stand.
+    #[inline]
+    fn find(&self, ends: &Ends) -> (Option<u32>, usize) {
+        let mask = self.slots.len() - 1;
+        let mut slot = self.hash.hash_one(ends) as usize & mask;
+        // There are more slots than connections, so a vacant one turns up.
+        loop {
+            match self.slots[slot] {
+                VACANT => return (None, slot),
+                place if self.list[place as usize].ends == *ends => return (Some(place), slot),
+                _ => slot = (slot + 1) & mask,
+            }
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let slots = (self.slots.len() * 2).max(FIRST_SLOTS);
+        self.slots.clear();
+        self.slots.resize(slots, VACANT);
+        for place in 0..self.list.len() {
+            let (_, slot) = self.find(&self.list[place].ends);
+            self.slots[slot] = place as u32;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.list.clear();
+        self.slots.fill(VACANT);
+    }
+}
+
 impl Batch {
-    /// Adds a segment; its payload stays where it is if that is in `backing`.
+    /// Whether there is a way to keep a segment beside those that are there: the numbers of packets and segments may be two
+    /// billions apart.
+    #[inline]
+    pub fn fits(&self, segment: &TcpSegment<'_>) -> bool {
+        self.is_empty() || self.since_base(segment).is_some()
+    }
+
+    #[inline]
+    fn since_base(&self, segment: &TcpSegment<'_>) -> Option<(i32, i32)> {
+        let (number, ordinal) = self.base;
+        let since = |number: u64, base: u64| i32::try_from(number.wrapping_sub(base) as i64).ok();
+        since(segment.stamp.packet.number, number).zip(since(segment.ordinal, ordinal))
+    }
+
+    /// Adds a segment that fits. Its payload stays where it is if that is in `backing`, unless somebody is to read it.
     #[inline]
     pub fn push(&mut self, segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>) {
-        let mut packed = Packed::of(segment);
-        let length = segment.payload.len();
-        let in_place = backing.and_then(|backing| {
-            let start = (segment.payload.as_ptr() as usize).checked_sub(backing.as_ptr() as usize)?;
-            (start.checked_add(length)? <= backing.len()).then_some((backing, start))
-        });
-        (packed.backing, packed.start) = match in_place {
-            Some((backing, start)) => (self.backing(backing), start),
-            None => {
-                self.arena.extend_from_slice(segment.payload);
-                (ARENA, self.arena.len() - length)
-            }
-        };
-        if packed.has(OTHER_FIRST) {
+        if self.is_empty() {
+            self.base = (segment.stamp.packet.number, segment.ordinal);
+        }
+        let (number, ordinal) = self.since_base(segment).expect("the caller has seen to it that the segment fits");
+        let (backing, start) = self.place(segment.payload, backing);
+        let (ends, is_turned) = Ends::of(segment);
+        let other_first = segment.first.packet != segment.stamp.packet;
+        if other_first {
             self.firsts.push((self.segments.len(), segment.first));
         }
-        self.segments.push(packed);
+        let bit = |is: bool, bit: u8| if is { bit } else { 0 };
+        self.segments.push(Packed {
+            time: segment.stamp.time.0,
+            start,
+            number,
+            ordinal,
+            connection: self.connections.count(ends),
+            sequence: segment.sequence,
+            acknowledgment: segment.acknowledgment,
+            payload_length: segment.payload_length,
+            length: segment.payload.len() as u32,
+            timestamp_value: segment.timestamp_value.unwrap_or(0),
+            backing,
+            capture: segment.stamp.packet.capture.0,
+            window: segment.window,
+            ip_id: segment.ip_id.unwrap_or(0),
+            flags: segment.flags.0,
+            has: bit(is_turned, FROM_SECOND)
+                | bit(segment.timestamp_value.is_some(), TIMESTAMP_VALUE)
+                | bit(segment.ip_id.is_some(), IP_ID)
+                | bit(other_first, OTHER_FIRST)
+                | bit(segment.names_later_bytes, NAMES_LATER_BYTES),
+            hops_left: segment.hops_left,
+            window_scale: match segment.window_scale {
+                WindowScale::Unknown => SCALE_UNKNOWN,
+                WindowScale::Absent => SCALE_ABSENT,
+                WindowScale::Shift(shift) => shift,
+            },
+        });
+    }
+
+    /// Where a payload is found later: in which backing, or in the arena, and where there.
+    #[inline]
+    fn place(&mut self, payload: &[u8], backing: Option<&Arc<Backing>>) -> (u32, usize) {
+        let is_to_be_read = payload.len() <= COPIED_MAX && may_begin_message(payload);
+        let in_place = backing.filter(|_| !is_to_be_read).and_then(|backing| {
+            let start = (payload.as_ptr() as usize).checked_sub(backing.as_ptr() as usize)?;
+            (start.checked_add(payload.len())? <= backing.len()).then_some((backing, start))
+        });
+        match in_place {
+            Some((backing, start)) => (self.backing(backing), start),
+            None => {
+                self.arena.extend_from_slice(payload);
+                (ARENA, self.arena.len() - payload.len())
+            }
+        }
     }
 
     /// How many segments there are.
@@ -197,6 +278,11 @@ impl Batch {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
+    }
+
+    /// Of how many connections they are.
+    pub fn connections(&self) -> usize {
+        self.connections.list.len()
     }
 
     /// Bytes that were copied.
@@ -214,10 +300,11 @@ impl Batch {
         (0..self.segments.len()).map(|index| self.segment(index))
     }
 
-    /// The segments of each connection as they came, those of the connection that comes first before all others.
-    pub fn by_connection<'b>(&'b self, chains: &'b mut Chains) -> impl Iterator<Item = TcpSegment<'b>> {
-        chains.link(&self.segments);
-        chains.iter().map(|index| self.segment(index))
+    /// The segments of each connection as they came, those of the connection that comes first before all others. `order` is
+    /// room for their order.
+    pub fn by_connection<'b>(&'b self, order: &'b mut Order) -> impl Iterator<Item = TcpSegment<'b>> {
+        order.sort(self);
+        order.indexes.iter().map(|index| self.segment(*index as usize))
     }
 
     #[inline]
@@ -227,16 +314,43 @@ impl Batch {
             ARENA => &self.arena,
             backing => &self.backings[backing as usize],
         };
-        let payload = &bytes[packed.start..packed.start + packed.length as usize];
-        packed.segment(payload, || {
-            let at = self.firsts.binary_search_by_key(&index, |(index, _)| *index).ok()?;
-            Some(self.firsts[at].1)
-        })
+        let (number, ordinal) = self.base;
+        let number = number.wrapping_add_signed(packed.number.into());
+        let packet = PacketRef { capture: CaptureId(packed.capture), number };
+        let stamp = Stamp { time: Timestamp(packed.time), packet };
+        let ends = &self.connections.list[packed.connection as usize].ends;
+        let source = usize::from(packed.has(FROM_SECOND));
+        TcpSegment {
+            ordinal: ordinal.wrapping_add_signed(packed.ordinal.into()),
+            first: if packed.has(OTHER_FIRST) { self.first(index).unwrap_or(stamp) } else { stamp },
+            stamp,
+            source: ends.end(source),
+            destination: ends.end(1 - source),
+            sequence: packed.sequence,
+            acknowledgment: packed.acknowledgment,
+            flags: TcpFlags(packed.flags),
+            window: packed.window,
+            window_scale: packed.scale(),
+            timestamp_value: packed.has(TIMESTAMP_VALUE).then_some(packed.timestamp_value),
+            names_later_bytes: packed.has(NAMES_LATER_BYTES),
+            ip_id: packed.has(IP_ID).then_some(packed.ip_id),
+            hops_left: packed.hops_left,
+            payload: &bytes[packed.start..packed.start + packed.length as usize],
+            payload_length: packed.payload_length,
+        }
+    }
+
+    /// The first packet of a segment that was put together from fragments.
+    #[cold]
+    fn first(&self, index: usize) -> Option<Stamp> {
+        let at = self.firsts.binary_search_by_key(&index, |(index, _)| *index).ok()?;
+        Some(self.firsts[at].1)
     }
 
     /// Empties the batch and keeps its room.
     pub fn clear(&mut self) {
         self.segments.clear();
+        self.connections.clear();
         self.firsts.clear();
         self.arena.clear();
         self.backings.clear();
@@ -251,60 +365,36 @@ impl Batch {
     }
 }
 
-/// Which segments of a batch are of one connection: a list of indexes for each. Kept from batch to batch, so that nothing is
-/// allocated.
-#[derive(Default)]
-pub struct Chains {
-    /// The first and the last segment of each connection.
-    ends: Vec<(u32, u32)>,
-    /// The segment of the same connection behind each segment; itself where there is none.
-    next: Vec<u32>,
-    /// Places in `ends` by the hash of the connection; [`VACANT`] where there is none.
-    slots: Vec<u32>,
-    /// Whoever makes a capture does not know where its connections clash.
-    hash: RandomState,
+/// Whether an SMB message in its frame may begin here.
+#[inline]
+fn may_begin_message(payload: &[u8]) -> bool {
+    matches!(payload, [0, _, _, _, 0xfc..=0xff, b'S', b'M', b'B', ..])
 }
 
-const VACANT: u32 = u32::MAX;
+/// The segments of a batch in another order. Kept from batch to batch, so that nothing is allocated.
+#[derive(Default)]
+pub struct Order {
+    indexes: Vec<u32>,
+    /// Where in the order the next segment of each connection goes.
+    next: Vec<u32>,
+}
 
-impl Chains {
-    fn link(&mut self, segments: &[Packed]) {
-        self.ends.clear();
+impl Order {
+    /// Those of one connection come together.
+    fn sort(&mut self, batch: &Batch) {
         self.next.clear();
-        self.slots.clear();
-        self.slots.resize((segments.len() * 2).next_power_of_two(), VACANT);
-        let mask = self.slots.len() - 1;
-        for (index, packed) in segments.iter().enumerate() {
-            let this = index as u32;
-            self.next.push(this);
-            let key = packed.connection();
-            let mut slot = self.hash.hash_one(key) as usize & mask;
-            // There are more slots than segments, so a vacant one turns up.
-            loop {
-                match self.slots[slot] {
-                    VACANT => {
-                        self.slots[slot] = self.ends.len() as u32;
-                        self.ends.push((this, this));
-                        break;
-                    }
-                    place if segments[self.ends[place as usize].0 as usize].connection() == key => {
-                        let (_, last) = &mut self.ends[place as usize];
-                        self.next[*last as usize] = this;
-                        *last = this;
-                        break;
-                    }
-                    _ => slot = (slot + 1) & mask,
-                }
-            }
+        self.next.extend(batch.connections.list.iter().scan(0, |sum, connection| {
+            let begin = *sum;
+            *sum += connection.segments;
+            Some(begin)
+        }));
+        self.indexes.clear();
+        self.indexes.resize(batch.len(), 0);
+        for (index, packed) in (0..).zip(&batch.segments) {
+            let next = &mut self.next[packed.connection as usize];
+            self.indexes[*next as usize] = index;
+            *next += 1;
         }
-    }
-
-    /// All segments, connection by connection.
-    fn iter(&self) -> impl Iterator<Item = usize> {
-        self.ends.iter().flat_map(|(first, _)| {
-            let behind = |this: &u32| Some(self.next[*this as usize]).filter(|next| next != this);
-            std::iter::successors(Some(*first), behind).map(|index| index as usize)
-        })
     }
 }
 
@@ -376,20 +466,51 @@ mod tests {
             let first = stamp(number + 100 * (number % 2));
             batch.push(&TcpSegment { source, destination, stamp: stamp(number), first, ..plain() }, None);
         }
-        let mut chains = Chains::default();
+        let mut order = Order::default();
         for _ in 0..2 {
             let out: Vec<(u64, u64)> = batch
-                .by_connection(&mut chains)
+                .by_connection(&mut order)
                 .map(|segment| (segment.stamp.packet.number, segment.first.packet.number))
                 .collect();
             assert_eq!(out, [(0, 0), (2, 2), (4, 4), (1, 101), (5, 105), (3, 103)]);
         }
         batch.clear();
-        assert_eq!(batch.by_connection(&mut chains).count(), 0);
+        assert_eq!(batch.by_connection(&mut order).count(), 0);
     }
 
     #[test]
-    fn a_packed_segment_is_smaller_than_a_segment() {
-        assert!(size_of::<Packed>() * 5 < size_of::<TcpSegment<'_>>() * 4, "{} bytes", size_of::<Packed>());
+    fn numbers_that_are_too_far_apart_do_not_share_a_batch() {
+        let mut batch = Batch::default();
+        let far = 1 << 40;
+        batch.push(&TcpSegment { ordinal: far, stamp: stamp(far), first: stamp(far), ..plain() }, None);
+        // Captures that are read together number their packets by themselves.
+        let before = TcpSegment { ordinal: far + 1, stamp: stamp(far - 5), first: stamp(far - 5), ..plain() };
+        assert!(batch.fits(&before));
+        batch.push(&before, None);
+        assert_eq!(batch.iter().map(|segment| segment.stamp.packet.number).collect::<Vec<_>>(), [far, far - 5]);
+        assert!(!batch.fits(&TcpSegment { stamp: stamp(1), ..plain() }));
+        batch.clear();
+        assert!(batch.fits(&TcpSegment { stamp: stamp(1), ..plain() }));
+    }
+
+    #[test]
+    fn connections_find_their_places_however_many_they_are() {
+        let mut batch = Batch::default();
+        let server = SocketAddr::from(([10, 0, 0, 9], 445));
+        for round in 0..3 {
+            batch.clear();
+            for client in (0..2_000u16).chain(0..2_000) {
+                let source = SocketAddr::from(([10, 1, round, 1], 1 + client));
+                batch.push(&TcpSegment { source, destination: server, ..plain() }, None);
+            }
+            let mut order = Order::default();
+            let ports: Vec<u16> = batch.by_connection(&mut order).map(|segment| segment.source.port()).collect();
+            assert!((1..=2_000).flat_map(|port| [port; 2]).eq(ports), "round {round}");
+        }
+    }
+
+    #[test]
+    fn a_packed_segment_is_one_line_of_the_cache() {
+        assert_eq!(size_of::<Packed>(), 64);
     }
 }
