@@ -41,9 +41,8 @@ impl Protocols {
 
     fn abandon_all(&mut self, ledger: &mut Ledger<'_>) {
         self.encrypted.settle(ledger);
-        let mut outstanding = self.smb1.take_all();
-        outstanding.extend(self.smb2.take_all());
-        outstanding.extend(self.encrypted.take_all());
+        let requests = self.smb1.take_all().chain(self.smb2.take_all()).chain(self.encrypted.take_all());
+        let mut outstanding: Vec<_> = requests.collect();
         outstanding.sort_by_key(|pending| pending.request.start);
         for pending in outstanding {
             ledger.abandon(pending);

@@ -51,8 +51,8 @@ impl Smb1 {
         self.names.bytes()
     }
 
-    pub(crate) fn take_all(&mut self) -> Vec<Box<Pending>> {
-        self.requests.take_all().chain(self.raw.take_all()).collect()
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Box<Pending>> {
+        self.requests.take_all().chain(self.raw.take_all())
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
