@@ -15,6 +15,7 @@ import ray
 import smbscope
 from conftest import SMB1, unpacked
 from smbscope import cluster
+from smbscope.cluster import _store
 
 FILES = 64
 
@@ -129,6 +130,19 @@ def test_a_worker_that_is_killed_is_replaced(rotated: list[Path], whole: smbscop
         killer.join()
     assert killed, "a task was killed"
     assert analysis.to_json() == whole.to_json()
+
+
+def test_files_may_be_uris_and_a_store_has_options(rotated: list[Path], whole: smbscope.Analysis) -> None:
+    folder = rotated[0].parent
+    uris = _store.expand(f"{folder.as_uri()}/*.pcap")
+    assert uris == [file.as_uri() for file in rotated]
+    assert cluster.analyze(uris, parts=2).to_dict()["commands"] == whole.to_dict()["commands"]
+    store = "s3://bucket/tmp/?endpoint_override=localhost:9000&scheme=http"
+    inside = "s3://bucket/tmp/pieces?endpoint_override=localhost:9000&scheme=http"
+    assert _store.within(store, "pieces") == inside
+    # Options are no pattern, a `?` before a letter without `=` is one.
+    assert _store.expand(inside) == [inside]
+    assert _store.within("/scratch/what?", "pieces") == "/scratch/what?/pieces"
 
 
 def test_files_that_are_not_there_are_an_error(tmp_path: Path) -> None:

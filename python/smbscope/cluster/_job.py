@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 try:
     import ray
 
-    from smbscope.cluster._store import Store, expand, fetched, size
+    from smbscope.cluster._store import Store, expand, fetched, size, within
 except ImportError as missing:
     message = f"smbscope.cluster needs Ray and pyarrow ({missing}): pip install 'smbscope[ray]'"
     raise ImportError(message) from missing
@@ -89,7 +89,7 @@ def analyze(
     names = expand(files)
     started = _connect(address)
     try:
-        store = Store(f"{scratch.rstrip('/')}/smbscope-{uuid.uuid4().hex}" if scratch else _own_scratch())
+        store = Store(within(scratch, f"smbscope-{uuid.uuid4().hex}") if scratch else _own_scratch())
         store.prepare()
         try:
             how = {"num_cpus": 1, "memory": task_memory, "max_retries": max_retries}

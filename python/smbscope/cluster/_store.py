@@ -1,6 +1,7 @@
 """Files by paths and URIs: local and shared file systems, and object stores through pyarrow.fs."""
 
 import glob
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,12 @@ from smbscope._smbscope import ArgumentError
 Source = str | PathLike[str]
 
 
+def _split(name: str) -> tuple[str, str]:
+    """A name without the options of a URI, and those: `?endpoint_override=…` is no pattern."""
+    options = re.search(r"\?\w+=", name) if "://" in name else None
+    return (name[: options.start()], name[options.start() :]) if options else (name, "")
+
+
 def _opened(name: str) -> tuple[fs.FileSystem, str]:
     """The file system of a URI, and the path there; a plain path is local."""
     if "://" in name:
@@ -24,12 +31,18 @@ def _opened(name: str) -> tuple[fs.FileSystem, str]:
     return fs.LocalFileSystem(), str(Path(name).absolute())
 
 
+def within(folder: str, name: str) -> str:
+    """A name in a folder, which may be a URI."""
+    place, options = _split(folder)
+    return f"{place.rstrip('/')}/{name}{options}"
+
+
 def expand(sources: Source | Iterable[Source]) -> list[str]:
     """The files that sources stand for, in their order; those of a pattern in the order of their names."""
     given = [sources] if isinstance(sources, str | PathLike) else list(sources)
     files: list[str] = []
     for source in [fspath(one) for one in given]:
-        found = _matching(source) if glob.has_magic(source) else [source]
+        found = _matching(source) if glob.has_magic(_split(source)[0]) else [source]
         if not found:
             message = f"{source}: no file matches"
             raise ArgumentError(message)
@@ -43,12 +56,13 @@ def expand(sources: Source | Iterable[Source]) -> list[str]:
 def _matching(pattern: str) -> list[str]:
     if "://" not in pattern:
         return sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - patterns may be absolute
-    scheme, _, path = pattern.partition("://")
+    place, options = _split(pattern)
+    scheme, _, path = place.partition("://")
     folder = path[: min(path.index(sign) for sign in "*?[" if sign in path)].rpartition("/")[0]
-    system, root = fs.FileSystem.from_uri(f"{scheme}://{folder}")
+    system, root = fs.FileSystem.from_uri(f"{scheme}://{folder}{options}")
     infos = system.get_file_info(fs.FileSelector(root, recursive=True))
-    names = [f"{scheme}://{folder}{info.path[len(root) :]}" for info in infos if info.is_file]
-    return sorted(name for name in names if Path(name.partition("://")[2]).match(path))
+    names = sorted(f"{folder}{info.path[len(root) :]}" for info in infos if info.is_file)
+    return [f"{scheme}://{name}{options}" for name in names if Path(name).match(path)]
 
 
 def size(name: str) -> int:
@@ -62,7 +76,7 @@ def fetched(name: str) -> Iterator[Path]:
     """A file as a local one: itself, or a copy that goes away."""
     system, path = _opened(name)
     if isinstance(system, fs.LocalFileSystem):
-        yield Path(name)
+        yield Path(path if "://" in name else name)
         return
     with tempfile.TemporaryDirectory(prefix="smbscope-") as folder:
         local = Path(folder) / (Path(path).name or "capture")
@@ -89,7 +103,8 @@ class Store:
 
     def discard(self, name: str) -> None:
         """Remove a file, if it is there."""
-        system, path = _opened(f"{self.uri}/{name}")
+        system, root = _opened(self.uri)
+        path = f"{root}/{name}"
         if system.get_file_info(path).is_file:
             system.delete_file(path)
 
