@@ -88,6 +88,20 @@ fn every_value_of_every_bundled_capture_is_that_of_the_csv() {
 }
 
 #[test]
+fn the_table_is_the_same_for_any_number_of_threads() {
+    let directory = directory("parquet_threads");
+    let capture = path("demo-smb1-netbench.pcap.zst");
+    for out in ["out.parquet", "out.csv"] {
+        let run = |threads| {
+            analyze(&directory, &[&capture, "--filter", "group != Locking", "--threads", threads, "-o", out]).output();
+            std::fs::read(directory.join(out)).expect("the table was written")
+        };
+        let one = run("1");
+        assert!(one.len() > 100_000 && ["2", "5"].iter().all(|threads| run(threads) == one), "{out}");
+    }
+}
+
+#[test]
 fn the_metadata_are_those_of_the_json_report() {
     let directory = directory("parquet_metadata");
     for capture in ["demo-smb311-office.pcap.zst", "damaged/smb1_mux__drop10.pcap.zst"] {

@@ -7,7 +7,14 @@ use smbscope_capture::reader::{CaptureSet, Input};
 use smbscope_model::Exchange;
 use smbscope_report::table::{ExchangeTable, Provenance};
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+/// Exchanges that go to the thread that writes the table at once.
+const BATCH_EXCHANGES: usize = 256;
+/// Such batches that may wait for it.
+const EXCHANGE_BATCHES_AHEAD: usize = 4;
 
 /// Captures that are open, and whose exchanges are about to be written.
 pub struct Exchanges<'o> {
@@ -45,36 +52,114 @@ impl<'o> Exchanges<'o> {
         let Exchanges { options, mut set, threading } = self;
         let names = names(&set);
         let stop = set.stop_flag();
-        let mut result = Ok(());
-        let mut table = table.map_err(|error| result = Err(error)).ok();
-        let mut exchange_id = 0;
+        let mut rows = Rows { table, names: &names, stop: &stop };
         let mut chooser = Chooser::new(options.filter.as_ref(), &names, set.first_packet());
-        let sink = |exchange: &Exchange| {
-            if let (Ok(()), Some(table)) = (&result, &mut table) {
-                if chooser.chooses(exchange) {
-                    result = table.write(exchange, exchange_id, &names);
-                }
-                exchange_id += 1;
-            }
-            if result.is_err() {
-                // Nobody will read the rest.
-                stop.store(true, Ordering::Relaxed);
-            }
+        let mut exchange_id = 0;
+        let mut chosen = |exchange: &Exchange| {
+            exchange_id += 1;
+            chooser.chooses(exchange).then_some(exchange_id - 1)
         };
-        let found =
-            follow(options, &mut set, Sharding::None, threading, &mut [sink], observer).map_err(Error::Failed)?;
-        if let (Ok(()), Some(table)) = (&result, table) {
-            result = table.finish(&Provenance {
+        let found = match threading {
+            Threading::Inline => {
+                let sink = |exchange: &Exchange| {
+                    if let Some(id) = chosen(exchange) {
+                        rows.add(exchange, id);
+                    }
+                };
+                follow(options, &mut set, Sharding::None, threading, &mut [sink], observer)
+            }
+            Threading::Workers => thread::scope(|scope| {
+                let (mut line, batches, empties) = Line::new();
+                let rows = &mut rows;
+                let writer = scope.spawn(move || rows.take(&batches, &empties));
+                let sink = |exchange: &Exchange| {
+                    if let Some(id) = chosen(exchange) {
+                        line.add(exchange, id);
+                    }
+                };
+                let found = follow(options, &mut set, Sharding::None, threading, &mut [sink], observer);
+                line.send();
+                drop(line);
+                if let Err(panic) = writer.join() {
+                    std::panic::resume_unwind(panic);
+                }
+                found
+            }),
+        };
+        let found = found.map_err(Error::Failed)?;
+        let result = rows.table.and_then(|table| {
+            table.finish(&Provenance {
                 version: env!("CARGO_PKG_VERSION"),
                 captures: &found.captures,
                 quality: &found.analysis.quality,
                 skipped: &found.analysis.skipped,
                 filter: chooser.filtered(),
-            });
-        }
+            })
+        });
         if result.is_ok() {
             set.refuse_cut_short()?;
         }
         Ok(Written { result, found })
+    }
+}
+
+/// The table, until something goes wrong with it.
+struct Rows<'a, T> {
+    table: io::Result<T>,
+    names: &'a [String],
+    /// Set when nobody will read the rest of the captures.
+    stop: &'a AtomicBool,
+}
+
+impl<T: ExchangeTable> Rows<'_, T> {
+    fn add(&mut self, exchange: &Exchange, id: u64) {
+        if let Ok(table) = &mut self.table
+            && let Err(error) = table.write(exchange, id, self.names)
+        {
+            self.table = Err(error);
+        }
+        if self.table.is_err() {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds what comes on a line, until its other end is gone.
+    fn take(&mut self, batches: &Receiver<Batch>, empties: &SyncSender<Batch>) {
+        for mut batch in batches {
+            batch.drain(..).for_each(|(exchange, id)| self.add(&exchange, id));
+            // There is room for all batches there are.
+            let _reused = empties.try_send(batch);
+        }
+    }
+}
+
+/// Exchanges with their ids.
+type Batch = Vec<(Exchange, u64)>;
+
+/// The way from who finds exchanges to who writes them: making rows takes as long as finding what they say.
+struct Line {
+    gathered: Batch,
+    batches: SyncSender<Batch>,
+    empties: Receiver<Batch>,
+}
+
+impl Line {
+    fn new() -> (Line, Receiver<Batch>, SyncSender<Batch>) {
+        let (batches, taken) = sync_channel(EXCHANGE_BATCHES_AHEAD);
+        let (returned, empties) = sync_channel(EXCHANGE_BATCHES_AHEAD + 2);
+        (Line { gathered: Batch::new(), batches, empties }, taken, returned)
+    }
+
+    fn add(&mut self, exchange: &Exchange, id: u64) {
+        self.gathered.push((exchange.clone(), id));
+        if self.gathered.len() >= BATCH_EXCHANGES {
+            self.send();
+        }
+    }
+
+    fn send(&mut self) {
+        let empty = self.empties.try_recv().unwrap_or_default();
+        // The writer goes away early only when it panicked, and then its thread is joined.
+        let _gone = self.batches.send(std::mem::replace(&mut self.gathered, empty));
     }
 }
