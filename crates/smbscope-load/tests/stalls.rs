@@ -153,6 +153,7 @@ fn the_capacity_over_rates_is_a_rate() {
         &plan,
         &criterion,
         search,
+        None,
         &options,
         &scripts,
         &mut (),

@@ -21,6 +21,7 @@ pub mod prose;
 pub mod quality;
 pub mod skipped;
 pub mod time;
+pub mod travel;
 pub mod units;
 
 pub use caching::Caching;

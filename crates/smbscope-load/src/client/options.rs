@@ -1,5 +1,6 @@
 //! How to connect, and as whom.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use smbscope_model::Dialect;
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Everything that a session is made from.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Options {
     /// Where the server listens.
     pub address: SocketAddr,
@@ -65,7 +66,7 @@ impl Options {
 }
 
 /// How frames are carried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Transport {
     /// TCP with a length before each message (MS-SMB2 2.1), port 445.
     DirectTcp,
@@ -74,7 +75,7 @@ pub enum Transport {
 }
 
 /// Whether messages are signed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Signing {
     /// Not, and a server that requires it is refused. What SMB 3.1.1 signs in any case (the last leg of the session
     /// setup, the tree connect) stays signed.
@@ -86,7 +87,7 @@ pub enum Signing {
 }
 
 /// Whether messages are encrypted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encryption {
     /// Not unless the server or the share requires it.
     Off,
@@ -95,7 +96,7 @@ pub enum Encryption {
 }
 
 /// MS-SMB2 2.2.3.1.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cipher {
     /// 0x0001, the only one of 3.0 and 3.0.2.
     Aes128Ccm,
@@ -108,7 +109,7 @@ pub enum Cipher {
 }
 
 /// MS-SMB2 2.2.3.1.7, and what SMB1 does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SigningAlgorithm {
     /// MD5 over key and message: SMB1 (MS-CIFS 3.1.4.1).
     Md5,
@@ -121,7 +122,7 @@ pub enum SigningAlgorithm {
 }
 
 /// Who asks.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Credentials {
     /// Nobody: an NTLM token without a user.
     Anonymous,
@@ -153,6 +154,22 @@ impl Secret {
     /// For the key derivation, and for programs that log in themselves.
     pub fn reveal(&self) -> &str {
         &self.0
+    }
+}
+
+/// For the load generators of other hosts. What people read has no place for it: JSON and TOML refuse it.
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serializer.is_human_readable() {
+            true => Err(ser::Error::custom("a password is written to no text")),
+            false => serializer.serialize_str(&self.0),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
+        String::deserialize(deserializer).map(Secret)
     }
 }
 

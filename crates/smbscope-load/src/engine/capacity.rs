@@ -236,6 +236,13 @@ impl Trials<'_, '_> {
                 verdict.found.push(why.clone());
             }
         }
+        if run.hosts.iter().any(|host| host.lost.is_some()) {
+            // Fewer users were there than this says: what is left of the hosts tries it again.
+            verdict.met = false;
+            verdict.found.push("a load host was lost, so this try does not count".to_owned());
+            self.tried.push(Tried { run, verdict });
+            return if self.engine.is_without_hosts() { Err(Interrupted) } else { Ok(()) };
+        }
         let (met, missed) = self.votes.entry(users).or_default();
         *(if verdict.met { met } else { missed }) += 1;
         self.tried.push(Tried { run, verdict });

@@ -2,6 +2,7 @@
 
 use super::plan::{ErrorLimit, Limits};
 use super::result::Ended;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -43,11 +44,42 @@ pub(crate) struct Control {
     operations: AtomicU64,
     errors: AtomicU64,
     errors_in_a_row: AtomicU64,
+    /// It is that of a host, which tells what it counts: how the last operation that failed did.
+    last_failure: Option<Mutex<String>>,
+}
+
+/// What the users of a host did, for the limits that are those of all hosts together.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Tally {
+    /// Operations of the measured part.
+    pub(crate) operations: u64,
+    /// Those that failed.
+    pub(crate) errors: u64,
+    /// How the last of them did.
+    pub(crate) last_failure: String,
+}
+
+impl Tally {
+    /// What came since another one, with how the last failed.
+    pub(crate) fn since(&self, before: &Tally) -> Tally {
+        Tally {
+            operations: self.operations.saturating_sub(before.operations),
+            errors: self.errors.saturating_sub(before.errors),
+            last_failure: self.last_failure.clone(),
+        }
+    }
 }
 
 impl Control {
+    /// That of one host of several: limits of errors are looked at where all hosts are known.
+    pub(crate) fn of_host(stop: Stop, limits: Limits) -> Control {
+        let limits = Limits { errors: None, ..limits };
+        Control { last_failure: Some(Mutex::default()), ..Control::new(stop, limits) }
+    }
+
     pub(crate) fn new(stop: Stop, limits: Limits) -> Control {
         Control {
+            last_failure: None,
             stop,
             limits,
             over: AtomicBool::new(false),
@@ -116,10 +148,43 @@ impl Control {
         }
     }
 
+    /// What was counted until now.
+    pub(crate) fn tally(&self) -> Tally {
+        let last = self.last_failure.as_ref().map(|last| last.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        Tally {
+            operations: self.operations.load(Relaxed),
+            errors: self.errors.load(Relaxed),
+            last_failure: last.map_or_else(String::new, |last| last.clone()),
+        }
+    }
+
+    /// Users of a host did this since the last time.
+    pub(crate) fn add(&self, news: &Tally, now: Instant) {
+        self.operations.fetch_add(news.operations, Relaxed);
+        let errors = self.errors.fetch_add(news.errors, Relaxed) + news.errors;
+        if news.errors > 0 {
+            self.look_at_errors(errors, &news.last_failure, now);
+        }
+    }
+
     /// An operation failed: `how` for the message when that was one too many.
     pub(crate) fn failed(&self, how: &str, now: Instant) {
         self.count_for_share();
+        if let Some(last) = &self.last_failure {
+            how.clone_into(&mut last.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        }
         let errors = self.errors.fetch_add(1, Relaxed) + 1;
+        self.look_at_errors(errors, how, now);
+        if let Some(most) = self.limits.errors_in_a_row {
+            let row = self.errors_in_a_row.fetch_add(1, Relaxed) + 1;
+            if row >= most {
+                let what = format!("{row} operations failed one after the other, the last one with {how}");
+                self.finish(Ended::Stopped(what), now);
+            }
+        }
+    }
+
+    fn look_at_errors(&self, errors: u64, how: &str, now: Instant) {
         let too_many = match self.limits.errors {
             Some(ErrorLimit::Count(most)) if errors >= most => Some(format!("{errors} operations failed")),
             Some(ErrorLimit::Share(most)) => {
@@ -133,18 +198,12 @@ impl Control {
         if let Some(what) = too_many {
             self.finish(Ended::Stopped(format!("{what}, the last one with {how}")), now);
         }
-        if let Some(most) = self.limits.errors_in_a_row {
-            let row = self.errors_in_a_row.fetch_add(1, Relaxed) + 1;
-            if row >= most {
-                let what = format!("{row} operations failed one after the other, the last one with {how}");
-                self.finish(Ended::Stopped(what), now);
-            }
-        }
     }
 
     /// With a limit of operations they are counted as they begin; otherwise a share of errors needs them.
     fn count_for_share(&self) {
-        if self.limits.operations.is_none() && matches!(self.limits.errors, Some(ErrorLimit::Share(_))) {
+        let counts = self.last_failure.is_some() || matches!(self.limits.errors, Some(ErrorLimit::Share(_)));
+        if self.limits.operations.is_none() && counts {
             self.operations.fetch_add(1, Relaxed);
         }
     }
@@ -179,6 +238,28 @@ mod tests {
         control.failed("e", now);
         let why = "3 operations failed one after the other, the last one with e";
         assert_eq!(control.why().map(|(why, _)| why), Some(Ended::Stopped(why.to_owned())));
+    }
+
+    #[test]
+    fn errors_of_several_hosts_count_together() {
+        let limits = Limits { errors: Some(ErrorLimit::Count(5)), ..Limits::default() };
+        let hosts = [(); 2].map(|()| Control::of_host(Stop::new(), limits));
+        let whole = control(limits);
+        let now = Instant::now();
+        for host in &hosts {
+            (0..10).for_each(|_| host.succeeded());
+            (0..4).for_each(|_| host.failed("x", now));
+            assert!(!host.is_over());
+        }
+        let tallies = hosts.map(|host| host.tally());
+        assert_eq!(tallies[0], Tally { operations: 14, errors: 4, last_failure: "x".to_owned() });
+        whole.add(&tallies[0], now);
+        assert!(!whole.is_over());
+        whole.add(&tallies[1], now);
+        assert_eq!(
+            whole.why().map(|(why, _)| why),
+            Some(Ended::Stopped("8 operations failed, the last one with x".to_owned()))
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the client itself costs: processor time of the process and of single threads.
 
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The busiest worker was on a processor for more than this share of the time: it, not the server, limited the load.
@@ -10,7 +11,7 @@ pub const LIMITED_ABOVE: f64 = 0.9;
 pub const LATE_ABOVE: Duration = Duration::from_millis(5);
 
 /// Processor time of the whole process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct ProcessTime {
     pub(crate) user: Duration,
     pub(crate) system: Duration,
@@ -21,6 +22,11 @@ impl ProcessTime {
         let whole = read(ClockId::ProcessCPUTime);
         let system = whole.mul_f64(system_share().unwrap_or(0.0));
         ProcessTime { user: whole - system, system }
+    }
+
+    /// That of two processes.
+    pub(crate) fn add(self, other: ProcessTime) -> ProcessTime {
+        ProcessTime { user: self.user + other.user, system: self.system + other.system }
     }
 
     pub(crate) fn since(self, before: ProcessTime) -> ProcessTime {

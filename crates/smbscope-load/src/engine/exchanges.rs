@@ -3,12 +3,13 @@
 
 use super::session::Identity;
 use crate::client::Sample;
+use serde::{Deserialize, Serialize};
 use smbscope_model::{
     Command, Endpoints, Exchange, FlowId, Group, Nanos, Outcome, PacketRef, Stamp, Status, Timestamp,
 };
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Exchanges of a load point that are kept, of all workers together; further ones are counted. About 130 MB.
 pub const EXCHANGES_MAX: usize = 250_000;
@@ -25,6 +26,19 @@ impl Clock {
     pub(crate) fn at(instant: Instant) -> Clock {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Clock { instant, timestamp: Timestamp(Nanos::from(since).0) }
+    }
+
+    /// The same moment by a clock that is behind this one by so much.
+    pub(crate) fn behind(self, by: Nanos) -> Clock {
+        Clock { timestamp: Timestamp(self.timestamp.0.saturating_sub(by.0)), ..self }
+    }
+
+    /// When that is, by the clock that only goes forward.
+    pub(crate) fn instant(&self, at: Timestamp) -> Instant {
+        let since = at.0.saturating_sub(self.timestamp.0);
+        let distance = Duration::from_nanos(since.unsigned_abs());
+        let instant = if since < 0 { self.instant.checked_sub(distance) } else { self.instant.checked_add(distance) };
+        instant.unwrap_or(self.instant)
     }
 
     pub(crate) fn timestamp(&self, at: Instant) -> Timestamp {
@@ -177,7 +191,7 @@ fn blank() -> Exchange {
 }
 
 /// Exchanges of a load point, and how many did not fit.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Exchanges {
     /// Those that were kept, in the order in which they began.
     pub list: Vec<Exchange>,

@@ -7,6 +7,7 @@
 use super::recorder::Window;
 use super::session::Performed;
 use crate::client::Sample;
+use serde::{Deserialize, Serialize};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_stats::{Limit, Summary};
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 pub const JOBS_KEPT_MAX: usize = 1_000;
 
 /// A job that was completed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// The session that did it, from 0 over all sessions of all users.
     pub session: u32,
@@ -99,7 +100,7 @@ pub(crate) fn waited(samples: &[Sample], spans: &mut Vec<(Instant, Instant)>) ->
 }
 
 /// The jobs of a load point.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Jobs {
     /// Of those that were completed.
     pub elapsed: Summary,
@@ -112,7 +113,7 @@ pub struct Jobs {
 }
 
 /// What jobs come to together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sum {
     /// Elapsed times.
     pub elapsed: Duration,

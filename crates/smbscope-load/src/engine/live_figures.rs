@@ -2,6 +2,7 @@
 //! what came since the last look.
 
 use super::session::Performed;
+use serde::{Deserialize, Serialize};
 use smbscope_model::{Group, Nanos};
 use smbscope_stats::{Figures, Limit, Summary};
 use smbscope_wire::status::NtStatus;
@@ -137,6 +138,16 @@ impl LiveFigures {
         self.phase.store(number as u8, Relaxed);
     }
 
+    /// Users of the load point.
+    pub(crate) fn users(&self) -> u32 {
+        self.users.load(Relaxed)
+    }
+
+    /// What was published since the last time, for a display on another host.
+    pub(crate) fn take(&self) -> LivePart {
+        std::mem::take(&mut *self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
     /// Takes over what a worker has.
     pub(crate) fn publish(&self, part: &mut LivePart) {
         let mut shared = self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -156,7 +167,7 @@ impl LiveFigures {
 }
 
 /// What is not yet published, or not yet looked at.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LivePart {
     groups: [Summary; Group::ALL.len()],
     /// Sessions made less sessions ended.
@@ -187,6 +198,11 @@ impl Default for LivePart {
 }
 
 impl LivePart {
+    /// Commands that were answered.
+    pub(crate) fn commands(&self) -> u64 {
+        self.groups.iter().map(|times| times.count()).sum()
+    }
+
     /// A command was answered, with this error status if with one.
     pub(crate) fn answered(&mut self, group: Group, time: Duration, error: Option<NtStatus>) {
         self.groups[group as usize].record(Nanos::from(time));
@@ -204,7 +220,7 @@ impl LivePart {
 
 /// How often each error status came. A list, since there are few kinds, and since it keeps its room when it is emptied: a
 /// worker allocates for a status that is new to it, and for no other.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Statuses {
     list: Vec<(NtStatus, u64)>,
 }

@@ -3,16 +3,19 @@
 use super::control::{Control, Stop};
 use super::cpu::{LIMITED_ABOVE, ProcessTime};
 use super::exchanges::{Clock, Exchanges};
+use super::hosts::{Fleet, Link, OnLostHost, begin};
 use super::live_figures::{LiveFigures, Phase};
 use super::load_point::Common;
 use super::plan::{EngineError, Plan};
 use super::recorder::{Recorder, Window};
-use super::result::{ClientCpu, Ended, Pace, Run, Stall};
+use super::result::{ClientCpu, Ended, HostRun, Lost, Pace, Run, Stall};
 use super::schedule::Schedule;
 use super::session::Connector;
+use super::share::Share;
 use super::silences::Silences;
 use super::timers::Time;
-use super::worker::{Order, Reply, Scripts, Worked, Worker};
+use super::worker::{Connecting, HostFacts, HostLost, Order, Reply, Scripts, Worked, Worker};
+use crate::client::Options;
 use smbscope_stats::{Limit, Summary};
 use std::io;
 use std::sync::Arc;
@@ -25,6 +28,11 @@ use tokio::sync::Semaphore;
 const LOOK: Duration = Duration::from_millis(20);
 /// Workers get the order to work this long before it begins.
 const NOTICE: Duration = Duration::from_millis(2);
+/// Hosts get it this long before.
+const NOTICE_TO_HOSTS: Duration = Duration::from_millis(300);
+
+/// Connections of a host have numbers that begin with that of its first worker.
+const FLOWS_OF_A_HOST: u32 = 32;
 
 /// Is told where a ramp is: to take packet captures and metrics of the server, or to show it. All calls come from the
 /// thread that runs the engine, which waits for them.
@@ -69,15 +77,40 @@ pub(crate) struct Load {
     pub(crate) rate: Option<f64>,
 }
 
-/// Threads with their users, between load points.
+/// Threads with their users, or hosts with theirs, between load points.
 pub(crate) struct Engine<'a> {
     plan: Plan,
     names: Vec<String>,
     /// Scripts have an end.
     has_end: bool,
-    orders: Vec<Sender<Order>>,
+    lanes: Vec<Lane>,
     replies: Receiver<Reply>,
+    on_lost: OnLostHost,
+    /// Hosts that were lost during the load point.
+    lost: Vec<HostLost>,
     surroundings: Surroundings<'a>,
+}
+
+/// The way to a worker, or to a host.
+struct Lane {
+    orders: Sender<Order>,
+    /// Absent for a worker of this process.
+    host: Option<KnownHost>,
+}
+
+/// What the engine knows of a host.
+struct KnownHost {
+    name: String,
+    workers: u32,
+    /// It was lost.
+    is_lost: bool,
+    share: Share,
+}
+
+impl Lane {
+    fn is_lost(&self) -> bool {
+        self.host.as_ref().is_some_and(|host| host.is_lost)
+    }
 }
 
 /// Starts threads for up to `most` users, lets `ramp` run load points, and ends the threads.
@@ -91,40 +124,91 @@ pub(crate) fn with_engine<C: Connector + Send + 'static, R>(
     ramp: impl FnOnce(&mut Engine<'_>) -> R,
 ) -> Result<R, EngineError> {
     plan.check()?;
-    let workers = plan.workers_for(most.saturating_mul(plan.sessions_per_user));
-    let first = scripts(0);
-    let (names, has_end) = (first.operations().to_vec(), first.passes().is_some());
-    drop(first);
+    let share = Share::whole(plan.workers_for(most.saturating_mul(plan.sessions_per_user)));
+    with_workers(plan, &share, connector, scripts, time, surroundings, ramp)
+}
+
+/// The same with these workers out of those of several hosts.
+pub(crate) fn with_workers<C: Connector + Send + 'static, R>(
+    plan: &Plan,
+    share: &Share,
+    connector: C,
+    scripts: Scripts<'_>,
+    time: Time,
+    surroundings: Surroundings<'_>,
+    ramp: impl FnOnce(&mut Engine<'_>) -> R,
+) -> Result<R, EngineError> {
+    let first_flow = share.workers.first().map_or(0, |first| u64::from(*first) << FLOWS_OF_A_HOST);
     let common = Arc::new(Common {
         plan: plan.clone(),
         connector,
         turns: Semaphore::new(plan.connects.at_once.min(Semaphore::MAX_PERMITS)),
-        flows: AtomicU64::new(0),
+        flows: AtomicU64::new(first_flow),
     });
-    let runtimes = (0..workers).map(|_| time.runtime()).collect::<io::Result<Vec<_>>>()?;
+    let runtimes = share.workers.iter().map(|_| time.runtime()).collect::<io::Result<Vec<_>>>()?;
     let (reply, replies) = channel();
     let live = surroundings.live;
     std::thread::scope(|scope| {
-        let mut engine = Engine { plan: plan.clone(), names, has_end, orders: Vec::new(), replies, surroundings };
-        for (index, runtime) in runtimes.into_iter().enumerate() {
-            let (order, orders) = channel();
+        let mut engine = Engine::new(plan, scripts, replies, surroundings);
+        for (index, runtime) in share.workers.iter().copied().zip(runtimes) {
+            let (orders, received) = channel();
             let (reply, common, operations) = (reply.clone(), common.clone(), engine.names.len());
             let worker = move || {
-                let (index, workers) = (index as u32, workers as u32);
-                let worker = Worker { index, workers, common, scripts, live, operations, users: Vec::new() };
-                worker.run(time, &runtime, &orders, &reply);
+                let worker = Worker { index, workers: share.of, common, scripts, live, operations, users: Vec::new() };
+                worker.run(time, &runtime, &received, &reply);
             };
             std::thread::Builder::new().name(format!("users-{index}")).spawn_scoped(scope, worker)?;
-            engine.orders.push(order);
+            engine.lanes.push(Lane { orders, host: None });
         }
         drop(reply);
-        let result = ramp(&mut engine);
-        engine.surroundings.live.enter(Phase::Idle, 0);
-        Ok(result)
+        Ok(engine.run(ramp))
     })
 }
 
-impl Engine<'_> {
+/// Lets `ramp` run load points on the hosts of a fleet.
+pub(crate) fn with_hosts<R>(
+    plan: &Plan,
+    fleet: Fleet,
+    options: &Options,
+    scripts: Scripts<'_>,
+    surroundings: Surroundings<'_>,
+    ramp: impl FnOnce(&mut Engine<'_>) -> R,
+) -> Result<R, EngineError> {
+    plan.check()?;
+    let Fleet { hosts, on_lost, work } = fleet;
+    let links = begin(hosts, work, plan, options)?;
+    let (reply, replies) = channel();
+    let live = surroundings.live;
+    std::thread::scope(|scope| {
+        let mut engine = Engine { on_lost, ..Engine::new(plan, scripts, replies, surroundings) };
+        for (lane, link) in links.into_iter().enumerate() {
+            let (orders, received) = channel();
+            let reply = reply.clone();
+            let (name, workers) = (link.name().to_owned(), link.workers);
+            let run = move || Link::run(link, lane, &received, &reply, live);
+            std::thread::Builder::new().name(format!("host-{lane}")).spawn_scoped(scope, run)?;
+            let share = Share { workers: Vec::new(), of: 0 };
+            engine.lanes.push(Lane { orders, host: Some(KnownHost { name, workers, is_lost: false, share }) });
+        }
+        drop(reply);
+        Ok(engine.run(ramp))
+    })
+}
+
+impl<'a> Engine<'a> {
+    fn new(plan: &Plan, scripts: Scripts<'_>, replies: Receiver<Reply>, surroundings: Surroundings<'a>) -> Engine<'a> {
+        let first = scripts(0);
+        let (names, has_end) = (first.operations().to_vec(), first.passes().is_some());
+        let (lanes, lost, on_lost) = (Vec::new(), Vec::new(), OnLostHost::default());
+        Engine { plan: plan.clone(), names, has_end, lanes, replies, on_lost, lost, surroundings }
+    }
+
+    fn run<R>(mut self, ramp: impl FnOnce(&mut Engine<'_>) -> R) -> R {
+        let result = ramp(&mut self);
+        self.surroundings.live.enter(Phase::Idle, 0);
+        result
+    }
+
     /// Whether the caller wants no further load point.
     pub(crate) fn is_stopped(&self) -> bool {
         self.surroundings.stop.is_stopped()
@@ -147,57 +231,129 @@ impl Engine<'_> {
         let clock = Clock::at(Instant::now());
         self.surroundings.hooks.point_begins(users);
         self.surroundings.live.enter(Phase::Connecting, users);
-        self.order(&Order::Connect { sessions, control: control.clone(), clock });
-        let mut ready = Instant::now();
-        for reply in self.collect(&control, None) {
-            if let Reply::Connected(time) = reply {
-                ready = ready.max(time);
-            }
-        }
+        self.lost.clear();
+        self.deal();
+        let share = Share::whole(self.lanes.len());
+        let connecting = Connecting { sessions, share, operations: None, control: control.clone(), clock };
+        let ready = self.connect(&connecting);
 
         self.surroundings.hooks.work_begins(users);
         self.surroundings.live.enter(Phase::Warmup, users);
-        let begin = ready.max(Instant::now()) + NOTICE;
+        let notice = if self.is_of_hosts() { NOTICE_TO_HOSTS } else { NOTICE };
+        let begin = ready.max(Instant::now()) + notice;
         let start = begin + self.plan.warmup;
         let window = Window { start, end: start + self.plan.duration, interval: self.plan.interval };
-        self.order(&Order::Work { begin, window, schedule });
-        let mut meter = Meter { users, window, phase: Phase::Warmup, began: None, used: None };
-        let mut parts: Vec<Worked> = Vec::new();
-        for reply in self.collect(&control, Some(&mut meter)) {
-            if let Reply::Worked(worked) = reply {
-                parts.push(*worked);
-            }
-        }
-        let used = meter.finish(&mut self.surroundings);
+        let (parts, used) = self.work((begin, window, schedule), &control);
         let (run, exchanges) = self.finish((users, schedule), parts, &control, window, &clock, used);
         self.surroundings.live.enter(Phase::Idle, users);
         self.surroundings.hooks.point_ends(&run, exchanges);
         run
     }
 
-    fn order(&self, order: &Order) {
-        for worker in &self.orders {
-            worker.send(order.clone()).expect("a worker listens until its orders end, or panics with all of us");
+    fn is_of_hosts(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.host.is_some())
+    }
+
+    /// Whether all hosts were lost.
+    pub(crate) fn is_without_hosts(&self) -> bool {
+        self.is_of_hosts() && self.lanes.iter().all(Lane::is_lost)
+    }
+
+    /// Divides the workers of all hosts that are left anew.
+    fn deal(&mut self) {
+        let mut hosts: Vec<&mut KnownHost> = self.lanes.iter_mut().filter_map(|lane| lane.host.as_mut()).collect();
+        let workers: Vec<u32> = hosts.iter().map(|host| if host.is_lost { 0 } else { host.workers }).collect();
+        for (host, share) in hosts.iter_mut().zip(Share::deal(&workers)) {
+            host.share = share;
         }
     }
 
-    /// A reply of each worker. Meanwhile looks at the clock and at what the caller wants.
-    fn collect(&mut self, control: &Control, mut meter: Option<&mut Meter>) -> Vec<Reply> {
+    /// Has sessions made; when the last one was.
+    pub(crate) fn connect(&mut self, connecting: &Connecting) -> Instant {
+        let shares: Vec<Share> = self.lanes.iter().filter_map(|lane| Some(lane.host.as_ref()?.share.clone())).collect();
+        let operations = self.plan.limits.operations;
+        let asked = self.order(|lane| {
+            let Some(host) = &lane.host else { return Order::Connect(connecting.clone()) };
+            let part = |whole| host.share.part_of(whole, &shares, connecting.sessions);
+            let (share, operations) = (host.share.clone(), operations.map(part));
+            Order::Connect(Connecting { share, operations, ..connecting.clone() })
+        });
+        let mut ready = Instant::now();
+        for reply in self.collect(asked, &connecting.control, None) {
+            if let Reply::Connected(time) = reply {
+                ready = ready.max(time);
+            }
+        }
+        ready
+    }
+
+    /// Lets users work; what they did, and the processor time that this process took.
+    pub(crate) fn work(
+        &mut self,
+        (begin, window, schedule): (Instant, Window, Schedule),
+        control: &Control,
+    ) -> (Vec<Worked>, ProcessTime) {
+        let asked = self.order(|_| Order::Work { begin, window, schedule });
+        let users = self.surroundings.live.users();
+        let mut meter = Meter { users, window, phase: Phase::Warmup, began: None, used: None };
+        let mut parts: Vec<Worked> = Vec::new();
+        for reply in self.collect(asked, control, Some(&mut meter)) {
+            if let Reply::Worked(worked) = reply {
+                parts.push(*worked);
+            }
+        }
+        (parts, meter.finish(&mut self.surroundings))
+    }
+
+    /// Gives everyone an order who is there; how many that are.
+    fn order(&self, order: impl Fn(&Lane) -> Order) -> usize {
+        let there = self.lanes.iter().filter(|lane| !lane.is_lost());
+        there
+            .map(|lane| {
+                lane.orders.send(order(lane)).expect("a worker listens until its orders end, or panics with all of us")
+            })
+            .count()
+    }
+
+    /// So many replies. Meanwhile looks at the clock and at what the caller wants.
+    fn collect(&mut self, asked: usize, control: &Control, mut meter: Option<&mut Meter>) -> Vec<Reply> {
         let mut replies = Vec::new();
-        while replies.len() < self.orders.len() {
+        let mut answered = 0;
+        let of_hosts = self.is_of_hosts();
+        while answered < asked {
             let wait = meter.as_ref().map_or(LOOK, |meter| meter.wait());
-            match self.replies.recv_timeout(wait) {
+            let received = self.replies.recv_timeout(wait);
+            answered += usize::from(received.is_ok());
+            match received {
+                Ok(Reply::Lost(lost)) => self.lose(lost, control),
                 Ok(reply) => replies.push(reply),
                 Err(RecvTimeoutError::Timeout) => {}
                 // All workers are gone: one of them panicked, and the scope of the threads passes that on.
                 Err(RecvTimeoutError::Disconnected) => panic!("the workers of the load generator ended early"),
             }
             control.pass_on_stop();
+            if of_hosts {
+                // Users of this process look themselves, by the clock that they live in.
+                control.look_at_stop(Instant::now());
+            }
             if let Some(meter) = &mut meter {
                 meter.look(&mut self.surroundings, control.is_over());
             }
         }
         replies
+    }
+
+    /// A host is lost.
+    fn lose(&mut self, lost: HostLost, control: &Control) {
+        let Some(host) = &mut self.lanes[lost.lane].host else { return };
+        host.is_lost = true;
+        let what = format!("the load host {} was lost: {}", host.name, lost.why);
+        if self.lanes.iter().all(Lane::is_lost) {
+            control.finish(Ended::Failed(format!("{what}; there is no other")), lost.at);
+        } else if self.on_lost == OnLostHost::Stop {
+            control.finish(Ended::Stopped(what), lost.at);
+        }
+        self.lost.push(lost);
     }
 
     /// Puts together what workers have.
@@ -208,7 +364,7 @@ impl Engine<'_> {
         control: &Control,
         window: Window,
         clock: &Clock,
-        used: ProcessTime,
+        mut used: ProcessTime,
     ) -> (Run, Option<Exchanges>) {
         let open = self.plan.schedule.is_open();
         let exchanges = self.plan.exchanges.then(|| Exchanges::new(0));
@@ -216,11 +372,17 @@ impl Engine<'_> {
         let mut whole = whole.limited(self.plan.overload);
         let mut late = Summary::new(Limit::ROW);
         let busiest = parts.iter().map(|part| part.on_cpu).max().unwrap_or_default();
-        let last = parts.iter().map(|part| part.ended).max().unwrap_or(window.end);
+        // Without any, all hosts are lost, and it is over now.
+        let last = parts.iter().map(|part| part.ended).max().unwrap_or_else(|| Instant::now().min(window.end));
+        let duration = last.saturating_duration_since(window.start);
+        let of_hosts = parts.iter().filter_map(|part| part.host.as_ref()).map(|host| host.used);
+        used = of_hosts.reduce(ProcessTime::add).unwrap_or(used);
+        let mut hosts: Vec<(usize, HostRun)> = Vec::new();
         let alive: usize = parts.iter().map(|part| part.alive).sum();
         let trouble = parts.iter().find_map(|part| part.trouble.clone());
         let mut silences: Option<Silences> = None;
         for mut part in parts {
+            hosts.extend(self.host_run(&mut part, users, duration));
             let gaps = part.recorder.take_silences(last);
             match &mut silences {
                 Some(all) => all.merge(&gaps),
@@ -229,19 +391,23 @@ impl Engine<'_> {
             late.merge(&part.late);
             whole.merge(part.recorder);
         }
-        let duration = last.saturating_duration_since(window.start);
+        for lost in &self.lost {
+            let run = self.lost_run(lost, users, clock);
+            whole.lost(&format!("the load host {} was lost: {}", run.name, lost.why), run.sessions.into());
+            hosts.push((lost.lane, run));
+        }
+        hosts.sort_by_key(|(lane, _)| *lane);
         let ended = match (control.why(), trouble) {
             (Some((why, _)), _) => why,
             (None, Some(trouble)) if alive == 0 => Ended::Failed(trouble),
             (None, _) => Ended::Done,
         };
-        let exchanges = whole.exchanges.take().map(Exchanges::finish);
+        let exchanges = whole.take_exchanges().map(Exchanges::finish);
         let figures = whole.finish(&self.names, duration, self.plan.sessions_per_user);
         let total = figures.counted.response_times(|(_, _, group)| group.in_headline());
         let median = total.figures().p50.map(|p50| Duration::from_nanos(p50.0.max(0) as u64));
         let stalls = silences.map_or_else(Vec::new, |silences| silences.stalls(median));
         let stalls = stalls.iter().map(|s| Stall { start: clock.timestamp(s.from), length: s.length }).collect();
-        let busiest = if duration.is_zero() { 0.0 } else { busiest.as_secs_f64() / duration.as_secs_f64() };
         let run = Run {
             users,
             started: clock.timestamp(window.start),
@@ -258,14 +424,7 @@ impl Engine<'_> {
             failures: figures.failures,
             unanswered: figures.unanswered,
             stalls,
-            client_cpu: ClientCpu {
-                user: used.user,
-                system: used.system,
-                busy_poll: self.plan.busy_poll,
-                busiest,
-                limited: busiest > LIMITED_ABOVE,
-                late_p99: late.figures().p99,
-            },
+            client_cpu: self.client_cpu(used, busiest, duration, &late),
             ended,
             pace: match schedule {
                 Schedule::Closed { .. } => Pace::Closed,
@@ -274,8 +433,65 @@ impl Engine<'_> {
             jobs: self.has_end.then_some(figures.jobs),
             overload: figures.overload,
             queue: Some(figures.queue).filter(|queue| queue.asked > 1),
+            hosts: hosts.into_iter().map(|(_, host)| host).collect(),
         };
         (run, exchanges)
+    }
+
+    fn client_cpu(&self, used: ProcessTime, busiest: Duration, duration: Duration, late: &Summary) -> ClientCpu {
+        let busiest = if duration.is_zero() { 0.0 } else { busiest.as_secs_f64() / duration.as_secs_f64() };
+        ClientCpu {
+            user: used.user,
+            system: used.system,
+            busy_poll: self.plan.busy_poll,
+            busiest,
+            limited: busiest > LIMITED_ABOVE,
+            late_p99: late.figures().p99,
+        }
+    }
+
+    /// What a host did, where the workers are those of one.
+    fn host_run(&self, part: &mut Worked, users: u32, duration: Duration) -> Option<(usize, HostRun)> {
+        let HostFacts { lane, used, clock, late_by } = *part.host.as_ref()?;
+        let (name, sessions) = self.host(lane, users)?;
+        let sum = part.recorder.sum();
+        let run = HostRun {
+            name,
+            sessions,
+            commands: sum.commands,
+            errors: sum.errors,
+            bytes_read: sum.bytes_read,
+            bytes_written: sum.bytes_written,
+            times: sum.times,
+            cpu: self.client_cpu(used, part.on_cpu, duration, &part.late),
+            clock,
+            late_by,
+            lost: None,
+        };
+        Some((lane, run))
+    }
+
+    fn lost_run(&self, lost: &HostLost, users: u32, clock: &Clock) -> HostRun {
+        let (name, sessions) = self.host(lost.lane, users).unwrap_or_default();
+        HostRun {
+            name,
+            sessions,
+            commands: 0,
+            errors: 0,
+            bytes_read: 0,
+            bytes_written: 0,
+            times: Summary::new(Limit::ROW),
+            cpu: ClientCpu::default(),
+            clock: lost.clock,
+            late_by: Duration::ZERO,
+            lost: Some(Lost { at: clock.timestamp(lost.at), why: lost.why.clone(), commands: lost.commands }),
+        }
+    }
+
+    /// The name of a host, and sessions that it has with so many users.
+    fn host(&self, lane: usize, users: u32) -> Option<(String, u32)> {
+        let host = self.lanes[lane].host.as_ref()?;
+        Some((host.name.clone(), host.share.sessions(users.saturating_mul(self.plan.sessions_per_user))))
     }
 }
 

@@ -13,6 +13,7 @@ mod control;
 mod cpu;
 mod criterion;
 mod exchanges;
+mod hosts;
 mod jobs;
 mod live_figures;
 mod load;
@@ -24,6 +25,7 @@ mod recorder;
 pub mod result;
 mod schedule;
 mod session;
+mod share;
 mod silences;
 mod timers;
 mod user;
@@ -38,6 +40,7 @@ pub use control::Stop;
 pub use cpu::{LATE_ABOVE, LIMITED_ABOVE};
 pub use criterion::{Criterion, CriterionError, CriterionResult};
 pub use exchanges::{EXCHANGES_MAX, Exchanges};
+pub use hosts::{Fleet, Host, LoadHost, LoadWork, OnLostHost};
 pub use jobs::{JOBS_KEPT_MAX, Job, Jobs, Sum};
 pub use live_figures::{LiveFigures, LiveGroup, Phase, Snapshot};
 pub use load::Hooks;
@@ -50,7 +53,7 @@ pub use users::{LOAD_POINTS_MAX, RATE_MAX, Rates, USERS_MAX, Users, UsersError};
 
 use crate::client::Options;
 use crate::workload::Script;
-use load::{Engine, Surroundings, with_engine};
+use load::{Engine, Surroundings, with_engine, with_hosts};
 use perform::Server;
 use result::{Ended, Run};
 use timers::Time;
@@ -73,14 +76,28 @@ pub fn run(
     with_engine(plan, plan.users.most(), server, scripts, Time::Real, surroundings, |engine| ramp(plan, engine))
 }
 
+/// The same with the users of a fleet of hosts; `scripts` are those that its workload makes there.
+pub fn run_on(
+    fleet: Fleet,
+    plan: &Plan,
+    options: &Options,
+    scripts: &(dyn Fn(u32) -> Box<dyn Script> + Sync),
+    hooks: &mut dyn Hooks,
+    live: &LiveFigures,
+    stop: &Stop,
+) -> Result<Vec<Run>, EngineError> {
+    let surroundings = Surroundings { hooks, live, stop };
+    with_hosts(plan, fleet, options, scripts, surroundings, |engine| ramp(plan, engine))
+}
+
 /// Searches for the most users with whom a criterion is met, or for the highest rate where the plan has rates, instead of
-/// the plan's load points. What the plan says of a
-/// load point holds for each that is tried.
+/// the plan's load points. What the plan says of a load point holds for each that is tried. Users are those of a fleet where there is one.
 #[expect(clippy::too_many_arguments, reason = "the settings of a run, and what is searched for")]
 pub fn find_capacity(
     plan: &Plan,
     criterion: &Criterion,
     search: Search,
+    fleet: Option<Fleet>,
     options: &Options,
     scripts: &(dyn Fn(u32) -> Box<dyn Script> + Sync),
     hooks: &mut dyn Hooks,
@@ -88,12 +105,14 @@ pub fn find_capacity(
     stop: &Stop,
 ) -> Result<Capacity, EngineError> {
     criterion.check(scripts(0).operations())?;
-    let server = Server::new(options, plan.connections_per_session, plan.seed);
     let surroundings = Surroundings { hooks, live, stop };
     let most = if plan.rates.is_empty() { search.most } else { plan.users.most() };
-    with_engine(plan, most, server, scripts, Time::Real, surroundings, |engine| {
-        capacity::search(engine, criterion, search)
-    })
+    let search = |engine: &mut Engine<'_>| capacity::search(engine, criterion, search);
+    if let Some(fleet) = fleet {
+        return with_hosts(plan, fleet, options, scripts, surroundings, search);
+    }
+    let server = Server::new(options, plan.connections_per_session, plan.seed);
+    with_engine(plan, most, server, scripts, Time::Real, surroundings, search)
 }
 
 /// The load points of the plan.

@@ -5,10 +5,11 @@
 //! due in the measured part counts.
 
 use super::recorder::Window;
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// What is too slow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverloadLimits {
     /// How late a scenario may begin.
     pub late: Duration,
@@ -17,7 +18,7 @@ pub struct OverloadLimits {
 }
 
 /// The scenarios of a load point, and those that were too slow; each is counted once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overload {
     /// What is too slow.
     pub limits: OverloadLimits,

@@ -3,6 +3,7 @@
 use super::overload::OverloadLimits;
 use super::schedule::Schedule;
 use super::users::Users;
+use serde::{Deserialize, Serialize};
 use smbscope_stats::Dimension;
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -14,7 +15,7 @@ const INTERVALS_MAX: u128 = 100_000;
 const CONNECTIONS_MAX: u32 = 32;
 
 /// All settings of a ramp that do not depend on the workload or the server.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Users of each load point; with `rates`, of all of them.
     pub users: Users,
@@ -55,6 +56,7 @@ pub struct Plan {
     /// Keep every command of the measured part as an exchange, up to [`EXCHANGES_MAX`](super::EXCHANGES_MAX).
     pub exchanges: bool,
     /// Divide the commands of each load point by these; by nothing where there are none.
+    #[serde(skip)]
     pub by: Vec<Dimension>,
 }
 
@@ -85,7 +87,7 @@ impl Default for Plan {
 }
 
 /// How sessions are set up: Samba listens with a backlog of 50 and forks for each connection, so a rush is refused.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Connects {
     /// Connects begun a second, at most.
     pub rate: f64,
@@ -100,7 +102,7 @@ impl Default for Connects {
 }
 
 /// What a user does whose session could not be made or broke.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnFailure {
     /// The user does no more in this load point.
     End,
@@ -113,7 +115,7 @@ pub enum OnFailure {
 }
 
 /// What ends a load point before its time.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Limits {
     /// A user's work in a load point ends after so many whole passes of a script that has an end, all of them in the
     /// measured part.
@@ -127,7 +129,7 @@ pub struct Limits {
 }
 
 /// How many operations may fail.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum ErrorLimit {
     /// Fewer than these.
     Count(u64),
@@ -144,6 +146,14 @@ pub enum EngineError {
     /// A criterion that cannot be judged: in one line, as the command line has gone by.
     #[error("the criterion, character {}: {}", .0.position(), .0.sentence())]
     Criterion(#[from] super::criterion::CriterionError),
+    /// A host that is to generate load can't.
+    #[error("the load host {name}: {why}")]
+    Host {
+        /// As it calls itself.
+        name: String,
+        /// Why.
+        why: String,
+    },
     /// The system gave no thread or runtime.
     #[error("the threads of the load generator could not be started: {0}")]
     Threads(#[from] std::io::Error),

@@ -4,6 +4,7 @@
 use super::jobs::Jobs;
 use super::overload::Overload;
 use super::session::Queue;
+use serde::{Deserialize, Serialize};
 use smbscope_model::{Command, Group, Nanos, Timestamp};
 use smbscope_stats::{Aggregator, Summary};
 use smbscope_wire::status::NtStatus;
@@ -55,6 +56,55 @@ pub struct Run {
     pub overload: Option<Overload>,
     /// Commands that users had outstanding together; absent where the workload wants one at a time.
     pub queue: Option<Queue>,
+    /// What each host did, where there are several; what they have together is in the other figures.
+    pub hosts: Vec<HostRun>,
+}
+
+/// What one host did at a load point.
+#[derive(Debug, Clone)]
+pub struct HostRun {
+    /// As it calls itself.
+    pub name: String,
+    /// Sessions that it was to have.
+    pub sessions: u32,
+    /// Commands that were answered.
+    pub commands: u64,
+    /// Those of them that were answered with an error status.
+    pub errors: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Response times of the groups that count in headlines.
+    pub times: Summary,
+    /// What it cost.
+    pub cpu: ClientCpu,
+    /// By how much its clock was ahead.
+    pub clock: ClockOffset,
+    /// How late its users began, where the order to work came too late.
+    pub late_by: Duration,
+    /// It was lost.
+    pub lost: Option<Lost>,
+}
+
+/// By how much the clock of a host was ahead of that of the driver, and how sure that is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ClockOffset {
+    /// Behind, where it is negative.
+    pub ahead: Nanos,
+    /// The true offset differs by no more than this: half of the round trip by which it was measured.
+    pub bound: Nanos,
+}
+
+/// A host that was lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// When that was noticed.
+    pub at: Timestamp,
+    /// Why it is taken for lost.
+    pub why: String,
+    /// Commands that it had told of by then; they are in no figure.
+    pub commands: u64,
 }
 
 impl Run {
@@ -144,7 +194,7 @@ pub struct ClientCpu {
 }
 
 /// How a load point ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
     /// Its time was up, or every user had done all there was to do.
     Done,

@@ -7,11 +7,12 @@
 //! in turn, or with Poisson arrivals each user has a stream of its own, which add up to one of the whole rate. A user who
 //! is late begins the next operation at once, and its response time runs from the intended start: no coordinated omission.
 
+use serde::{Deserialize, Serialize};
 use smbscope_stats::Random;
 use std::time::{Duration, Instant};
 
 /// When operations begin.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Schedule {
     /// Each user begins when the operation before is done.
     Closed {
@@ -30,7 +31,7 @@ pub enum Schedule {
 }
 
 /// How intended starts are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arrivals {
     /// At equal distances.
     Constant,

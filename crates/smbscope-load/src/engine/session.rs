@@ -2,6 +2,7 @@
 
 use crate::client::{Error, Samples};
 use crate::workload::Action;
+use serde::{Deserialize, Serialize};
 use smbscope_model::{Dialect, Endpoints};
 use smbscope_wire::status::NtStatus;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub(crate) struct Performed {
 }
 
 /// Commands outstanding together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Queue {
     /// As many as the workload wants.
     pub asked: u32,

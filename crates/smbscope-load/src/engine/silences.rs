@@ -4,6 +4,9 @@
 //! Each worker notes the gaps between its answers; what is a gap of all workers, with a command outstanding, is a stall of
 //! the server. Noting costs two comparisons a command.
 
+use super::exchanges::Clock;
+use serde::{Deserialize, Serialize};
+use smbscope_model::Timestamp;
 use std::time::{Duration, Instant};
 
 /// Gaps between answers that are not noted.
@@ -40,6 +43,13 @@ pub(crate) struct Silences {
     /// When the last answer came; the beginning of the measured part before the first.
     last: Instant,
     gaps: Vec<Gap>,
+}
+
+/// The gaps of a host.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Told {
+    last: Timestamp,
+    gaps: Vec<(Timestamp, Timestamp, Option<Timestamp>)>,
 }
 
 impl Silences {
@@ -127,6 +137,24 @@ impl Silences {
         }
         self.gaps = common;
         self.last = self.last.max(other.last);
+    }
+
+    /// The same as bytes can tell it, by that clock.
+    pub(crate) fn told(&self, clock: &Clock) -> Told {
+        let gap = |gap: &Gap| {
+            (clock.timestamp(gap.from), clock.timestamp(gap.to), gap.waited_from.map(|from| clock.timestamp(from)))
+        };
+        Told { last: clock.timestamp(self.last), gaps: self.gaps.iter().map(gap).collect() }
+    }
+
+    /// Those that another host tells of, by that clock.
+    pub(crate) fn heard(told: Told, clock: &Clock) -> Silences {
+        let gap = |(from, to, waited_from): (Timestamp, Timestamp, Option<Timestamp>)| Gap {
+            from: clock.instant(from),
+            to: clock.instant(to),
+            waited_from: waited_from.map(|from| clock.instant(from)),
+        };
+        Silences { last: clock.instant(told.last), gaps: told.gaps.into_iter().map(gap).collect() }
     }
 
     /// The stalls, in the order of time; the longest where there are many.

@@ -300,7 +300,7 @@ impl<T: ServerSession> User<T> {
         // What comes after it is not known; the script begins again.
         self.passes = self.script.passes();
         let cut_off = self.pass.take().and_then(|pass| pass.job(&point.window.get()));
-        recorder.jobs.unfinished += u64::from(cut_off.is_some());
+        recorder.jobs().unfinished += u64::from(cut_off.is_some());
         self.session = None;
         self.trouble = Some(reason);
     }
@@ -309,7 +309,7 @@ impl<T: ServerSession> User<T> {
     fn pass_ended<C: Connector<Session = T>>(&mut self, point: &LoadPoint<C>) -> bool {
         self.passes = self.script.passes();
         let Some(job) = self.pass.take().and_then(|pass| pass.job(&point.window.get())) else { return false };
-        point.recorder.borrow_mut().jobs.completed(job);
+        point.recorder.borrow_mut().jobs().completed(job);
         self.passes_left = self.passes_left.map(|left| left.saturating_sub(1));
         self.passes_left == Some(0)
     }
@@ -392,7 +392,7 @@ impl<T: ServerSession> User<T> {
         }
         // It goes on in the next load point, and counts in none.
         let cut_off = self.pass.as_ref().and_then(|pass| pass.job(&point.window.get()));
-        recorder.jobs.unfinished += u64::from(cut_off.is_some());
+        recorder.jobs().unfinished += u64::from(cut_off.is_some());
         if let Some(since) = self.waiting.take() {
             recorder.given_up(since);
             drop(recorder);

@@ -1,5 +1,6 @@
 //! How many users at the same time, load point by load point: `8`, `1,8,32`, `10..200:10`, and lists of these.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -12,7 +13,7 @@ pub const USERS_MAX: u32 = 60_000;
 pub const RATE_MAX: u32 = 10_000_000;
 
 /// The load points of a ramp, in the order in which they are run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Users(Vec<u32>);
 
 impl Users {

@@ -1,13 +1,15 @@
 //! A thread with its share of the users: each of them is a task that does its own input and output.
 
 use super::control::Control;
-use super::cpu::thread_time;
+use super::cpu::{ProcessTime, thread_time};
 use super::exchanges::{Clock, EXCHANGES_MAX, Exchanges};
 use super::live_figures::{LiveFigures, PUBLISH};
 use super::load_point::{Common, Left, LoadPoint};
 use super::recorder::{Recorder, Window};
+use super::result::ClockOffset;
 use super::schedule::Schedule;
 use super::session::Connector;
+use super::share::Share;
 use super::timers::{Time, Timers, now};
 use super::user::User;
 use crate::workload::Script;
@@ -34,10 +36,22 @@ pub(crate) type Scripts<'a> = &'a (dyn Fn(u32) -> Box<dyn Script> + Sync);
 /// What the engine tells its workers.
 #[derive(Clone)]
 pub(crate) enum Order {
-    /// Have exactly this many sessions, of all workers together.
-    Connect { sessions: u32, control: Arc<Control>, clock: Clock },
+    /// Make sessions for a load point.
+    Connect(Connecting),
     /// Let them work.
     Work { begin: Instant, window: Window, schedule: Schedule },
+}
+
+/// Sessions of a load point.
+#[derive(Clone)]
+pub(crate) struct Connecting {
+    /// Have exactly this many, of all workers together.
+    pub(crate) sessions: u32,
+    /// Of a host: which workers are its own, and how many operations end its part of the load point.
+    pub(crate) share: Share,
+    pub(crate) operations: Option<u64>,
+    pub(crate) control: Arc<Control>,
+    pub(crate) clock: Clock,
 }
 
 /// What a worker says when it has carried out an order.
@@ -46,6 +60,31 @@ pub(crate) enum Reply {
     Connected(Instant),
     /// A load point is over.
     Worked(Box<Worked>),
+    /// A host will say nothing any more.
+    Lost(HostLost),
+}
+
+/// A host that was lost.
+pub(crate) struct HostLost {
+    /// Which one.
+    pub(crate) lane: usize,
+    /// When that was noticed, and why.
+    pub(crate) at: Instant,
+    pub(crate) why: String,
+    /// Commands of the load point that it told of.
+    pub(crate) commands: u64,
+    pub(crate) clock: ClockOffset,
+}
+
+/// What is known of a host beside what its workers have.
+pub(crate) struct HostFacts {
+    /// Which one.
+    pub(crate) lane: usize,
+    /// Processor time of its process in the measured part.
+    pub(crate) used: ProcessTime,
+    pub(crate) clock: ClockOffset,
+    /// How late its users began.
+    pub(crate) late_by: Duration,
 }
 
 /// What a worker has of a load point.
@@ -61,6 +100,8 @@ pub(crate) struct Worked {
     pub(crate) on_cpu: Duration,
     /// How late it woke up in the measured part.
     pub(crate) late: Summary,
+    /// They are all workers of a host.
+    pub(crate) host: Option<HostFacts>,
 }
 
 /// A worker's share of everything.
@@ -85,7 +126,7 @@ impl<C: Connector + 'static> Worker<'_, C> {
         let mut point = None;
         for order in orders {
             let reply = match order {
-                Order::Connect { sessions, control, clock } => {
+                Order::Connect(Connecting { sessions, control, clock, .. }) => {
                     let (next, time) = runtime.block_on(self.connect(sessions, control, &timers, clock));
                     point = Some(next);
                     Reply::Connected(time)
@@ -226,6 +267,7 @@ impl<C: Connector + 'static> Worker<'_, C> {
             trouble: None,
             on_cpu: sentinel.on_cpu().saturating_sub(idle.get()),
             late: sentinel.late,
+            host: None,
         };
         for (user, left) in ended {
             match left {

@@ -15,6 +15,7 @@ mod path;
 mod recorded;
 mod seat;
 mod synthetic;
+mod travel;
 
 pub use action::{Action, Expected, Script, Slot, Step};
 pub use draw::Sizes;
@@ -25,12 +26,14 @@ pub use made::{Made, Own};
 pub use netbench::NetbenchLike;
 pub use recorded::{Recorded, Recording};
 pub use seat::UserSeat;
+pub use travel::Travelling;
 
 pub(crate) use made::NAMES_MAX;
 pub(crate) use seat::own_directory;
 
 use crate::bounded::{self, WORKLOAD_MAX, WORKLOAD_TABLE_MAX};
 use loadfile::{Loadfile, LoadfileScript};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use smbscope_model::Dialect;
 use std::io;
@@ -44,6 +47,8 @@ use synthetic::{Synthetic, SyntheticScript};
 pub struct Workload {
     about: Arc<About>,
     kind: Kind,
+    /// By what pauses were scaled.
+    thinking: Option<f64>,
 }
 
 #[derive(Debug)]
@@ -104,7 +109,7 @@ pub struct Scenarios {
 }
 
 /// Where a workload comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
     /// It is built in.
     BuiltIn,
@@ -172,13 +177,13 @@ impl Workload {
         let (parameters, toml) = (synthetic::parameters(file, text)?, Some((file.to_owned(), text.to_owned())));
         let definition = Definition::of(text);
         let about = About { name, description, source, file_set, definition, parameters, toml };
-        Ok(Workload { about: Arc::new(about), kind: Kind::Synthetic(Arc::new(synthetic)) })
+        Ok(Workload { about: Arc::new(about), kind: Kind::Synthetic(Arc::new(synthetic)), thinking: None })
     }
 
     fn of_loadfile(name: String, description: String, source: Source, text: &str, loadfile: Loadfile) -> Workload {
         let (definition, parameters) = (Definition::of(text), Vec::new());
         let about = About { name, description, source, file_set: FileSet::none(), definition, parameters, toml: None };
-        Workload { about: Arc::new(about), kind: Kind::Loadfile(Arc::new(loadfile)) }
+        Workload { about: Arc::new(about), kind: Kind::Loadfile(Arc::new(loadfile)), thinking: None }
     }
 
     /// The same with other values of its parameters, by name: its definition has them, too.
@@ -198,7 +203,9 @@ impl Workload {
     /// The same with pauses of a loadfile or recording so many times as long: 0 leaves them out.
     pub fn thinking(self, by: f64) -> Workload {
         match &self.kind {
-            Kind::Loadfile(loadfile) => Workload { kind: Kind::Loadfile(Arc::new(loadfile.thinking(by))), ..self },
+            Kind::Loadfile(loadfile) => {
+                Workload { kind: Kind::Loadfile(Arc::new(loadfile.thinking(by))), thinking: Some(by), ..self }
+            }
             Kind::Synthetic(_) => self,
         }
     }

@@ -77,7 +77,7 @@ pub(super) fn parse(file: &str, text: &str, source: Source) -> Result<Workload, 
         parameters: Vec::new(),
         toml: None,
     };
-    Ok(Workload { about: Arc::new(about), kind: Kind::Loadfile(Arc::new(loadfile)) })
+    Ok(Workload { about: Arc::new(about), kind: Kind::Loadfile(Arc::new(loadfile)), thinking: None })
 }
 
 /// A text that ends with a line end, if it has anything.

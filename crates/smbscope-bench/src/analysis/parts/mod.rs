@@ -14,12 +14,11 @@ mod divide;
 mod follow;
 mod ordinals;
 mod plan;
-mod travel;
 
 pub use divide::{FilePart, divide};
 pub use follow::{Pieces, follow};
 pub use plan::Plan;
-pub use travel::{TravelError, from_bytes, to_bytes};
+pub use smbscope_model::travel::{TravelError, from_bytes, to_bytes};
 
 use super::recorder::Recorded;
 use super::{Analysis, AnalysisOptions, Error, Found};

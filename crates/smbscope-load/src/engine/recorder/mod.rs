@@ -8,6 +8,10 @@
 //! capture, so intervals add up to the totals, and what began in the measured part counts also where its end does not
 //! lie in it: an answer that takes long is not lost because of that.
 
+mod counted;
+
+pub(crate) use counted::{Counted, Sum};
+
 use super::exchanges::{Batch, Clock, Exchanges, Maker, Origin};
 use super::jobs::Jobs;
 use super::live_figures::{LiveFigures, LivePart};
@@ -16,6 +20,7 @@ use super::result::{Interval, Operation};
 use super::session::{Performed, Queue};
 use super::silences::Silences;
 use crate::client::{Sample, Samples};
+use counted::{Cell, Counts};
 use smbscope_model::{Command, Nanos, Outcome, Timestamp};
 use smbscope_stats::{Aggregator, Bin, Dimension, Intervals, Limit, Sort, Summary};
 use smbscope_wire::status::NtStatus;
@@ -69,39 +74,11 @@ pub(crate) struct Recorder {
     /// To which actions they belong.
     batches: Vec<Batch>,
     maker: Maker,
-    aggregator: Aggregator,
     /// What commands are divided by.
     by: Vec<Dimension>,
-    operations: Vec<Counts>,
-    cells: Vec<Cell>,
-    connects: Summary,
-    connect_commands: BTreeMap<Command, u64>,
-    failures: BTreeMap<String, u64>,
-    unanswered: u64,
-    not_begun: u64,
+    counted: Counted,
     silences: Silences,
-    pub(crate) jobs: Jobs,
-    queue: Queue,
-    overload: Option<Overload>,
-    pub(crate) exchanges: Option<Exchanges>,
     pub(crate) live: LivePart,
-}
-
-/// Operations of one name.
-#[derive(Debug, Clone, PartialEq)]
-struct Counts {
-    service: Summary,
-    response: Option<Summary>,
-    unexpected: BTreeMap<NtStatus, u64>,
-}
-
-/// What exchanges do not tell of an interval.
-#[derive(Debug, Clone, Copy, Default)]
-struct Cell {
-    bytes_read: u64,
-    bytes_written: u64,
-    /// Sessions made less sessions ended.
-    sessions: i64,
 }
 
 /// An operation that was completed.
@@ -137,33 +114,36 @@ impl Recorder {
             waiting: Vec::new(),
             batches: Vec::new(),
             maker: Maker::new(clock),
-            aggregator: window.aggregator(&clock, &[]),
             by: Vec::new(),
-            operations: vec![counts; operations],
-            cells: Vec::new(),
-            connects: Summary::new(Limit::ROW),
-            connect_commands: BTreeMap::new(),
-            failures: BTreeMap::new(),
-            unanswered: 0,
-            not_begun: 0,
+            counted: Counted {
+                aggregator: window.aggregator(&clock, &[]),
+                operations: vec![counts; operations],
+                cells: Vec::new(),
+                connects: Summary::new(Limit::ROW),
+                connect_commands: BTreeMap::new(),
+                failures: BTreeMap::new(),
+                unanswered: 0,
+                not_begun: 0,
+                jobs: Jobs::default(),
+                queue: Queue::default(),
+                overload: None,
+                exchanges,
+            },
             silences: Silences::new(window.start),
-            jobs: Jobs::default(),
-            queue: Queue::default(),
-            overload: None,
-            exchanges,
             live: LivePart::default(),
         }
     }
 
     /// The same with the commands divided by these dimensions.
-    pub(crate) fn sliced(self, by: &[Dimension]) -> Recorder {
-        let aggregator = self.window.aggregator(&self.clock, by);
-        Recorder { by: by.to_vec(), aggregator, ..self }
+    pub(crate) fn sliced(mut self, by: &[Dimension]) -> Recorder {
+        self.counted.aggregator = self.window.aggregator(&self.clock, by);
+        Recorder { by: by.to_vec(), ..self }
     }
 
     /// The same with operations held against limits, where there are some.
-    pub(crate) fn limited(self, limits: Option<OverloadLimits>) -> Recorder {
-        Recorder { overload: limits.map(Overload::new), ..self }
+    pub(crate) fn limited(mut self, limits: Option<OverloadLimits>) -> Recorder {
+        self.counted.overload = limits.map(Overload::new);
+        self
     }
 
     /// One that has counted nothing, and keeps no exchanges.
@@ -184,7 +164,7 @@ impl Recorder {
     pub(crate) fn set_window(&mut self, window: Window) {
         self.count_waiting();
         self.window = window;
-        self.aggregator = window.aggregator(&self.clock, &self.by);
+        self.counted.aggregator = window.aggregator(&self.clock, &self.by);
         self.silences = Silences::new(window.start);
     }
 
@@ -213,7 +193,7 @@ impl Recorder {
         if let (Some(performed), Some((first, _))) = (performed, span) {
             self.live.moved(performed);
             if self.window.contains(first) {
-                self.queue.add(performed.queue);
+                self.counted.queue.add(performed.queue);
                 let cell = self.cell(first);
                 cell.bytes_read += performed.bytes_read;
                 cell.bytes_written += performed.bytes_written;
@@ -232,8 +212,8 @@ impl Recorder {
                 self.command(sample);
                 let exchange = self.maker.exchange(sample);
                 if self.window.contains(sample.request_first) {
-                    self.aggregator.record(exchange);
-                    if let Some(exchanges) = &mut self.exchanges {
+                    self.counted.aggregator.record(exchange);
+                    if let Some(exchanges) = &mut self.counted.exchanges {
                         exchanges.add(exchange);
                     }
                 }
@@ -252,7 +232,7 @@ impl Recorder {
             }
             self.live.answered(sample.group, time, sample.status.filter(|status| status.is_error()));
         } else if sample.outcome == Outcome::Unanswered && self.window.contains(sample.request_first) {
-            self.unanswered += 1;
+            self.counted.unanswered += 1;
             if in_headline {
                 self.silences.unanswered(sample.request_first, sample.response_last.min(self.window.end));
             }
@@ -261,20 +241,20 @@ impl Recorder {
 
     fn cell(&mut self, at: Instant) -> &mut Cell {
         let i = self.window.interval_of(at);
-        if i >= self.cells.len() {
-            self.cells.resize(i + 1, Cell::default());
+        if i >= self.counted.cells.len() {
+            self.counted.cells.resize(i + 1, Cell::default());
         }
-        &mut self.cells[i]
+        &mut self.counted.cells[i]
     }
 
     /// An operation was completed; whether it counted.
     pub(crate) fn completed(&mut self, completed: &Completed) -> bool {
         let Completed { operation, intended, span, unexpected } = *completed;
-        let Some(counts) = self.operations.get_mut(operation).filter(|_| self.window.contains(intended)) else {
+        let Some(counts) = self.counted.operations.get_mut(operation).filter(|_| self.window.contains(intended)) else {
             return false;
         };
         if let Some((first, last)) = span {
-            if let Some(overload) = &mut self.overload {
+            if let Some(overload) = &mut self.counted.overload {
                 overload.completed(intended, (first, last));
             }
             counts.service.record(Nanos::from(last.saturating_duration_since(first)));
@@ -290,9 +270,9 @@ impl Recorder {
 
     /// A session can be used, after this time and these commands.
     pub(crate) fn connected(&mut self, at: Instant, took: Duration, commands: &[Command]) {
-        self.connects.record(Nanos::from(took));
+        self.counted.connects.record(Nanos::from(took));
         for command in commands {
-            *self.connect_commands.entry(*command).or_default() += 1;
+            *self.counted.connect_commands.entry(*command).or_default() += 1;
         }
         self.sessions(at, 1);
     }
@@ -314,15 +294,15 @@ impl Recorder {
     /// A session could not be made, or broke.
     pub(crate) fn failure(&mut self, reason: &str) {
         self.live.failures += 1;
-        let known = self.failures.contains_key(reason) || self.failures.len() < REASONS_MAX;
-        *self.failures.entry(if known { reason } else { OTHER_REASONS }.to_owned()).or_default() += 1;
+        let known = self.counted.failures.contains_key(reason) || self.counted.failures.len() < REASONS_MAX;
+        *self.counted.failures.entry(if known { reason } else { OTHER_REASONS }.to_owned()).or_default() += 1;
     }
 
     /// A command that went out at this time was abandoned while it waited for its response.
     pub(crate) fn given_up(&mut self, since: Instant) {
         self.count_waiting();
-        self.unanswered += 1;
-        if let Some(overload) = &mut self.overload {
+        self.counted.unanswered += 1;
+        if let Some(overload) = &mut self.counted.overload {
             overload.given_up(since, &self.window);
         }
         self.silences.unanswered(since, self.window.end);
@@ -330,8 +310,8 @@ impl Recorder {
 
     /// Operations were due and did not begin.
     pub(crate) fn not_begun(&mut self, operations: u64) {
-        self.not_begun += operations;
-        if let Some(overload) = &mut self.overload {
+        self.counted.not_begun += operations;
+        if let Some(overload) = &mut self.counted.overload {
             overload.not_begun(operations);
         }
     }
@@ -350,37 +330,45 @@ impl Recorder {
     }
 
     /// Adds what another worker counted.
-    pub(crate) fn merge(&mut self, mut other: Recorder) {
-        other.count_waiting();
-        self.aggregator.merge(other.aggregator);
-        for (mine, theirs) in self.operations.iter_mut().zip(other.operations) {
-            mine.service.merge(&theirs.service);
-            if let (Some(mine), Some(theirs)) = (&mut mine.response, &theirs.response) {
-                mine.merge(theirs);
-            }
-            add(&mut mine.unexpected, theirs.unexpected);
-        }
-        if self.cells.len() < other.cells.len() {
-            self.cells.resize(other.cells.len(), Cell::default());
-        }
-        for (mine, theirs) in self.cells.iter_mut().zip(&other.cells) {
-            mine.bytes_read += theirs.bytes_read;
-            mine.bytes_written += theirs.bytes_written;
-            mine.sessions += theirs.sessions;
-        }
-        self.connects.merge(&other.connects);
-        add(&mut self.connect_commands, other.connect_commands);
-        add(&mut self.failures, other.failures);
-        self.unanswered += other.unanswered;
-        self.not_begun += other.not_begun;
-        self.jobs.merge(other.jobs);
-        self.queue.add(other.queue);
-        if let (Some(mine), Some(theirs)) = (&mut self.overload, &other.overload) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.exchanges, other.exchanges) {
-            mine.merge(theirs);
-        }
+    pub(crate) fn merge(&mut self, other: Recorder) {
+        self.add(other.into_counted());
+    }
+
+    /// Adds what workers of another host counted.
+    pub(crate) fn add(&mut self, other: Counted) {
+        self.counted.merge(other);
+    }
+
+    /// Sessions that were those of a host, and are no more.
+    pub(crate) fn lost(&mut self, reason: &str, sessions: u64) {
+        *self.counted.failures.entry(reason.to_owned()).or_default() += sessions;
+    }
+
+    /// What workers of a host have: what adds up, and the gaps between answers.
+    pub(crate) fn of_host(window: Window, clock: Clock, counted: Counted, silences: Silences) -> Recorder {
+        Recorder { counted, silences, ..Recorder::new(window, clock, 0, false, None) }
+    }
+
+    /// What was counted so far, in short.
+    pub(crate) fn sum(&mut self) -> Sum {
+        self.count_waiting();
+        self.counted.sum()
+    }
+
+    /// What adds up.
+    pub(crate) fn into_counted(mut self) -> Counted {
+        self.count_waiting();
+        self.counted
+    }
+
+    /// Passes of scripts that have an end.
+    pub(crate) fn jobs(&mut self) -> &mut Jobs {
+        &mut self.counted.jobs
+    }
+
+    /// Every command of the measured part, where they are kept.
+    pub(crate) fn take_exchanges(&mut self) -> Option<Exchanges> {
+        self.counted.exchanges.take()
     }
 
     /// The figures, of a measured part that was as long as `duration`.
@@ -388,36 +376,36 @@ impl Recorder {
         self.count_waiting();
         let intervals = self.intervals(duration, sessions_per_user);
         let mut due: Option<Summary> = None;
-        for response in self.operations.iter().filter_map(|counts| counts.response.as_ref()) {
+        for response in self.counted.operations.iter().filter_map(|counts| counts.response.as_ref()) {
             due.get_or_insert_with(|| Summary::new(Limit::ROW)).merge(response);
         }
-        let operations = self.operations.into_iter().zip(names).map(|(counts, name)| Operation {
+        let operations = self.counted.operations.into_iter().zip(names).map(|(counts, name)| Operation {
             name: name.clone(),
             service: counts.service,
             response: counts.response,
             unexpected: counts.unexpected,
         });
         Figures {
-            counted: self.aggregator,
+            counted: self.counted.aggregator,
             due,
             operations: operations.collect(),
             bytes_read: intervals.iter().map(|interval| interval.bytes_read).sum(),
             bytes_written: intervals.iter().map(|interval| interval.bytes_written).sum(),
             intervals,
-            connects: self.connects,
-            connect_commands: self.connect_commands,
-            failures: self.failures,
-            unanswered: self.unanswered,
-            not_begun: self.not_begun,
-            jobs: self.jobs,
-            queue: self.queue,
-            overload: self.overload,
+            connects: self.counted.connects,
+            connect_commands: self.counted.connect_commands,
+            failures: self.counted.failures,
+            unanswered: self.counted.unanswered,
+            not_begun: self.counted.not_begun,
+            jobs: self.counted.jobs,
+            queue: self.counted.queue,
+            overload: self.counted.overload,
         }
     }
 
     /// All intervals of the measured part, those too in which nothing began.
     fn intervals(&self, duration: Duration, sessions_per_user: u32) -> Vec<Interval> {
-        let timeline = self.aggregator.timeline();
+        let timeline = self.counted.aggregator.timeline();
         let origin = self.clock.timestamp(self.window.start);
         let began: HashMap<usize, Bin> = timeline
             .bins
@@ -429,7 +417,7 @@ impl Recorder {
         let last = began.keys().max().map_or(0, |last| last + 1);
         let mut sessions = 0;
         let interval = |at: usize| {
-            let cell = self.cells.get(at).copied().unwrap_or_default();
+            let cell = self.counted.cells.get(at).copied().unwrap_or_default();
             let bin = began.get(&at).copied().unwrap_or_default();
             sessions += cell.sessions;
             Interval {
@@ -444,7 +432,7 @@ impl Recorder {
                 max: bin.response_time_max,
             }
         };
-        (0..lasted.max(last).max(self.cells.len())).map(interval).collect()
+        (0..lasted.max(last).max(self.counted.cells.len())).map(interval).collect()
     }
 }
 
@@ -465,13 +453,6 @@ pub(crate) struct Figures {
     pub(crate) jobs: Jobs,
     pub(crate) queue: Queue,
     pub(crate) overload: Option<Overload>,
-}
-
-/// Adds counts to counts.
-fn add<K: Ord>(mine: &mut BTreeMap<K, u64>, theirs: BTreeMap<K, u64>) {
-    for (key, count) in theirs {
-        *mine.entry(key).or_default() += count;
-    }
 }
 
 #[cfg(test)]

@@ -167,7 +167,7 @@ fn reasons_of_failures_are_bounded() {
     for i in 0..REASONS_MAX + 5 {
         recorder.failure(&format!("reason {i}"));
     }
-    assert_eq!((recorder.failures.len(), recorder.failures[OTHER_REASONS]), (REASONS_MAX + 1, 5));
+    assert_eq!((recorder.counted.failures.len(), recorder.counted.failures[OTHER_REASONS]), (REASONS_MAX + 1, 5));
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn exchanges_have_the_times_of_the_samples_and_are_bounded() {
         recorder.take(&mut samples, None, &mut origin);
     }
     recorder.count_waiting();
-    let exchanges = recorder.exchanges.take().unwrap().finish();
+    let exchanges = recorder.take_exchanges().unwrap().finish();
     let times: Vec<_> = exchanges.list.iter().map(|e| (e.start().unwrap() - clock.timestamp(begin)).0).collect();
     assert_eq!((times, exchanges.left_out), (vec![10_000_000, 20_000_000], 1));
     let first = &exchanges.list[0];

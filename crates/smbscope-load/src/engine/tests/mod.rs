@@ -3,6 +3,7 @@
 mod capacity;
 mod closed;
 mod ends;
+mod hosts;
 mod jobs;
 mod mock;
 mod open;

@@ -5,25 +5,25 @@ use serde::de::DeserializeOwned;
 
 const MAGIC: &[u8; 8] = b"smbspart";
 /// Rises with every change of what travels.
-const FORMAT: u16 = 1;
+const FORMAT: u16 = 2;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Why bytes are not what another process sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TravelError {
     /// They are something else.
-    #[error("not a part of an analysis of smbscope")]
+    #[error("not what smbscope sends from one process to another")]
     Foreign,
     /// Another version sent them.
     #[error(
-        "a part of an analysis by smbscope {theirs}, while this is {VERSION}, format {FORMAT}: install the same version on all hosts"
+        "sent by smbscope {theirs}, while this is {VERSION}, format {FORMAT}: install the same version on all hosts"
     )]
     Version {
         /// The version and its format.
         theirs: String,
     },
     /// Some are missing or others than were sent.
-    #[error("a damaged part of an analysis: remove it, and analyse the captures again")]
+    #[error("damaged on its way from one process to another: repeat the run")]
     Damaged,
 }
 
@@ -84,9 +84,6 @@ mod tests {
         let mut bytes = to_bytes(&7u64);
         bytes[8] = 99;
         let error = from_bytes::<u64>(&bytes).expect_err("a format of the future").to_string();
-        assert!(
-            error.starts_with(&format!("a part of an analysis by smbscope {VERSION}, format 99, while this is")),
-            "{error}"
-        );
+        assert!(error.starts_with(&format!("sent by smbscope {VERSION}, format 99, while this is")), "{error}");
     }
 }

@@ -1,0 +1,291 @@
+//! The driver's end of a host: passes orders on, asks what is new, and hands out the replies as a worker does.
+
+use super::clock;
+use super::message::{Answer, Assignment, Done, News, Request};
+use crate::client::Options;
+use crate::engine::control::{Control, Tally};
+use crate::engine::exchanges::Clock;
+use crate::engine::live_figures::{LiveFigures, LivePart, PUBLISH};
+use crate::engine::plan::{Connects, EngineError, Plan};
+use crate::engine::recorder::{Recorder, Window};
+use crate::engine::result::{ClockOffset, Ended};
+use crate::engine::schedule::Schedule;
+use crate::engine::silences::Silences;
+use crate::engine::worker::{Connecting, HostFacts, HostLost, Order, Reply, Worked};
+use crate::workload::Travelling;
+use smbscope_model::travel::{from_bytes, to_bytes};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
+
+/// How often it is asked whether sessions are made, and what is new when the measured part is over.
+const SHORTLY: Duration = Duration::from_millis(50);
+/// How often it is looked at whether the load point is to end.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A host that can generate load.
+pub struct Host {
+    name: String,
+    is_here: bool,
+    talk: Box<dyn Talk>,
+}
+
+impl Host {
+    /// `call` carries a request to the [`LoadHost`](super::LoadHost) there and brings its answer. An error says why the host
+    /// does not answer, or does not in time: it is lost then. What it carries may hold a password.
+    /// `is_here`: it is this machine.
+    pub fn new(
+        name: String,
+        is_here: bool,
+        call: impl FnMut(&[u8]) -> Result<Vec<u8>, String> + Send + 'static,
+    ) -> Host {
+        Host { name, is_here, talk: Box::new(Bytes(call)) }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it is this machine.
+    pub fn is_here(&self) -> bool {
+        self.is_here
+    }
+}
+
+/// What a driver does where a host is lost during a load point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnLostHost {
+    /// The other hosts go on; later load points divide all users among them.
+    #[default]
+    Continue,
+    /// The load point ends, and the run.
+    Stop,
+}
+
+/// Hosts, and what their users do.
+pub struct Fleet {
+    /// The hosts.
+    pub hosts: Vec<Host>,
+    /// What happens when one is lost.
+    pub on_lost: OnLostHost,
+    /// What users do.
+    pub work: LoadWork,
+}
+
+/// What users of all hosts do, and where.
+#[derive(Debug, Clone)]
+pub struct LoadWork {
+    /// The workload.
+    pub workload: Travelling,
+    /// Sessions of all users of the largest load point.
+    pub of: u32,
+    /// The directory on the share that all users work below.
+    pub directory: String,
+}
+
+trait Talk: Send {
+    fn ask(&mut self, request: &Request) -> Result<Answer, String>;
+}
+
+/// Requests and answers as bytes. A program that names no host has none of this in it.
+struct Bytes<F>(F);
+
+impl<F: FnMut(&[u8]) -> Result<Vec<u8>, String> + Send> Talk for Bytes<F> {
+    fn ask(&mut self, request: &Request) -> Result<Answer, String> {
+        let answer = (self.0)(&to_bytes(request))?;
+        match from_bytes(&answer).map_err(|error| error.to_string())? {
+            Answer::Refused(why) => Err(why),
+            answer => Ok(answer),
+        }
+    }
+}
+
+/// A host during a run.
+pub(crate) struct Link {
+    host: Host,
+    /// Workers that it has.
+    pub(crate) workers: u32,
+    /// Sessions and commands that it told of.
+    sessions: i64,
+    commands: u64,
+    tally: Tally,
+    point: Option<Point>,
+}
+
+/// The load point.
+struct Point {
+    connecting: Connecting,
+    offset: ClockOffset,
+}
+
+/// Tells every host what is to be done.
+pub(crate) fn begin(
+    hosts: Vec<Host>,
+    work: LoadWork,
+    plan: &Plan,
+    options: &Options,
+) -> Result<Vec<Link>, EngineError> {
+    let Connects { rate, at_once } = plan.connects;
+    let connects = Connects { rate, at_once: (at_once / hosts.len().max(1)).max(1) };
+    let LoadWork { workload, of, directory } = work;
+    let plan = Plan { connects, ..plan.clone() };
+    let assignment = Assignment { plan, options: options.clone(), workload, of, directory };
+    let link = |mut host: Host| match host.talk.ask(&Request::Begin(Box::new(assignment.clone()))) {
+        Ok(Answer::Ready { workers }) => {
+            Ok(Link { host, workers, sessions: 0, commands: 0, tally: Tally::default(), point: None })
+        }
+        Ok(_) => Err(EngineError::Host { name: host.name, why: UNEXPECTED.to_owned() }),
+        Err(why) => Err(EngineError::Host { name: host.name, why }),
+    };
+    hosts.into_iter().map(link).collect()
+}
+
+const UNEXPECTED: &str = "it answered what was not asked";
+
+impl Link {
+    /// As the host calls itself.
+    pub(crate) fn name(&self) -> &str {
+        &self.host.name
+    }
+
+    /// Carries out orders until there are no more, or the host is lost.
+    pub(crate) fn run(mut self, lane: usize, orders: &Receiver<Order>, replies: &Sender<Reply>, live: &LiveFigures) {
+        for order in orders {
+            let reply = self.carry_out(lane, order, live).unwrap_or_else(|why| {
+                self.forget_sessions(live);
+                let clock = self.point.as_ref().map_or_else(ClockOffset::default, |point| point.offset);
+                Reply::Lost(HostLost { lane, at: Instant::now(), why, commands: self.commands, clock })
+            });
+            let is_lost = matches!(reply, Reply::Lost(_));
+            if replies.send(reply).is_err() || is_lost {
+                return;
+            }
+        }
+        // All that matters is told already.
+        let _goodbye = self.host.talk.ask(&Request::End);
+    }
+
+    fn carry_out(&mut self, lane: usize, order: Order, live: &LiveFigures) -> Result<Reply, String> {
+        match order {
+            Order::Connect(connecting) => {
+                self.connect(connecting, live)?;
+                Ok(Reply::Connected(Instant::now()))
+            }
+            Order::Work { begin, window, schedule } => {
+                let Some(point) = self.point.take() else { return Err(UNEXPECTED.to_owned()) };
+                let worked = self.work(lane, &point, (begin, window, schedule), live);
+                self.point = Some(point);
+                worked.map(|worked| Reply::Worked(Box::new(worked)))
+            }
+        }
+    }
+
+    fn connect(&mut self, connecting: Connecting, live: &LiveFigures) -> Result<(), String> {
+        let before = self.point.take();
+        if before.is_some_and(|before| before.connecting.share != connecting.share) {
+            // All of them are made anew.
+            self.forget_sessions(live);
+        }
+        self.commands = 0;
+        self.tally = Tally::default();
+        let talk = &mut self.host.talk;
+        let offset = clock::offset(&connecting.clock, || match talk.ask(&Request::Time)? {
+            Answer::Time(time) => Ok(time),
+            _ => Err(UNEXPECTED.to_owned()),
+        })?;
+        let Connecting { sessions, share, operations, .. } = &connecting;
+        let request = Request::Connect {
+            sessions: *sessions,
+            share: share.clone(),
+            ahead: offset.ahead,
+            operations: *operations,
+        };
+        self.begun(&request)?;
+        let (control, clock) = (connecting.control.clone(), connecting.clock);
+        self.point = Some(Point { connecting, offset });
+        match self.until_done(&control, &clock, None, live)? {
+            Done::Connected => Ok(()),
+            Done::Worked(_) => Err(UNEXPECTED.to_owned()),
+        }
+    }
+
+    fn work(
+        &mut self,
+        lane: usize,
+        point: &Point,
+        (begin, window, schedule): (Instant, Window, Schedule),
+        live: &LiveFigures,
+    ) -> Result<Worked, String> {
+        let Connecting { control, clock, .. } = &point.connecting;
+        let late_by = self.begun(&Request::Work {
+            begin: clock.timestamp(begin),
+            start: clock.timestamp(window.start),
+            end: clock.timestamp(window.end),
+            interval: window.interval,
+            schedule,
+        })?;
+        let Done::Worked(worked) = self.until_done(control, clock, Some(window), live)? else {
+            return Err(UNEXPECTED.to_owned());
+        };
+        let silences = Silences::heard(worked.silences, clock);
+        Ok(Worked {
+            recorder: Recorder::of_host(window, *clock, worked.counted, silences),
+            ended: clock.instant(worked.ended),
+            alive: worked.alive,
+            trouble: worked.trouble,
+            on_cpu: worked.on_cpu,
+            late: worked.late,
+            host: Some(HostFacts { lane, used: worked.used, clock: point.offset, late_by }),
+        })
+    }
+
+    /// Something is begun; how late.
+    fn begun(&mut self, request: &Request) -> Result<Duration, String> {
+        match self.host.talk.ask(request)? {
+            Answer::Begun { late_by } => Ok(late_by),
+            _ => Err(UNEXPECTED.to_owned()),
+        }
+    }
+
+    /// Shows what is new until what was ordered is done.
+    fn until_done(
+        &mut self,
+        control: &Arc<Control>,
+        clock: &Clock,
+        window: Option<Window>,
+        live: &LiveFigures,
+    ) -> Result<Done, String> {
+        let mut over = false;
+        loop {
+            let left = window.map(|window| window.end.saturating_duration_since(Instant::now()));
+            let until = Instant::now() + left.map_or(SHORTLY, |left| left.clamp(SHORTLY, PUBLISH));
+            while Instant::now() < until && (over || !control.is_over()) {
+                std::thread::sleep(LOOK);
+            }
+            over = control.is_over();
+            let Answer::News(news) = self.host.talk.ask(&Request::Look { over })? else {
+                return Err(UNEXPECTED.to_owned());
+            };
+            let News { live: mut part, tally, ended, done } = *news;
+            self.sessions += part.sessions;
+            self.commands += part.commands();
+            live.publish(&mut part);
+            control.add(&tally.since(&self.tally), Instant::now());
+            self.tally = tally;
+            if let Some((why @ (Ended::Stopped(_) | Ended::Failed(_)), at)) = ended {
+                control.finish(why, clock.instant(at));
+            }
+            if let Some(done) = done {
+                return Ok(done);
+            }
+        }
+    }
+
+    /// They are not counted as connected any more.
+    fn forget_sessions(&mut self, live: &LiveFigures) {
+        let mut less = LivePart::default();
+        less.sessions = -std::mem::take(&mut self.sessions);
+        live.publish(&mut less);
+    }
+}

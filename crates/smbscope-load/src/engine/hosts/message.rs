@@ -1,0 +1,96 @@
+//! What driver and hosts say to each other. Times are those of the driver's clock.
+
+use crate::client::Options;
+use crate::engine::control::Tally;
+use crate::engine::cpu::ProcessTime;
+use crate::engine::live_figures::LivePart;
+use crate::engine::plan::Plan;
+use crate::engine::recorder::Counted;
+use crate::engine::result::Ended;
+use crate::engine::schedule::Schedule;
+use crate::engine::share::Share;
+use crate::engine::silences::Told;
+use crate::workload::Travelling;
+use serde::{Deserialize, Serialize};
+use smbscope_model::{Nanos, Timestamp};
+use smbscope_stats::Summary;
+use std::time::Duration;
+
+/// What users do, where, and as whom. It holds passwords.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Assignment {
+    pub(crate) plan: Plan,
+    pub(crate) options: Options,
+    pub(crate) workload: Travelling,
+    /// Sessions of the largest load point, and the directory of the share that users work in.
+    pub(crate) of: u32,
+    pub(crate) directory: String,
+}
+
+/// From the driver.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Request {
+    /// Be ready for these load points.
+    Begin(Box<Assignment>),
+    /// What time is it?
+    Time,
+    /// Have your share of these sessions. Your clock is ahead by so much; end the load point after so many operations.
+    Connect { sessions: u32, share: Share, ahead: Nanos, operations: Option<u64> },
+    /// Let users work from `begin` on, and measure from `start` to `end`.
+    Work { begin: Timestamp, start: Timestamp, end: Timestamp, interval: Duration, schedule: Schedule },
+    /// What is new? The load point is over for all.
+    Look { over: bool },
+    /// There are no more load points.
+    End,
+}
+
+/// From a host.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// To [`Request::Begin`]: the host has so many workers.
+    Ready { workers: u32 },
+    /// To [`Request::Time`], by the clock of the host.
+    Time(Timestamp),
+    /// It is being done; it should have begun so long ago.
+    Begun { late_by: Duration },
+    /// To [`Request::Look`].
+    News(Box<News>),
+    /// To [`Request::End`]: all sessions are ended.
+    Ended,
+    /// It can't be done: why.
+    Refused(String),
+}
+
+/// What is new since the last look.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct News {
+    pub(crate) live: LivePart,
+    pub(crate) tally: Tally,
+    /// The load point ended before its time, at that time, unless that is for this host alone.
+    pub(crate) ended: Option<(Ended, Timestamp)>,
+    /// What was ordered is done.
+    pub(crate) done: Option<Done>,
+}
+
+/// What was ordered is done.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Done {
+    /// All sessions were tried.
+    Connected,
+    /// The load point is over.
+    Worked(Box<HostWorked>),
+}
+
+/// What all workers of a host have of a load point.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct HostWorked {
+    pub(crate) counted: Counted,
+    pub(crate) silences: Told,
+    pub(crate) ended: Timestamp,
+    pub(crate) alive: usize,
+    pub(crate) trouble: Option<String>,
+    pub(crate) on_cpu: Duration,
+    pub(crate) late: Summary,
+    /// Of the process, in the measured part.
+    pub(crate) used: ProcessTime,
+}

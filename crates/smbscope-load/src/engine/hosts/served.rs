@@ -1,0 +1,273 @@
+//! The load generator of a host: answers what the driver asks, while a thread of its own runs the workers.
+
+use super::message::{Answer, Assignment, Done, HostWorked, News, Request};
+use crate::engine::control::{Control, Stop};
+use crate::engine::cpu::ProcessTime;
+use crate::engine::exchanges::Clock;
+use crate::engine::live_figures::LiveFigures;
+use crate::engine::load::{Surroundings, with_workers};
+use crate::engine::perform::Server;
+use crate::engine::recorder::Window;
+use crate::engine::result::Ended;
+use crate::engine::session::Connector;
+use crate::engine::share::Share;
+use crate::engine::silences::Silences;
+use crate::engine::timers::Time;
+use crate::engine::worker::{Connecting, Order, Scripts, Worked};
+use crate::workload::{UserSeat, Workload};
+use smbscope_model::travel::{from_bytes, to_bytes};
+use smbscope_model::{Nanos, Timestamp};
+use smbscope_stats::{Limit, Summary};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The load generator of a host, from the first request of a driver to its last.
+pub struct LoadHost {
+    /// It goes on evenly from when this began, whatever becomes of the clock of the system.
+    clock: Clock,
+    start: Arc<Start>,
+    work: Option<Work>,
+    team: Option<Team>,
+}
+
+/// Runs workers until their orders end.
+type Start = dyn Fn(&Assignment, &Workload, Inbox) + Send + Sync;
+
+/// What is to be done.
+#[derive(Clone)]
+struct Work {
+    assignment: Arc<Assignment>,
+    workload: Workload,
+}
+
+/// The workers of the host, on a thread.
+struct Team {
+    share: Share,
+    orders: Sender<Order>,
+    done: Receiver<Done>,
+    live: Arc<LiveFigures>,
+    control: Option<Arc<Control>>,
+    /// That of the driver, as far as it is known.
+    clock: Clock,
+    thread: JoinHandle<()>,
+}
+
+/// What passes between workers and whoever answers for them.
+pub(crate) struct Inbox {
+    share: Share,
+    orders: Receiver<Order>,
+    done: Sender<Done>,
+    live: Arc<LiveFigures>,
+}
+
+impl fmt::Debug for LoadHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoadHost").finish_non_exhaustive()
+    }
+}
+
+impl Default for LoadHost {
+    fn default() -> LoadHost {
+        LoadHost::new()
+    }
+}
+
+impl LoadHost {
+    /// One that waits for its driver.
+    pub fn new() -> LoadHost {
+        LoadHost::with(Box::new(|assignment, workload, inbox| {
+            let Assignment { plan, options, of, directory, .. } = assignment;
+            let server = Server::new(options, plan.connections_per_session, plan.seed);
+            let scripts = |number| {
+                let seat = UserSeat { number, of: *of, seed: plan.seed, directory: directory.clone() };
+                Box::new(workload.script(&seat)) as Box<dyn crate::workload::Script>
+            };
+            run_team(assignment, server, &scripts, inbox);
+        }))
+    }
+
+    /// The same with other workers.
+    pub(crate) fn with(start: Box<Start>) -> LoadHost {
+        LoadHost { clock: Clock::at(Instant::now()), start: start.into(), work: None, team: None }
+    }
+
+    /// The answer to a request of the driver; at once, whatever takes long goes on beside it.
+    pub fn answer(&mut self, request: &[u8]) -> Vec<u8> {
+        let answer = match from_bytes(request) {
+            Ok(request) => self.answered(request).unwrap_or_else(Answer::Refused),
+            Err(error) => Answer::Refused(error.to_string()),
+        };
+        to_bytes(&answer)
+    }
+
+    fn answered(&mut self, request: Request) -> Result<Answer, String> {
+        match request {
+            Request::Begin(assignment) => self.begin(*assignment),
+            Request::Time => Ok(Answer::Time(self.clock.timestamp(Instant::now()))),
+            Request::Connect { sessions, share, ahead, operations } => self.connect(sessions, share, ahead, operations),
+            Request::Work { begin, start, end, interval, schedule } => {
+                let team = self.team.as_ref().ok_or(NO_ORDER)?;
+                let (begin, at) = (team.clock.instant(begin), |time: Timestamp| team.clock.instant(time));
+                let window = Window { start: at(start), end: at(end), interval };
+                team.orders.send(Order::Work { begin, window, schedule }).map_err(|_| ENDED_EARLY)?;
+                Ok(Answer::Begun { late_by: Instant::now().saturating_duration_since(begin) })
+            }
+            Request::Look { over } => self.team.as_mut().ok_or(NO_ORDER)?.look(over),
+            Request::End => {
+                self.end_team();
+                self.work = None;
+                Ok(Answer::Ended)
+            }
+        }
+    }
+
+    fn begin(&mut self, assignment: Assignment) -> Result<Answer, String> {
+        self.end_team();
+        let workload = assignment.workload.clone().arrived().map_err(|error| error.to_string())?;
+        let workers = assignment.plan.workers_for(assignment.of) as u32;
+        self.work = Some(Work { assignment: Arc::new(assignment), workload });
+        Ok(Answer::Ready { workers })
+    }
+
+    fn connect(
+        &mut self,
+        sessions: u32,
+        share: Share,
+        ahead: Nanos,
+        operations: Option<u64>,
+    ) -> Result<Answer, String> {
+        let work = self.work.as_ref().ok_or(NO_ORDER)?.clone();
+        if self.team.as_ref().is_some_and(|team| team.share != share) {
+            self.end_team();
+        }
+        let mut limits = work.assignment.plan.limits;
+        limits.operations = operations;
+        let team = match &mut self.team {
+            Some(team) => team,
+            none => none.insert(Team::start(share.clone(), work, &self.start, self.clock)?),
+        };
+        team.clock = self.clock.behind(ahead);
+        let control = Arc::new(Control::of_host(Stop::new(), limits));
+        team.control = Some(control.clone());
+        let connecting = Connecting { sessions, share, control, clock: team.clock, operations };
+        team.orders.send(Order::Connect(connecting)).map_err(|_| ENDED_EARLY)?;
+        Ok(Answer::Begun { late_by: Duration::ZERO })
+    }
+
+    /// Ends all sessions.
+    fn end_team(&mut self) {
+        if let Some(Team { orders, thread, .. }) = self.team.take() {
+            drop(orders);
+            // A panic was said on standard error, and there is nothing to be saved.
+            let _ended = thread.join();
+        }
+    }
+}
+
+const NO_ORDER: &str = "it has not been told what to do";
+const ENDED_EARLY: &str = "its load generator broke down, please report this";
+
+impl Team {
+    fn start(share: Share, work: Work, start: &Arc<Start>, clock: Clock) -> Result<Team, String> {
+        let (orders, for_workers) = channel();
+        let (finished, done) = channel();
+        let live = Arc::new(LiveFigures::default());
+        let inbox = Inbox { share: share.clone(), orders: for_workers, done: finished, live: live.clone() };
+        let start = start.clone();
+        let thread = std::thread::Builder::new()
+            .name("load".to_owned())
+            .spawn(move || start(&work.assignment, &work.workload, inbox))
+            .map_err(|error| error.to_string())?;
+        Ok(Team { share, orders, done, live, control: None, clock, thread })
+    }
+
+    fn look(&mut self, over: bool) -> Result<Answer, String> {
+        let control = self.control.as_ref().ok_or(NO_ORDER)?;
+        if over {
+            control.finish(Ended::Interrupted, Instant::now());
+        }
+        // What is done is asked first: what its workers published until then is in what is taken next.
+        let done = match self.done.try_recv() {
+            Ok(done) => Some(done),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => return Err(ENDED_EARLY.to_owned()),
+        };
+        let ended = control.why().filter(|(why, _)| matches!(why, Ended::Stopped(_) | Ended::Failed(_)));
+        Ok(Answer::News(Box::new(News {
+            live: self.live.take(),
+            tally: control.tally(),
+            ended: ended.map(|(why, at)| (why, self.clock.timestamp(at))),
+            done,
+        })))
+    }
+}
+
+/// Runs the workers of a host until their orders end.
+pub(crate) fn run_team<C: Connector + Send + 'static>(
+    assignment: &Assignment,
+    connector: C,
+    scripts: Scripts<'_>,
+    inbox: Inbox,
+) {
+    let Inbox { share, orders, done, live } = inbox;
+    let (stop, mut nobody) = (Stop::new(), ());
+    let surroundings = Surroundings { hooks: &mut nobody, live: &live, stop: &stop };
+    // Where no thread can be had, the driver learns of it as nobody takes its orders.
+    let _ended = with_workers(&assignment.plan, &share, connector, scripts, Time::Real, surroundings, |engine| {
+        let mut point = None;
+        for order in orders {
+            let finished = match order {
+                Order::Connect(connecting) => {
+                    engine.connect(&connecting);
+                    point = Some(connecting);
+                    Done::Connected
+                }
+                Order::Work { begin, window, schedule } => {
+                    let Some(Connecting { control, clock, .. }) = point.take() else { continue };
+                    let (parts, used) = engine.work((begin, window, schedule), &control);
+                    Done::Worked(Box::new(merged(parts, used, &clock, window)))
+                }
+            };
+            if done.send(finished).is_err() {
+                break;
+            }
+        }
+    });
+}
+
+/// What all workers have, as one.
+fn merged(parts: Vec<Worked>, used: ProcessTime, clock: &Clock, window: Window) -> HostWorked {
+    let last = parts.iter().map(|part| part.ended).max().unwrap_or(window.end);
+    let mut late = Summary::new(Limit::ROW);
+    let mut whole: Option<(crate::engine::recorder::Recorder, Silences)> = None;
+    let (mut alive, mut trouble, mut on_cpu) = (0, None, Duration::ZERO);
+    for mut part in parts {
+        late.merge(&part.late);
+        alive += part.alive;
+        on_cpu = on_cpu.max(part.on_cpu);
+        trouble = trouble.or(part.trouble);
+        let gaps = part.recorder.take_silences(last);
+        match &mut whole {
+            Some((recorder, silences)) => {
+                silences.merge(&gaps);
+                recorder.merge(part.recorder);
+            }
+            None => whole = Some((part.recorder, gaps)),
+        }
+    }
+    let (recorder, silences) = whole.expect("a host has a worker");
+    let silences = silences.told(clock);
+    HostWorked {
+        counted: recorder.into_counted(),
+        silences,
+        ended: clock.timestamp(last),
+        alive,
+        trouble,
+        on_cpu,
+        late,
+        used,
+    }
+}

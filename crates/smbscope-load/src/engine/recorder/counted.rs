@@ -1,0 +1,112 @@
+//! What is counted of a load point and adds up: that of all workers merges to what one would have, and that of all hosts
+//! too, from whom it comes as bytes.
+
+use crate::engine::exchanges::Exchanges;
+use crate::engine::jobs::Jobs;
+use crate::engine::overload::Overload;
+use crate::engine::session::Queue;
+use serde::{Deserialize, Serialize};
+use smbscope_model::Command;
+use smbscope_stats::{Aggregator, Summary};
+use smbscope_wire::status::NtStatus;
+use std::collections::BTreeMap;
+
+/// What adds up, and passes from host to host.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Counted {
+    pub(super) aggregator: Aggregator,
+    pub(super) operations: Vec<Counts>,
+    pub(super) cells: Vec<Cell>,
+    pub(super) connects: Summary,
+    pub(super) connect_commands: BTreeMap<Command, u64>,
+    pub(super) failures: BTreeMap<String, u64>,
+    pub(super) unanswered: u64,
+    pub(super) not_begun: u64,
+    pub(super) jobs: Jobs,
+    pub(super) queue: Queue,
+    pub(super) overload: Option<Overload>,
+    pub(super) exchanges: Option<Exchanges>,
+}
+
+/// Operations of one name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Counts {
+    pub(super) service: Summary,
+    pub(super) response: Option<Summary>,
+    pub(super) unexpected: BTreeMap<NtStatus, u64>,
+}
+
+/// What exchanges do not tell of an interval.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct Cell {
+    pub(super) bytes_read: u64,
+    pub(super) bytes_written: u64,
+    /// Sessions made less sessions ended.
+    pub(super) sessions: i64,
+}
+
+/// What was counted, in short.
+#[derive(Debug, Clone)]
+pub(crate) struct Sum {
+    /// Commands that were answered.
+    pub(crate) commands: u64,
+    /// Those of them that were answered with an error status.
+    pub(crate) errors: u64,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
+    /// Response times of the groups that count in headlines.
+    pub(crate) times: Summary,
+}
+
+impl Counted {
+    pub(super) fn sum(&self) -> Sum {
+        let kinds = || self.aggregator.kinds();
+        Sum {
+            commands: kinds().map(|(_, counted)| counted.response_time.count()).sum(),
+            errors: kinds().map(|(_, counted)| counted.errors.values().sum::<u64>()).sum(),
+            bytes_read: self.cells.iter().map(|cell| cell.bytes_read).sum(),
+            bytes_written: self.cells.iter().map(|cell| cell.bytes_written).sum(),
+            times: self.aggregator.response_times(|(_, _, group)| group.in_headline()),
+        }
+    }
+
+    /// Adds what others counted.
+    pub(super) fn merge(&mut self, other: Counted) {
+        self.aggregator.merge(other.aggregator);
+        for (mine, theirs) in self.operations.iter_mut().zip(other.operations) {
+            mine.service.merge(&theirs.service);
+            if let (Some(mine), Some(theirs)) = (&mut mine.response, &theirs.response) {
+                mine.merge(theirs);
+            }
+            add(&mut mine.unexpected, theirs.unexpected);
+        }
+        if self.cells.len() < other.cells.len() {
+            self.cells.resize(other.cells.len(), Cell::default());
+        }
+        for (mine, theirs) in self.cells.iter_mut().zip(&other.cells) {
+            mine.bytes_read += theirs.bytes_read;
+            mine.bytes_written += theirs.bytes_written;
+            mine.sessions += theirs.sessions;
+        }
+        self.connects.merge(&other.connects);
+        add(&mut self.connect_commands, other.connect_commands);
+        add(&mut self.failures, other.failures);
+        self.unanswered += other.unanswered;
+        self.not_begun += other.not_begun;
+        self.jobs.merge(other.jobs);
+        self.queue.add(other.queue);
+        if let (Some(mine), Some(theirs)) = (&mut self.overload, &other.overload) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.exchanges, other.exchanges) {
+            mine.merge(theirs);
+        }
+    }
+}
+
+/// Adds counts to counts.
+fn add<K: Ord>(mine: &mut BTreeMap<K, u64>, theirs: BTreeMap<K, u64>) {
+    for (key, count) in theirs {
+        *mine.entry(key).or_default() += count;
+    }
+}
