@@ -130,6 +130,9 @@ def bench(
     passes: int | None = None,
     stop_on_errors: int | None = None,
     on_failure: str | None = None,
+    cluster: str | None = None,
+    slots: int | None = None,
+    on_lost_host: str | None = None,
     capture: bool = False,
     server_metrics: str | None = None,
     storage_latency: str | None = None,
@@ -180,6 +183,9 @@ def bench(
         "passes": passes,
         "stop_on_errors": stop_on_errors,
         "on_failure": on_failure,
+        "cluster": cluster,
+        "slots": slots,
+        "on_lost_host": on_lost_host,
         "capture": capture,
         "server_metrics": server_metrics,
         "storage_latency": storage_latency,
@@ -252,6 +258,8 @@ def study(
     quick: bool = False,
     target: Several = (),
     repetitions: int | None = None,
+    cluster: str | None = None,
+    slots: int | None = None,
     password: str | None = None,
 ) -> Study:
     """Run a study, or go on with one that was interrupted, and compare its variants.
@@ -263,6 +271,8 @@ def study(
         "quick": quick,
         "target": target,
         "repetitions": repetitions,
+        "cluster": cluster,
+        "slots": slots,
         "format": "json",
     }
     given = [*_command.arguments(options), "--quiet", "--", *_command.paths(file)]

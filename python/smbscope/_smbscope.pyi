@@ -1,6 +1,6 @@
 """The native module: what of it users see is in `smbscope`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, final
 
@@ -14,6 +14,7 @@ __all__ = [
     "Document",
     "Exchanges",
     "LimitError",
+    "LoadHost",
     "RunError",
     "SmbscopeError",
     "Table",
@@ -141,4 +142,15 @@ def merge(
     parts: Sequence[bytes],
     unread: Sequence[str],
 ) -> Analysis: ...
-def main(program: Sequence[str], arguments: Sequence[str]) -> int: ...
+@final
+class LoadHost:
+    """The load generator of a host: answers the requests of its driver."""
+
+    def __new__(cls) -> LoadHost: ...
+    def answer(self, request: bytes) -> bytes: ...
+
+def main(
+    program: Sequence[str],
+    arguments: Sequence[str],
+    hosts: Callable[[str, int], Sequence[tuple[str, bool, Callable[[bytes], bytes]]]] | None = None,
+) -> int: ...

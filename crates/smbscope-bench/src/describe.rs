@@ -49,6 +49,9 @@ impl Setup {
             let version = smbscope_lab::version().map_or_else(String::new, |version| format!(" {version}"));
             environment.insert("server".to_owned(), format!("a private Samba{version} on the same machine"));
         }
+        if !self.hosts.is_empty() {
+            environment.insert("load hosts".to_owned(), self.hosts.join(", "));
+        }
         let folder = self.site.lab.as_ref().map(|lab| lab.share_folder());
         let storage = folder.or(self.site.options.folder.as_deref()).and_then(environment::storage);
         environment.extend(storage.map(|storage| ("storage".to_owned(), storage)));

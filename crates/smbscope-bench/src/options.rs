@@ -5,7 +5,7 @@ use crate::metrics::Exporter;
 use crate::target::Target;
 use smbscope_lab::{Launcher, Settings};
 use smbscope_load::client::{Options, Secret};
-use smbscope_load::engine::{Criterion, Plan, Search};
+use smbscope_load::engine::{Criterion, Host, OnLostHost, Plan, Search};
 use smbscope_load::workload::Workload;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -30,6 +30,8 @@ pub struct RunOptions {
     pub capacity: Option<(Criterion, Search)>,
     /// How long it may take to make the workload's files; absent where none are made.
     pub prepare: Option<Duration>,
+    /// The hosts that users work on; absent where they work on this one.
+    pub cluster: Option<Cluster>,
     /// Take a packet capture of each load point, and hold the client's times against it.
     pub capture: bool,
     /// Where the server's own metrics are; absent where they are this machine's, if the server is here.
@@ -55,6 +57,7 @@ impl RunOptions {
             plan: Plan::default(),
             capacity: None,
             prepare: Some(PREPARE_TIMEOUT),
+            cluster: None,
             capture: false,
             server_metrics: None,
             directory: None,
@@ -62,6 +65,23 @@ impl RunOptions {
             title: None,
             command: None,
         }
+    }
+}
+
+/// Hosts that users work on.
+pub struct Cluster {
+    /// Starts their load generators, when the server has answered.
+    pub hosts: Box<Hosts>,
+    /// What happens when one is lost.
+    pub on_lost: OnLostHost,
+}
+
+/// Starts load generators; an error is one line.
+pub type Hosts = dyn FnOnce() -> Result<Vec<Host>, String> + Send + Sync;
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster").field("on_lost", &self.on_lost).finish_non_exhaustive()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::progress::{Point, Progress, Snapshot, Wish};
 use crate::proof::Captures;
 use crate::setup::Setup;
 use smbscope_load::engine::result::Run;
-use smbscope_load::engine::{self, Exchanges, Hooks, LiveFigures, Phase, Stop};
+use smbscope_load::engine::{self, Exchanges, Fleet, Hooks, LiveFigures, Phase, Stop};
 use smbscope_report::bench;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -23,6 +23,7 @@ const REFRESH: Duration = Duration::from_secs(1);
 /// Runs all load points, and tells how they get on; ends with the one during which `stop` is set.
 pub(crate) fn run(
     setup: &Setup,
+    fleet: Option<Fleet>,
     captures: Captures,
     keeper: &mut Keeper<'_>,
     metrics: &Metrics,
@@ -36,7 +37,7 @@ pub(crate) fn run(
         let (follower, shared, ends) = (&mut follower, &live, &ends);
         let engine = thread::Builder::new()
             .name("engine".to_owned())
-            .spawn_scoped(scope, move || load(setup, follower, shared, ends))
+            .spawn_scoped(scope, move || load(setup, fleet, follower, shared, ends))
             .map_err(Error::system("thread for the load generator"))?;
         let mut watch = Watch::new(setup, &live, events);
         while !engine.is_finished() {
@@ -63,16 +64,18 @@ pub(crate) fn run(
 /// The engine: the load points of the plan, or those of a search.
 fn load(
     setup: &Setup,
+    fleet: Option<Fleet>,
     hooks: &mut dyn Hooks,
     live: &LiveFigures,
     stop: &Stop,
 ) -> Result<Option<engine::Capacity>, Error> {
     let (plan, server) = (&setup.options.plan, &setup.site.options);
     let scripts = |number| setup.script(number);
-    match &setup.options.capacity {
-        None => engine::run(plan, server, &scripts, hooks, live, stop).map(|_| None),
-        Some((criterion, search)) => {
-            engine::find_capacity(plan, criterion, *search, server, &scripts, hooks, live, stop).map(Some)
+    match (&setup.options.capacity, fleet) {
+        (None, None) => engine::run(plan, server, &scripts, hooks, live, stop).map(|_| None),
+        (None, Some(fleet)) => engine::run_on(fleet, plan, server, &scripts, hooks, live, stop).map(|_| None),
+        (Some((criterion, search)), fleet) => {
+            engine::find_capacity(plan, criterion, *search, fleet, server, &scripts, hooks, live, stop).map(Some)
         }
     }
     .map_err(Into::into)

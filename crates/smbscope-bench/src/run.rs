@@ -12,7 +12,7 @@ use crate::site::Site;
 use crate::sniffer::Bytes;
 use crate::{prepare, ramp};
 use smbscope_load::client::{self, Facts, Options, Session};
-use smbscope_load::engine::Plan;
+use smbscope_load::engine::{Fleet, Plan};
 use smbscope_report::bench::Document;
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
@@ -25,6 +25,7 @@ const FOLDER_THREADS_MAX: usize = 256;
 pub struct Bench {
     setup: Setup,
     directory: Option<RunDirectory>,
+    fleet: Option<Fleet>,
 }
 
 /// What came out of a run.
@@ -48,7 +49,10 @@ impl Bench {
             suit_a_folder(&mut options)?;
         }
         let facts = look(&site.options)?;
-        Ok(Bench { setup: Setup { options, started, site, facts }, directory })
+        let cluster = options.cluster.take();
+        let mut setup = Setup { options, started, site, hosts: Vec::new(), facts };
+        let fleet = cluster.map(|cluster| setup.fleet(cluster)).transpose()?;
+        Ok(Bench { setup, directory, fleet })
     }
 
     /// What is to be shown while it runs.
@@ -60,7 +64,7 @@ impl Bench {
     /// Makes the workload's files, runs all load points, and keeps and tells what came out; ends early, with what was
     /// measured until then, when `stop` is set or whoever watches wants it.
     pub fn run(self, progress: &mut dyn Progress, stop: &AtomicBool) -> Result<Outcome, Error> {
-        let Bench { setup, directory } = self;
+        let Bench { setup, directory, fleet } = self;
         if let Some(within) = setup.options.prepare {
             prepare::run(&setup, within, progress, stop)?;
         }
@@ -72,7 +76,7 @@ impl Bench {
         let (address, lab) = (setup.site.options.address, setup.site.lab_record());
         let metrics = Metrics::of(address, lab, setup.options.server_metrics.as_ref());
         let mut keeper = Keeper::new(&setup, directory, &metrics)?;
-        let measured = ramp::run(&setup, captures, &mut keeper, &metrics, progress, stop)?;
+        let measured = ramp::run(&setup, fleet, captures, &mut keeper, &metrics, progress, stop)?;
         let document = setup.document(measured);
         let kept = keeper.finish(&document);
         Ok(Outcome { document, kept })

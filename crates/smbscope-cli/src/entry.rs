@@ -1,7 +1,10 @@
 //! Where a program enters the command line: the binary, and the Python package, which carries it.
 
 use crate::arguments::{Verb, parsed};
-use crate::{Arguments, BadArguments, CommandEnded, Interrupted, LimitExceeded, analyze, exit, one_line, run, say};
+use crate::{
+    Arguments, BadArguments, CommandEnded, HostSource, Interrupted, LimitExceeded, analyze, cluster, exit, one_line,
+    run, say,
+};
 use clap::Parser as _;
 use smbscope_bench::analysis::{AnalysisOptions, Input};
 use std::ffi::OsString;
@@ -12,8 +15,16 @@ use std::sync::OnceLock;
 static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
 
 /// Runs the command line, and returns the exit status. `program` starts it anew: a program and its first arguments; the
-/// running file where it is empty. What clap prints, such as help, ends the process.
-pub fn main(program: Vec<OsString>, arguments: impl IntoIterator<Item = OsString>) -> u8 {
+/// running file where it is empty. `hosts` starts load generators elsewhere, where the caller can. What clap prints, such as
+/// help, ends the process.
+pub fn main(
+    program: Vec<OsString>,
+    arguments: impl IntoIterator<Item = OsString>,
+    hosts: Option<Box<HostSource>>,
+) -> u8 {
+    if let Some(hosts) = hosts {
+        cluster::set_source(hosts);
+    }
     if !program.is_empty() {
         // Only the first one counts: it is the same for the whole process.
         let _is_known = PROGRAM.set(program);

@@ -8,6 +8,7 @@
 mod analyze;
 mod arguments;
 mod bench;
+mod cluster;
 mod compare;
 mod completions;
 mod entry;
@@ -27,13 +28,16 @@ pub use arguments::{
     AnalyzeArguments, Arguments, ColorChoice, CompareArguments, CompareFormat, CompletionsArguments, Format,
     ManArguments, Verb,
 };
-pub use arguments::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectArguments, WorkloadsArguments};
+pub use arguments::{
+    BenchArguments, BenchFormat, BenchVerb, CleanArguments, ClusterArguments, ConnectArguments, WorkloadsArguments,
+};
 pub use arguments::{
     DownArguments, LabArguments, LabFormat, LabVerb, RunArguments, Scanner, ServerArguments, StateArguments,
     StatusArguments, StorageArguments, UpArguments,
 };
 pub use arguments::{KeptOfNames, LaunchArguments, Place, RecordArguments, SlimArguments, Think};
 pub use arguments::{StudyArguments, StudyFormat};
+pub use cluster::HostSource;
 pub use compare::LimitExceeded;
 pub use entry::{analysis, main};
 pub use interrupt::Interrupted;

@@ -1,15 +1,18 @@
 //! `smbscope study`: the runs of a study, one after the other, and their results.
 
-use crate::arguments::{BenchArguments, LabVerb, LaunchArguments, StudyArguments, StudyFormat, Verb, parsed};
+use crate::arguments::{
+    BenchArguments, ClusterArguments, LabVerb, LaunchArguments, StudyArguments, StudyFormat, Verb, parsed,
+};
 use crate::interrupt::{self, Interrupted};
 use crate::output::Output;
-use crate::{BadArguments, bench, launch, terminal};
+use crate::{BadArguments, bench, cluster, launch, terminal};
 use anyhow::bail;
 use smbscope_bench::launch::{Files, LaunchOptions, Series};
 use smbscope_bench::study::{self, Conductor, Place, Study, Variant};
 use smbscope_bench::{Bench, Connect, RunOptions, Server, Target};
 use smbscope_lab::Settings;
 use smbscope_load::client::Secret;
+use smbscope_load::engine::OnLostHost;
 use smbscope_model::Nanos;
 use smbscope_report::bench::Document;
 use smbscope_report::{listed, span};
@@ -28,7 +31,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
     let variants = study.variants();
     // A mistake in the last variant is not told after hours.
     for variant in &variants {
-        options(variant, Path::new("")).map_err(|error| {
+        options(variant, Path::new(""), &arguments.cluster).map_err(|error| {
             BadArguments(format!("{}: {}: {}", arguments.file.display(), variant.name, crate::one_line(&error)))
         })?;
     }
@@ -38,7 +41,8 @@ pub(crate) fn run(arguments: &StudyArguments) -> anyhow::Result<()> {
     let mut output = Output::stdout()?;
     let stop = Arc::new(AtomicBool::new(false));
     interrupt::any_end_sets(&stop);
-    let mut runs = Runs { stop, quiet: arguments.quiet, passwords: Arc::default() };
+    let cluster = &arguments.cluster;
+    let mut runs = Runs { stop, quiet: arguments.quiet, cluster, passwords: Arc::default() };
     let document = study::run(&study, directory, &mut runs)?;
     let printed = match arguments.format {
         StudyFormat::Json => smbscope_report::study::write(&document, output.writer()),
@@ -78,10 +82,15 @@ enum Work {
 }
 
 /// What a run of a variant is made from: the options of its file, read as those of the command line are.
-fn options(variant: &Variant, directory: &Path) -> anyhow::Result<Work> {
+fn options(variant: &Variant, directory: &Path, cluster: &ClusterArguments) -> anyhow::Result<Work> {
     let line = ["smbscope".to_owned()].into_iter().chain(variant.options.arguments());
     match parsed(line)? {
-        Verb::Bench(arguments) => load(variant, arguments, directory).map(|options| Work::Load(Box::new(options))),
+        Verb::Bench(arguments) => {
+            load(variant, arguments, directory, cluster).map(|options| Work::Load(Box::new(options)))
+        }
+        Verb::Launch(_) if cluster.address.is_some() => {
+            bail!("a launch is that of a program on this machine: leave --cluster out")
+        }
         Verb::Launch(arguments) => {
             launching(variant, *arguments, directory).map(|options| Work::Launch(Box::new(options)))
         }
@@ -100,12 +109,24 @@ fn launching(variant: &Variant, arguments: LaunchArguments, directory: &Path) ->
     Ok(options)
 }
 
-fn load(variant: &Variant, arguments: Box<BenchArguments>, directory: &Path) -> anyhow::Result<RunOptions> {
+fn load(
+    variant: &Variant,
+    arguments: Box<BenchArguments>,
+    directory: &Path,
+    ClusterArguments { address, slots }: &ClusterArguments,
+) -> anyhow::Result<RunOptions> {
     if arguments.other.is_some() {
         bail!("a target is written as smb://[user@]host/share or file:DIR");
     }
     let arguments = BenchArguments { output: Some(directory.to_owned()), quiet: true, ..*arguments };
     let mut options = bench::options(&arguments)?;
+    if let Some(address) = address {
+        if arguments.capture || !arguments.by.is_empty() {
+            bail!("--capture and --by are not for several hosts: leave them or --cluster out");
+        }
+        // A run of fewer users than it says would not compare.
+        options.cluster = Some(cluster::of(address, *slots, OnLostHost::Stop)?);
+    }
     options.title = Some(variant.name.clone());
     options.command = Some(variant.command());
     fit(variant, &mut options.server)?;
@@ -141,18 +162,27 @@ fn settings(variant: &Variant) -> anyhow::Result<Settings> {
     }
 }
 
+/// A run that lost a host is none of the study.
+fn lost_hosts(document: &Document) -> anyhow::Result<()> {
+    match document.runs.iter().flat_map(|run| run.lost_hosts()).next() {
+        Some((host, lost)) => bail!("the load host {} was lost: {}", host.host, lost.why),
+        None => Ok(()),
+    }
+}
+
 /// The runs of a study, each as `smbscope bench` does it.
-struct Runs {
+struct Runs<'a> {
     stop: Arc<AtomicBool>,
     quiet: bool,
+    cluster: &'a ClusterArguments,
     /// By target, so that nobody is asked twice; a user may have another password on another server.
     passwords: Arc<Mutex<HashMap<String, Secret>>>,
 }
 
-impl Runs {
+impl Runs<'_> {
     /// The options of a run, which asks for a password that no run before it asked for.
     fn options(&self, variant: &Variant, directory: &Path) -> anyhow::Result<Work> {
-        let mut options = options(variant, directory)?;
+        let mut options = options(variant, directory, self.cluster)?;
         match &mut options {
             Work::Load(options) => self.remember(&options.server, &mut options.connect),
             Work::Launch(options) => {
@@ -189,7 +219,7 @@ impl Runs {
     }
 }
 
-impl Conductor for Runs {
+impl Conductor for Runs<'_> {
     fn run(&mut self, variant: &Variant, directory: &Path) -> Result<Document, String> {
         let run = || -> anyhow::Result<Document> {
             let outcome = match self.options(variant, directory)? {
@@ -197,6 +227,7 @@ impl Conductor for Runs {
                 Work::Launch(options) => Series::open(*options)?.run(&mut (), &self.stop)?,
             };
             outcome.kept?;
+            lost_hosts(&outcome.document)?;
             Ok(outcome.document)
         };
         run().map_err(|error| crate::one_line(&error))

@@ -9,6 +9,7 @@ mod cells;
 mod document;
 mod errors;
 mod exchanges;
+mod load;
 mod page;
 mod parts;
 mod table;
@@ -28,19 +29,29 @@ mod _smbscope {
     #[pymodule_export]
     use crate::exchanges::{Batches, Exchanges};
     #[pymodule_export]
+    use crate::load::LoadHost;
+    #[pymodule_export]
     use crate::parts::{divide, follow, merge, plan, shared_sessions};
     #[pymodule_export]
     use crate::table::Table;
 
     use super::*;
+    use crate::load;
     use crate::work::broken;
     use std::ffi::OsString;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// Runs the command line: how this program is started, then the arguments. Returns the exit status.
+    /// Runs the command line: how this program is started, then the arguments. `hosts` starts load generators on a cluster,
+    /// given its address and how many on each host. Returns the exit status.
     #[pyfunction]
-    fn main(py: Python<'_>, program: Vec<OsString>, arguments: Vec<OsString>) -> PyResult<u8> {
-        let run = AssertUnwindSafe(|| smbscope_cli::main(program, arguments));
+    #[pyo3(signature = (program, arguments, hosts = None))]
+    fn main(
+        py: Python<'_>,
+        program: Vec<OsString>,
+        arguments: Vec<OsString>,
+        hosts: Option<Py<PyAny>>,
+    ) -> PyResult<u8> {
+        let run = AssertUnwindSafe(|| smbscope_cli::main(program, arguments, hosts.map(load::source)));
         py.detach(|| catch_unwind(run)).map_err(|panic| broken(&*panic))
     }
 

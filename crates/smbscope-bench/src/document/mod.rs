@@ -8,6 +8,7 @@ use smbscope_report::bench::{self, Capture, Captured, Measured, OTHER};
 use smbscope_stats::{Counted, Figures, Kind, Limit, Summary, is_apart};
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::time::Duration;
 
 /// What became of the capture of a load point.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
         connect_commands: run.connect_commands.iter().map(|(command, count)| (command.to_string(), *count)).collect(),
         failures: run.failures.iter().filter(|(_, count)| **count > 0).map(|(why, n)| (why.clone(), *n)).collect(),
         unanswered: run.unanswered,
-        client_cpu: Some(client_cpu(run, answered)),
+        client_cpu: Some(client_cpu(&run.client_cpu, run.duration, answered)),
         capture: capture(seen, answered),
         counted: Some(bench::Counted::of(&run.counted.finish())),
         // What follows from the rest.
@@ -76,6 +77,7 @@ pub(crate) fn of(run: &Run, seen: Seen<'_>) -> bench::Run {
         server: None,
         overload: run.overload.as_ref().map(overload),
         queue: run.queue.map(|queue| bench::Queue { asked: queue.asked, reached: queue.reached }),
+        hosts: run.hosts.iter().map(|host| host_run(host, run.duration)).collect(),
     }
 }
 
@@ -245,10 +247,27 @@ fn stall(stall: &result::Stall) -> bench::Stall {
     bench::Stall { start_ns: stall.start, duration_ns: stall.length.into() }
 }
 
-fn client_cpu(run: &Run, answered: u64) -> bench::ClientCpu {
-    let cpu = &run.client_cpu;
+fn host_run(host: &result::HostRun, duration: Duration) -> bench::HostRun {
+    let lost = host.lost.as_ref();
+    bench::HostRun {
+        host: host.name.clone(),
+        sessions: host.sessions,
+        operations: host.commands,
+        errors: host.errors,
+        bytes_read: host.bytes_read,
+        bytes_written: host.bytes_written,
+        times: host.times.figures(),
+        client_cpu: lost.is_none().then(|| client_cpu(&host.cpu, duration, host.commands)),
+        clock_ahead_ns: host.clock.ahead,
+        clock_bound_ns: host.clock.bound,
+        late_ns: host.late_by.into(),
+        lost: lost.map(|lost| bench::LostHost { at_ns: lost.at, why: lost.why.clone(), operations: lost.commands }),
+    }
+}
+
+fn client_cpu(cpu: &result::ClientCpu, duration: Duration, answered: u64) -> bench::ClientCpu {
     let whole = cpu.user + cpu.system;
-    let seconds = run.duration.as_secs_f64();
+    let seconds = duration.as_secs_f64();
     bench::ClientCpu {
         user_ns: cpu.user.into(),
         system_ns: cpu.system.into(),

@@ -84,6 +84,7 @@ pub(crate) fn run(users: u32) -> Run {
         pace: Pace::Open { rate: 0.5, not_begun: 3 },
         jobs: None,
         queue: None,
+        hosts: Vec::new(),
         overload: None,
     }
 }

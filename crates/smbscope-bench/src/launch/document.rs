@@ -267,6 +267,7 @@ fn run(launches: &[Launched], list: Vec<Job>, counted: Aggregator, ended: Ended)
         pace: Pace::Closed,
         jobs: Some(jobs),
         queue: None,
+        hosts: Vec::new(),
         overload: None,
     }
 }

@@ -1,12 +1,12 @@
 //! Arguments of `smbscope bench`.
 
 use super::one_of::{Table, one_of};
-use super::{Arguments, ColorChoice, StorageArguments, dimension};
+use super::{Arguments, ClusterArguments, ColorChoice, StorageArguments, dimension};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
 use smbscope_bench::{Exporter, Login, Target};
 use smbscope_load::client::{Cipher, Encryption, Signing, SigningAlgorithm, Transport};
-use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, OnFailure, Rates, Users};
+use smbscope_load::engine::{Arrivals, Criterion, LOAD_POINTS_MAX, OnFailure, OnLostHost, Rates, Users};
 use smbscope_model::Dialect;
 use smbscope_model::units;
 use smbscope_stats::Dimension;
@@ -165,6 +165,14 @@ pub struct BenchArguments {
     #[arg(hide_short_help = true, long, value_parser = one_of(ON_FAILURE), default_value = "reconnect", help_heading = "When to stop")]
     pub on_failure: OnFailure,
 
+    /// Where users work.
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
+
+    /// When a load host of the cluster is lost, go on with the others or end the run.
+    #[arg(hide_short_help = true, long, value_parser = one_of(ON_LOST_HOST), default_value = "continue", help_heading = "Cluster")]
+    pub on_lost_host: OnLostHost,
+
     /// Capture packets at each load point, and compare the client's response times against the wire's.
     ///
     /// Needs tcpdump or dumpcap, and the right to capture.
@@ -287,6 +295,10 @@ impl BenchArguments {
             "--users has more than 1000 load points; give the range a step: 10..5000:10"
         } else if self.connections_per_session > 1 && self.connect.dialect < SMB3 {
             "--connections-per-session needs SMB 3; choose --dialect 3.0 or later"
+        } else if self.cluster.address.is_some() && self.capture {
+            "--capture sees no packets of other hosts: leave --capture or --cluster out"
+        } else if self.cluster.address.is_some() && !self.by.is_empty() {
+            "--by depends on the order of all commands, which is not known over several hosts: leave --by or --cluster out"
         } else if let Some(conflict) = connect.conflict() {
             conflict
         } else {
@@ -486,6 +498,11 @@ const LOGINS: &Table<Login> = &[
 const ON_FAILURE: &Table<OnFailure> = &[
     ("reconnect", "Connect again", OnFailure::Reconnect { delay: RECONNECT_DELAY }),
     ("end", "End the user; the run ends with the last one", OnFailure::End),
+];
+
+const ON_LOST_HOST: &Table<OnLostHost> = &[
+    ("continue", "The other hosts go on; later load points divide all users among them", OnLostHost::Continue),
+    ("stop", "End the run", OnLostHost::Stop),
 ];
 
 const ARRIVALS: &Table<Arrivals> = &[

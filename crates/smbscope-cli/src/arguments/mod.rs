@@ -1,6 +1,7 @@
 //! The command line.
 
 mod bench;
+mod cluster;
 mod compare;
 mod install;
 mod lab;
@@ -14,6 +15,7 @@ pub use bench::{BenchArguments, BenchFormat, BenchVerb, CleanArguments, ConnectA
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+pub use cluster::ClusterArguments;
 pub use compare::{CompareArguments, CompareFormat};
 pub use install::{CompletionsArguments, ManArguments};
 pub use lab::{

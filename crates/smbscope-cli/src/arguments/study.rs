@@ -1,6 +1,6 @@
 //! Arguments of `smbscope study`.
 
-use super::ColorChoice;
+use super::{ClusterArguments, ColorChoice};
 use clap::{Args, ValueEnum};
 use smbscope_bench::study::RUNS_OF_A_VARIANT_MAX;
 use std::path::PathBuf;
@@ -35,6 +35,10 @@ pub struct StudyArguments {
     /// Run each variant N times. [default: that of the file, or 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(RUNS_OF_A_VARIANT_MAX)))]
     pub repetitions: Option<u32>,
+
+    /// Where users work.
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
 
     /// List the runs and end.
     #[arg(long)]

@@ -2,9 +2,9 @@
 
 use super::{command, password};
 use crate::arguments::{BenchArguments, ConnectArguments, Think};
-use crate::{BadArguments, lab};
+use crate::{BadArguments, cluster, lab};
 use smbscope_bench::files::Sources;
-use smbscope_bench::{Connect, Private, RunOptions, Server};
+use smbscope_bench::{Cluster, Connect, Private, RunOptions, Server};
 use smbscope_lab::Settings;
 use smbscope_load::client::Options;
 use smbscope_load::engine::{Connects, EngineError, ErrorLimit, Limits, OverloadLimits, Plan, Schedule, Search, Users};
@@ -28,6 +28,7 @@ pub(crate) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
         plan: plan(arguments, &workload),
         capacity: arguments.find_capacity.clone().map(|criterion| (criterion, search(arguments))),
         prepare: (!arguments.no_prepare).then_some(arguments.connect.prepare_timeout),
+        cluster: cluster(arguments)?,
         capture: arguments.capture,
         server_metrics: arguments.server_metrics.clone(),
         directory: arguments.output.clone(),
@@ -36,6 +37,12 @@ pub(crate) fn of(arguments: &BenchArguments) -> anyhow::Result<RunOptions> {
         command: command::of(std::env::args_os()),
         ..RunOptions::new(server, connect(&arguments.connect), workload)
     })
+}
+
+/// The hosts that users work on.
+fn cluster(arguments: &BenchArguments) -> Result<Option<Cluster>, BadArguments> {
+    let address = arguments.cluster.address.as_deref();
+    address.map(|address| cluster::of(address, arguments.cluster.slots, arguments.on_lost_host)).transpose()
 }
 
 /// How to connect to any server.

@@ -2,7 +2,7 @@
 //! page and a comparison are made from, and what `run.json` holds. Times are integers in nanoseconds; what is unknown or
 //! not supported by enough values is `null`. The order of keys and entries is fixed.
 
-use super::{Counted, Jobs, Launch, PointVerdict, ServerLoad};
+use super::{Counted, HostRun, Jobs, Launch, PointVerdict, ServerLoad};
 use crate::document::{self, Generator, Kind, ParseError};
 use crate::json::escaped::write_indented_above;
 use crate::next::Next;
@@ -280,6 +280,10 @@ pub struct Run {
     /// older versions.
     #[serde(default)]
     pub overload: Option<Overload>,
+    /// What each host did, where the load came from several; empty where it came from one process, and in documents of older
+    /// versions.
+    #[serde(default)]
+    pub hosts: Vec<HostRun>,
 }
 
 /// Scenarios of an open loop that were too slow, each counted once.

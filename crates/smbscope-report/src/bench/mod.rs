@@ -11,6 +11,7 @@ mod counted;
 mod document;
 mod headline;
 pub mod histograms;
+mod hosts;
 mod jobs;
 mod launch;
 mod measure;
@@ -31,6 +32,7 @@ pub use document::{
     Operation, Overload, Pace, Queue, Run, SCHEMA, Schedule, Settings, Stall, Target, Tried, Workload, write,
 };
 pub(crate) use document::{Whole, load_name};
+pub use hosts::{HostRun, LostHost};
 pub use jobs::{Job, Jobs};
 pub use launch::{Caches, Launch};
 pub(crate) use next::{again, capture as capture_of};

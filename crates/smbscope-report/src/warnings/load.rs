@@ -2,6 +2,12 @@
 
 use crate::bench::{Capture, Document, Ended, Pace, Run};
 use crate::format::{clean, counted, rate as per_second, share, span, thousands, visible_percent};
+use smbscope_model::Nanos;
+
+/// An offset between the clocks of two hosts that is known no better than this is told: a tenth of a second of the timeline.
+const CLOCK_BOUND_LARGE: Nanos = Nanos(100_000_000);
+/// Users of a host that began later than this are told.
+const LATE_HOST: Nanos = Nanos(10_000_000);
 
 /// Share of error responses, in percent, from which on they are a warning: workloads ask for files that are not there.
 const ERRORS_PERCENT: f64 = 1.0;
@@ -37,6 +43,7 @@ pub(crate) fn of(document: &Document) -> Vec<String> {
                 .to_owned()
         },
     );
+    runs.iter().for_each(|run| found.hosts(run));
     runs.iter().for_each(|run| found.stalls(run));
     found.where_so(
         |run| run.unexpected_count() > 0,
@@ -115,6 +122,35 @@ impl Found<'_> {
         let found: Vec<&Run> = self.document.runs.iter().filter(|run| is_so(run)).collect();
         if !found.is_empty() {
             self.at(&found, &text(&found));
+        }
+    }
+
+    /// Load hosts that were lost, began late, or whose clocks are not known well.
+    fn hosts(&mut self, run: &Run) {
+        for (host, lost) in run.lost_hosts() {
+            let sessions = counted(host.sessions.into(), "session", "sessions");
+            let commands = counted(lost.operations, "command", "commands");
+            let text = format!(
+                "the load host {} was lost with {sessions}: {}. The figures are those of the other hosts; {commands} that it \
+                 had told of are not in them.",
+                clean(&host.host),
+                sentence(&lost.why)
+            );
+            self.at(&[run], &text);
+        }
+        if let Some(host) = run.hosts.iter().filter(|host| host.late_ns > LATE_HOST).max_by_key(|host| host.late_ns) {
+            let (name, late) = (clean(&host.host), host.late_ns);
+            self.at(&[run], &format!("users of the load host {name} began {late} late: the order came too late."));
+        }
+        let least_known = run.hosts.iter().max_by_key(|host| host.clock_bound_ns);
+        if let Some(host) = least_known.filter(|host| host.clock_bound_ns > CLOCK_BOUND_LARGE) {
+            let text = format!(
+                "the clock of the load host {} is known to ±{} only: hosts began apart by as much, and what is shown over \
+                 time is shifted by as much. Response times are not affected.",
+                clean(&host.host),
+                host.clock_bound_ns
+            );
+            self.at(&[run], &text);
         }
     }
 

@@ -136,6 +136,7 @@ pub(crate) fn run(users: u32, per_second: u64, typical: i64, wire: bool) -> Run 
         jobs: None,
         server: None,
         queue: None,
+        hosts: Vec::new(),
         overload: None,
         capture: wire.then(|| {
             Capture::Made(Captured {

@@ -3,6 +3,7 @@
 
 mod capacity;
 mod counted;
+mod hosts;
 mod jobs;
 mod launch;
 mod overview;

@@ -34,6 +34,7 @@ pub(super) fn render(page: &mut Page, document: &Document, run: &Run) {
     over_time(page, run);
     stalls(page, run);
     slices(page, run);
+    super::hosts::render(page, run);
     commands(page, run, usize::MAX);
     super::counted::render(page, run);
     super::samba::render(page, run);

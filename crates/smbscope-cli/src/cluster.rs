@@ -1,0 +1,29 @@
+//! Load generators on other hosts. This program starts none by itself: the Python package, which carries it, knows Ray.
+
+use crate::BadArguments;
+use smbscope_bench::Cluster;
+use smbscope_load::engine::{Host, OnLostHost};
+use std::sync::OnceLock;
+
+/// Starts a load generator on each host of the cluster at an address, or so many.
+pub type HostSource = dyn Fn(&str, u16) -> Result<Vec<Host>, String> + Send + Sync;
+
+/// Who starts them, where anybody can.
+static SOURCE: OnceLock<Box<HostSource>> = OnceLock::new();
+
+/// Names who starts load generators.
+pub(crate) fn set_source(source: Box<HostSource>) {
+    // Only the first one counts: it is the same for the whole process.
+    let _is_known = SOURCE.set(source);
+}
+
+/// The hosts of a run, which are started later.
+pub(crate) fn of(address: &str, slots: u16, on_lost: OnLostHost) -> Result<Cluster, BadArguments> {
+    let Some(source) = SOURCE.get() else {
+        let what = "--cluster needs the Python package, whose command of the same name it is an option of: pip install \
+                    'smbscope[ray]'";
+        return Err(BadArguments(what.to_owned()));
+    };
+    let address = address.to_owned();
+    Ok(Cluster { hosts: Box::new(move || source(&address, slots)), on_lost })
+}

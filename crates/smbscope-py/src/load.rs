@@ -1,0 +1,58 @@
+//! Load from several hosts, for `smbscope.cluster`: the load generator of a host, and the driver's way to it. What passes is
+//! bytes, and who carries them is Python.
+
+use crate::errors::SmbscopeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use smbscope_bench::Host;
+use std::sync::{Mutex, PoisonError};
+
+/// The load generator of a host: answers the requests of its driver.
+#[pyclass(frozen, module = "smbscope")]
+pub(crate) struct LoadHost(Mutex<smbscope_bench::LoadHost>);
+
+#[pymethods]
+impl LoadHost {
+    #[new]
+    fn new() -> LoadHost {
+        LoadHost(Mutex::new(smbscope_bench::LoadHost::new()))
+    }
+
+    /// The answer to a request.
+    fn answer<'py>(&self, py: Python<'py>, request: &[u8]) -> Bound<'py, PyBytes> {
+        let answer = py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).answer(request));
+        PyBytes::new(py, &answer)
+    }
+}
+
+/// A host by its name, whether it is this machine, and what carries a request there and brings the answer.
+type Named = (String, bool, Py<PyAny>);
+
+/// The hosts that a function of Python starts.
+pub(crate) fn source(start: Py<PyAny>) -> Box<smbscope_cli::HostSource> {
+    Box::new(move |address, slots| {
+        Python::attach(|py| {
+            let started = start.call1(py, (address, slots)).and_then(|hosts| hosts.extract::<Vec<Named>>(py));
+            let hosts = started.map_err(|error| said(py, &error))?;
+            Ok(hosts.into_iter().map(|(name, is_here, call)| host(name, is_here, call)).collect())
+        })
+    })
+}
+
+fn host(name: String, is_here: bool, call: Py<PyAny>) -> Host {
+    Host::new(name, is_here, move |request| {
+        Python::attach(|py| {
+            let answer = call.call1(py, (PyBytes::new(py, request),));
+            answer.and_then(|answer| answer.extract::<Vec<u8>>(py)).map_err(|error| said(py, &error))
+        })
+    })
+}
+
+/// What an exception says, in one line; with its type, where it is none of this package.
+fn said(py: Python<'_>, error: &PyErr) -> String {
+    let text = match error.is_instance_of::<SmbscopeError>(py) {
+        true => error.value(py).to_string(),
+        false => error.to_string(),
+    };
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
