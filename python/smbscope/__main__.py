@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 def _hosts(address: str, slots: int) -> Sequence[tuple[str, bool, Callable[[bytes], bytes]]]:
     """Load generators on the hosts of a Ray cluster."""
+    # What Ray prints is no part of the report.
+    sys.stdout = sys.stderr
     from smbscope.cluster import _load
 
     return _load.hosts(address, slots)

@@ -142,6 +142,7 @@ def merge(
     parts: Sequence[bytes],
     unread: Sequence[str],
 ) -> Analysis: ...
+
 @final
 class LoadHost:
     """The load generator of a host: answers the requests of its driver."""

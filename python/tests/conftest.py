@@ -32,13 +32,27 @@ def unpacked(capture: Path) -> bytes:
 def needs_samba() -> None:
     """Skip a test where there is no Samba; in CI, which installs it, that is a failure."""
     path = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin"
-    if any((Path(folder) / "smbd").exists() for folder in path.split(":")):
-        return
-    assert os.environ.get("SMBSCOPE_MISSING") != "fail", "SMBSCOPE_MISSING=fail, and smbd is missing"
+    if not any((Path(folder) / "smbd").exists() for folder in path.split(":")):
+        skip("the Python package on a private server", "smbd is not installed")
+
+
+def needs_namespaces() -> None:
+    """Skip a test where network namespaces can't be made; in CI that is a failure."""
+    if os.geteuid() != 0:
+        skip("load from several hosts, in network namespaces", "only root can make them")
+    made = subprocess.run(["ip", "netns", "add", "smbscope-try"], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        skip("load from several hosts, in network namespaces", made.stderr.strip())
+    subprocess.run(["ip", "netns", "del", "smbscope-try"], check=True)
+
+
+def skip(what: str, why: str) -> None:
+    """Skip a test, and note it where it is seen."""
+    assert os.environ.get("SMBSCOPE_MISSING") != "fail", f"SMBSCOPE_MISSING=fail, and {why}"
     if note := os.environ.get("SMBSCOPE_SKIPPED"):
         with Path(note).open("a", encoding="utf-8") as file:
-            file.write("skipped: the Python package on a private server: smbd is not installed\n")
-    pytest.skip("smbd is not installed")
+            file.write(f"skipped: {what}: {why}\n")
+    pytest.skip(why)
 
 
 @pytest.fixture(scope="session")

@@ -44,7 +44,7 @@ def hosts(address: str, slots: int) -> list[tuple[str, bool, Call]]:
     """Load generators on all hosts of a cluster: name, whether it is this machine, and the way to it."""
     if not ray.is_initialized():
         try:
-            ray.init(address=address, log_to_driver=False, logging_level="WARNING", include_dashboard=_dashboard(address))
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=_dashboard(address))
         except (ConnectionError, RuntimeError, ValueError) as error:
             message = f"cannot join the Ray cluster {address}: {error}"
             raise RunError(message) from error
@@ -90,6 +90,9 @@ def _answered(name: str, result: Any, seconds: float) -> object:
         answer: object = ray.get(result, timeout=seconds)
     except ray.exceptions.GetTimeoutError as error:
         message = f"it did not answer for {seconds:.0f} s"
+        raise RunError(message) from error
+    except ray.exceptions.ActorUnavailableError as error:
+        message = "it cannot be reached"
         raise RunError(message) from error
     except ray.exceptions.RayActorError as error:
         message = "its process ended"
