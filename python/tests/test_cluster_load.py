@@ -29,7 +29,7 @@ def workers() -> Iterator[None]:
 
 def load(**options: Any) -> dict[str, Any]:
     """The document of a run on two load generators."""
-    given = {"slots": 2, "workload": "echo", "warmup": "200ms", "duration": "1s"} | options
+    given: dict[str, Any] = {"slots": 2, "workload": "echo", "warmup": "200ms", "duration": "1s"} | options
     document: dict[str, Any] = cluster.bench(**given).to_dict()
     return document
 

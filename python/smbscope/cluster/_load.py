@@ -1,5 +1,6 @@
 """Load from several hosts: a load generator on each, as an actor of Ray, and the driver's way to it."""
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -44,7 +45,9 @@ def hosts(address: str, slots: int) -> list[tuple[str, bool, Call]]:
     """Load generators on all hosts of a cluster: name, whether it is this machine, and the way to it."""
     if not ray.is_initialized():
         try:
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=_dashboard(address))
+            ray.init(
+                address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=_dashboard(address)
+            )
         except (ConnectionError, RuntimeError, ValueError) as error:
             message = f"cannot join the Ray cluster {address}: {error}"
             raise RunError(message) from error
@@ -62,9 +65,7 @@ def hosts(address: str, slots: int) -> list[tuple[str, bool, Call]]:
         for slot in range(slots):
             there = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
             # One that dies is lost, with its sessions; another in its place would have none of them.
-            actor: Any = ray.remote(Generator).options(  # type: ignore[attr-defined]
-                num_cpus=0, max_restarts=0, scheduling_strategy=there
-            )
+            actor: Any = ray.remote(Generator).options(num_cpus=0, max_restarts=0, scheduling_strategy=there)
             started.append((f"{name}#{slot + 1}" if slots > 1 else name, node["NodeID"] == here, actor.remote()))
     for name, _, actor in started:
         _answered(name, actor.process.remote(), START_SECONDS)
