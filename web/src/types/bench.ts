@@ -473,6 +473,10 @@ export interface Run {
    * Scenarios that were too slow for their users; null where the workload has none or the loop is closed, and in documents of older versions.
    */
   overload: Overload | null;
+  /**
+   * What each host did, where the load came from several; empty where it came from one process, and in documents of older versions.
+   */
+  hosts: HostRun[];
 }
 /**
  * Response times of the same commands, seen from two places.
@@ -1312,6 +1316,73 @@ export interface Overload {
    * How long it may take; null where it may take any time.
    */
   budget_ns: number | null;
+}
+/**
+ * What one host did at a load point: the sums of all of them are those of the load point.
+ */
+export interface HostRun {
+  /**
+   * As the host calls itself.
+   */
+  host: string;
+  /**
+   * Sessions that it was to have: users, times the sessions of each.
+   */
+  sessions: number;
+  /**
+   * Commands of every group that were answered in the measured part.
+   */
+  operations: number;
+  /**
+   * Those of them that were answered with an error status.
+   */
+  errors: number;
+  /**
+   * Bytes read by answered commands.
+   */
+  bytes_read: number;
+  /**
+   * Bytes written by answered commands.
+   */
+  bytes_written: number;
+  times: Times;
+  /**
+   * What the load cost the host; null where it was lost.
+   */
+  client_cpu: ClientCpu | null;
+  /**
+   * By how much its clock was ahead of that of the driver; behind, where it is negative.
+   */
+  clock_ahead_ns: number;
+  /**
+   * The true offset differs from that by no more than this: half of the round trip by which it was measured.
+   */
+  clock_bound_ns: number;
+  /**
+   * How late its users began, because the order to begin came too late; 0 where it came in time.
+   */
+  late_ns: number;
+  /**
+   * The host was lost; null where it was not.
+   */
+  lost: LostHost | null;
+}
+/**
+ * A host that was lost: what it had measured is in no figure.
+ */
+export interface LostHost {
+  /**
+   * When that was noticed.
+   */
+  at_ns: number;
+  /**
+   * Why it is taken for lost.
+   */
+  why: string;
+  /**
+   * Commands that it had told of by then, those of the warm-up included.
+   */
+  operations: number;
 }
 /**
  * The highest load at which a criterion holds.

@@ -177,6 +177,7 @@ export function ramp(steps = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]): SmbscopeB
       connect_commands: { NEGOTIATE: users, SESSION_SETUP: 2 * users, TREE_CONNECT: users },
       queue: null,
       overload: null,
+      hosts: [],
       jobs: index === 0 ? null : jobs(users, START + index * 40e9),
       server: index === 0 ? null : server(users, START + index * 40e9),
       failures: {},
