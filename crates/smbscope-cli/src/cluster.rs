@@ -20,10 +20,21 @@ pub(crate) fn set_source(source: Box<HostSource>) {
 /// The hosts of a run, which are started later.
 pub(crate) fn of(address: &str, slots: u16, on_lost: OnLostHost) -> Result<Cluster, BadArguments> {
     let Some(source) = SOURCE.get() else {
-        let what = "--cluster needs the Python package, whose command of the same name it is an option of: pip install \
-                    'smbscope[ray]'";
+        let what = "--cluster needs the Python package: pip install 'smbscope[ray]', and give the option to the command that it \
+                    installs";
         return Err(BadArguments(what.to_owned()));
     };
     let address = address.to_owned();
     Ok(Cluster { hosts: Box::new(move || source(&address, slots)), on_lost })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_knows_no_cluster_says_what_does() {
+        let refused = of("auto", 1, OnLostHost::Continue).expect_err("nobody starts hosts here").to_string();
+        assert!(refused.starts_with("--cluster needs the Python package: pip install 'smbscope[ray]'"), "{refused}");
+    }
 }

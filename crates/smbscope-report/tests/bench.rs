@@ -10,7 +10,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 use smbscope_model::{Nanos, Timestamp};
 use smbscope_report::bench::tables::ServerMetric;
-use smbscope_report::bench::{self, Detail, Document, Ended, TextOptions, overall_response_time};
+use smbscope_report::bench::{self, Detail, Document, Ended, HostRun, LostHost, TextOptions, overall_response_time};
 use smbscope_stats::Dimension;
 
 fn written(document: &Document) -> Vec<u8> {
@@ -489,4 +489,55 @@ fn overload_stands_in_the_load_curve_and_is_explained_at_the_load_point() {
     assert!(flat.contains("Client CPU Overload"), "{text}");
     assert_eq!(document.runs[0].value(&"overload".parse().unwrap()), Some(12.5));
     assert_eq!(document.runs[1].value(&"overload".parse().unwrap()), None);
+}
+
+/// A ramp of one load point on two hosts, of which one was lost.
+fn on_hosts() -> Document {
+    let mut document = ramp();
+    document.capacity = None;
+    document.runs.truncate(1);
+    let run = &mut document.runs[0];
+    let host = |name: &str, lost: Option<LostHost>| HostRun {
+        host: name.to_owned(),
+        sessions: 4,
+        operations: if lost.is_some() { 0 } else { run.operations },
+        errors: 0,
+        bytes_read: 0,
+        bytes_written: 0,
+        times: if lost.is_some() { nothing_timed() } else { run.total.client },
+        client_cpu: run.client_cpu.filter(|_| lost.is_none()),
+        clock_ahead_ns: -12_000_000,
+        clock_bound_ns: Nanos(if lost.is_some() { 250_000_000 } else { 340_000 }),
+        late_ns: Nanos(if lost.is_some() { 0 } else { 20_000_000 }),
+        lost,
+    };
+    let lost = LostHost { at_ns: run.started_ns, why: "its process ended".to_owned(), operations: 1_234 };
+    run.hosts = vec![host("a", None), host("b", Some(lost))];
+    document.completed()
+}
+
+fn nothing_timed() -> smbscope_stats::Figures {
+    smbscope_stats::Summary::new(smbscope_stats::Limit::ROW).figures()
+}
+
+#[test]
+fn hosts_are_listed_and_what_became_of_them_is_said() {
+    let document = on_hosts();
+    assert_eq!(problems(&value(&document)), Vec::<String>::new());
+    let parsed = Document::parse(&written(&document)).expect("it was written");
+    assert_eq!(value(&parsed)["runs"][0]["hosts"], value(&document)["runs"][0]["hosts"]);
+    let text = text(&document, 120);
+    let row = text.lines().find(|line| line.starts_with("b (lost)")).expect("b is listed");
+    assert!(row.contains("-12.0 ms") && row.contains("250 ms"), "{row}");
+    let warnings = document.warnings.join("\n");
+    for part in [
+        "the load host b was lost with 4 sessions: its process ended. The figures are those of the other hosts; 1,234 \
+         commands that it had told of are not in them.",
+        "the load host a began 20.0 ms late",
+        "the clock of the load host b is known to ±250 ms only",
+    ] {
+        assert!(warnings.contains(part), "{part}\n{warnings}");
+    }
+    // What another host sends can't be captured here.
+    assert!(document.next.iter().all(|next| !next.command.contains("--capture")), "{:?}", document.next);
 }

@@ -258,7 +258,7 @@ fn host_run(host: &result::HostRun, duration: Duration) -> bench::HostRun {
         bytes_written: host.bytes_written,
         times: host.times.figures(),
         client_cpu: lost.is_none().then(|| client_cpu(&host.cpu, duration, host.commands)),
-        clock_ahead_ns: host.clock.ahead,
+        clock_ahead_ns: host.clock.ahead.0,
         clock_bound_ns: host.clock.bound,
         late_ns: host.late_by.into(),
         lost: lost.map(|lost| bench::LostHost { at_ns: lost.at, why: lost.why.clone(), operations: lost.commands }),

@@ -26,7 +26,7 @@ pub struct HostRun {
     /// What the load cost the host; null where it was lost.
     pub client_cpu: Option<ClientCpu>,
     /// By how much its clock was ahead of that of the driver; behind, where it is negative.
-    pub clock_ahead_ns: Nanos,
+    pub clock_ahead_ns: i64,
     /// The true offset differs from that by no more than this: half of the round trip by which it was measured.
     pub clock_bound_ns: Nanos,
     /// How late its users began, because the order to begin came too late; 0 where it came in time.

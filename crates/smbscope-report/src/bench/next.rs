@@ -74,7 +74,7 @@ fn whose(document: &Document) -> Option<Next> {
             let file = next::file(&capture(kept, run)?)?;
             Some(Next::new("packets", format!("smbscope analyze --by file {file}")))
         }
-        None if document.target.is_local() => None,
+        None if document.target.is_local() || !run.hosts.is_empty() => None,
         None => {
             step(document, "packets", &format!("{} --capture", options(document, &document.load(run).to_string())?))
         }

@@ -140,7 +140,7 @@ impl Found<'_> {
         }
         if let Some(host) = run.hosts.iter().filter(|host| host.late_ns > LATE_HOST).max_by_key(|host| host.late_ns) {
             let (name, late) = (clean(&host.host), host.late_ns);
-            self.at(&[run], &format!("users of the load host {name} began {late} late: the order came too late."));
+            self.at(&[run], &format!("the load host {name} began {late} late: the order to begin came too late."));
         }
         let least_known = run.hosts.iter().max_by_key(|host| host.clock_bound_ns);
         if let Some(host) = least_known.filter(|host| host.clock_bound_ns > CLOCK_BOUND_LARGE) {

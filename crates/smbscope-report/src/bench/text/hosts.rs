@@ -43,8 +43,8 @@ fn cells(host: &HostRun) -> Vec<String> {
     let megabytes = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
     let percent = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.0}%"));
     let times = &host.times;
-    let ahead = host.clock_ahead_ns;
-    let clock = if ahead < Nanos(0) { format!("-{}", Nanos(-ahead.0)) } else { ahead.to_string() };
+    let sign = if host.clock_ahead_ns < 0 { "-" } else { "" };
+    let clock = format!("{sign}{}", Nanos(host.clock_ahead_ns.abs()));
     vec![
         thousands(host.sessions.into()),
         thousands(host.operations),
