@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,7 @@ class Generator:
 def hosts(address: str, slots: int) -> list[tuple[str, bool, Call]]:
     """Load generators on all hosts of a cluster: name, whether it is this machine, and the way to it."""
     if not ray.is_initialized():
+        _reached(address)
         try:
             ray.init(
                 address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=_dashboard(address)
@@ -70,6 +72,18 @@ def hosts(address: str, slots: int) -> list[tuple[str, bool, Call]]:
     for name, _, actor in started:
         _answered(name, actor.process.remote(), START_SECONDS)
     return [(name, is_here, _way(name, actor)) for name, is_here, actor in started]
+
+
+def _reached(address: str) -> None:
+    """Refuse an address at which nobody listens: Ray itself would try for minutes."""
+    host, separator, port = address.rpartition(":")
+    if not separator or not port.isdigit() or "/" in host:
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
+    except OSError as error:
+        message = f"cannot join the Ray cluster {address}: {error.strerror or error}"
+        raise RunError(message) from error
 
 
 def _dashboard(address: str) -> bool | None:

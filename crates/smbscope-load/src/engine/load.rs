@@ -1,11 +1,13 @@
 //! Load points one after the other, with threads that live from the first to the last.
 
-use super::control::{Control, Stop};
+use super::control::Control;
 use super::cpu::{LIMITED_ABOVE, ProcessTime};
 use super::exchanges::{Clock, Exchanges};
+use super::hooks::Surroundings;
 use super::hosts::{Fleet, Link, OnLostHost, begin};
-use super::live_figures::{LiveFigures, Phase};
+use super::live_figures::Phase;
 use super::load_point::Common;
+use super::meter::{LOOK, Meter};
 use super::plan::{EngineError, Plan};
 use super::recorder::{Recorder, Window};
 use super::result::{ClientCpu, Ended, HostRun, Lost, Pace, Run, Stall};
@@ -24,8 +26,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-/// How often [`Stop`] is looked at.
-const LOOK: Duration = Duration::from_millis(20);
 /// Workers get the order to work this long before it begins.
 const NOTICE: Duration = Duration::from_millis(2);
 /// Hosts get it this long before.
@@ -33,41 +33,6 @@ const NOTICE_TO_HOSTS: Duration = Duration::from_millis(300);
 
 /// Connections of a host have numbers that begin with that of its first worker.
 const FLOWS_OF_A_HOST: u32 = 32;
-
-/// Is told where a ramp is: to take packet captures and metrics of the server, or to show it. All calls come from the
-/// thread that runs the engine, which waits for them.
-pub trait Hooks {
-    /// Before the sessions of a load point are made: a capture that begins here knows all of them.
-    fn point_begins(&mut self, users: u32) {
-        let _ = users;
-    }
-
-    /// Sessions are made, users are about to work. The warm-up comes first.
-    fn work_begins(&mut self, users: u32) {
-        let _ = users;
-    }
-
-    /// The measured part begins now. What takes long here makes the call of `measuring_ends` late.
-    fn measuring_begins(&mut self) {}
-
-    /// The measured part has ended, and all operations that began in it too.
-    fn measuring_ends(&mut self) {}
-
-    /// A load point is over, and this is what came out; with every command where the plan says so.
-    fn point_ends(&mut self, run: &Run, exchanges: Option<Exchanges>) {
-        let _ = (run, exchanges);
-    }
-}
-
-/// Nobody wants to know.
-impl Hooks for () {}
-
-/// What belongs to the caller.
-pub(crate) struct Surroundings<'a> {
-    pub(crate) hooks: &'a mut dyn Hooks,
-    pub(crate) live: &'a LiveFigures,
-    pub(crate) stop: &'a Stop,
-}
 
 /// What a load point puts on the server.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -295,7 +260,7 @@ impl<'a> Engine<'a> {
     ) -> (Vec<Worked>, ProcessTime) {
         let asked = self.order(|_| Order::Work { begin, window, schedule });
         let users = self.surroundings.live.users();
-        let mut meter = Meter { users, window, phase: Phase::Warmup, began: None, used: None };
+        let mut meter = Meter::new(users, window);
         let mut parts: Vec<Worked> = Vec::new();
         for reply in self.collect(asked, control, Some(&mut meter)) {
             if let Reply::Worked(worked) = reply {
@@ -492,50 +457,5 @@ impl<'a> Engine<'a> {
     fn host(&self, lane: usize, users: u32) -> Option<(String, u32)> {
         let host = self.lanes[lane].host.as_ref()?;
         Some((host.name.clone(), host.share.sessions(users.saturating_mul(self.plan.sessions_per_user))))
-    }
-}
-
-/// Follows the clock through a load point: tells when the measured part begins and ends, and what it cost.
-struct Meter {
-    users: u32,
-    window: Window,
-    phase: Phase,
-    began: Option<ProcessTime>,
-    used: Option<ProcessTime>,
-}
-
-impl Meter {
-    /// Until the next moment that matters, or the next look at [`Stop`].
-    fn wait(&self) -> Duration {
-        let next = match self.phase {
-            Phase::Warmup => self.window.start,
-            Phase::Measuring => self.window.end,
-            _ => return LOOK,
-        };
-        next.saturating_duration_since(Instant::now()).min(LOOK)
-    }
-
-    fn look(&mut self, surroundings: &mut Surroundings<'_>, over: bool) {
-        let now = Instant::now();
-        if self.phase == Phase::Warmup && now >= self.window.start {
-            self.phase = Phase::Measuring;
-            self.began = Some(ProcessTime::now());
-            surroundings.live.enter(self.phase, self.users);
-            surroundings.hooks.measuring_begins();
-        }
-        if matches!(self.phase, Phase::Warmup | Phase::Measuring) && (over || now >= self.window.end) {
-            self.used = self.began.map(|began| ProcessTime::now().since(began));
-            self.phase = Phase::Ending;
-            surroundings.live.enter(self.phase, self.users);
-        }
-    }
-
-    /// Processor time of the measured part, as far as it came.
-    fn finish(mut self, surroundings: &mut Surroundings<'_>) -> ProcessTime {
-        self.look(surroundings, true);
-        if self.began.is_some() {
-            surroundings.hooks.measuring_ends();
-        }
-        self.used.unwrap_or_default()
     }
 }

@@ -8,7 +8,8 @@ mod jobs;
 mod mock;
 mod open;
 
-use super::load::{Engine, Surroundings, with_engine};
+use super::hooks::Surroundings;
+use super::load::{Engine, with_engine};
 use super::*;
 use mock::{MockServer, Reads};
 use result::Run;

@@ -1,0 +1,60 @@
+//! When the measured part of a load point begins and ends, and what it costs this process.
+
+use super::cpu::ProcessTime;
+use super::hooks::Surroundings;
+use super::live_figures::Phase;
+use super::recorder::Window;
+use std::time::{Duration, Instant};
+
+/// How often [`Stop`](super::Stop) is looked at.
+pub(super) const LOOK: Duration = Duration::from_millis(20);
+
+/// Follows the clock through a load point: tells when the measured part begins and ends, and what it cost.
+pub(super) struct Meter {
+    users: u32,
+    window: Window,
+    phase: Phase,
+    began: Option<ProcessTime>,
+    used: Option<ProcessTime>,
+}
+
+impl Meter {
+    /// Of a load point that is about to begin.
+    pub(super) fn new(users: u32, window: Window) -> Meter {
+        Meter { users, window, phase: Phase::Warmup, began: None, used: None }
+    }
+
+    /// Until the next moment that matters, or the next look at [`Stop`](super::Stop).
+    pub(super) fn wait(&self) -> Duration {
+        let next = match self.phase {
+            Phase::Warmup => self.window.start,
+            Phase::Measuring => self.window.end,
+            _ => return LOOK,
+        };
+        next.saturating_duration_since(Instant::now()).min(LOOK)
+    }
+
+    pub(super) fn look(&mut self, surroundings: &mut Surroundings<'_>, over: bool) {
+        let now = Instant::now();
+        if self.phase == Phase::Warmup && now >= self.window.start {
+            self.phase = Phase::Measuring;
+            self.began = Some(ProcessTime::now());
+            surroundings.live.enter(self.phase, self.users);
+            surroundings.hooks.measuring_begins();
+        }
+        if matches!(self.phase, Phase::Warmup | Phase::Measuring) && (over || now >= self.window.end) {
+            self.used = self.began.map(|began| ProcessTime::now().since(began));
+            self.phase = Phase::Ending;
+            surroundings.live.enter(self.phase, self.users);
+        }
+    }
+
+    /// Processor time of the measured part, as far as it came.
+    pub(super) fn finish(mut self, surroundings: &mut Surroundings<'_>) -> ProcessTime {
+        self.look(surroundings, true);
+        if self.began.is_some() {
+            surroundings.hooks.measuring_ends();
+        }
+        self.used.unwrap_or_default()
+    }
+}
