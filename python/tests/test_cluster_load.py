@@ -165,7 +165,7 @@ def test_what_needs_one_machine_is_refused() -> None:
         load(by="share")
     with pytest.raises(smbscope.RunError, match="a local folder is that of one machine"):
         load(target="file:/tmp")
-    with pytest.raises(smbscope.RunError, match="cannot join the Ray cluster 127.0.0.1:1: Connection refused"):
+    with pytest.raises(smbscope.RunError, match=r"cannot join the Ray cluster 127\.0\.0\.1:1: Connection refused"):
         cluster.bench(address="127.0.0.1:1", users=1, workload="echo")
 
 
