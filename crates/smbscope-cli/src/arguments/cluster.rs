@@ -9,7 +9,7 @@ pub struct ClusterArguments {
     /// Let users work on the hosts of this Ray cluster: `HOST:PORT`, `auto` for the one that runs, or `local` for this machine.
     ///
     /// Needs the Python package: `pip install 'smbscope[ray]'`. Passwords go to the hosts through Ray.
-    #[arg(long = "cluster", value_name = "ADDRESS")]
+    #[arg(hide_short_help = true, long = "cluster", value_name = "ADDRESS")]
     pub address: Option<String>,
 
     /// Start N load generators on each host of the cluster.
