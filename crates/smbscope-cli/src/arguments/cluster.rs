@@ -4,15 +4,14 @@ use clap::Args;
 
 /// Where users work.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Cluster")]
 pub struct ClusterArguments {
     /// Let users work on the hosts of this Ray cluster: `HOST:PORT`, `auto` for the one that runs, or `local` for this machine.
     ///
     /// Needs the Python package: `pip install 'smbscope[ray]'`. Passwords go to the hosts through Ray.
-    #[arg(hide_short_help = true, long = "cluster", value_name = "ADDRESS")]
+    #[arg(hide_short_help = true, long = "cluster", value_name = "ADDRESS", help_heading = "Cluster")]
     pub address: Option<String>,
 
     /// Start N load generators on each host of the cluster.
-    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Cluster")]
     pub slots: u16,
 }
