@@ -19,7 +19,7 @@ pub(super) fn render(page: &mut Page, run: &Run) {
         ("Median", 0),
         ("p95", 0),
         ("p99", 2),
-        ("CPU", 1),
+        ("Client CPU", 1),
         ("Busiest", 5),
         ("Clock", 0),
         ("±", 0),
@@ -35,7 +35,7 @@ pub(super) fn render(page: &mut Page, run: &Run) {
     });
     let left_out = Table::new(columns).section("Load hosts", lines).render(page);
     let text = "Clock: by how much the clock of the host is ahead of that of the driver (behind where negative), and the most \
-                that this can be wrong by. CPU and the busiest thread in percent of one processor.";
+                that this can be wrong by. Client CPU and its busiest thread in percent of one processor.";
     page.note(text, &left_out);
 }
 
