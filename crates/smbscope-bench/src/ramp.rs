@@ -71,10 +71,9 @@ fn load(
 ) -> Result<Option<engine::Capacity>, Error> {
     let (plan, server) = (&setup.options.plan, &setup.site.options);
     let scripts = |number| setup.script(number);
-    match (&setup.options.capacity, fleet) {
-        (None, None) => engine::run(plan, server, &scripts, hooks, live, stop).map(|_| None),
-        (None, Some(fleet)) => engine::run_on(fleet, plan, server, &scripts, hooks, live, stop).map(|_| None),
-        (Some((criterion, search)), fleet) => {
+    match &setup.options.capacity {
+        None => engine::run_on(fleet, plan, server, &scripts, hooks, live, stop).map(|_| None),
+        Some((criterion, search)) => {
             engine::find_capacity(plan, criterion, *search, fleet, server, &scripts, hooks, live, stop).map(Some)
         }
     }

@@ -60,6 +60,7 @@ use load::{Engine, with_engine, with_hosts};
 use perform::Server;
 use result::{Ended, Run};
 use timers::Time;
+use worker::Scripts;
 
 /// Runs every load point of the plan on a server and yields them in their order, up to the one that was interrupted,
 /// stopped or failed. Blocks until all sessions are ended.
@@ -74,14 +75,12 @@ pub fn run(
     live: &LiveFigures,
     stop: &Stop,
 ) -> Result<Vec<Run>, EngineError> {
-    let server = Server::new(options, plan.connections_per_session, plan.seed);
-    let surroundings = Surroundings { hooks, live, stop };
-    with_engine(plan, plan.users.most(), server, scripts, Time::Real, surroundings, |engine| ramp(plan, engine))
+    run_on(None, plan, options, scripts, hooks, live, stop)
 }
 
-/// The same with the users of a fleet of hosts; `scripts` are those that its workload makes there.
+/// The same with the users of a fleet of hosts, where there is one; `scripts` are those that its workload makes there.
 pub fn run_on(
-    fleet: Fleet,
+    fleet: Option<Fleet>,
     plan: &Plan,
     options: &Options,
     scripts: &(dyn Fn(u32) -> Box<dyn Script> + Sync),
@@ -90,11 +89,12 @@ pub fn run_on(
     stop: &Stop,
 ) -> Result<Vec<Run>, EngineError> {
     let surroundings = Surroundings { hooks, live, stop };
-    with_hosts(plan, fleet, options, scripts, surroundings, |engine| ramp(plan, engine))
+    with_users(fleet, plan, plan.users.most(), options, scripts, surroundings, |engine| ramp(plan, engine))
 }
 
 /// Searches for the most users with whom a criterion is met, or for the highest rate where the plan has rates, instead of
-/// the plan's load points. What the plan says of a load point holds for each that is tried. Users are those of a fleet where there is one.
+/// the plan's load points. What the plan says of a load point holds for each that is tried. Users are those of a fleet
+/// where there is one.
 #[expect(clippy::too_many_arguments, reason = "the settings of a run, and what is searched for")]
 pub fn find_capacity(
     plan: &Plan,
@@ -110,12 +110,24 @@ pub fn find_capacity(
     criterion.check(scripts(0).operations())?;
     let surroundings = Surroundings { hooks, live, stop };
     let most = if plan.rates.is_empty() { search.most } else { plan.users.most() };
-    let search = |engine: &mut Engine<'_>| capacity::search(engine, criterion, search);
+    with_users(fleet, plan, most, options, scripts, surroundings, |engine| capacity::search(engine, criterion, search))
+}
+
+/// Lets `ramp` run load points with the users of a fleet, or with up to `most` of this process.
+fn with_users<R>(
+    fleet: Option<Fleet>,
+    plan: &Plan,
+    most: u32,
+    options: &Options,
+    scripts: Scripts<'_>,
+    surroundings: Surroundings<'_>,
+    ramp: impl FnOnce(&mut Engine<'_>) -> R,
+) -> Result<R, EngineError> {
     if let Some(fleet) = fleet {
-        return with_hosts(plan, fleet, options, scripts, surroundings, search);
+        return with_hosts(plan, fleet, options, scripts, surroundings, ramp);
     }
     let server = Server::new(options, plan.connections_per_session, plan.seed);
-    with_engine(plan, most, server, scripts, Time::Real, surroundings, search)
+    with_engine(plan, most, server, scripts, Time::Real, surroundings, ramp)
 }
 
 /// The load points of the plan.
