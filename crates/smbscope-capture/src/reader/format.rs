@@ -116,16 +116,6 @@ impl Format {
         }
     }
 
-    /// Length of the record at the start of the window, unchecked: good enough to guess what is read next.
-    #[inline]
-    pub(super) fn record_length(&self, window: &[u8]) -> Option<usize> {
-        match self {
-            Format::Pcap(header) => header.record_length(window),
-            Format::Pcapng(section) => section.record_length(window),
-            Format::Snoop(header) => header.record_length(window),
-        }
-    }
-
     /// Looks at the record at the start of the window.
     #[inline]
     pub(super) fn step(&mut self, interfaces: &mut Interfaces, window: &[u8]) -> Step {

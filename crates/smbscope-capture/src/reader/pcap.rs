@@ -132,12 +132,6 @@ impl Pcap {
         self.snap_length
     }
 
-    /// Length of the record, unchecked.
-    #[inline]
-    pub(super) fn record_length(&self, window: &[u8]) -> Option<usize> {
-        Some(usize::from(self.record_header) + self.order.u32(window, 8)? as usize)
-    }
-
     /// Looks at the record at the start of the window.
     #[inline]
     pub(super) fn step(&self, window: &[u8]) -> Step {

@@ -156,12 +156,6 @@ impl Section {
         Section { order: ByteOrder::LITTLE, first: 0, count: 0, last_time: 0 }
     }
 
-    /// Length of the block, unchecked, and wrong where the byte order changes.
-    #[inline]
-    pub(super) fn record_length(&self, window: &[u8]) -> Option<usize> {
-        Some((self.order.u32(window, 4)? as usize).max(BLOCK_OVERHEAD).next_multiple_of(4))
-    }
-
     /// Looks at the block at the start of the window.
     #[inline]
     pub(super) fn step(&mut self, interfaces: &mut Interfaces, window: &[u8]) -> Step {

@@ -243,10 +243,7 @@ impl CaptureSet {
         if capture.is_in_memory() {
             let runs = std::mem::take(&mut capture.survey.runs);
             let ends = runs.iter().skip(1).map(|run| run.number).chain([u64::MAX]);
-            // The marks serve one reader that goes through the whole file.
-            let mut marks = capture.survey.marks.take().filter(|_| runs.len() == 1);
-            let stretches =
-                runs.iter().zip(ends).map(|(run, end)| (run, Source::Bytes(Stretch::new(run, end, marks.take()))));
+            let stretches = runs.iter().zip(ends).map(|(run, end)| (run, Source::Bytes(Stretch::new(run, end))));
             let mut window = window;
             lanes.extend(stretches.map(|(run, source)| {
                 let first = if window.is_some() { capture.survey.first.unwrap_or(run.time) } else { run.time };

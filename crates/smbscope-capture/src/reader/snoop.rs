@@ -40,11 +40,6 @@ impl Snoop {
         self.link_type
     }
 
-    /// Length of the record, unchecked.
-    pub(super) fn record_length(&self, window: &[u8]) -> Option<usize> {
-        Some((ByteOrder::BIG.u32(window, 8)? as usize).max(RECORD_HEADER))
-    }
-
     /// Looks at the record at the start of the window.
     pub(super) fn step(&self, window: &[u8]) -> Step {
         let field = |at| ByteOrder::BIG.u32(window, at);

@@ -7,7 +7,7 @@ use super::record::{Skipped, Step};
 use super::runs::Run;
 use super::stream::{self, ENDS_INSIDE, Next, Stream};
 use super::survey::Survey;
-use super::warm::{Marks, Warmer};
+use super::warm::Warmer;
 use std::time::Duration;
 
 /// A packet that has been found, and where its bytes are.
@@ -47,19 +47,19 @@ pub(super) struct Stretch {
     shift: i64,
     /// Number of the packet that ends the stretch, not in it.
     end_number: u64,
-    warmer: Option<Box<Warmer>>,
+    warmer: Warmer,
 }
 
 impl Stretch {
     /// From the start of `run` up to the packet `end_number`.
-    pub(super) fn new(run: &Run, end_number: u64, marks: Option<Marks>) -> Stretch {
+    pub(super) fn new(run: &Run, end_number: u64) -> Stretch {
         Stretch {
             position: usize::try_from(run.position).unwrap_or(usize::MAX),
             format: run.format,
             next_number: run.number,
             shift: run.shift,
             end_number,
-            warmer: marks.map(|marks| Box::new(Warmer::new(marks))),
+            warmer: Warmer::default(),
         }
     }
 }
@@ -103,9 +103,7 @@ impl Stretch {
     #[inline(always)]
     pub(super) fn next(&mut self, bytes: &[u8], interfaces: &mut Interfaces, mut survey: Option<&mut Survey>) -> Found {
         while self.next_number < self.end_number {
-            if let Some(warmer) = &mut self.warmer {
-                warmer.at(self.position, &self.format, bytes);
-            }
+            self.warmer.at(self.position, bytes);
             let window = bytes.get(self.position..).unwrap_or_default();
             match self.format.step(interfaces, window) {
                 Step::Packet(mut record, length) => {

@@ -9,7 +9,7 @@ use super::pcapng::Interfaces;
 use super::record::{Record, Skipped, Step};
 use super::runs::{Descent, Run};
 use super::stream::{self, ENDS_INSIDE, Next, Stream};
-use super::warm::Marks;
+use super::warm::Warmer;
 use smbscope_model::ClockStep;
 
 /// Packets that a reorder window holds, and bytes of their records.
@@ -51,8 +51,6 @@ pub(super) struct Survey {
     /// Where time goes back; none once there are more places than clock steps are looked for.
     pub(super) descents: Vec<Descent>,
     recent: Recent,
-    /// Where records start, for a reader that goes straight through a file in memory.
-    pub(super) marks: Option<Marks>,
     max_runs: usize,
     too_many_runs: bool,
     previous: i64,
@@ -229,10 +227,10 @@ impl Survey {
         mut release: impl FnMut(usize),
     ) {
         let mut position = start;
-        let mut marks = Marks::for_length(bytes.len());
+        let mut warmer = Warmer::default();
         loop {
             let window = bytes.get(position..).unwrap_or_default();
-            marks.record(position as u64);
+            warmer.at(position, bytes);
             let (length, passed) = match format.step(interfaces, window) {
                 Step::Packet(record, length) => {
                     self.packet(&record, length, position as u64, &format);
@@ -258,7 +256,6 @@ impl Survey {
             release(position);
         }
         self.length = position as u64;
-        self.marks = Some(marks);
     }
 
     /// Walks over a stream to its end.
