@@ -14,6 +14,7 @@ mod content;
 mod encrypted;
 mod flow;
 mod framer;
+mod gathered;
 mod least;
 mod ledger;
 mod losses;

@@ -10,6 +10,7 @@
 
 use crate::analyzer::{Analyzer, Options, Outcome};
 use crate::channels::Channels;
+use crate::gathered::Gathered;
 use crate::partial::Partial;
 pub use crate::partial::{Analysis, SKIPPED_LISTED};
 use crate::sink::ExchangeSink;
@@ -28,16 +29,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Into how many parts the flows are divided.
 pub const SHARDS: usize = 16;
-/// Segments of a shard that are gathered at least, as handing them over costs something too.
-const BATCH_LEAST: usize = 1024;
-/// Segments of each connection that are gathered, on average, so that it pays to get its state into the caches.
-const BATCH_OF_EACH: usize = 128;
-/// Segments of a shard that are gathered at most.
-const BATCH_SEGMENTS: usize = 16384;
-/// Copied bytes of them.
-const BATCH_BYTES: usize = 2 << 20;
-/// Batches that may wait for a worker.
-const BATCHES_AHEAD: usize = 2;
+/// Batches that may wait for a worker, so that one goes on while another has more to do.
+const BATCHES_AHEAD: usize = 8;
 /// Packets between two calls of the observer.
 const INTERVAL: usize = 1 << 12;
 
@@ -335,41 +328,6 @@ impl Reader {
         self.partial.add_ports(self.decoder.ports());
         self.partial.add_skipped(self.decoder.skipped(usize::MAX).into_iter().map(|one| (one.protocol, one.packets)));
         self.partial
-    }
-}
-
-/// The segments that each shard has gathered.
-struct Gathered(Vec<Batch>);
-
-impl Gathered {
-    fn new(shards: usize) -> Gathered {
-        Gathered((0..shards).map(|_| Batch::default()).collect())
-    }
-
-    /// Adds a segment; `full` empties the batch, or takes it away and leaves an empty one.
-    #[inline]
-    fn push(
-        &mut self,
-        shard: usize,
-        segment: &TcpSegment<'_>,
-        backing: Option<&Arc<Backing>>,
-        mut full: impl FnMut(usize, &mut Batch),
-    ) {
-        let batch = &mut self.0[shard];
-        if !batch.fits(segment) {
-            full(shard, batch);
-        }
-        batch.push(segment, backing);
-        let enough = (batch.connections() * BATCH_OF_EACH).clamp(BATCH_LEAST, BATCH_SEGMENTS);
-        if batch.len() >= enough || batch.copied_bytes() >= BATCH_BYTES {
-            full(shard, batch);
-        }
-    }
-
-    /// What is left.
-    fn finish(&mut self, mut take: impl FnMut(usize, &mut Batch)) {
-        let left = self.0.iter_mut().enumerate().filter(|(_, batch)| !batch.is_empty());
-        left.for_each(|(shard, batch)| take(shard, batch));
     }
 }
 

@@ -42,6 +42,6 @@ mod tests {
             warmer.at(position, &bytes);
             warmer.warm_until
         });
-        assert_eq!(until, [2_048, 2_112, 3_584, 7_548, 10_044, 10_044, 20_000]);
+        assert_eq!(until, [2_048, 2_112, 3_584, 7_548, 10_024, 10_024, 20_000]);
     }
 }

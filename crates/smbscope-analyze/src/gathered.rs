@@ -1,0 +1,140 @@
+//! What each shard has gathered, and when it is handed over.
+//!
+//! Shards gather at about the same pace. If each were handed over when it is full, all would be full at once: whoever
+//! takes them would have them all to do, and then nothing for as long as it takes to fill them again. So there is room for
+//! half of what they ask for together, and the fullest goes when that is taken: they go in turn, as full as before.
+
+use smbscope_capture::TcpSegment;
+use smbscope_capture::batch::Batch;
+use smbscope_capture::reader::Backing;
+use std::sync::Arc;
+
+/// Segments of a shard that are gathered at least, as handing them over costs something too.
+const BATCH_LEAST: usize = 1024;
+/// Segments of each connection that are gathered, on average, so that it pays to get its state into the caches.
+const BATCH_OF_EACH: usize = 128;
+/// Segments of a shard that are gathered at most, but for those between two looks.
+const BATCH_SEGMENTS: usize = 16384;
+/// Copied bytes of them.
+const BATCH_BYTES: usize = 2 << 20;
+/// Segments between two looks at all shards.
+const INTERVAL: usize = 512;
+
+/// The segments that each shard has gathered.
+pub(crate) struct Gathered {
+    batches: Vec<Batch>,
+    until_look: usize,
+}
+
+impl Gathered {
+    pub(crate) fn new(shards: usize) -> Gathered {
+        Gathered { batches: (0..shards).map(|_| Batch::default()).collect(), until_look: INTERVAL }
+    }
+
+    /// Adds a segment; `take` empties a batch, or takes it away and leaves an empty one. When it is called depends on the
+    /// segments alone.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        shard: usize,
+        segment: &TcpSegment<'_>,
+        backing: Option<&Arc<Backing>>,
+        mut take: impl FnMut(usize, &mut Batch),
+    ) {
+        let batch = &mut self.batches[shard];
+        if !batch.fits(segment) {
+            take(shard, batch);
+        }
+        batch.push(segment, backing);
+        if batch.copied_bytes() >= BATCH_BYTES {
+            take(shard, batch);
+        }
+        self.until_look -= 1;
+        if self.until_look == 0 {
+            self.until_look = INTERVAL;
+            if let Some(shard) = self.due() {
+                take(shard, &mut self.batches[shard]);
+            }
+        }
+    }
+
+    /// The shard that is to be handed over, if one is.
+    #[inline(never)]
+    fn due(&self) -> Option<usize> {
+        let filled = self.batches.iter().filter(|batch| !batch.is_empty());
+        let (gathered, asked) =
+            filled.fold((0, 0), |(gathered, asked), batch| (gathered + batch.len(), asked + enough(batch)));
+        let (shard, fullest) = self.batches.iter().enumerate().max_by_key(|(_, batch)| batch.len())?;
+        let is_due = fullest.len() >= enough(fullest) || 2 * gathered >= asked && fullest.len() >= BATCH_LEAST;
+        is_due.then_some(shard)
+    }
+
+    /// What is left.
+    pub(crate) fn finish(&mut self, mut take: impl FnMut(usize, &mut Batch)) {
+        let left = self.batches.iter_mut().enumerate().filter(|(_, batch)| !batch.is_empty());
+        left.for_each(|(shard, batch)| take(shard, batch));
+    }
+}
+
+/// How many segments a shard asks for.
+fn enough(batch: &Batch) -> usize {
+    (batch.connections() * BATCH_OF_EACH).clamp(BATCH_LEAST, BATCH_SEGMENTS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smbscope_capture::{TcpFlags, WindowScale};
+    use smbscope_model::Stamp;
+    use std::net::SocketAddr;
+
+    /// The sizes of the batches of so many shards, each of `connections`, that get their segments in turn.
+    fn sizes(shards: usize, connections: u16, segments: usize) -> Vec<(usize, usize)> {
+        let mut gathered = Gathered::new(shards);
+        let mut sizes = Vec::new();
+        for ordinal in 0..segments {
+            let (shard, connection) = (ordinal % shards, (ordinal / shards) as u16 % connections);
+            let segment = TcpSegment {
+                ordinal: ordinal as u64,
+                first: Stamp::default(),
+                stamp: Stamp::default(),
+                source: SocketAddr::from(([10, 0, 0, shard as u8], 50_000 + connection)),
+                destination: SocketAddr::from(([10, 0, 1, 1], 445)),
+                sequence: 0,
+                acknowledgment: 0,
+                flags: TcpFlags(TcpFlags::ACK),
+                window: 0,
+                window_scale: WindowScale::Unknown,
+                timestamp_value: None,
+                names_later_bytes: false,
+                ip_id: None,
+                hops_left: 64,
+                payload: &[],
+                payload_length: 0,
+            };
+            let mut take = |shard: usize, batch: &mut Batch| {
+                sizes.push((shard, batch.len()));
+                batch.clear();
+            };
+            gathered.push(shard, &segment, None, &mut take);
+        }
+        sizes
+    }
+
+    #[test]
+    fn shards_go_in_turn_and_as_full_as_they_ask_for() {
+        // 16 shards of 32 connections ask for 4,096 segments each; half of that is 32,768, and 16 go from there.
+        let sizes = sizes(16, 32, 400_000);
+        let late = &sizes[sizes.len() - 16..];
+        let mut shards: Vec<usize> = late.iter().map(|(shard, _)| *shard).collect();
+        shards.sort_unstable();
+        assert_eq!(shards, (0..16).collect::<Vec<_>>());
+        assert!(late.iter().all(|(_, size)| (3_400..=4_600).contains(size)), "{late:?}");
+    }
+
+    #[test]
+    fn one_shard_alone_has_half_of_what_it_asks_for_but_no_less_than_the_least() {
+        assert_eq!(sizes(1, 4, 5_000), [(0, 1_024); 4]);
+        assert_eq!(sizes(1, 1_000, 40_000), [(0, 8_192); 4]);
+    }
+}
