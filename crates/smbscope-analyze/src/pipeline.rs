@@ -65,6 +65,9 @@ pub enum Failure {
 
 /// What is done for every exchange, on the thread that found it.
 pub trait Sink: Send {
+    /// What comes now is of this shard; its exchanges come in the same order whatever threads there are.
+    fn turn_to(&mut self, _shard: usize) {}
+
     /// An exchange is over.
     fn exchange(&mut self, exchange: &Exchange);
 
@@ -137,7 +140,7 @@ fn follow(
                 };
                 reader.read(set, &stop, observe, |_| {}, take)?;
             }
-            vec![worker.finish()]
+            vec![worker.finish(0)]
         }
         (Threading::Workers, sinks) => std::thread::scope(|scope| {
             let count = sinks.len();
@@ -149,7 +152,7 @@ fn follow(
                 threads.push(scope.spawn(move || {
                     let mut worker = Worker::new(index, count, work, &mut **sink);
                     worker.work(&batches, &empties);
-                    worker.finish()
+                    worker.finish(index)
                 }));
                 lines.push(line);
             }
@@ -266,7 +269,7 @@ impl<'s> Follower<'s> {
     pub fn finish(self) -> Result<Partial, Failure> {
         let mut partial = Partial::new(self.connections_max);
         partial.add_clock_steps(&self.steps_back);
-        self.worker.finish().into_iter().for_each(|outcome| partial.add(outcome));
+        self.worker.finish(0).into_iter().for_each(|outcome| partial.add(outcome));
         partial.add_sessions(self.channels.met());
         // Sessions are met until the last flow is over.
         let is_coupled = self.sharding != Sharding::None && self.channels.are_coupled();
@@ -382,9 +385,12 @@ struct Work<'a> {
 
 /// The shards of one thread.
 struct Worker<'s> {
+    sink: Rc<RefCell<&'s mut dyn Sink>>,
     /// Shard `i` is at `i / stride`.
     stride: usize,
     shards: Vec<FlowTable<Analyzer<Emit<'s>>>>,
+    /// Whose exchanges come now, as far as the sink knows.
+    at: Option<usize>,
     /// Whether segments are taken connection by connection.
     by_connection: bool,
     order: Order,
@@ -403,11 +409,22 @@ impl<'s> Worker<'s> {
             }
             FlowTable::within(analyzer, options.limits.flows).beside(options.beside)
         });
-        Worker { stride: count, shards: tables.collect(), by_connection, order: Order::default() }
+        let shards = tables.collect();
+        Worker { sink, stride: count, shards, at: None, by_connection, order: Order::default() }
+    }
+
+    /// What comes now is of this shard.
+    #[inline]
+    fn turn_to(&mut self, shard: usize) {
+        if self.at != Some(shard) {
+            self.at = Some(shard);
+            self.sink.borrow_mut().turn_to(shard);
+        }
     }
 
     #[inline]
     fn segment(&mut self, shard: usize, segment: &TcpSegment<'_>) {
+        self.turn_to(shard);
         self.shards[shard / self.stride].segment(segment);
     }
 
@@ -415,6 +432,7 @@ impl<'s> Worker<'s> {
     fn take(&mut self, shard: usize, batch: &Batch) {
         match batch.begins() {
             Some(begins) if self.by_connection => {
+                self.turn_to(shard);
                 self.shards[shard / self.stride].stretch(begins, batch.by_connection(&mut self.order));
             }
             _ => batch.iter().for_each(|segment| self.segment(shard, &segment)),
@@ -430,7 +448,14 @@ impl<'s> Worker<'s> {
         }
     }
 
-    fn finish(self) -> Vec<Outcome> {
-        self.shards.into_iter().map(|table| table.finish().finish()).collect()
+    /// `index` is that of the thread, and of its first shard.
+    fn finish(mut self, index: usize) -> Vec<Outcome> {
+        let shards = std::mem::take(&mut self.shards).into_iter().zip((index..).step_by(self.stride));
+        shards
+            .map(|(table, shard)| {
+                self.turn_to(shard);
+                table.finish().finish()
+            })
+            .collect()
     }
 }

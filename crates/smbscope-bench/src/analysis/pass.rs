@@ -13,11 +13,10 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    /// The fastest way, for inputs that can be read again. Slices depend on the order of the exchanges.
+    /// The fastest way, for inputs that can be read again.
     pub(super) fn first(inputs: &[Input], options: &AnalysisOptions) -> Pass {
         let memory = options.memory;
         match inputs.iter().all(Input::can_be_read_again) {
-            true if !options.by.is_empty() => Pass { in_order: true, sharding: Sharding::None, memory },
             true => Pass { in_order: true, sharding: Sharding::Connections, memory },
             false => Pass { in_order: false, sharding: Sharding::None, memory },
         }

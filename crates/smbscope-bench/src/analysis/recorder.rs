@@ -102,7 +102,6 @@ impl Recorded {
 /// Counts the exchanges of one thread.
 pub(super) struct Recorder<'f> {
     chooser: Chooser<'f>,
-    /// With slices it sees every exchange in one order, so there is one thread for exchanges then.
     recorded: Recorded,
 }
 
@@ -128,6 +127,10 @@ impl<'f> Recorder<'f> {
 }
 
 impl Sink for Recorder<'_> {
+    fn turn_to(&mut self, shard: usize) {
+        self.recorded.aggregator.turn_to(shard);
+    }
+
     fn exchange(&mut self, exchange: &Exchange) {
         let chosen = self.chooser.chooses(exchange);
         // Time is that of whole connections.

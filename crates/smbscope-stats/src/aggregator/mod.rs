@@ -10,7 +10,7 @@ use crate::caching::CachingTable;
 use crate::entity::{EntityTable, FileKey, Keeps};
 use crate::heatmap::HeatTable;
 use crate::row::{Counted, Tally};
-use crate::slices::{Dimension, Slicer, Sort};
+use crate::slices::{Dimension, Parts, Sort};
 use crate::slowest::Slowest;
 use crate::split::{SplitTable, Stretch};
 use crate::summary::{Limit, Summary};
@@ -49,7 +49,7 @@ pub struct Aggregator {
     splits: SplitTable,
     /// Where slices were asked for, with their order. They are not serialized, as they depend on the order of exchanges.
     #[serde(skip)]
-    slicer: Option<(Slicer, Sort)>,
+    slices: Option<(Parts, Sort)>,
     first: Option<Timestamp>,
     last: Option<Timestamp>,
 }
@@ -101,7 +101,7 @@ impl Aggregator {
             slowest: Slowest::default(),
             caching: CachingTable::new(),
             splits: SplitTable::new(),
-            slicer: None,
+            slices: None,
             first: None,
             last: None,
         }
@@ -126,7 +126,15 @@ impl Aggregator {
 
     /// With slices by these dimensions together, in this order; without any where there is none.
     pub fn sliced(self, by: &[Dimension], sort: Sort) -> Aggregator {
-        Aggregator { slicer: (!by.is_empty()).then(|| (Slicer::new(by), sort)), ..self }
+        Aggregator { slices: (!by.is_empty()).then(|| (Parts::new(by), sort)), ..self }
+    }
+
+    /// The exchanges that come now are of this part of all. Which slices are kept, where they are too many, depends on the
+    /// order of the exchanges in each part alone, whoever counts it, as long as one does.
+    pub fn turn_to(&mut self, part: usize) {
+        if let Some((slices, _)) = &mut self.slices {
+            slices.turn_to(part);
+        }
     }
 
     /// Counts an exchange.
@@ -152,8 +160,8 @@ impl Aggregator {
         }
         self.slowest.record(exchange);
         self.caching.record(exchange);
-        if let Some((slicer, _)) = &mut self.slicer {
-            slicer.record(exchange);
+        if let Some((slices, _)) = &mut self.slices {
+            slices.record(exchange);
         }
         if !self.of_one_share {
             let (client, server) = (exchange.endpoints.client.ip(), exchange.endpoints.server);
@@ -207,7 +215,8 @@ impl Aggregator {
         self.splits.closed(connection, &mut |from, to| self.timeline.busy(from, to));
     }
 
-    /// Adds what another aggregator counted. The order of merges does not matter, unless there are more slices than are kept.
+    /// Adds what another aggregator counted. The order of merges does not matter, unless both have more slices of one part
+    /// than are kept.
     pub fn merge(&mut self, other: Aggregator) {
         let folded = &mut self.folded;
         self.leaves.merge(&other.leaves, Tally::merge, |kind, tally| fold(folded, kind, tally));
@@ -224,7 +233,7 @@ impl Aggregator {
         self.slowest.merge(&other.slowest);
         self.caching.merge(&other.caching);
         self.splits.merge(other.splits);
-        if let (Some((mine, _)), Some((theirs, _))) = (&mut self.slicer, &other.slicer) {
+        if let (Some((mine, _)), Some((theirs, _))) = (&mut self.slices, other.slices) {
             mine.merge(theirs);
         }
         self.first = match (self.first, other.first) {
@@ -236,7 +245,7 @@ impl Aggregator {
 
     /// Whether all connections are over and there are no slices: what it counted can then be serialized.
     pub fn is_settled(&self) -> bool {
-        self.splits.is_settled() && self.slicer.is_none()
+        self.splits.is_settled() && self.slices.is_none()
     }
 
     /// What was counted of each kind of commands, in their order; of at most [`LEAVES_MAX`] kinds.
@@ -301,7 +310,7 @@ impl Aggregator {
             slowest: self.slowest.finish(),
             caching: self.caching.finish(),
             splits: self.splits.finish(),
-            slices: self.slicer.as_ref().map(|(slicer, sort)| slicer.finish(*sort)),
+            slices: self.slices.as_ref().map(|(slices, sort)| slices.finish(*sort)),
             first: self.first,
             last: self.last,
         }

@@ -4,16 +4,19 @@
 //! longest are kept: see `table` for how, and for what is guaranteed. Whatever is evicted is added up in one slice, so
 //! that the slices always add up to all commands.
 //!
-//! The order of the exchanges decides which slices are evicted. So a slicer of a capture sees them all, in one order; what
-//! the workers of a load client counted merges, with the same guarantees.
+//! The order of the exchanges decides which slices are evicted. So the slicer of a part of a capture sees all of that, in one
+//! order, and the parts are merged in the order of their numbers ([`Parts`]); what the workers of a load client counted merges
+//! with the same guarantees.
 
 mod dimension;
+mod parts;
 mod table;
 
 #[cfg(test)]
 mod tests;
 
 pub use dimension::{Dimension, Field, Part, Piece};
+pub(crate) use parts::Parts;
 pub use table::{SLICES_KEPT, SLICES_MAX};
 
 use crate::derived;

@@ -182,3 +182,41 @@ fn long_names_make_fewer_slices_and_no_command_is_lost() {
     assert_eq!(slices.missed_at_most_ns, 4_095);
     assert_eq!(sliced(&[Dimension::File], &exchanges[..8_192]).other, None);
 }
+
+#[test]
+fn parts_are_one_whole_whoever_counts_them() {
+    // Three parts of more keys together than are kept. Each key is in two parts, and each part is in one order.
+    let of_part =
+        |part: i64| (0..9_000).map(move |n| at_path(&format!("{}", n + 4_500 * part), 100 + (n * part) % 977));
+    let counted = |whole: &mut Parts, part: i64| {
+        whole.turn_to(part as usize);
+        of_part(part).for_each(|exchange| whole.record(&exchange));
+    };
+    let mut one = Parts::new(&[Dimension::File]);
+    (0..3).for_each(|part| counted(&mut one, part));
+    let [mut left, mut right] = [(); 2].map(|()| Parts::new(&[Dimension::File]));
+    [2, 0].into_iter().for_each(|part| counted(&mut left, part));
+    counted(&mut right, 1);
+    let mut turned = right.clone();
+    turned.merge(left.clone());
+    left.merge(right);
+    let whole = one.finish(Sort::ResponseTime);
+    assert_eq!((&left.finish(Sort::ResponseTime), &turned.finish(Sort::ResponseTime)), (&whole, &whole));
+    // 18,000 keys are all kept, with all they waited.
+    let sum = |slices: &Slices| slices.entries.iter().map(|slice| slice.figures.response_time.sum_ns).sum::<i128>();
+    let all: i128 = (0..3).flat_map(|part| (0..9_000).map(move |n| i128::from(100 + (n * part) % 977))).sum();
+    assert_eq!((whole.entries.len(), sum(&whole), whole.missed_at_most_ns), (18_000, all, 0));
+}
+
+#[test]
+fn parts_with_more_keys_than_are_kept_add_up_to_everything() {
+    let mut parts = Parts::new(&[Dimension::File]);
+    for n in 0..30_000_u32 {
+        parts.turn_to(n as usize / 10_000);
+        parts.record(&at_path(&n.to_string(), 1 + i64::from(n % 3)));
+    }
+    let slices = parts.finish(Sort::Count);
+    let others = slices.other.as_ref().map_or(0, |other| other.figures.count);
+    assert_eq!(slices.entries.iter().map(|slice| slice.figures.count).sum::<u64>() + others, 30_000);
+    assert!(slices.entries.len() <= SLICES_MAX && (1..=6).contains(&slices.missed_at_most_ns), "{slices:?}");
+}
