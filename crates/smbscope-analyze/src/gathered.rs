@@ -2,7 +2,8 @@
 //!
 //! Shards gather at about the same pace. If each were handed over when it is full, all would be full at once: whoever
 //! takes them would have them all to do, and then nothing for as long as it takes to fill them again. So there is room for
-//! half of what they ask for together, and the fullest goes when that is taken: they go in turn, as full as before.
+//! half of what they ask for together, and the fullest goes when that is taken: they go in turn, as full as before. At the
+//! beginning less is gathered, so that nobody waits for it.
 
 use smbscope_capture::TcpSegment;
 use smbscope_capture::batch::Batch;
@@ -24,11 +25,12 @@ const INTERVAL: usize = 512;
 pub(crate) struct Gathered {
     batches: Vec<Batch>,
     until_look: usize,
+    looks: usize,
 }
 
 impl Gathered {
     pub(crate) fn new(shards: usize) -> Gathered {
-        Gathered { batches: (0..shards).map(|_| Batch::default()).collect(), until_look: INTERVAL }
+        Gathered { batches: (0..shards).map(|_| Batch::default()).collect(), until_look: INTERVAL, looks: 0 }
     }
 
     /// Adds a segment; `take` empties a batch, or takes it away and leaves an empty one. When it is called depends on the
@@ -52,6 +54,7 @@ impl Gathered {
         self.until_look -= 1;
         if self.until_look == 0 {
             self.until_look = INTERVAL;
+            self.looks += 1;
             if let Some(shard) = self.due() {
                 take(shard, &mut self.batches[shard]);
             }
@@ -65,7 +68,8 @@ impl Gathered {
         let (gathered, asked) =
             filled.fold((0, 0), |(gathered, asked), batch| (gathered + batch.len(), asked + enough(batch)));
         let (shard, fullest) = self.batches.iter().enumerate().max_by_key(|(_, batch)| batch.len())?;
-        let is_due = fullest.len() >= enough(fullest) || 2 * gathered >= asked && fullest.len() >= BATCH_LEAST;
+        let room = asked.min(self.looks * INTERVAL) / 2;
+        let is_due = fullest.len() >= enough(fullest) || gathered >= room && fullest.len() >= BATCH_LEAST;
         is_due.then_some(shard)
     }
 
@@ -133,8 +137,9 @@ mod tests {
     }
 
     #[test]
-    fn one_shard_alone_has_half_of_what_it_asks_for_but_no_less_than_the_least() {
+    fn one_shard_alone_has_half_of_what_it_asks_for_and_at_first_half_of_all_but_no_less_than_the_least() {
         assert_eq!(sizes(1, 4, 5_000), [(0, 1_024); 4]);
-        assert_eq!(sizes(1, 1_000, 40_000), [(0, 8_192); 4]);
+        let sizes: Vec<usize> = sizes(1, 1_000, 40_000).into_iter().map(|(_, size)| size).collect();
+        assert_eq!(sizes, [1_024, 1_024, 2_048, 4_096, 8_192, 8_192, 8_192]);
     }
 }
