@@ -160,9 +160,9 @@ impl Collector {
     /// Adds what another collector took, of other connections.
     pub fn merge(&mut self, other: Collector) {
         self.flows.extend(other.flows);
-        self.episodes.merge(&other.episodes);
-        self.clients.merge(&other.clients, ClientFacts::merge, |_, _| {});
-        self.paths.merge(&other.paths, PathFacts::merge, |_, _| {});
+        self.episodes.merge(other.episodes);
+        self.clients.merge(other.clients, ClientFacts::merge, |_, _| {});
+        self.paths.merge(other.paths, PathFacts::merge, |_, _| {});
     }
 
     /// Whether all connections are over: what it took can then be serialized.

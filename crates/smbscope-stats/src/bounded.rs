@@ -68,7 +68,12 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
             self.recent.push((key.clone(), *slot));
             return self.values.get_mut(*slot);
         }
-        let ranked = (stable_hash(key), key.clone());
+        self.admit(stable_hash(key), key, &mut evicted)
+    }
+
+    /// Makes the entry of a new key with this hash, unless it does not belong to those kept.
+    fn admit(&mut self, hash: u64, key: &K, evicted: &mut impl FnMut(K, V)) -> Option<&mut V> {
+        let ranked = (hash, key.clone());
         let full = self.index.len() == self.capacity && self.order.peek().is_none_or(|worst| *worst < ranked);
         if full || self.barred.as_ref().is_some_and(|barred| *barred <= ranked) {
             return None;
@@ -94,27 +99,35 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
 
     /// Adds the entries of another table of the same bounds: `add` joins the values of a key that both have. What one of
     /// them evicted has no place in the merged table either; entries without a place are handed to `evicted`.
-    pub fn merge(&mut self, other: &Self, mut add: impl FnMut(&mut V, &V), mut evicted: impl FnMut(&K, &V)) {
+    pub fn merge(&mut self, mut other: Self, mut add: impl FnMut(&mut V, &V), mut evicted: impl FnMut(K, V)) {
         if let Some(barred) = &other.barred {
             self.bar(barred, &mut evicted);
         }
-        for (key, theirs) in other.iter() {
-            match self.entry(key, |key, value| evicted(&key, &value)) {
-                Some(mine) => add(mine, theirs),
+        // Those with the least hashes come first, so that what is evicted was here before, and nothing comes and goes.
+        for (hash, key) in std::mem::take(&mut other.order).into_sorted_vec() {
+            let Some(theirs) = other.index.get(&key).map(|slot| std::mem::take(&mut other.values[*slot])) else {
+                continue;
+            };
+            if let Some(slot) = self.index.get(&key) {
+                add(&mut self.values[*slot], &theirs);
+                continue;
+            }
+            match self.admit(hash, &key, &mut evicted) {
+                Some(mine) => *mine = theirs,
                 None => evicted(key, theirs),
             }
         }
     }
 
     /// Lets nothing in from this hash on, and evicts what is there.
-    fn bar(&mut self, barred: &(u64, K), evicted: &mut impl FnMut(&K, &V)) {
+    fn bar(&mut self, barred: &(u64, K), evicted: &mut impl FnMut(K, V)) {
         if self.barred.as_ref().is_none_or(|mine| barred < mine) {
             self.barred = Some(barred.clone());
         }
         self.recent.clear();
         while self.order.peek().is_some_and(|worst| worst >= barred) {
             let Some(((_, key), value)) = self.evict() else { return };
-            evicted(&key, &value);
+            evicted(key, value);
         }
     }
 
@@ -251,7 +264,7 @@ mod tests {
             }
             let [a, b, c, d] = parts;
             let merged = |(mut mine, mut other): (Bounded<u32, u64>, u64), (theirs, rest): (Bounded<u32, u64>, u64)| {
-                mine.merge(&theirs, |mine, theirs| *mine += theirs, |_, evicted| other += evicted);
+                mine.merge(theirs, |mine, theirs| *mine += theirs, |_, evicted| other += evicted);
                 (mine, other + rest)
             };
             let (whole, other) = merged(merged(a, b), merged(c, d));

@@ -166,13 +166,13 @@ impl CachingTable {
     }
 
     /// Adds what another table counted.
-    pub(crate) fn merge(&mut self, other: &CachingTable) {
+    pub(crate) fn merge(&mut self, other: CachingTable) {
         self.opens.iter_mut().zip(other.opens).for_each(|(mine, theirs)| *mine += theirs);
         self.unknown_opens += other.unknown_opens;
         self.reads.merge(&other.reads);
         self.repeated.merge(&other.repeated);
-        self.clients.merge(&other.clients, Repeated::merge, |_, _| {});
-        self.files.merge(&other.files, Repeated::merge, |_, _| {});
+        self.clients.merge(other.clients, Repeated::merge, |_, _| {});
+        self.files.merge(other.files, Repeated::merge, |_, _| {});
     }
 
     pub(crate) fn finish(&self) -> CachingFigures {
@@ -265,7 +265,7 @@ mod tests {
             for part in 0..parts {
                 let mut table = CachingTable::new();
                 exchanges.iter().skip(part).step_by(parts).for_each(|exchange| table.record(exchange));
-                merged.merge(&table);
+                merged.merge(table);
             }
             prop_assert_eq!(merged.finish(), figures(&exchanges));
         }

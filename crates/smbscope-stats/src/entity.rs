@@ -144,10 +144,10 @@ impl<K: Key> EntityTable<K> {
         }
     }
 
-    pub(crate) fn merge(&mut self, part: &EntityTable<K>) {
+    pub(crate) fn merge(&mut self, part: EntityTable<K>) {
         self.other.merge(&part.other);
         let other = &mut self.other;
-        self.entries.merge(&part.entries, Tally::merge, |_, evicted| other.merge(evicted));
+        self.entries.merge(part.entries, Tally::merge, |_, evicted| other.merge(&evicted));
     }
 
     pub(crate) fn finish(&self) -> Entities<K> {
@@ -295,7 +295,7 @@ mod tests {
             record(&mut parts[key as usize % 2], &key, &read(0, i64::from(key) * 100));
         }
         let [mut left, right] = parts;
-        left.merge(&right);
+        left.merge(right);
         let finished = whole.finish();
         assert_eq!((finished.entries.len(), finished.other.as_ref().map(|o| o.count)), (8, Some(22)));
         assert_eq!(left.finish(), finished);

@@ -44,6 +44,7 @@ use smbscope_stats::filter::Filter;
 use smbscope_stats::{Dimension, Sort};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// What is asked of captures, by the names of the command line.
 #[derive(Debug, Clone)]
@@ -85,7 +86,7 @@ impl Default for AnalysisOptions {
         AnalysisOptions {
             ports: Vec::new(),
             memory: Limits::DEFAULT_MEMORY,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: thread::available_parallelism().map_or(1, usize::from),
             filter: None,
             episode: None,
             what_if: Vec::new(),
@@ -180,9 +181,21 @@ fn recorded(
         (0..workers).map(|_| Recorder::new(options, &names, Arc::clone(&start))).collect();
     let threading = if options.threads <= 1 { Threading::Inline } else { Threading::Workers };
     let found = follow(options, set, sharding, threading, &mut recorders, observer)?;
-    let mut all = recorders.swap_remove(0).finish();
-    recorders.into_iter().for_each(|other| all.merge(other.finish()));
-    Ok(Analysis { found, recorded: all })
+    let recorded = merged(recorders.into_iter().map(Recorder::finish).collect());
+    Ok(Analysis { found, recorded })
+}
+
+/// Adds up what the threads counted, two and two at the same time.
+fn merged(mut parts: Vec<Recorded>) -> Recorded {
+    while parts.len() > 1 {
+        let others = parts.split_off(parts.len().div_ceil(2));
+        thread::scope(|scope| {
+            for (mine, theirs) in parts.iter_mut().zip(others) {
+                scope.spawn(|| mine.merge(theirs));
+            }
+        });
+    }
+    parts.swap_remove(0)
 }
 
 /// Reads every packet and hands every exchange on.

@@ -109,8 +109,8 @@ impl Episodes {
     }
 
     /// Adds those of other connections.
-    pub(crate) fn merge(&mut self, other: &Episodes) {
-        self.0.merge(&other.0, ClientEpisodes::merge, |_, _| {});
+    pub(crate) fn merge(&mut self, other: Episodes) {
+        self.0.merge(other.0, ClientEpisodes::merge, |_, _| {});
     }
 
     /// The episodes that are worth telling, in the order of time.

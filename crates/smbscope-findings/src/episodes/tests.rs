@@ -103,7 +103,7 @@ proptest! {
         let [a, b, c] = [0, 1, 2].map(|wanted| of(&part(wanted)));
         let merged = |mine: &Episodes, theirs: &Episodes| {
             let mut both = mine.clone();
-            both.merge(theirs);
+            both.merge(theirs.clone());
             both
         };
         let whole = of(&all);

@@ -219,19 +219,19 @@ impl Aggregator {
     /// than are kept.
     pub fn merge(&mut self, other: Aggregator) {
         let folded = &mut self.folded;
-        self.leaves.merge(&other.leaves, Tally::merge, |kind, tally| fold(folded, kind, tally));
+        self.leaves.merge(other.leaves, Tally::merge, |kind, tally| fold(folded, &kind, &tally));
         for (group, theirs) in &other.folded {
             self.folded.entry(*group).or_default().merge(theirs);
         }
-        self.shares.merge(&other.shares);
-        self.files.merge(&other.files);
-        self.clients.merge(&other.clients);
-        self.servers.merge(&other.servers);
-        self.users.merge(&other.users);
+        self.shares.merge(other.shares);
+        self.files.merge(other.files);
+        self.clients.merge(other.clients);
+        self.servers.merge(other.servers);
+        self.users.merge(other.users);
         self.timeline.merge(&other.timeline);
         self.heat.merge(&other.heat);
         self.slowest.merge(&other.slowest);
-        self.caching.merge(&other.caching);
+        self.caching.merge(other.caching);
         self.splits.merge(other.splits);
         if let (Some((mine, _)), Some((theirs, _))) = (&mut self.slices, other.slices) {
             mine.merge(theirs);

@@ -125,9 +125,9 @@ impl SplitTable {
     pub(crate) fn merge(&mut self, other: SplitTable) {
         self.flows.extend(other.flows);
         self.whole.add(&other.whole);
-        self.connections.merge(&other.connections, TimeSplit::add, |_, _| {});
-        self.clients.merge(&other.clients, TimeSplit::add, |_, _| {});
-        self.servers.merge(&other.servers, TimeSplit::add, |_, _| {});
+        self.connections.merge(other.connections, TimeSplit::add, |_, _| {});
+        self.clients.merge(other.clients, TimeSplit::add, |_, _| {});
+        self.servers.merge(other.servers, TimeSplit::add, |_, _| {});
     }
 
     /// Whether no connection is followed any more.
