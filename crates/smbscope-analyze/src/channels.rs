@@ -3,7 +3,7 @@
 
 use ahash::RandomState;
 use serde::{Deserialize, Serialize};
-use smbscope_model::FlowId;
+use smbscope_capture::tcp::FlowView;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Sessions that are watched; a capture with more of them is taken for one where they span shards.
 const MAX_WATCHED: usize = 1 << 18;
+
+/// Which connection a flow is of: one for all flows between the same two sockets, as one goes on in another flow after it
+/// was evicted.
+pub(crate) fn connection_of(view: &FlowView) -> u64 {
+    let (one, other) = (view.source, view.destination);
+    RandomState::with_seeds(1, 2, 3, 4).hash_one((one.min(other), one.max(other)))
+}
 
 /// What all parts have seen of sessions.
 #[derive(Debug, Default)]
@@ -163,28 +170,29 @@ impl Watch {
         Watch { shard: shard as u64, by_connection, channels, told: None }
     }
 
-    fn part(&self, flow: FlowId) -> u64 {
-        if self.by_connection { flow.0 } else { self.shard }
+    /// Of a connection by [`connection_of`].
+    fn part(&self, connection: u64) -> u64 {
+        if self.by_connection { connection } else { self.shard }
     }
 
     /// A connection uses a session that is not known yet.
-    pub(crate) fn uses(&mut self, server: IpAddr, session_id: u64, flow: FlowId) {
-        let part = self.part(flow);
+    pub(crate) fn uses(&mut self, server: IpAddr, session_id: u64, connection: u64) {
+        let part = self.part(connection);
         if self.told.replace((server, session_id, part)) != Some((server, session_id, part)) {
             self.channels.note(session_id, server, part, false);
         }
     }
 
     /// A connection uses a session that another one of the shard began.
-    pub(crate) fn shares(&self, begun: FlowId, flow: FlowId) {
-        if self.part(begun) != self.part(flow) {
+    pub(crate) fn shares(&self, begun: u64, connection: u64) {
+        if self.part(begun) != self.part(connection) {
             self.channels.couple();
         }
     }
 
     /// A connection asks to become a channel of a session that is not known here.
-    pub(crate) fn binds(&self, server: IpAddr, session_id: u64, flow: FlowId) {
-        self.channels.note(session_id, server, self.part(flow), true);
+    pub(crate) fn binds(&self, server: IpAddr, session_id: u64, connection: u64) {
+        self.channels.note(session_id, server, self.part(connection), true);
     }
 }
 
@@ -192,7 +200,7 @@ impl Watch {
 mod tests {
     use super::*;
 
-    const FLOW: FlowId = FlowId(1);
+    const CONNECTION: u64 = 1;
 
     fn address(last: u8) -> IpAddr {
         IpAddr::from([10, 0, 0, last])
@@ -202,12 +210,12 @@ mod tests {
     fn a_session_of_one_server_in_two_shards_couples_them() {
         let channels = Arc::new(Channels::default());
         let [mut one, mut two] = [1, 2].map(|shard| Watch::new(shard, false, Arc::clone(&channels)));
-        one.uses(address(1), 7, FLOW);
-        one.uses(address(1), 7, FLOW);
-        two.uses(address(2), 7, FLOW);
-        two.uses(address(1), 8, FLOW);
+        one.uses(address(1), 7, CONNECTION);
+        one.uses(address(1), 7, CONNECTION);
+        two.uses(address(2), 7, CONNECTION);
+        two.uses(address(1), 8, CONNECTION);
         assert!(!channels.are_coupled(), "servers number their sessions by themselves");
-        two.uses(address(1), 7, FLOW);
+        two.uses(address(1), 7, CONNECTION);
         assert!(channels.are_coupled());
     }
 
@@ -217,7 +225,7 @@ mod tests {
             let channels = Arc::new(Channels::default());
             let [mut one, two] = [1, 2].map(|shard| Watch::new(shard, false, Arc::clone(&channels)));
             let mut steps: [&mut dyn FnMut(); 2] =
-                [&mut || one.uses(address(1), 7, FLOW), &mut || two.binds(address(2), 7, FLOW)];
+                [&mut || one.uses(address(1), 7, CONNECTION), &mut || two.binds(address(2), 7, CONNECTION)];
             if bind_first {
                 steps.reverse();
             }
@@ -231,15 +239,15 @@ mod tests {
         for (by_connection, coupled) in [(false, false), (true, true)] {
             let channels = Arc::new(Channels::default());
             let mut watch = Watch::new(3, by_connection, Arc::clone(&channels));
-            watch.uses(address(1), 7, FLOW);
-            watch.shares(FLOW, FLOW);
+            watch.uses(address(1), 7, CONNECTION);
+            watch.shares(CONNECTION, CONNECTION);
             assert!(!channels.are_coupled());
-            watch.shares(FLOW, FlowId(2));
+            watch.shares(CONNECTION, 2);
             assert_eq!(channels.are_coupled(), coupled);
             let channels = Arc::new(Channels::default());
             let mut watch = Watch::new(3, by_connection, Arc::clone(&channels));
-            watch.binds(address(2), 7, FLOW);
-            watch.uses(address(1), 7, FlowId(2));
+            watch.binds(address(2), 7, CONNECTION);
+            watch.uses(address(1), 7, 2);
             assert_eq!(channels.are_coupled(), coupled);
         }
     }
@@ -249,8 +257,8 @@ mod tests {
         let part = |uses: &[(u8, u64)], binds: &[(u8, u64)]| {
             let channels = Arc::new(Channels::default());
             let mut watch = Watch::new(0, false, Arc::clone(&channels));
-            uses.iter().for_each(|(server, id)| watch.uses(address(*server), *id, FLOW));
-            binds.iter().for_each(|(server, id)| watch.binds(address(*server), *id, FLOW));
+            uses.iter().for_each(|(server, id)| watch.uses(address(*server), *id, CONNECTION));
+            binds.iter().for_each(|(server, id)| watch.binds(address(*server), *id, CONNECTION));
             channels.met()
         };
         let parts = [
@@ -269,9 +277,9 @@ mod tests {
     fn more_sessions_than_can_be_watched_count_as_coupled() {
         let channels = Arc::new(Channels::default());
         let mut watch = Watch::new(0, false, Arc::clone(&channels));
-        (0..MAX_WATCHED as u64).for_each(|id| watch.uses(address(1), id, FLOW));
+        (0..MAX_WATCHED as u64).for_each(|id| watch.uses(address(1), id, CONNECTION));
         assert!(!channels.are_coupled());
-        watch.uses(address(1), u64::MAX, FLOW);
+        watch.uses(address(1), u64::MAX, CONNECTION);
         assert!(channels.are_coupled());
         assert_eq!(coupled([Met::default(), channels.met(), Met::default()].iter()), [vec![0, 1], vec![2]]);
     }

@@ -4,6 +4,7 @@
 //! protocols ([`crate::smb1`], [`crate::smb2`], [`crate::encrypted`]) match. The ledger counts, and keeps exchanges that are
 //! over for a moment: a late retransmission may still be one of theirs.
 
+use crate::channels::connection_of;
 use crate::framer::Frame;
 use crate::least::{ClockSteps, ForeignReplies};
 use crate::losses::Losses;
@@ -66,6 +67,8 @@ pub(crate) struct Opening {
 #[derive(Debug)]
 pub(crate) struct Accounts {
     pub(crate) client: Direction,
+    /// By [`connection_of`].
+    connection: u64,
     /// What will be said of the connection.
     pub(crate) summary: Connection,
     /// Commands that were seen: their requests, their responses, either.
@@ -91,6 +94,7 @@ impl Accounts {
     pub(crate) fn new(view: &FlowView, client: Direction) -> Accounts {
         Accounts {
             client,
+            connection: connection_of(view),
             summary: Connection::new(view.id, endpoints(view, client), view.first.time),
             asked: 0,
             answered: 0,
@@ -193,7 +197,7 @@ impl<'a> Ledger<'a> {
         losses: [&'a Losses; 2],
     ) -> Ledger<'a> {
         let client = accounts.client;
-        shared.sessions.flow = view.id;
+        shared.sessions.connection = accounts.connection;
         Ledger {
             accounts,
             view,

@@ -4,7 +4,7 @@ use crate::bounded::{Bounded, HeapBytes};
 use crate::channels::Watch;
 use crate::rereads::{Held, OpenFacts, Opened, Rereads};
 use ahash::RandomState;
-use smbscope_model::{CUT_NAME_MARK, Caching, FlowId};
+use smbscope_model::{CUT_NAME_MARK, Caching};
 use smbscope_wire::Name;
 use smbscope_wire::security::Identity;
 use smbscope_wire::smb2::FileReference;
@@ -69,11 +69,11 @@ pub(crate) struct Session {
     pub(crate) rereads: Rereads,
     channels: u32,
     /// The connection that was the first to use it.
-    begun: FlowId,
+    begun: u64,
 }
 
 impl Session {
-    fn new(begun: FlowId) -> Session {
+    fn new(begun: u64) -> Session {
         Session {
             begun,
             user: None,
@@ -116,8 +116,8 @@ pub(crate) struct Sessions {
     aliases: Bounded<(IpAddr, u64), (IpAddr, u64)>,
     /// Told of every session, where the flows are followed in shards.
     pub(crate) watch: Option<Watch>,
-    /// The connection whose messages are read.
-    pub(crate) flow: FlowId,
+    /// The connection whose messages are read, by [`connection_of`](crate::channels::connection_of).
+    pub(crate) connection: u64,
     pub(crate) forgotten: u64,
     /// What the table may take.
     budget: usize,
@@ -131,7 +131,7 @@ impl Sessions {
             addresses: HashMap::default(),
             aliases: Bounded::new(MAX_SESSIONS),
             watch: None,
-            flow: FlowId::default(),
+            connection: 0,
             forgotten: 0,
             budget,
         }
@@ -140,8 +140,8 @@ impl Sessions {
     pub(crate) fn get(&mut self, server: IpAddr, session_id: u64) -> Option<&Session> {
         let session = self.table.get(&self.key(server, session_id));
         match (session, &mut self.watch) {
-            (None, Some(watch)) => watch.uses(server, session_id, self.flow),
-            (Some(session), Some(watch)) => watch.shares(session.begun, self.flow),
+            (None, Some(watch)) => watch.uses(server, session_id, self.connection),
+            (Some(session), Some(watch)) => watch.shares(session.begun, self.connection),
             (_, None) => {}
         }
         session
@@ -158,12 +158,12 @@ impl Sessions {
         let key = (server, session_id);
         if let Some(session) = self.table.get(&key) {
             if let Some(watch) = &self.watch {
-                watch.shares(session.begun, self.flow);
+                watch.shares(session.begun, self.connection);
             }
             return;
         }
         if let Some(watch) = &self.watch {
-            watch.binds(server, session_id, self.flow);
+            watch.binds(server, session_id, self.connection);
         }
         let only = self.addresses.get(&session_id).filter(|addresses| addresses.len() == 1);
         if let Some(origin) = only.and_then(BTreeSet::first) {
@@ -176,8 +176,8 @@ impl Sessions {
         let key = self.key(server, session_id);
         let known = self.table.get_mut(&key);
         match (&known, &mut self.watch) {
-            (None, Some(watch)) => watch.uses(server, session_id, self.flow),
-            (Some(session), Some(watch)) => watch.shares(session.begun, self.flow),
+            (None, Some(watch)) => watch.uses(server, session_id, self.connection),
+            (Some(session), Some(watch)) => watch.shares(session.begun, self.connection),
             (_, None) => {}
         }
         let result = match known {
@@ -189,7 +189,7 @@ impl Sessions {
                 result
             }
             None => {
-                let mut session = Session::new(self.flow);
+                let mut session = Session::new(self.connection);
                 let result = change(&mut session);
                 self.addresses.entry(key.1).or_default().insert(key.0);
                 let addresses = &mut self.addresses;

@@ -168,3 +168,12 @@ fn two_channels_are_noticed_in_one_shard_too() {
         }
     }
 }
+
+#[test]
+fn a_connection_that_goes_on_after_it_was_evicted_is_no_second_channel() {
+    let file = traffic(Mix::Office, 40, Damage::default());
+    let mut tight = way(true, Sharding::Connections, 0);
+    tight.options.limits.flows = 16 * 16_000;
+    let (analysis, _) = file.analyze(tight).expect("each session is that of one connection");
+    assert!(analysis.quality.evicted_flows > 40, "{}", analysis.quality.evicted_flows);
+}
