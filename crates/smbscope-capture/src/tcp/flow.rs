@@ -5,6 +5,7 @@
 //! once the other side has acknowledged them and a few more packets have passed (the capture dropped them), when too
 //! much is held, or when the flow ends.
 
+use super::counts::Counts;
 use super::held::{Arrival, Held, Waiting};
 use super::stream::Stream;
 use super::window::Trips;
@@ -41,7 +42,7 @@ const MAX_ID_DISTANCE: u16 = 4096;
 /// No network or capture reorders for longer than this (Wireshark uses the same 3 ms).
 const LONGEST_REORDERING: Nanos = Nanos(3_000_000);
 
-/// Segments of a flow after which it is looked at what it takes.
+/// Segments of a flow after which it is looked at what it takes; at first more often.
 const CHARGE_INTERVAL: u32 = 32;
 
 /// The two directions, what they hold back, and the sink's own state.
@@ -50,10 +51,11 @@ pub(super) struct Flow<S> {
     pub(super) state: S,
     pub(super) last: Stamp,
     pub(super) reset: bool,
-    /// What the table has charged for the flow, and for how many segments it has not looked.
+    /// What the table has charged for the flow, for how many segments it has not looked, and after how many it does.
     pub(super) charged: usize,
     uncharged: u32,
-    quality: Quality,
+    charge_after: u32,
+    counts: Counts,
     streams: [Stream; 2],
     hole: Option<Hole>,
     held: Waiting,
@@ -132,8 +134,9 @@ impl<S> Flow<S> {
             state,
             reset: false,
             charged: 0,
-            uncharged: CHARGE_INTERVAL,
-            quality: Quality::default(),
+            uncharged: 0,
+            charge_after: 1,
+            counts: Counts::default(),
             streams: [Stream::default(), Stream::default()],
             hole: None,
             held: Waiting::default(),
@@ -146,9 +149,10 @@ impl<S> Flow<S> {
     #[inline]
     pub(super) fn is_to_be_charged(&mut self) -> bool {
         self.uncharged += 1;
-        let due = self.uncharged > CHARGE_INTERVAL || self.hole.is_some();
+        let due = self.uncharged >= self.charge_after || self.hole.is_some();
         if due {
             self.uncharged = 0;
+            self.charge_after = (2 * self.charge_after).min(CHARGE_INTERVAL);
         }
         due
     }
@@ -183,9 +187,9 @@ impl<S> Flow<S> {
             && self.is_elsewhere(direction, segment, place)
         {
             self.streams[direction.index()].counts.packets += 1;
-            self.quality.smb_flow_packets += 1;
-            self.quality.duplicate_packets += 1;
-            self.quality.copies_behind_router += 1;
+            self.counts.smb_flow_packets += 1;
+            self.counts.duplicate_packets += 1;
+            self.counts.copies_behind_router += 1;
             return Disposition::Taken;
         }
         if self.begins_anew(direction, segment) {
@@ -193,11 +197,11 @@ impl<S> Flow<S> {
         }
         let stream = &mut self.streams[direction.index()];
         stream.counts.packets += 1;
-        self.quality.smb_flow_packets += 1;
+        self.counts.smb_flow_packets += 1;
         let last = std::mem::replace(&mut self.last, segment.stamp);
         let mut position = stream.position_of(segment.sequence);
         if stream.is_duplicate(position, segment) {
-            self.quality.duplicate_packets += 1;
+            self.counts.duplicate_packets += 1;
             self.note_side(direction, segment, place.is_some());
             return Disposition::Taken;
         }
@@ -210,7 +214,7 @@ impl<S> Flow<S> {
             let stream = &mut self.streams[direction.index()];
             if stream.initial.replace(segment.sequence).is_some() {
                 stream.counts.retransmitted += 1;
-                self.quality.retransmitted_segments += 1;
+                self.counts.retransmitted_segments += 1;
             } else if !stream.has_told() {
                 // What an acknowledgment said about the beginning, if one overtook this, was a guess.
                 stream.advance_to(position + 1);
@@ -280,9 +284,9 @@ impl<S> Flow<S> {
             return;
         };
         if most != least {
-            self.quality.copies_behind_router += 1;
+            self.counts.copies_behind_router += 1;
         }
-        if one_side_only && self.quality.copies_behind_router < 4 {
+        if one_side_only && self.counts.copies_behind_router < 4 {
             // What was measured between packets of both sides is no round trip.
             self.streams.iter_mut().for_each(|stream| stream.round_trip = Default::default());
             self.view.round_trip = [None, None];
@@ -427,20 +431,20 @@ impl<S> Flow<S> {
     fn count(&mut self, direction: Direction, position: u64, segment: &TcpSegment<'_>) {
         let flags = segment.flags;
         if segment.window == 0 && flags.0 & (TcpFlags::SYN | TcpFlags::RST) == 0 {
-            self.quality.zero_windows += 1;
+            self.counts.zero_windows += 1;
             self.streams[direction.reverse().index()].receiver_full = true;
         }
         let control = flags.0 & (TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST) != 0;
         if !control && segment.payload_length == 0 {
             let stream = &mut self.streams[direction.index()];
             if stream.next.is_some_and(|next| position.wrapping_add(1) == next) && self.hole.is_none() {
-                self.quality.keep_alives += 1;
+                self.counts.keep_alives += 1;
                 if stream.window.is_closed() {
                     stream.window.probed(segment.stamp.time);
                 }
             }
             stream.counts.pure_acks += 1;
-            self.quality.pure_acks += 1;
+            self.counts.pure_acks += 1;
         }
     }
 
@@ -549,19 +553,19 @@ impl<S> Flow<S> {
         let stream = &mut self.streams[located.direction.index()];
         let next = stream.next.unwrap_or(located.position);
         if located.segment.payload_length == 1 && located.position + 1 == next && located.end() == end {
-            self.quality.keep_alives += 1;
+            self.counts.keep_alives += 1;
             return;
         }
         if stream.was_given_up(located.position, end) {
-            self.quality.late_segments += 1;
+            self.counts.late_segments += 1;
             return;
         }
         stream.counts.retransmitted += 1;
         stream.round_trip.retransmitted();
-        self.quality.retransmitted_segments += 1;
-        self.quality.retransmitted_bytes += end - located.position;
+        self.counts.retransmitted_segments += 1;
+        self.counts.retransmitted_bytes += end - located.position;
         if stream.acknowledged.is_some_and(|acknowledged| acknowledged >= end) {
-            self.quality.spurious_retransmissions += 1;
+            self.counts.spurious_retransmissions += 1;
         }
         let stamp = located.segment.stamp;
         let retransmission = Retransmission {
@@ -579,9 +583,9 @@ impl<S> Flow<S> {
     fn fills_hole(&mut self, located: &Located<'_>, arrival: Arrival) -> bool {
         let Some(sent_again) = self.was_sent_after_its_successor(located, arrival) else { return false };
         if sent_again {
-            self.quality.retransmissions_seen_once += 1;
+            self.counts.retransmissions_seen_once += 1;
         } else {
-            self.quality.out_of_order_segments += 1;
+            self.counts.out_of_order_segments += 1;
         }
         // Nobody waited for a copy of what had been received: the capture dropped the first one. But where the receiver
         // missed it until just now, this is what it waited for, captured behind its acknowledgment.
@@ -650,7 +654,7 @@ impl<S> Flow<S> {
             } else if !self.holds_too_much() {
                 return;
             } else {
-                self.quality.reorder_buffer_overflows += 1;
+                self.counts.reorder_buffer_overflows += 1;
             }
             self.give_up_hole(sink);
         }
@@ -686,11 +690,11 @@ impl<S> Flow<S> {
             GapCause::Capture => {
                 stream.counts.dropped_bytes += gap.length;
                 stream.counts.dropped_packets += packets;
-                self.quality.capture_gaps += 1;
-                self.quality.dropped_bytes += gap.length;
-                self.quality.dropped_packets += packets;
+                self.counts.capture_gaps += 1;
+                self.counts.dropped_bytes += gap.length;
+                self.counts.dropped_packets += packets;
             }
-            GapCause::Unknown => self.quality.missing_unacknowledged_bytes += gap.length,
+            GapCause::Unknown => self.counts.missing_unacknowledged_bytes += gap.length,
         }
         sink.gap(&mut self.state, &self.view, direction, &gap);
     }
@@ -749,11 +753,14 @@ impl<S> Flow<S> {
                     self.skip_to(direction, acknowledged, sink);
                 }
             }
-            self.quality.unacknowledged_segments += self.streams[direction.index()].unacknowledged_segments();
+            self.counts.unacknowledged_segments += self.streams[direction.index()].unacknowledged_segments();
         }
-        self.quality.midstream_flows += u64::from(self.view.midstream);
-        self.quality.reset_flows += u64::from(self.reset);
-        self.quality.evicted_flows += u64::from(evicted);
+        let quality = Quality {
+            midstream_flows: self.view.midstream.into(),
+            reset_flows: self.reset.into(),
+            evicted_flows: evicted.into(),
+            ..self.counts.quality()
+        };
         self.streams.iter_mut().for_each(|stream| stream.counts.window = stream.window.counts());
         let end = FlowEnd {
             last: self.last,
@@ -762,7 +769,7 @@ impl<S> Flow<S> {
             evicted,
             counts: [self.streams[0].counts, self.streams[1].counts],
             initial: [self.streams[0].initial, self.streams[1].initial],
-            quality: self.quality,
+            quality,
         };
         sink.closed(self.state, &self.view, end);
     }

@@ -6,6 +6,7 @@
 //! response is never handed on before the request that it answers.
 
 mod copies;
+mod counts;
 mod flow;
 mod held;
 mod ring;
