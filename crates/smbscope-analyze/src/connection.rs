@@ -14,6 +14,9 @@ use smbscope_model::connection::ConnectionEnd;
 use smbscope_model::{Direction, DirectionCounts, Protocol, Timestamp};
 use smbscope_wire::nbss::FrameType;
 
+/// Approximate bytes of the tables of a connection: of requests and message ids, and its part of those of sessions.
+const TABLES_BYTES: usize = 4 << 10;
+
 /// An SMB connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -63,7 +66,7 @@ impl Connection {
     #[inline]
     pub(crate) fn footprint(&self) -> usize {
         let exchanges = self.accounts.footprint(self.protocols.outstanding());
-        size_of::<Connection>() + exchanges + self.protocols.smb1.name_bytes()
+        size_of::<Connection>() + TABLES_BYTES + exchanges + self.protocols.smb1.name_bytes()
     }
 
     /// Takes in a frame.
@@ -76,7 +79,6 @@ impl Connection {
         frame: &mut Frame,
     ) {
         if frame.frame_type != FrameType::Message {
-            frame.count_netbios(shared.quality);
             return;
         }
         let Connection { accounts, protocols } = self;

@@ -5,7 +5,7 @@ use crate::content::Content;
 use crate::framer::{Frame, Framer};
 use crate::ledger::Shared;
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission};
-use smbscope_model::{Direction, ForeignProtocol, ForeignReply, Quality};
+use smbscope_model::{Direction, ForeignProtocol, ForeignReply};
 use smbscope_wire::{smb1, smb2};
 
 /// What the analysis keeps for a flow.
@@ -18,8 +18,6 @@ pub struct FlowState {
     /// By direction, whether its first bytes were seen, and the protocol that they are of if it is plainly another one.
     heard: [bool; 2],
     foreign: [Option<ForeignProtocol>; 2],
-    /// Framing counts until it is known whether the flow is SMB at all.
-    quality: Quality,
 }
 
 impl FlowState {
@@ -36,7 +34,6 @@ impl FlowState {
             connection: None,
             heard: [false, false],
             foreign: [None, None],
-            quality: Quality::default(),
         }
     }
 
@@ -50,7 +47,7 @@ impl FlowState {
         if !view.begins[direction.index()] {
             framer.may_miss_the_beginning(chunk.position);
         }
-        framer.data(chunk, &mut self.quality, &mut frames);
+        framer.data(chunk, &mut frames);
         self.take_frames(view, direction, &mut frames, shared);
         *shared.frames = frames;
         if let Some(connection) = &mut self.connection {
@@ -61,7 +58,7 @@ impl FlowState {
 
     pub(crate) fn gap(&mut self, view: &FlowView, direction: Direction, gap: &Gap, shared: &mut Shared<'_>) {
         let mut frames = std::mem::take(shared.frames);
-        self.framers[direction.index()].gap(gap, &mut self.quality, &mut frames);
+        self.framers[direction.index()].gap(gap, &mut frames);
         self.take_frames(view, direction, &mut frames, shared);
         *shared.frames = frames;
     }
@@ -93,7 +90,7 @@ impl FlowState {
             self.take_frames(view, direction, &mut frames, shared);
         }
         let connection = self.connection?;
-        shared.quality.merge(&self.quality);
+        self.framers.iter().for_each(|framer| framer.count(shared.quality));
         shared.quality.merge(&end.quality);
         let server = connection.client().reverse();
         if let Some(protocol) = self.foreign[server.index()] {
@@ -108,10 +105,7 @@ impl FlowState {
         for frame in frames.iter_mut() {
             let connection = match &mut self.connection {
                 Some(connection) => connection,
-                None if matches!(frame.content, Content::Raw) => {
-                    frame.count_netbios(&mut self.quality);
-                    continue;
-                }
+                None if matches!(frame.content, Content::Raw) => continue,
                 none => {
                     self.framers.iter_mut().for_each(Framer::make_certain);
                     let client = client_of(view, self.client_by_port, direction, frame);

@@ -62,15 +62,6 @@ impl Frame {
     pub(crate) fn half(&self, bytes: u64) -> Half {
         Half { first: Some(self.first), last: self.last, packets: self.packets, bytes }
     }
-
-    /// Counts a frame of the session service that holds no message.
-    pub(crate) fn count_netbios(&self, quality: &mut Quality) {
-        match self.frame_type {
-            FrameType::Message => {}
-            FrameType::KeepAlive => quality.netbios_keep_alives += 1,
-            _ => quality.netbios_session_packets += 1,
-        }
-    }
 }
 
 /// Where the framer is in the stream.
@@ -135,6 +126,17 @@ impl OpenFrame {
     }
 }
 
+/// What a framer counts.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    keep_alives: u64,
+    session_packets: u64,
+    framing_lost: u64,
+    framing_found: u64,
+    bytes_skipped: u64,
+    unknown_frames: u64,
+}
+
 /// What the framer decided by some bytes of its stream: what a slim capture has to keep of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
@@ -179,6 +181,7 @@ pub(crate) struct Framer {
     pub(crate) message_packets: u64,
     last_message_packet: Option<PacketRef>,
     started: bool,
+    counts: Counts,
     /// Where messages may be hidden.
     pub(crate) losses: Losses,
     /// What the stretches hold that could not be read.
@@ -206,6 +209,7 @@ impl Framer {
             message_packets: 0,
             last_message_packet: None,
             started: false,
+            counts: Counts::default(),
             losses: Losses::default(),
             hidden: HiddenFrames::default(),
             unread_since: None,
@@ -237,6 +241,18 @@ impl Framer {
         if let Some(marks) = &mut self.marks {
             marks.push(Mark { position, length: length as u64, decided });
         }
+    }
+
+    /// Adds what it counted.
+    pub(crate) fn count(&self, quality: &mut Quality) {
+        let Counts { keep_alives, session_packets, framing_lost, framing_found, bytes_skipped, unknown_frames } =
+            self.counts;
+        quality.netbios_keep_alives += keep_alives;
+        quality.netbios_session_packets += session_packets;
+        quality.framing_lost += framing_lost;
+        quality.framing_found += framing_found;
+        quality.bytes_skipped += bytes_skipped;
+        quality.unknown_frames += unknown_frames;
     }
 
     /// What it takes beside itself, about.
@@ -282,31 +298,31 @@ impl Framer {
     }
 
     /// Takes bytes in order and appends the frames that they complete.
-    pub(crate) fn data(&mut self, chunk: &Chunk<'_>, quality: &mut Quality, frames: &mut Vec<Frame>) {
+    pub(crate) fn data(&mut self, chunk: &Chunk<'_>, frames: &mut Vec<Frame>) {
         self.losses.reach(chunk.end());
         let mut offset = 0u64;
         while offset < chunk.length {
             let captured = usize::try_from(offset).ok().and_then(|at| chunk.bytes.get(at..)).unwrap_or_default();
             offset += match &mut self.state {
                 State::Ignoring => return,
-                State::Hunting => match self.hunt(chunk, offset, captured, quality) {
+                State::Hunting => match self.hunt(chunk, offset, captured) {
                     Some(skipped) => skipped,
                     None => return,
                 },
-                State::Boundary { .. } => self.boundary(chunk, offset, captured, quality, frames),
-                State::Inside(_) => self.inside(chunk, offset, captured, quality, frames),
+                State::Boundary { .. } => self.boundary(chunk, offset, captured, frames),
+                State::Inside(_) => self.inside(chunk, offset, captured, frames),
             };
         }
     }
 
     /// Bytes are missing.
-    pub(crate) fn gap(&mut self, gap: &Gap, quality: &mut Quality, frames: &mut Vec<Frame>) {
+    pub(crate) fn gap(&mut self, gap: &Gap, frames: &mut Vec<Frame>) {
         self.losses.reach(gap.end());
         match &mut self.state {
             State::Hunting | State::Ignoring => {}
             State::Boundary { begin, .. } => {
                 let start = begin.map_or(gap.position, |begin| begin.position);
-                self.lose(start, quality);
+                self.lose(start);
             }
             State::Inside(_) => {
                 self.read_what_is_there();
@@ -319,7 +335,7 @@ impl Framer {
                 let end = frame.end;
                 self.complete(false, frames);
                 if gap.end() > end {
-                    self.lose(end, quality);
+                    self.lose(end);
                 }
             }
         }
@@ -349,24 +365,24 @@ impl Framer {
     }
 
     /// From `position` on, messages may be hidden.
-    fn lose(&mut self, position: u64, quality: &mut Quality) {
+    fn lose(&mut self, position: u64) {
         self.state = State::Hunting;
         self.losses.begin(position);
         self.unread_since.get_or_insert(position);
         if self.synchronised {
-            quality.framing_lost += 1;
+            self.counts.framing_lost += 1;
         }
     }
 
     /// Looks for a frame in a segment; returns how many bytes to pass over, or `None` when there is none.
-    fn hunt(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8], quality: &mut Quality) -> Option<u64> {
+    fn hunt(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8]) -> Option<u64> {
         let at_segment_start = offset == 0 && chunk.at_segment_start;
         let left = chunk.length - offset;
         match resync::find(captured, left, at_segment_start, self.session) {
             Some(found) => {
-                quality.bytes_skipped += found.offset;
+                self.counts.bytes_skipped += found.offset;
                 if self.synchronised {
-                    quality.framing_found += 1;
+                    self.counts.framing_found += 1;
                 }
                 self.losses.end(chunk.position + offset + found.offset);
                 if let Some(start) = self.unread_since.take() {
@@ -382,7 +398,7 @@ impl Framer {
             None => {
                 self.searched = self.searched.saturating_add(1);
                 if self.synchronised {
-                    quality.bytes_skipped += left;
+                    self.counts.bytes_skipped += left;
                 } else if !self.certain && self.searched > SEARCHED_SEGMENTS {
                     self.state = State::Ignoring;
                 }
@@ -402,18 +418,11 @@ impl Framer {
     }
 
     /// Reads the header of a frame; returns the bytes taken.
-    fn boundary(
-        &mut self,
-        chunk: &Chunk<'_>,
-        offset: u64,
-        captured: &[u8],
-        quality: &mut Quality,
-        frames: &mut Vec<Frame>,
-    ) -> u64 {
+    fn boundary(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
         let State::Boundary { header, have, begin } = &mut self.state else { return 0 };
         if captured.is_empty() {
             // The snap length cut what would have been the header.
-            self.lose(chunk.position + offset, quality);
+            self.lose(chunk.position + offset);
             return chunk.length - offset;
         }
         let begin = begin.get_or_insert(Begin {
@@ -463,7 +472,7 @@ impl Framer {
                     let first = header[0];
                     self.mark(begin.position, HEADER_LENGTH, Decided::Header);
                     self.mark(behind, payload.len().min(shown), Decided::Presence);
-                    quality.unknown_frames += 1;
+                    self.counts.unknown_frames += 1;
                     if first == 0 {
                         // Whatever it is, the type says that it is a message.
                         self.losses.begin(begin.position);
@@ -474,7 +483,7 @@ impl Framer {
                 }
                 _ => {
                     self.mark(begin.position, HEADER_LENGTH, Decided::NoFrame);
-                    self.lose(begin.position, quality);
+                    self.lose(begin.position);
                     return 0;
                 }
             },
@@ -508,14 +517,7 @@ impl Framer {
     }
 
     /// Goes through a frame; returns the bytes taken.
-    fn inside(
-        &mut self,
-        chunk: &Chunk<'_>,
-        offset: u64,
-        captured: &[u8],
-        quality: &mut Quality,
-        frames: &mut Vec<Frame>,
-    ) -> u64 {
+    fn inside(&mut self, chunk: &Chunk<'_>, offset: u64, captured: &[u8], frames: &mut Vec<Frame>) -> u64 {
         let State::Inside(frame) = &mut self.state else { return 0 };
         let position = chunk.position + offset;
         let taken = (frame.end - position).min(chunk.length - offset);
@@ -561,7 +563,7 @@ impl Framer {
             let decided = if confirms { Decided::Presence } else { Decided::NoFrame };
             self.mark(end, rest.len().min(resync::CONFIRMING), decided);
             if !confirms {
-                self.lose(start, quality);
+                self.lose(start);
                 return taken;
             }
         }
@@ -614,6 +616,11 @@ impl Framer {
         if is_message && self.last_message_packet != Some(frame.first.packet) {
             self.last_message_packet = Some(frame.first.packet);
             self.message_packets += 1;
+        }
+        match frame.frame_type {
+            FrameType::Message => {}
+            FrameType::KeepAlive => self.counts.keep_alives += 1,
+            _ => self.counts.session_packets += 1,
         }
         frames.push(frame);
     }

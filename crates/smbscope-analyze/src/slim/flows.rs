@@ -9,7 +9,7 @@ use crate::content::{Content, MAX_HEAD};
 use crate::flow::{begins_connection, foreign_protocol};
 use crate::framer::{Decided, Frame, Framer, Mark};
 use smbscope_capture::tcp::{Chunk, FlowEnd, FlowView, Gap, Retransmission, StreamSink};
-use smbscope_model::{Direction, Quality};
+use smbscope_model::Direction;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
@@ -47,13 +47,12 @@ pub(super) struct Noting {
     pub(super) packets: Packets,
     pub(super) names: Names,
     /// Counted by the framers and not used.
-    quality: Quality,
     frames: Vec<Frame>,
 }
 
 impl Noting {
     pub(super) fn new(numbering: Numbering, names: Names) -> Noting {
-        Noting { packets: Packets::new(numbering), names, quality: Quality::default(), frames: Vec::new() }
+        Noting { packets: Packets::new(numbering), names, frames: Vec::new() }
     }
 
     /// Enters what a framer decided; `chunk` is the newest part of its stream.
@@ -189,7 +188,7 @@ impl StreamSink for Noting {
         if !view.begins[direction.index()] {
             lane.framer.may_miss_the_beginning(chunk.position);
         }
-        lane.framer.data(chunk, &mut self.quality, &mut self.frames);
+        lane.framer.data(chunk, &mut self.frames);
         self.note(lane, Some(chunk));
         if !std::mem::replace(&mut lane.heard, true) && foreign_protocol(chunk.bytes).is_some() {
             let told = &chunk.bytes[..chunk.bytes.len().min(FOREIGN)];
@@ -205,7 +204,7 @@ impl StreamSink for Noting {
 
     fn gap(&mut self, flow: &mut SlimFlow, _: &FlowView, direction: Direction, gap: &Gap) {
         let lane = &mut flow.lanes[direction.index()];
-        lane.framer.gap(gap, &mut self.quality, &mut self.frames);
+        lane.framer.gap(gap, &mut self.frames);
         self.note(lane, None);
         self.let_go(lane, lane.framer.undecided_from().unwrap_or(u64::MAX));
         self.look_at_frames(flow);
