@@ -152,6 +152,7 @@ pub(super) struct Sweeper {
     pub(super) unwanted: bool,
     /// Working memory.
     edges: Vec<(i64, i32, usize)>,
+    cuts: Vec<i64>,
 }
 
 impl Sweeper {
@@ -425,7 +426,10 @@ impl Sweeper {
             return self.shares.add(TimePart::Unknown, to - from);
         }
         let mut thought = 0;
-        for (from, to) in self.pieces(from, to) {
+        let mut cuts = std::mem::take(&mut self.cuts);
+        self.cut(from, to, &mut cuts);
+        for pair in cuts.windows(2) {
+            let (from, to) = (pair[0], pair[1]);
             let has = |wanted: fn(Note) -> bool| {
                 self.notes.iter().find(|noted| wanted(noted.note) && noted.from <= from && to <= noted.to)
             };
@@ -447,18 +451,19 @@ impl Sweeper {
             };
             self.shares.add(part, to - from);
         }
+        self.cuts = cuts;
         let network = self.client_round_trip.map_or(0, |round_trip| round_trip.0.clamp(0, thought));
         self.shares.add(TimePart::Network, network);
         self.shares.add(TimePart::Think, thought - network);
     }
 
-    /// A pause, cut where something beside it begins or ends.
-    fn pieces(&self, from: i64, to: i64) -> Vec<(i64, i64)> {
-        let mut cuts: Vec<i64> = self.notes.iter().flat_map(|noted| [noted.from, noted.to]).collect();
+    /// The ends of a pause, and where something beside it begins or ends, in their order.
+    fn cut(&self, from: i64, to: i64, cuts: &mut Vec<i64>) {
+        cuts.clear();
+        cuts.extend(self.notes.iter().flat_map(|noted| [noted.from, noted.to]));
         cuts.retain(|cut| (from + 1..to).contains(cut));
         cuts.extend([from, to]);
         cuts.sort_unstable();
         cuts.dedup();
-        cuts.windows(2).map(|pair| (pair[0], pair[1])).collect()
     }
 }
