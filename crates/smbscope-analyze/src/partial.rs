@@ -181,8 +181,8 @@ fn distinct<'s>(steps: impl Iterator<Item = &'s ClockStep>) -> Vec<ClockStep> {
     let mut distinct: Vec<ClockStep> = Vec::new();
     for step in steps {
         let is_known = |known: &ClockStep| {
-            known.after.packet.capture == step.after.packet.capture
-                && step.before.packet.number <= known.after.packet.number
+            known.after.packet.capture() == step.after.packet.capture()
+                && step.before.packet.number() <= known.after.packet.number()
         };
         if !distinct.iter().any(is_known) {
             distinct.push(*step);

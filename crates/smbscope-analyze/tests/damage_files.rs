@@ -25,8 +25,8 @@ proptest! {
         let (head, tail) = packets.split_at(first);
         let whole = read_files(&[packets.as_slice()]);
         let mut parts = read_files(&[head, tail]);
-        let through = |at: PacketRef| match at.capture {
-            CaptureId(1) => PacketRef { capture: CaptureId(0), number: at.number + first as u64 },
+        let through = |at: PacketRef| match at.capture() {
+            CaptureId(1) => PacketRef::new(CaptureId(0), at.number() + first as u64),
             _ => at,
         };
         parts.0.iter_mut().for_each(|exchange| renumber(exchange, through));
@@ -53,8 +53,8 @@ proptest! {
         let whole = read_files(&[packets.as_slice()]);
         let mut parts = read_files(&[&file(&first), &file(&second)]);
         let through = |at: PacketRef| {
-            let places = if at.capture == CaptureId(0) { &first } else { &second };
-            PacketRef { capture: CaptureId(0), number: places[at.number as usize - 1] as u64 + 1 }
+            let places = if at.capture() == CaptureId(0) { &first } else { &second };
+            PacketRef::new(CaptureId(0), places[at.number() as usize - 1] as u64 + 1)
         };
         parts.0.iter_mut().for_each(|exchange| renumber(exchange, through));
         prop_assert_eq!(parts, whole);
@@ -76,7 +76,7 @@ proptest! {
         let written: Vec<Packet> = order.iter().map(|at| packets[*at].clone()).collect();
         let on: Vec<usize> = order.iter().map(|at| interfaces[*at]).collect();
         let mut read = read_contents(&[pcap::next_generation(&written, &on)]);
-        let through = |at: PacketRef| PacketRef { number: order[at.number as usize - 1] as u64 + 1, ..at };
+        let through = |at: PacketRef| PacketRef::new(at.capture(), order[at.number() as usize - 1] as u64 + 1);
         read.0.iter_mut().for_each(|exchange| renumber(exchange, through));
         prop_assert_eq!(read.0, whole.0);
         let moved = order.windows(2).any(|pair| pair[0] > pair[1]);

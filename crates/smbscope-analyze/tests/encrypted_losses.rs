@@ -4,7 +4,7 @@ mod common;
 
 use common::ciphertext::{Ciphertext, as_if_encrypted, client};
 use common::{analyze, bundled, read_exchanges};
-use smbscope_model::{Exchange, Outcome, Stamp};
+use smbscope_model::{Exchange, Outcome, PacketRef, Stamp};
 use smbscope_testkit::{Conversation, Packet, Side, damage, random::Random, smb2};
 use std::collections::BTreeSet;
 
@@ -84,7 +84,7 @@ impl Score {
 type Pair = [u64; 3];
 
 fn pair(exchange: &Exchange) -> Option<Pair> {
-    let number = |stamp: Stamp| stamp.packet.number;
+    let number = |stamp: Stamp| stamp.packet.number();
     let is_pair = exchange.encrypted && exchange.outcome == Outcome::Complete;
     let Exchange { request, response, .. } = exchange;
     is_pair.then_some([number(request.first?), number(response.first?), number(response.last?)])
@@ -93,7 +93,7 @@ fn pair(exchange: &Exchange) -> Option<Pair> {
 /// Which packets an exchange needs: those of the pair, and that of the interim response.
 fn needed(exchange: &Exchange) -> Option<(Pair, Vec<u64>)> {
     let pair = pair(exchange)?;
-    let interim = exchange.interim.map(|interim| interim.packet.number);
+    let interim = exchange.interim.map(|interim| interim.packet.number());
     Some((pair, pair.into_iter().chain(interim).collect()))
 }
 
@@ -127,9 +127,8 @@ fn score_file(name: &str, loss: Loss, seeds: u64) -> Score {
 
 /// Numbers of the packets of an analysis are made those of the undamaged conversation.
 fn original(exchange: &mut Exchange, packets: &[Packet]) {
-    common::truth::renumber(exchange, |mut packet| {
-        packet.number = packets[packet.number as usize - 1].origin as u64 + 1;
-        packet
+    common::truth::renumber(exchange, |packet| {
+        PacketRef::new(packet.capture(), packets[packet.number() as usize - 1].origin as u64 + 1)
     });
 }
 
@@ -254,7 +253,9 @@ fn one_lost_response_costs_one_encrypted_exchange() {
     let mut others: Vec<_> = exchanges
         .iter()
         .filter(|exchange| exchange.encrypted && exchange.outcome != Outcome::Complete)
-        .map(|exchange| (exchange.request.bytes - 52, exchange.outcome, exchange.request.first.unwrap().packet.number))
+        .map(|exchange| {
+            (exchange.request.bytes - 52, exchange.outcome, exchange.request.first.unwrap().packet.number())
+        })
         .collect();
     others.sort_unstable_by_key(|other| other.2);
     assert_eq!(complete, 250);
@@ -266,7 +267,7 @@ fn one_lost_response_costs_one_encrypted_exchange() {
 fn an_interim_response_is_not_final_when_the_client_acknowledges_more() {
     // Packet 179 holds an interim response, the final one is missing, and the request of packet 180 acknowledges it.
     let exchanges = read_exchanges(&bundled("encrypted/interim_then_lost.pcap.zst"), |_| true);
-    let write = exchanges.iter().find(|exchange| exchange.interim.map(|stamp| stamp.packet.number) == Some(179));
+    let write = exchanges.iter().find(|exchange| exchange.interim.map(|stamp| stamp.packet.number()) == Some(179));
     let write = write.expect("the interim response is known");
     assert_eq!((write.outcome, write.response.first), (Outcome::ResponseNotCaptured, None));
 }

@@ -19,7 +19,7 @@ fn exchanges(name: &str) -> Vec<Exchange> {
 
 /// The first packet of the request and the last one of the response, as they are counted in the file.
 fn packets(exchange: &Exchange) -> [Option<u64>; 2] {
-    [exchange.request.first, exchange.response.last].map(|stamp| stamp.map(|stamp| stamp.packet.number))
+    [exchange.request.first, exchange.response.last].map(|stamp| stamp.map(|stamp| stamp.packet.number()))
 }
 
 fn from_packet(exchanges: &[Exchange], number: u64) -> Vec<(Outcome, [Option<u64>; 2])> {

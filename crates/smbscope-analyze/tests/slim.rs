@@ -276,7 +276,11 @@ fn no_payload_is_left() {
                 let distinct: BTreeSet<&u8> = window.iter().collect();
                 // A time of a file, which is kept and may stand in a listing too, ends with a one.
                 if distinct.len() >= 7 && window.iter().all(|byte| *byte > 1) && left.contains(window) {
-                    wrong.push(format!("{}: {window:02x?} of packet {}\n", path.display(), packet.stamp.packet.number));
+                    wrong.push(format!(
+                        "{}: {window:02x?} of packet {}\n",
+                        path.display(),
+                        packet.stamp.packet.number()
+                    ));
                 }
             }
         }

@@ -44,7 +44,7 @@ fn packet_numbers_are_those_of_the_file() {
     );
     let exchange = analysis.only();
     let stamps = [exchange.request.first, exchange.request.last, exchange.response.first, exchange.response.last];
-    assert_eq!(stamps.map(|stamp| stamp.map(|stamp| stamp.packet.number)), [4, 5, 6, 6].map(Some));
+    assert_eq!(stamps.map(|stamp| stamp.map(|stamp| stamp.packet.number())), [4, 5, 6, 6].map(Some));
 }
 
 #[test]

@@ -206,14 +206,14 @@ impl Batch {
     fn since_base(&self, segment: &TcpSegment<'_>) -> Option<(i32, i32)> {
         let (number, ordinal) = self.base;
         let since = |number: u64, base: u64| i32::try_from(number.wrapping_sub(base) as i64).ok();
-        since(segment.stamp.packet.number, number).zip(since(segment.ordinal, ordinal))
+        since(segment.stamp.packet.number(), number).zip(since(segment.ordinal, ordinal))
     }
 
     /// Adds a segment that fits. Its payload stays where it is if that is in `backing`, unless somebody is to read it.
     #[inline]
     pub fn push(&mut self, segment: &TcpSegment<'_>, backing: Option<&Arc<Backing>>) {
         if self.is_empty() {
-            self.base = (segment.stamp.packet.number, segment.ordinal);
+            self.base = (segment.stamp.packet.number(), segment.ordinal);
         }
         let (number, ordinal) = self.since_base(segment).expect("the caller has seen to it that the segment fits");
         let (backing, start) = self.place(segment.payload, backing);
@@ -235,7 +235,7 @@ impl Batch {
             length: segment.payload.len() as u32,
             timestamp_value: segment.timestamp_value.unwrap_or(0),
             backing,
-            capture: segment.stamp.packet.capture.0,
+            capture: segment.stamp.packet.capture().0,
             window: segment.window,
             ip_id: segment.ip_id.unwrap_or(0),
             flags: segment.flags.0,
@@ -316,7 +316,7 @@ impl Batch {
         };
         let (number, ordinal) = self.base;
         let number = number.wrapping_add_signed(packed.number.into());
-        let packet = PacketRef { capture: CaptureId(packed.capture), number };
+        let packet = PacketRef::new(CaptureId(packed.capture), number);
         let stamp = Stamp { time: Timestamp(packed.time), packet };
         let ends = &self.connections.list[packed.connection as usize].ends;
         let source = usize::from(packed.has(FROM_SECOND));
@@ -403,7 +403,7 @@ mod tests {
     use super::*;
 
     fn stamp(number: u64) -> Stamp {
-        Stamp { time: Timestamp(-5 + number as i64), packet: PacketRef { capture: CaptureId(3), number } }
+        Stamp { time: Timestamp(-5 + number as i64), packet: PacketRef::new(CaptureId(3), number) }
     }
 
     fn plain() -> TcpSegment<'static> {
@@ -470,7 +470,7 @@ mod tests {
         for _ in 0..2 {
             let out: Vec<(u64, u64)> = batch
                 .by_connection(&mut order)
-                .map(|segment| (segment.stamp.packet.number, segment.first.packet.number))
+                .map(|segment| (segment.stamp.packet.number(), segment.first.packet.number()))
                 .collect();
             assert_eq!(out, [(0, 0), (2, 2), (4, 4), (1, 101), (5, 105), (3, 103)]);
         }
@@ -487,7 +487,7 @@ mod tests {
         let before = TcpSegment { ordinal: far + 1, stamp: stamp(far - 5), first: stamp(far - 5), ..plain() };
         assert!(batch.fits(&before));
         batch.push(&before, None);
-        assert_eq!(batch.iter().map(|segment| segment.stamp.packet.number).collect::<Vec<_>>(), [far, far - 5]);
+        assert_eq!(batch.iter().map(|segment| segment.stamp.packet.number()).collect::<Vec<_>>(), [far, far - 5]);
         assert!(!batch.fits(&TcpSegment { stamp: stamp(1), ..plain() }));
         batch.clear();
         assert!(batch.fits(&TcpSegment { stamp: stamp(1), ..plain() }));

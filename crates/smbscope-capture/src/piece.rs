@@ -169,7 +169,7 @@ mod tests {
     use smbscope_model::{CaptureId, PacketRef, Timestamp};
 
     fn segment(number: u64, payload: &[u8]) -> TcpSegment<'_> {
-        let packet = PacketRef { capture: CaptureId(3), number };
+        let packet = PacketRef::new(CaptureId(3), number);
         let stamp = Stamp { time: Timestamp(1_700_000_000_000_000_000 + number as i64), packet };
         TcpSegment {
             ordinal: number + 7,

@@ -152,7 +152,7 @@ mod tests {
         let mut set = CaptureSet::from_reader("-", Box::new(Cursor::new(file))).unwrap();
         let mut read = Vec::new();
         while let Some(packet) = set.next_packet().unwrap() {
-            read.push((packet.stamp.packet.number, packet.stamp.time.0, packet.data.to_vec(), packet.wire_length));
+            read.push((packet.stamp.packet.number(), packet.stamp.time.0, packet.data.to_vec(), packet.wire_length));
         }
         let expected =
             [(1, 1_700_000_000_000_001_000, b"abc".to_vec(), 99), (3, 1_700_000_000_000_002_001, b"abc".to_vec(), 99)];

@@ -53,7 +53,7 @@ fn read(paths: &[PathBuf]) -> Reading {
     while let Some(packet) = set.next_packet().unwrap() {
         assert!(packet.stamp.time.0 >= last, "packets come in time order");
         last = packet.stamp.time.0;
-        numbers.push(packet.stamp.packet.number);
+        numbers.push(packet.stamp.packet.number());
         if let Some(segment) = decoder.decode(&packet, &mut quality) {
             segments.push(Seen {
                 time: segment.stamp.time.0,

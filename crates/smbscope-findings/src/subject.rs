@@ -135,7 +135,7 @@ impl<'a> Subject<'a> {
 }
 
 pub(crate) fn evidence(stamp: Stamp) -> Evidence {
-    Evidence { capture: stamp.packet.capture.0, packet: stamp.packet.number, time_ns: stamp.time }
+    Evidence { capture: stamp.packet.capture().0, packet: stamp.packet.number(), time_ns: stamp.time }
 }
 
 /// A path for a sentence: of a long one the end, which tells files apart.

@@ -51,7 +51,7 @@ fn in_order(mut exchanges: Vec<Exchange>) -> Vec<Exchange> {
     exchanges.sort_by_key(|exchange| exchange.response.last.map(|stamp| stamp.time));
     for (exchange, number) in exchanges.iter_mut().zip((1..).step_by(2)) {
         let numbered = |stamp: Option<Stamp>, number| {
-            stamp.map(|stamp| Stamp { packet: PacketRef { number, ..stamp.packet }, ..stamp })
+            stamp.map(|stamp| Stamp { packet: PacketRef::new(stamp.packet.capture(), number), ..stamp })
         };
         let (request, response) = (&mut exchange.request, &mut exchange.response);
         (request.first, request.last) = (numbered(request.first, number), numbered(request.last, number));

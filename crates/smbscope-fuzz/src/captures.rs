@@ -109,7 +109,7 @@ impl Reading {
             out_of_order += u64::from(packet.stamp.time.0 < last);
             last = last.max(packet.stamp.time.0);
             packets.push(ReadPacket {
-                number: packet.stamp.packet.number,
+                number: packet.stamp.packet.number(),
                 time: packet.stamp.time.0,
                 link_type: packet.link_type,
                 data: packet.data.to_vec(),

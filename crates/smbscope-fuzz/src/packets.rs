@@ -21,8 +21,7 @@ pub fn packets(data: &[u8]) {
         number += 1;
         let captured = input.up_to(length.into());
         held += captured.len();
-        let stamp =
-            Stamp { time: Timestamp(number), packet: PacketRef { capture: CaptureId(0), number: number as u64 } };
+        let stamp = Stamp { time: Timestamp(number), packet: PacketRef::new(CaptureId(0), number as u64) };
         let packet = Packet {
             stamp,
             link_type: LINK_TYPES[usize::from(kind) % LINK_TYPES.len()],

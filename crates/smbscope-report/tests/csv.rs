@@ -2,7 +2,9 @@
 
 mod common;
 
-use smbscope_model::{Dialect, Exchange, FileId, Group, Nanos, Outcome, Stamp, Status, Timestamp};
+use smbscope_model::{
+    CaptureId, Dialect, Exchange, FileId, Group, Nanos, Outcome, PacketRef, Stamp, Status, Timestamp,
+};
 use smbscope_report::csv::ExchangeWriter;
 use smbscope_report::table::{COLUMNS, ExchangeTable};
 use smbscope_wire::status::NtStatus;
@@ -95,7 +97,7 @@ fn a_response_in_another_file_is_named() {
     let mut split = full();
     assert_eq!([column(&split, "capture"), column(&split, "response_capture")], ["a.pcap", ""]);
     for stamp in [&mut split.response.first, &mut split.response.last].into_iter().flatten() {
-        stamp.packet.capture.0 = 1;
+        stamp.packet = PacketRef::new(CaptureId(1), stamp.packet.number());
     }
     assert_eq!([column(&split, "capture"), column(&split, "response_capture")], ["a.pcap", "b.pcap"]);
     // Without a request, the response's file is the one.

@@ -19,7 +19,7 @@ pub(crate) struct Slowest {
 /// What comes first: the longest; of equals the earliest.
 fn rank(exchange: &Exchange) -> impl Ord + use<> {
     let time = exchange.time(TimeKind::ResponseTime);
-    let packet = exchange.request.first.map(|stamp| (stamp.packet.capture, stamp.packet.number));
+    let packet = exchange.request.first.map(|stamp| (stamp.packet.capture(), stamp.packet.number()));
     (Reverse(time), exchange.start(), exchange.flow, packet, exchange.message_id, exchange.command)
 }
 

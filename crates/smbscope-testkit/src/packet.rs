@@ -92,7 +92,7 @@ impl Packet {
 
     /// What a TCP reader is given when this is packet `number` of the first capture.
     pub fn segment(&self, number: usize) -> TcpSegment<'_> {
-        let packet = PacketRef { capture: CaptureId(0), number: number as u64 };
+        let packet = PacketRef::new(CaptureId(0), number as u64);
         let stamp = Stamp { time: self.time, packet };
         let captured = self.payload.len().min(self.snap.saturating_sub(HEADERS));
         TcpSegment {

@@ -135,7 +135,7 @@ impl Recording {
         for (place, kept) in copy.iter().enumerate() {
             let stored = &self.packets[kept.origin];
             let packet = Packet {
-                stamp: Stamp { time: kept.time, packet: PacketRef { capture: CaptureId(0), number: place as u64 + 1 } },
+                stamp: Stamp { time: kept.time, packet: PacketRef::new(CaptureId(0), place as u64 + 1) },
                 link_type: stored.link_type,
                 data: self.data(kept),
                 wire_length: stored.wire_length,

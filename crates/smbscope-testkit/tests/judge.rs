@@ -2,7 +2,7 @@
 
 use smbscope_analyze::{Analyzer, Options};
 use smbscope_capture::tcp::FlowTable;
-use smbscope_model::{Exchange, Outcome, Stamp};
+use smbscope_model::{Exchange, Outcome, PacketRef, Stamp};
 use smbscope_testkit::damage::{duplicate, reorder, snap, without};
 use smbscope_testkit::judge::{Counts, Judgement, Truth};
 use smbscope_testkit::recording::{Kept, Recording};
@@ -45,7 +45,7 @@ fn unchanged(packets: &[Kept]) -> Vec<Kept> {
 }
 
 fn number(stamp: Option<Stamp>) -> u64 {
-    stamp.map_or(0, |stamp| stamp.packet.number)
+    stamp.map_or(0, |stamp| stamp.packet.number())
 }
 
 #[test]
@@ -102,7 +102,8 @@ fn a_time_from_the_second_copy_is_mistimed() {
         |packets| duplicate(packets, 1, 1.0),
         |found| {
             assert_eq!(number(found[1].response.last), 17);
-            found[1].response.last.as_mut().expect("it was captured").packet.number = 18;
+            let last = found[1].response.last.as_mut().expect("it was captured");
+            last.packet = PacketRef::new(last.packet.capture(), 18);
         },
     );
     assert_eq!((verdict.counts.false_pairs, verdict.counts.mistimed), (0, 1));

@@ -99,7 +99,7 @@ pub fn slim(
     };
     while !stop.load(Ordering::Relaxed) && set.advance() {
         let Some(packet) = set.current_packet() else { break };
-        let info = &set.captures()[usize::from(packet.stamp.packet.capture.0)];
+        let info = &set.captures()[usize::from(packet.stamp.packet.capture().0)];
         slimmer.take(&packet, info)?;
         if slimmer.summary.packets.is_multiple_of(INTERVAL) {
             observe(set);
@@ -116,9 +116,10 @@ struct Clocks {
 impl Clocks {
     fn original(&self, packet: &Packet<'_>) -> Timestamp {
         let place = packet.stamp.packet;
-        let is_past =
-            |step: &&ClockStep| step.after.packet.capture == place.capture && step.after.packet.number <= place.number;
-        match self.steps.iter().filter(is_past).max_by_key(|step| step.after.packet.number) {
+        let is_past = |step: &&ClockStep| {
+            step.after.packet.capture() == place.capture() && step.after.packet.number() <= place.number()
+        };
+        match self.steps.iter().filter(is_past).max_by_key(|step| step.after.packet.number()) {
             Some(step) => Timestamp(packet.stamp.time.0 + (step.after.time - step.before.time).0),
             None => packet.stamp.time,
         }
@@ -152,7 +153,7 @@ impl Slimmer<'_> {
                 parts: [&[], &[]],
                 wire_length: packet.wire_length,
             },
-            number: packet.stamp.packet.number,
+            number: packet.stamp.packet.number(),
             headers: packet.data[..headers].to_vec(),
             payload: Vec::new(),
             captured: packet.data.len() - length,

@@ -213,7 +213,7 @@ impl AsOne {
     }
 
     fn packet(&self) -> Packet<'_> {
-        let stamp = Stamp { time: Timestamp(0), packet: PacketRef { capture: CaptureId(0), number: 0 } };
+        let stamp = Stamp { time: Timestamp(0), packet: PacketRef::new(CaptureId(0), 0) };
         Packet { stamp, link_type: RAW_IP, data: &self.bytes, wire_length: self.wire_length }
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn analyze_ports(packets: &[Packet], ports: &[u16]) -> Analysis {
     let Outcome { quality, connections, .. } = flows.finish().finish();
     exchanges.sort_by_key(|exchange| {
         let first = exchange.request.first.or(exchange.response.first).expect("one half was seen");
-        (exchange.flow, first.packet.number, exchange.message_id, exchange.outcome)
+        (exchange.flow, first.packet.number(), exchange.message_id, exchange.outcome)
     });
     Analysis { exchanges, quality, connections }
 }
@@ -53,7 +53,7 @@ pub(crate) fn read_exchanges(file: &Path, mut keep: impl FnMut(u64) -> bool) -> 
     let (mut decoder, mut quality) = (Decoder::new(), Quality::default());
     while let Some(packet) = set.next_packet().expect("to its end") {
         if let Some(segment) = decoder.decode(&packet, &mut quality)
-            && keep(packet.stamp.packet.number)
+            && keep(packet.stamp.packet.number())
         {
             flows.segment(&segment);
         }

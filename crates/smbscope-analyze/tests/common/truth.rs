@@ -104,7 +104,7 @@ fn expected_outcome(truth: &TrueExchange, packets: &[Packet], last: Option<usize
 /// The first packet of a half must hold its first byte. The last packet must hold some byte of it: where the capture
 /// dropped a segment and then holds a needless second copy of it, no reader can tell that nobody waited for the copy.
 pub(crate) fn false_matches(truth: &[TrueExchange], packets: &[Packet], analysis: &Analysis) -> Vec<String> {
-    let packet = |stamp: Stamp| &packets[stamp.packet.number as usize - 1];
+    let packet = |stamp: Stamp| &packets[stamp.packet.number() as usize - 1];
     let begins = |stamp: Option<Stamp>, span: Span| stamp.is_none_or(|it| packet(it).holds(span.side, span.start));
     let ends = |stamp: Option<Stamp>, span: Span| {
         let overlaps = |it: &Packet| it.side == span.side && it.offset < span.end && span.start < it.end();

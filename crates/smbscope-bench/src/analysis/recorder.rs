@@ -55,7 +55,7 @@ impl Waterfall {
     fn add(&mut self, exchange: Exchange) {
         let (Some(first), Some(last)) = (exchange.request.first, exchange.response.last) else { return };
         // Members of a compound share their packets.
-        let key = (first.time, exchange.flow, last.packet.number, exchange.message_id.unwrap_or(0));
+        let key = (first.time, exchange.flow, last.packet.number(), exchange.message_id.unwrap_or(0));
         self.0.insert(key, exchange);
         if self.0.len() > COMMANDS_MAX {
             self.0.pop_last();

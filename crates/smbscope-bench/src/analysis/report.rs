@@ -106,8 +106,8 @@ fn twice(seen: &SeenTwice, beside: Option<Role>) -> Option<String> {
 
 /// Where and by how much the clock stepped.
 fn clock_step(step: &ClockStep, captures: &[CaptureInfo]) -> String {
-    let name = captures.get(usize::from(step.after.packet.capture.0)).map_or("", |info| info.name.as_str());
-    let (number, by) = (step.after.packet.number, step.by());
+    let name = captures.get(usize::from(step.after.packet.capture().0)).map_or("", |info| info.name.as_str());
+    let (number, by) = (step.after.packet.number(), step.by());
     match by.0 < 0 {
         true => format!(
             "{name}: the clock stepped back by {} at packet {number}; later times are moved forward",

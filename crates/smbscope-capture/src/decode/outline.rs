@@ -148,7 +148,7 @@ mod tests {
     use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
 
     fn packet(data: &[u8], wire_length: u32) -> Packet<'_> {
-        let stamp = Stamp { time: Timestamp(0), packet: PacketRef { capture: CaptureId(0), number: 1 } };
+        let stamp = Stamp { time: Timestamp(0), packet: PacketRef::new(CaptureId(0), 1) };
         Packet { stamp, link_type: 1, data, wire_length }
     }
 

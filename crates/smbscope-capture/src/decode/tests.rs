@@ -3,7 +3,7 @@
 use super::*;
 use crate::segment::TcpFlags;
 use proptest::prelude::*;
-use smbscope_model::{PacketRef, SkippedPackets, SkippedProtocol, Stamp, Timestamp};
+use smbscope_model::{CaptureId, PacketRef, SkippedPackets, SkippedProtocol, Stamp, Timestamp};
 use smbscope_testkit::encapsulation::Encapsulation;
 
 const ETHERNET: u32 = 1;
@@ -13,7 +13,7 @@ const DESTINATION_OPTIONS: u8 = 60;
 const IPV6_TYPE: [u8; 2] = [0x86, 0xdd];
 
 fn packet(link_type: u32, data: &[u8], wire_length: usize, number: u64) -> Packet<'_> {
-    let packet = PacketRef { number, ..PacketRef::default() };
+    let packet = PacketRef::new(CaptureId(0), number);
     let stamp = Stamp { time: Timestamp(number as i64 * 1_000), packet };
     Packet { stamp, link_type, data, wire_length: wire_length as u32 }
 }
@@ -68,7 +68,7 @@ fn decode_all(packets: &[(u32, &[u8], usize)]) -> Decoded {
         last = decoder.decode(&packet, &mut quality).map(|segment| {
             assert_eq!((segment.sequence, segment.acknowledgment), (0x0102_0304, 0x0506_0708));
             assert_eq!((segment.flags, segment.window), (TcpFlags(TcpFlags::PSH | TcpFlags::ACK), 502));
-            let (first, stamp) = (segment.first.packet.number, segment.stamp.packet.number);
+            let (first, stamp) = (segment.first.packet.number(), segment.stamp.packet.number());
             let (payload, length) = (segment.payload.to_vec(), segment.payload_length);
             (segment.source, segment.destination, payload, length, segment.timestamp_value, first, stamp)
         });

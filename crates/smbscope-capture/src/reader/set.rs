@@ -166,7 +166,7 @@ impl CaptureSet {
             taken += 1;
             take(
                 &Packet {
-                    stamp: Stamp { time: Timestamp(head.time), packet: PacketRef { capture, number: head.number } },
+                    stamp: Stamp { time: Timestamp(head.time), packet: PacketRef::new(capture, head.number) },
                     link_type: head.link_type,
                     data: bytes.get(head.data_start..head.data_start + head.data_length).unwrap_or_default(),
                     wire_length: head.wire_length,
@@ -188,7 +188,7 @@ impl CaptureSet {
         for (index, capture) in self.captures.iter().enumerate() {
             let stamp = |(number, time): (u64, i64)| Stamp {
                 time: Timestamp(time),
-                packet: PacketRef { capture: CaptureId(index as u16), number },
+                packet: PacketRef::new(CaptureId(index as u16), number),
             };
             let of_capture = capture.clock_steps.iter();
             steps.extend(of_capture.map(|step| ClockStep { before: stamp(step.before), after: stamp(step.after) }));
@@ -339,7 +339,7 @@ impl CaptureSet {
         // `open` has seen to it that there are no more captures than ids.
         let capture = CaptureId(lane.capture as u16);
         Some(Packet {
-            stamp: Stamp { time: Timestamp(head.time), packet: PacketRef { capture, number: head.number } },
+            stamp: Stamp { time: Timestamp(head.time), packet: PacketRef::new(capture, head.number) },
             link_type: head.link_type,
             data: lane.data(&self.captures[lane.capture], &head),
             wire_length: head.wire_length,

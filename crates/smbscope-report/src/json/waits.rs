@@ -111,9 +111,9 @@ impl SlowExchange {
     /// An entry. `captures` are the names of the files by [`CaptureId`](smbscope_model::CaptureId).
     pub(crate) fn of(exchange: &Exchange, captures: &[Arc<str>]) -> SlowExchange {
         let Exchange { endpoints, request, response, .. } = exchange;
-        let packet = |stamp: Option<Stamp>| stamp.map(|stamp| stamp.packet.number);
+        let packet = |stamp: Option<Stamp>| stamp.map(|stamp| stamp.packet.number());
         let file =
-            |stamp: Option<Stamp>| stamp.and_then(|stamp| captures.get(usize::from(stamp.packet.capture.0))).cloned();
+            |stamp: Option<Stamp>| stamp.and_then(|stamp| captures.get(usize::from(stamp.packet.capture().0))).cloned();
         let capture = file(request.first);
         SlowExchange {
             flow_id: exchange.flow.0,

@@ -87,7 +87,7 @@ pub(crate) struct Row<'a> {
 impl<'a> Row<'a> {
     pub(crate) fn new(exchange: &'a Exchange, exchange_id: u64, capture_names: &'a [String]) -> Row<'a> {
         let name = |stamp: Option<Stamp>| {
-            let name = capture_names.get(usize::from(stamp?.packet.capture.0));
+            let name = capture_names.get(usize::from(stamp?.packet.capture().0));
             name.map(String::as_str)
         };
         let Exchange { request, response, .. } = exchange;
@@ -219,7 +219,7 @@ impl Row<'_> {
 }
 
 fn number(stamp: Option<Stamp>) -> Option<u64> {
-    stamp.map(|stamp| stamp.packet.number)
+    stamp.map(|stamp| stamp.packet.number())
 }
 
 fn time(stamp: Option<Stamp>) -> Option<i64> {

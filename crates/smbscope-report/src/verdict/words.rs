@@ -354,7 +354,7 @@ fn one(exchange: &Exchange) -> String {
     let on = path.map_or_else(String::new, |path| format!(" of {}", shorten(&clean(path), NAME_MAX)));
     let packets = match (exchange.request.first, exchange.response.last) {
         (Some(request), Some(response)) => {
-            format!(" (request packet {}, response packet {})", request.packet.number, response.packet.number)
+            format!(" (request packet {}, response packet {})", request.packet.number(), response.packet.number())
         }
         _ => String::new(),
     };

@@ -6,8 +6,8 @@ pub(crate) mod bench;
 use smbscope_findings::{Catalogue, Collector, Context};
 use smbscope_model::connection::{Connection, ConnectionEnd, DirectionCounts};
 use smbscope_model::{
-    CaptureInfo, Command, Dialect, Endpoints, Exchange, FlowId, Group, Half, Nanos, Outcome, PacketRef, Quality, Stamp,
-    Status, Subcommand, Timestamp,
+    CaptureId, CaptureInfo, Command, Dialect, Endpoints, Exchange, FlowId, Group, Half, Nanos, Outcome, PacketRef,
+    Quality, Stamp, Status, Subcommand, Timestamp,
 };
 use smbscope_report::{Explanation, Report};
 use smbscope_stats::Aggregator;
@@ -27,8 +27,7 @@ pub(crate) fn endpoints(client: u8) -> Endpoints {
 
 /// A complete exchange: the request takes a fifth of the time, the server three fifths, the response a fifth.
 pub(crate) fn exchange(command: Command, group: Group, start_ns: i64, response_time_ns: i64) -> Exchange {
-    let stamp =
-        |time, number| Some(Stamp { time: Timestamp(time), packet: PacketRef { number, ..Default::default() } });
+    let stamp = |time, number| Some(Stamp { time: Timestamp(time), packet: PacketRef::new(CaptureId(0), number) });
     let fifth = response_time_ns / 5;
     let end = start_ns + response_time_ns;
     Exchange {

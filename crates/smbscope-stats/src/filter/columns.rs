@@ -198,12 +198,12 @@ impl Context {
 
     fn capture(&self, half: Half) -> Option<&str> {
         let stamp = half.first.or(half.last)?;
-        self.captures.get(usize::from(stamp.packet.capture.0)).map(String::as_str)
+        self.captures.get(usize::from(stamp.packet.capture().0)).map(String::as_str)
     }
 }
 
 fn packet(stamp: Option<Stamp>) -> Option<i128> {
-    stamp.map(|stamp| stamp.packet.number.into())
+    stamp.map(|stamp| stamp.packet.number().into())
 }
 
 fn time(stamp: Option<Stamp>) -> Option<i128> {

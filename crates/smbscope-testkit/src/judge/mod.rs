@@ -209,7 +209,7 @@ impl Truth {
 /// An exchange of a copy, with the numbers of its packets in the copy and in the undamaged capture.
 fn describe(exchange: &Exchange, copy: &[Kept]) -> String {
     let numbers = |half: &Half| {
-        let number = |stamp: Option<Stamp>| stamp.map_or("?".to_owned(), |stamp| stamp.packet.number.to_string());
+        let number = |stamp: Option<Stamp>| stamp.map_or("?".to_owned(), |stamp| stamp.packet.number().to_string());
         let origin = |stamp: Option<Stamp>| stamp.map_or(0, |stamp| copy[place_of(stamp)].origin + 1);
         format!("{}–{} (undamaged {}–{})", number(half.first), number(half.last), origin(half.first), origin(half.last))
     };
@@ -354,7 +354,7 @@ impl Survivors {
 
 /// A packet's place in its capture.
 fn place_of(stamp: Stamp) -> usize {
-    stamp.packet.number as usize - 1
+    stamp.packet.number() as usize - 1
 }
 
 fn place(stamp: Option<Stamp>) -> Option<usize> {

@@ -188,7 +188,7 @@ impl<'p> Merged<'p> {
     fn advance(&mut self, index: usize) -> Result<(), Error> {
         let Some(open) = &mut self.open[index] else { return Ok(()) };
         match open.reader.next_stamp().map_err(|error| piece_error(open.path, error))? {
-            Some(stamp) => self.heads.push(Reverse(((stamp.time, open.file, stamp.packet.number), index))),
+            Some(stamp) => self.heads.push(Reverse(((stamp.time, open.file, stamp.packet.number()), index))),
             None => self.open[index] = None,
         }
         Ok(())

@@ -64,7 +64,7 @@ impl Plan {
 /// A packet of the only file of a set as one of a file of the plan.
 pub(super) fn in_capture(stamp: Stamp, index: usize) -> Stamp {
     // A plan has no more files than there are ids.
-    Stamp { packet: PacketRef { capture: CaptureId(index as u16), ..stamp.packet }, ..stamp }
+    Stamp { packet: PacketRef::new(CaptureId(index as u16), stamp.packet.number()), ..stamp }
 }
 
 fn planned(given: usize, file: &FilePart) -> PlannedFile {

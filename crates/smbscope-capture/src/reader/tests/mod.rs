@@ -23,7 +23,7 @@ impl Reading {
     fn of(mut set: CaptureSet) -> Reading {
         let mut packets = Vec::new();
         while let Some(packet) = set.next_packet().unwrap() {
-            let (number, capture) = (packet.stamp.packet.number, packet.stamp.packet.capture.0);
+            let (number, capture) = (packet.stamp.packet.number(), packet.stamp.packet.capture().0);
             packets.push((capture, number, packet.stamp.time.0, packet.data.to_vec(), packet.wire_length));
         }
         assert!(set.next_packet().unwrap().is_none(), "the end stays the end");

@@ -133,11 +133,11 @@ fn packets_of_a_live_pipe_come_while_it_is_open() {
     writer.write_all(&pcap_of_times([1, 2], 60)).unwrap();
     let mut set = CaptureSet::from_reader("-", Box::new(reader)).unwrap();
     let start = Instant::now();
-    assert_eq!(set.next_packet().unwrap().unwrap().stamp.packet.number, 1);
-    assert_eq!(set.next_packet().unwrap().unwrap().stamp.packet.number, 2);
+    assert_eq!(set.next_packet().unwrap().unwrap().stamp.packet.number(), 1);
+    assert_eq!(set.next_packet().unwrap().unwrap().stamp.packet.number(), 2);
     assert!(start.elapsed() < Duration::from_secs(5), "they do not wait for the window to fill");
     writer.write_all(&pcap_of_times([3], 60)[24..]).unwrap();
-    assert_eq!(set.next_packet().unwrap().unwrap().stamp.packet.number, 3);
+    assert_eq!(set.next_packet().unwrap().unwrap().stamp.packet.number(), 3);
     drop(writer);
     assert!(set.next_packet().unwrap().is_none());
     assert_eq!((set.captures()[0].packets, set.captures()[0].truncated.as_ref()), (3, None));

@@ -97,7 +97,7 @@ fn an_answer_that_came_an_hour_later_without_a_retransmission_shows_a_clock_step
     wire.tell(server(hour + 300, 5001, 1004, "yes"));
     let recorder = wire.end();
     let step = recorder.views[0].clock_step.expect("a step");
-    assert_eq!((step.before.packet.number, step.after.packet.number), (4, 5));
+    assert_eq!((step.before.packet.number(), step.after.packet.number()), (4, 5));
     assert_eq!(step.by().0, (hour + 100) * 1_000);
     // The request was acknowledged: who waits is the client, for an hour.
     let mut wire = Wire::open();

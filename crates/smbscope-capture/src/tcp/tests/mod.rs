@@ -63,7 +63,7 @@ impl StreamSink for Recorder {
     fn data(&mut self, flow: &mut Recorded, view: &FlowView, direction: Direction, chunk: &Chunk<'_>) {
         let origin = *flow.origins[direction.index()].get_or_insert(chunk.position);
         let text = String::from_utf8_lossy(chunk.bytes).into_owned();
-        let event = Event::Data(arrow(view, direction), chunk.position - origin, text, chunk.stamp.packet.number);
+        let event = Event::Data(arrow(view, direction), chunk.position - origin, text, chunk.stamp.packet.number());
         self.tell(flow, view, event);
     }
 
@@ -157,7 +157,7 @@ impl Wire {
         *next += 1;
         let ip_id = told.ip_id.unwrap_or(*next);
         self.number += 1;
-        let packet = PacketRef { capture: CaptureId(0), number: self.number };
+        let packet = PacketRef::new(CaptureId(0), self.number);
         let stamp = Stamp { time: Timestamp(told.at_us * 1000), packet };
         let (client, server) = (SocketAddr::from(CLIENT), SocketAddr::from(SERVER));
         let (source, destination) = if told.from_client { (client, server) } else { (server, client) };

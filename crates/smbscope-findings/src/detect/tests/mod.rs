@@ -5,7 +5,8 @@ mod connections;
 use super::*;
 use crate::Confidence;
 use smbscope_model::{
-    Command, Dialect, Endpoints, Exchange, FlowId, Group, Half, Nanos, Outcome, PacketRef, Stamp, Status, Timestamp,
+    CaptureId, Command, Dialect, Endpoints, Exchange, FlowId, Group, Half, Nanos, Outcome, PacketRef, Stamp, Status,
+    Timestamp,
 };
 use smbscope_stats::Aggregator;
 use smbscope_wire::smb1;
@@ -41,7 +42,7 @@ impl Scene {
             Endpoints { client: ([10, 0, 0, client], 50_000).into(), server: ([10, 0, 0, 200], 445).into() };
         self.packets += 2;
         let half = |ms: i64, number: u64| {
-            let stamp = Stamp { time: Timestamp(ms * MS), packet: PacketRef { number, ..PacketRef::default() } };
+            let stamp = Stamp { time: Timestamp(ms * MS), packet: PacketRef::new(CaptureId(0), number) };
             Half { first: Some(stamp), last: Some(stamp), packets: 1, bytes: 200 }
         };
         self.exchanges.push(Exchange {
