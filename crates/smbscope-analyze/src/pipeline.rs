@@ -140,7 +140,7 @@ fn follow(
                 };
                 reader.read(set, &stop, observe, |_| {}, take)?;
             }
-            vec![worker.finish(0)]
+            vec![worker.finish()]
         }
         (Threading::Workers, sinks) => std::thread::scope(|scope| {
             let count = sinks.len();
@@ -152,7 +152,7 @@ fn follow(
                 threads.push(scope.spawn(move || {
                     let mut worker = Worker::new(index, count, work, &mut **sink);
                     worker.work(&batches, &empties);
-                    worker.finish(index)
+                    worker.finish()
                 }));
                 lines.push(line);
             }
@@ -269,7 +269,7 @@ impl<'s> Follower<'s> {
     pub fn finish(self) -> Result<Partial, Failure> {
         let mut partial = Partial::new(self.connections_max);
         partial.add_clock_steps(&self.steps_back);
-        self.worker.finish(0).into_iter().for_each(|outcome| partial.add(outcome));
+        self.worker.finish().into_iter().for_each(|outcome| partial.add(outcome));
         partial.add_sessions(self.channels.met());
         // Sessions are met until the last flow is over.
         let is_coupled = self.sharding != Sharding::None && self.channels.are_coupled();
@@ -386,7 +386,8 @@ struct Work<'a> {
 /// The shards of one thread.
 struct Worker<'s> {
     sink: Rc<RefCell<&'s mut dyn Sink>>,
-    /// Shard `i` is at `i / stride`.
+    /// The first of its shards, and how many further on the next one is: shard `i` is at `i / stride`.
+    first: usize,
     stride: usize,
     shards: Vec<FlowTable<Analyzer<Emit<'s>>>>,
     /// Whose exchanges come now, as far as the sink knows.
@@ -410,7 +411,7 @@ impl<'s> Worker<'s> {
             FlowTable::within(analyzer, options.limits.flows).beside(options.beside)
         });
         let shards = tables.collect();
-        Worker { sink, stride: count, shards, at: None, by_connection, order: Order::default() }
+        Worker { sink, first: index, stride: count, shards, at: None, by_connection, order: Order::default() }
     }
 
     /// What comes now is of this shard.
@@ -448,9 +449,8 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// `index` is that of the thread, and of its first shard.
-    fn finish(mut self, index: usize) -> Vec<Outcome> {
-        let shards = std::mem::take(&mut self.shards).into_iter().zip((index..).step_by(self.stride));
+    fn finish(mut self) -> Vec<Outcome> {
+        let shards = std::mem::take(&mut self.shards).into_iter().zip((self.first..).step_by(self.stride));
         shards
             .map(|(table, shard)| {
                 self.turn_to(shard);

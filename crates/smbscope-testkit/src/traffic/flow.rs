@@ -106,9 +106,15 @@ impl Flow {
         }
         if std::mem::take(&mut self.is_again) {
             recorder.sent_again();
-        } else if self.resent > 0.0 && self.turns.random.chance(self.resent) {
-            self.is_again = true;
-            return Ok(now + RESENT_AFTER_NS);
+        } else {
+            // The file may end before the other copy.
+            if is_last {
+                recorder.said(part);
+            }
+            if self.resent > 0.0 && self.turns.random.chance(self.resent) {
+                self.is_again = true;
+                return Ok(now + RESENT_AFTER_NS);
+            }
         }
         let us = side.index();
         self.next[us] = self.next[us].wrapping_add((end - from) as u32);
@@ -117,7 +123,6 @@ impl Flow {
         let passed = now + ((end - from) as i64 + 78) * NS_PER_BYTE;
         let mut resume = passed;
         if is_last {
-            recorder.said(part);
             self.turns.next();
             self.sent = 0;
             resume += self.plan();
