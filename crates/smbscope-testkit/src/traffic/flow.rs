@@ -104,17 +104,16 @@ impl Flow {
         if let Some(turn) = self.turns.current() {
             recorder.packet(now, &headers, &turn.frame, from..end)?;
         }
-        if std::mem::take(&mut self.is_again) {
+        let is_again = std::mem::take(&mut self.is_again);
+        if is_again {
             recorder.sent_again();
-        } else {
-            // The file may end before the other copy.
-            if is_last {
-                recorder.said(part);
-            }
-            if self.resent > 0.0 && self.turns.random.chance(self.resent) {
-                self.is_again = true;
-                return Ok(now + RESENT_AFTER_NS);
-            }
+        } else if is_last {
+            // Now, as the file may end before the other copy.
+            recorder.said(part);
+        }
+        if !is_again && self.resent > 0.0 && self.turns.random.chance(self.resent) {
+            self.is_again = true;
+            return Ok(now + RESENT_AFTER_NS);
         }
         let us = side.index();
         self.next[us] = self.next[us].wrapping_add((end - from) as u32);
