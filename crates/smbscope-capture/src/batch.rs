@@ -13,6 +13,7 @@ use crate::reader::Backing;
 use crate::segment::{TcpFlags, TcpSegment, WindowScale};
 use ahash::RandomState;
 use smbscope_model::{CaptureId, PacketRef, Stamp, Timestamp};
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -103,7 +104,7 @@ struct Connection {
 }
 
 /// Both ends of a connection, the smaller one first: the same for both directions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ends {
     /// One of IPv4 is in the first word.
     addresses: [[u64; 2]; 2],
@@ -125,7 +126,9 @@ impl Ends {
         };
         let (source, destination) = (pack(segment.source), pack(segment.destination));
         let is_turned = destination < source;
-        let (one, two) = if is_turned { (destination, source) } else { (source, destination) };
+        // Which it is can't be foreseen: it is looked up, and not branched upon.
+        let both = [source, destination];
+        let (one, two) = (both[usize::from(is_turned)], both[usize::from(!is_turned)]);
         (Ends { addresses: [one.0, two.0], ports: [one.1, two.1], are_v4: [one.2, two.2] }, is_turned)
     }
 
@@ -137,6 +140,21 @@ impl Ends {
             false => IpAddr::V6(Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low))),
         };
         SocketAddr::new(address, self.ports[index])
+    }
+}
+
+/// Whole words, and as few as can be: this is done for every packet.
+impl Hash for Ends {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Ends { addresses: [[one, one_low], [two, two_low]], ports: [one_port, two_port], are_v4 } = *self;
+        let ports = u64::from(one_port) << 16 | u64::from(two_port);
+        if are_v4 == [true; 2] {
+            state.write_u64(one << 32 | two);
+            return state.write_u64(ports);
+        }
+        [one, one_low, two, two_low].into_iter().for_each(|word| state.write_u64(word));
+        state.write_u64(ports | u64::from(are_v4[0]) << 32 | u64::from(are_v4[1]) << 33);
     }
 }
 
