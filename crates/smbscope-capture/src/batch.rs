@@ -9,6 +9,7 @@
 //! A batch can be gone through connection by connection ([`Batch::by_connection`]): of thousands of connections, what is
 //! kept of one then comes into the processor's caches once for all its segments in the batch.
 
+use crate::prefetch::{CACHE_LINE, prefetch};
 use crate::reader::Backing;
 use crate::segment::{TcpFlags, TcpSegment, WindowScale};
 use ahash::RandomState;
@@ -21,6 +22,13 @@ use std::sync::Arc;
 const ARENA: u32 = u32::MAX;
 /// Payloads up to this length are copied where a message seems to begin with them.
 const COPIED_MAX: usize = 2048;
+
+/// How many segments ahead their headers and payloads are fetched, where a batch is gone through in another order than that
+/// in which it was filled; what was tried around these made it slower.
+const HEADERS_AHEAD: usize = 12;
+const PAYLOADS_AHEAD: usize = 4;
+/// Lines of a payload that are fetched: most messages have no more.
+const PAYLOAD_LINES: usize = 4;
 
 /// Segments in the order in which they were read.
 #[derive(Default)]
@@ -322,7 +330,22 @@ impl Batch {
     /// room for their order.
     pub fn by_connection<'b>(&'b self, order: &'b mut Order) -> impl Iterator<Item = TcpSegment<'b>> {
         order.sort(self);
-        order.indexes.iter().map(|index| self.segment(*index as usize))
+        let indexes = &order.indexes;
+        let ahead = |at: usize| indexes.get(at).map(|index| &self.segments[*index as usize]);
+        indexes.iter().enumerate().map(move |(at, index)| {
+            ahead(at + HEADERS_AHEAD).into_iter().for_each(prefetch);
+            ahead(at + PAYLOADS_AHEAD).into_iter().for_each(|segment| self.prefetch_payload(segment));
+            self.segment(*index as usize)
+        })
+    }
+
+    /// What is in the arena; the file is read in its order.
+    #[inline]
+    fn prefetch_payload(&self, segment: &Packed) {
+        if segment.backing == ARENA {
+            let payload = self.arena[segment.start..].iter().take(segment.length as usize);
+            payload.step_by(CACHE_LINE).take(PAYLOAD_LINES).for_each(prefetch);
+        }
     }
 
     #[inline]

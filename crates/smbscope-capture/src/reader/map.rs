@@ -1,4 +1,4 @@
-//! Memory-mapped files: the one place in the workspace that needs `unsafe`.
+//! Memory-mapped files. Beside `prefetch`, the one place in the workspace that needs `unsafe`.
 //!
 //! A file that another process cuts short while it is mapped has no bytes behind its new end: touching them raises
 //! SIGBUS. The handler here puts zeros in their place and notes it, so that reading goes on to an error in words.

@@ -4,11 +4,11 @@
 //! main memory once for each. Lines of the cache that are touched one after the other come much faster, as the
 //! processor fetches them before they are asked for. Nothing but speed depends on it.
 
+use crate::prefetch::CACHE_LINE;
 use std::hint::black_box;
 
 /// How far ahead of the start of a record: beyond the header of the next one, where packets are those of Ethernet.
 const AHEAD: usize = 2048;
-const CACHE_LINE: usize = 64;
 
 /// Goes ahead of a walk that does not turn back.
 #[derive(Debug, Default)]
