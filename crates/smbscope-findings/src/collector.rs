@@ -91,7 +91,7 @@ impl Collector {
         let client = exchange.endpoints.client.ip();
         let flow = self.flows.entry(exchange.flow).or_insert_with(|| Box::new(Flow::of(client)));
         let known = match self.clients.recent(|known| *known == client) {
-            Some(known) => Some(known),
+            Some(known) => known,
             None => self.clients.entry(&client, |_, _| {}),
         };
         let mut ignored = None;

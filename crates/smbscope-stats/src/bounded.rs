@@ -20,8 +20,9 @@ pub struct Bounded<K, V> {
     free: Vec<usize>,
     /// The kept keys, the one to evict first on top.
     order: BinaryHeap<(u64, K)>,
-    /// Keys that were asked for last, and their places: who asks often asks for the same.
-    recent: Vec<(K, usize)>,
+    /// Keys that were asked for last, and their places: who asks often asks for the same. Those that do not belong to the
+    /// kept ones have none, and never will.
+    recent: Vec<(K, Option<usize>)>,
     recent_max: usize,
     weigh: fn(&K) -> usize,
     weight: usize,
@@ -51,28 +52,27 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
         Bounded { recent_max, ..self }
     }
 
-    /// The entry of a key that was among the last.
+    /// Whether a key was among the last; its entry, unless it does not belong to those kept.
     #[inline]
-    pub fn recent(&mut self, is: impl Fn(&K) -> bool) -> Option<&mut V> {
+    pub fn recent(&mut self, is: impl Fn(&K) -> bool) -> Option<Option<&mut V>> {
         let (_, slot) = self.recent.iter().find(|(key, _)| is(key))?;
-        self.values.get_mut(*slot)
+        Some(slot.and_then(|slot| self.values.get_mut(slot)))
     }
 
     /// The entry of a key, made if new; none when the key does not belong to those kept. Entries that have to make room
     /// are handed to `evicted`.
     pub fn entry(&mut self, key: &K, mut evicted: impl FnMut(K, V)) -> Option<&mut V> {
-        if let Some(slot) = self.index.get(key) {
-            if self.recent.len() == self.recent_max {
-                self.recent.remove(0);
-            }
-            self.recent.push((key.clone(), *slot));
-            return self.values.get_mut(*slot);
+        let known = self.index.get(key).copied();
+        let slot = known.or_else(|| self.admit(stable_hash(key), key, &mut evicted));
+        if self.recent.len() == self.recent_max {
+            self.recent.remove(0);
         }
-        self.admit(stable_hash(key), key, &mut evicted)
+        self.recent.push((key.clone(), slot));
+        self.values.get_mut(slot?)
     }
 
-    /// Makes the entry of a new key with this hash, unless it does not belong to those kept.
-    fn admit(&mut self, hash: u64, key: &K, evicted: &mut impl FnMut(K, V)) -> Option<&mut V> {
+    /// The place of a new key with this hash, unless it does not belong to those kept.
+    fn admit(&mut self, hash: u64, key: &K, evicted: &mut impl FnMut(K, V)) -> Option<usize> {
         let ranked = (hash, key.clone());
         let full = self.index.len() == self.capacity && self.order.peek().is_none_or(|worst| *worst < ranked);
         if full || self.barred.as_ref().is_some_and(|barred| *barred <= ranked) {
@@ -85,7 +85,6 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
             self.values.len() - 1
         });
         self.index.insert(key.clone(), slot);
-        self.recent.clear();
         while self.index.len() > self.capacity || self.weight > self.weight_max {
             let too_heavy = self.weight > self.weight_max;
             let (worst, value) = self.evict()?;
@@ -94,7 +93,7 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
                 self.barred = Some(worst);
             }
         }
-        self.values.get_mut(*self.index.get(key)?)
+        self.index.get(key).copied()
     }
 
     /// Adds the entries of another table of the same bounds: `add` joins the values of a key that both have. What one of
@@ -113,7 +112,7 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
                 continue;
             }
             match self.admit(hash, &key, &mut evicted) {
-                Some(mine) => *mine = theirs,
+                Some(mine) => self.values[mine] = theirs,
                 None => evicted(key, theirs),
             }
         }
@@ -124,7 +123,6 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
         if self.barred.as_ref().is_none_or(|mine| barred < mine) {
             self.barred = Some(barred.clone());
         }
-        self.recent.clear();
         while self.order.peek().is_some_and(|worst| worst >= barred) {
             let Some(((_, key), value)) = self.evict() else { return };
             evicted(key, value);
@@ -133,6 +131,7 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
 
     /// Takes out the entry with the largest hash.
     fn evict(&mut self) -> Option<((u64, K), V)> {
+        self.recent.clear();
         let worst = self.order.pop()?;
         let slot = self.index.remove(&worst.1)?;
         self.weight -= (self.weigh)(&worst.1);
@@ -201,7 +200,11 @@ mod tests {
         let mut other = 0;
         for key in keys {
             let mut evicted = 0;
-            match table.entry(key, |_, count| evicted += count) {
+            let known = match table.recent(|known| known == key) {
+                Some(known) => known,
+                None => table.entry(key, |_, count| evicted += count),
+            };
+            match known {
                 Some(count) => *count += 1,
                 None => other += 1,
             }
@@ -211,7 +214,7 @@ mod tests {
     }
 
     fn count(keys: &[u32]) -> (Vec<(u32, u64)>, u64) {
-        count_in(Bounded::new(4), keys)
+        count_in(Bounded::new(4).remembering(2), keys)
     }
 
     /// Four keys, which together weigh no more than 20; each weighs what it is.

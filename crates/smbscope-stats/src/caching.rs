@@ -154,7 +154,7 @@ impl CachingTable {
                 && known.share.as_ref().map(Arc::as_ptr) == share.as_ref().map(Arc::as_ptr)
         };
         let of_file = match self.files.recent(is) {
-            Some(of_file) => Some(of_file),
+            Some(known) => known,
             None => {
                 let key = (client, FileKey { share: share.clone(), path: path.clone() });
                 self.files.entry(&key, |_, _| {})

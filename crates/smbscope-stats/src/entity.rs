@@ -129,16 +129,12 @@ impl<K: Key> EntityTable<K> {
     #[inline]
     pub(crate) fn record(&mut self, is: impl Fn(&K) -> bool, key: impl FnOnce() -> K, exchange: &Exchange) {
         let keeps = self.keeps;
-        match self.entries.recent(is) {
-            Some(tally) => tally.record(exchange, keeps),
-            None => self.record_other(&key(), exchange),
-        }
-    }
-
-    fn record_other(&mut self, key: &K, exchange: &Exchange) {
-        let keeps = self.keeps;
         let other = &mut self.other;
-        match self.entries.entry(key, |_, evicted| other.merge(&evicted)) {
+        let known = match self.entries.recent(is) {
+            Some(known) => known,
+            None => self.entries.entry(&key(), |_, evicted| other.merge(&evicted)),
+        };
+        match known {
             Some(tally) => tally.record(exchange, keeps),
             None => self.other.record(exchange, keeps),
         }

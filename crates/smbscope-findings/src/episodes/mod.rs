@@ -96,7 +96,7 @@ impl Episodes {
         *worked = (*worked).max(Some(last.time));
         let client = exchange.endpoints.client.ip();
         let known = match self.0.recent(|known| *known == client) {
-            Some(known) => Some(known),
+            Some(known) => known,
             None => self.0.entry(&client, |_, _| {}),
         };
         if let Some(episodes) = known {

@@ -142,8 +142,8 @@ impl Aggregator {
         let kind = kind_of(exchange);
         let apart = is_apart(&kind);
         match self.leaves.recent(|known| *known == kind) {
-            Some(tally) => tally.record(exchange),
-            None => self.record_leaf(&kind, exchange),
+            Some(Some(tally)) => tally.record(exchange),
+            Some(None) | None => self.record_leaf(&kind, exchange),
         }
         let stretch = Stretch::of(exchange);
         self.timeline.record(exchange, stretch.as_ref(), !apart);
