@@ -134,9 +134,7 @@ impl Ends {
         };
         let (source, destination) = (pack(segment.source), pack(segment.destination));
         let is_turned = destination < source;
-        // Which it is can't be foreseen: it is looked up, and not branched upon.
-        let both = [source, destination];
-        let (one, two) = (both[usize::from(is_turned)], both[usize::from(!is_turned)]);
+        let (one, two) = if is_turned { (destination, source) } else { (source, destination) };
         (Ends { addresses: [one.0, two.0], ports: [one.1, two.1], are_v4: [one.2, two.2] }, is_turned)
     }
 
