@@ -11,6 +11,7 @@ use smbscope_stats::filter::{Filter, Matcher};
 use smbscope_stats::{Aggregator, Census};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
+use std::thread;
 
 /// Chooses exchanges and counts what it chose from.
 pub(super) struct Chooser<'f> {
@@ -84,10 +85,12 @@ impl Recorded {
             mine.matched += theirs.matched;
             mine.whole.merge(&theirs.whole);
         }
-        self.aggregator.merge(other.aggregator);
-        if let (Some(mine), Some(theirs)) = (&mut self.collector, other.collector) {
-            mine.merge(theirs);
-        }
+        thread::scope(|scope| {
+            if let (Some(mine), Some(theirs)) = (&mut self.collector, other.collector) {
+                scope.spawn(|| mine.merge(theirs));
+            }
+            self.aggregator.merge(other.aggregator);
+        });
         if let (Some(mine), Some(theirs)) = (&mut self.waterfall, other.waterfall) {
             theirs.0.into_values().for_each(|exchange| mine.add(exchange));
         }

@@ -7,6 +7,7 @@ use smbscope_model::{CaptureInfo, ClockStep, Connection, Endpoints, Exchange, Na
 use smbscope_report::{Explanation, Report};
 use smbscope_stats::filter::Filter;
 use smbscope_stats::{Aggregate, BINS_MAX};
+use std::thread;
 
 impl Analysis {
     /// The report. The options are those of the analysis.
@@ -19,8 +20,13 @@ impl Analysis {
             Context { catalogue: &options.catalogue, aggregate: &aggregate, connections: &analysis.connections };
         let waterfall = recorded.waterfall();
         let what_if = predictions(options, &analysis.connections, &waterfall)?;
-        let explained = recorded.collector.as_ref().map(|collector| Explanation::of(collector, &context));
-        let explanation = explained.unwrap_or_default();
+        let Recorded { filtered, aggregator, collector, .. } = recorded;
+        let explanation = thread::scope(|scope| {
+            // Giving back the memory of large tables takes as long as the findings.
+            scope.spawn(|| drop(aggregator));
+            let explained = collector.as_ref().map(|collector| Explanation::of(collector, &context));
+            explained.unwrap_or_default()
+        });
         Ok(Report {
             title: options.title.clone(),
             captures,
@@ -32,7 +38,7 @@ impl Analysis {
             last: analysis.last,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             warnings,
-            filter: recorded.filtered,
+            filter: filtered,
             interval: options.interval,
             slow: options.slow.clone(),
             explanation: Explanation { what_if, waterfall, ..explanation },

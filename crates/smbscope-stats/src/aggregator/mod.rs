@@ -19,7 +19,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Command, Connection, Exchange, Group, Nanos, Outcome, Settled, Subcommand, Timestamp};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread::{self, Scope};
 
 /// Distinct combinations of command, subcommand and group that have a row. Real traffic has a few hundred; what
 /// a hostile capture adds beyond is counted in its group and not per command.
@@ -268,6 +270,12 @@ impl Aggregator {
 
     /// The finished tables.
     pub fn finish(&self) -> Aggregate {
+        thread::scope(|scope| self.finish_within(scope))
+    }
+
+    /// The tables with most entries are finished beside the others.
+    fn finish_within<'s>(&'s self, scope: &'s Scope<'s, '_>) -> Aggregate {
+        let entities = scope.spawn(|| (self.files.finish(), self.shares.finish(), self.users.finish()));
         let mut total = Tally::default();
         let mut all = Tally::default();
         let mut other = Tally::default();
@@ -286,24 +294,26 @@ impl Aggregator {
         }
         let all = all.finish();
         let other = GroupSum { row: other.finish(), cumulative: other.cumulative() };
+        let commands = self.commands();
+        let (files, shares, users) = entities.join().unwrap_or_else(|panic| resume_unwind(panic));
         Aggregate {
             count: all.count,
             errors: all.errors,
             untimed: all.untimed(),
             outcomes: all.outcomes,
             total: total.finish(),
-            commands: self.commands(),
+            commands,
             groups: groups
                 .into_iter()
                 .map(|(group, tally)| GroupRow { group, row: tally.finish(), cumulative: tally.cumulative() })
                 .collect(),
             other: (other.row.count > 0).then_some(other),
             folded: self.folded.values().map(|tally| tally.finish().count).sum(),
-            shares: self.shares.finish(),
-            files: self.files.finish(),
+            shares,
+            files,
             clients: self.clients.finish(),
             servers: self.servers.finish(),
-            users: self.users.finish(),
+            users,
             timeline: self.timeline.finish(),
             heat_map: self.heat.finish(),
             concurrency: self.heat.concurrency(),
