@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Who needs the page.
 READERS = (
-    "For whoever plans to analyse large captures: speed and memory, next to tshark and to a bare walk over the file."
+    "For anyone who plans to analyse large captures: speed and memory, next to tshark and to a bare walk over the file."
 )
 # What is aimed for; see the notes below the tables for what stands in the way of those that are missed.
 TIMES_TSHARK_FULL = 100

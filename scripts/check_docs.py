@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Checks the Markdown pages of the repository, and builds them as HTML.
 
-Held to: one title a page, below it in docs/ who needs the page ("For whoever records traffic: …"), headings that skip
-no level, relative links whose file and heading exist, pictures with a text for those who can't see them, addresses that
-are well formed (nothing is asked of the network), and an index, docs/README.md, from which every page of docs/ is
-reached. With --output the pages are written as HTML, in the layout of the repository, and the result is checked once
-more: every link and picture in it must lead to a file that is there. With --smbscope the HTML has a command reference,
-made from the program's help.
+Held to: one title a page, below it in docs/ who needs the page ("For anyone who records traffic: …"), headings that
+skip no level, relative links whose file and heading exist, pictures with a text for those who can't see them,
+addresses that are well formed (nothing is asked of the network), and an index, docs/README.md, from which every page
+of docs/ is reached. With --output the pages are written as HTML, in the layout of the repository, and the result is
+checked once more: every link and picture in it must lead to a file that is there. With --smbscope the HTML has a
+command reference, made from the program's help.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def reader_problem(page: Page) -> str | None:
     # Behind the three tokens of the title.
     kinds, text = [token.type for token in page.tokens[3:5]], page.tokens[4].content if len(page.tokens) > 4 else ""
     if kinds != ["paragraph_open", "inline"] or not READER.match(" ".join(text.split())):
-        return f"{page.name}: the first paragraph wants to begin with who needs the page: 'For whoever …: …'"
+        return f"{page.name}: the first paragraph wants to begin with who needs the page: 'For anyone who …: …'"
     return None
 
 

@@ -69,8 +69,8 @@ def command_reference(smbscope: Path) -> Page:
     text = [
         "# Command reference",
         "",
-        "For whoever knows what to do and looks for the option: every command with its options, as the program's own",
-        "`--help` prints them.",
+        "For anyone who knows what to do and looks for the option: every command with its options, as the program's",
+        "own `--help` prints them.",
     ]
     for command in verbs(smbscope, []):
         text += ["", f"## {' '.join(['smbscope', *command])}", "", "```text", help_of(smbscope, command), "```"]

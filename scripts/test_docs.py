@@ -69,11 +69,11 @@ class Links(unittest.TestCase):
 
     def test_a_page_begins_with_who_needs_it(self) -> None:
         for lines, good in [
-            (["For whoever records traffic: how to."], True),
+            (["For anyone who records traffic: how to."], True),
             (["For administrators who", "record: how to."], True),
             (["This page says how to."], False),
-            (["For whoever records traffic."], False),
-            (["## For whoever records: how to", "Text."], False),
+            (["For anyone who records traffic."], False),
+            (["## For anyone who records: how to", "Text."], False),
             ([], False),
         ]:
             self.assertEqual(reader_problem(page("x.md", "# Title", *lines)) is None, good, lines)
