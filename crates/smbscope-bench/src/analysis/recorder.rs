@@ -8,10 +8,9 @@ use smbscope_findings::whatif::COMMANDS_MAX;
 use smbscope_model::{Connection, Exchange, FlowId, Group, Settled, Timestamp};
 use smbscope_report::Filtered;
 use smbscope_stats::filter::{Filter, Matcher};
-use smbscope_stats::{Aggregator, Census};
+use smbscope_stats::{Aggregator, Census, beside};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
-use std::thread;
 
 /// Chooses exchanges and counts what it chose from.
 pub(super) struct Chooser<'f> {
@@ -85,12 +84,12 @@ impl Recorded {
             mine.matched += theirs.matched;
             mine.whole.merge(&theirs.whole);
         }
-        thread::scope(|scope| {
+        let collect = || {
             if let (Some(mine), Some(theirs)) = (&mut self.collector, other.collector) {
-                scope.spawn(|| mine.merge(theirs));
+                mine.merge(theirs);
             }
-            self.aggregator.merge(other.aggregator);
-        });
+        };
+        beside(collect, || self.aggregator.merge(other.aggregator));
         if let (Some(mine), Some(theirs)) = (&mut self.waterfall, other.waterfall) {
             theirs.0.into_values().for_each(|exchange| mine.add(exchange));
         }

@@ -6,8 +6,7 @@ use smbscope_findings::whatif::{self, Prediction, RoundTrips};
 use smbscope_model::{CaptureInfo, ClockStep, Connection, Endpoints, Exchange, Nanos, Role, SeenTwice};
 use smbscope_report::{Explanation, Report};
 use smbscope_stats::filter::Filter;
-use smbscope_stats::{Aggregate, BINS_MAX};
-use std::thread;
+use smbscope_stats::{Aggregate, BINS_MAX, beside};
 
 impl Analysis {
     /// The report. The options are those of the analysis.
@@ -21,12 +20,10 @@ impl Analysis {
         let waterfall = recorded.waterfall();
         let what_if = predictions(options, &analysis.connections, &waterfall)?;
         let Recorded { filtered, aggregator, collector, .. } = recorded;
-        let explanation = thread::scope(|scope| {
-            // Giving back the memory of large tables takes as long as the findings.
-            scope.spawn(|| drop(aggregator));
-            let explained = collector.as_ref().map(|collector| Explanation::of(collector, &context));
-            explained.unwrap_or_default()
-        });
+        // Giving back the memory of large tables takes as long as the findings.
+        let explain = || collector.as_ref().map(|collector| Explanation::of(collector, &context));
+        let ((), explained) = beside(|| drop(aggregator), explain);
+        let explanation = explained.unwrap_or_default();
         Ok(Report {
             title: options.title.clone(),
             captures,

@@ -5,9 +5,10 @@
 //! exchanges gives the same result as the whole.
 
 use crate::aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow};
+use crate::beside::beside;
 use crate::bounded::Bounded;
 use crate::caching::CachingTable;
-use crate::entity::{EntityTable, FileKey, Keeps};
+use crate::entity::{Entities, EntityTable, FileKey, Keeps};
 use crate::heatmap::HeatTable;
 use crate::row::{Counted, Tally};
 use crate::slices::{Dimension, Parts, Sort};
@@ -19,9 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use smbscope_model::{Command, Connection, Exchange, Group, Nanos, Outcome, Settled, Subcommand, Timestamp};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread::{self, Scope};
 
 /// Distinct combinations of command, subcommand and group that have a row. Real traffic has a few hundred; what
 /// a hostile capture adds beyond is counted in its group and not per command.
@@ -270,12 +269,14 @@ impl Aggregator {
 
     /// The finished tables.
     pub fn finish(&self) -> Aggregate {
-        thread::scope(|scope| self.finish_within(scope))
+        // These have most entries.
+        let named = || (self.files.finish(), self.shares.finish(), self.users.finish());
+        let ((files, shares, users), aggregate) = beside(named, || self.finish_others());
+        Aggregate { files, shares, users, ..aggregate }
     }
 
-    /// The tables with most entries are finished beside the others.
-    fn finish_within<'s>(&'s self, scope: &'s Scope<'s, '_>) -> Aggregate {
-        let entities = scope.spawn(|| (self.files.finish(), self.shares.finish(), self.users.finish()));
+    /// All tables but those of files, shares and users.
+    fn finish_others(&self) -> Aggregate {
         let mut total = Tally::default();
         let mut all = Tally::default();
         let mut other = Tally::default();
@@ -294,26 +295,24 @@ impl Aggregator {
         }
         let all = all.finish();
         let other = GroupSum { row: other.finish(), cumulative: other.cumulative() };
-        let commands = self.commands();
-        let (files, shares, users) = entities.join().unwrap_or_else(|panic| resume_unwind(panic));
         Aggregate {
             count: all.count,
             errors: all.errors,
             untimed: all.untimed(),
             outcomes: all.outcomes,
             total: total.finish(),
-            commands,
+            commands: self.commands(),
             groups: groups
                 .into_iter()
                 .map(|(group, tally)| GroupRow { group, row: tally.finish(), cumulative: tally.cumulative() })
                 .collect(),
             other: (other.row.count > 0).then_some(other),
             folded: self.folded.values().map(|tally| tally.finish().count).sum(),
-            shares,
-            files,
+            shares: Entities::default(),
+            files: Entities::default(),
             clients: self.clients.finish(),
             servers: self.servers.finish(),
-            users,
+            users: Entities::default(),
             timeline: self.timeline.finish(),
             heat_map: self.heat.finish(),
             concurrency: self.heat.concurrency(),
