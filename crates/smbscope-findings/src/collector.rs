@@ -90,10 +90,7 @@ impl Collector {
         let seen = Seen::of(exchange);
         let client = exchange.endpoints.client.ip();
         let flow = self.flows.entry(exchange.flow).or_insert_with(|| Box::new(Flow::of(client)));
-        let known = match self.clients.recent(|known| *known == client) {
-            Some(known) => known,
-            None => self.clients.entry(&client, |_, _| {}),
-        };
+        let known = self.clients.recent_entry(|known| *known == client, || client, |_, _| {});
         let mut ignored = None;
         let counts = known.unwrap_or_else(|| ignored.insert(ClientFacts::default()));
         // All of them are commands, or encrypted.

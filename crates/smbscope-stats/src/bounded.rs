@@ -52,23 +52,37 @@ impl<K: Hash + Ord + Clone, V: Default> Bounded<K, V> {
         Bounded { recent_max, ..self }
     }
 
-    /// Whether a key was among the last; its entry, unless it does not belong to those kept.
+    /// The same as [`Bounded::entry`] for a key that is made only where it `is` none of the last.
     #[inline]
-    pub fn recent(&mut self, is: impl Fn(&K) -> bool) -> Option<Option<&mut V>> {
-        let (_, slot) = self.recent.iter().find(|(key, _)| is(key))?;
-        Some(slot.and_then(|slot| self.values.get_mut(slot)))
+    pub fn recent_entry(
+        &mut self,
+        is: impl Fn(&K) -> bool,
+        key: impl FnOnce() -> K,
+        mut evicted: impl FnMut(K, V),
+    ) -> Option<&mut V> {
+        let slot = match self.recent.iter().find(|(key, _)| is(key)) {
+            Some((_, slot)) => *slot,
+            None => self.place(&key(), &mut evicted),
+        };
+        self.values.get_mut(slot?)
     }
 
     /// The entry of a key, made if new; none when the key does not belong to those kept. Entries that have to make room
     /// are handed to `evicted`.
     pub fn entry(&mut self, key: &K, mut evicted: impl FnMut(K, V)) -> Option<&mut V> {
+        let slot = self.place(key, &mut evicted)?;
+        self.values.get_mut(slot)
+    }
+
+    /// The place of a key, which is now the last one that was asked for.
+    fn place(&mut self, key: &K, evicted: &mut impl FnMut(K, V)) -> Option<usize> {
         let known = self.index.get(key).copied();
-        let slot = known.or_else(|| self.admit(stable_hash(key), key, &mut evicted));
+        let slot = known.or_else(|| self.admit(stable_hash(key), key, evicted));
         if self.recent.len() == self.recent_max {
             self.recent.remove(0);
         }
         self.recent.push((key.clone(), slot));
-        self.values.get_mut(slot?)
+        slot
     }
 
     /// The place of a new key with this hash, unless it does not belong to those kept.
@@ -200,11 +214,7 @@ mod tests {
         let mut other = 0;
         for key in keys {
             let mut evicted = 0;
-            let known = match table.recent(|known| known == key) {
-                Some(known) => known,
-                None => table.entry(key, |_, count| evicted += count),
-            };
-            match known {
+            match table.recent_entry(|known| known == key, || *key, |_, count| evicted += count) {
                 Some(count) => *count += 1,
                 None => other += 1,
             }

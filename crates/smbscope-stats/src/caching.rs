@@ -153,14 +153,8 @@ impl CachingTable {
                 && Arc::ptr_eq(&known.path, path)
                 && known.share.as_ref().map(Arc::as_ptr) == share.as_ref().map(Arc::as_ptr)
         };
-        let of_file = match self.files.recent(is) {
-            Some(known) => known,
-            None => {
-                let key = (client, FileKey { share: share.clone(), path: path.clone() });
-                self.files.entry(&key, |_, _| {})
-            }
-        };
-        if let Some(of_file) = of_file {
+        let key = || (client, FileKey { share: share.clone(), path: path.clone() });
+        if let Some(of_file) = self.files.recent_entry(is, key, |_, _| {}) {
             of_file.add(bytes, cacheable);
         }
     }

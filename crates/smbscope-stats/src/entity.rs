@@ -136,11 +136,7 @@ impl<K: Key> EntityTable<K> {
     pub(crate) fn record(&mut self, is: impl Fn(&K) -> bool, key: impl FnOnce() -> K, exchange: &Exchange) {
         let keeps = self.keeps;
         let other = &mut self.other;
-        let known = match self.entries.recent(is) {
-            Some(known) => known,
-            None => self.entries.entry(&key(), |_, evicted| other.merge(&evicted)),
-        };
-        match known {
+        match self.entries.recent_entry(is, key, |_, evicted| other.merge(&evicted)) {
             Some(tally) => tally.record(exchange, keeps),
             None => self.other.record(exchange, keeps),
         }

@@ -95,11 +95,7 @@ impl Episodes {
         let pause = worked.map_or(Nanos(i64::MAX), |worked| first.time - worked);
         *worked = (*worked).max(Some(last.time));
         let client = exchange.endpoints.client.ip();
-        let known = match self.0.recent(|known| *known == client) {
-            Some(known) => known,
-            None => self.0.entry(&client, |_, _| {}),
-        };
-        if let Some(episodes) = known {
+        if let Some(episodes) = self.0.recent_entry(|known| *known == client, || client, |_, _| {}) {
             episodes.add(first.time, last.time).record(exchange, facts, waited.0);
             if pause >= episodes.gap {
                 episodes.pauses.add(first.time, pause, episodes.gap);

@@ -142,10 +142,7 @@ impl Aggregator {
     pub fn record(&mut self, exchange: &Exchange) {
         let kind = kind_of(exchange);
         let apart = is_apart(&kind);
-        match self.leaves.recent(|known| *known == kind) {
-            Some(Some(tally)) => tally.record(exchange),
-            Some(None) | None => self.record_leaf(&kind, exchange),
-        }
+        self.record_leaf(kind, exchange);
         let stretch = Stretch::of(exchange);
         self.timeline.record(exchange, stretch.as_ref(), !apart);
         let stamps = [exchange.request.first, exchange.request.last, exchange.response.first, exchange.response.last];
@@ -185,16 +182,17 @@ impl Aggregator {
         }
     }
 
-    fn record_leaf(&mut self, kind: &Kind, exchange: &Exchange) {
+    #[inline]
+    fn record_leaf(&mut self, kind: Kind, exchange: &Exchange) {
         let folded = &mut self.folded;
-        match self.leaves.entry(kind, |old, tally| fold(folded, &old, &tally)) {
+        match self.leaves.recent_entry(|known| *known == kind, || kind, |old, tally| fold(folded, &old, &tally)) {
             Some(tally) => {
                 if self.of_one_share && tally.is_empty() {
                     *tally = Tally::lean();
                 }
                 tally.record(exchange);
             }
-            None if !is_apart(kind) => self.folded.entry(exchange.group).or_default().record(exchange),
+            None if !is_apart(&kind) => self.folded.entry(exchange.group).or_default().record(exchange),
             None => {}
         }
     }
