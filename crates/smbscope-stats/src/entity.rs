@@ -77,12 +77,6 @@ pub struct Entities<K> {
     pub other: Option<Entity>,
 }
 
-impl<K> Default for Entities<K> {
-    fn default() -> Entities<K> {
-        Entities { entries: Vec::new(), other: None }
-    }
-}
-
 /// A growing table.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(bound(serialize = "K: Key + Serialize", deserialize = "K: Key + Deserialize<'de>"))]

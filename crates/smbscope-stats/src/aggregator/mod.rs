@@ -8,7 +8,7 @@ use crate::aggregate::{Aggregate, CommandRow, GroupRow, GroupSum, SubcommandRow}
 use crate::beside::beside;
 use crate::bounded::Bounded;
 use crate::caching::CachingTable;
-use crate::entity::{Entities, EntityTable, FileKey, Keeps};
+use crate::entity::{EntityTable, FileKey, Keeps};
 use crate::heatmap::HeatTable;
 use crate::row::{Counted, Tally};
 use crate::slices::{Dimension, Parts, Sort};
@@ -267,21 +267,12 @@ impl Aggregator {
 
     /// The finished tables.
     pub fn finish(&self) -> Aggregate {
-        // These have most entries.
+        // These take longest.
         let named = || (self.files.finish(), self.shares.finish(), self.users.finish());
-        let ((files, shares, users), aggregate) = beside(named, || self.finish_others());
-        Aggregate { files, shares, users, ..aggregate }
-    }
-
-    /// All tables but those of files, shares and users.
-    fn finish_others(&self) -> Aggregate {
+        let ((files, shares, users), (commands, groups)) = beside(named, || (self.commands(), self.groups()));
         let mut total = Tally::default();
         let mut all = Tally::default();
         let mut other = Tally::default();
-        let mut groups: BTreeMap<Group, Tally> = self.folded.clone();
-        for (kind, tally) in self.leaves.iter().filter(|(kind, _)| !is_apart(kind)) {
-            groups.entry(kind.2).or_default().merge(tally);
-        }
         for (group, tally) in &groups {
             all.merge(tally);
             if group.in_headline() {
@@ -299,18 +290,18 @@ impl Aggregator {
             untimed: all.untimed(),
             outcomes: all.outcomes,
             total: total.finish(),
-            commands: self.commands(),
+            commands,
             groups: groups
                 .into_iter()
                 .map(|(group, tally)| GroupRow { group, row: tally.finish(), cumulative: tally.cumulative() })
                 .collect(),
             other: (other.row.count > 0).then_some(other),
             folded: self.folded.values().map(|tally| tally.finish().count).sum(),
-            shares: Entities::default(),
-            files: Entities::default(),
+            shares,
+            files,
             clients: self.clients.finish(),
             servers: self.servers.finish(),
-            users: Entities::default(),
+            users,
             timeline: self.timeline.finish(),
             heat_map: self.heat.finish(),
             concurrency: self.heat.concurrency(),
@@ -321,6 +312,15 @@ impl Aggregator {
             first: self.first,
             last: self.last,
         }
+    }
+
+    /// What was counted of each group.
+    fn groups(&self) -> BTreeMap<Group, Tally> {
+        let mut groups = self.folded.clone();
+        for (kind, tally) in self.leaves.iter().filter(|(kind, _)| !is_apart(kind)) {
+            groups.entry(kind.2).or_default().merge(tally);
+        }
+        groups
     }
 
     /// A row a command, with rows below it; expected waits have a row of their own.
