@@ -1,7 +1,7 @@
 //! What an episode is called.
 
 use crate::format::{clean, shorten_path};
-use smbscope_findings::{Episode, Kind};
+use smbscope_diagnose::{Episode, Kind};
 
 /// Longest name of what an episode is about.
 const NAME_MAX: usize = 40;

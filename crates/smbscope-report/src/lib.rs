@@ -53,8 +53,8 @@ pub use text::style::STYLES;
 pub use text::table::listed;
 pub use verdict::{SlowSubject, Subject, Thresholds, Verdict, Who};
 
-use smbscope_findings::whatif::Prediction;
-use smbscope_findings::{Collector, Context, Episode, Finding};
+use smbscope_diagnose::whatif::Prediction;
+use smbscope_diagnose::{Collector, Context, Episode, Finding};
 use smbscope_model::{CaptureInfo, Connection, Exchange, Nanos, Quality, Share, SkippedPackets, Timestamp};
 use smbscope_stats::{Aggregate, Census};
 
@@ -119,7 +119,7 @@ impl Explanation {
     /// What was found in the exchanges of a report.
     pub fn of(collector: &Collector, context: &Context<'_>) -> Explanation {
         Explanation {
-            findings: smbscope_findings::findings(collector, context),
+            findings: smbscope_diagnose::findings(collector, context),
             episodes: collector.episodes(),
             ..Explanation::default()
         }

@@ -11,7 +11,7 @@ const LIBRARIES: &[&str] = &[
     "smbscope-capture",
     "smbscope-analyze",
     "smbscope-stats",
-    "smbscope-findings",
+    "smbscope-diagnose",
     "smbscope-lab",
     "smbscope-load",
     "smbscope-report",
@@ -28,10 +28,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("smbscope-capture", &["smbscope-model"]),
     ("smbscope-analyze", &["smbscope-wire", "smbscope-model", "smbscope-capture"]),
     ("smbscope-stats", &["smbscope-model"]),
-    ("smbscope-findings", &["smbscope-wire", "smbscope-model", "smbscope-stats"]),
+    ("smbscope-diagnose", &["smbscope-wire", "smbscope-model", "smbscope-stats"]),
     ("smbscope-lab", &["smbscope-model"]),
     ("smbscope-load", &["smbscope-wire", "smbscope-model", "smbscope-stats"]),
-    ("smbscope-report", &["smbscope-model", "smbscope-stats", "smbscope-findings"]),
+    ("smbscope-report", &["smbscope-model", "smbscope-stats", "smbscope-diagnose"]),
     (
         "smbscope-bench",
         &[
@@ -40,7 +40,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "smbscope-capture",
             "smbscope-analyze",
             "smbscope-stats",
-            "smbscope-findings",
+            "smbscope-diagnose",
             "smbscope-lab",
             "smbscope-load",
             "smbscope-report",
@@ -57,7 +57,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "smbscope-capture",
             "smbscope-analyze",
             "smbscope-stats",
-            "smbscope-findings",
+            "smbscope-diagnose",
             "smbscope-report",
             "smbscope-testkit",
         ],
@@ -69,7 +69,7 @@ const TESTS_MAY_USE: &[&str] =
     &["smbscope-testkit", "smbscope-wire", "smbscope-model", "smbscope-capture", "smbscope-lab"];
 
 /// Crates that take time as an argument and touch no file, socket, process or thread of their own.
-const NO_IO: &[&str] = &["smbscope-wire", "smbscope-model", "smbscope-analyze", "smbscope-stats", "smbscope-findings"];
+const NO_IO: &[&str] = &["smbscope-wire", "smbscope-model", "smbscope-analyze", "smbscope-stats", "smbscope-diagnose"];
 
 /// Names that a crate without I/O has no use for. `std::net` is not among them: an address is a value.
 const IO_NAMES: &[&str] = &[

@@ -2,7 +2,7 @@
 
 use super::{AnalysisOptions, Error, Observer, Reading};
 use smbscope_capture::reader::Input;
-use smbscope_findings::whatif::COMMANDS_MAX;
+use smbscope_diagnose::whatif::COMMANDS_MAX;
 use smbscope_model::{prose, units};
 use smbscope_report::counted;
 use smbscope_stats::filter::Filter;

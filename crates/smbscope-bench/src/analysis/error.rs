@@ -2,8 +2,8 @@
 
 use smbscope_analyze::pipeline::Failure;
 use smbscope_capture::reader::CaptureError;
-use smbscope_findings::CatalogueError;
-use smbscope_findings::whatif::Scenario;
+use smbscope_diagnose::CatalogueError;
+use smbscope_diagnose::whatif::Scenario;
 use smbscope_stats::filter::FilterError;
 use std::io;
 use std::path::PathBuf;

@@ -3,8 +3,8 @@
 use super::AnalysisOptions;
 use serde::{Deserialize, Serialize};
 use smbscope_analyze::pipeline::Sink;
-use smbscope_findings::Collector;
-use smbscope_findings::whatif::COMMANDS_MAX;
+use smbscope_diagnose::Collector;
+use smbscope_diagnose::whatif::COMMANDS_MAX;
 use smbscope_model::{Connection, Exchange, FlowId, Group, Settled, Timestamp};
 use smbscope_report::Filtered;
 use smbscope_stats::filter::{Filter, Matcher};

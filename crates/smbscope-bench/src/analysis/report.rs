@@ -1,8 +1,8 @@
 //! The report on what was found and counted.
 
 use super::{Analysis, AnalysisOptions, Error, Found, Recorded};
-use smbscope_findings::Context;
-use smbscope_findings::whatif::{self, Prediction, RoundTrips};
+use smbscope_diagnose::Context;
+use smbscope_diagnose::whatif::{self, Prediction, RoundTrips};
 use smbscope_model::{CaptureInfo, ClockStep, Connection, Endpoints, Exchange, Nanos, Role, SeenTwice};
 use smbscope_report::{Explanation, Report};
 use smbscope_stats::filter::Filter;

@@ -1,7 +1,7 @@
 //! What findings are called and from when on they are some: as built in, with the thresholds of a file.
 
 use super::Error;
-use smbscope_findings::Catalogue;
+use smbscope_diagnose::Catalogue;
 use smbscope_load::bounded;
 use std::io;
 use std::path::Path;

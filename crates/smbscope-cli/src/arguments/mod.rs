@@ -26,7 +26,7 @@ pub use launch::{LaunchArguments, Place};
 use one_of::named;
 pub use record::RecordArguments;
 pub use slim::{KeptOfNames, SlimArguments};
-use smbscope_findings::whatif::Scenario;
+use smbscope_diagnose::whatif::Scenario;
 use smbscope_model::units;
 use smbscope_model::{Limits, Nanos, Role};
 use smbscope_report::Thresholds;

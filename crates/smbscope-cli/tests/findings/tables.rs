@@ -1,6 +1,6 @@
 //! The table of docs/findings.md that has two captures for each finding.
 
-use smbscope_findings::Catalogue;
+use smbscope_diagnose::Catalogue;
 
 #[test]
 fn every_finding_has_a_positive_and_a_negative_capture_on_the_page() {

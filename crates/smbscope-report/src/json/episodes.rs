@@ -2,8 +2,8 @@
 
 use crate::episodes::label;
 use serde::{Deserialize, Serialize};
-use smbscope_findings::whatif::Prediction;
-use smbscope_findings::{Episode, Kind};
+use smbscope_diagnose::whatif::Prediction;
+use smbscope_diagnose::{Episode, Kind};
 use smbscope_model::{Nanos, Timestamp};
 use std::sync::Arc;
 

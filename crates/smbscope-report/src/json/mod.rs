@@ -24,7 +24,7 @@ pub use escaped::line;
 use offers::{Negotiated, NegotiationEntry, Smb1};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
-use smbscope_findings::Finding;
+use smbscope_diagnose::Finding;
 use smbscope_model::{CaptureInfo, Quality, Share, SkippedPackets};
 use smbscope_stats::{Concurrency, FileKey, HeatMap};
 use std::borrow::Cow;

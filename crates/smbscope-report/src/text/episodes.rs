@@ -5,7 +5,7 @@ use super::table::{Column, Line, Table};
 use crate::Report;
 use crate::episodes::label;
 use crate::format::{bytes, counted, span, thousands, time_of_day};
-use smbscope_findings::Episode;
+use smbscope_diagnose::Episode;
 
 /// Episodes that are listed in the text.
 const LISTED_MAX: usize = 30;

@@ -5,7 +5,7 @@ use super::page::Page;
 use super::style::Paint;
 use crate::Report;
 use crate::format::{clean, prose_percent, span, unbroken};
-use smbscope_findings::{Confidence, Finding};
+use smbscope_diagnose::{Confidence, Finding};
 
 /// Findings of a brief report.
 const BRIEF_MAX: usize = 3;

@@ -3,7 +3,7 @@
 
 pub(crate) mod bench;
 
-use smbscope_findings::{Catalogue, Collector, Context};
+use smbscope_diagnose::{Catalogue, Collector, Context};
 use smbscope_model::connection::{Connection, ConnectionEnd, DirectionCounts};
 use smbscope_model::{
     CaptureId, CaptureInfo, Command, Dialect, Endpoints, Exchange, FlowId, Group, Half, Nanos, Outcome, PacketRef,

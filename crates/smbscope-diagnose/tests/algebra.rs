@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRng;
-use smbscope_findings::{Catalogue, Collector, Context, Episode, Finding, findings};
+use smbscope_diagnose::{Catalogue, Collector, Context, Episode, Finding, findings};
 use smbscope_model::{Command, Connection, Exchange, FlowId, Group, Nanos, Outcome, PacketRef, Stamp, Status};
 use smbscope_stats::Aggregator;
 use smbscope_testkit::exchange::read;

@@ -1,6 +1,6 @@
 //! docs/findings.md lists what there is: every finding with its title and all of its thresholds.
 
-use smbscope_findings::Catalogue;
+use smbscope_diagnose::Catalogue;
 
 #[test]
 fn every_finding_is_documented_with_its_title_and_thresholds() {
